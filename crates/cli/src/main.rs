@@ -1,0 +1,2 @@
+//! The flashweir command.
+fn main() {}

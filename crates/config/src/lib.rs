@@ -1,0 +1,1 @@
+//! The configuration file: what was written, checked into what cannot be wrong.

@@ -1,0 +1,22 @@
+//! The words all of Flashweir shares: time, rates, ids, verdicts, randomness, hashing and every named bound.
+//!
+//! Nothing here reads a clock, allocates on a request's path or knows a socket; time and randomness are
+//! arguments everywhere (`no_std` keeps it that way).
+#![no_std]
+extern crate alloc;
+
+pub mod hash;
+pub mod id;
+pub mod limits;
+pub mod rng;
+pub mod time;
+pub mod units;
+pub mod verdict;
+
+pub use core::time::Duration;
+pub use hash::Hasher64;
+pub use id::DecisionId;
+pub use rng::Rng;
+pub use time::Instant;
+pub use units::Rate;
+pub use verdict::{Reason, Shed, Verdict};

@@ -1,0 +1,80 @@
+//! What a gate answers, and why: one enum, never strings, for the metric label, the log and the header.
+
+use core::fmt;
+use core::time::Duration;
+
+/// A gate's answer to one request or connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Let it in.
+    Admit,
+    /// Refuse it.
+    Shed(Shed),
+}
+
+/// A refusal: why, and when the client may hope for better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shed {
+    /// Which limit refused.
+    pub reason: Reason,
+    /// Estimate of when capacity returns; the shell rounds it up to whole seconds and adds jitter.
+    pub retry_after: Duration,
+}
+
+/// Every reason Flashweir refuses, each naming the owner of the limit that was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Reason {
+    /// NEWS found a flash crowd and the ceiling it set is spent.
+    FlashCrowd,
+    /// The bound on requests in flight through this gateway is met.
+    RequestsInFlight,
+    /// Every connection allowed to the upstreams is busy.
+    UpstreamConnections,
+    /// The bound on connections from clients is met.
+    Connections,
+    /// This client (address or network) holds its full share of connections.
+    ConnectionsPerClient,
+    /// The gateway is shutting down and takes no new work.
+    Draining,
+}
+
+impl Reason {
+    /// All reasons, in the order of their discriminants.
+    pub const ALL: [Self; 6] = [
+        Self::FlashCrowd,
+        Self::RequestsInFlight,
+        Self::UpstreamConnections,
+        Self::Connections,
+        Self::ConnectionsPerClient,
+        Self::Draining,
+    ];
+
+    /// The one spelling used in metrics, logs and the `Flashweir-Decision` header.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FlashCrowd => "flash_crowd",
+            Self::RequestsInFlight => "requests_in_flight",
+            Self::UpstreamConnections => "upstream_connections",
+            Self::Connections => "connections",
+            Self::ConnectionsPerClient => "connections_per_client",
+            Self::Draining => "draining",
+        }
+    }
+
+    /// HTTP status: 503 when the service is short, 429 when this client is over its own share (RFC 6585 §4).
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::ConnectionsPerClient => 429,
+            _ => 503,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,1 @@
+//! The reverse proxy: accepts, classifies, admits, forwards and explains.

@@ -1,0 +1,1 @@
+//! HTTP intermediary mechanics: strict request heads, field hygiene, upstream pools, TLS and tunnels.

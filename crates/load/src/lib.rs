@@ -1,0 +1,1 @@
+//! An open-loop load generator with a ledger that adds up.

@@ -1,0 +1,1 @@
+//! Pure estimators: transfer rates, averages, quantiles and heavy hitters.

@@ -1,0 +1,1 @@
+//! An honest CPU-bound HTTP server to put behind a gateway.

@@ -1,0 +1,1 @@
+//! The metric catalogue: every counter, gauge and histogram Flashweir exports, by name.
