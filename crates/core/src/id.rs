@@ -80,12 +80,13 @@ impl FromStr for DecisionId {
         if text.len() != LENGTH {
             return Err(NotADecisionId);
         }
-        text.bytes().try_fold(0u64, |value, byte| {
-            let byte = byte.to_ascii_lowercase();
-            let digit = ALPHABET.iter().position(|&known| known == byte).ok_or(NotADecisionId)?;
-            let shifted = value.checked_mul(32).ok_or(NotADecisionId)?;
-            Ok(shifted | digit as u64)
-        })
-        .map(Self)
+        text.bytes()
+            .try_fold(0u64, |value, byte| {
+                let byte = byte.to_ascii_lowercase();
+                let digit = ALPHABET.iter().position(|&known| known == byte).ok_or(NotADecisionId)?;
+                let shifted = value.checked_mul(32).ok_or(NotADecisionId)?;
+                Ok(shifted | digit as u64)
+            })
+            .map(Self)
     }
 }

@@ -1,1 +1,15 @@
-//! Pure estimators: transfer rates, averages, quantiles and heavy hitters.
+//! Pure estimators: transfer rates, averages, medians and heavy hitters. Floats are welcome, clocks are not.
+#![no_std]
+extern crate alloc;
+
+pub mod average;
+pub mod fastest;
+pub mod running_median;
+pub mod space_saving;
+pub mod tsw;
+
+pub use average::{DecayingMean, HighLowFilter};
+pub use fastest::mean_of_fastest;
+pub use running_median::RunningMedian;
+pub use space_saving::SpaceSaving;
+pub use tsw::{FirstWindow, TimeSlidingWindow};

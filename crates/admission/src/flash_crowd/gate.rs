@@ -1,7 +1,21 @@
-//! The gate: counts arrivals, applies the ceiling.
-use super::{Plan, Response, Sample};
-use crate::Gate;
-use flashweir_core::{Instant, Verdict};
+//! The gate of one worker: counts arrivals and applies the ceiling, in integers.
+//!
+//! Per request: one look in the table of refused attempts, one count in the hot-spot table, at most four key
+//! comparisons and one token bucket. Nothing is allocated after construction except when a tick hands the
+//! measurements over.
+
+use super::{HostCount, Limit, Plan, RefusedAttempts, Response, Sample};
+use crate::{Gate, token_bucket::TokenBucket};
+use alloc::{sync::Arc, vec::Vec};
+use flashweir_core::limits::{HOT_SPOT_ENTRIES, HOT_SPOTS_LIMITED, RESPONSES_PER_SAMPLE};
+use flashweir_core::{Duration, Instant, Rate, Reason, Rng, Shed, Verdict};
+use flashweir_measure::SpaceSaving;
+
+/// The burst of a ceiling, in milliseconds of its rate. A whole second (ALGORITHMS §1.9) would let every lull
+/// refill a second of queue at the origin; a quarter still absorbs the clustering of Poisson arrivals.
+const BURST_MS: u64 = 250;
+/// The smallest burst of the whole ceiling, before it is shared out among gates.
+const BURST_MIN: u64 = 10;
 
 /// What the gate needs to know of a request.
 #[derive(Clone, Copy, Debug)]
@@ -15,24 +29,76 @@ pub struct GateRequest {
 /// One worker's gate.
 #[derive(Debug)]
 pub struct FlashCrowdGate {
+    attempts: Arc<RefusedAttempts>,
+    ceiling: Ceiling,
+    epoch: u64,
+    retry_after: Duration,
+    hosts: SpaceSaving<HOT_SPOT_ENTRIES>,
     sample: Sample,
+    responses_seen: u64,
+    rng: Rng,
+}
+
+/// The plan's limit, made ready for counting.
+#[derive(Debug)]
+enum Ceiling {
+    Open,
+    All(TokenBucket),
+    HotSpots(Vec<(u64, TokenBucket)>),
 }
 
 impl FlashCrowdGate {
-    /// Gate number `gate`; `seed` only drives the reservoir that bounds response observations.
+    /// Gate number `gate`, sharing `attempts` with its siblings; `seed` drives only the uniform sampling that
+    /// bounds how many responses are kept between two ticks.
     #[must_use]
-    pub fn new(gate: usize, _seed: u64) -> Self {
-        Self { sample: Sample { gate, ..Sample::default() } }
+    pub fn new(gate: usize, seed: u64, attempts: Arc<RefusedAttempts>) -> Self {
+        let mut new = Self {
+            attempts,
+            ceiling: Ceiling::Open,
+            epoch: 0,
+            retry_after: Duration::from_secs(1),
+            hosts: SpaceSaving::default(),
+            sample: Sample::default(),
+            responses_seen: 0,
+            rng: Rng::new(seed),
+        };
+        new.sample = new.empty_sample(gate, Instant::ZERO);
+        new
     }
 
     /// A response finished without error and is fit to measure.
     pub fn observe_response(&mut self, response: Response) {
-        self.sample.responses.push(response);
+        self.responses_seen += 1;
+        if self.sample.responses.len() < RESPONSES_PER_SAMPLE {
+            self.sample.responses.push(response);
+            return;
+        }
+        // Reservoir sampling (Vitter's algorithm R): what is kept stays a uniform sample of all.
+        self.sample.responses_sampled_away += 1;
+        let place = self.rng.below(self.responses_seen) as usize;
+        if let Some(kept) = self.sample.responses.get_mut(place) {
+            *kept = response;
+        }
     }
 
     /// A request that was admitted finished without error.
     pub fn completed(&mut self) {
         self.sample.completed += 1;
+    }
+
+    /// A request this gate would have shed was let in all the same (shadow mode): the measurements must say so.
+    pub fn admitted_in_shadow(&mut self) {
+        self.sample.admitted += 1;
+    }
+
+    fn empty_sample(&self, gate: usize, from: Instant) -> Sample {
+        Sample {
+            gate,
+            from,
+            to: from,
+            responses: Vec::with_capacity(RESPONSES_PER_SAMPLE),
+            ..Sample::default()
+        }
     }
 }
 
@@ -41,15 +107,77 @@ impl Gate for FlashCrowdGate {
     type Sample = Sample;
     type Plan = Plan;
 
-    fn apply(&mut self, _now: Instant, _plan: &Plan) {}
+    fn apply(&mut self, now: Instant, plan: &Plan) {
+        if plan.epoch == self.epoch {
+            return;
+        }
+        self.epoch = plan.epoch;
+        self.retry_after = plan.retry_after;
+        let share_milli = u64::from(plan.gate_shares_milli.get(self.sample.gate).copied().unwrap_or(0));
+        let previous = core::mem::replace(&mut self.ceiling, Ceiling::Open);
+        self.ceiling = match &plan.limit {
+            Limit::Open => Ceiling::Open,
+            Limit::All(rate) => {
+                let kept = if let Ceiling::All(bucket) = previous { Some(bucket) } else { None };
+                Ceiling::All(bucket_for(now, *rate, share_milli, kept))
+            }
+            Limit::HotSpots(spots) => {
+                let mut old = if let Ceiling::HotSpots(buckets) = previous { buckets } else { Vec::new() };
+                let new = spots.iter().take(HOT_SPOTS_LIMITED).map(|spot| {
+                    let kept =
+                        old.iter().position(|(key, _)| *key == spot.key).map(|at| old.swap_remove(at).1);
+                    (spot.key, bucket_for(now, spot.rate, share_milli, kept))
+                });
+                Ceiling::HotSpots(new.collect())
+            }
+        };
+    }
 
-    fn admit(&mut self, _now: Instant, _request: &GateRequest) -> Verdict {
+    fn admit(&mut self, now: Instant, request: &GateRequest) -> Verdict {
         self.sample.offered += 1;
-        Verdict::Admit
+        self.hosts.hit(request.host_key, 1);
+        if !self.attempts.is_retry(now, request.person_key) {
+            self.sample.unique_offered += 1;
+        }
+        let bucket = match &mut self.ceiling {
+            Ceiling::Open => None,
+            Ceiling::All(bucket) => Some(bucket),
+            Ceiling::HotSpots(spots) => {
+                spots.iter_mut().find(|(key, _)| *key == request.host_key).map(|(_, bucket)| bucket)
+            }
+        };
+        if bucket.is_none_or(|bucket| bucket.admit(now)) {
+            self.sample.admitted += 1;
+            return Verdict::Admit;
+        }
+        self.attempts.remember(now, request.person_key);
+        Verdict::Shed(Shed { reason: Reason::FlashCrowd, retry_after: self.retry_after })
     }
 
     fn drain(&mut self, now: Instant) -> Sample {
-        let gate = self.sample.gate;
-        core::mem::replace(&mut self.sample, Sample { gate, from: now, ..Sample::default() })
+        let next = self.empty_sample(self.sample.gate, now);
+        let mut sample = core::mem::replace(&mut self.sample, next);
+        sample.to = now;
+        sample.hosts = self.hosts.iter().map(|(key, hits)| HostCount { key, hits }).collect();
+        sample.hosts.sort_unstable_by_key(|host| (core::cmp::Reverse(host.hits), host.key));
+        self.hosts.clear();
+        self.responses_seen = 0;
+        sample
+    }
+}
+
+/// This gate's part of a rate, keeping the tokens of the bucket that limited the same thing before.
+fn bucket_for(now: Instant, rate: Rate, share_milli: u64, kept: Option<TokenBucket>) -> TokenBucket {
+    let part = Rate::from_milli(
+        rate.as_milli() / 1_000 * share_milli + rate.as_milli() % 1_000 * share_milli / 1_000,
+    );
+    let burst_of_all = (rate.as_milli() / 1_000 * BURST_MS / 1_000).max(BURST_MIN);
+    let burst = (burst_of_all * share_milli / 1_000).max(1);
+    match kept {
+        Some(mut bucket) => {
+            bucket.set_rate(now, part, burst);
+            bucket
+        }
+        None => TokenBucket::empty(now, part, burst),
     }
 }

@@ -1,11 +1,27 @@
 //! NEWS at the HTTP level: finds a flash crowd in the responses it spoils and sets a ceiling on admission.
+//!
+//! Chen and Heidemann's network early warning system, as published (two forms) and repaired (the default).
+//! `gate` counts and limits; `planner` puts together `window` (what was measured), `latency_reference`
+//! (what is usual for a URL), `detector` and `rate_limit` (repaired) or `published`, `hot_spot` (whom to limit)
+//! and `shares` (which gate gets how much). docs/algorithms/news.md tells the whole story.
 
+mod attempts;
+mod detector;
 mod gate;
+mod hot_spot;
+mod latency_reference;
 mod plan;
 mod planner;
+mod published;
+mod rate_limit;
 mod sample;
+mod settings;
+mod shares;
+mod window;
 
+pub use attempts::RefusedAttempts;
 pub use gate::{FlashCrowdGate, GateRequest};
 pub use plan::{Cause, Explanation, HotSpotLimit, Limit, Mode, Plan, Rule};
-pub use planner::{Baseline, FlashCrowdPlanner, PlannerMode, Settings};
+pub use planner::FlashCrowdPlanner;
 pub use sample::{HostCount, Response, Sample};
+pub use settings::{Baseline, PlannerMode, Settings};

@@ -1,82 +1,246 @@
-//! The planner: detector, ceiling and hot-spots together.
-use super::{Plan, Sample};
+//! The planner of one service: measurement, detector, ceiling, hot-spots and shares, tick by tick.
+//!
+//! Cost: observing is O(responses), a plan O(responses in the last interval); 131,072 responses are kept at most
+//! (48 bytes each). Calling [`plan`](Planner::plan) early returns the previous plan.
+
+use super::detector::{Detector, Judgement};
+use super::hot_spot::HotSpots;
+use super::latency_reference::LatencyReference;
+use super::published::{Form, Published};
+use super::rate_limit::RateLimit;
+use super::shares::gate_shares_milli;
+use super::window::{Counts, Measurement, ScoredResponse, Window};
+use super::{Baseline, Cause, Explanation, Limit, Mode, Plan, PlannerMode, Rule, Sample, Settings};
 use crate::Planner;
-use flashweir_core::{Duration, Instant};
+use alloc::{vec, vec::Vec};
+use flashweir_core::{Duration, Instant, Rate};
 
-/// Which rules decide.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PlannerMode {
-    /// The paper's text.
-    Paper,
-    /// The order and constants of the authors' simulator code.
-    Scoreboard,
-    /// Our repairs.
-    #[default]
-    Repaired,
-}
-
-/// What may be set.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// Which rules decide.
-    pub mode: PlannerMode,
-    /// Shortest time between two decisions (T of the paper).
-    pub interval: Duration,
-    /// Tolerated degradation (delta of the paper), a fraction between 0 and 1.
-    pub margin: f64,
-    /// How many gates share the ceiling.
-    pub gates: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { mode: PlannerMode::Repaired, interval: Duration::from_millis(100), margin: 0.10, gates: 1 }
-    }
-}
-
-/// The operating point learned in quiet times: what the state file keeps across restarts.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Baseline {
-    /// People's attempts per second.
-    pub unique_offered_rps: Option<f64>,
-    /// Mean rate of the fastest tenth of large responses, bytes/s.
-    pub fast_rate_bytes_per_s: Option<f64>,
-    /// Mean latency score of the fastest tenth.
-    pub fast_score: Option<f64>,
-    /// Median latency by body-size bucket, (floor(log2(bytes)), seconds).
-    pub latency_by_size_s: alloc::vec::Vec<(u8, f64)>,
-}
+/// The longest a refused client is asked to wait before jitter: beyond it people have gone elsewhere.
+const RETRY_AFTER_MAX_S: f64 = 30.0;
 
 /// Detector, ceiling and hot-spots of one service.
 #[derive(Debug)]
 pub struct FlashCrowdPlanner {
     settings: Settings,
     plan: Plan,
+    planned_at: Option<Instant>,
     next_plan_at: Instant,
+    latency: LatencyReference,
+    window: Window,
+    gate_offered: Vec<u64>,
+    hot_spots: HotSpots,
+    rules: Rules,
+    learning: bool,
+}
+
+#[derive(Debug)]
+enum Rules {
+    Published(Published),
+    Repaired(Detector, RateLimit),
+}
+
+/// What a tick decided, before it is narrowed to hot-spots and written down.
+struct Decision {
+    rule: Rule,
+    cause: Cause,
+    mode: Mode,
+    ceiling_rps: Option<f64>,
+    judged: Option<Judgement>,
 }
 
 impl FlashCrowdPlanner {
     /// A planner that starts from `baseline` (of an earlier run) or, where empty, learns it.
     #[must_use]
-    pub fn new(settings: Settings, _baseline: &Baseline) -> Self {
-        Self { settings, plan: Plan::open(settings.gates), next_plan_at: Instant::ZERO }
+    pub fn new(settings: Settings, baseline: &Baseline) -> Self {
+        let published = |form| {
+            let usual = baseline.fast_rate_bytes_per_s.or(baseline.fast_score);
+            Rules::Published(Published::new(form, settings.margin, usual, baseline.unique_offered_rps))
+        };
+        let rules = match settings.mode {
+            PlannerMode::Paper => published(Form::Paper),
+            PlannerMode::Scoreboard => published(Form::Code),
+            PlannerMode::Repaired => Rules::Repaired(
+                Detector::new(settings.interval, settings.margin, baseline),
+                RateLimit::new(settings.interval, !settings.shadow),
+            ),
+        };
+        Self {
+            settings,
+            plan: Plan::open(settings.gates),
+            planned_at: None,
+            next_plan_at: Instant::ZERO,
+            latency: LatencyReference::new(&baseline.latency_by_class_s),
+            window: Window::new(settings.interval),
+            gate_offered: vec![0; settings.gates.max(1)],
+            hot_spots: HotSpots::default(),
+            rules,
+            learning: true,
+        }
     }
 
     /// What to keep across a restart.
     #[must_use]
     pub fn baseline(&self) -> Baseline {
-        Baseline::default()
+        let explained = &self.plan.explanation;
+        Baseline {
+            unique_offered_rps: explained.unique_offered_reference_rps,
+            fast_rate_bytes_per_s: explained.fast_rate_reference,
+            fast_score: explained.fast_score_reference,
+            latency_by_class_s: self.latency.known(),
+        }
     }
+
+    fn decide(&mut self, now: Instant, measured: &Measurement) -> Decision {
+        match &mut self.rules {
+            Rules::Published(published) => {
+                let (rule, cause) = published.step(measured);
+                let mode = if published.is_alarmed() { Mode::Alarm } else { Mode::Normal };
+                Decision { rule, cause, mode, ceiling_rps: published.ceiling_rps(), judged: None }
+            }
+            Rules::Repaired(detector, limit) => decide_repaired(detector, limit, now, measured),
+        }
+    }
+
+    fn explain(&self, decision: &Decision, measured: &Measurement) -> Explanation {
+        let mut explanation = Explanation {
+            mode: decision.mode,
+            cause: decision.cause,
+            rule: decision.rule,
+            ceiling_rps: decision.ceiling_rps,
+            quality: decision.judged.map(|judged| judged.quality),
+            fast_rate_bytes_per_s: measured.fast_rate,
+            fast_rate_reference: None,
+            fast_score: measured.fast_score,
+            fast_score_reference: None,
+            margin: self.settings.margin,
+            offered_rps: measured.offered_rps,
+            unique_offered_rps: measured.unique_offered_rps,
+            unique_offered_reference_rps: None,
+            admitted_rps: measured.admitted_rps,
+            completed_rps: measured.completed_rps,
+            responses: measured.responses,
+        };
+        match &self.rules {
+            Rules::Published(published) => {
+                let (responses, requests) = published.averages();
+                explanation.unique_offered_reference_rps = requests;
+                if measured.fast_rate.is_some() {
+                    explanation.fast_rate_reference = responses;
+                } else {
+                    explanation.fast_score_reference = responses;
+                }
+            }
+            Rules::Repaired(detector, _) => {
+                explanation.margin = detector.margin();
+                explanation.fast_rate_reference = detector.fast_rate_usual();
+                explanation.fast_score_reference = detector.fast_score_usual();
+                explanation.unique_offered_reference_rps = detector.unique_offered_usual_rps();
+            }
+        }
+        explanation
+    }
+}
+
+fn decide_repaired(
+    detector: &mut Detector,
+    limit: &mut RateLimit,
+    now: Instant,
+    measured: &Measurement,
+) -> Decision {
+    let judged = detector.judge(measured);
+    let (rule, cause) = if limit.mode() == Mode::Normal {
+        match judged {
+            Some(judgement) if detector.alarms(judgement) => {
+                let usual_rps = detector.unique_offered_usual_rps().unwrap_or(0.0);
+                (limit.raise(now, measured, judgement.quality, usual_rps), Cause::Popular)
+            }
+            _ => {
+                let seeding = judged.is_none() && measured.is_valid();
+                let rebased = detector.learn(now, measured, judged);
+                let cause = judged.map_or(Cause::TooFewSamples, Judgement::cause);
+                let rule = match (cause, seeding, rebased) {
+                    (_, true, _) => Rule::Seed,
+                    (_, _, true) => Rule::Rebase,
+                    (Cause::Popular, ..) => Rule::Suspect,
+                    (Cause::Calm | Cause::SurgeOk, ..) => Rule::Learn,
+                    _ => Rule::None,
+                };
+                (rule, if seeding { Cause::Calm } else { cause })
+            }
+        }
+    } else {
+        let rule = limit.step(now, measured, judged, detector.margin());
+        match rule {
+            Rule::Release => detector.clear_evidence(),
+            Rule::Rebase => detector.adopt(measured),
+            _ => {}
+        }
+        (rule, if rule == Rule::Release { Cause::Calm } else { Cause::Popular })
+    };
+    Decision { rule, cause, mode: limit.mode(), ceiling_rps: limit.ceiling_rps(), judged }
 }
 
 impl Planner for FlashCrowdPlanner {
     type Sample = Sample;
     type Plan = Plan;
 
-    fn observe(&mut self, _now: Instant, _sample: &Sample) {}
+    fn observe(&mut self, now: Instant, sample: &Sample) {
+        self.window.count(Counts {
+            from: sample.from,
+            to: sample.to,
+            offered: sample.offered,
+            unique_offered: sample.unique_offered,
+            admitted: sample.admitted,
+            completed: sample.completed,
+        });
+        if let Some(offered) = self.gate_offered.get_mut(sample.gate) {
+            *offered += sample.offered;
+        }
+        self.hot_spots.count(&sample.hosts);
+        for response in &sample.responses {
+            let score = self.latency.score(response, self.learning);
+            self.window.push(ScoredResponse {
+                observed: now,
+                started: response.started,
+                rate_bytes_per_s: response.rate_bytes_per_s,
+                score,
+            });
+        }
+    }
 
     fn plan(&mut self, now: Instant) -> Plan {
+        if now < self.next_plan_at {
+            return self.plan.clone();
+        }
+        let span = self.planned_at.map_or(self.settings.interval, |last| now.saturating_since(last));
+        self.planned_at = Some(now);
+        // Late ticks don't pile up: the next one is a whole interval away.
         self.next_plan_at = now + self.settings.interval;
+        let evidence_from = match &self.rules {
+            Rules::Repaired(_, limit) => limit.evidence_from(),
+            Rules::Published(_) => Instant::ZERO,
+        };
+        let measured = self.window.close(now, evidence_from);
+        let decision = self.decide(now, &measured);
+        // References are learned in quiet times only: a response under suspicion must not define the usual.
+        self.learning = decision.mode == Mode::Normal
+            && (matches!(decision.cause, Cause::Calm | Cause::SurgeOk | Cause::TooFewSamples)
+                || decision.rule == Rule::Rebase);
+        self.hot_spots.close(span, decision.mode == Mode::Normal && decision.cause != Cause::Popular);
+        let limit = match decision.ceiling_rps {
+            None => Limit::Open,
+            Some(ceiling) if self.settings.hot_spots => self.hot_spots.narrow(ceiling),
+            Some(ceiling) => Limit::All(Rate::from_per_second(ceiling)),
+        };
+        let wait_s = decision.ceiling_rps.map_or(1.0, |ceiling| measured.unique_offered_rps / ceiling);
+        self.plan = Plan {
+            epoch: self.plan.epoch + 1,
+            limit,
+            gate_shares_milli: gate_shares_milli(&self.gate_offered, &self.plan.gate_shares_milli),
+            retry_after: Duration::from_secs_f64(wait_s.clamp(1.0, RETRY_AFTER_MAX_S)),
+            explanation: self.explain(&decision, &measured),
+        };
+        self.gate_offered.fill(0);
         self.plan.clone()
     }
 

@@ -1,0 +1,221 @@
+//! The repaired detector: are responses worse than usual, did people's demand rise, and what does that mean?
+//!
+//! Signals (either may alarm, each against its own baseline): the mean transfer rate of the fastest tenth of
+//! large responses, and the mean latency score of the fastest tenth of all. NEWS's conditions:
+//! (1) signal < baseline·(1−margin) and (2) unique offered > baseline·(1+δ), the excess also beyond four
+//! standard deviations of a Poisson count. Why the fastest: a server that still has an idle moment now and then
+//! serves *some* requests at full speed; only when it never has one do even the fastest slow down.
+//!
+//! | worse | risen | cause | action |
+//! |---|---|---|---|
+//! | no | no | calm | learn |
+//! | no | yes | surge_ok | learn: the service carries it |
+//! | yes | no | slow_backend | none; after a minute the baseline drifts to the new normal |
+//! | yes | yes | popular | alarm, after three such evaluations of the last four |
+//!
+//! Repairs (ALGORITHMS §1.4–1.7, §1.10): compare before update; baselines move only in calm, so a crowd cannot
+//! drag them down; they are means over a minute (7.5 intervals if longer), so a slow ramp is followed and a
+//! fast one is not; the margin is at least δ and three standard deviations of the signal as seen in calm.
+//! Cold start: the first valid evaluation seeds the baselines and cannot alarm. Cost: a few dozen operations.
+
+use super::{Baseline, Cause, window::Measurement};
+use flashweir_core::{Duration, Instant};
+use flashweir_measure::DecayingMean;
+
+/// Memory of the baselines, unless 7.5 intervals (NEWS's 0.875 a tick) are longer.
+const BASELINE_MEMORY: Duration = Duration::from_secs(60);
+const BASELINE_MEMORY_INTERVALS: f64 = 7.5;
+/// Demand has risen only beyond chance: at ten evaluations a second for months, three standard deviations of a
+/// Poisson count are chance (a service at 0.75 of its capacity then alarmed once in five minutes).
+const RISEN_SIGMAS: f64 = 4.0;
+/// The margin never exceeds this: beyond it the signal is too noisy to wait for any worse.
+const MARGIN_MAX: f64 = 0.5;
+/// A lasting change without more demand is taken for the new normal after this long, or 15 intervals.
+const REBASE_AFTER: Duration = Duration::from_secs(60);
+const REBASE_AFTER_INTERVALS: u32 = 15;
+/// How fast the baseline then drifts: 2 % a tick of a second or more (ALGORITHMS §1.10 guards).
+const REBASE_PER_SECOND: f64 = 0.02;
+/// Intervals at least this long don't overlap in their responses: one evaluation is evidence enough.
+const SINGLE_EVALUATION: Duration = Duration::from_secs(5);
+
+/// What one evaluation found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Judgement {
+    /// The worst signal over its baseline; 1 is as usual.
+    pub(super) quality: f64,
+    /// Condition (1).
+    pub(super) is_worse: bool,
+    /// Condition (2).
+    pub(super) has_risen: bool,
+}
+
+impl Judgement {
+    pub(super) fn cause(self) -> Cause {
+        match (self.is_worse, self.has_risen) {
+            (true, true) => Cause::Popular,
+            (true, false) => Cause::SlowBackend,
+            (false, true) => Cause::SurgeOk,
+            (false, false) => Cause::Calm,
+        }
+    }
+}
+
+/// Baselines and the evidence of the last evaluations.
+#[derive(Debug)]
+pub(super) struct Detector {
+    interval: Duration,
+    delta: f64,
+    fast_rate: DecayingMean,
+    fast_score: DecayingMean,
+    unique_offered: DecayingMean,
+    variance: DecayingMean,
+    /// Conditions (1) and (2) at the last four evaluations, newest in bit 0.
+    evidence: u8,
+    worse_since: Option<Instant>,
+    last_learned: Option<Instant>,
+}
+
+impl Detector {
+    pub(super) fn new(interval: Duration, delta: f64, known: &Baseline) -> Self {
+        let memory = BASELINE_MEMORY.max(interval.mul_f64(BASELINE_MEMORY_INTERVALS));
+        let seeded = |value: Option<f64>| {
+            value.map_or_else(|| DecayingMean::new(memory), |value| DecayingMean::seeded(memory, value))
+        };
+        Self {
+            interval,
+            delta,
+            fast_rate: seeded(known.fast_rate_bytes_per_s),
+            // A class's own median is what scores are relative to, so the usual score is 1 until learned otherwise.
+            fast_score: seeded(known.fast_score.or(Some(1.0))),
+            unique_offered: seeded(known.unique_offered_rps),
+            // Before anything is known the noise is taken to be what the configured margin allows for.
+            variance: DecayingMean::seeded(memory.mul_f64(0.1), (delta / 3.0) * (delta / 3.0)),
+            evidence: 0,
+            worse_since: None,
+            last_learned: None,
+        }
+    }
+
+    /// The margin in force.
+    pub(super) fn margin(&self) -> f64 {
+        let three_sigma = 3.0 * libm::sqrt(self.variance.value().unwrap_or(0.0));
+        three_sigma.clamp(self.delta, MARGIN_MAX.max(self.delta))
+    }
+
+    /// Compares a measurement with the baselines; `None` when there is nothing to compare (yet).
+    pub(super) fn judge(&self, measured: &Measurement) -> Option<Judgement> {
+        let quality = if measured.is_valid() {
+            let ratio = |signal: Option<f64>, usual: &DecayingMean| Some(signal? / usual.value()?);
+            let of_rate = ratio(measured.fast_rate, &self.fast_rate);
+            let of_score = ratio(measured.fast_score, &self.fast_score);
+            match (of_rate, of_score) {
+                (Some(rate), Some(score)) => rate.min(score),
+                (one, other) => one.or(other)?,
+            }
+        } else if measured.is_stalled() {
+            0.0
+        } else {
+            return None;
+        };
+        Some(Judgement {
+            quality,
+            is_worse: quality < 1.0 - self.margin(),
+            has_risen: self.has_risen(measured),
+        })
+    }
+
+    fn has_risen(&self, measured: &Measurement) -> bool {
+        self.unique_offered.value().is_some_and(|usual_rps| {
+            let expected = usual_rps * measured.span_s;
+            let seen = measured.unique_offered_rps * measured.span_s;
+            seen > expected * (1.0 + self.delta) && seen - expected > RISEN_SIGMAS * libm::sqrt(expected)
+        })
+    }
+
+    /// Takes an evaluation outside alarm into account: whether to alarm now.
+    pub(super) fn alarms(&mut self, judgement: Judgement) -> bool {
+        let both = judgement.is_worse && judgement.has_risen;
+        self.evidence = (self.evidence << 1 | u8::from(both)) & 0b1111;
+        let needed = if self.interval >= SINGLE_EVALUATION { 1 } else { 3 };
+        both && self.evidence.count_ones() >= needed
+    }
+
+    /// Learns from a calm evaluation. Returns whether a lasting change is being taken over.
+    pub(super) fn learn(
+        &mut self,
+        now: Instant,
+        measured: &Measurement,
+        judgement: Option<Judgement>,
+    ) -> bool {
+        let span = self.last_learned.map_or(self.interval, |last| now.saturating_since(last));
+        self.last_learned = Some(now);
+        let is_worse = judgement.is_some_and(|judgement| judgement.is_worse);
+        let has_risen = judgement.is_some_and(|judgement| judgement.has_risen);
+        self.worse_since = if is_worse { self.worse_since.or(Some(now)) } else { None };
+        // Unique offered is learned whenever anything arrives, so that the morning's crowd meets the night's
+        // baseline even if the night was too quiet to judge responses by.
+        if measured.offered_rps > 0.0 && !(is_worse && has_risen) {
+            self.unique_offered.update(measured.unique_offered_rps, span);
+        }
+        if let Some(judgement) = judgement.filter(|judgement| !judgement.has_risen) {
+            let residual = (judgement.quality - 1.0).clamp(-MARGIN_MAX, MARGIN_MAX);
+            self.variance.update(residual * residual, span);
+        }
+        if !is_worse {
+            for (signal, usual) in
+                [(measured.fast_rate, &mut self.fast_rate), (measured.fast_score, &mut self.fast_score)]
+            {
+                if let Some(signal) = signal {
+                    usual.update(signal, span);
+                }
+            }
+            return false;
+        }
+        let patience = REBASE_AFTER.max(self.interval * REBASE_AFTER_INTERVALS);
+        let lasting =
+            !has_risen && self.worse_since.is_some_and(|since| now.saturating_since(since) > patience);
+        if lasting {
+            self.rebase(span, measured);
+        }
+        lasting
+    }
+
+    /// Takes what is measured for the usual at once: limiting has shown that no queue is behind it.
+    pub(super) fn adopt(&mut self, measured: &Measurement) {
+        self.drift(1.0, measured);
+    }
+
+    /// Moves the baselines a little toward what is measured: the service itself has changed.
+    fn rebase(&mut self, span: Duration, measured: &Measurement) {
+        self.drift((REBASE_PER_SECOND * span.as_secs_f64()).min(REBASE_PER_SECOND), measured);
+    }
+
+    fn drift(&mut self, fraction: f64, measured: &Measurement) {
+        for (signal, usual) in
+            [(measured.fast_rate, &mut self.fast_rate), (measured.fast_score, &mut self.fast_score)]
+        {
+            if let Some(signal) = signal {
+                usual.drift(signal, fraction);
+            }
+        }
+    }
+
+    /// Forgets the evidence that led to the last alarm.
+    pub(super) fn clear_evidence(&mut self) {
+        self.evidence = 0;
+        self.worse_since = None;
+        self.last_learned = None;
+    }
+
+    pub(super) fn fast_rate_usual(&self) -> Option<f64> {
+        self.fast_rate.value()
+    }
+
+    pub(super) fn fast_score_usual(&self) -> Option<f64> {
+        self.fast_score.value()
+    }
+
+    pub(super) fn unique_offered_usual_rps(&self) -> Option<f64> {
+        self.unique_offered.value()
+    }
+}

@@ -1,0 +1,75 @@
+//! What a response's latency usually is, so that small responses can be judged at all (ALGORITHMS §1.11).
+//!
+//! The transfer rate of a response that fits one congestion window is noise, and a slow script behind a fast
+//! network has an excellent rate. Latency, in contrast, differs by URL and size, so each class (a hash of URL
+//! class and `floor(log2(bytes))`) has a running median learned in quiet times, and a response scores
+//! `min(1, median / latency)`: 1 is as usual or better, 0.1 is ten times slower.
+//!
+//! The cap at 1 is ours. With uncapped scores (ALGORITHMS §1.11) the fastest tenth of a service with varied
+//! requests are its trivial ones, and any wait at all looks tenfold: exponential service was held at its quiet
+//! load of 0.46. Capped, the canary is "even the fastest tenth is slower than the usual median", which a service
+//! meets at about 0.93 of its capacity, whatever its distribution.
+//!
+//! A class says nothing until it has seen eight responses (a page nobody asked for before must not read as
+//! slow), and those first eight it learns in any state: a crowd usually comes to a new page.
+//! Memory: 8 bytes for each of 1,024 classes. Cost: one multiplication and one look-up.
+
+use super::Response;
+use alloc::{boxed::Box, vec, vec::Vec};
+use flashweir_core::limits::URL_CLASSES;
+use flashweir_measure::RunningMedian;
+
+/// Running medians of latency by class.
+#[derive(Debug)]
+pub(super) struct LatencyReference {
+    classes: Box<[RunningMedian]>,
+}
+
+/// How a response compares with its class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Score {
+    /// Median of the class over this latency, at most 1.
+    pub(super) relative: f32,
+    /// This latency less the median, at least zero: the time it waited that others usually don't.
+    pub(super) excess_s: f32,
+}
+
+impl LatencyReference {
+    /// Starts from the medians of an earlier run; entries outside the table or not positive are ignored.
+    pub(super) fn new(known: &[(u16, f64)]) -> Self {
+        let mut classes = vec![RunningMedian::default(); URL_CLASSES].into_boxed_slice();
+        for &(class, seconds) in known.iter().filter(|(_, seconds)| seconds.is_finite() && *seconds > 0.0) {
+            if let Some(median) = classes.get_mut(usize::from(class)) {
+                *median = RunningMedian::seeded(seconds);
+            }
+        }
+        Self { classes }
+    }
+
+    /// Scores a response and, when `learning` or while its class is untrained, learns from it.
+    pub(super) fn score(&mut self, response: &Response, learning: bool) -> Option<Score> {
+        let median = &mut self.classes[class_of(response)];
+        let latency_s = response.latency_s.max(1e-6);
+        let score = median.value().map(|usual_s| Score {
+            relative: (usual_s / latency_s).min(1.0),
+            excess_s: (latency_s - usual_s).max(0.0),
+        });
+        if learning || !median.is_trained() {
+            median.observe(latency_s);
+        }
+        score
+    }
+
+    /// The trained medians, for the state file.
+    pub(super) fn known(&self) -> Vec<(u16, f64)> {
+        let trained = self.classes.iter().enumerate();
+        trained.filter_map(|(class, median)| Some((class as u16, f64::from(median.value()?)))).collect()
+    }
+}
+
+fn class_of(response: &Response) -> usize {
+    let size_bucket = response.bytes.checked_ilog2().map_or(0, |log| log + 1);
+    // Fibonacci hashing spreads neighbouring sizes of one URL over the table.
+    let mixed = (response.url_class ^ (size_bucket << 26)).wrapping_mul(0x9E37_79B1);
+    (mixed >> 16) as usize % URL_CLASSES
+}

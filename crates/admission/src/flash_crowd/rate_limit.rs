@@ -1,0 +1,293 @@
+//! The repaired ceiling: reference tracking with probe and release (ALGORITHMS §1.10, HTTP level §1.11).
+//!
+//! Raised: `max(RO, min(admitted·quality, T))`, RO the usual unique offered rate (known to be carried) and T
+//! the *drain rate*: completed, less what drains the excess waiting time within a second. A saturated service
+//! completes at its capacity, so T is the capacity with a margin for the backlog; a service that is not yet
+//! saturated, or whose link is the limit, is cut by its quality as in the paper's plant.
+//! ALARM: cut by `clamp(quality/(1−m/4), 0.7, 0.98)`, never below T, and not while responses improve by
+//! themselves (the backlog is draining); PROBE once quality ≥ 1−m/2, from 0.9 of the most that was completed
+//! during the alarm: what a service completes while its backlog lasts is its capacity.
+//! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds, 5 % then
+//! 10 % a decision, at most 1.2 of what completes, but 1 % near where it last failed, or up by half when it does not bind.
+//! Released when offered stays under 0.8 of the ceiling for three intervals and three seconds, whatever
+//! quality is: a ceiling that does not bind is not what helps.
+//!
+//! Each decision asks for fresh evidence: responses to requests admitted after the previous one. That makes the
+//! loop's pace its own dead time, so it cannot act twice on one backlog however short the interval is. Only one
+//! thing goes ahead of it: when for a second much less came out than went in, capacity itself was lost, and
+//! waiting for the responses of a growing queue would let it grow.
+//! And when two decisions in ALARM find the waiting time unmoved although what goes in comes out, what is left
+//! is not a queue but the service's own slowness: REBASE takes the present for the usual, and probing goes on.
+//! Offered here is *wire* offered: what binds a ceiling is arrivals, not people.
+
+use super::{Mode, Rule, detector::Judgement, window::Measurement};
+use flashweir_core::{Duration, Instant};
+
+/// A backlog is meant to drain within this long.
+const DRAIN_S: f64 = 1.0;
+/// The deepest and the shallowest single cut.
+const CUT_DEEPEST: f64 = 0.7;
+const CUT_SHALLOWEST: f64 = 0.98;
+/// While responses waited longer than a second, nothing admitted is in time and the service stays busy anyway:
+/// admission may fall to this part of throughput without losing any.
+const DRAIN_LEAST: f64 = 0.3;
+/// Probe steps: first and largest while it binds, near the last failure, and when it does not bind.
+const PROBE_FIRST: f64 = 0.05;
+const PROBE_LARGEST: f64 = 0.10;
+/// Probing stays within this multiple of what was completed lately: further up it would be blind, since the
+/// responses that come back first are the quick ones.
+const PROBE_AHEAD: f64 = 1.2;
+const PROBE_NEAR_FAILURE: f64 = 0.01;
+const RELAX: f64 = 0.5;
+/// "Near" the ceiling that last failed starts at this part of it.
+const NEAR_FAILURE: f64 = 0.93;
+/// Probing starts from this part of the throughput seen during the alarm.
+const RESUME_AT: f64 = 0.9;
+/// The ceiling binds when offered exceeds it by this much.
+const BINDS: f64 = 1.02;
+/// Released below this part of the ceiling, for this long (or three intervals).
+const RELEASE_BELOW: f64 = 0.8;
+const RELEASE_AFTER: Duration = Duration::from_secs(3);
+/// Capacity was lost when completed falls short of admitted by this part and by four standard deviations of a
+/// Poisson count, over a span that began after the last decision.
+const SHORTFALL: f64 = 0.1;
+const SHORTFALL_SIGMAS: f64 = 4.0;
+/// Never below one request a second nor a tenth of the usual demand: some must pass to measure by.
+const FLOOR_RPS: f64 = 1.0;
+const FLOOR_OF_USUAL: f64 = 0.1;
+/// Quality counts as improving when it gained this much since the last decision.
+const IMPROVEMENT: f64 = 0.02;
+/// The waiting time is unmoved when it changed by less than this part between two decisions.
+const UNMOVED: f64 = 0.1;
+/// A wait below this is no wait: a worse *rate* without one is the network's, which limiting does move.
+const NO_WAIT_S: f64 = 0.001;
+/// After this many such decisions the crowd is not what makes the service slow.
+const UNMOVED_DECISIONS: u8 = 2;
+
+/// The ceiling while there is one.
+#[derive(Debug)]
+pub(super) struct RateLimit {
+    interval: Duration,
+    acts: bool,
+    mode: Mode,
+    ceiling_rps: f64,
+    failed_at_rps: f64,
+    completed_most_rps: f64,
+    alarm_since: Instant,
+    probe_step: f64,
+    usual_rps: f64,
+    last_quality: f64,
+    last_excess_s: f64,
+    unmoved: u8,
+    evidence_from: Instant,
+    slack_since: Option<Instant>,
+}
+
+impl RateLimit {
+    /// A ceiling that is recorded but, unless `acts`, not obeyed (shadow), and then is left as raised.
+    pub(super) fn new(interval: Duration, acts: bool) -> Self {
+        Self {
+            interval,
+            acts,
+            mode: Mode::Normal,
+            ceiling_rps: f64::INFINITY,
+            failed_at_rps: f64::INFINITY,
+            completed_most_rps: 0.0,
+            alarm_since: Instant::ZERO,
+            probe_step: PROBE_FIRST,
+            usual_rps: 0.0,
+            last_quality: 1.0,
+            last_excess_s: 0.0,
+            unmoved: 0,
+            evidence_from: Instant::ZERO,
+            slack_since: None,
+        }
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(super) fn ceiling_rps(&self) -> Option<f64> {
+        (self.mode != Mode::Normal).then_some(self.ceiling_rps)
+    }
+
+    /// Responses to requests admitted before this say nothing about the ceiling in force.
+    pub(super) fn evidence_from(&self) -> Instant {
+        self.evidence_from
+    }
+
+    /// Sets the ceiling at an alarm.
+    pub(super) fn raise(
+        &mut self,
+        now: Instant,
+        measured: &Measurement,
+        quality: f64,
+        usual_rps: f64,
+    ) -> Rule {
+        self.enter_alarm(now);
+        self.usual_rps = usual_rps;
+        self.failed_at_rps = f64::INFINITY;
+        self.slack_since = None;
+        self.last_quality = quality;
+        let by_quality_rps = measured.admitted_rps * quality;
+        self.set(now, by_quality_rps.min(drain_rate_rps(measured)).max(usual_rps));
+        Rule::Raise
+    }
+
+    /// One evaluation while limiting. `judged` is `None` when too little fresh evidence has come in.
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        measured: &Measurement,
+        judged: Option<Judgement>,
+        margin: f64,
+    ) -> Rule {
+        if self.is_slack(now, measured) {
+            self.mode = Mode::Normal;
+            self.ceiling_rps = f64::INFINITY;
+            self.evidence_from = now;
+            return Rule::Release;
+        }
+        // Only counts that lie wholly within the alarm are those of a saturated service.
+        if self.mode == Mode::Alarm && spans_only_since(now, measured, self.alarm_since) {
+            self.completed_most_rps = self.completed_most_rps.max(measured.completed_rps);
+        }
+        let Some(judged) = judged else { return self.guard_capacity(now, measured) };
+        let improves = judged.quality > self.last_quality + IMPROVEMENT;
+        let unmoved = self.is_unmoved(measured, judged.quality);
+        (self.last_quality, self.last_excess_s) = (judged.quality, measured.excess_s);
+        match self.mode {
+            Mode::Alarm if judged.quality >= 1.0 - margin / 2.0 => self.resume(now, measured),
+            Mode::Alarm if unmoved => {
+                self.hold(now);
+                Rule::Rebase
+            }
+            Mode::Alarm if improves => self.hold(now),
+            Mode::Alarm => self.cut(now, measured, judged.quality / (1.0 - margin / 4.0)),
+            Mode::Probe | Mode::Normal if judged.quality < 1.0 - margin => {
+                self.failed_at_rps = self.ceiling_rps;
+                self.enter_alarm(now);
+                self.cut(now, measured, judged.quality / (1.0 - margin / 2.0))
+            }
+            Mode::Probe | Mode::Normal => self.probe(now, measured),
+        }
+    }
+
+    /// Without fresh responses: cuts when for a whole span much less was completed than admitted.
+    fn guard_capacity(&mut self, now: Instant, measured: &Measurement) -> Rule {
+        let admitted = measured.admitted_rps * measured.span_s;
+        let missing = admitted - measured.completed_rps * measured.span_s;
+        let lost = missing > SHORTFALL * admitted && missing > SHORTFALL_SIGMAS * libm::sqrt(admitted);
+        if !lost || !spans_only_since(now, measured, self.evidence_from) {
+            return Rule::None;
+        }
+        self.enter_alarm(now);
+        self.last_quality = 0.0;
+        self.cut_to(now, measured.completed_rps * CUT_DEEPEST)
+    }
+
+    fn enter_alarm(&mut self, now: Instant) {
+        self.mode = Mode::Alarm;
+        self.alarm_since = now;
+        self.completed_most_rps = 0.0;
+        self.probe_step = PROBE_FIRST;
+        self.unmoved = 0;
+    }
+
+    /// Whether limiting has stopped having any effect on the waiting time, with no backlog growing.
+    fn is_unmoved(&mut self, measured: &Measurement, quality: f64) -> bool {
+        let change_s = (measured.excess_s - self.last_excess_s).abs();
+        let still = measured.excess_s > NO_WAIT_S
+            && change_s <= UNMOVED * measured.excess_s
+            && (quality - self.last_quality).abs() <= IMPROVEMENT
+            && measured.completed_rps >= (1.0 - SHORTFALL) * measured.admitted_rps
+            && measured.completed_rps <= (1.0 + SHORTFALL) * measured.admitted_rps;
+        self.unmoved = if still && self.acts { self.unmoved + 1 } else { 0 };
+        self.unmoved >= UNMOVED_DECISIONS
+    }
+
+    fn resume(&mut self, now: Instant, measured: &Measurement) -> Rule {
+        self.mode = Mode::Probe;
+        let resumed_rps = RESUME_AT * self.completed_most_rps;
+        if self.acts && resumed_rps > self.ceiling_rps {
+            self.set(now, resumed_rps);
+            return Rule::ProbeUp;
+        }
+        self.probe(now, measured)
+    }
+
+    fn probe(&mut self, now: Instant, measured: &Measurement) -> Rule {
+        if !self.acts {
+            return self.hold(now);
+        }
+        if measured.offered_rps <= BINDS * self.ceiling_rps {
+            self.set(now, self.ceiling_rps * (1.0 + RELAX));
+            return Rule::Relax;
+        }
+        if self.ceiling_rps > self.failed_at_rps {
+            self.failed_at_rps = f64::INFINITY;
+        }
+        let near_rps = NEAR_FAILURE * self.failed_at_rps;
+        let target_rps = if self.ceiling_rps >= near_rps {
+            self.ceiling_rps * (1.0 + PROBE_NEAR_FAILURE)
+        } else {
+            let step = self.probe_step;
+            self.probe_step = (step * 2.0).min(PROBE_LARGEST);
+            (self.ceiling_rps * (1.0 + step)).min(near_rps.max(self.ceiling_rps * (1.0 + PROBE_NEAR_FAILURE)))
+        };
+        let ahead_rps = PROBE_AHEAD * measured.completed_rps;
+        self.set(now, target_rps.min(ahead_rps).max(self.ceiling_rps));
+        Rule::ProbeUp
+    }
+
+    fn cut(&mut self, now: Instant, measured: &Measurement, factor: f64) -> Rule {
+        // Never above what is completed: while responses are worse, that is all there is.
+        let by_factor_rps = (self.ceiling_rps * factor.clamp(CUT_DEEPEST, CUT_SHALLOWEST))
+            .min(measured.completed_rps * CUT_SHALLOWEST);
+        let drain_rps = drain_rate_rps(measured);
+        // A long wait is drained at once; otherwise one decision takes off no more than its factor.
+        let deep = measured.excess_s >= DRAIN_S;
+        self.cut_to(now, if deep { drain_rps } else { by_factor_rps.max(drain_rps) })
+    }
+
+    fn cut_to(&mut self, now: Instant, target_rps: f64) -> Rule {
+        if !self.acts || target_rps >= self.ceiling_rps {
+            return self.hold(now);
+        }
+        self.set(now, target_rps);
+        Rule::Cut
+    }
+
+    fn hold(&mut self, now: Instant) -> Rule {
+        self.evidence_from = now;
+        Rule::Hold
+    }
+
+    fn set(&mut self, now: Instant, ceiling_rps: f64) {
+        let floor_rps = FLOOR_RPS.max(FLOOR_OF_USUAL * self.usual_rps);
+        self.ceiling_rps = ceiling_rps.max(floor_rps);
+        self.evidence_from = now;
+    }
+
+    /// Whether offered has stayed well under the ceiling for long enough to remove it.
+    fn is_slack(&mut self, now: Instant, measured: &Measurement) -> bool {
+        if measured.offered_rps >= RELEASE_BELOW * self.ceiling_rps {
+            self.slack_since = None;
+            return false;
+        }
+        let since = *self.slack_since.get_or_insert(now);
+        now.saturating_since(since) >= RELEASE_AFTER.max(self.interval * 3)
+    }
+}
+
+/// What the service completes, less what works off the waiting time its fastest responses met.
+fn drain_rate_rps(measured: &Measurement) -> f64 {
+    let part = 1.0 - measured.excess_s / DRAIN_S;
+    measured.completed_rps * part.clamp(DRAIN_LEAST, CUT_SHALLOWEST)
+}
+
+/// Whether the measured counts lie wholly after `since`.
+fn spans_only_since(now: Instant, measured: &Measurement, since: Instant) -> bool {
+    now.saturating_since(since).as_secs_f64() >= measured.span_s
+}
