@@ -1,1 +1,48 @@
 //! The reverse proxy: accepts, classifies, admits, forwards and explains.
+//!
+//! A request's life, one file for each phase:
+//!
+//! ```text
+//! accept ── connection ── request ── classify ── admit ─┬─ forward ── finish ── acks ─▶ the gate's sample
+//! (bounds)  (TLS, wire)   (head)     (keys)             │                      (transfers)
+//!                                                       └─ refusal (retry_after, accept_field, decisions)
+//! ```
+//!
+//! Each `worker` is a thread with a runtime, listeners, gate and upstream connections of its own; nothing on a
+//! request's path is shared but atomics. The `control` thread runs the planner (`planner_task`), the admin listener,
+//! signals, `reload` and the health checks (`watch`), and talks to the workers through bounded channels (`commands`).
+
+mod accept;
+mod accept_field;
+mod acks;
+mod admin;
+mod admin_listener;
+mod admit;
+mod bounds;
+mod classify;
+mod clock;
+mod commands;
+mod connection;
+mod control;
+mod decisions;
+mod error;
+mod finish;
+mod forward;
+mod launch;
+mod planner_task;
+mod refusal;
+mod reload;
+mod request;
+mod retry_after;
+mod settings;
+mod shared;
+mod state_file;
+mod status;
+mod tracked;
+mod transfers;
+mod upstream_error;
+mod watch;
+mod worker;
+
+pub use error::GatewayError;
+pub use launch::{Gateway, Launch, run};

@@ -1,1 +1,20 @@
 //! HTTP intermediary mechanics: strict request heads, field hygiene, upstream pools, TLS and tunnels.
+//!
+//! Nothing here decides who is admitted; the gateway does, and uses these parts. Everything on a request's
+//! path belongs to one single-threaded worker, so types may be `!Send`; what workers share is in
+//! [`upstream::UpstreamShared`] and [`tls::ServerTls`].
+
+pub mod body;
+pub mod client;
+pub mod fields;
+pub mod guarded;
+pub mod head_guard;
+mod head_line;
+pub mod listen;
+pub mod serve;
+pub mod tls;
+pub mod tunnel;
+pub mod upstream;
+pub mod violation;
+
+pub use violation::FramingViolation;

@@ -1,1 +1,179 @@
-//! An honest CPU-bound HTTP server to put behind a gateway.
+//! An honest CPU-bound HTTP/1.1 server to put behind a gateway, like a forking application server.
+//!
+//! Each request costs a fixed amount of real processor work, done by one of a fixed number of threads, first
+//! come first served. What makes such servers collapse under a crowd is kept on purpose:
+//!
+//! - **Its queue has no bound of its own.** Every connection is accepted and every request queued; only the
+//!   process's limit on open files ends it. Never copy this into a product: it is the disease, not the cure.
+//! - It does not notice that a client has left until it writes the answer, so it works for nobody.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/healthz` | `ok` at once, without work or queue |
+//! | `/bytes/N` | the work, then N bytes |
+//! | anything else | the work, then the usual number of bytes |
+//!
+//! `?ms=F` changes the work of one request to F milliseconds.
+
+mod body;
+mod calibration;
+mod request;
+mod serve;
+mod work;
+mod workers;
+
+use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::net::TcpSocket;
+use tokio::runtime;
+use tokio::sync::oneshot;
+
+/// What an origin is.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Threads that work, one request at a time each.
+    pub workers: NonZeroUsize,
+    /// Processor time each request costs, milliseconds.
+    pub work_ms: f64,
+    /// Size of each answer's body, bytes.
+    pub body_bytes: u64,
+}
+
+/// A running origin; shut down when dropped.
+///
+/// ```
+/// use flashweir_origin::{Origin, Settings};
+/// let settings = Settings {
+///     listen: ([127, 0, 0, 1], 0).into(),
+///     workers: std::num::NonZeroUsize::MIN,
+///     work_ms: 1.0,
+///     body_bytes: 100,
+/// };
+/// let origin = Origin::start(settings)?;
+/// println!("http://{}/", origin.address());
+/// origin.shutdown();
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Origin {
+    address: SocketAddr,
+    iterations_per_request: u64,
+    queue: Arc<workers::Queue>,
+    stop_serving: Option<oneshot::Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Origin {
+    /// Binds, calibrates the work (about 100 ms) and serves on threads of its own. Raises the process's limit on
+    /// open files to the most it may have.
+    ///
+    /// # Errors
+    /// A setting out of range, an address that cannot be bound, threads that cannot be started.
+    pub fn start(settings: Settings) -> io::Result<Self> {
+        check(&settings)?;
+        raise_open_files();
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = {
+            let _context = runtime.enter();
+            let socket = if settings.listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+            socket.set_reuseaddr(true)?;
+            socket.bind(settings.listen)?;
+            socket.listen(ACCEPT_BACKLOG)?
+        };
+        let address = listener.local_addr()?;
+        let iterations_per_ms = calibration::iterations_per_ms();
+        let asked = request::Defaults {
+            iterations_per_ms,
+            work_ms: settings.work_ms,
+            body_bytes: settings.body_bytes,
+        };
+        let (stop_serving, serving_stopped) = oneshot::channel();
+        let mut origin = Self {
+            address,
+            iterations_per_request: asked.iterations(settings.work_ms),
+            queue: Arc::default(),
+            stop_serving: Some(stop_serving),
+            threads: Vec::new(),
+        };
+        for number in 0..settings.workers.get() {
+            let queue = Arc::clone(&origin.queue);
+            origin.spawn(format!("origin-work-{number}"), move || queue.work())?;
+        }
+        let queue = Arc::clone(&origin.queue);
+        origin.spawn("origin-io".to_owned(), move || {
+            runtime.block_on(serve::serve(listener, asked, queue, serving_stopped));
+        })?;
+        Ok(origin)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What each request costs: links of a hash chain, the number that took `work_ms` at calibration.
+    #[must_use]
+    pub fn iterations_per_request(&self) -> u64 {
+        self.iterations_per_request
+    }
+
+    /// Stops within milliseconds: open connections are cut, queued work is dropped, work under way is given up.
+    pub fn shutdown(mut self) {
+        self.stop();
+    }
+
+    /// A thread that fails to start leaves the others to be stopped by `Drop`.
+    fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        self.threads.push(std::thread::Builder::new().name(name).spawn(body)?);
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        self.queue.close();
+        if let Some(stop_serving) = self.stop_serving.take() {
+            // A serving thread that is gone already needs no telling.
+            let _ = stop_serving.send(());
+        }
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the origin panicked; this is a bug");
+            }
+        }
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Every waiting client holds an open file, and the queue is to end only where the system ends it.
+fn raise_open_files() {
+    let most = getrlimit(Resource::Nofile).maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }) {
+        tracing::debug!(%error, "origin cannot raise its limit on open files");
+    }
+}
+
+/// The kernel caps it at `net.core.somaxconn`.
+const ACCEPT_BACKLOG: u32 = 65_535;
+
+fn check(settings: &Settings) -> io::Result<()> {
+    let wrong = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    if !(0.0..=ORIGIN_WORK_MS).contains(&settings.work_ms) {
+        return wrong(format!("work must be 0 to {ORIGIN_WORK_MS} ms, not {}", settings.work_ms));
+    }
+    if settings.body_bytes > ORIGIN_BODY_BYTES {
+        return wrong(format!("a body has at most {ORIGIN_BODY_BYTES} bytes, not {}", settings.body_bytes));
+    }
+    Ok(())
+}

@@ -1,1 +1,36 @@
-//! Self-contained HTML reports with SVG plots.
+//! Self-contained HTML reports: charts as inline SVG, tables, a light and a dark look, no script.
+//!
+//! A [`Page`] is built from [`Section`]s of [`Table`]s and [`Figure`]s; a figure comes from a [`Chart`] (lines,
+//! steps and areas over one x axis) or a [`Strip`] (named states over time). Everything a caller passes in is
+//! escaped. Nothing here reads a file, a clock or the network, so a report of the same numbers is the same text.
+//!
+//! ```
+//! use flashweir_report::{Chart, Hue, Page, Section, Series};
+//! let chart = Chart::new("Requests", "seconds", "requests/s")
+//!     .series(Series::line("offered", Hue::Blue, vec![(0.0, Some(1.0)), (1.0, Some(4.0))]));
+//! let page = Page::new("A run", "Four requests.").section(Section::new("Rates").figure(chart.figure()?));
+//! assert!(page.html()?.starts_with("<!DOCTYPE html>"));
+//! # Ok::<(), flashweir_report::ReportError>(())
+//! ```
+
+mod canvas;
+mod chart;
+mod chart_drawing;
+mod error;
+mod figure;
+mod page;
+mod palette;
+mod scale;
+mod series;
+mod strip;
+mod table;
+
+pub use chart::Chart;
+pub use error::ReportError;
+pub use figure::{Figure, LegendEntry, Swatch};
+pub use page::{Page, Section};
+pub use palette::Hue;
+pub use scale::number;
+pub use series::{Point, Series, Style};
+pub use strip::{Span, Strip};
+pub use table::Table;

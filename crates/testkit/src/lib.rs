@@ -1,1 +1,44 @@
 //! Starts real servers and the real binary for tests, and always stops them.
+//!
+//! Plain threads and blocking sockets, so that a test needs no runtime and shares no code with what it tests: the
+//! HTTP spoken here is read and written byte by byte. Everything stays on loopback, every wait has a deadline, and
+//! whatever a test started is ended by its own id when it goes out of scope, also when the test fails.
+//!
+//! What goes wrong in here panics with a message that names it: to a test, a server that does not start is a
+//! failure like any other.
+
+mod binary;
+mod certificates;
+mod client;
+mod connection;
+mod crowd_tools;
+mod curl;
+mod deadline;
+mod gateway;
+mod latch;
+mod message;
+mod nginx;
+mod open_metrics;
+mod pattern;
+mod ports;
+mod process;
+mod programs;
+mod upstream;
+
+pub use binary::Flashweir;
+pub use certificates::{Authority, CertificateFiles};
+pub use client::Client;
+pub use connection::{Connection, Received};
+pub use crowd_tools::{Load, Origin};
+pub use curl::{Curl, CurlOutput};
+pub use deadline::{PATIENCE, eventually, until};
+pub use gateway::{Gateway, GatewayBuilder};
+pub use latch::Latch;
+pub use message::{Fields, Message, ReadError};
+pub use nginx::Nginx;
+pub use open_metrics::{Metrics, NotOpenMetrics};
+pub use pattern::{checksum, pattern};
+pub use ports::free_address;
+pub use process::{Finished, Process, Signal};
+pub use programs::{require_program, skip};
+pub use upstream::{Upstream, reflect};

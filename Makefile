@@ -1,0 +1,39 @@
+# Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
+.PHONY: demo test bench compare build check setup setup-test setup-bench
+
+CARGO ?= cargo
+BUILD_TOOLS = cc=gcc
+TEST_TOOLS = curl=curl nginx=nginx-light openssl=openssl ip=iproute2
+BENCH_TOOLS = nginx=nginx-light haproxy=haproxy wrk=wrk taskset=util-linux
+
+demo: setup
+	$(CARGO) build --release --locked -p flashweir-cli
+	target/release/flashweir demo $(ARGS)
+
+build: setup
+	$(CARGO) build --release --locked -p flashweir-cli
+
+test: setup-test
+	$(CARGO) test --workspace --locked
+
+# Format, lints, documentation: what the gate checks before the tests.
+check: setup
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked
+
+# Costs of decisions, then of proxying and refusing against nginx and HAProxy: ratios from one run.
+bench: setup-bench
+	$(CARGO) bench --locked -p flashweir-admission
+	$(MAKE) compare
+
+compare: setup-bench
+	$(CARGO) build --release --locked -p flashweir-cli
+	$(CARGO) bench --locked -p flashweir-cli --bench proxy_cost
+
+setup:
+	@scripts/install-missing.sh $(BUILD_TOOLS)
+setup-test:
+	@scripts/install-missing.sh $(BUILD_TOOLS) $(TEST_TOOLS)
+setup-bench:
+	@scripts/install-missing.sh $(BUILD_TOOLS) $(BENCH_TOOLS)

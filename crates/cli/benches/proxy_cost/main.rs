@@ -1,0 +1,121 @@
+//! What a request costs: CPU time of Flashweir over nginx and over HAProxy for the same work, in one run.
+//!
+//! One worker each, pinned to core 0; wrk and the upstream (nginx) on core 1. Candidates take turns, in reversed
+//! order every other round, so that whatever else the machine does falls on all of them; CPU time is read from
+//! the scheduler's own account of each process, and ratios are medians over rounds, each within its round.
+//! `make compare` runs it; ROUNDS and SECONDS in the environment change its length.
+
+mod cpu;
+mod servers;
+mod wrk;
+
+use servers::{Candidate, Directory};
+use std::time::Duration;
+
+/// Two jobs: pass a small response on, and refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    Proxy,
+    Refuse,
+}
+
+struct Measured {
+    cpu_us_per_request: f64,
+    requests_per_s: f64,
+}
+
+fn main() {
+    // `cargo test --benches` and `cargo bench -- --list` must not start servers.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        println!("0 passed, 0 failed");
+        return;
+    }
+    let missing: Vec<&str> =
+        ["wrk", "nginx", "haproxy", "taskset"].into_iter().filter(|name| !servers::is_installed(name)).collect();
+    if !missing.is_empty() {
+        eprintln!("proxy_cost: skipped, not installed: {}", missing.join(", "));
+        return;
+    }
+    let rounds = number_from_environment("ROUNDS", 5);
+    let seconds = number_from_environment("SECONDS", 2);
+    let directory = Directory::new();
+    println!("{rounds} rounds of {seconds} s each; server on core 0, wrk and upstream on core 1\n");
+    for job in [Job::Proxy, Job::Refuse] {
+        let candidates = servers::start_all(&directory, job);
+        compare(job, &candidates, rounds, seconds);
+    }
+}
+
+fn compare(job: Job, candidates: &[Candidate], rounds: usize, seconds: u64) {
+    let title = match job {
+        Job::Proxy => "proxying a 1 KiB response, keep-alive on both sides, 64 connections",
+        Job::Refuse => "answering 503, keep-alive, 64 connections",
+    };
+    let mut results: Vec<Vec<Measured>> = candidates.iter().map(|_| Vec::new()).collect();
+    for round in 0..rounds {
+        let mut order: Vec<usize> = (0..candidates.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for index in order {
+            results[index].push(measure(job, &candidates[index], seconds));
+        }
+    }
+    println!("{title}");
+    println!("  {:<12} {:>14} {:>12} {:>34}", "", "CPU µs/request", "requests/s", "Flashweir's CPU over it [min–max]");
+    for (index, candidate) in candidates.iter().enumerate() {
+        let ratios: Vec<f64> =
+            (0..rounds).map(|n| results[0][n].cpu_us_per_request / results[index][n].cpu_us_per_request).collect();
+        let of = |value: fn(&Measured) -> f64| median(results[index].iter().map(value).collect());
+        let ratio = if index == 0 {
+            String::from("1")
+        } else {
+            format!("{:.2} [{:.2}–{:.2}]", median(ratios.clone()), smallest(&ratios), largest(&ratios))
+        };
+        println!(
+            "  {:<12} {:>14.2} {:>12.0} {ratio:>34}",
+            candidate.name,
+            of(|m| m.cpu_us_per_request),
+            of(|m| m.requests_per_s)
+        );
+    }
+    println!();
+}
+
+fn measure(job: Job, candidate: &Candidate, seconds: u64) -> Measured {
+    wrk::run(&candidate.url, Duration::from_millis(500));
+    let before = cpu::used(candidate.pid);
+    let outcome = wrk::run(&candidate.url, Duration::from_secs(seconds));
+    let used = cpu::used(candidate.pid).saturating_sub(before);
+    let unexpected = match job {
+        Job::Proxy => outcome.not_2xx,
+        Job::Refuse => outcome.requests - outcome.not_2xx,
+    };
+    assert!(
+        unexpected * 1_000 <= outcome.requests,
+        "{}: {unexpected} of {} answers were not what {job:?} expects",
+        candidate.name,
+        outcome.requests
+    );
+    Measured {
+        cpu_us_per_request: used.as_secs_f64() * 1e6 / outcome.requests.max(1) as f64,
+        requests_per_s: outcome.requests as f64 / seconds as f64,
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn smallest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+
+fn number_from_environment<T: std::str::FromStr>(name: &str, default: T) -> T {
+    std::env::var_os(name).and_then(|text| text.to_str()?.parse().ok()).unwrap_or(default)
+}

@@ -1,0 +1,201 @@
+//! The candidates and their upstream: started here, on loopback, and ended by id.
+
+use crate::Job;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Settings that nginx needs in both roles: one worker in the foreground, nothing on disk but its folder.
+const NGINX_HEAD: &str = "daemon off; worker_processes 1; error_log stderr crit;
+events { worker_connections 4096; }
+http { access_log off; keepalive_requests 1000000000; client_body_temp_path body; proxy_temp_path proxy;
+fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;";
+
+/// A server under test.
+pub(crate) struct Candidate {
+    pub(crate) name: &'static str,
+    pub(crate) url: String,
+    pub(crate) pid: u32,
+    _process: Ended,
+    _helpers: Vec<Ended>,
+    _held: Option<(TcpListener, TcpStream)>,
+}
+
+/// A folder that goes away with the run.
+pub(crate) struct Directory(PathBuf);
+
+/// A process that is ended with its owner.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Directory {
+    pub(crate) fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("flashweir-compare-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a folder for the servers' files");
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).expect("a configuration file");
+        path
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn is_installed(program: &str) -> bool {
+    ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"].iter().any(|at| Path::new(at).join(program).exists())
+}
+
+/// Flashweir first: ratios are of it over the others.
+pub(crate) fn start_all(directory: &Directory, job: Job) -> Vec<Candidate> {
+    vec![flashweir(directory, job), nginx(directory, job), haproxy(directory, job)]
+}
+
+fn upstream(directory: &Directory) -> (u16, Ended) {
+    let port = free_port();
+    let body = "x".repeat(1024);
+    let text = format!("{NGINX_HEAD} server {{ listen 127.0.0.1:{port}; location / {{ return 200 '{body}'; }} }} }}");
+    let process = start_nginx(directory, &format!("upstream-{port}.conf"), &text, 1);
+    wait_for(port);
+    (port, process)
+}
+
+fn flashweir(directory: &Directory, job: Job) -> Candidate {
+    let (port, admin) = (free_port(), free_port());
+    let binary = env!("CARGO_BIN_EXE_flashweir");
+    let (upstream_port, helpers, held, bounds) = match job {
+        Job::Proxy => {
+            let (upstream_port, process) = upstream(directory);
+            (upstream_port, vec![process], None, "")
+        }
+        Job::Refuse => {
+            // The one request allowed in flight is held by an upstream that never answers: all others are refused.
+            let silent = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+            let upstream_port = silent.local_addr().expect("a bound listener").port();
+            (upstream_port, Vec::new(), Some(silent), "[bounds]\nmax_requests_in_flight = 1\n")
+        }
+    };
+    let config = directory.write(
+        &format!("flashweir-{port}.toml"),
+        &format!(
+            "[service]\nworkers = 1\n[listen]\naddress = \"127.0.0.1:{port}\"\n[admin]\naddress = \"127.0.0.1:{admin}\"\n\
+             [upstream]\nurls = [\"http://127.0.0.1:{upstream_port}\"]\nresponse_header_timeout = \"10m\"\n{bounds}"
+        ),
+    );
+    let process = start(Command::new("taskset").args(["-c", "0", binary, "run", "--config"]).arg(config));
+    wait_for(port);
+    let held = held.map(|silent| {
+        let mut client = TcpStream::connect(("127.0.0.1", port)).expect("flashweir listens");
+        client.write_all(b"GET / HTTP/1.1\r\nHost: held\r\n\r\n").expect("a request");
+        let (mut upstream_side, _) = silent.accept().expect("the held request arrives");
+        let mut head = [0; 1];
+        upstream_side.read_exact(&mut head).expect("its first byte");
+        // Kept open for as long as the process lives: dropping it would answer 502 and free the place.
+        std::mem::forget(upstream_side);
+        (silent, client)
+    });
+    candidate("flashweir", port, process, helpers, held)
+}
+
+fn nginx(directory: &Directory, job: Job) -> Candidate {
+    let port = free_port();
+    let (helpers, server) = match job {
+        Job::Proxy => {
+            let (upstream_port, process) = upstream(directory);
+            let server = format!(
+                "upstream u {{ server 127.0.0.1:{upstream_port}; keepalive 128; keepalive_requests 1000000000; }}
+                 server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://u; proxy_http_version 1.1;
+                 proxy_set_header Connection ''; }} }}"
+            );
+            (vec![process], server)
+        }
+        Job::Refuse => {
+            (Vec::new(), format!("server {{ listen 127.0.0.1:{port}; location / {{ return 503 'busy\n'; }} }}"))
+        }
+    };
+    let process = start_nginx(directory, &format!("nginx-{port}.conf"), &format!("{NGINX_HEAD} {server} }}"), 0);
+    wait_for(port);
+    candidate("nginx", port, process, helpers, None)
+}
+
+fn haproxy(directory: &Directory, job: Job) -> Candidate {
+    let port = free_port();
+    let (helpers, action) = match job {
+        Job::Proxy => {
+            let (upstream_port, process) = upstream(directory);
+            (vec![process], format!("http-reuse always\n  server u 127.0.0.1:{upstream_port}"))
+        }
+        Job::Refuse => {
+            (Vec::new(), "http-request return status 503 content-type text/plain string busy".to_owned())
+        }
+    };
+    let config = directory.write(
+        &format!("haproxy-{port}.cfg"),
+        &format!(
+            "global\n  nbthread 1\n  maxconn 4096\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 60s\n  \
+             timeout server 60s\nlisten l\n  bind 127.0.0.1:{port}\n  {action}\n"
+        ),
+    );
+    let process = start(Command::new("taskset").args(["-c", "0", &path_of("haproxy"), "-db", "-f"]).arg(config));
+    wait_for(port);
+    candidate("haproxy", port, process, helpers, None)
+}
+
+fn candidate(
+    name: &'static str,
+    port: u16,
+    process: Ended,
+    helpers: Vec<Ended>,
+    held: Option<(TcpListener, TcpStream)>,
+) -> Candidate {
+    let pid = process.0.id();
+    Candidate { name, url: format!("http://127.0.0.1:{port}/"), pid, _process: process, _helpers: helpers, _held: held }
+}
+
+fn start_nginx(directory: &Directory, name: &str, text: &str, core: usize) -> Ended {
+    let config = directory.write(name, &format!("pid {name}.pid; {text}"));
+    start(
+        Command::new("taskset")
+            .args(["-c", &core.to_string(), &path_of("nginx"), "-e", "stderr", "-p"])
+            .arg(&directory.0)
+            .arg("-c")
+            .arg(config),
+    )
+}
+
+fn path_of(program: &str) -> String {
+    let at = ["/usr/bin", "/usr/sbin"].into_iter().find(|at| Path::new(at).join(program).exists());
+    format!("{}/{program}", at.unwrap_or("/usr/bin"))
+}
+
+/// taskset replaces itself with the program, so the child's id is the server's.
+fn start(command: &mut Command) -> Ended {
+    Ended(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("taskset was found at the start"))
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a loopback port").port()
+}
+
+fn wait_for(port: u16) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(Instant::now() < deadline, "nothing listens on port {port} after ten seconds");
+        std::thread::yield_now();
+    }
+}

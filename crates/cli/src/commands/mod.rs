@@ -1,0 +1,33 @@
+//! The subcommands: one file each, whose argument struct's doc comment is the help text.
+
+mod config;
+mod demo;
+mod explain;
+mod load;
+mod origin;
+mod run;
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Run(run::RunArgs),
+    Explain(explain::ExplainArgs),
+    Config(config::ConfigArgs),
+    Demo(demo::DemoArgs),
+    Load(Box<load::LoadArgs>),
+    Origin(origin::OriginArgs),
+}
+
+impl Command {
+    /// Does it. Wrong usage is a [`UsageError`](crate::exit::UsageError) or a `ConfigError`.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self {
+            Self::Run(arguments) => arguments.run(),
+            Self::Explain(arguments) => arguments.run(),
+            Self::Config(arguments) => arguments.run(),
+            Self::Demo(arguments) => arguments.run(),
+            Self::Load(arguments) => arguments.run(),
+            Self::Origin(arguments) => arguments.run(),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `flashweir origin`.
+
+use super::load::values::within;
+use anyhow::Context;
+use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
+use flashweir_origin::{Origin, Settings};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Serve HTTP/1.1 with a fixed amount of real work for each request, to have something to protect.
+///
+/// A stand-in for a forking application server: a fixed number of workers, first come first served, and every
+/// connection accepted however long the queue gets (only the limit on open files ends it). It works on for
+/// clients that have left. That is what makes such servers collapse under a crowd, so do not copy it.
+///
+/// `/healthz` answers at once, `/bytes/N` sends N bytes after the work, any other path the usual number; `?ms=F`
+/// changes the work of one request. The work is calibrated to this machine at start.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OriginArgs {
+    /// Where to listen; port 0 takes a free one, named on stdout.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000")]
+    listen: SocketAddr,
+    /// Threads that work, one request at a time each.
+    #[arg(long, value_name = "N", default_value = "1")]
+    workers: NonZeroUsize,
+    /// Processor time of each request, milliseconds.
+    #[arg(long, value_name = "F", default_value = "5", value_parser = within(0.0, ORIGIN_WORK_MS))]
+    work_ms: f64,
+    /// Size of each answer's body, bytes.
+    #[arg(long, value_name = "N", default_value_t = 1024,
+          value_parser = clap::value_parser!(u64).range(0..=ORIGIN_BODY_BYTES))]
+    body_bytes: u64,
+}
+
+impl OriginArgs {
+    /// Serves until SIGINT or SIGTERM.
+    ///
+    /// # Errors
+    /// The address cannot be bound, or threads cannot be started.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let Self { listen, workers, work_ms, body_bytes } = self;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let origin = Origin::start(Settings { listen, workers, work_ms, body_bytes })
+            .with_context(|| format!("the origin cannot start on {listen}"))?;
+        let mut stdout = std::io::stdout();
+        // Whoever started us may not listen; that is no reason to stop serving.
+        let _ = writeln!(
+            stdout,
+            "origin on http://{} ({workers} workers, {work_ms} ms a request)",
+            origin.address()
+        );
+        runtime.block_on(async {
+            let (mut interrupt, mut terminate) =
+                (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+            anyhow::Ok(())
+        })?;
+        origin.shutdown();
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! `flashweir run`.
+
+use std::path::PathBuf;
+
+use flashweir_config::{Config, Overrides};
+use flashweir_gateway::Launch;
+
+use crate::{environment, logging};
+
+/// Protect a service: a reverse proxy in front of it that is invisible until a crowd comes.
+///
+/// Flags win over the file. SIGHUP reloads the file, SIGTERM and SIGINT finish what was begun and stop.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// The service, http://HOST:PORT or https://HOST:PORT; repeat it for several servers.
+    #[arg(long = "upstream", value_name = "URL")]
+    upstreams: Vec<String>,
+    /// Where clients connect; repeat it for several addresses [default: 127.0.0.1:8080].
+    #[arg(long = "listen", value_name = "ADDR")]
+    listen: Vec<String>,
+    /// The configuration file (TOML); `flashweir config reference` tells what may be in it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where health, metrics, status and explanations are served [default: 127.0.0.1:9900].
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<String>,
+    /// Decide and record, but never refuse because of a crowd.
+    #[arg(long)]
+    shadow: bool,
+    /// Where the learned baseline survives a restart.
+    #[arg(long, value_name = "FILE")]
+    state_file: Option<PathBuf>,
+    /// Worker threads; 0 means one for each core [default: 0].
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+    /// The least important messages shown: error, warn, info, debug or trace [default: info].
+    #[arg(long, value_name = "LEVEL")]
+    log: Option<String>,
+}
+
+impl RunArgs {
+    /// Checks the configuration before any port opens, then serves until told to stop.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let overrides = Overrides {
+            upstream_urls: self.upstreams,
+            listen_addresses: self.listen,
+            admin_address: self.admin,
+            shadow: self.shadow,
+            state_file: self.state_file,
+            state_directory: environment::state_directory(),
+            workers: self.workers,
+            log_level: self.log,
+        };
+        let config = Config::load(self.config.as_deref(), &overrides)?;
+        logging::start(&config.log);
+        flashweir_gateway::run(Launch { config, config_file: self.config, overrides })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,239 @@
+//! The origin and the gateway as processes of this same binary, so that the system accounts for each apart.
+
+use anyhow::{Context, bail};
+use std::ffi::OsStr;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a child may take until it answers.
+const START_WITHIN: Duration = Duration::from_secs(10);
+/// Where the demo's gateway keeps what it learned, in the demo's own directory.
+const STATE_FILE: &str = "gateway-baseline.json";
+/// Pause between two looks at whether it does.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Every child of the demo, so that whoever ends the demo (its end, an error, a signal) can end them all.
+#[derive(Clone, Default)]
+pub(crate) struct Family(Arc<Mutex<Vec<(u32, Child)>>>);
+
+impl Family {
+    /// Ends every child still there, by its own id. Safe to call at any time and more than once; while the answer
+    /// is kept, no new child can be started.
+    pub(crate) fn end_all(&self) -> impl Sized + '_ {
+        let mut members = self.members();
+        for (_, mut child) in members.drain(..) {
+            end(&mut child);
+        }
+        members
+    }
+
+    fn members(&self) -> MutexGuard<'_, Vec<(u32, Child)>> {
+        // A panic elsewhere must not keep children alive.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a child. It belongs to the family before anybody can ask the family to end.
+    fn start(&self, command: &mut Command) -> std::io::Result<u32> {
+        let mut members = self.members();
+        let child = command.spawn()?;
+        let id = child.id();
+        members.push((id, child));
+        Ok(id)
+    }
+
+    fn end_one(&self, id: u32) {
+        let mut members = self.members();
+        if let Some(index) = members.iter().position(|(known, _)| *known == id) {
+            end(&mut members.swap_remove(index).1);
+        }
+    }
+
+    fn exited(&self, id: u32) -> Option<ExitStatus> {
+        let mut members = self.members();
+        members
+            .iter_mut()
+            .find(|(known, _)| *known == id)
+            .and_then(|(_, child)| child.try_wait().ok().flatten())
+    }
+}
+
+fn end(child: &mut Child) {
+    // Both fail only if the child is gone already, which is what is wanted.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// A running origin; ended when dropped.
+pub(crate) struct Origin {
+    process: Process,
+    address: SocketAddr,
+}
+
+impl Origin {
+    /// Starts one worker that does `work_ms` of real work for each request, and waits until it answers.
+    /// What it has to say goes to `origin.log` in `directory`.
+    pub(crate) fn start(family: &Family, work_ms: f64, directory: &Path) -> anyhow::Result<Self> {
+        let address = free_address()?;
+        let arguments =
+            ["origin", "--listen", &address.to_string(), "--workers", "1", "--work-ms", &work_ms.to_string()];
+        let process =
+            Process::start(family, Name { role: "origin", log: directory.join("origin.log") }, arguments)?;
+        process.wait_for(address)?;
+        Ok(Self { process, address })
+    }
+
+    /// The page the crowd wants.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/work", self.address)
+    }
+
+    fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Ends it with all the work it has queued.
+    pub(crate) fn end(self) {
+        drop(self.process);
+    }
+}
+
+/// A running gateway in front of an origin; ended when dropped.
+pub(crate) struct Gateway {
+    _process: Process,
+    address: SocketAddr,
+    /// Where it tells its status.
+    pub(crate) admin: SocketAddr,
+}
+
+impl Gateway {
+    /// Starts `flashweir run` with nothing but its upstream tuned, and waits until it accepts connections.
+    ///
+    /// What it has to say goes to `gateway.log` in `directory`, and so does its baseline to a file of its own,
+    /// which is not read: each demo learns anew.
+    pub(crate) fn start(family: &Family, origin: &Origin, directory: &Path) -> anyhow::Result<Self> {
+        let (address, admin) = (free_address()?, free_address()?);
+        let state_file = directory.join(STATE_FILE);
+        // Not there is how it should be; what cannot be removed belongs to another upstream and is ignored.
+        let _ = fs::remove_file(&state_file);
+        let arguments = [
+            "run",
+            "--upstream",
+            &origin.base_url(),
+            "--listen",
+            &address.to_string(),
+            "--admin",
+            &admin.to_string(),
+            "--state-file",
+        ];
+        let arguments = arguments.iter().map(OsStr::new).chain([state_file.as_os_str()]);
+        let process =
+            Process::start(family, Name { role: "gateway", log: directory.join("gateway.log") }, arguments)?;
+        process.wait_for(admin)?;
+        process.wait_for(address)?;
+        Ok(Self { _process: process, address, admin })
+    }
+
+    /// The page the crowd wants, through the gateway.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/work", self.address)
+    }
+}
+
+struct Process {
+    family: Family,
+    id: u32,
+    name: Name,
+}
+
+/// What a child is to people.
+struct Name {
+    role: &'static str,
+    /// Where its stderr goes: not to the terminal, which the live view has.
+    log: PathBuf,
+}
+
+impl Process {
+    fn start(
+        family: &Family,
+        name: Name,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("this program's own file cannot be found")?;
+        let log = fs::File::create(&name.log)
+            .with_context(|| format!("{}: cannot be written", name.log.display()))?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let id =
+            family.start(&mut command).with_context(|| format!("the {} cannot be started", name.role))?;
+        Ok(Self { family: family.clone(), id, name })
+    }
+
+    fn wait_for(&self, address: SocketAddr) -> anyhow::Result<()> {
+        let Name { role, log } = &self.name;
+        let deadline = Instant::now() + START_WITHIN;
+        while TcpStream::connect_timeout(&address, START_WITHIN).is_err() {
+            if let Some(status) = self.family.exited(self.id) {
+                bail!("the {role} ended before it answered at {address}: {status} (see {})", log.display());
+            }
+            if Instant::now() >= deadline {
+                let seconds = START_WITHIN.as_secs();
+                bail!("the {role} did not answer at {address} within {seconds} s (see {})", log.display());
+            }
+            std::thread::park_timeout(LOOK_EVERY);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.family.end_one(self.id);
+    }
+}
+
+/// A loopback address nobody listens on. Somebody else could take it before the child does; then the child says
+/// so and the demo ends with its message.
+fn free_address() -> anyhow::Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port on 127.0.0.1")?;
+    Ok(listener.local_addr()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A child that lives until it is ended: it reads from a pipe that nobody writes to or closes.
+    fn patient_child(family: &Family) -> u32 {
+        let mut command = Command::new("cat");
+        family.start(command.stdin(Stdio::piped()).stdout(Stdio::null())).expect("cat can be started")
+    }
+
+    #[test]
+    fn the_family_ends_who_is_told_to_and_at_last_everybody() {
+        let family = Family::default();
+        let (first, second) = (patient_child(&family), patient_child(&family));
+        assert!(family.exited(first).is_none() && family.exited(second).is_none());
+
+        family.end_one(first);
+        assert!(family.exited(second).is_none(), "only the first was to end");
+        assert_eq!(family.members().len(), 1);
+
+        drop(family.clone().end_all());
+        assert!(family.members().is_empty());
+        drop(family.end_all());
+        family.end_one(second);
+    }
+
+    #[test]
+    fn a_child_that_ends_before_it_answers_is_told_at_once() {
+        let family = Family::default();
+        let id = family.start(&mut Command::new("false")).expect("false can be started");
+        let process = Process { family, id, name: Name { role: "origin", log: "o.log".into() } };
+        let message = process.wait_for(free_address().unwrap()).unwrap_err().to_string();
+        assert!(message.contains("the origin ended before it answered"), "{message}");
+    }
+}

@@ -1,0 +1,175 @@
+//! `flashweir demo`: the same crowd twice, without and with Flashweir, and what became of it.
+
+mod children;
+mod crowd;
+mod document;
+mod files;
+mod outcome;
+#[cfg(test)]
+mod sample;
+mod signals;
+mod table;
+mod verdicts;
+mod view;
+mod watch;
+
+use anyhow::{Context, bail, ensure};
+use children::{Family, Gateway, Origin};
+use crowd::Crowd;
+use flashweir_load::{LoadPlan, Schedule, StopFlag, Target};
+use outcome::{Numbers, Outcome, Protected, Visit};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+use view::{Frame, View, Wish};
+use watch::Watch;
+
+/// How long people wait before they give up.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Answers within this time are goodput.
+const TARGET: Duration = Duration::from_secs(1);
+/// Client addresses the crowd comes from.
+const SOURCES: u32 = 4_000;
+/// Requests kept in flight to find the capacity: enough that the one worker never waits for the next.
+const CAPACITY_CONCURRENCY: usize = 4;
+const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(3);
+
+pub(crate) const UNPROTECTED: &str = "without Flashweir";
+pub(crate) const PROTECTED: &str = "with Flashweir";
+
+/// What may be chosen about a demo.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// Draws when people arrive and from where.
+    pub(crate) seed: u64,
+    /// Where the report goes.
+    pub(crate) out: PathBuf,
+    /// Print the numbers alone.
+    pub(crate) json: bool,
+    /// Plain lines even on a terminal.
+    pub(crate) plain: bool,
+    /// The crowd's peak over the origin's capacity.
+    pub(crate) crowd_multiple: f64,
+    /// Processor time the origin spends on each request.
+    pub(crate) origin_ms: f64,
+}
+
+/// Everything the report is made of.
+pub(crate) struct Story {
+    pub(crate) options: Options,
+    pub(crate) numbers: Numbers,
+    pub(crate) crowd: Crowd,
+    pub(crate) unprotected: Visit,
+    pub(crate) protected: Visit,
+}
+
+/// Runs the demo, writes its report and prints its numbers on stdout.
+///
+/// # Errors
+/// A child that does not start, a report that cannot be written, or the wish of the watching person.
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    // Before a minute of work: is there a place for its results?
+    files::prepare(&options.out)?;
+    let family = Family::default();
+    let live = std::io::stdout().is_terminal() && !options.plain && !options.json;
+    signals::end_children_on_signal(family.clone(), live)?;
+
+    let story = play(options, &family, live);
+    drop(family.end_all());
+    let story = story?;
+
+    let report = files::write(&story)?;
+    let text = if options.json {
+        serde_json::to_string_pretty(&story.numbers)?
+    } else {
+        format!("{}\nThe whole story: {}", table::text(&story.numbers), report.display())
+    };
+    writeln!(std::io::stdout(), "{text}").context("the numbers cannot be printed")
+}
+
+/// The demo itself; the terminal is given back when it returns.
+fn play(options: &Options, family: &Family, live: bool) -> anyhow::Result<Story> {
+    let mut view = View::new(live).context("the live view cannot be shown (--plain does without)")?;
+    view.announce("Starting an origin and measuring how much it can do ...")?;
+    let origin = Origin::start(family, options.origin_ms, &options.out)?;
+    let capacity_rps =
+        flashweir_load::measure_capacity(&origin.url(), CAPACITY_CONCURRENCY, CAPACITY_MEASURED_FOR)?;
+    let crowd = Crowd::new(capacity_rps, options.crowd_multiple, options.seed)?;
+    view.announce(&format!(
+        "The origin completes {capacity_rps:.0} requests/s. {} people come in {:.0} s, up to {:.0} a second.",
+        crowd.schedule.len(),
+        crowd.length().as_secs_f64(),
+        capacity_rps * options.crowd_multiple,
+    ))?;
+    let mut stage = Stage { options, crowd: &crowd, capacity_rps, view: &mut view };
+
+    let unprotected = stage.visit(UNPROTECTED, &origin.url(), None)?;
+    // What the crowd left queued there would take longer than the crowd itself: a fresh origin, the same work.
+    origin.end();
+    stage.view.announce("Starting a fresh origin, and Flashweir in front of it ...")?;
+    let origin = Origin::start(family, options.origin_ms, &options.out)?;
+    let gateway = Gateway::start(family, &origin, &options.out)?;
+    let watch = Watch::start(gateway.admin)?;
+    let protected = stage.visit(PROTECTED, &gateway.url(), Some(watch))?;
+
+    let overload = crowd.overload.as_ref();
+    let outcome = |visit: &Visit| Outcome::new(&visit.load, overload, capacity_rps, PATIENCE);
+    let numbers = Numbers {
+        capacity_rps,
+        unprotected: outcome(&unprotected),
+        protected: Protected::new(outcome(&protected), &protected.sightings, overload),
+    };
+    Ok(Story { options: options.clone(), numbers, crowd, unprotected, protected })
+}
+
+/// What both visits share.
+struct Stage<'a> {
+    options: &'a Options,
+    crowd: &'a Crowd,
+    capacity_rps: f64,
+    view: &'a mut View,
+}
+
+impl Stage<'_> {
+    /// Sends the crowd to `url` and shows how it goes.
+    fn visit(&mut self, name: &'static str, url: &str, watch: Option<Watch>) -> anyhow::Result<Visit> {
+        let schedule = Schedule::Fixed(self.crowd.schedule.as_slice().into());
+        let stop = StopFlag::default();
+        let plan = LoadPlan {
+            patience: PATIENCE,
+            good_within: TARGET,
+            sources: SOURCES,
+            seed: self.options.seed,
+            stop: stop.clone(),
+            ..LoadPlan::new(Target::parse(url)?, schedule)
+        };
+        let mut trouble = None;
+        let load = flashweir_load::run(plan, |progress| {
+            let frame = Frame {
+                visit: name,
+                phase: self.crowd.phase(progress.elapsed),
+                progress,
+                state: watch.as_ref().and_then(Watch::latest),
+                capacity_rps: self.capacity_rps,
+                peak_rps: self.capacity_rps * self.options.crowd_multiple,
+            };
+            match self.view.show(&frame) {
+                Ok(Wish::GoOn) => {}
+                Ok(Wish::Stop) => stop.stop(),
+                Err(error) => {
+                    stop.stop();
+                    trouble.get_or_insert(error);
+                }
+            }
+        })?;
+        if let Some(trouble) = trouble {
+            return Err(trouble).context("the live view failed (--plain does without)");
+        }
+        if stop.is_set() {
+            bail!("ended on request; no report was written");
+        }
+        ensure!(load.offered > 0, "nobody came: the schedule is empty");
+        let sightings = watch.map_or_else(Vec::new, |watch| watch.finish(load.started));
+        Ok(Visit { load, sightings })
+    }
+}

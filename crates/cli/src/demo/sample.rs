@@ -1,0 +1,105 @@
+//! A made-up demo for tests: the shape of a real one without its minute and a half.
+
+use crate::demo::outcome::{Numbers, Outcome, Protected, Visit};
+use crate::demo::verdicts::Sighting;
+use crate::demo::{Crowd, Options, PATIENCE, Story};
+use flashweir_load::{LoadResult, Percentiles, Second};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const CAPACITY_RPS: f64 = 200.0;
+
+/// A story whose report goes to `out`.
+pub(crate) fn story(out: PathBuf) -> Story {
+    let options = Options { seed: 7, out, json: false, plain: true, crowd_multiple: 5.0, origin_ms: 5.0 };
+    let crowd = Crowd::new(CAPACITY_RPS, options.crowd_multiple, options.seed).expect("a valid crowd");
+    let unprotected = Visit { load: load(&crowd, false), sightings: Vec::new() };
+    let protected = Visit { load: load(&crowd, true), sightings: sightings(&crowd) };
+    let overload = crowd.overload.as_ref();
+    let outcome = |visit: &Visit| Outcome::new(&visit.load, overload, CAPACITY_RPS, PATIENCE);
+    let numbers = Numbers {
+        capacity_rps: CAPACITY_RPS,
+        unprotected: outcome(&unprotected),
+        protected: Protected::new(outcome(&protected), &protected.sightings, overload),
+    };
+    Story { options, numbers, crowd, unprotected, protected }
+}
+
+fn load(crowd: &Crowd, protected: bool) -> LoadResult {
+    let seconds = crowd.length().as_secs() + 1;
+    let series: Vec<Second> = (0..seconds).map(|second| one_second(crowd, second, protected)).collect();
+    let sum = |value: fn(&Second) -> u64| series.iter().map(value).sum::<u64>();
+    let completed = sum(|s| s.completed);
+    let latency_ms =
+        Percentiles { count: completed, p99: Some(480.0), p999: Some(700.0), ..Percentiles::default() };
+    LoadResult {
+        started: Instant::now(),
+        duration_s: seconds as f64,
+        offered: sum(|s| s.offered),
+        unique_offered: sum(|s| s.offered),
+        sent: sum(|s| s.offered),
+        completed,
+        goodput: sum(|s| s.goodput),
+        refused: sum(|s| s.refused),
+        refused_by_reason: [("flash_crowd", sum(|s| s.refused))].into(),
+        timed_out: sum(|s| s.timed_out),
+        abandoned: 0,
+        errors: 0,
+        errors_by_kind: [].into(),
+        in_flight: 0,
+        latency_ms: Percentiles { p9999: Some(800.0), max: Some(900.0), ..latency_ms },
+        refusal_ms: Percentiles::default(),
+        ttfb_ms: Percentiles::default(),
+        lag_us: Percentiles::default(),
+        saturated: false,
+        series,
+    }
+}
+
+fn one_second(crowd: &Crowd, second: u64, protected: bool) -> Second {
+    let within = |moment: &&Duration| moment.as_secs() == second;
+    let offered = crowd.schedule.iter().filter(within).count() as u64;
+    let overloaded =
+        crowd.overload.as_ref().is_some_and(|crowd| crowd.contains(&Duration::from_secs(second)));
+    let served = match (overloaded, protected) {
+        (false, _) => offered,
+        (true, true) => offered.min(185),
+        (true, false) => offered.min(4),
+    };
+    let left = offered - served;
+    let (refused, timed_out) = if protected { (left, 0) } else { (0, left) };
+    let (p50, p99) = if overloaded && protected { (140.0, 480.0) } else { (8.0, 21.0) };
+    let goodput = served;
+    let latency = |value: f64| (protected || !overloaded).then_some(value);
+    Second {
+        second,
+        offered,
+        completed: served,
+        goodput,
+        refused,
+        timed_out,
+        errors: 0,
+        latency_p50_ms: latency(p50),
+        latency_p99_ms: latency(p99),
+    }
+}
+
+fn sightings(crowd: &Crowd) -> Vec<Sighting> {
+    let overload = crowd.overload.clone().expect("five times the capacity is too much");
+    let (alarm, probe) = (overload.start + Duration::from_millis(400), overload.end - Duration::from_secs(2));
+    let released = overload.end + Duration::from_millis(2300);
+    (0..crowd.length().as_millis() / 50)
+        .map(|step| {
+            let at = Duration::from_millis(50) * u32::try_from(step).expect("a short demo");
+            let (mode, cause, ceiling_rps) = match at {
+                at if at < Duration::from_secs(1) => ("normal", "too_few_samples", None),
+                at if at < overload.start => ("normal", "calm", None),
+                at if at < alarm => ("normal", "surge_ok", None),
+                at if at < probe => ("alarm", "popular", Some(196.0)),
+                at if at < released => ("probe", "calm", Some(260.0)),
+                _ => ("normal", "calm", None),
+            };
+            Sighting { at, mode: mode.to_owned(), cause: cause.to_owned(), ceiling_rps }
+        })
+        .collect()
+}

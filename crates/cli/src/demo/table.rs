@@ -1,0 +1,144 @@
+//! The demo's numbers as rows of text, for the terminal and the report alike.
+
+use crate::demo::outcome::{Numbers, Outcome};
+use crate::demo::{PATIENCE, PROTECTED, UNPROTECTED};
+use flashweir_report::number;
+
+/// A row: what, without Flashweir, with Flashweir.
+pub(crate) type Row = [String; 3];
+
+/// The heading of each column; the first has none.
+pub(crate) const COLUMNS: [&str; 3] = ["", UNPROTECTED, PROTECTED];
+
+/// Every row, in the order people ask.
+pub(crate) fn rows(numbers: &Numbers) -> Vec<Row> {
+    let (before, after) = (&numbers.unprotected, &numbers.protected.outcome);
+    let both = |name: &str, value: fn(&Outcome) -> String| [name.to_owned(), value(before), value(after)];
+    let only = |name: &str, value: String| [name.to_owned(), "–".to_owned(), value];
+    let seconds = |value: Option<f64>| value.map_or("never".to_owned(), |seconds| format!("{seconds:.2} s"));
+    let mut rows = vec![
+        both("people who came (offered)", |o| count(o.offered)),
+        both("served (completed)", |o| count(o.completed)),
+        both("told to come back (refused)", |o| count(o.refused)),
+        both("gave up waiting (timed out)", |o| count(o.timed_out)),
+        both("errors", |o| count(o.errors)),
+        both("goodput during the crowd", |o| {
+            o.goodput_rps.map_or("–".to_owned(), |rps| format!("{rps:.1}/s"))
+        }),
+        both("goodput / capacity", |o| {
+            o.goodput_ratio.map_or("–".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0))
+        }),
+        both("p99 of those let in", |o| o.p99_admitted_ms.map_or("–".to_owned(), milliseconds)),
+        only("protected after", seconds(numbers.protected.protect_delay_s)),
+        only("released after", seconds(numbers.protected.release_delay_s)),
+        only("verdict", numbers.protected.verdict.clone().unwrap_or_else(|| "–".to_owned())),
+    ];
+    if numbers.protected.early_alarms > 0 {
+        rows.push(only("alarms while it was quiet", numbers.protected.early_alarms.to_string()));
+    }
+    if before.generator_saturated || after.generator_saturated {
+        rows.push(both("load generator kept up", |o| {
+            if o.generator_saturated { "no" } else { "yes" }.to_owned()
+        }));
+    }
+    rows
+}
+
+// Nobody waits longer than their patience, so that much means at least that much.
+fn milliseconds(value: f64) -> String {
+    let at_least = if value >= PATIENCE.as_secs_f64() * 1e3 { "≥ " } else { "" };
+    format!("{at_least}{} ms", number(value, 0))
+}
+
+fn count(people: u64) -> String {
+    number(people as f64, 0)
+}
+
+/// The table for a terminal.
+pub(crate) fn text(numbers: &Numbers) -> String {
+    let rows = rows(numbers);
+    let header = COLUMNS.map(str::to_owned);
+    let width = |column: usize| {
+        let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let [name, before, after] = [0, 1, 2].map(width);
+    let line = |row: &Row| {
+        let [n, b, a] = row;
+        format!("{n:<name$}  {b:>before$}  {a:>after$}\n")
+    };
+    let rule = format!("{}\n", "─".repeat(name + before + after + 4));
+    let body: String = rows.iter().map(line).collect();
+    format!("The origin's capacity: {:.1} requests/s\n\n{}{rule}{body}", numbers.capacity_rps, line(&header))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::outcome::Protected;
+
+    fn numbers() -> Numbers {
+        let outcome = |completed, p99, ratio| Outcome {
+            offered: 20_000,
+            completed,
+            refused: 0,
+            timed_out: 20_000 - completed,
+            errors: 0,
+            goodput_rps: Some(200.0 * ratio),
+            goodput_ratio: Some(ratio),
+            p99_admitted_ms: Some(p99),
+            generator_saturated: false,
+        };
+        Numbers {
+            capacity_rps: 200.0,
+            unprotected: outcome(900, 2000.0, 0.02),
+            protected: Protected {
+                outcome: outcome(6000, 431.7, 0.91),
+                protect_delay_s: Some(0.45),
+                release_delay_s: None,
+                verdict: Some("popular".to_owned()),
+                early_alarms: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn columns_line_up_and_say_what_did_not_happen() {
+        let text = text(&numbers());
+        let lines: Vec<_> = text.lines().skip(2).collect();
+        assert!(lines.iter().all(|line| line.chars().count() == lines[0].chars().count()), "{text}");
+        for wanted in ["≥ 2,000 ms", "432 ms", "91.0 %", "0.45 s", "never", "popular"] {
+            assert!(text.contains(wanted), "{text} lacks {wanted}");
+        }
+        assert!(!text.contains("alarms while") && !text.contains("generator"));
+    }
+
+    #[test]
+    fn what_casts_doubt_on_the_numbers_gets_a_row() {
+        let mut doubtful = numbers();
+        doubtful.protected.early_alarms = 2;
+        doubtful.unprotected.generator_saturated = true;
+        let text = text(&doubtful);
+        assert!(text.contains("alarms while it was quiet") && text.contains("load generator kept up"));
+    }
+
+    #[test]
+    fn json_has_the_promised_keys_at_the_promised_places() {
+        let json = serde_json::to_value(numbers()).unwrap();
+        let outcome = [
+            "offered",
+            "completed",
+            "refused",
+            "timed_out",
+            "goodput_rps",
+            "goodput_ratio",
+            "p99_admitted_ms",
+        ];
+        for key in outcome {
+            assert!(json["unprotected"][key].is_number() && json["protected"][key].is_number(), "{key}");
+        }
+        assert!(json["capacity_rps"].is_number() && json["protected"]["protect_delay_s"].is_number());
+        assert!(json["protected"]["release_delay_s"].is_null());
+        assert_eq!(json["protected"]["verdict"], "popular");
+    }
+}

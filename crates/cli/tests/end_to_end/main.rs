@@ -1,0 +1,21 @@
+//! What a user sees of `flashweir`, tested through the real binary, one theme in each file.
+
+mod admin;
+mod back_pressure;
+mod bounds;
+mod certificates;
+mod drain;
+mod forwarded_fields;
+mod hop_by_hop;
+mod http2;
+mod proxying;
+mod refusals;
+mod reload;
+mod several_upstreams;
+mod smuggling;
+mod start_errors;
+mod state_file;
+mod support;
+mod tunnels;
+mod upstream_faults;
+mod vanishing_clients;

@@ -1,0 +1,120 @@
+//! Through the real binary: exit codes, the one line on standard error, and what the small commands print.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Command, Output};
+use std::thread::JoinHandle;
+
+fn flashweir(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_flashweir")).args(arguments).output().expect("the binary starts")
+}
+
+/// Runs it and checks the exit code and that standard error is exactly this line.
+fn check_refused(arguments: &[&str], code: i32, line: &str) {
+    let output = flashweir(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (output.status.code(), said.as_ref()),
+        (Some(code), format!("{line}\n").as_str()),
+        "{arguments:?}"
+    );
+    assert!(output.stdout.is_empty());
+}
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+    file.write_all(text.as_bytes()).expect("the temporary file is written");
+    file
+}
+
+#[test]
+fn wrong_usage_and_wrong_configuration_exit_with_64() {
+    let bad = file("[upstream]\nurls = ['http://127.0.0.1:1']\n[bounds]\nmax_fields = 3\n");
+    let name = bad.path().to_str().expect("temporary names are text");
+    let line = format!("flashweir: {name}:4: bounds.max_fields: 3 is out of range, expected 16 to 1000");
+    check_refused(&["run", "--config", name], 64, &line);
+    check_refused(&["config", "check", name], 64, &line);
+    check_refused(
+        &["run"],
+        64,
+        "flashweir: upstream.urls: no upstream, expected at least one URL here or as --upstream http://HOST:PORT",
+    );
+    check_refused(
+        &["run", "--upstream", "nonsense"],
+        64,
+        "flashweir: --upstream: `nonsense` does not start with http:// or https://, expected http://HOST:PORT or \
+         https://HOST:PORT",
+    );
+    check_refused(
+        &["explain", "abc"],
+        64,
+        "flashweir: `abc` is not a decision id: expected 13 characters of 0-9 and a-z without i, l, o and u",
+    );
+    assert_eq!(flashweir(&["run", "--bogus"]).status.code(), Some(64));
+    assert_eq!(flashweir(&["--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_good_file_is_ok_and_the_schema_and_the_reference_are_printed() {
+    let good = file("upstream.urls = ['http://127.0.0.1:1']\n");
+    let name = good.path().to_str().expect("temporary names are text");
+    let text = |arguments: &[&str]| {
+        let output = flashweir(arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        String::from_utf8(output.stdout).expect("output is text")
+    };
+    assert_eq!(text(&["config", "check", name]), format!("{name}: ok\n"));
+    assert_eq!(text(&["config", "schema"]), flashweir_config::schema::json_text());
+    assert_eq!(text(&["config", "reference"]), flashweir_config::reference::markdown());
+}
+
+#[test]
+fn explain_asks_the_admin_listener_and_prints_its_answer() {
+    const ID: &str = "0123456789abc";
+    let explain = |answer: &'static str, more: &[&str]| {
+        let (admin, request) = answer_once(answer);
+        let admin = admin.to_string();
+        let output = flashweir(&[&["explain", ID, "--admin", &admin], more].concat());
+        let request = request.join().expect("the request was read");
+        assert!(request.starts_with(&format!("GET /explain/{ID} HTTP/1.1\r\n")), "{request}");
+        output
+    };
+    let found = "HTTP/1.1 200 OK\r\ncontent-length: 24\r\n\r\n{\"reason\":\"flash_crowd\"}";
+    assert_eq!(explain(found, &[]).stdout, b"reason  flash_crowd\n");
+    assert_eq!(explain(found, &["--json"]).stdout, b"{\"reason\":\"flash_crowd\"}\n");
+
+    let unknown = explain("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\nno such decision\n", &[]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(unknown.stderr, b"flashweir: no such decision\n");
+}
+
+#[test]
+fn explain_says_when_nobody_answers() {
+    // Bound and dropped: a port that was free a moment ago.
+    let free =
+        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    let output = flashweir(&["explain", "0123456789abc", "--admin", &free.to_string()]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.starts_with(&format!("flashweir: cannot ask the gateway at {free} (is --admin right?): ")),
+        "{said}"
+    );
+}
+
+/// A server for one connection: reads a request's head, answers these bytes, closes.
+fn answer_once(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound address");
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut request = Vec::new();
+        let mut byte = [0];
+        while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).expect("a request") == 1 {
+            request.push(byte[0]);
+        }
+        stream.write_all(answer.as_bytes()).expect("the answer is taken");
+        String::from_utf8(request).expect("a request is text")
+    });
+    (address, server)
+}

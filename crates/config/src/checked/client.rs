@@ -1,0 +1,74 @@
+//! Checks `[client]`.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::Bounds;
+use super::range::count_within;
+use crate::error::Problem;
+use crate::file::ClientFile;
+
+/// Who the clients are and what one of them may hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Networks whose forwarding fields are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Connections from one client (an IPv4 address, an IPv6 /64); at most `bounds.max_connections`.
+    pub max_connections_per_client: usize,
+}
+
+/// Default share of one client: a whole office or a mobile carrier's gateway fits.
+const CONNECTIONS_PER_CLIENT: usize = 4_096;
+/// Every forwarded address is compared with every network: few enough to walk.
+const TRUSTED_PROXIES: usize = 256;
+
+impl Client {
+    pub(super) fn check(file: &ClientFile, bounds: &Bounds) -> Result<Self, Problem> {
+        let key = "client.trusted_proxies";
+        if file.trusted_proxies.len() > TRUSTED_PROXIES {
+            let what = format!("{} networks, expected at most {TRUSTED_PROXIES}", file.trusted_proxies.len());
+            return Err(Problem::new(key, what));
+        }
+        let networks = file.trusted_proxies.iter().enumerate();
+        let trusted_proxies = networks
+            .map(|(index, text)| network(&format!("{key}[{index}]"), text))
+            .collect::<Result<_, _>>()?;
+        let most = bounds.max_connections;
+        let max_connections_per_client = match file.max_connections_per_client {
+            None => CONNECTIONS_PER_CLIENT.min(most),
+            Some(count) => {
+                let most = u32::try_from(most).unwrap_or(u32::MAX);
+                // Beyond the bound over all clients it would never bind, which is surely not what was meant.
+                count_within("client.max_connections_per_client", count, 1, most).map_err(|problem| {
+                    Problem { what: problem.what + " (bounds.max_connections)", ..problem }
+                })?
+            }
+        };
+        Ok(Self { trusted_proxies, max_connections_per_client })
+    }
+}
+
+/// A network in CIDR notation, or one address.
+fn network(key: &str, text: &str) -> Result<IpNet, Problem> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(address.into());
+    }
+    let network: IpNet = text.parse().map_err(|_| {
+        Problem::new(
+            key,
+            format!("`{text}` is not a network, expected an address or CIDR like \"10.0.0.0/8\""),
+        )
+    })?;
+    if network.trunc() != network {
+        let what = format!("`{text}` has bits beyond its prefix, expected \"{}\"", network.trunc());
+        return Err(Problem::new(key, what));
+    }
+    if network.prefix_len() == 0 {
+        let what = format!(
+            "`{text}` trusts the whole Internet to state its own address, expected your load balancers"
+        );
+        return Err(Problem::new(key, what));
+    }
+    Ok(network)
+}

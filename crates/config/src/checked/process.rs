@@ -1,0 +1,140 @@
+//! Checks `[flash_crowd]`, `[admin]`, `[state]`, `[service]` and `[log]`.
+
+use core::num::NonZeroUsize;
+use core::time::Duration;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use flashweir_core::limits;
+
+use super::Listen;
+use super::address::{collide, socket_address};
+use super::range::{count_within, duration_within, within};
+use crate::error::Problem;
+use crate::file::{AdminFile, FlashCrowdFile, FlashCrowdMode, LogFormat, LogLevel, ServiceFile, StateFile};
+use crate::overrides::Overrides;
+use crate::text::DurationText;
+
+/// The detector and its ceiling.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlashCrowd {
+    /// Which rules decide.
+    pub mode: FlashCrowdMode,
+    /// Shortest time between two decisions.
+    pub interval: Duration,
+    /// Tolerated degradation, a fraction from 0.01 to 0.9.
+    pub margin: f64,
+    /// Limit only the hosts that draw the crowd.
+    pub hot_spots: bool,
+    /// Decide and record, never refuse because of a crowd.
+    pub shadow: bool,
+}
+
+/// The admin listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admin {
+    /// Collides with no listen address.
+    pub address: SocketAddr,
+}
+
+/// What is kept across restarts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The baseline's file; `None` keeps nothing.
+    pub file: Option<PathBuf>,
+}
+
+/// This gateway as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Fit for a header field and a metric label: 1 to 63 letters, digits, `-`, `_` or `.`.
+    pub name: String,
+    /// Worker threads, at most [`limits::WORKERS`]; `None` means one for each core.
+    pub workers: Option<NonZeroUsize>,
+}
+
+/// Messages on standard error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// The least important messages shown.
+    pub level: LogLevel,
+    /// How they are written.
+    pub format: LogFormat,
+}
+
+impl FlashCrowd {
+    pub(super) fn check(file: &FlashCrowdFile) -> Result<Self, Problem> {
+        Ok(Self {
+            mode: file.mode,
+            interval: duration_within(
+                "flash_crowd.interval",
+                file.interval.unwrap_or_else(|| file.mode.default_interval()),
+                DurationText::from_millis(10),
+                DurationText::from_secs(300),
+            )?,
+            margin: within("flash_crowd.margin", file.margin, 0.01, 0.9)?,
+            hot_spots: file.hot_spots,
+            shadow: file.shadow,
+        })
+    }
+}
+
+impl Admin {
+    pub(super) fn check(file: &AdminFile, listen: &Listen) -> Result<Self, Problem> {
+        let key = "admin.address";
+        let address = socket_address(key, &file.address)?;
+        if let Some(other) = listen.addresses.iter().find(|other| collide(**other, address)) {
+            return Err(Problem::new(
+                key,
+                format!("{address} collides with listen.address {other}, expected another port"),
+            ));
+        }
+        Ok(Self { address })
+    }
+}
+
+impl State {
+    /// A file of the configuration is relative to it, one of a flag to the working directory.
+    pub(super) fn check(
+        file: StateFile,
+        directory: &Path,
+        overrides: &Overrides,
+        listen: &Listen,
+    ) -> Result<Self, Problem> {
+        let written = overrides.state_file.clone().or_else(|| file.file.map(|path| directory.join(path)));
+        if let Some(path) = &written
+            && path.file_name().is_none()
+        {
+            let what =
+                format!("`{}` does not name a file, expected one like \"baseline.json\"", path.display());
+            return Err(Problem::new("state.file", what));
+        }
+        let port = listen.addresses.first().map_or(0, SocketAddr::port);
+        let by_default =
+            || overrides.state_directory.as_ref().map(|path| path.join(format!("baseline-{port}.json")));
+        Ok(Self { file: written.or_else(by_default) })
+    }
+}
+
+impl Service {
+    pub(super) fn check(file: ServiceFile) -> Result<Self, Problem> {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if file.name.is_empty() || file.name.len() > 63 || !file.name.bytes().all(fits) {
+            let what =
+                format!("`{}` does not fit, expected 1 to 63 letters, digits, `-`, `_` or `.`", file.name);
+            return Err(Problem::new("service.name", what));
+        }
+        let workers = count_within("service.workers", file.workers, 0, limits::WORKERS as u32)?;
+        Ok(Self { name: file.name, workers: NonZeroUsize::new(workers) })
+    }
+}
+
+/// The level a flag names.
+pub(super) fn log_level(text: &str) -> Result<LogLevel, Problem> {
+    LogLevel::ALL.into_iter().find(|level| level.as_str() == text).ok_or_else(|| {
+        Problem::new(
+            "log.level",
+            format!("`{text}` is not a level, expected error, warn, info, debug or trace"),
+        )
+    })
+}

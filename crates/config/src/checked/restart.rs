@@ -1,0 +1,30 @@
+//! What a reload cannot change.
+
+use super::Config;
+
+impl Config {
+    /// The first setting that differs in `new` and takes effect only at a restart; `None` when a reload can
+    /// do it all.
+    ///
+    /// Sockets, worker threads and the TLS layer are built once, so that a reload never drops a connection.
+    ///
+    /// ```
+    /// use flashweir_config::Config;
+    /// let old = Config::from_toml("upstream.urls = ['http://10.0.0.5']", "a.toml").unwrap();
+    /// let mut new = old.clone();
+    /// new.flash_crowd.margin = 0.2;
+    /// assert_eq!(old.restart_needed(&new), None);
+    /// new.listen.addresses[0].set_port(81);
+    /// assert_eq!(old.restart_needed(&new), Some("listen.address"));
+    /// ```
+    #[must_use]
+    pub fn restart_needed(&self, new: &Self) -> Option<&'static str> {
+        let differs = [
+            ("listen.address", self.listen.addresses != new.listen.addresses),
+            ("listen.tls", self.listen.tls.is_some() != new.listen.tls.is_some()),
+            ("service.workers", self.service.workers != new.service.workers),
+            ("admin.address", self.admin.address != new.admin.address),
+        ];
+        differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
+    }
+}

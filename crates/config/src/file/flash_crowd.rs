@@ -1,0 +1,86 @@
+//! `[flash_crowd]`: the detector and its ceiling.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::text::DurationText;
+
+/// Detection of flash crowds and the ceiling on admission (NEWS).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlashCrowdFile {
+    /// Which rules decide: `"repaired"` (the default), `"paper"` and `"scoreboard"` (the published text and
+    /// its authors' code, for comparison; both react in minutes), or `"off"`.
+    /// Example: `mode = "off"` to measure what the gateway alone costs.
+    pub mode: FlashCrowdMode,
+    /// Shortest time between two decisions. Default: 100ms for `"repaired"`, which must act within a second;
+    /// 1m for `"paper"` and `"scoreboard"`, as published.
+    /// Valid: `10ms` to `5m`. Raised: a crowd is noticed later. Lowered: decisions rest on fewer responses.
+    /// Example: `interval = "250ms"`.
+    pub interval: Option<DurationText>,
+    /// How much worse the fastest responses may get before it counts, as a fraction of the usual; noise of
+    /// its own may widen it.
+    /// Valid: `0.01` to `0.9`. Raised: a crowd is noticed later and slows people more. Lowered: noise is
+    /// mistaken for a crowd.
+    /// Example: `margin = 0.2`.
+    pub margin: f64,
+    /// When one or two hosts draw the crowd, limit only those and let the others pass. Off: one ceiling for
+    /// all.
+    /// Example: `hot_spots = false`.
+    pub hot_spots: bool,
+    /// Decide and record, but never refuse because of a crowd: to see what would happen. Also `--shadow`.
+    /// Example: `shadow = true`.
+    pub shadow: bool,
+}
+
+impl Default for FlashCrowdFile {
+    fn default() -> Self {
+        Self {
+            mode: FlashCrowdMode::Repaired,
+            interval: None,
+            // The paper's own choice; the repaired rules widen it by three standard deviations of the signal.
+            margin: 0.10,
+            // Bystanders should not pay for a neighbour's crowd.
+            hot_spots: true,
+            shadow: false,
+        }
+    }
+}
+
+/// Which rules decide about flash crowds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FlashCrowdMode {
+    /// No detection and no ceiling; the bounds still hold.
+    Off,
+    /// The published text.
+    Paper,
+    /// The order and constants of the authors' simulator code.
+    Scoreboard,
+    /// Our repairs.
+    Repaired,
+}
+
+impl FlashCrowdMode {
+    /// The spelling of the configuration file.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Paper => "paper",
+            Self::Scoreboard => "scoreboard",
+            Self::Repaired => "repaired",
+        }
+    }
+
+    /// The interval when none is written.
+    #[must_use]
+    pub(crate) const fn default_interval(self) -> DurationText {
+        match self {
+            // T of the paper; the authors' code uses the same.
+            Self::Paper | Self::Scoreboard => DurationText::from_secs(60),
+            // Ten decisions within the second in which it must act.
+            Self::Repaired | Self::Off => DurationText::from_millis(100),
+        }
+    }
+}

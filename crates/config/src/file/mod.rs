@@ -1,0 +1,54 @@
+//! What may be written in the configuration file.
+//!
+//! The doc comments of the fields are the manual: they become the JSON schema's descriptions and
+//! `docs/config.md`. Each says what the key means, its valid range, what gets worse when it is raised or
+//! lowered, and an example. The `Default` implementations are the one place where defaults live, each with
+//! its reason; the manual prints them from there.
+
+mod bounds;
+mod client;
+mod flash_crowd;
+mod listen;
+mod one_or_many;
+mod process;
+mod upstream;
+
+pub use bounds::BoundsFile;
+pub use client::ClientFile;
+pub use flash_crowd::{FlashCrowdFile, FlashCrowdMode};
+pub use listen::{ListenFile, TlsFile};
+pub use one_or_many::OneOrMany;
+pub use process::{AdminFile, LogFile, LogFormat, LogLevel, ServiceFile, StateFile};
+pub use upstream::{HealthFile, Protocol, UpstreamFile};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Flashweir's configuration file is TOML. Every section and every key is optional except one upstream, which
+/// may also be given as `--upstream URL`. Flags win over the file. Unknown keys are errors. Durations are
+/// written as `"500ms"`, `"2s"`, `"5m"` or `"1h"`, sizes as `"512B"`, `"16KiB"` or `"1MiB"`. File names are
+/// relative to the configuration file. SIGHUP reloads the file; a wrong file is refused with one message and
+/// the old configuration stays. Listen addresses, switching TLS on or off, the admin address and the number
+/// of workers change only at a restart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct File {
+    /// Where clients connect.
+    pub listen: ListenFile,
+    /// The service that is protected.
+    pub upstream: UpstreamFile,
+    /// Who the clients are and what one of them may hold.
+    pub client: ClientFile,
+    /// Bounds and timeouts of the gateway itself. A full bound answers; it never hangs.
+    pub bounds: BoundsFile,
+    /// Detection of flash crowds and the ceiling on admission (NEWS).
+    pub flash_crowd: FlashCrowdFile,
+    /// The listener for health, metrics, status and explanations.
+    pub admin: AdminFile,
+    /// What is kept across restarts.
+    pub state: StateFile,
+    /// This gateway as a whole.
+    pub service: ServiceFile,
+    /// Messages on standard error.
+    pub log: LogFile,
+}

@@ -1,0 +1,120 @@
+//! `[admin]`, `[state]`, `[service]` and `[log]`: the process itself.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The listener for health, metrics, status and explanations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdminFile {
+    /// Address and port of the admin listener. Needs a restart to change. It asks for no password: whoever
+    /// reaches it reads the status and the metrics, so keep it on loopback or a private network.
+    /// Example: `address = "10.0.0.4:9900"`.
+    pub address: String,
+}
+
+impl Default for AdminFile {
+    fn default() -> Self {
+        // Loopback: what it shows is for the operator.
+        Self { address: "127.0.0.1:9900".to_owned() }
+    }
+}
+
+/// What is kept across restarts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StateFile {
+    /// File in which the learned baseline (what is usual for this service) survives a restart, so that a
+    /// crowd right after one is still noticed. Default: `baseline-PORT.json` in `$STATE_DIRECTORY`, in
+    /// `$XDG_STATE_HOME/flashweir` or in `~/.local/state/flashweir`, whichever is known first. One file for
+    /// each gateway.
+    /// Example: `file = "/var/lib/flashweir/shop.json"`.
+    pub file: Option<PathBuf>,
+}
+
+/// This gateway as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServiceFile {
+    /// Name of the service, in `/status` and in the `RateLimit-Policy` field.
+    /// Valid: 1 to 63 letters, digits, `-`, `_` or `.`.
+    /// Example: `name = "shop"`.
+    pub name: String,
+    /// Worker threads; 0 means one for each core this process may use. Needs a restart to change.
+    /// Valid: `0` to `256`. Raised beyond the cores: workers take time from each other. Lowered: cores stay
+    /// unused.
+    /// Example: `workers = 2`.
+    pub workers: u32,
+}
+
+impl Default for ServiceFile {
+    fn default() -> Self {
+        // Workers share nothing, so one for each core is what measured best.
+        Self { name: "default".to_owned(), workers: 0 }
+    }
+}
+
+/// Messages on standard error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogFile {
+    /// The least important messages shown: `"error"`, `"warn"`, `"info"`, `"debug"` or `"trace"`. The last
+    /// two may show addresses and URLs of clients and cost time on every request.
+    /// Example: `level = "warn"`.
+    pub level: LogLevel,
+    /// `"text"` for people or `"json"` (one object a line) for programs.
+    /// Example: `format = "json"`.
+    pub format: LogFormat,
+}
+
+impl Default for LogFile {
+    fn default() -> Self {
+        // Info tells of every change of state and stays quiet in between.
+        Self { level: LogLevel::Info, format: LogFormat::Text }
+    }
+}
+
+/// The least important messages shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// Something failed that was asked for.
+    Error,
+    /// Something needs attention.
+    Warn,
+    /// The state changed.
+    Info,
+    /// What an engineer needs to follow decisions.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl LogLevel {
+    /// All levels, the most important first.
+    pub const ALL: [Self; 5] = [Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
+
+    /// The spelling of the configuration file and of `--log`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// How messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}

@@ -1,0 +1,42 @@
+//! What the command line says about this run; it wins over the file.
+
+use std::path::PathBuf;
+
+/// Flags as they were typed: [`Config`](crate::Config) checks them with the same rules as the file's keys,
+/// and an error then names the flag instead of a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `--upstream URL`, repeatable; replaces `upstream.urls` when not empty.
+    pub upstream_urls: Vec<String>,
+    /// `--listen ADDR`, repeatable; replaces `listen.address` when not empty.
+    pub listen_addresses: Vec<String>,
+    /// `--admin ADDR`; replaces `admin.address`.
+    pub admin_address: Option<String>,
+    /// `--shadow`; turns `flash_crowd.shadow` on, never off.
+    pub shadow: bool,
+    /// `--state-file FILE`; replaces `state.file`. Relative to the working directory.
+    pub state_file: Option<PathBuf>,
+    /// Where the state file goes when neither the flag nor the file names one (from the environment, read by
+    /// the command line); `None` keeps no state.
+    pub state_directory: Option<PathBuf>,
+    /// `--workers N`; replaces `service.workers`.
+    pub workers: Option<usize>,
+    /// `--log LEVEL`; replaces `log.level`.
+    pub log_level: Option<String>,
+}
+
+impl Overrides {
+    /// The flag that replaced this key (`upstream.urls`, or `upstream.urls[0]` for one element), if any did.
+    pub(crate) fn flag_for(&self, key: &str) -> Option<&'static str> {
+        let (key, _) = key.split_once('[').unwrap_or((key, ""));
+        let replaced = [
+            ("upstream.urls", "--upstream", !self.upstream_urls.is_empty()),
+            ("listen.address", "--listen", !self.listen_addresses.is_empty()),
+            ("admin.address", "--admin", self.admin_address.is_some()),
+            ("state.file", "--state-file", self.state_file.is_some()),
+            ("service.workers", "--workers", self.workers.is_some()),
+            ("log.level", "--log", self.log_level.is_some()),
+        ];
+        replaced.into_iter().find(|(name, _, given)| *given && *name == key).map(|(_, flag, _)| flag)
+    }
+}

@@ -1,0 +1,108 @@
+//! The manual's claims, held against the checks: every "Valid: `a` to `b`" and every example, for every key.
+
+use flashweir_config::Config;
+use serde_json::Value;
+
+struct Key {
+    section: String,
+    name: String,
+    description: String,
+}
+
+/// Every key of the schema, with its section's path.
+fn keys() -> Vec<Key> {
+    let schema: Value = serde_json::from_str(&flashweir_config::schema::json_text()).unwrap();
+    let mut keys = Vec::new();
+    collect(&schema, &schema, "", &mut keys);
+    assert!(keys.len() > 35, "{} keys found", keys.len());
+    keys
+}
+
+fn collect(root: &Value, table: &Value, path: &str, keys: &mut Vec<Key>) {
+    for (name, property) in table["properties"].as_object().into_iter().flatten() {
+        let alternatives = property["anyOf"].as_array().into_iter().flatten();
+        let reference =
+            std::iter::once(property).chain(alternatives).find_map(|value| value["$ref"].as_str());
+        let target = reference.and_then(|reference| root.pointer(&reference[1..]));
+        match target.filter(|target| target.get("properties").is_some()) {
+            Some(inner) if path.is_empty() => collect(root, inner, name, keys),
+            Some(inner) => collect(root, inner, &format!("{path}.{name}"), keys),
+            None => keys.push(Key {
+                section: path.to_owned(),
+                name: name.clone(),
+                description: property["description"].as_str().unwrap_or_default().to_owned(),
+            }),
+        }
+    }
+}
+
+/// A file in which everything but the key in question is right.
+fn with(key: &Key, line: &str) -> Result<Config, String> {
+    let base = [
+        ("upstream", "urls", "urls = ['https://a']"),
+        ("upstream.health", "path", "path = '/'"),
+        // The longest allowed, so that any allowed timeout fits.
+        ("upstream.health", "interval", "interval = '5m'"),
+        ("upstream.health", "timeout", "timeout = '10ms'"),
+        ("listen.tls", "certificate", "certificate = 'c.pem'"),
+        ("listen.tls", "key", "key = 'k.pem'"),
+    ];
+    let mut text = String::new();
+    for (section, name, other) in base {
+        if (section, name) != (key.section.as_str(), key.name.as_str()) {
+            text += &format!("{section}.{other}\n");
+        }
+    }
+    text += &format!("{}.{line}\n", key.section);
+    Config::from_toml(&text, "manual.toml").map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_key_has_an_example_and_every_example_is_accepted() {
+    for key in keys() {
+        let place = format!("{}.{}", key.section, key.name);
+        let (_, rest) =
+            key.description.split_once("Example: `").unwrap_or_else(|| panic!("{place} has no example"));
+        let (example, _) =
+            rest.split_once('`').unwrap_or_else(|| panic!("{place}: the example does not end"));
+        assert!(example.starts_with(&format!("{} = ", key.name)), "{place}: {example}");
+        with(&key, example).unwrap_or_else(|error| panic!("{place}: {error}"));
+    }
+}
+
+#[test]
+fn both_ends_of_every_range_are_accepted_and_what_lies_beyond_is_not() {
+    let mut ranges = 0;
+    for key in keys() {
+        let Some((_, rest)) = key.description.split_once("Valid: `") else { continue };
+        let Some((low, rest)) = rest.split_once("` to `") else { continue };
+        let Some((high, _)) = rest.split_once('`') else { continue };
+        // One range ends in another key; it has a test of its own.
+        if high.contains('.') && high.parse::<f64>().is_err() {
+            continue;
+        }
+        ranges += 1;
+        let place = format!("{}.{}", key.section, key.name);
+        let line = |value: &str| match value.parse::<f64>() {
+            Ok(_) => format!("{} = {value}", key.name),
+            Err(_) => format!("{} = '{value}'", key.name),
+        };
+        for value in [low, high] {
+            with(&key, &line(value)).unwrap_or_else(|error| panic!("{place} = {value}: {error}"));
+        }
+        for value in beyond(low, -1.0).into_iter().chain(beyond(high, 1.0)) {
+            let error = with(&key, &line(&value)).expect_err(&format!("{place} = {value} was accepted"));
+            assert!(error.contains("manual.toml:") && error.contains(&place), "{error}");
+        }
+    }
+    assert!(ranges >= 20, "only {ranges} ranges found");
+}
+
+/// The next value beyond the end of a range, or nothing when no such value can be written.
+fn beyond(end: &str, step: f64) -> Option<String> {
+    let digits = end.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(end.len());
+    let (number, unit) = end.split_at(digits);
+    let step = if number.contains('.') { step / 100.0 } else { step };
+    let value = number.parse::<f64>().unwrap() + step;
+    (value >= 0.0 || unit.is_empty()).then(|| format!("{}{unit}", (value * 100.0).round() / 100.0))
+}

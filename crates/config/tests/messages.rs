@@ -1,0 +1,204 @@
+//! Whatever is wrong ends in one line that names file, line and key, and says what is expected.
+
+use flashweir_config::{Config, Overrides};
+
+/// The message for a file that holds `text` after a valid upstream on line 1.
+fn message(text: &str) -> String {
+    let text = format!("upstream.urls = ['http://10.0.0.5:3000']\n{text}");
+    Config::from_toml(&text, "shop.toml").unwrap_err().to_string()
+}
+
+fn check(text: &str, expected: &str) {
+    assert_eq!(message(text), expected, "for: {text}");
+}
+
+#[test]
+fn syntax_unknown_keys_and_wrong_types_name_line_and_key() {
+    for (text, expected) in [
+        ("[bounds]\nmax_fields = many", "shop.toml:3: string values must be quoted, expected literal string"),
+        (
+            "[bound]",
+            "shop.toml:2: bound: unknown key `bound`, expected one of `listen`, `upstream`, `client`, `bounds`, \
+          `flash_crowd`, `admin`, `state`, `service`, `log`",
+        ),
+        (
+            "[log]\nlevels = 'info'",
+            "shop.toml:3: log.levels: unknown key `levels`, expected `level` or `format`",
+        ),
+        (
+            "[bounds]\n\nmax_fields = 'many'",
+            "shop.toml:4: bounds.max_fields: invalid type: string \"many\", expected u32",
+        ),
+        (
+            "[bounds]\nmax_fields = -1",
+            "shop.toml:3: bounds.max_fields: invalid value: integer `-1`, expected u32",
+        ),
+        (
+            "[bounds]\ndrain_timeout = 5",
+            "shop.toml:3: bounds.drain_timeout: invalid type: integer `5`, expected a string",
+        ),
+        (
+            "[bounds]\ndrain_timeout = '5'",
+            "shop.toml:3: bounds.drain_timeout: `5` is not a duration, expected a whole \
+          number and ms, s, m or h, like \"500ms\" or \"2s\"",
+        ),
+        (
+            "[listen]\naddress = 8080",
+            "shop.toml:3: listen.address: invalid type: integer `8080`, expected a string or a \
+          list of strings",
+        ),
+        (
+            "[listen]\naddress = ['127.0.0.1:1', 2]",
+            "shop.toml:3: listen.address[1]: invalid type: integer `2`, expected a string",
+        ),
+        ("[listen.tls]\nkey = 'a'", "shop.toml:2: listen.tls: missing key `certificate`"),
+        (
+            "[flash_crowd]\nmode = 'on'",
+            "shop.toml:3: flash_crowd.mode: unknown variant `on`, expected one of `off`, \
+          `paper`, `scoreboard`, `repaired`",
+        ),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn failed_checks_name_line_and_key() {
+    for (text, expected) in [
+        (
+            "[listen]\naddress = ':80'",
+            "shop.toml:3: listen.address: `:80` is not an address, expected an IP address and \
+          a port like \"0.0.0.0:80\"",
+        ),
+        (
+            "[listen]\naddress = []",
+            "shop.toml:3: listen.address: the list is empty, expected at least one address",
+        ),
+        (
+            "[listen]\naddress = [\n  '0.0.0.0:80',\n  '127.0.0.1:80',\n]",
+            "shop.toml:5: listen.address[1]: 127.0.0.1:80 \
+          collides with 0.0.0.0:80, expected different ones",
+        ),
+        (
+            "[admin]\naddress = '127.0.0.1:8080'",
+            "shop.toml:3: admin.address: 127.0.0.1:8080 collides with listen.address \
+          127.0.0.1:8080, expected another port",
+        ),
+        (
+            "[client]\ntrusted_proxies = ['10.0.0.1/8']",
+            "shop.toml:3: client.trusted_proxies[0]: `10.0.0.1/8` has bits \
+          beyond its prefix, expected \"10.0.0.0/8\"",
+        ),
+        (
+            "[client]\ntrusted_proxies = ['10.0.0.0/33']",
+            "shop.toml:3: client.trusted_proxies[0]: `10.0.0.0/33` is not a \
+          network, expected an address or CIDR like \"10.0.0.0/8\"",
+        ),
+        (
+            "[client]\ntrusted_proxies = ['::/0']",
+            "shop.toml:3: client.trusted_proxies[0]: `::/0` trusts the whole Internet \
+          to state its own address, expected your load balancers",
+        ),
+        (
+            "[bounds]\nmax_connections = 10\n[client]\nmax_connections_per_client = 11",
+            "shop.toml:5: \
+          client.max_connections_per_client: 11 is out of range, expected 1 to 10 (bounds.max_connections)",
+        ),
+        (
+            "[flash_crowd]\nmargin = nan",
+            "shop.toml:3: flash_crowd.margin: NaN is out of range, expected 0.01 to 0.9",
+        ),
+        (
+            "[service]\nname = 'my shop'",
+            "shop.toml:3: service.name: `my shop` does not fit, expected 1 to 63 letters, \
+          digits, `-`, `_` or `.`",
+        ),
+        (
+            "[state]\nfile = '..'",
+            "shop.toml:3: state.file: `..` does not name a file, expected one like \"baseline.json\"",
+        ),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn upstreams_are_checked() {
+    let message = |text: &str| Config::from_toml(text, "shop.toml").unwrap_err().to_string();
+    for (text, expected) in [
+        (
+            "",
+            "shop.toml:1: upstream.urls: no upstream, expected at least one URL here or as --upstream http://HOST:PORT",
+        ),
+        (
+            "# nothing\n[upstream]\n",
+            "shop.toml:2: upstream.urls: no upstream, expected at least one URL here or as \
+          --upstream http://HOST:PORT",
+        ),
+        (
+            "[upstream]\nurls = [\n 'http://a',\n 'http://A:80/' ]",
+            "shop.toml:4: upstream.urls[1]: `http://A:80/` is listed \
+          twice, expected different servers",
+        ),
+        (
+            "[upstream]\nurls = ['http://localhost:8080']",
+            "shop.toml:2: upstream.urls[0]: `http://localhost:8080` is \
+          Flashweir's own listen address, expected the service behind it",
+        ),
+        (
+            "[upstream]\nurls = ['http://a/shop']",
+            "shop.toml:2: upstream.urls[0]: `http://a/shop` has a path, expected \
+          http://HOST:PORT or https://HOST:PORT",
+        ),
+        (
+            "[upstream]\nurls = ['http://a']\nca_file = 'ca.pem'",
+            "shop.toml:3: upstream.ca_file: has no use, expected at \
+          least one https:// URL with it",
+        ),
+        (
+            "[upstream]\nurls = ['http://a']\nhealth.path = 'up'",
+            "shop.toml:3: upstream.health.path: `up` is not a path, \
+          expected one like \"/healthz\"",
+        ),
+        (
+            "[upstream]\nurls = ['http://a']\n[upstream.health]\npath = '/'\ntimeout = '3s'",
+            "shop.toml:5: \
+          upstream.health.timeout: 3s is longer than upstream.health.interval, expected at most 2s",
+        ),
+    ] {
+        assert_eq!(message(text), expected, "for: {text}");
+    }
+}
+
+#[test]
+fn what_a_flag_got_wrong_names_the_flag() {
+    let text = "upstream.urls = ['http://a']\nlog.level = 'warn'";
+    let message =
+        |overrides: &Overrides| Config::from_toml_with(text, "shop.toml", overrides).unwrap_err().to_string();
+    let none = Overrides::default;
+    for (overrides, expected) in [
+        (
+            Overrides { listen_addresses: vec!["x".into()], ..none() },
+            "--listen: `x` is not an address, expected an IP \
+          address and a port like \"127.0.0.1:8080\"",
+        ),
+        (
+            Overrides { upstream_urls: vec!["http://a".into(), "b".into()], ..none() },
+            "--upstream: `b` does not start with \
+          http:// or https://, expected http://HOST:PORT or https://HOST:PORT",
+        ),
+        (
+            Overrides { admin_address: Some("127.0.0.1:8080".into()), ..none() },
+            "--admin: 127.0.0.1:8080 collides with \
+          listen.address 127.0.0.1:8080, expected another port",
+        ),
+        (Overrides { workers: Some(1_000), ..none() }, "--workers: 1000 is out of range, expected 0 to 256"),
+        (
+            Overrides { log_level: Some("loud".into()), ..none() },
+            "--log: `loud` is not a level, expected error, warn, \
+          info, debug or trace",
+        ),
+    ] {
+        assert_eq!(message(&overrides), expected);
+    }
+}

@@ -1,0 +1,93 @@
+//! Takes connections from the kernel, and decides how each is served: fully, with refusals only, or not at all.
+//!
+//! A connection beyond a bound is still answered: its requests get the refusal that names the bound, then it closes.
+//! Only when [`REFUSE_ONLY_CONNECTIONS`] of those are open is a further one closed at once, and counted.
+
+use crate::bounds::{ClientTaken, Taken};
+use crate::connection::serve;
+use crate::worker::Worker;
+use flashweir_core::{Duration, Reason, limits};
+use flashweir_http::client::ClientNetwork;
+use flashweir_http::listen::accept;
+use flashweir_telemetry::{Bound, ConnectionFailure, Happening};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+/// Connections beyond a bound that are still told so, over all workers: some 20 MB of memory.
+const REFUSE_ONLY_CONNECTIONS: usize = 1_024;
+/// After a failed `accept` (out of files, for one): trying again at once would only burn the core.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
+/// A stop waits this long for a connection that the kernel may still be handing over.
+const LAST_CONNECTIONS_WAIT: Duration = Duration::from_millis(5);
+
+/// What a connection holds of the shared bounds while it is open.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// Why it only gets refusals, if so.
+    pub(crate) full: Option<Reason>,
+    _connection: Taken,
+    _client: Option<ClientTaken>,
+}
+
+/// Accepts until told to stop; then takes what is queued already, so that nobody who reached us is reset.
+pub(crate) async fn accept_all(worker: Rc<Worker>, listener: TcpListener, stop: CancellationToken) {
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            accepted = accept(&listener) => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => admit_connection(&worker, stream, peer),
+            Err(error) => {
+                worker.metrics.connections.failed.increment(ConnectionFailure::Accept);
+                worker
+                    .shared
+                    .warn(Happening::AcceptFailed, format_args!("cannot accept a connection: {error}"));
+                tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
+            }
+        }
+    }
+    for _ in 0..limits::ACCEPT_BACKLOG {
+        match tokio::time::timeout(LAST_CONNECTIONS_WAIT, accept(&listener)).await {
+            Ok(Ok((stream, peer))) => admit_connection(&worker, stream, peer),
+            Ok(Err(_)) | Err(_) => return,
+        }
+    }
+}
+
+fn admit_connection(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+    let Some(place) = take_place(worker, peer) else {
+        worker.metrics.connections.refused.increment(Bound::RefusedConnections);
+        return;
+    };
+    worker.connections.spawn_local(serve(worker.clone(), stream, peer, place));
+}
+
+/// A place within the bounds; a place to be refused in; or none.
+fn take_place(worker: &Worker, peer: SocketAddr) -> Option<Place> {
+    let (current, bounds) = (worker.current(), &worker.shared.bounds);
+    let config = &current.live.config;
+    let refuse_only = |reason, bound| {
+        worker.metrics.connections.refused.increment(bound);
+        worker
+            .shared
+            .warn(Happening::BoundMet, format_args!("{reason}: further connections only get refusals"));
+        let connection = bounds.take_refuse_only(REFUSE_ONLY_CONNECTIONS)?;
+        Some(Place { full: Some(reason), _connection: connection, _client: None })
+    };
+    let Some(connection) = bounds.take_connection(config.bounds.max_connections) else {
+        return refuse_only(Reason::Connections, Bound::Connections);
+    };
+    // A proxy speaks for many.
+    if current.live.trusted_proxies.trusts(peer.ip()) {
+        return Some(Place { full: None, _connection: connection, _client: None });
+    }
+    let most = u32::try_from(config.client.max_connections_per_client).unwrap_or(u32::MAX);
+    match bounds.take_client(ClientNetwork::of(peer.ip()), most) {
+        Some(client) => Some(Place { full: None, _connection: connection, _client: Some(client) }),
+        None => refuse_only(Reason::ConnectionsPerClient, Bound::ConnectionsPerClient),
+    }
+}

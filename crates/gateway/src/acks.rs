@@ -1,0 +1,189 @@
+//! Finished responses that wait until the client's kernel has acknowledged them: the only honest end of a transfer.
+//!
+//! The rule (ALGORITHMS §1.11). A response counts as received when `TCP_INFO` says that its bytes were acknowledged:
+//!
+//! - *Large* ones (at least [`RATE_BYTES_MIN`] or ten segments): all but the last two segments, because a receiver
+//!   may delay the acknowledgement of those. The time charged is the real one, taken back by the age of the last
+//!   acknowledgement, so it is not rounded up to the next sweep. Bytes over that time is the response's *rate*.
+//! - *Small* ones: all bytes. An acknowledgement that comes within the smallest round trip plus
+//!   [`DELAYED_ACK_ALLOWANCE`] says nothing about the network (the receiver may have waited for company), so only
+//!   the smallest round trip is charged; a later one means loss or a queue and is charged in full. They fit the
+//!   first window of segments, so bytes over time would be noise: no rate.
+//!
+//! A sweep every 10 ms looks at what is due. Waiting longer makes looks rarer (each costs a system call), up to
+//! [`LOOK_INTERVAL_MAX`]; at most [`LOOKS_PER_SWEEP`] happen in one sweep; and responses of one connection share a
+//! look. Bounded by [`limits::ACKS_AWAITED`]: beyond it responses go unmeasured and are counted.
+
+use crate::tracked::{Mark, MarkMet, Wire};
+use flashweir_admission::flash_crowd::Response;
+use flashweir_core::{Duration, Instant, limits};
+use flashweir_kernel::TcpInfo;
+use std::rc::Rc;
+
+/// Time between two sweeps of a worker that has something to wait for.
+pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
+/// A receiver may keep back an acknowledgement for this long (Linux's delayed acknowledgement timer).
+const DELAYED_ACK_ALLOWANCE: Duration = Duration::from_millis(40);
+/// Below this a transfer fits the first window of segments and its rate is noise (ALGORITHMS §1.11, L_min).
+pub(crate) const RATE_BYTES_MIN: u64 = 15_000;
+/// The first window of segments (RFC 6928): the other half of L_min.
+const FIRST_WINDOW_SEGMENTS: u64 = 10;
+/// A transfer shorter than this (or than one round trip) has no meaningful rate.
+const RATE_DURATION_MIN: Duration = Duration::from_millis(10);
+/// Segments a receiver may leave unacknowledged at the end of a large transfer.
+const SEGMENTS_MAYBE_UNACKNOWLEDGED: u64 = 2;
+/// The rarest looks: a response that waits for seconds is measured to within a fraction of that.
+const LOOK_INTERVAL_MAX: Duration = Duration::from_millis(160);
+/// System calls one sweep may make: about a millisecond of this worker's time.
+const LOOKS_PER_SWEEP: usize = 1_024;
+/// A client that acknowledged nothing for this long is gone in all but name.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
+
+/// A response whose last byte was handed to hyper.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// When its request was received.
+    pub(crate) started: Instant,
+    /// When its first byte was handed over.
+    pub(crate) first_byte_at: Instant,
+    /// Body bytes.
+    pub(crate) bytes: u64,
+    /// Hash of method and path.
+    pub(crate) url_class: u32,
+    /// The connection it went out on.
+    pub(crate) wire: Rc<Wire>,
+    /// Names its end in the stream of that connection.
+    pub(crate) mark: Mark,
+}
+
+/// The responses of one worker that await their acknowledgement.
+#[derive(Debug, Default)]
+pub(crate) struct Acks {
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    response: Finished,
+    since: Instant,
+    look_at: Instant,
+    look_interval: Duration,
+}
+
+/// What became of the responses one sweep looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Swept {
+    /// Acknowledged and measured.
+    pub(crate) measured: usize,
+    /// Given up: the connection died or the client fell silent first.
+    pub(crate) lost: usize,
+}
+
+impl Acks {
+    /// Nothing to wait for: no sweep is needed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Takes a response to wait for; `false` when the list is full and it goes unmeasured.
+    pub(crate) fn push(&mut self, now: Instant, response: Finished) -> bool {
+        if self.waiting.len() >= limits::ACKS_AWAITED {
+            return false;
+        }
+        self.waiting.push(Waiting { response, since: now, look_at: now, look_interval: SWEEP_INTERVAL });
+        true
+    }
+
+    /// Looks at what is due and hands over what was acknowledged. O(waiting) plus at most 1,024 system calls.
+    pub(crate) fn sweep(&mut self, now: Instant, mut measured: impl FnMut(Response)) -> Swept {
+        let (mut swept, mut looks) = (Swept::default(), 0);
+        let mut last_look: Option<(*const Wire, TcpInfo)> = None;
+        let mut index = 0;
+        while let Some(waiting) = self.waiting.get_mut(index) {
+            if waiting.look_at > now || looks >= LOOKS_PER_SWEEP {
+                index += 1;
+                continue;
+            }
+            let wire: *const Wire = Rc::as_ptr(&waiting.response.wire);
+            let mark = waiting.response.wire.mark_met(waiting.response.mark);
+            // Before the last byte has left there is nothing to ask the kernel.
+            let info = match (mark, last_look) {
+                (None, _) => None,
+                (Some(_), Some((looked_at, info))) if looked_at == wire => Some(info),
+                (Some(_), _) => {
+                    looks += 1;
+                    let info = waiting
+                        .response
+                        .wire
+                        .tcp_info()
+                        .unwrap_or(TcpInfo { closed: true, ..TcpInfo::default() });
+                    last_look = Some((wire, info));
+                    Some(info)
+                }
+            };
+            match judge(&waiting.response, waiting.since, mark.zip(info), now) {
+                Judgement::Wait => {
+                    waiting.look_interval = (waiting.look_interval * 2).min(LOOK_INTERVAL_MAX);
+                    waiting.look_at = now + waiting.look_interval;
+                    index += 1;
+                }
+                Judgement::Acknowledged(response) => {
+                    measured(response);
+                    swept.measured += 1;
+                    self.waiting.swap_remove(index);
+                }
+                Judgement::Lost => {
+                    swept.lost += 1;
+                    self.waiting.swap_remove(index);
+                }
+            }
+        }
+        swept
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Judgement {
+    Wait,
+    Acknowledged(Response),
+    Lost,
+}
+
+/// The rule of the module's head, on plain numbers.
+fn judge(response: &Finished, since: Instant, look: Option<(MarkMet, TcpInfo)>, now: Instant) -> Judgement {
+    let waited_too_long = now.saturating_since(since) > GIVE_UP_AFTER;
+    let Some((mark, info)) = look else {
+        return if waited_too_long { Judgement::Lost } else { Judgement::Wait };
+    };
+    // A kernel too old to count acknowledged bytes: hand-over is the best that can be known.
+    let acknowledged = info.bytes_acked.unwrap_or(mark.position);
+    let segment = u64::from(info.sending_mss_bytes.max(1));
+    let large = response.bytes >= RATE_BYTES_MIN.max(FIRST_WINDOW_SEGMENTS * segment);
+    let excused = if large { SEGMENTS_MAYBE_UNACKNOWLEDGED * segment } else { 0 };
+    if acknowledged < mark.position.saturating_sub(excused) {
+        return if info.closed || waited_too_long { Judgement::Lost } else { Judgement::Wait };
+    }
+    let round_trip_min = info.min_rtt.unwrap_or(info.rtt);
+    let last_ack_at = now - info.since_last_ack;
+    let received_at = if large {
+        last_ack_at.max(mark.at)
+    } else if last_ack_at <= mark.at + round_trip_min + DELAYED_ACK_ALLOWANCE {
+        mark.at + round_trip_min
+    } else {
+        last_ack_at
+    };
+    Judgement::Acknowledged(Response {
+        started: response.started,
+        bytes: response.bytes,
+        latency_s: received_at.saturating_since(response.started).as_secs_f32(),
+        rate_bytes_per_s: large
+            .then(|| received_at.saturating_since(response.first_byte_at))
+            .filter(|&transfer| transfer >= RATE_DURATION_MIN.max(info.rtt))
+            .map(|transfer| (response.bytes as f64 / transfer.as_secs_f64()) as f32),
+        url_class: response.url_class,
+    })
+}
+
+#[cfg(test)]
+#[path = "acks_tests.rs"]
+mod tests;

@@ -1,0 +1,122 @@
+//! The admin listener: health, metrics, status and explanations, on the control thread, so that it answers however
+//! busy the workers are.
+
+use crate::admin_listener::BoundedListener;
+use crate::commands::Command;
+use crate::error::GatewayError;
+use crate::shared::Shared;
+use crate::status::{explanation, status};
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use flashweir_core::{DecisionId, Duration};
+use flashweir_telemetry::OPEN_METRICS_CONTENT_TYPE;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::path;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+
+/// A worker answers between two requests: one that takes longer is stuck, and that is an answer, too.
+const WORKER_ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The listener, bound, and what its handlers know.
+pub(crate) struct AdminServer {
+    listener: TcpListener,
+    known: Arc<Known>,
+}
+
+struct Known {
+    shared: Arc<Shared>,
+    config_file: Option<String>,
+    workers: Vec<mpsc::Sender<Command>>,
+}
+
+impl AdminServer {
+    /// Takes the port.
+    pub(crate) async fn bind(
+        shared: Arc<Shared>,
+        config_file: Option<&path::Path>,
+        workers: Vec<mpsc::Sender<Command>>,
+    ) -> Result<Self, GatewayError> {
+        let address = shared.live.load().config.admin.address;
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|source| GatewayError::AdminListen { address, source })?;
+        let config_file = config_file.map(|file| file.display().to_string());
+        Ok(Self { listener, known: Arc::new(Known { shared, config_file, workers }) })
+    }
+
+    /// Where it listens; the system chose the port when 0 was asked for.
+    pub(crate) fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until the future is dropped.
+    pub(crate) async fn serve(self) {
+        let routes = Router::new()
+            .route("/healthz", get(async || "alive\n"))
+            .route("/readyz", get(ready))
+            .route("/metrics", get(metrics))
+            .route("/status", get(status_document))
+            .route("/explain/{id}", get(explain))
+            .with_state(self.known);
+        if let Err(error) = axum::serve(BoundedListener::new(self.listener), routes).await {
+            tracing::error!("the admin listener stopped: {error}");
+        }
+    }
+}
+
+async fn ready(State(known): State<Arc<Known>>) -> Response {
+    if known.shared.is_draining() {
+        (StatusCode::SERVICE_UNAVAILABLE, "draining\n").into_response()
+    } else {
+        (StatusCode::OK, "ready\n").into_response()
+    }
+}
+
+async fn metrics(State(known): State<Arc<Known>>) -> Response {
+    let fields = [(CONTENT_TYPE, OPEN_METRICS_CONTENT_TYPE), (CACHE_CONTROL, "no-store")];
+    (fields, known.shared.telemetry.open_metrics()).into_response()
+}
+
+async fn status_document(State(known): State<Arc<Known>>) -> Response {
+    Json(status(&known.shared, known.config_file.as_deref())).into_response()
+}
+
+async fn explain(State(known): State<Arc<Known>>, Path(id): Path<String>) -> Response {
+    let id = match id.parse::<DecisionId>() {
+        Ok(id) => id,
+        Err(error) => return problem(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    if id.boot() != known.shared.boot {
+        return problem(StatusCode::NOT_FOUND, "no such decision: the id is from another run of the gateway");
+    }
+    let Some(worker) = known.workers.get(usize::from(id.worker())) else {
+        return problem(StatusCode::NOT_FOUND, "no such decision: there is no such worker");
+    };
+    let (reply, answer) = oneshot::channel();
+    if worker.try_send(Command::Explain(id, reply)).is_err() {
+        return problem(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the worker that decided does not take questions now",
+        );
+    }
+    match tokio::time::timeout(WORKER_ANSWER_TIMEOUT, answer).await {
+        Ok(Ok(Some(record))) => Json(explanation(&known.shared, id, &record)).into_response(),
+        Ok(Ok(None)) => {
+            problem(StatusCode::NOT_FOUND, "no such decision: never made, or too old to be remembered")
+        }
+        Ok(Err(_)) | Err(_) => {
+            problem(StatusCode::SERVICE_UNAVAILABLE, "the worker that decided did not answer")
+        }
+    }
+}
+
+fn problem(status: StatusCode, text: &str) -> Response {
+    (status, Json(json!({ "status": status.as_u16(), "error": text }))).into_response()
+}

@@ -1,0 +1,71 @@
+//! What the control thread asks of a worker, and where workers report.
+
+use crate::decisions::Explained;
+use flashweir_admission::flash_crowd::Sample;
+use flashweir_core::{DecisionId, limits};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Commands on their way to one worker: they are rare, so a full queue means a stuck worker.
+const COMMANDS_QUEUED: usize = 64;
+
+/// One wish of the control thread.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// What was decided under this id?
+    Explain(DecisionId, oneshot::Sender<Option<Explained>>),
+    /// Take over the configuration now in force.
+    Reload,
+    /// Take no new connections, end idle ones, finish requests, then stop.
+    Drain,
+}
+
+/// The control thread's ends.
+#[derive(Debug)]
+pub(crate) struct ControlEnds {
+    /// One for each worker, in order.
+    pub(crate) commands: Vec<mpsc::Sender<Command>>,
+    /// Counts the times samples were asked for.
+    pub(crate) sample_wanted: watch::Sender<u64>,
+    /// What the workers' gates saw.
+    pub(crate) samples: mpsc::Receiver<Sample>,
+    /// One message from each worker as it stops.
+    pub(crate) stopped: mpsc::Receiver<Stopped>,
+}
+
+/// One worker's ends.
+#[derive(Debug)]
+pub(crate) struct WorkerEnds {
+    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) sample_wanted: watch::Receiver<u64>,
+    pub(crate) samples: mpsc::Sender<Sample>,
+    pub(crate) stopped: mpsc::Sender<Stopped>,
+}
+
+/// How a worker ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Stopped {
+    /// Requests that were cut because the drain took too long.
+    pub(crate) requests_cut: usize,
+    /// Why it could not run, if so.
+    pub(crate) failure: Option<String>,
+}
+
+/// Connects the control thread with `workers` workers.
+pub(crate) fn connect(workers: usize) -> (ControlEnds, Vec<WorkerEnds>) {
+    let (sample_wanted, sample_asked) = watch::channel(0);
+    let (samples_in, samples) = mpsc::channel(limits::SAMPLES_QUEUED * workers);
+    let (stopped_in, stopped) = mpsc::channel(workers);
+    let mut commands = Vec::with_capacity(workers);
+    let worker_ends = (0..workers).map(|_| {
+        let (command_in, command_out) = mpsc::channel(COMMANDS_QUEUED);
+        commands.push(command_in);
+        WorkerEnds {
+            commands: command_out,
+            sample_wanted: sample_asked.clone(),
+            samples: samples_in.clone(),
+            stopped: stopped_in.clone(),
+        }
+    });
+    let worker_ends = worker_ends.collect();
+    (ControlEnds { commands, sample_wanted, samples, stopped }, worker_ends)
+}

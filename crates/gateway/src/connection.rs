@@ -1,0 +1,216 @@
+//! One client's connection: TLS handshake, serving its requests, counting how it ended.
+
+use crate::accept::Place;
+use crate::finish::ForwardedBody;
+use crate::request::handle;
+use crate::tracked::{Wire, WireIo};
+use crate::worker::Worker;
+use bytes::Bytes;
+use flashweir_core::{Duration, Reason};
+use flashweir_http::FramingViolation;
+use flashweir_http::guarded::Protocol;
+use flashweir_http::serve::{ConnectionEnd, Served};
+use flashweir_http::upstream::UpstreamError;
+use flashweir_telemetry::{BadRequest, ConnectionFailure, Happening, StatusClass};
+use http_body::{Frame, SizeHint};
+use http_body_util::Full;
+use pin_project_lite::pin_project;
+use std::cell::Cell;
+use std::error::Error as StdError;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+/// Time and bytes granted to a client that is still sending a body nobody will read, so that it gets our answer.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 256 << 10;
+
+/// What the requests of one connection need to know of it.
+#[derive(Debug)]
+pub(crate) struct Client {
+    /// The other end of the connection: the client itself or a proxy.
+    pub(crate) peer: SocketAddr,
+    /// The connection is encrypted.
+    pub(crate) is_tls: bool,
+    /// Its socket.
+    pub(crate) wire: Rc<Wire>,
+    /// Why all its requests are refused, if so.
+    pub(crate) full: Option<Reason>,
+    /// A request was answered whose body was not read.
+    pub(crate) left_body_unread: Cell<bool>,
+    counted_sent: Cell<u64>,
+    counted_received: Cell<u64>,
+}
+
+pin_project! {
+    /// What is sent to a client: an answer of our own, or an upstream's.
+    #[project = BodyProjection]
+    pub(crate) enum Body {
+        Own { #[pin] body: Full<Bytes> },
+        Forwarded { #[pin] body: ForwardedBody },
+    }
+}
+
+/// Serves one connection to its end.
+pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr, place: Place) {
+    worker.metrics.connections.opened.increment();
+    let current = worker.current();
+    let wire = Wire::new(stream, worker.shared.clock);
+    let io = WireIo::new(wire.clone(), current.live.config.bounds.write_stall_timeout);
+    let client = Rc::new(Client {
+        peer,
+        is_tls: current.live.tls.is_some(),
+        wire,
+        full: place.full,
+        left_body_unread: Cell::new(false),
+        counted_sent: Cell::new(0),
+        counted_received: Cell::new(0),
+    });
+    match &current.live.tls {
+        None => speak(&worker, &client, io, None).await,
+        Some(tls) => {
+            let handshake =
+                tokio::time::timeout(current.live.config.bounds.tls_handshake_timeout, tls.accept(io));
+            let failure = match handshake.await {
+                Ok(Ok((stream, protocol))) => {
+                    speak(&worker, &client, stream, Some(protocol)).await;
+                    None
+                }
+                Ok(Err(_)) => Some(ConnectionFailure::Tls),
+                Err(_) => Some(ConnectionFailure::TlsTimeout),
+            };
+            failure.into_iter().for_each(|failure| worker.metrics.connections.failed.increment(failure));
+        }
+    }
+    client.count_bytes(&worker);
+    worker.metrics.connections.closed.increment();
+    drop(place);
+}
+
+async fn speak<Io>(worker: &Rc<Worker>, client: &Rc<Client>, io: Io, protocol: Option<Protocol>)
+where
+    Io: AsyncRead + AsyncWrite + Unpin + 'static,
+{
+    let current = worker.current();
+    let server = &current.server;
+    let service = {
+        let (worker, client) = (worker.clone(), client.clone());
+        move |request, connection: &flashweir_http::serve::Connection| {
+            handle(worker.clone(), client.clone(), connection.clone(), request)
+        }
+    };
+    let draining = worker.draining.clone();
+    let served = server.serve(server.guard(io), protocol, service, draining.cancelled_owned()).await;
+    count_end(worker, &served);
+    if client.left_body_unread.get() {
+        // The wire outlives hyper's half of it, so the socket is still open.
+        let _ = tokio::time::timeout(LINGER, client.wire.discard(LINGER_BYTES)).await;
+    }
+}
+
+fn count_end(worker: &Worker, served: &Served) {
+    if let Some(violation) = served.violation {
+        let kind = match violation {
+            FramingViolation::HeadTooLarge => BadRequest::HeadTooLarge,
+            FramingViolation::TooManyFields => BadRequest::TooManyFields,
+            _ => BadRequest::Framing,
+        };
+        count_bad_request(worker, kind);
+        worker.shared.warn(Happening::BadRequest, format_args!("refused a request: {}", violation.as_str()));
+        return;
+    }
+    match &served.end {
+        ConnectionEnd::Closed | ConnectionEnd::Idle | ConnectionEnd::Tunnel(_) => {}
+        ConnectionEnd::HeadTimeout => count_bad_request(worker, BadRequest::HeadTimeout),
+        ConnectionEnd::Failed(error) => match failure_of(error.as_ref()) {
+            Failure::BadHead => count_bad_request(worker, BadRequest::Malformed),
+            Failure::Connection(failure) => worker.metrics.connections.failed.increment(failure),
+            // Counted with the upstream.
+            Failure::Upstream => {}
+        },
+    }
+}
+
+fn count_bad_request(worker: &Worker, kind: BadRequest) {
+    worker.metrics.requests.bad.increment(kind);
+    worker.metrics.responses.by_class.increment(StatusClass::ClientError);
+}
+
+enum Failure {
+    BadHead,
+    Upstream,
+    Connection(ConnectionFailure),
+}
+
+fn failure_of(error: &(dyn StdError + 'static)) -> Failure {
+    if let Some(hyper) = error.downcast_ref::<hyper::Error>()
+        && (hyper.is_parse() || hyper.is_parse_too_large())
+    {
+        return Failure::BadHead;
+    }
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<UpstreamError>() {
+            return Failure::Upstream;
+        }
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            let stalled = io.kind() == io::ErrorKind::TimedOut;
+            return Failure::Connection(if stalled {
+                ConnectionFailure::WriteStall
+            } else {
+                ConnectionFailure::Io
+            });
+        }
+        cause = error.source();
+    }
+    Failure::Connection(ConnectionFailure::Protocol)
+}
+
+impl Client {
+    /// Adds what went over the wire since the last time.
+    pub(crate) fn count_bytes(&self, worker: &Worker) {
+        let (sent, received) = (self.wire.bytes_written(), self.wire.bytes_read());
+        worker.metrics.connections.sent_bytes.add(sent - self.counted_sent.replace(sent));
+        worker.metrics.connections.received_bytes.add(received - self.counted_received.replace(received));
+    }
+}
+
+impl Body {
+    /// An answer that is complete already.
+    pub(crate) fn own(bytes: Bytes) -> Self {
+        Self::Own { body: Full::new(bytes) }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = UpstreamError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
+        match self.project() {
+            BodyProjection::Own { body } => body.poll_frame(cx).map_err(|never| match never {}),
+            BodyProjection::Forwarded { body } => body.poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Own { body } => body.is_end_stream(),
+            Self::Forwarded { body } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Own { body } => body.size_hint(),
+            Self::Forwarded { body } => body.size_hint(),
+        }
+    }
+}

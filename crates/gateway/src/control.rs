@@ -1,0 +1,140 @@
+//! The control thread: signals, reloads, health checks, and the orderly end.
+
+use crate::admin::AdminServer;
+use crate::commands::{Command, Stopped};
+use crate::error::GatewayError;
+use crate::planner_task::{PlannerTask, save};
+use crate::reload::reload;
+use crate::shared::Shared;
+use crate::state_file::StateFile;
+use crate::watch::{watch_certificates, watch_upstreams};
+use flashweir_config::Overrides;
+use flashweir_core::Duration;
+use flashweir_telemetry::Outcome;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::spawn_local;
+
+/// A worker that has not reported this long after its time to drain is over is stuck and left behind.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// What the control thread holds.
+pub(crate) struct Control {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) workers: usize,
+    pub(crate) config_file: Option<PathBuf>,
+    pub(crate) overrides: Overrides,
+    pub(crate) commands: Vec<mpsc::Sender<Command>>,
+    pub(crate) stopped: mpsc::Receiver<Stopped>,
+    pub(crate) state_file: Option<StateFile>,
+}
+
+impl Control {
+    /// Runs until a signal or `stop` ends it and the gateway has drained.
+    pub(crate) async fn run(
+        mut self,
+        admin: AdminServer,
+        planner: PlannerTask,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), GatewayError> {
+        let mut stop = pin!(stop);
+        let listen_for = |kind| signal(kind).map_err(GatewayError::Start);
+        let mut terminate = listen_for(SignalKind::terminate())?;
+        let mut interrupt = listen_for(SignalKind::interrupt())?;
+        let mut hang_up = listen_for(SignalKind::hangup())?;
+        let admin_address = admin.address().map_err(GatewayError::Start)?;
+        spawn_local(admin.serve());
+        let planner = spawn_local(planner.run());
+        spawn_local(watch_upstreams(self.shared.clone()));
+        spawn_local(watch_certificates(self.shared.clone()));
+        let live = self.shared.live.load_full();
+        tracing::info!(
+            listening_on = ?self.shared.listening_on,
+            admin = %admin_address,
+            upstreams = live.config.upstream.urls.len(),
+            workers = self.workers,
+            shadow = live.config.flash_crowd.shadow,
+            "flashweir {} serves",
+            env!("CARGO_PKG_VERSION"),
+        );
+        drop(live);
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                () = &mut stop => break,
+                _ = hang_up.recv() => self.reload().await,
+                // A worker stops by itself only when it cannot run at all.
+                Some(stopped) = self.stopped.recv() => {
+                    let why = stopped.failure.unwrap_or_else(|| "without being told to".to_owned());
+                    return Err(GatewayError::Worker(why));
+                }
+            }
+        }
+        let outcome = self.drain().await;
+        // The planner is asked nothing after this: what it published last is what is kept.
+        planner.abort();
+        self.save_baseline();
+        outcome
+    }
+
+    async fn reload(&self) {
+        let outcome = match reload(&self.shared, self.config_file.as_deref(), &self.overrides, self.workers) {
+            Ok(()) => {
+                for worker in &self.commands {
+                    // A full queue means a stuck worker; the others must not wait for it.
+                    if worker.try_send(Command::Reload).is_err() {
+                        tracing::error!("a worker did not take the new configuration");
+                    }
+                }
+                tracing::info!("the configuration was reloaded");
+                Outcome::Ok
+            }
+            Err(error) => {
+                tracing::error!("{error}; the configuration in force is kept");
+                Outcome::Failed
+            }
+        };
+        self.shared.telemetry.control().config_reloads.increment(outcome);
+    }
+
+    /// Refuses new work, lets admitted requests end, and says how many could not.
+    async fn drain(&mut self) -> Result<(), GatewayError> {
+        self.shared.start_draining();
+        let in_flight = self.shared.bounds.requests_in_flight();
+        let drain_timeout = self.shared.live.load().config.bounds.drain_timeout;
+        tracing::info!(in_flight, drain_timeout_s = drain_timeout.as_secs_f64(), "draining");
+        for worker in &self.commands {
+            // One that is gone has nothing to drain.
+            let _ = worker.try_send(Command::Drain);
+        }
+        let mut requests_cut = 0;
+        let all_stopped = async {
+            for _ in 0..self.workers {
+                match self.stopped.recv().await {
+                    Some(stopped) => requests_cut += stopped.requests_cut,
+                    None => return,
+                }
+            }
+        };
+        if tokio::time::timeout(drain_timeout + STOP_GRACE, all_stopped).await.is_err() {
+            requests_cut = requests_cut.max(self.shared.bounds.requests_in_flight());
+        }
+        match requests_cut {
+            0 => {
+                tracing::info!("drained: every admitted request ended");
+                Ok(())
+            }
+            requests => Err(GatewayError::RequestsCut { requests }),
+        }
+    }
+
+    fn save_baseline(&self) {
+        if let Some(file) = &self.state_file {
+            save(&self.shared, file, &self.shared.baseline.load());
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The refusals a worker remembers, so that `flashweir explain ID` can say why.
+//!
+//! A worker owns its memory; the admin thread asks for one record over a channel, so remembering takes no lock. Ids
+//! of one worker count up without gaps: finding a record is a subtraction.
+
+use flashweir_admission::flash_crowd::Plan;
+use flashweir_core::{DecisionId, Instant, Reason, limits};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The last [`limits::DECISIONS_REMEMBERED`] refusals of one worker; memory grows with the first of them, to about
+/// 650 KB.
+#[derive(Debug)]
+pub(crate) struct Decisions {
+    boot: u16,
+    worker: u8,
+    next_counter: u64,
+    remembered: VecDeque<Record>,
+}
+
+/// One refusal, as small as it can be: the numbers behind it are in the plan, shared by all refusals under it.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    /// When it was decided.
+    pub(crate) at: Instant,
+    /// Which limit refused.
+    pub(crate) reason: Reason,
+    /// Only recorded: in shadow mode the request was admitted all the same.
+    pub(crate) shadow: bool,
+    /// Hash of service and host: finds the hot-spot's own ceiling in the plan.
+    pub(crate) host_key: u64,
+    /// What the client was told to wait, seconds.
+    pub(crate) retry_after_s: u64,
+    /// The plan in force. A plain count guards it here (the atomic one is shared by all workers).
+    pub(crate) plan: Rc<Arc<Plan>>,
+}
+
+/// A record on its way to the admin thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Explained {
+    pub(crate) at: Instant,
+    pub(crate) reason: Reason,
+    pub(crate) shadow: bool,
+    pub(crate) host_key: u64,
+    pub(crate) retry_after_s: u64,
+    pub(crate) plan: Arc<Plan>,
+}
+
+impl Decisions {
+    /// `boot` tells this run's ids from those of earlier ones.
+    pub(crate) fn new(boot: u16, worker: u8) -> Self {
+        Self { boot, worker, next_counter: 0, remembered: VecDeque::new() }
+    }
+
+    /// The id the next record will get.
+    pub(crate) fn next_id(&self) -> DecisionId {
+        DecisionId::new(self.boot, self.worker, self.next_counter)
+    }
+
+    /// Remembers a refusal, forgetting the oldest when full, and names it.
+    pub(crate) fn remember(&mut self, record: Record) -> DecisionId {
+        let id = self.next_id();
+        if self.remembered.len() == limits::DECISIONS_REMEMBERED {
+            self.remembered.pop_front();
+        }
+        self.remembered.push_back(record);
+        self.next_counter += 1;
+        id
+    }
+
+    /// The record of this id; `None` when it is another run's or worker's, was never given out, or is forgotten.
+    pub(crate) fn explain(&self, id: DecisionId) -> Option<Explained> {
+        if (id.boot(), id.worker()) != (self.boot, self.worker) {
+            return None;
+        }
+        let age = self.next_counter.checked_sub(id.counter())?;
+        let index = (self.remembered.len() as u64).checked_sub(age)?;
+        let record = self.remembered.get(usize::try_from(index).ok()?)?;
+        Some(Explained {
+            at: record.at,
+            reason: record.reason,
+            shadow: record.shadow,
+            host_key: record.host_key,
+            retry_after_s: record.retry_after_s,
+            plan: (*record.plan).clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(at_millis: u64) -> Record {
+        Record {
+            at: Instant::from_millis(at_millis),
+            reason: Reason::FlashCrowd,
+            shadow: false,
+            host_key: 1,
+            retry_after_s: 2,
+            plan: Rc::new(Arc::new(Plan::open(1))),
+        }
+    }
+
+    #[test]
+    fn what_was_remembered_is_found_by_its_id_and_nothing_else_is() {
+        let mut decisions = Decisions::new(0xABCD, 3);
+        assert!(decisions.explain(decisions.next_id()).is_none(), "not given out yet");
+        let first = decisions.remember(record(10));
+        let second = decisions.remember(record(20));
+        assert_eq!(decisions.explain(first).expect("first").at, Instant::from_millis(10));
+        assert_eq!(decisions.explain(second).expect("second").at, Instant::from_millis(20));
+        assert!(decisions.explain(DecisionId::new(0xABCD, 3, 2)).is_none());
+        assert!(decisions.explain(DecisionId::new(0xABCD, 4, 0)).is_none());
+        assert!(decisions.explain(DecisionId::new(0xABCE, 3, 0)).is_none());
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten_when_the_memory_is_full() {
+        let mut decisions = Decisions::new(1, 0);
+        let first = decisions.remember(record(0));
+        let second = decisions.remember(record(1));
+        for millis in 2..=limits::DECISIONS_REMEMBERED as u64 {
+            decisions.remember(record(millis));
+        }
+        assert!(decisions.explain(first).is_none());
+        assert_eq!(decisions.explain(second).expect("still there").at, Instant::from_millis(1));
+        assert_eq!(decisions.remembered.len(), limits::DECISIONS_REMEMBERED);
+    }
+}

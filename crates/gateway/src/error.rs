@@ -1,0 +1,41 @@
+//! Why a gateway did not start, or did not stop cleanly.
+
+use flashweir_http::listen::ListenError;
+use flashweir_http::tls::TlsError;
+use flashweir_http::upstream::UpstreamSettingsError;
+use std::io;
+use std::net::SocketAddr;
+
+/// Why [`run`](crate::run) failed. Each message says what and where.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// A port for clients cannot be had.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The admin port cannot be had.
+    #[error("cannot listen on {address} for admin requests: {source}")]
+    AdminListen {
+        /// The address.
+        address: SocketAddr,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The certificate or key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The upstreams cannot be used.
+    #[error(transparent)]
+    Upstream(#[from] UpstreamSettingsError),
+    /// The operating system refused a thread, a timer or a signal handler.
+    #[error("cannot start: {0}")]
+    Start(#[source] io::Error),
+    /// A worker could not run; nothing was served by it.
+    #[error("a worker stopped: {0}")]
+    Worker(String),
+    /// The time to drain was over before every request had ended.
+    #[error("stopped with {requests} requests cut: they did not end within bounds.drain_timeout")]
+    RequestsCut {
+        /// How many.
+        requests: usize,
+    },
+}

@@ -1,0 +1,189 @@
+//! The end of a forwarded response: who learns how it went, and whether it says anything about the service.
+//!
+//! A response ends in one of three ways. *Finished*: its last byte was handed to hyper; the request counts as
+//! completed and, unless excluded by ALGORITHMS §1.11, waits for the client's acknowledgement to be measured.
+//! *Failed*: the upstream broke off; the client's connection is cut, never ended cleanly. *Dropped*: the client went
+//! away; the permit counts it as abandoned and the upstream's connection closes with the body.
+
+use crate::acks::{Finished, RATE_BYTES_MIN};
+use crate::admit::Permit;
+use crate::tracked::Wire;
+use crate::transfers::Transfer;
+use crate::upstream_error::count_failure;
+use bytes::{Buf, Bytes};
+use flashweir_core::{Duration, Instant};
+use flashweir_http::upstream::{UpstreamBody, UpstreamError};
+use flashweir_telemetry::Unmeasured;
+use http::{StatusCode, Version};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+/// Silence of the origin within a body that makes its speed the origin's choice, not the network's.
+const GAP: Duration = Duration::from_secs(1);
+
+pin_project! {
+    /// An upstream's response body on its way to the client.
+    pub(crate) struct ForwardedBody {
+        #[pin]
+        inner: UpstreamBody<Incoming>,
+        watch: Option<Watch>,
+    }
+}
+
+/// What is known of a response while it is sent.
+pub(crate) struct Watch {
+    permit: Permit,
+    wire: Rc<Wire>,
+    client_version: Version,
+    status: StatusCode,
+    url_class: u32,
+    first_byte_at: Instant,
+    bytes: u64,
+    waiting_since: Option<Instant>,
+    unmeasured: Option<Unmeasured>,
+    transfer: Option<Rc<Transfer>>,
+}
+
+/// What a [`Watch`] is made of.
+pub(crate) struct Begun {
+    pub(crate) permit: Permit,
+    pub(crate) wire: Rc<Wire>,
+    pub(crate) client_version: Version,
+    pub(crate) status: StatusCode,
+    pub(crate) url_class: u32,
+    pub(crate) unmeasured: Option<Unmeasured>,
+}
+
+impl ForwardedBody {
+    /// Watches `inner` from the moment its head goes out.
+    pub(crate) fn new(begun: Begun, inner: UpstreamBody<Incoming>) -> Self {
+        let worker = begun.permit.worker().clone();
+        let now = worker.shared.clock.now();
+        worker.metrics.responses.first_byte.record(now.saturating_since(begun.permit.started()));
+        let mut watch = Watch {
+            permit: begun.permit,
+            wire: begun.wire,
+            client_version: begun.client_version,
+            status: begun.status,
+            url_class: begun.url_class,
+            first_byte_at: now,
+            bytes: 0,
+            waiting_since: None,
+            unmeasured: begun.unmeasured,
+            transfer: None,
+        };
+        if inner.is_end_stream() {
+            watch.finish();
+            return Self { inner, watch: None };
+        }
+        watch.report_if_long(now, &inner.size_hint());
+        Self { inner, watch: Some(watch) }
+    }
+}
+
+impl Watch {
+    /// Only what may last is watched for progress: a known small body ends before its first report.
+    fn report_if_long(&mut self, now: Instant, size: &SizeHint) {
+        let may_last = size.exact().is_none_or(|bytes| bytes >= RATE_BYTES_MIN);
+        if may_last && self.unmeasured.is_none() && self.client_version != Version::HTTP_2 {
+            let transfer = Transfer::begin(now, self.permit.started(), self.url_class, self.wire.clone());
+            let worker = self.permit.worker();
+            worker.transfers.borrow_mut().watch(&transfer);
+            worker.sweep_wanted.notify_one();
+            self.transfer = Some(transfer);
+        }
+    }
+
+    /// The origin has nothing to send yet; remembered once for each wait.
+    fn wait(&mut self) {
+        if self.waiting_since.is_none() {
+            self.waiting_since = Some(self.permit.worker().shared.clock.now());
+        }
+    }
+
+    fn receive(&mut self, frame: &Frame<Bytes>) {
+        if let Some(since) = self.waiting_since.take() {
+            let waited = self.permit.worker().shared.clock.now().saturating_since(since);
+            if waited > GAP {
+                self.unmeasured = self.unmeasured.or(Some(Unmeasured::Paused));
+                self.transfer = None;
+            }
+        }
+        self.bytes += frame.data_ref().map_or(0, |data| data.remaining() as u64);
+    }
+
+    /// The last byte was handed over.
+    fn finish(self) {
+        let worker = self.permit.worker().clone();
+        let (started, now) = (self.permit.started(), worker.shared.clock.now());
+        worker.metrics.responses.duration.record(now.saturating_since(started));
+        self.permit.completed(self.status);
+        if let Some(why) = self.unmeasured {
+            worker.metrics.measurement.unmeasured.increment(why);
+            return;
+        }
+        worker.await_acknowledgement(
+            now,
+            Finished {
+                started,
+                first_byte_at: self.first_byte_at,
+                bytes: self.bytes,
+                url_class: self.url_class,
+                mark: self.wire.ask_mark(),
+                wire: self.wire,
+            },
+        );
+    }
+
+    /// The upstream broke off in the middle.
+    fn fail(self, error: &UpstreamError) {
+        let worker = self.permit.worker().clone();
+        count_failure(&worker, error);
+        worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
+        if self.client_version <= Version::HTTP_10 {
+            self.wire.reset_on_close();
+        }
+        self.permit.failed();
+    }
+}
+
+impl Body for ForwardedBody {
+    type Data = Bytes;
+    type Error = UpstreamError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
+        let mut this = self.project();
+        let polled = this.inner.as_mut().poll_frame(cx);
+        let Some(watch) = this.watch.as_mut() else { return polled };
+        match &polled {
+            Poll::Pending => watch.wait(),
+            Poll::Ready(Some(Ok(frame))) => {
+                watch.receive(frame);
+                // hyper does not ask again once it knows that nothing more comes.
+                if this.inner.is_end_stream() {
+                    this.watch.take().into_iter().for_each(Watch::finish);
+                }
+            }
+            Poll::Ready(Some(Err(error))) => {
+                this.watch.take().into_iter().for_each(|watch| watch.fail(error))
+            }
+            Poll::Ready(None) => this.watch.take().into_iter().for_each(Watch::finish),
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

@@ -1,0 +1,146 @@
+//! A request's second half: to an upstream and back.
+
+use crate::admit::Permit;
+use crate::classify::{Classified, of_response};
+use crate::connection::{Body, Client};
+use crate::finish::{Begun, ForwardedBody};
+use crate::request::count_refusal;
+use crate::upstream_error::{count_failure, plain, respond};
+use crate::worker::{Current, Worker};
+use bytes::Bytes;
+use flashweir_http::fields::{Prepared, prepare_response};
+use flashweir_http::serve::Connection;
+use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
+use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, UpstreamErrorKind};
+use flashweir_telemetry::{BadRequest, Unmeasured, UpstreamFailure};
+use http::header::{ALLOW, CONTENT_LENGTH};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request};
+use hyper::body::Incoming;
+use std::rc::Rc;
+
+/// An admitted request, fit to be sent on.
+pub(crate) struct Asked {
+    pub(crate) head: request::Parts,
+    pub(crate) body: Incoming,
+    pub(crate) method: Method,
+    pub(crate) version: Version,
+    pub(crate) prepared: Prepared,
+    pub(crate) classified: Classified,
+}
+
+/// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels the
+/// exchange, and the permit counts the request as abandoned.
+pub(crate) async fn forward(
+    worker: &Rc<Worker>,
+    current: &Current,
+    client: &Client,
+    connection: &Connection,
+    permit: Permit,
+    asked: Asked,
+) -> Response<Body> {
+    let Asked { head, body, method, version, prepared, classified } = asked;
+    if prepared.is_last_hop {
+        permit.completed(StatusCode::OK);
+        return answer_last_hop(&method);
+    }
+    let response = match current.upstreams.send(Request::from_parts(head, body)).await {
+        Ok(response) => response,
+        Err(error) => return answer_failure(worker, permit, &error, &method, &classified),
+    };
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return switch(worker, current, connection, permit, response, prepared.wants_upgrade, &method);
+    }
+    let (mut head, body) = response.into_parts();
+    prepare_response(&mut head);
+    // The version is this hop's own; hyper would otherwise speak the upstream's.
+    head.version = Version::HTTP_11;
+    let begun = Begun {
+        permit,
+        wire: client.wire.clone(),
+        client_version: version,
+        status: head.status,
+        url_class: classified.url_class,
+        unmeasured: classified.unmeasured.or_else(|| of_response(head.status)),
+    };
+    Response::from_parts(head, Body::Forwarded { body: ForwardedBody::new(begun, body) })
+}
+
+/// `Max-Forwards` ran out here (RFC 9110 §7.6.2): OPTIONS is about this hop. TRACE would reflect the fields, with
+/// whatever a browser added to them, so it is not served.
+fn answer_last_hop(method: &Method) -> Response<Body> {
+    let mut response = Response::new(Body::own(Bytes::new()));
+    if *method == Method::TRACE {
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    }
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("OPTIONS"));
+    response.headers_mut().insert(CONTENT_LENGTH, 0.into());
+    response
+}
+
+fn answer_failure(
+    worker: &Rc<Worker>,
+    permit: Permit,
+    error: &UpstreamError,
+    method: &Method,
+    classified: &Classified,
+) -> Response<Body> {
+    count_failure(worker, error);
+    worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
+    let since = permit.started();
+    match error.kind.source() {
+        // The client's own body failed it: as good as gone.
+        ErrorSource::Client => drop(permit),
+        ErrorSource::Upstream | ErrorSource::Internal => permit.failed(),
+    }
+    if error.kind == UpstreamErrorKind::Full {
+        let refusal = worker.refuse_admitted(worker.shared.clock.now(), classified);
+        let response = refusal.respond(method, &HeaderMap::new(), false);
+        count_refusal(worker, &response, since);
+        return response.map(Body::own);
+    }
+    respond(error, method).map(Body::own)
+}
+
+/// The upstream agreed to another protocol: once the client has the 101, bytes go both ways until either side ends.
+/// The permit lives as long as the tunnel, so the tunnel counts as a request in flight.
+fn switch(
+    worker: &Rc<Worker>,
+    current: &Current,
+    connection: &Connection,
+    permit: Permit,
+    mut response: Response<UpstreamBody<Incoming>>,
+    wanted: bool,
+    method: &Method,
+) -> Response<Body> {
+    if !wanted {
+        worker.metrics.upstream.failures.increment(UpstreamFailure::Malformed);
+        permit.failed();
+        let text = "The service changed the protocol without being asked.\n";
+        return plain(StatusCode::BAD_GATEWAY, UpstreamErrorKind::Malformed.as_str(), text, method)
+            .map(Body::own);
+    }
+    let upgrade = hyper::upgrade::on(&mut response);
+    let (mut head, body) = response.into_parts();
+    worker.metrics.measurement.unmeasured.increment(Unmeasured::Tunnel);
+    worker.metrics.connections.tunnels_opened.increment();
+    let metrics = worker.metrics.clone();
+    let idle_timeout = current.live.config.upstream.body_idle_timeout;
+    let tunnel = PendingTunnel::new(upgrade, idle_timeout, body, move |report| {
+        metrics.connections.tunnels_closed.increment();
+        match report.end {
+            TunnelEnd::ClientClosed | TunnelEnd::UpstreamClosed | TunnelEnd::Idle => {
+                permit.completed(StatusCode::SWITCHING_PROTOCOLS);
+            }
+            TunnelEnd::Failed => permit.failed(),
+            TunnelEnd::NeverOpened | TunnelEnd::Dropped => drop(permit),
+        }
+    });
+    if connection.hand_over(tunnel).is_err() {
+        worker.metrics.requests.bad.increment(BadRequest::Framing);
+        let text = "What follows the request cannot be read in one way only.\n";
+        return plain(StatusCode::BAD_REQUEST, "framing", text, method).map(Body::own);
+    }
+    prepare_response(&mut head);
+    head.version = Version::HTTP_11;
+    Response::from_parts(head, Body::own(Bytes::new()))
+}

@@ -1,0 +1,161 @@
+//! Builds a gateway from its configuration, in the order in which things may fail: files, ports, threads.
+
+use crate::admin::AdminServer;
+use crate::commands::{WorkerEnds, connect};
+use crate::control::Control;
+use crate::error::GatewayError;
+use crate::planner_task::PlannerTask;
+use crate::settings::upstream_settings;
+use crate::shared::{Live, Parts, Shared};
+use crate::state_file::StateFile;
+use crate::worker;
+use flashweir_admission::flash_crowd::Baseline;
+use flashweir_config::{Config, Overrides};
+use flashweir_core::limits;
+use flashweir_http::client::TrustedProxies;
+use flashweir_http::listen::{WorkerListeners, bind};
+use flashweir_http::tls::ServerTls;
+use flashweir_http::upstream::UpstreamShared;
+use std::fmt;
+use std::future::pending;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use tokio::runtime::Runtime;
+use tokio::task::LocalSet;
+
+/// A gateway to run.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// What was configured, checked.
+    pub config: Config,
+    /// The file it came from: read again on SIGHUP.
+    pub config_file: Option<PathBuf>,
+    /// The flags that win over the file, at every reload too.
+    pub overrides: Overrides,
+}
+
+/// Runs a gateway on this thread and one more for each worker, until SIGTERM or SIGINT has drained it.
+///
+/// # Errors
+/// As [`Gateway::bind`] and [`Gateway::serve`].
+pub fn run(launch: Launch) -> Result<(), GatewayError> {
+    Gateway::bind(launch)?.serve(pending())
+}
+
+/// A gateway whose ports are taken and that serves nobody yet.
+pub struct Gateway {
+    runtime: Runtime,
+    shared: Arc<Shared>,
+    listeners: Vec<WorkerListeners>,
+    worker_ends: Vec<WorkerEnds>,
+    admin: AdminServer,
+    admin_address: SocketAddr,
+    planner: PlannerTask,
+    control: Control,
+}
+
+impl Gateway {
+    /// Reads certificates and state, takes every port; starts no thread.
+    ///
+    /// # Errors
+    /// [`GatewayError`] naming what cannot be had; then no port is held.
+    pub fn bind(launch: Launch) -> Result<Self, GatewayError> {
+        let Launch { config, config_file, overrides } = launch;
+        let workers = worker_count(&config);
+        let tls = match &config.listen.tls {
+            Some(files) => Some(Arc::new(ServerTls::open(&files.certificate, &files.key)?)),
+            None => None,
+        };
+        let upstreams = UpstreamShared::new(upstream_settings(&config, workers))?;
+        let listeners = bind(&config.listen.addresses, workers)?;
+        let listening_on = listeners[0].addresses().map_err(GatewayError::Start)?;
+        let state_file = config.state.file.clone().map(|path| state_file(&config, path));
+        let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
+        let live = Live { config, upstreams, tls, trusted_proxies };
+        let shared = Shared::new(Parts { live, workers, listening_on });
+        let learned = load(state_file.as_ref());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(GatewayError::Start)?;
+        let (ends, worker_ends) = connect(workers);
+        let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone());
+        let admin = runtime.block_on(admin)?;
+        let admin_address = admin.address().map_err(GatewayError::Start)?;
+        let sampling = (ends.sample_wanted, ends.samples);
+        let planner = PlannerTask::new(shared.clone(), workers, sampling, state_file.clone(), &learned);
+        let control = Control {
+            shared: shared.clone(),
+            workers,
+            config_file,
+            overrides,
+            commands: ends.commands,
+            stopped: ends.stopped,
+            state_file,
+        };
+        Ok(Self { runtime, shared, listeners, worker_ends, admin, admin_address, planner, control })
+    }
+
+    /// Where clients connect; the system chose the ports that were configured as 0.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.shared.listening_on
+    }
+
+    /// Where the admin listener is.
+    #[must_use]
+    pub fn admin_address(&self) -> SocketAddr {
+        self.admin_address
+    }
+
+    /// Serves until SIGTERM or SIGINT, or until `stop` resolves; then drains.
+    ///
+    /// # Errors
+    /// [`GatewayError::RequestsCut`] when requests were still under way at the end of `bounds.drain_timeout`;
+    /// [`GatewayError::Worker`] or [`GatewayError::Start`] when the operating system refused something.
+    pub fn serve(self, stop: impl Future<Output = ()>) -> Result<(), GatewayError> {
+        for (index, (listeners, ends)) in self.listeners.into_iter().zip(self.worker_ends).enumerate() {
+            let shared = self.shared.clone();
+            let thread = thread::Builder::new().name(format!("worker-{index}"));
+            // Not joined: each reports its end through its channel, and a stuck one must not keep the process.
+            thread.spawn(move || worker::run(index, shared, listeners, ends)).map_err(GatewayError::Start)?;
+        }
+        LocalSet::new().block_on(&self.runtime, self.control.run(self.admin, self.planner, stop))
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").field("addresses", &self.addresses()).finish_non_exhaustive()
+    }
+}
+
+/// One for each core unless configured, and never more than decision ids can name.
+fn worker_count(config: &Config) -> usize {
+    let cores = || thread::available_parallelism().ok();
+    config.service.workers.or_else(cores).map_or(1, NonZeroUsize::get).min(limits::WORKERS)
+}
+
+fn state_file(config: &Config, path: PathBuf) -> StateFile {
+    let upstreams: Vec<String> = config.upstream.urls.iter().map(ToString::to_string).collect();
+    StateFile::new(path, &config.service.name, &upstreams)
+}
+
+/// What an earlier run learned. A file that cannot be used is told once and replaced at the next save.
+fn load(file: Option<&StateFile>) -> Baseline {
+    let Some(file) = file else { return Baseline::default() };
+    match file.load() {
+        Ok(Some(learned)) => learned,
+        Ok(None) => Baseline::default(),
+        Err(error) => {
+            tracing::warn!(
+                "state file {} is ignored, the baseline is learned anew: {error}",
+                file.path().display()
+            );
+            Baseline::default()
+        }
+    }
+}

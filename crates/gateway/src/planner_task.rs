@@ -1,0 +1,218 @@
+//! The slow half of admission: asks the workers for samples, lets the planner decide, publishes the plan.
+
+use crate::shared::Shared;
+use crate::state_file::StateFile;
+use flashweir_admission::Planner as _;
+use flashweir_admission::flash_crowd::{
+    Baseline, Explanation, FlashCrowdPlanner, Mode, Plan, PlannerMode, Sample, Settings,
+};
+use flashweir_config::{FlashCrowd, FlashCrowdMode};
+use flashweir_core::{Duration, Instant};
+use flashweir_telemetry::{Happening, Outcome};
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+
+/// Samples are drawn at least this often, so that one with a long interval between plans stays small.
+const SAMPLE_INTERVAL_MAX: Duration = Duration::from_secs(1);
+/// The planner does not wait longer for a worker's sample; a late one counts at the next tick.
+const SAMPLES_AWAITED: Duration = Duration::from_millis(25);
+/// However busy the planner wants to be.
+const TICK_MIN: Duration = Duration::from_millis(1);
+/// A crash loses at most this much learning.
+const SAVE_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The planner and what it talks to. Lives on the control thread.
+pub(crate) struct PlannerTask {
+    shared: Arc<Shared>,
+    workers: usize,
+    configured: FlashCrowd,
+    planner: Option<FlashCrowdPlanner>,
+    sample_wanted: watch::Sender<u64>,
+    samples: mpsc::Receiver<Sample>,
+    state_file: Option<StateFile>,
+    save_at: Instant,
+    baseline_published_at: Instant,
+    last_sample_at: Instant,
+}
+
+impl PlannerTask {
+    /// A planner that starts from what an earlier run learned.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        workers: usize,
+        (sample_wanted, samples): (watch::Sender<u64>, mpsc::Receiver<Sample>),
+        state_file: Option<StateFile>,
+        learned: &Baseline,
+    ) -> Self {
+        let configured = shared.live.load().config.flash_crowd.clone();
+        let planner = planner(&configured, workers, learned);
+        shared.baseline.store(Arc::new(learned.clone()));
+        shared.telemetry.control().set_shadow(configured.shadow);
+        Self {
+            shared,
+            workers,
+            configured,
+            planner,
+            sample_wanted,
+            samples,
+            state_file,
+            save_at: Instant::ZERO + SAVE_INTERVAL,
+            baseline_published_at: Instant::ZERO,
+            last_sample_at: Instant::ZERO,
+        }
+    }
+
+    /// Ticks until the future is dropped.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let now = self.shared.clock.now();
+            let sample_due = self.last_sample_at + SAMPLE_INTERVAL_MAX;
+            let plan_due = self.planner.as_ref().map_or(sample_due, |planner| planner.next_plan_at());
+            let due = plan_due.min(sample_due).max(now + TICK_MIN);
+            tokio::time::sleep_until(self.shared.clock.timer_at(due)).await;
+            self.tick().await;
+        }
+    }
+
+    async fn tick(&mut self) {
+        self.take_over_configuration();
+        let samples = self.gather_samples().await;
+        let now = self.shared.clock.now();
+        self.last_sample_at = now;
+        let metrics = self.shared.telemetry.control();
+        metrics.samples_judged.add(samples.len() as u64);
+        let Some(planner) = &mut self.planner else { return };
+        for sample in &samples {
+            planner.observe(now, sample);
+        }
+        let plan = planner.plan(now);
+        metrics.planner_tick.record(self.shared.clock.now().saturating_since(now));
+        metrics.publish_plan(&plan);
+        self.publish(now, plan);
+        self.keep_baseline(now);
+    }
+
+    /// Asks every worker, and takes what comes within a moment: normally all of it, within some 50 µs.
+    async fn gather_samples(&mut self) -> Vec<Sample> {
+        self.sample_wanted.send_modify(|asked| *asked += 1);
+        let mut samples = Vec::with_capacity(self.workers);
+        let all = async {
+            while samples.len() < self.workers {
+                match self.samples.recv().await {
+                    Some(sample) => samples.push(sample),
+                    None => return,
+                }
+            }
+        };
+        if tokio::time::timeout(SAMPLES_AWAITED, all).await.is_err() {
+            let missing = self.workers - samples.len();
+            self.shared
+                .warn(Happening::PlannerLate, format_args!("{missing} workers did not report in time"));
+        }
+        samples
+    }
+
+    fn publish(&self, now: Instant, plan: Plan) {
+        let before = self.shared.plan.load();
+        if **before == plan {
+            return;
+        }
+        tell(&self.shared, now, &before.explanation, &plan.explanation);
+        self.shared.plan.store(Arc::new(plan));
+    }
+
+    /// A reload may have changed the detector's settings: it then starts anew from the same baseline.
+    fn take_over_configuration(&mut self) {
+        let live = self.shared.live.load();
+        let wanted = &live.config.flash_crowd;
+        if *wanted == self.configured {
+            return;
+        }
+        self.configured = wanted.clone();
+        self.shared.telemetry.control().set_shadow(wanted.shadow);
+        let published = || (**self.shared.baseline.load()).clone();
+        let learned = self.planner.as_ref().map_or_else(published, FlashCrowdPlanner::baseline);
+        self.planner = planner(wanted, self.workers, &learned);
+        // Whatever ceiling there was belonged to the old settings.
+        self.shared.plan.store(Arc::new(Plan::open(self.workers)));
+    }
+
+    fn keep_baseline(&mut self, now: Instant) {
+        if now.saturating_since(self.baseline_published_at) < Duration::from_secs(1) {
+            return;
+        }
+        self.baseline_published_at = now;
+        let Some(planner) = &self.planner else { return };
+        let baseline = planner.baseline();
+        self.shared.baseline.store(Arc::new(baseline.clone()));
+        let quiet = self.shared.plan.load().explanation.mode == Mode::Normal;
+        if now < self.save_at || !quiet {
+            return;
+        }
+        self.save_at = now + SAVE_INTERVAL;
+        if let Some(file) = self.state_file.clone() {
+            let shared = self.shared.clone();
+            // Syncing to the disk blocks; plans must not wait for it.
+            tokio::task::spawn_blocking(move || save(&shared, &file, &baseline));
+        }
+    }
+}
+
+/// Writes the state file, counting and reporting a failure.
+pub(crate) fn save(shared: &Shared, file: &StateFile, baseline: &Baseline) {
+    let outcome = match file.save(baseline) {
+        Ok(()) => Outcome::Ok,
+        Err(error) => {
+            shared.warn(Happening::StateFile, format_args!("state file {}: {error}", file.path().display()));
+            Outcome::Failed
+        }
+    };
+    shared.telemetry.control().state_writes.increment(outcome);
+}
+
+fn planner(configured: &FlashCrowd, workers: usize, learned: &Baseline) -> Option<FlashCrowdPlanner> {
+    let mode = match configured.mode {
+        FlashCrowdMode::Off => return None,
+        FlashCrowdMode::Paper => PlannerMode::Paper,
+        FlashCrowdMode::Scoreboard => PlannerMode::Scoreboard,
+        FlashCrowdMode::Repaired => PlannerMode::Repaired,
+    };
+    let settings = Settings {
+        mode,
+        interval: configured.interval,
+        margin: configured.margin,
+        gates: workers,
+        hot_spots: configured.hot_spots,
+        shadow: configured.shadow,
+    };
+    Some(FlashCrowdPlanner::new(settings, learned))
+}
+
+/// Alarm and release are events of their own; a changed verdict is told at most every ten seconds.
+fn tell(shared: &Shared, now: Instant, before: &Explanation, after: &Explanation) {
+    let (ceiling, shadow) =
+        (after.ceiling_rps.unwrap_or(f64::INFINITY), shared.live.load().config.flash_crowd.shadow);
+    match (before.mode, after.mode) {
+        (Mode::Normal, Mode::Alarm | Mode::Probe) => tracing::warn!(
+            cause = after.cause.as_str(),
+            ceiling_rps = ceiling,
+            offered_rps = after.offered_rps,
+            unique_offered_rps = after.unique_offered_rps,
+            quality = after.quality,
+            shadow,
+            "a flash crowd: admission has a ceiling now"
+        ),
+        (Mode::Alarm | Mode::Probe, Mode::Normal) => tracing::info!(
+            cause = after.cause.as_str(),
+            offered_rps = after.offered_rps,
+            shadow,
+            "the flash crowd is over: the ceiling is removed"
+        ),
+        _ if before.cause != after.cause => shared.warnings.inform(
+            now,
+            Happening::CauseChanged,
+            format_args!("load is judged {} now, was {}", after.cause.as_str(), before.cause.as_str()),
+        ),
+        _ => {}
+    }
+}

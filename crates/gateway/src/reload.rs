@@ -1,0 +1,56 @@
+//! Takes over a changed configuration file, or keeps everything as it was.
+
+use crate::settings::upstream_settings;
+use crate::shared::{Live, Shared};
+use flashweir_config::{Config, ConfigError, Overrides};
+use flashweir_http::client::TrustedProxies;
+use flashweir_http::tls::{ServerTls, TlsError};
+use flashweir_http::upstream::{UpstreamSettingsError, UpstreamShared};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why a reload changed nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReloadError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("{file}: {key} cannot change while running, restart for it")]
+    RestartNeeded { file: String, key: &'static str },
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Upstream(#[from] UpstreamSettingsError),
+}
+
+/// Reads the configuration again and puts it in force: all of it or nothing. What did not change is kept, so that
+/// upstream connections, health and certificates survive a reload that is about something else.
+pub(crate) fn reload(
+    shared: &Shared,
+    file: Option<&Path>,
+    overrides: &Overrides,
+    workers: usize,
+) -> Result<(), ReloadError> {
+    let config = Config::load(file, overrides)?;
+    let before = shared.live.load();
+    if let Some(key) = before.config.restart_needed(&config) {
+        let file = file.map_or_else(String::new, |file| file.display().to_string());
+        return Err(ReloadError::RestartNeeded { file, key });
+    }
+    let tls = match (&before.tls, &config.listen.tls) {
+        (Some(current), Some(files)) if before.config.listen.tls.as_ref() == Some(files) => {
+            current.reload()?;
+            Some(current.clone())
+        }
+        (_, Some(files)) => Some(Arc::new(ServerTls::open(&files.certificate, &files.key)?)),
+        (_, None) => None,
+    };
+    let settings = upstream_settings(&config, workers);
+    let upstreams = if *before.upstreams.settings() == settings {
+        before.upstreams.clone()
+    } else {
+        UpstreamShared::new(settings)?
+    };
+    let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
+    shared.live.store(Arc::new(Live { config, upstreams, tls, trusted_proxies }));
+    Ok(())
+}

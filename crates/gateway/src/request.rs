@@ -1,0 +1,160 @@
+//! A request's first half: from its head to the decision whether it is let in.
+
+use crate::admit::Admission;
+use crate::connection::{Body, Client};
+use crate::forward::{Asked, forward};
+use crate::refusal::Refusal;
+use crate::upstream_error::plain;
+use crate::worker::Worker;
+use flashweir_core::Instant;
+use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_request};
+use flashweir_http::serve::Connection;
+use flashweir_telemetry::{BadRequest, HttpVersion, StatusClass, Unmeasured};
+use http::header::{ALLOW, EXPECT};
+use http::{HeaderValue, Method, Request, Response, Version, request};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// Methods that are passed on; named where one is not.
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE";
+/// A refused request's body up to this size is taken in when it has arrived already, to keep the connection.
+const SMALL_BODY_BYTES: u64 = 16 << 10;
+
+/// Answers one request. Never fails: whatever goes wrong has an answer.
+pub(crate) async fn handle(
+    worker: Rc<Worker>,
+    client: Rc<Client>,
+    connection: Connection,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let now = worker.shared.clock.now();
+    client.count_bytes(&worker);
+    let (mut head, body) = request.into_parts();
+    let current = worker.current();
+    let trusted = &current.live.trusted_proxies;
+    let hop = Hop {
+        peer: client.peer.ip(),
+        is_peer_trusted: trusted.trusts(client.peer.ip()),
+        scheme: if client.is_tls { ClientScheme::Https } else { ClientScheme::Http },
+    };
+    let address = trusted.client_address(client.peer.ip(), &head.headers);
+    let (method, version) = (head.method.clone(), head.version);
+    let expects_continue = head.headers.contains_key(EXPECT);
+    // Preparing costs as much as a refusal, so ordinary requests are prepared only once admitted.
+    let mut prepared = None;
+    if may_be_unfit(&head) {
+        match prepare_request(&mut head, &hop) {
+            Ok(fit) => prepared = Some(fit),
+            Err(error) => return Ok(answer_unfit(&worker, error, &method)),
+        }
+    }
+    let requests = &worker.metrics.requests;
+    requests.offered.increment();
+    requests.by_protocol.increment(if version == Version::HTTP_2 {
+        HttpVersion::Http2
+    } else {
+        HttpVersion::Http1
+    });
+    let classified = current.classifier.classify(&head, address);
+    let permit = match worker.admit(now, &classified, client.full) {
+        Admission::Admitted(permit) => permit,
+        Admission::Refused(refusal) => {
+            let refused = Refused { head: &head, method: &method, version, expects_continue, since: now };
+            return Ok(refuse(&worker, &client, &refusal, &refused, body));
+        }
+    };
+    let prepared = match prepared.map_or_else(|| prepare_request(&mut head, &hop), Ok) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            permit.completed(error.status());
+            return Ok(answer_unfit(&worker, error, &method));
+        }
+    };
+    let asked = Asked { head, body, method, version, prepared, classified };
+    let response = forward(&worker, &current, &client, &connection, permit, asked).await;
+    worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
+    Ok(response)
+}
+
+/// Whether anything about the head is such that preparing it may fail; false for nearly all of HTTP/1.1.
+fn may_be_unfit(head: &request::Parts) -> bool {
+    head.uri.authority().is_some()
+        || !head.uri.path().starts_with('/')
+        || head.method == Method::CONNECT
+        || head.headers.contains_key(EXPECT)
+}
+
+fn answer_unfit(worker: &Worker, error: FieldsError, method: &Method) -> Response<Body> {
+    let (kind, name, text) = match error {
+        FieldsError::Connect => (BadRequest::Method, "method", "CONNECT is not served here.\n"),
+        FieldsError::Target => (BadRequest::Target, "target", "The request target names nothing here.\n"),
+        FieldsError::Host => (BadRequest::Target, "host", "The request does not say for which host it is.\n"),
+        FieldsError::Expectation => {
+            (BadRequest::Malformed, "expectation", "The expectation cannot be met.\n")
+        }
+    };
+    worker.metrics.requests.bad.increment(kind);
+    worker.metrics.responses.by_class.increment(StatusClass::ClientError);
+    let mut response = plain(error.status(), name, text, method);
+    if error == FieldsError::Connect {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static(METHODS));
+    }
+    response.map(Body::own)
+}
+
+/// What a refusal needs to know of its request.
+pub(crate) struct Refused<'a> {
+    pub(crate) head: &'a request::Parts,
+    pub(crate) method: &'a Method,
+    pub(crate) version: Version,
+    pub(crate) expects_continue: bool,
+    pub(crate) since: Instant,
+}
+
+/// Says no. The connection stays open unless it is one too many, or a body is under way that nobody wants.
+fn refuse(
+    worker: &Worker,
+    client: &Client,
+    refusal: &Refusal,
+    asked: &Refused<'_>,
+    mut body: Incoming,
+) -> Response<Body> {
+    let is_http1 = asked.version < Version::HTTP_2;
+    // Reading would invite the client to send the body it announced.
+    let body_unread = !body.is_end_stream() && (asked.expects_continue || !take_in_small(&mut body));
+    if is_http1 && body_unread && !asked.expects_continue {
+        client.left_body_unread.set(true);
+    }
+    let close = is_http1 && (body_unread || client.full.is_some() || worker.shared.is_draining());
+    let response = refusal.respond(asked.method, &asked.head.headers, close);
+    count_refusal(worker, &response, asked.since);
+    response.map(Body::own)
+}
+
+/// Counts a refusal that is about to be sent.
+pub(crate) fn count_refusal<B>(worker: &Worker, response: &Response<B>, since: Instant) {
+    let responses = &worker.metrics.responses;
+    responses.by_class.increment(StatusClass::of(response.status().as_u16()));
+    responses.refusal_duration.record(worker.shared.clock.now().saturating_since(since));
+    worker.metrics.measurement.unmeasured.increment(Unmeasured::Refusal);
+}
+
+/// Takes in a small body that has arrived; false when some of it is still to come.
+fn take_in_small(body: &mut Incoming) -> bool {
+    if body.size_hint().upper().is_none_or(|bytes| bytes > SMALL_BODY_BYTES) {
+        return false;
+    }
+    // Nobody waits here: what has not arrived by now is not waited for.
+    let mut now = Context::from_waker(Waker::noop());
+    loop {
+        match Pin::new(&mut *body).poll_frame(&mut now) {
+            Poll::Ready(Some(Ok(_))) => {}
+            Poll::Ready(None) => return true,
+            Poll::Ready(Some(Err(_))) | Poll::Pending => return false,
+        }
+    }
+}

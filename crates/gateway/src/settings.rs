@@ -1,0 +1,53 @@
+//! The configuration in the words of the HTTP mechanics.
+
+use flashweir_config::{Config, Protocol as ConfiguredProtocol};
+use flashweir_core::Duration;
+use flashweir_http::guarded::Protocol;
+use flashweir_http::head_guard::HeadLimits;
+use flashweir_http::serve::ServeSettings;
+use flashweir_http::upstream::{HealthSettings, UpstreamSettings};
+
+/// How long an HTTP/2 client may be silent with requests open before it is asked whether it is still there.
+const HTTP2_PING_AFTER: Duration = Duration::from_secs(20);
+
+/// How clients' connections are served.
+pub(crate) fn serve_settings(config: &Config) -> ServeSettings {
+    let bounds = &config.bounds;
+    ServeSettings {
+        head: HeadLimits { bytes_max: bounds.max_head_bytes, fields_max: bounds.max_fields },
+        head_timeout: bounds.header_read_timeout,
+        idle_timeout: bounds.keep_alive_timeout,
+        http2_streams_max: bounds.http2_max_streams,
+        http2_ping_after: HTTP2_PING_AFTER,
+    }
+}
+
+/// How upstreams are spoken to. The bound on connections holds over all workers, and each has its own pool: every
+/// worker gets an equal part, at least one.
+pub(crate) fn upstream_settings(config: &Config, workers: usize) -> UpstreamSettings {
+    let upstream = &config.upstream;
+    UpstreamSettings {
+        addresses: upstream.urls.clone(),
+        protocol: match upstream.protocol {
+            ConfiguredProtocol::Http1 => Protocol::Http1,
+            ConfiguredProtocol::Http2 => Protocol::Http2,
+        },
+        connections_max: (upstream.max_connections / workers).max(1),
+        connect_timeout: upstream.connect_timeout,
+        response_header_timeout: upstream.response_header_timeout,
+        body_idle_timeout: upstream.body_idle_timeout,
+        pool_idle_timeout: upstream.idle_timeout,
+        ca_file: upstream.ca_file.clone(),
+        health: HealthSettings {
+            failures_to_eject: upstream.health.failures_to_eject,
+            ejection_first: upstream.health.eject_for,
+            ejection_longest: HealthSettings::default().ejection_longest.max(upstream.health.eject_for),
+            ..HealthSettings::default()
+        },
+    }
+}
+
+/// Requests one worker can have at all upstreams at once.
+pub(crate) fn upstream_capacity(settings: &UpstreamSettings) -> usize {
+    settings.connections_max.saturating_mul(settings.addresses.len())
+}

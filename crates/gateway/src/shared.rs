@@ -1,0 +1,123 @@
+//! What all threads of one gateway see: read-mostly values behind atomic pointers, and counts.
+
+use crate::bounds::Bounds;
+use crate::clock::Clock;
+use arc_swap::ArcSwap;
+use flashweir_admission::flash_crowd::{Baseline, Plan, RefusedAttempts};
+use flashweir_config::Config;
+use flashweir_core::Hasher64;
+use flashweir_http::client::TrustedProxies;
+use flashweir_http::tls::ServerTls;
+use flashweir_http::upstream::UpstreamShared;
+use flashweir_telemetry::{Happening, Telemetry, Warnings};
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One gateway's common ground. Workers read it; the control thread replaces what changes.
+pub(crate) struct Shared {
+    /// The one clock.
+    pub(crate) clock: Clock,
+    /// Tells this run's decision ids from those of other runs.
+    pub(crate) boot: u16,
+    /// Seeds what may be random: jitter, reservoirs, choice of upstream.
+    pub(crate) seed: u64,
+    /// Under a key drawn at start, for tables that clients can fill.
+    pub(crate) hasher: Hasher64,
+    /// The configuration in force.
+    pub(crate) live: ArcSwap<Live>,
+    /// The plan in force.
+    pub(crate) plan: Arc<ArcSwap<Plan>>,
+    /// What the planner has learned, for `/status` and the state file; refreshed once a second.
+    pub(crate) baseline: ArcSwap<Baseline>,
+    /// Recognises a refused person who comes back, on whichever worker.
+    pub(crate) refused_attempts: Arc<RefusedAttempts>,
+    /// Connections and requests of all workers.
+    pub(crate) bounds: Arc<Bounds>,
+    /// Every metric.
+    pub(crate) telemetry: Telemetry,
+    /// Log lines that load could make frequent.
+    pub(crate) warnings: Arc<Warnings>,
+    /// Where clients connect (with the ports the system chose for port 0).
+    pub(crate) listening_on: Vec<SocketAddr>,
+    draining: AtomicBool,
+}
+
+/// A configuration in force and what was built from it.
+pub(crate) struct Live {
+    /// What was configured.
+    pub(crate) config: Config,
+    /// Health and in-flight counts of the upstreams; kept over reloads that leave the upstreams alone.
+    pub(crate) upstreams: Arc<UpstreamShared>,
+    /// Certificates, when clients speak TLS; kept over reloads that leave their files alone.
+    pub(crate) tls: Option<Arc<ServerTls>>,
+    /// Whose word on client addresses is taken.
+    pub(crate) trusted_proxies: TrustedProxies,
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("listening_on", &self.listening_on).finish_non_exhaustive()
+    }
+}
+
+/// What [`Shared::new`] is made of.
+pub(crate) struct Parts {
+    pub(crate) live: Live,
+    pub(crate) workers: usize,
+    pub(crate) listening_on: Vec<SocketAddr>,
+}
+
+impl Shared {
+    /// Draws this run's keys from the operating system.
+    pub(crate) fn new(parts: Parts) -> Arc<Self> {
+        let (key0, key1, seed) = (random_u64(), random_u64(), random_u64());
+        let hasher = Hasher64::new(key0, key1);
+        let telemetry = Telemetry::new(parts.workers, env!("CARGO_PKG_VERSION"));
+        let warnings = telemetry.warnings();
+        Arc::new(Self {
+            clock: Clock::start(),
+            boot: random_u64() as u16,
+            seed,
+            hasher,
+            live: ArcSwap::from_pointee(parts.live),
+            plan: Arc::new(ArcSwap::from_pointee(Plan::open(parts.workers))),
+            baseline: ArcSwap::default(),
+            refused_attempts: Arc::default(),
+            bounds: Bounds::new(hasher),
+            telemetry,
+            warnings,
+            listening_on: parts.listening_on,
+            draining: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether new work is refused because the gateway is about to stop.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// From now on new work is refused.
+    pub(crate) fn start_draining(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+        self.telemetry.control().set_draining(true);
+    }
+
+    /// Counts and, not too often, logs what happened. Name no client address and no URL.
+    pub(crate) fn warn(&self, happening: Happening, message: fmt::Arguments<'_>) {
+        self.warnings.warn(self.clock.now(), happening, message);
+    }
+}
+
+/// 64 bits from the operating system: the standard library keys its hash maps with them.
+fn random_u64() -> u64 {
+    RandomState::new().hash_one(0_u64)
+}

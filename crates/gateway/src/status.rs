@@ -1,0 +1,216 @@
+//! What `/status` and `/explain` say, as JSON: every limit, its value, which one binds, and why.
+
+use crate::clock::unix_seconds_now;
+use crate::decisions::Explained;
+use crate::shared::Shared;
+use flashweir_admission::flash_crowd::{Explanation, Limit, Plan};
+use flashweir_core::{DecisionId, Rate, Reason};
+use serde_json::{Value, json};
+
+/// The document of `/status`.
+pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
+    let live = shared.live.load();
+    let (config, plan) = (&live.config, shared.plan.load());
+    let workers = plan.gate_shares_milli.len();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "service": config.service.name,
+        "uptime_s": shared.clock.now().as_secs_f64(),
+        "draining": shared.is_draining(),
+        "workers": workers,
+        "config_file": config_file,
+        "listening_on": shared.listening_on.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "requests": requests(shared),
+        "plan": plan_json(&plan),
+        "shadow": config.flash_crowd.shadow,
+        "limits": limits(shared),
+        "binds": binding(shared),
+        "upstreams": upstreams(shared),
+        "baseline": baseline(shared),
+    })
+}
+
+/// The document of `/explain/<id>`.
+pub(crate) fn explanation(shared: &Shared, id: DecisionId, record: &Explained) -> Value {
+    let age = shared.clock.now().saturating_since(record.at);
+    let ceiling =
+        ceiling_for(&record.plan.limit, record.host_key).filter(|_| record.reason == Reason::FlashCrowd);
+    json!({
+        "decision": id.to_string(),
+        "decided_at_unix_s": unix_seconds_now().saturating_sub(age.as_secs()),
+        "age_s": age.as_secs_f64(),
+        "reason": record.reason.as_str(),
+        "status": record.reason.status(),
+        "shadow": record.shadow,
+        "retry_after_s": record.retry_after_s,
+        "limit": {
+            "bound": record.reason.as_str(),
+            "ceiling_rps": ceiling.map(Rate::per_second),
+            "hot_spot": matches!(record.plan.limit, Limit::HotSpots(_)) && ceiling.is_some(),
+        },
+        "plan": plan_json(&record.plan),
+        "text": sentence(record, ceiling),
+    })
+}
+
+/// The ceiling a request for this host was under.
+pub(crate) fn ceiling_for(limit: &Limit, host_key: u64) -> Option<Rate> {
+    match limit {
+        Limit::Open => None,
+        Limit::All(rate) => Some(*rate),
+        Limit::HotSpots(spots) => spots.iter().find(|spot| spot.key == host_key).map(|spot| spot.rate),
+    }
+}
+
+fn sentence(record: &Explained, ceiling: Option<Rate>) -> String {
+    let plan = &record.plan.explanation;
+    let would =
+        if record.shadow { "would have been refused (shadow mode: it was admitted)" } else { "was refused" };
+    match record.reason {
+        Reason::FlashCrowd => format!(
+            "The request {would}: {:.1} requests per second arrived, the ceiling was {}, because load was judged {}.",
+            plan.offered_rps,
+            ceiling.map_or_else(|| "open".to_owned(), |rate| rate.to_string()),
+            plan.cause.as_str(),
+        ),
+        Reason::RequestsInFlight => format!("The request {would}: bounds.max_requests_in_flight was met."),
+        Reason::UpstreamConnections => {
+            format!(
+                "The request {would}: every connection allowed to the upstreams was busy (upstream.max_connections)."
+            )
+        }
+        Reason::Connections => format!("The request {would}: bounds.max_connections was met."),
+        Reason::ConnectionsPerClient => {
+            format!("The request {would}: its client held client.max_connections_per_client connections.")
+        }
+        Reason::Draining => format!("The request {would}: the gateway was shutting down."),
+    }
+}
+
+/// A plan with the numbers behind it.
+fn plan_json(plan: &Plan) -> Value {
+    let limit = match &plan.limit {
+        Limit::Open => json!({ "kind": "open" }),
+        Limit::All(rate) => json!({ "kind": "all", "rps": rate.per_second() }),
+        Limit::HotSpots(spots) => {
+            let rates: Vec<f64> = spots.iter().map(|spot| spot.rate.per_second()).collect();
+            json!({ "kind": "hot_spots", "rps": rates })
+        }
+    };
+    let Explanation { mode, cause, rule, .. } = plan.explanation;
+    let why = &plan.explanation;
+    json!({
+        "epoch": plan.epoch,
+        "mode": mode.as_str(),
+        "cause": cause.as_str(),
+        "rule": rule.as_str(),
+        "limit": limit,
+        "gate_shares_milli": plan.gate_shares_milli,
+        "ceiling_rps": why.ceiling_rps,
+        "quality": why.quality,
+        "margin": why.margin,
+        "fast_rate_bytes_per_s": why.fast_rate_bytes_per_s,
+        "fast_rate_reference": why.fast_rate_reference,
+        "fast_score": why.fast_score,
+        "fast_score_reference": why.fast_score_reference,
+        "offered_rps": why.offered_rps,
+        "unique_offered_rps": why.unique_offered_rps,
+        "unique_offered_reference_rps": why.unique_offered_reference_rps,
+        "admitted_rps": why.admitted_rps,
+        "completed_rps": why.completed_rps,
+        "responses": why.responses,
+    })
+}
+
+fn requests(shared: &Shared) -> Value {
+    let sum = |value: fn(&flashweir_telemetry::WorkerMetrics) -> u64| shared.telemetry.sum(value);
+    json!({
+        "offered": sum(|worker| worker.requests.offered.value()),
+        "unique_offered": sum(|worker| worker.requests.unique_offered.value()),
+        "admitted": sum(|worker| worker.requests.admitted.value()),
+        "completed": sum(|worker| worker.requests.completed.value()),
+        "failed": sum(|worker| worker.requests.failed.value()),
+        "abandoned": sum(|worker| worker.requests.abandoned.value()),
+        "shed": sum(|worker| worker.requests.shed.total()),
+        "shadow_shed": sum(|worker| worker.requests.shadow_shed.value()),
+        "in_flight": shared.bounds.requests_in_flight(),
+    })
+}
+
+fn limits(shared: &Shared) -> Value {
+    let live = shared.live.load();
+    let config = &live.config;
+    let shed = |reason: Reason| shared.telemetry.sum(|worker| worker.requests.shed.value(reason));
+    let plan = shared.plan.load();
+    json!([
+        {
+            "name": Reason::FlashCrowd.as_str(), "setting": "flash_crowd",
+            "limit_rps": plan.explanation.ceiling_rps, "value_rps": plan.explanation.admitted_rps,
+            "shed": shed(Reason::FlashCrowd),
+        },
+        {
+            "name": Reason::RequestsInFlight.as_str(), "setting": "bounds.max_requests_in_flight",
+            "limit": config.bounds.max_requests_in_flight, "value": shared.bounds.requests_in_flight(),
+            "shed": shed(Reason::RequestsInFlight),
+        },
+        {
+            "name": Reason::UpstreamConnections.as_str(), "setting": "upstream.max_connections",
+            "limit": config.upstream.max_connections * config.upstream.urls.len(),
+            "value": in_flight_upstream(shared), "shed": shed(Reason::UpstreamConnections),
+        },
+        {
+            "name": Reason::Connections.as_str(), "setting": "bounds.max_connections",
+            "limit": config.bounds.max_connections, "value": shared.bounds.connections(),
+            "shed": shed(Reason::Connections),
+        },
+        {
+            "name": Reason::ConnectionsPerClient.as_str(), "setting": "client.max_connections_per_client",
+            "limit": config.client.max_connections_per_client, "value": null,
+            "shed": shed(Reason::ConnectionsPerClient),
+        },
+    ])
+}
+
+/// The limits that bind right now; a ceiling binds when nine tenths of it are used.
+fn binding(shared: &Shared) -> Vec<&'static str> {
+    let live = shared.live.load();
+    let (config, plan) = (&live.config, shared.plan.load());
+    let ceiling_met =
+        plan.explanation.ceiling_rps.is_some_and(|ceiling| plan.explanation.admitted_rps >= 0.9 * ceiling);
+    let upstream_most = config.upstream.max_connections * config.upstream.urls.len();
+    [
+        (Reason::Draining, shared.is_draining()),
+        (Reason::FlashCrowd, ceiling_met),
+        (
+            Reason::RequestsInFlight,
+            shared.bounds.requests_in_flight() >= config.bounds.max_requests_in_flight,
+        ),
+        (Reason::UpstreamConnections, in_flight_upstream(shared) >= upstream_most),
+        (Reason::Connections, shared.bounds.connections() >= config.bounds.max_connections),
+    ]
+    .into_iter()
+    .filter_map(|(reason, binds)| binds.then_some(reason.as_str()))
+    .collect()
+}
+
+fn baseline(shared: &Shared) -> Value {
+    let baseline = shared.baseline.load();
+    json!({
+        "unique_offered_rps": baseline.unique_offered_rps,
+        "fast_rate_bytes_per_s": baseline.fast_rate_bytes_per_s,
+        "fast_score": baseline.fast_score,
+        "latency_classes_known": baseline.latency_by_class_s.len(),
+    })
+}
+
+fn upstreams(shared: &Shared) -> Vec<Value> {
+    let statuses = shared.live.load().upstreams.statuses();
+    let told = statuses.into_iter().map(|status| {
+        json!({ "url": status.address, "in_flight": status.in_flight, "healthy": status.is_available })
+    });
+    told.collect()
+}
+
+fn in_flight_upstream(shared: &Shared) -> usize {
+    shared.live.load().upstreams.in_flight()
+}

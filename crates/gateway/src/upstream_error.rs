@@ -1,0 +1,75 @@
+//! What a client is told when the upstream failed before a response began, and how failures are counted.
+//!
+//! 502, 503 or 504 with one line of text and `Flashweir-Error: <kind>`: by that field a client, or the operator
+//! looking over its shoulder, tells our answer from the origin's.
+
+use crate::classify::NO_STORE;
+use crate::worker::Worker;
+use bytes::Bytes;
+use flashweir_http::upstream::{ErrorSource, UpstreamError, UpstreamErrorKind};
+use flashweir_telemetry::{Bound, Happening, UpstreamFailure};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+
+/// Names what went wrong, in the spelling of the metrics' `kind`.
+const ERROR: HeaderName = HeaderName::from_static("flashweir-error");
+
+/// The answer for a failed exchange.
+pub(crate) fn respond(error: &UpstreamError, method: &Method) -> Response<Bytes> {
+    let text = match error.kind {
+        UpstreamErrorKind::ConnectTimeout
+        | UpstreamErrorKind::HeaderTimeout
+        | UpstreamErrorKind::BodyTimeout => "The service did not answer in time.\n",
+        UpstreamErrorKind::RequestBody => "The request's body could not be read.\n",
+        UpstreamErrorKind::Full | UpstreamErrorKind::NoUpstream => {
+            "The service cannot take the request now.\n"
+        }
+        UpstreamErrorKind::Connect | UpstreamErrorKind::Reset | UpstreamErrorKind::Malformed => {
+            "The service could not be reached, or did not answer properly.\n"
+        }
+    };
+    plain(error.kind.status(), error.kind.as_str(), text, method)
+}
+
+/// An answer of the gateway's own: status, kind of error, one line.
+pub(crate) fn plain(
+    status: StatusCode,
+    kind: &'static str,
+    text: &'static str,
+    method: &Method,
+) -> Response<Bytes> {
+    let body = if method == Method::HEAD { Bytes::new() } else { Bytes::from_static(text.as_bytes()) };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    fields.insert(CONTENT_LENGTH, text.len().into());
+    fields.insert(NO_STORE.0, NO_STORE.1);
+    fields.insert(ERROR, HeaderValue::from_static(kind));
+    response
+}
+
+/// Counts a failed exchange by its kind and, not too often, logs it.
+pub(crate) fn count_failure(worker: &Worker, error: &UpstreamError) {
+    let failure = match error.kind {
+        UpstreamErrorKind::Connect => UpstreamFailure::Connect,
+        UpstreamErrorKind::ConnectTimeout => UpstreamFailure::ConnectTimeout,
+        UpstreamErrorKind::HeaderTimeout => UpstreamFailure::HeaderTimeout,
+        UpstreamErrorKind::BodyTimeout => UpstreamFailure::BodyTimeout,
+        UpstreamErrorKind::Reset => UpstreamFailure::Reset,
+        UpstreamErrorKind::Malformed => UpstreamFailure::Malformed,
+        UpstreamErrorKind::NoUpstream => UpstreamFailure::NoUpstream,
+        UpstreamErrorKind::Full => {
+            worker.metrics.bound_hits.increment(Bound::UpstreamConnections);
+            return;
+        }
+        // The client's doing; its connection fails next and is counted there.
+        UpstreamErrorKind::RequestBody => return,
+    };
+    worker.metrics.upstream.failures.increment(failure);
+    if error.kind.source() == ErrorSource::Upstream {
+        let which =
+            error.upstream.map_or_else(|| "no upstream".to_owned(), |index| format!("upstream {index}"));
+        worker.shared.warn(Happening::UpstreamFailed, format_args!("{which}: {error}"));
+    }
+}

@@ -1,0 +1,211 @@
+//! One worker: a thread with its own runtime, listeners, gate, upstream connections and measurements.
+
+use crate::accept::accept_all;
+use crate::acks::{Acks, Finished, SWEEP_INTERVAL};
+use crate::admit::Gatekeeper;
+use crate::classify::Classifier;
+use crate::commands::{Command, Stopped, WorkerEnds};
+use crate::settings::{serve_settings, upstream_capacity};
+use crate::shared::{Live, Shared};
+use crate::transfers::Transfers;
+use flashweir_admission::flash_crowd::Sample;
+use flashweir_core::{Instant, Rng};
+use flashweir_http::listen::WorkerListeners;
+use flashweir_http::serve::Server;
+use flashweir_http::upstream::Upstreams;
+use flashweir_telemetry::{Bound, Unmeasured, WorkerMetrics};
+use hyper::body::Incoming;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::{LocalSet, spawn_local};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What all connections of one worker share; never leaves its thread.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    /// What all workers share.
+    pub(crate) shared: Arc<Shared>,
+    /// What this worker counts.
+    pub(crate) metrics: Arc<WorkerMetrics>,
+    /// Decides who is let in.
+    pub(crate) gatekeeper: RefCell<Gatekeeper>,
+    /// Responses on their way to the client.
+    pub(crate) transfers: RefCell<Transfers>,
+    /// Wakes the sweeper when there is something to sweep.
+    pub(crate) sweep_wanted: Notify,
+    /// Admitted requests that have not ended.
+    pub(crate) requests_open: Cell<usize>,
+    /// Cancelled when connections are to end gracefully.
+    pub(crate) draining: CancellationToken,
+    /// One entry for each connection being served.
+    pub(crate) connections: TaskTracker,
+    acks: RefCell<Acks>,
+    current: RefCell<Rc<Current>>,
+}
+
+/// The configuration in force as this worker uses it.
+#[derive(Debug)]
+pub(crate) struct Current {
+    /// What was configured.
+    pub(crate) live: Arc<Live>,
+    /// Serves connections with the configured bounds and timeouts.
+    pub(crate) server: Server,
+    /// Connections to the upstreams; kept over reloads that leave the upstreams alone.
+    pub(crate) upstreams: Rc<Upstreams<Incoming>>,
+    /// Requests all upstream connections of this worker can carry at once.
+    pub(crate) upstream_capacity: usize,
+    /// Makes the gate's keys.
+    pub(crate) classifier: Classifier,
+}
+
+/// Runs worker `index` to its end on the calling thread.
+pub(crate) fn run(index: usize, shared: Arc<Shared>, listeners: WorkerListeners, ends: WorkerEnds) {
+    let stopped = ends.stopped.clone();
+    let outcome = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+        let _entered = runtime.enter();
+        let listeners = listeners.into_tokio()?;
+        let local = LocalSet::new();
+        let requests_cut = local.block_on(&runtime, work(index, shared, listeners, ends));
+        Ok(requests_cut)
+    });
+    let report = match outcome {
+        Ok(requests_cut) => Stopped { requests_cut, failure: None },
+        Err(error) => Stopped { requests_cut: 0, failure: Some(error.to_string()) },
+    };
+    // The channel has room for one message of each worker; a control thread that is gone needs none.
+    let _ = stopped.try_send(report);
+}
+
+/// Serves until told to drain and drained, or the time for that is over; returns how many requests were cut.
+async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, ends: WorkerEnds) -> usize {
+    let worker = Worker::new(index, shared);
+    spawn_local(worker.clone().sweep());
+    spawn_local(worker.clone().sample(ends.sample_wanted, ends.samples));
+    let accepting = CancellationToken::new();
+    let acceptors = TaskTracker::new();
+    for listener in listeners {
+        acceptors.spawn_local(accept_all(worker.clone(), listener, accepting.clone()));
+    }
+    worker.obey(ends.commands).await;
+    accepting.cancel();
+    acceptors.close();
+    // Each takes what the kernel has queued for it, then closes its listener.
+    acceptors.wait().await;
+    worker.draining.cancel();
+    worker.connections.close();
+    let drain_timeout = worker.current().live.config.bounds.drain_timeout;
+    match tokio::time::timeout(drain_timeout, worker.connections.wait()).await {
+        Ok(()) => 0,
+        Err(_) => worker.requests_open.get(),
+    }
+}
+
+impl Worker {
+    fn new(index: usize, shared: Arc<Shared>) -> Rc<Self> {
+        let live = shared.live.load_full();
+        let rng = Rng::new(shared.seed).fork(index as u64);
+        let upstreams = Rc::new(Upstreams::new(live.upstreams.clone(), rng));
+        Rc::new(Self {
+            metrics: shared.telemetry.worker(index),
+            gatekeeper: RefCell::new(Gatekeeper::new(&shared, index)),
+            transfers: RefCell::default(),
+            sweep_wanted: Notify::new(),
+            requests_open: Cell::new(0),
+            draining: CancellationToken::new(),
+            connections: TaskTracker::new(),
+            acks: RefCell::default(),
+            current: RefCell::new(Rc::new(Current::new(&shared, live, upstreams))),
+            shared,
+        })
+    }
+
+    /// The configuration in force; a request keeps the one it began with.
+    pub(crate) fn current(&self) -> Rc<Current> {
+        self.current.borrow().clone()
+    }
+
+    /// Waits for the client to have a response before judging it.
+    pub(crate) fn await_acknowledgement(&self, now: Instant, finished: Finished) {
+        if !self.acks.borrow_mut().push(now, finished) {
+            self.metrics.bound_hits.increment(Bound::AcksAwaited);
+            self.metrics.measurement.unmeasured.increment(Unmeasured::AcksOverflow);
+            return;
+        }
+        self.sweep_wanted.notify_one();
+    }
+
+    /// Does what the control thread wants until that is to drain (or the control thread is gone).
+    async fn obey(&self, mut commands: mpsc::Receiver<Command>) {
+        while let Some(command) = commands.recv().await {
+            match command {
+                Command::Explain(id, reply) => {
+                    // Whoever asked may have given up.
+                    let _ = reply.send(self.gatekeeper.borrow().explain(id));
+                }
+                Command::Reload => self.reload(),
+                Command::Drain => return,
+            }
+        }
+    }
+
+    fn reload(&self) {
+        let live = self.shared.live.load_full();
+        let before = self.current();
+        let upstreams = if Arc::ptr_eq(&live.upstreams, &before.live.upstreams) {
+            before.upstreams.clone()
+        } else {
+            // Requests under way keep the old connections until they end.
+            Rc::new(Upstreams::new(
+                live.upstreams.clone(),
+                Rng::new(self.shared.seed ^ self.shared.clock.now().as_nanos()),
+            ))
+        };
+        *self.current.borrow_mut() = Rc::new(Current::new(&self.shared, live, upstreams));
+    }
+
+    /// Looks every 10 ms at what awaits acknowledgement; sleeps while nothing does.
+    async fn sweep(self: Rc<Self>) {
+        loop {
+            while self.acks.borrow().is_empty() && self.transfers.borrow().is_empty() {
+                self.sweep_wanted.notified().await;
+            }
+            tokio::time::sleep(SWEEP_INTERVAL).await;
+            let now = self.shared.clock.now();
+            let mut gatekeeper = self.gatekeeper.borrow_mut();
+            let swept = self.acks.borrow_mut().sweep(now, |response| gatekeeper.observe_response(response));
+            self.transfers.borrow_mut().sweep(now, |response| gatekeeper.observe_response(response));
+            self.metrics.measurement.measured.add(swept.measured as u64);
+            self.metrics.measurement.unmeasured.add(Unmeasured::Unacknowledged, swept.lost as u64);
+        }
+    }
+
+    /// Hands over what the gate saw whenever the planner asks; keeps accumulating while the queue is full.
+    async fn sample(self: Rc<Self>, mut wanted: watch::Receiver<u64>, samples: mpsc::Sender<Sample>) {
+        while wanted.changed().await.is_ok() {
+            let Ok(place) = samples.try_reserve() else {
+                self.metrics.bound_hits.increment(Bound::SamplesQueued);
+                continue;
+            };
+            let sample = self.gatekeeper.borrow_mut().drain(self.shared.clock.now());
+            self.metrics.requests.unique_offered.add(sample.unique_offered);
+            self.metrics.bound_hits.add(Bound::ResponsesPerSample, sample.responses_sampled_away);
+            place.send(sample);
+        }
+    }
+}
+
+impl Current {
+    fn new(shared: &Shared, live: Arc<Live>, upstreams: Rc<Upstreams<Incoming>>) -> Self {
+        Self {
+            server: Server::new(serve_settings(&live.config)),
+            upstream_capacity: upstream_capacity(live.upstreams.settings()),
+            classifier: Classifier::new(shared.hasher, &live.config.service.name),
+            live,
+            upstreams,
+        }
+    }
+}

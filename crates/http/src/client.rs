@@ -1,0 +1,218 @@
+//! Who the client is: the peer, or whom trusted proxies say they speak for.
+
+use flashweir_core::limits::FORWARDED_HOPS;
+use http::HeaderMap;
+use http::header::{FORWARDED, HeaderName};
+use ipnet::IpNet;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// `X-Forwarded-For`.
+pub const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The proxies whose word on the client's address is taken.
+///
+/// ```
+/// use flashweir_http::client::TrustedProxies;
+/// let trusted = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
+/// let mut headers = http::HeaderMap::new();
+/// headers.insert("x-forwarded-for", "6.6.6.6, 198.51.100.7, 10.0.0.9".parse().unwrap());
+/// let client = trusted.client_address("10.0.0.1".parse().unwrap(), &headers);
+/// assert_eq!(client, "198.51.100.7".parse::<std::net::IpAddr>().unwrap());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrustedProxies(Vec<IpNet>);
+
+/// The network a client is counted by: its address in IPv4, its /64 in IPv6, where one subscriber has at least
+/// that many addresses to choose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientNetwork(IpAddr);
+
+impl TrustedProxies {
+    /// Trusts the peers in these networks, and nobody when empty.
+    #[must_use]
+    pub fn new(networks: Vec<IpNet>) -> Self {
+        Self(networks)
+    }
+
+    /// Whether this address is a trusted proxy. Linear in the networks, which are few.
+    #[must_use]
+    pub fn trusts(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|network| network.contains(&address))
+    }
+
+    /// The client's address: from the peer walk the chain of `X-Forwarded-For` (or `Forwarded`) from right to
+    /// left for as long as the speaker is trusted.
+    ///
+    /// Total: what cannot be read ends the walk at the last address known. When both fields are present and
+    /// disagree, a proxy passed on one it does not write, so neither is believed and the peer stands for the
+    /// client.
+    #[must_use]
+    pub fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let peer = peer.to_canonical();
+        if self.0.is_empty() || !self.trusts(peer) {
+            return peer;
+        }
+        let listed = headers
+            .contains_key(&X_FORWARDED_FOR)
+            .then(|| self.walk(peer, right_to_left(headers, &X_FORWARDED_FOR).map(parse_node)));
+        let forwarded = headers
+            .contains_key(FORWARDED)
+            .then(|| self.walk(peer, right_to_left(headers, &FORWARDED).map(forwarded_for)));
+        match (listed, forwarded) {
+            (Some(listed), Some(forwarded)) if listed != forwarded => peer,
+            (listed, forwarded) => listed.or(forwarded).unwrap_or(peer),
+        }
+    }
+
+    fn walk(&self, peer: IpAddr, nodes: impl Iterator<Item = Option<IpAddr>>) -> IpAddr {
+        let mut known = peer;
+        for node in nodes.take(FORWARDED_HOPS) {
+            let Some(address) = node else { break };
+            known = address;
+            if !self.trusts(address) {
+                break;
+            }
+        }
+        known
+    }
+}
+
+impl ClientNetwork {
+    /// The network of an address; an IPv4 address in IPv6 clothes counts as IPv4.
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self(IpAddr::V4(address)),
+            IpAddr::V6(address) => {
+                Self(IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))))
+            }
+        }
+    }
+
+    /// The network as bytes, for a keyed hash. IPv4 is mapped into IPv6, so the two never meet.
+    #[must_use]
+    pub fn octets(self) -> [u8; 16] {
+        match self.0 {
+            IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+            IpAddr::V6(address) => address.octets(),
+        }
+    }
+}
+
+/// The comma-separated elements of a field, last line's last first. Bytes that are not text end the list.
+fn right_to_left<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    // `HeaderMap::GetAll` runs backwards too.
+    headers
+        .get_all(name)
+        .into_iter()
+        .rev()
+        .flat_map(|line| line.to_str().unwrap_or("?").rsplit(',').map(str::trim))
+}
+
+/// The `for` node of one `Forwarded` element (RFC 7239 §4).
+fn forwarded_for(element: &str) -> Option<IpAddr> {
+    element
+        .split(';')
+        .find_map(|pair| {
+            let (name, value) = pair.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("for").then_some(value.trim())
+        })
+        .and_then(parse_node)
+}
+
+/// An address with or without port, brackets and quotes; `unknown` and obfuscated names are not addresses.
+fn parse_node(node: &str) -> Option<IpAddr> {
+    let node = node.strip_prefix('"').and_then(|node| node.strip_suffix('"')).unwrap_or(node);
+    let bracketed = || node.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    node.parse()
+        .ok()
+        .or_else(|| node.parse::<SocketAddr>().ok().map(|node| node.ip()))
+        .or_else(|| bracketed().map(IpAddr::V6))
+        .map(|address| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+    use proptest::prelude::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn client(peer: &str, fields: &[(&'static str, &str)]) -> String {
+        let trusted = ["10.0.0.0/8", "2001:db8:1::/48"].map(|network| network.parse().unwrap());
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            headers.append(*name, HeaderValue::from_str(value).unwrap());
+        }
+        TrustedProxies::new(trusted.to_vec()).client_address(address(peer), &headers).to_string()
+    }
+
+    #[test]
+    fn the_walk_ends_at_the_first_address_nobody_trusted_speaks_for() {
+        const XFF: &str = "x-forwarded-for";
+        assert_eq!(client("192.0.2.1", &[(XFF, "6.6.6.6")]), "192.0.2.1", "a stranger is not believed");
+        assert_eq!(client("10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(client("10.0.0.1", &[(XFF, "6.6.6.6, 192.0.2.1")]), "192.0.2.1");
+        assert_eq!(client("10.0.0.1", &[(XFF, "6.6.6.6, 192.0.2.1, 10.0.0.2")]), "192.0.2.1");
+        assert_eq!(
+            client("10.0.0.1", &[(XFF, "6.6.6.6"), (XFF, "192.0.2.1"), (XFF, "10.0.0.2")]),
+            "192.0.2.1"
+        );
+        assert_eq!(
+            client("10.0.0.1", &[(XFF, "10.0.0.3, 10.0.0.2")]),
+            "10.0.0.3",
+            "all trusted: the leftmost"
+        );
+        assert_eq!(client("::ffff:10.0.0.1", &[(XFF, "192.0.2.1:4711")]), "192.0.2.1");
+        assert_eq!(client("10.0.0.1", &[(XFF, "6.6.6.6, rubbish, 10.0.0.2")]), "10.0.0.2");
+        assert_eq!(client("10.0.0.1", &[(XFF, "6.6.6.6,")]), "10.0.0.1");
+    }
+
+    #[test]
+    fn forwarded_is_read_with_its_quotes_and_ports() {
+        const F: &str = "forwarded";
+        assert_eq!(client("10.0.0.1", &[(F, "for=6.6.6.6, For=192.0.2.1;proto=https")]), "192.0.2.1");
+        assert_eq!(client("10.0.0.1", &[(F, r#"proto=https;for="[2001:db8::7]:4711""#)]), "2001:db8::7");
+        assert_eq!(
+            client("10.0.0.1", &[(F, r#"for="[2001:db8::7]", for="[2001:db8:1::1]""#)]),
+            "2001:db8::7"
+        );
+        assert_eq!(client("10.0.0.1", &[(F, "for=_hidden, for=10.0.0.2")]), "10.0.0.2");
+        assert_eq!(client("10.0.0.1", &[(F, "proto=https")]), "10.0.0.1");
+        let both = [(F, "for=192.0.2.1"), ("x-forwarded-for", "192.0.2.1")];
+        assert_eq!(client("10.0.0.1", &both), "192.0.2.1");
+        let apart = [(F, "for=6.6.6.6"), ("x-forwarded-for", "192.0.2.1")];
+        assert_eq!(client("10.0.0.1", &apart), "10.0.0.1", "one of them is the client's own");
+    }
+
+    #[test]
+    fn networks_are_addresses_in_ipv4_and_slash_64_in_ipv6() {
+        let of = |text| ClientNetwork::of(address(text));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+        assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.1"));
+        assert_eq!(of("2001:db8:0:1::1"), of("2001:db8:0:1:ffff::2"));
+        assert_ne!(of("2001:db8:0:1::1"), of("2001:db8:0:2::1"));
+        assert_ne!(of("192.0.2.1").octets(), of("2001:db8::1").octets());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_bytes_are_survived(lines in prop::collection::vec(prop::collection::vec(32u8..=255, 0..60), 0..4)) {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                if let Ok(value) = HeaderValue::from_bytes(&line) {
+                    headers.append(X_FORWARDED_FOR, value.clone());
+                    headers.append(FORWARDED, value);
+                }
+            }
+            let trusted = TrustedProxies::new(vec!["0.0.0.0/0".parse().unwrap()]);
+            let _ = trusted.client_address(address("10.0.0.1"), &headers);
+        }
+    }
+}

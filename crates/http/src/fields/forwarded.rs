@@ -1,0 +1,102 @@
+//! `Forwarded` (RFC 7239) and its older `X-Forwarded-*` relatives.
+
+use super::{ClientScheme, Hop};
+use crate::client::X_FORWARDED_FOR;
+use http::header::{FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue};
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+/// `X-Forwarded-Proto`.
+pub const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+/// `X-Forwarded-Host`.
+pub const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+
+/// Says where the request came from. A trusted proxy's word is kept and extended; anybody else's is replaced,
+/// or every client could choose the address it is held to.
+pub(super) fn extend(headers: &mut HeaderMap, hop: &Hop) {
+    let host = headers.get(HOST).cloned();
+    let proto = match hop.scheme {
+        ClientScheme::Http => "http",
+        ClientScheme::Https => "https",
+    };
+    let mut peer = String::with_capacity(48);
+    // Writing to a string cannot fail.
+    let _ = write!(peer, "{}", hop.peer.to_canonical());
+    let element = forwarded_element(&peer, hop.peer.to_canonical(), proto, host.as_ref());
+    if hop.is_peer_trusted {
+        extend_list(headers, &X_FORWARDED_FOR, &peer);
+        extend_list(headers, &FORWARDED, &element);
+        // These describe the client's own request: the first proxy's word stands.
+        if !headers.contains_key(&X_FORWARDED_PROTO) {
+            headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static(proto));
+        }
+        if let Some(host) = host.filter(|_| !headers.contains_key(&X_FORWARDED_HOST)) {
+            headers.insert(X_FORWARDED_HOST, host);
+        }
+        return;
+    }
+    insert(headers, X_FORWARDED_FOR, peer);
+    insert(headers, FORWARDED, element);
+    headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static(proto));
+    match host {
+        Some(host) => headers.insert(X_FORWARDED_HOST, host),
+        None => headers.remove(X_FORWARDED_HOST),
+    };
+}
+
+/// `for=…;host=…;proto=…` with quotes where RFC 7239 §4 wants them.
+fn forwarded_element(peer: &str, address: IpAddr, proto: &str, host: Option<&HeaderValue>) -> String {
+    let mut element = String::with_capacity(96);
+    element.push_str("for=");
+    match address {
+        IpAddr::V4(_) => element.push_str(peer),
+        IpAddr::V6(_) => {
+            let _ = write!(element, "\"[{peer}]\"");
+        }
+    }
+    if let Some(host) = host.and_then(|host| host.to_str().ok()) {
+        element.push_str(";host=");
+        push_value(&mut element, host);
+    }
+    element.push_str(";proto=");
+    element.push_str(proto);
+    element
+}
+
+/// A token as it is, anything else as a quoted string (RFC 9110 §5.6.4).
+fn push_value(element: &mut String, value: &str) {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if !value.is_empty() && value.bytes().all(is_token) {
+        element.push_str(value);
+        return;
+    }
+    element.push('"');
+    for character in value.chars() {
+        if matches!(character, '"' | '\\') {
+            element.push('\\');
+        }
+        element.push(character);
+    }
+    element.push('"');
+}
+
+/// Puts `element` behind the list, all in one line: many servers read only one.
+fn extend_list(headers: &mut HeaderMap, name: &HeaderName, element: &str) {
+    let mut list = Vec::new();
+    for line in headers.get_all(name) {
+        list.extend_from_slice(line.as_bytes());
+        list.extend_from_slice(b", ");
+    }
+    list.extend_from_slice(element.as_bytes());
+    // Joined from valid values with valid bytes.
+    if let Ok(list) = HeaderValue::try_from(list) {
+        headers.insert(name, list);
+    }
+}
+
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: String) {
+    // Addresses, tokens and quoted text from a valid value are valid.
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert(name, value);
+    }
+}

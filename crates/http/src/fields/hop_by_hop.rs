@@ -1,0 +1,97 @@
+//! Fields that belong to one connection and are not passed on (RFC 9110 §7.6.1).
+
+use super::forwarded::{X_FORWARDED_HOST, X_FORWARDED_PROTO};
+use super::tokens;
+use crate::client::X_FORWARDED_FOR;
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderMap, HeaderName, MAX_FORWARDS,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+
+/// What one pass over the field names found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    pub(super) has_upgrade: bool,
+    pub(super) has_te: bool,
+    pub(super) has_expect: bool,
+    pub(super) has_max_forwards: bool,
+    has_connection: bool,
+    has_fixed: bool,
+    has_ours: bool,
+}
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+const PROXY_AUTHENTICATION_INFO: HeaderName = HeaderName::from_static("proxy-authentication-info");
+/// Becomes `HTTP_PROXY` in a CGI environment ("httpoxy"); no request needs it.
+const PROXY: HeaderName = HeaderName::from_static("proxy");
+
+/// Removed wherever they occur. The proxy's own credentials and challenges are between it and its neighbour.
+const FIXED: [HeaderName; 9] = [
+    KEEP_ALIVE,
+    PROXY_CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    PROXY_AUTHENTICATION_INFO,
+    PROXY,
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// What `Connection` may not remove, or a client could strip what frames, routes or attributes its request.
+const KEPT: [HeaderName; 7] =
+    [HOST, CONTENT_LENGTH, VIA, FORWARDED, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO];
+
+const OUR_PREFIX: &str = "flashweir-";
+
+/// Looks at each name once.
+pub(super) fn survey(headers: &HeaderMap) -> Found {
+    let mut found = Found::default();
+    for name in headers.keys() {
+        match *name {
+            CONNECTION => found.has_connection = true,
+            EXPECT => found.has_expect = true,
+            MAX_FORWARDS => found.has_max_forwards = true,
+            UPGRADE => (found.has_upgrade, found.has_fixed) = (true, true),
+            TE => (found.has_te, found.has_fixed) = (true, true),
+            TRANSFER_ENCODING | PROXY_AUTHENTICATE | PROXY_AUTHORIZATION => found.has_fixed = true,
+            _ => match name.as_str().as_bytes().first() {
+                Some(b'k' | b'p') => found.has_fixed |= FIXED.contains(name),
+                Some(b'f') => found.has_ours |= name.as_str().starts_with(OUR_PREFIX),
+                _ => {}
+            },
+        }
+    }
+    found
+}
+
+/// Removes what `survey` found: fields named by `Connection`, then the fixed ones, then `Connection` itself.
+pub(super) fn remove(headers: &mut HeaderMap, found: &Found) {
+    if found.has_connection {
+        let named: Vec<HeaderName> = tokens(headers, &CONNECTION)
+            .filter_map(|token| HeaderName::from_bytes(token.as_bytes()).ok())
+            .filter(|name| !KEPT.contains(name))
+            .collect();
+        for name in named {
+            headers.remove(name);
+        }
+        headers.remove(CONNECTION);
+    }
+    if found.has_fixed {
+        for name in FIXED {
+            headers.remove(name);
+        }
+    }
+}
+
+/// Removes `Flashweir-*`: only this gateway may speak to the upstream in its name.
+pub(super) fn remove_ours(headers: &mut HeaderMap, found: &Found) {
+    if found.has_ours {
+        let ours: Vec<HeaderName> =
+            headers.keys().filter(|name| name.as_str().starts_with(OUR_PREFIX)).cloned().collect();
+        for name in ours {
+            headers.remove(name);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What an intermediary must do to the fields of a message before passing it on (RFC 9110 §7.6, RFC 9112 §3).
+//!
+//! One pass over the names finds what there is to do; an ordinary request has nothing removed.
+
+mod forwarded;
+mod hop_by_hop;
+mod target;
+
+pub use forwarded::{X_FORWARDED_HOST, X_FORWARDED_PROTO};
+
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HeaderMap, HeaderName, HeaderValue, MAX_FORWARDS, TE,
+    TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use http::{Method, StatusCode, Version, request, response};
+use std::net::IpAddr;
+
+/// How the client's connection reached us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientScheme {
+    /// In the clear.
+    Http,
+    /// Over TLS.
+    Https,
+}
+
+/// What the fields of a request say about the hop it came over.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop {
+    /// The other end of the connection.
+    pub peer: IpAddr,
+    /// Whether the peer is a trusted proxy, whose `Forwarded` and `X-Forwarded-*` are kept and extended.
+    pub is_peer_trusted: bool,
+    /// How it reached us.
+    pub scheme: ClientScheme,
+}
+
+/// What the gateway must know beyond the changed fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// The client asks for an upgrade which may be tunnelled (HTTP/1.1 both ways); `Upgrade` was kept.
+    pub wants_upgrade: bool,
+    /// `Max-Forwards` was 0 on TRACE or OPTIONS: answer here, do not forward (RFC 9110 §7.6.2).
+    pub is_last_hop: bool,
+}
+
+/// Why a request cannot be forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldsError {
+    /// A reverse proxy opens no tunnels to places of the client's choice.
+    #[error("CONNECT is not served here")]
+    Connect,
+    /// The target is none of origin-form, absolute-form of http(s), or `*` with OPTIONS.
+    #[error("the request target has no form that can be forwarded")]
+    Target,
+    /// HTTP/2: no authority, or `:authority` and Host disagree (RFC 9113 §8.3.1), or more than one Host.
+    #[error("the request does not say unambiguously which host it is for")]
+    Host,
+    /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
+    #[error("the expectation cannot be met")]
+    Expectation,
+}
+
+impl FieldsError {
+    /// The status to answer.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        match self {
+            Self::Connect => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Target | Self::Host => StatusCode::BAD_REQUEST,
+            Self::Expectation => StatusCode::EXPECTATION_FAILED,
+        }
+    }
+}
+
+/// Makes a received request fit to be sent on: target in origin-form with `Host`, hop-by-hop fields and our own
+/// `Flashweir-*` removed, `Via`, `Forwarded` and `X-Forwarded-*` added.
+///
+/// `Expect: 100-continue` is removed, not forwarded: the server half of hyper meets it towards the client as
+/// soon as the body is wanted, and the upstream gets the body without having been asked.
+///
+/// # Errors
+/// [`FieldsError`]; answer its status.
+pub fn prepare_request(parts: &mut request::Parts, hop: &Hop) -> Result<Prepared, FieldsError> {
+    let found = hop_by_hop::survey(&parts.headers);
+    target::normalize(parts)?;
+    let wants_upgrade = found.has_upgrade && parts.version == Version::HTTP_11 && may_tunnel(&parts.headers);
+    let upgrade = parts.headers.get(UPGRADE).filter(|_| wants_upgrade).cloned();
+    let takes_trailers = found.has_te && lists(&parts.headers, &TE, "trailers");
+    if found.has_expect {
+        meet_expectation(&mut parts.headers)?;
+    }
+    hop_by_hop::remove(&mut parts.headers, &found);
+    hop_by_hop::remove_ours(&mut parts.headers, &found);
+    let is_last_hop = found.has_max_forwards && count_hop(parts);
+    let connection = match (&upgrade, takes_trailers) {
+        (Some(_), _) => Some("upgrade"),
+        (None, true) => Some("te"),
+        (None, false) => None,
+    };
+    if let Some(connection) = connection {
+        parts.headers.insert(CONNECTION, HeaderValue::from_static(connection));
+    }
+    if let Some(upgrade) = upgrade {
+        parts.headers.insert(UPGRADE, upgrade);
+    } else if takes_trailers {
+        parts.headers.insert(TE, HeaderValue::from_static("trailers"));
+    }
+    if parts.version == Version::HTTP_2 {
+        join_cookies(&mut parts.headers);
+    }
+    forwarded::extend(&mut parts.headers, hop);
+    parts.headers.append(VIA, via(parts.version));
+    Ok(Prepared { wants_upgrade, is_last_hop })
+}
+
+/// Makes a received response fit to be sent back. A 101 keeps what the switch needs.
+pub fn prepare_response(parts: &mut response::Parts) {
+    let found = hop_by_hop::survey(&parts.headers);
+    let names_upgrade =
+        matches!(parts.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::UPGRADE_REQUIRED);
+    let upgrade = parts.headers.get(UPGRADE).filter(|_| names_upgrade).cloned();
+    if parts.headers.contains_key(TRANSFER_ENCODING) {
+        // Transfer-Encoding overrides (RFC 9112 §6.3); passing the length on would lie to the client.
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    hop_by_hop::remove(&mut parts.headers, &found);
+    if let Some(upgrade) = upgrade {
+        parts.headers.insert(UPGRADE, upgrade);
+        parts.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    }
+    parts.headers.append(VIA, via(parts.version));
+}
+
+fn via(received: Version) -> HeaderValue {
+    HeaderValue::from_static(match received {
+        Version::HTTP_10 => "1.0 flashweir",
+        Version::HTTP_2 => "2 flashweir",
+        _ => "1.1 flashweir",
+    })
+}
+
+/// `Upgrade` counts only when `Connection` names it. Switching to another HTTP or to TLS would put requests
+/// behind our back, past admission: never tunnelled.
+fn may_tunnel(headers: &HeaderMap) -> bool {
+    let is_http = |token: &str| {
+        let name = token.split('/').next().unwrap_or(token).trim();
+        ["h2c", "h2", "http", "tls"].iter().any(|other| name.eq_ignore_ascii_case(other))
+    };
+    lists(headers, &CONNECTION, "upgrade") && !tokens(headers, &UPGRADE).any(is_http)
+}
+
+fn lists(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
+    tokens(headers, name).any(|token| token.eq_ignore_ascii_case(wanted))
+}
+
+/// The comma-separated elements of a field; a line that is not text has none.
+fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim).filter(|token| !token.is_empty())
+}
+
+/// HTTP/2 may send cookies in several lines; HTTP/1.1 servers expect one (RFC 9113 §8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    if headers.get_all(COOKIE).iter().nth(1).is_none() {
+        return;
+    }
+    let lines: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    // Joined from valid values with valid bytes.
+    if let Ok(joined) = HeaderValue::from_bytes(&lines.join(&b"; "[..])) {
+        headers.insert(COOKIE, joined);
+    }
+}
+
+fn meet_expectation(headers: &mut HeaderMap) -> Result<(), FieldsError> {
+    let is_met = headers
+        .get_all(EXPECT)
+        .iter()
+        .all(|expected| expected.as_bytes().trim_ascii().eq_ignore_ascii_case(b"100-continue"));
+    headers.remove(EXPECT);
+    if is_met { Ok(()) } else { Err(FieldsError::Expectation) }
+}
+
+/// Counts `Max-Forwards` down; says whether it was spent. What is not a number is passed on as it is.
+fn count_hop(parts: &mut request::Parts) -> bool {
+    if !matches!(parts.method, Method::TRACE | Method::OPTIONS) {
+        return false;
+    }
+    let left =
+        parts.headers.get(MAX_FORWARDS).and_then(|left| left.to_str().ok()?.trim().parse::<u32>().ok());
+    match left {
+        None => false,
+        Some(0) => true,
+        Some(left) => {
+            parts.headers.insert(MAX_FORWARDS, HeaderValue::from(left - 1));
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

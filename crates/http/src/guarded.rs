@@ -1,0 +1,271 @@
+//! The head guard as a stream: above TLS, below hyper.
+//!
+//! What the guard refuses never reaches hyper as it was sent. A refused head is replaced by bytes no parser
+//! accepts (`NUL CRLF CRLF`), so hyper itself answers 400 in order, after the responses still owed, and closes;
+//! a head over its limits is cut where hyper's equal limits make it answer 431; a refused body fails the read.
+
+use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase, Refusal};
+use crate::violation::FramingViolation;
+use std::cell::Cell;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+/// Which HTTP a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1 and HTTP/1.0.
+    Http1,
+    /// HTTP/2, by ALPN or prior knowledge.
+    Http2,
+}
+
+/// What one connection's guard has seen; shared with whoever serves the connection.
+#[derive(Clone, Debug)]
+pub struct GuardHandle(Rc<Seen>);
+
+#[derive(Debug)]
+struct Seen {
+    phase: Cell<ReadPhase>,
+    head_since: Cell<Instant>,
+    violation: Cell<Option<FramingViolation>>,
+    is_transparent: Cell<bool>,
+    is_write_blocked: Cell<bool>,
+}
+
+/// A client's stream whose reads are framed strictly. Writes pass untouched.
+#[derive(Debug)]
+pub struct Guarded<Io> {
+    io: Io,
+    guard: HeadGuard,
+    handle: GuardHandle,
+    /// Bytes [`Guarded::sniff`] read, not yet handed up.
+    sniffed: Vec<u8>,
+    refused: Option<Refused>,
+}
+
+/// What is left to say to the parser above after a refusal.
+#[derive(Clone, Copy, Debug)]
+struct Refused {
+    place: Place,
+    violation: FramingViolation,
+    last_words: &'static [u8],
+}
+
+/// RFC 9113 §3.4.
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// First read of a connection: most heads fit, and it is freed as soon as hyper has taken it.
+const SNIFF_BYTES: usize = 2_048;
+
+impl GuardHandle {
+    /// Where the client is between two requests' bytes; always [`ReadPhase::Idle`] once transparent.
+    #[must_use]
+    pub fn phase(&self) -> ReadPhase {
+        self.0.phase.get()
+    }
+
+    /// When the head being read began; meaningful while the phase is [`ReadPhase::ReadingHead`].
+    #[must_use]
+    pub fn head_since(&self) -> Instant {
+        self.0.head_since.get()
+    }
+
+    /// The violation that ended this connection's requests, if one did.
+    #[must_use]
+    pub fn violation(&self) -> Option<FramingViolation> {
+        self.0.violation.get()
+    }
+
+    /// Whether the last write could not be taken: something is still owed to the client.
+    #[must_use]
+    pub fn is_write_blocked(&self) -> bool {
+        self.0.is_write_blocked.get()
+    }
+
+    /// Stops judging: what follows is not HTTP/1.1 (an upgraded connection). Call before the 101 is sent.
+    ///
+    /// # Errors
+    /// The violation already found; then bytes were lost and the connection cannot become a tunnel.
+    pub fn pass_through(&self) -> Result<(), FramingViolation> {
+        match self.violation() {
+            Some(violation) => Err(violation),
+            None => {
+                self.0.is_transparent.set(true);
+                self.0.phase.set(ReadPhase::Idle);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<Io> Guarded<Io> {
+    /// Puts a guard around a client's stream.
+    #[must_use]
+    pub fn new(io: Io, limits: HeadLimits) -> Self {
+        let seen = Seen {
+            phase: Cell::new(ReadPhase::Idle),
+            head_since: Cell::new(Instant::now()),
+            violation: Cell::new(None),
+            is_transparent: Cell::new(false),
+            is_write_blocked: Cell::new(false),
+        };
+        Self {
+            io,
+            guard: HeadGuard::new(limits),
+            handle: GuardHandle(Rc::new(seen)),
+            sniffed: Vec::new(),
+            refused: None,
+        }
+    }
+
+    /// The guard's observations, to keep after the stream has gone into a server.
+    #[must_use]
+    pub fn handle(&self) -> GuardHandle {
+        self.handle.clone()
+    }
+
+    /// The stream itself, to read what no parser shall see.
+    pub(crate) fn into_inner(self) -> Io {
+        self.io
+    }
+
+    /// Inspects what was just read into `buf` from `start` on, and cuts it where it must be cut.
+    fn inspect(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> io::Result<()> {
+        if self.handle.0.is_transparent.get() {
+            return Ok(());
+        }
+        let (phase_before, heads_before) = (self.guard.phase(), self.guard.heads());
+        match self.guard.inspect(&buf.filled()[start..]) {
+            Ok(()) => {
+                let phase = self.guard.phase();
+                let is_new_head = phase_before != phase || heads_before != self.guard.heads();
+                if phase == ReadPhase::ReadingHead && is_new_head {
+                    self.handle.0.head_since.set(Instant::now());
+                }
+                self.handle.0.phase.set(phase);
+                Ok(())
+            }
+            Err(refusal) => {
+                self.handle.0.violation.set(Some(refusal.violation));
+                self.handle.0.phase.set(ReadPhase::Idle);
+                buf.set_filled(start + refusal.keep_len);
+                self.refused = Some(Refused::new(refusal));
+                // Something must be said now: an empty read would mean the end of the stream.
+                if refusal.keep_len == 0 { self.say_last_words(buf) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn say_last_words(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
+        let Some(refused) = &mut self.refused else { return Ok(()) };
+        if refused.place == Place::Body {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, refused.violation.as_str()));
+        }
+        let (now, later) = refused.last_words.split_at(refused.last_words.len().min(buf.remaining()));
+        buf.put_slice(now);
+        refused.last_words = later;
+        Ok(())
+    }
+}
+
+impl<Io: AsyncRead + Unpin> Guarded<Io> {
+    /// Reads just enough to tell HTTP/2 with prior knowledge from HTTP/1; nothing is lost for the server.
+    ///
+    /// # Errors
+    /// Those of the stream. An ended stream counts as HTTP/1.
+    pub async fn sniff(&mut self) -> io::Result<Protocol> {
+        self.sniffed.reserve_exact(SNIFF_BYTES);
+        loop {
+            let compared = self.sniffed.len().min(HTTP2_PREFACE.len());
+            if self.sniffed[..compared] != HTTP2_PREFACE[..compared] {
+                return Ok(Protocol::Http1);
+            }
+            if compared == HTTP2_PREFACE.len() {
+                self.expect(Protocol::Http2);
+                return Ok(Protocol::Http2);
+            }
+            if self.io.read_buf(&mut self.sniffed).await? == 0 {
+                return Ok(Protocol::Http1);
+            }
+            self.handle.0.phase.set(ReadPhase::ReadingHead);
+        }
+    }
+
+    /// Says which protocol ALPN chose; HTTP/2 frames itself and is not inspected.
+    pub fn expect(&mut self, protocol: Protocol) {
+        if protocol == Protocol::Http2 {
+            self.handle.0.is_transparent.set(true);
+            self.handle.0.phase.set(ReadPhase::Idle);
+        }
+    }
+}
+
+impl Refused {
+    fn new(refusal: Refusal) -> Self {
+        let last_words: &[u8] = match refusal.violation {
+            // Ends the head, so that hyper counts its fields and answers 431.
+            FramingViolation::TooManyFields => b"\r\n\0",
+            // The line ends matter: hyper looks at a head it has seen part of only once it is complete.
+            _ => b"\0\r\n\r\n",
+        };
+        Self { place: refusal.place, violation: refusal.violation, last_words }
+    }
+}
+
+impl<Io: AsyncRead + Unpin> AsyncRead for Guarded<Io> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.refused.is_some() {
+            return Poll::Ready(this.say_last_words(buf));
+        }
+        let start = buf.filled().len();
+        if this.sniffed.is_empty() {
+            ready!(Pin::new(&mut this.io).poll_read(cx, buf))?;
+        } else {
+            let fitting = this.sniffed.len().min(buf.remaining());
+            buf.put_slice(&this.sniffed[..fitting]);
+            this.sniffed.drain(..fitting);
+            if this.sniffed.is_empty() {
+                this.sniffed = Vec::new();
+            }
+        }
+        Poll::Ready(this.inspect(buf, start))
+    }
+}
+
+impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write(cx, bytes);
+        self.handle.0.is_write_blocked.set(written.is_pending());
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
+        self.handle.0.is_write_blocked.set(written.is_pending());
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,396 @@
+//! Serves one accepted connection: HTTP/1.1 or HTTP/2, timeouts, graceful end and hand-over to a tunnel.
+//!
+//! hyper's own header timeout costs a timer for each request and closes without a word. Here one lazy timer
+//! for each connection looks at the guard's phase instead: a slow head is answered 408, an idle connection is
+//! closed, and a busy one costs nothing.
+
+mod counted;
+mod local;
+
+use crate::guarded::{GuardHandle, Guarded, Protocol};
+use crate::head_guard::{HeadLimits, ReadPhase};
+use crate::tunnel::{PendingTunnel, TunnelReport};
+use crate::violation::FramingViolation;
+use counted::Counted;
+pub use counted::{CountedBody, CountedFuture};
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioIo, TokioTimer};
+pub use local::LocalExecutor;
+use std::cell::{Cell, RefCell};
+use std::error::Error as StdError;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, timeout};
+
+/// How connections from clients are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServeSettings {
+    /// Bounds on one request head; beyond them the answer is 431.
+    pub head: HeadLimits,
+    /// From a head's first byte (or the connection's accept) to its last; then 408 and close. Noticed at most
+    /// a quarter late.
+    pub head_timeout: Duration,
+    /// How long a kept-alive connection may wait for its next request.
+    pub idle_timeout: Duration,
+    /// HTTP/2 streams at once on one connection.
+    pub http2_streams_max: u32,
+    /// Silence after which an HTTP/2 peer is sent a ping; unanswered for as long again, it is gone.
+    pub http2_ping_after: Duration,
+}
+
+/// A worker's prepared way to serve connections. Building one is cheap; sharing one is cheaper.
+#[derive(Clone, Debug)]
+pub struct Server {
+    settings: ServeSettings,
+    http1: http1::Builder,
+    http2: http2::Builder<LocalExecutor>,
+}
+
+/// One connection as its requests' service sees it.
+#[derive(Clone, Debug)]
+pub struct Connection(Rc<ConnectionState>);
+
+#[derive(Debug)]
+struct ConnectionState {
+    guard: GuardHandle,
+    requests: Cell<u64>,
+    in_flight: Cell<usize>,
+    idle_since: Cell<Instant>,
+    tunnel: RefCell<Option<PendingTunnel>>,
+}
+
+/// What one connection did in its life.
+#[derive(Debug)]
+pub struct Served {
+    /// Requests handed to the service.
+    pub requests: u64,
+    /// The framing violation that was answered 400 or 431 or failed a body, if any.
+    pub violation: Option<FramingViolation>,
+    /// How it ended.
+    pub end: ConnectionEnd,
+}
+
+/// How a connection ended.
+#[derive(Debug)]
+pub enum ConnectionEnd {
+    /// In order: the client closed, or the last response said so, or the server was draining.
+    Closed,
+    /// No request came for the idle timeout.
+    Idle,
+    /// A head did not end in time; 408 was sent if something of it had come.
+    HeadTimeout,
+    /// It became a tunnel, which has ended too.
+    Tunnel(TunnelReport),
+    /// The transport failed, the client broke the protocol or vanished mid-message.
+    Failed(Box<dyn StdError + Send + Sync>),
+}
+
+/// Room for the answer to a refused request to arrive: closing with unread bytes makes the kernel reset the
+/// connection and the client lose the answer.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 256 * 1024;
+const REQUEST_TIMEOUT_RESPONSE: &[u8] =
+    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+/// hyper accepts no smaller read buffer.
+const READ_BUFFER_MIN: usize = 8_192;
+/// hyper keeps room for this many fields without allocating; asking for its own default costs nothing.
+const HYPER_FIELDS_DEFAULT: usize = 100;
+
+impl Server {
+    /// Prepares hyper with the settings.
+    #[must_use]
+    pub fn new(settings: ServeSettings) -> Self {
+        let mut http1 = http1::Builder::new();
+        http1
+            .timer(TokioTimer::new())
+            .header_read_timeout(None)
+            .half_close(false)
+            .max_header_size(settings.head.bytes_max)
+            .max_buf_size(settings.head.bytes_max.max(READ_BUFFER_MIN));
+        if settings.head.fields_max != HYPER_FIELDS_DEFAULT {
+            http1.max_headers(settings.head.fields_max);
+        }
+        let mut http2 = http2::Builder::new(LocalExecutor);
+        http2
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(settings.http2_streams_max)
+            .max_header_list_size(u32::try_from(settings.head.bytes_max).unwrap_or(u32::MAX))
+            .keep_alive_interval(settings.http2_ping_after)
+            .keep_alive_timeout(settings.http2_ping_after);
+        Self { settings, http1, http2 }
+    }
+
+    /// The settings it was made from.
+    #[must_use]
+    pub fn settings(&self) -> &ServeSettings {
+        &self.settings
+    }
+
+    /// Puts the head guard around an accepted stream (after the TLS handshake, if there is one).
+    #[must_use]
+    pub fn guard<Io>(&self, io: Io) -> Guarded<Io> {
+        Guarded::new(io, self.settings.head)
+    }
+
+    /// Serves one connection to its end; must run inside a `LocalSet`.
+    ///
+    /// `protocol` is what ALPN chose, `None` to find out from the first bytes. `service` is called for each
+    /// request with the connection it came on; an error from it closes the connection without an answer.
+    /// A body's `100 Continue` is sent when the service first polls it, never before. When `drain` resolves, no
+    /// further request is taken and the connection ends once those in flight are done.
+    ///
+    /// Dropping the future cuts the connection.
+    pub async fn serve<Io, S, F, B, E>(
+        &self,
+        mut io: Guarded<Io>,
+        protocol: Option<Protocol>,
+        service: S,
+        drain: impl Future<Output = ()>,
+    ) -> Served
+    where
+        Io: AsyncRead + AsyncWrite + Unpin + 'static,
+        S: Fn(Request<Incoming>, &Connection) -> F,
+        F: Future<Output = Result<Response<B>, E>> + 'static,
+        B: Body + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+        E: Into<Box<dyn StdError + Send + Sync>> + 'static,
+    {
+        let mut drain = std::pin::pin!(drain);
+        let connection = Connection::new(io.handle());
+        let protocol = match protocol {
+            Some(protocol) => {
+                io.expect(protocol);
+                Ok(protocol)
+            }
+            None => tokio::select! {
+                sniffed = timeout(self.settings.head_timeout, io.sniff()) => match sniffed {
+                    Ok(sniffed) => sniffed.map_err(|error| ConnectionEnd::Failed(error.into())),
+                    Err(_) => Err(ConnectionEnd::HeadTimeout),
+                },
+                () = &mut drain, if connection.0.guard.phase() == ReadPhase::Idle => {
+                    Err(ConnectionEnd::Closed)
+                }
+            },
+        };
+        let counted = Counted::new(service, connection.clone());
+        let end = match protocol {
+            Ok(Protocol::Http1) => self.serve_http1(io, counted, &connection, drain).await,
+            Ok(Protocol::Http2) => {
+                let mut http2 = self.http2.serve_connection(TokioIo::new(io), counted);
+                self.drive(&mut http2, &connection, drain).await
+            }
+            Err(end) => {
+                if matches!(end, ConnectionEnd::HeadTimeout) {
+                    answer_request_timeout(io, &connection).await;
+                }
+                end
+            }
+        };
+        Served { requests: connection.0.requests.get(), violation: connection.0.guard.violation(), end }
+    }
+
+    async fn serve_http1<Io, S, F, B, E>(
+        &self,
+        io: Guarded<Io>,
+        counted: Counted<S>,
+        connection: &Connection,
+        drain: Pin<&mut impl Future<Output = ()>>,
+    ) -> ConnectionEnd
+    where
+        Io: AsyncRead + AsyncWrite + Unpin + 'static,
+        S: Fn(Request<Incoming>, &Connection) -> F,
+        F: Future<Output = Result<Response<B>, E>> + 'static,
+        B: Body + 'static,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+        E: Into<Box<dyn StdError + Send + Sync>> + 'static,
+    {
+        let mut http1 = self.http1.serve_connection(TokioIo::new(io), counted);
+        let end = self.drive(&mut http1, connection, drain).await;
+        // Dropping hyper's half first drops a body it still reads, so its sender learns of the end at once.
+        let http1::Parts { io, read_buf, .. } = http1.into_parts();
+        let io = io.into_inner();
+        let tunnel = connection.0.tunnel.borrow_mut().take();
+        match (end, tunnel) {
+            (ConnectionEnd::Closed, Some(tunnel)) => ConnectionEnd::Tunnel(tunnel.run(io, &read_buf).await),
+            (ConnectionEnd::HeadTimeout, _) => {
+                answer_request_timeout(io, connection).await;
+                ConnectionEnd::HeadTimeout
+            }
+            (end, _) => {
+                let guard = &connection.0.guard;
+                // Also a request refused before its body was read.
+                if guard.violation().is_some() || guard.phase() == ReadPhase::ReadingBody {
+                    linger(io.into_inner()).await;
+                }
+                end
+            }
+        }
+    }
+
+    /// Polls the connection to its end, beside its one timer and the drain signal.
+    async fn drive<C: Drive>(
+        &self,
+        http: &mut C,
+        connection: &Connection,
+        mut drain: Pin<&mut impl Future<Output = ()>>,
+    ) -> ConnectionEnd {
+        let tick =
+            (self.settings.head_timeout / 4).min(self.settings.idle_timeout).max(Duration::from_millis(1));
+        let mut sleep = std::pin::pin!(tokio::time::sleep(tick));
+        let mut is_draining = false;
+        let mut is_idle = false;
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut *http => return match ended {
+                    Ok(()) if is_idle => ConnectionEnd::Idle,
+                    Ok(()) => ConnectionEnd::Closed,
+                    Err(error) => ConnectionEnd::Failed(error.into()),
+                },
+                () = &mut drain, if !is_draining => {
+                    is_draining = true;
+                    Pin::new(&mut *http).end_gracefully();
+                }
+                () = &mut sleep => {
+                    let now = Instant::now();
+                    if connection.is_head_overdue(now, self.settings.head_timeout) {
+                        return ConnectionEnd::HeadTimeout;
+                    }
+                    if connection.is_idle_since(now, self.settings.idle_timeout) {
+                        if is_idle && connection.is_idle_since(now, self.settings.idle_timeout * 2) {
+                            // It was asked to end and does not take even what is still owed to it.
+                            return ConnectionEnd::Idle;
+                        }
+                        is_idle = true;
+                        Pin::new(&mut *http).end_gracefully();
+                    }
+                    sleep.as_mut().reset(now + tick);
+                }
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn new(guard: GuardHandle) -> Self {
+        Self(Rc::new(ConnectionState {
+            guard,
+            requests: Cell::new(0),
+            in_flight: Cell::new(0),
+            idle_since: Cell::new(Instant::now()),
+            tunnel: RefCell::new(None),
+        }))
+    }
+
+    /// Requests received on this connection so far, the current one included.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.0.requests.get()
+    }
+
+    /// Requests whose responses have not ended.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.0.in_flight.get()
+    }
+
+    /// The framing violation found on this connection, if one was.
+    #[must_use]
+    pub fn violation(&self) -> Option<FramingViolation> {
+        self.0.guard.violation()
+    }
+
+    /// Agrees to an upgrade: once the 101 the service is about to return has been sent, the connection becomes
+    /// this tunnel. HTTP/1.1 only.
+    ///
+    /// # Errors
+    /// The violation found in what the client sent ahead; the tunnel is dropped (and reports so), answer 400.
+    pub fn hand_over(&self, tunnel: PendingTunnel) -> Result<(), FramingViolation> {
+        self.0.guard.pass_through()?;
+        *self.0.tunnel.borrow_mut() = Some(tunnel);
+        Ok(())
+    }
+
+    fn is_head_overdue(&self, now: Instant, head_timeout: Duration) -> bool {
+        self.in_flight() == 0
+            && self.0.guard.phase() == ReadPhase::ReadingHead
+            && now.duration_since(self.0.guard.head_since().max(self.0.idle_since.get())) >= head_timeout
+    }
+
+    fn is_idle_since(&self, now: Instant, idle_timeout: Duration) -> bool {
+        self.in_flight() == 0
+            && self.0.guard.phase() != ReadPhase::ReadingHead
+            && now.duration_since(self.0.idle_since.get()) >= idle_timeout
+    }
+}
+
+/// What HTTP/1 and HTTP/2 connections have in common.
+trait Drive: Future<Output = hyper::Result<()>> + Unpin {
+    fn end_gracefully(self: Pin<&mut Self>);
+}
+
+impl<I, B, S> Drive for http1::Connection<I, S>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = B>,
+    S::Error: Into<Box<dyn StdError + Send + Sync>>,
+    I: hyper::rt::Read + hyper::rt::Write + Unpin,
+    B: Body + 'static,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    fn end_gracefully(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+impl<I, B, S> Drive for http2::Connection<I, S, LocalExecutor>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = B>,
+    S::Future: 'static,
+    S::Error: Into<Box<dyn StdError + Send + Sync>>,
+    I: hyper::rt::Read + hyper::rt::Write + Unpin,
+    B: Body + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    Self: Unpin + Future<Output = hyper::Result<()>>,
+    LocalExecutor: hyper::rt::bounds::Http2ServerConnExec<S::Future, B>,
+{
+    fn end_gracefully(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+/// Says 408 where that cannot fall into the middle of a response, then closes.
+async fn answer_request_timeout<Io>(mut io: Guarded<Io>, connection: &Connection)
+where
+    Io: AsyncRead + AsyncWrite + Unpin,
+{
+    let guard = &connection.0.guard;
+    if guard.phase() != ReadPhase::ReadingHead || guard.is_write_blocked() {
+        return;
+    }
+    if let Ok(Ok(())) = timeout(LINGER, io.write_all(REQUEST_TIMEOUT_RESPONSE)).await {
+        let _ = timeout(LINGER, io.shutdown()).await;
+        linger(io.into_inner()).await;
+    }
+}
+
+/// Reads and forgets what the client still sends, for a bounded time and amount.
+async fn linger<Io: AsyncRead + Unpin>(mut io: Io) {
+    let mut scratch = [0; 4_096];
+    let mut left = LINGER_BYTES;
+    let discard = async {
+        while left > 0 {
+            match io.read(&mut scratch).await {
+                Ok(0) | Err(_) => return,
+                Ok(read) => left = left.saturating_sub(read),
+            }
+        }
+    };
+    let _ = timeout(LINGER, discard).await;
+}

@@ -1,0 +1,120 @@
+//! Counts a connection's requests from the service's call to the response body's end.
+
+use super::Connection;
+use bytes::Buf;
+use http::{Request, Response};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::service::Service;
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::time::Instant;
+
+/// The service hyper calls: the gateway's, counted.
+pub(super) struct Counted<S> {
+    service: S,
+    connection: Connection,
+}
+
+/// One request in flight on its connection.
+#[derive(Debug)]
+struct InFlight(Connection);
+
+pin_project! {
+    /// The response to come of a counted request.
+    #[derive(Debug)]
+    pub struct CountedFuture<F> {
+        #[pin]
+        response: F,
+        in_flight: Option<InFlight>,
+    }
+}
+
+pin_project! {
+    /// The response body of a counted request.
+    #[derive(Debug)]
+    pub struct CountedBody<B> {
+        #[pin]
+        body: B,
+        _in_flight: Option<InFlight>,
+    }
+}
+
+impl<S> Counted<S> {
+    pub(super) fn new(service: S, connection: Connection) -> Self {
+        Self { service, connection }
+    }
+}
+
+impl InFlight {
+    fn begin(connection: &Connection) -> Self {
+        connection.0.requests.set(connection.0.requests.get() + 1);
+        connection.0.in_flight.set(connection.0.in_flight.get() + 1);
+        Self(connection.clone())
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let state = &self.0.0;
+        state.in_flight.set(state.in_flight.get() - 1);
+        if state.in_flight.get() == 0 {
+            state.idle_since.set(Instant::now());
+        }
+    }
+}
+
+impl<S, F, B, E> Service<Request<Incoming>> for Counted<S>
+where
+    S: Fn(Request<Incoming>, &Connection) -> F,
+    F: Future<Output = Result<Response<B>, E>>,
+    B: Body,
+{
+    type Response = Response<CountedBody<B>>;
+    type Error = E;
+    type Future = CountedFuture<F>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let in_flight = Some(InFlight::begin(&self.connection));
+        CountedFuture { response: (self.service)(request, &self.connection), in_flight }
+    }
+}
+
+impl<F, B, E> Future for CountedFuture<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+{
+    type Output = Result<Response<CountedBody<B>>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let response = ready!(this.response.poll(cx))?;
+        let in_flight = this.in_flight.take();
+        Poll::Ready(Ok(response.map(|body| CountedBody { body, _in_flight: in_flight })))
+    }
+}
+
+impl<B> Body for CountedBody<B>
+where
+    B: Body,
+    B::Data: Buf,
+{
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        self.project().body.poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

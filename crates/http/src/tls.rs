@@ -1,0 +1,239 @@
+//! TLS on both sides: the server's certificate, reloadable while it serves, and the client's trust.
+
+use crate::guarded::Protocol;
+use arc_swap::ArcSwap;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// ALPN name of HTTP/2 (RFC 9113 §3.2).
+pub const ALPN_HTTP2: &[u8] = b"h2";
+/// ALPN name of HTTP/1.1 (RFC 7301 §6).
+pub const ALPN_HTTP1: &[u8] = b"http/1.1";
+
+/// Why certificates cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read or holds no PEM of the wanted kind.
+    #[error("cannot read {what} from {}: {source}", path.display())]
+    Pem {
+        /// Certificates or a private key.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: rustls::pki_types::pem::Error,
+    },
+    /// A file's metadata cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A file holds no certificate.
+    #[error("{} holds no certificate", path.display())]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Certificate and key do not belong together, or are of an unknown kind.
+    #[error("certificate {} and key {} cannot be used together: {source}", certificate.display(), key.display())]
+    Unusable {
+        /// The certificate file.
+        certificate: PathBuf,
+        /// The key file.
+        key: PathBuf,
+        /// The reason.
+        source: rustls::Error,
+    },
+    /// The system has no trusted certificates and no file was given.
+    #[error("this system has no trusted certificates; name a file with the certificates to trust")]
+    NoRoots,
+    /// TLS itself could not be set up.
+    #[error("TLS cannot be set up: {0}")]
+    Setup(#[from] rustls::Error),
+}
+
+/// A TLS server whose certificate can be replaced while connections are served. Shared by all workers.
+pub struct ServerTls {
+    certificate: PathBuf,
+    key: PathBuf,
+    resolver: Arc<CurrentKey>,
+    acceptor: TlsAcceptor,
+    seen: Mutex<Fingerprint>,
+}
+
+/// The key that new handshakes use.
+struct CurrentKey(ArcSwap<CertifiedKey>);
+
+/// Modification time, length and inode of both files: changes with any way of replacing one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fingerprint([(i64, i64, u64, u64); 2]);
+
+impl ServerTls {
+    /// Reads certificate chain and key (PEM) and prepares TLS 1.2 and 1.3 with ALPN `h2`, `http/1.1`.
+    ///
+    /// # Errors
+    /// [`TlsError`] naming the file that cannot be used.
+    pub fn open(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        let provider = Arc::new(ring::default_provider());
+        // Before reading, so that a change while reading is seen as a change.
+        let seen = Fingerprint::of(certificate, key)?;
+        let current = read_key(&provider, certificate, key)?;
+        let resolver = Arc::new(CurrentKey(ArcSwap::from_pointee(current)));
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(&resolver) as Arc<dyn ResolvesServerCert>);
+        config.alpn_protocols = vec![ALPN_HTTP2.to_vec(), ALPN_HTTP1.to_vec()];
+        Ok(Self {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            resolver,
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            seen: Mutex::new(seen),
+        })
+    }
+
+    /// Reads the files again; new handshakes use what they hold now. Open connections keep theirs.
+    ///
+    /// # Errors
+    /// [`TlsError`]; then the certificate in use stays.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        let seen = Fingerprint::of(&self.certificate, &self.key)?;
+        self.load(seen)
+    }
+
+    /// Reloads if either file changed since it was last read; says whether it did. Two `stat` calls otherwise.
+    /// A change that cannot be used is reported once, not at every call.
+    ///
+    /// # Errors
+    /// As [`reload`](Self::reload).
+    pub fn reload_if_changed(&self) -> Result<bool, TlsError> {
+        let seen = Fingerprint::of(&self.certificate, &self.key)?;
+        if seen == *self.seen.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(false);
+        }
+        self.load(seen).map(|()| true)
+    }
+
+    /// Performs the handshake; the time it may take is the caller's to bound.
+    ///
+    /// # Errors
+    /// Whatever went wrong in it.
+    pub async fn accept<Io>(&self, io: Io) -> io::Result<(TlsStream<Io>, Protocol)>
+    where
+        Io: AsyncRead + AsyncWrite + Unpin,
+    {
+        let stream = self.acceptor.accept(io).await?;
+        let protocol = match stream.get_ref().1.alpn_protocol() {
+            Some(ALPN_HTTP2) => Protocol::Http2,
+            _ => Protocol::Http1,
+        };
+        Ok((stream, protocol))
+    }
+
+    fn load(&self, seen: Fingerprint) -> Result<(), TlsError> {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        let key = read_key(&Arc::new(ring::default_provider()), &self.certificate, &self.key)?;
+        self.resolver.0.store(Arc::new(key));
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerTls")
+            .field("certificate", &self.certificate)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ResolvesServerCert for CurrentKey {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.load_full())
+    }
+}
+
+impl std::fmt::Debug for CurrentKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CurrentKey")
+    }
+}
+
+impl Fingerprint {
+    fn of(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        let stat = |path: &Path| match fs::metadata(path) {
+            Ok(meta) => Ok((meta.mtime(), meta.mtime_nsec(), meta.len(), meta.ino())),
+            Err(source) => Err(TlsError::File { path: path.to_owned(), source }),
+        };
+        Ok(Self([stat(certificate)?, stat(key)?]))
+    }
+}
+
+/// Trust and ALPN for connections to upstreams.
+pub(crate) fn client_config(
+    ca_file: Option<&Path>,
+    protocol: Protocol,
+) -> Result<Arc<ClientConfig>, TlsError> {
+    let mut roots = RootCertStore::empty();
+    match ca_file {
+        Some(path) => {
+            for certificate in read_certificates(path)? {
+                roots.add(certificate)?;
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            if roots.is_empty() {
+                return Err(TlsError::NoRoots);
+            }
+        }
+    }
+    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = match protocol {
+        Protocol::Http1 => vec![ALPN_HTTP1.to_vec()],
+        Protocol::Http2 => vec![ALPN_HTTP2.to_vec()],
+    };
+    Ok(Arc::new(config))
+}
+
+fn read_key(provider: &CryptoProvider, certificate: &Path, key: &Path) -> Result<CertifiedKey, TlsError> {
+    let chain = read_certificates(certificate)?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::Pem {
+        what: "a private key",
+        path: key.to_owned(),
+        source,
+    })?;
+    CertifiedKey::from_der(chain, private, provider).map_err(|source| TlsError::Unusable {
+        certificate: certificate.to_owned(),
+        key: key.to_owned(),
+        source,
+    })
+}
+
+fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let unreadable = |source| TlsError::Pem { what: "certificates", path: path.to_owned(), source };
+    let chain = CertificateDer::pem_file_iter(path)
+        .map_err(unreadable)?
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(unreadable)?;
+    if chain.is_empty() { Err(TlsError::NoCertificate { path: path.to_owned() }) } else { Ok(chain) }
+}

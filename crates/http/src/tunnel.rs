@@ -1,0 +1,176 @@
+//! Upgraded connections (WebSocket): bytes both ways until either side ends or both fall silent.
+
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use std::any::Any;
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// How a tunnel came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelEnd {
+    /// The connection ended before both sides had switched protocols.
+    NeverOpened,
+    /// The client ended it.
+    ClientClosed,
+    /// The upstream ended it.
+    UpstreamClosed,
+    /// No byte either way for the idle timeout.
+    Idle,
+    /// A read or write failed.
+    Failed,
+    /// It was dropped while open (the gateway stopped).
+    Dropped,
+}
+
+/// What went through a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TunnelReport {
+    /// Bytes from the client to the upstream.
+    pub upstream_bytes: u64,
+    /// Bytes from the upstream to the client.
+    pub client_bytes: u64,
+    /// Why it ended.
+    pub end: TunnelEnd,
+}
+
+/// An upgrade the upstream has agreed to, waiting for the client's connection to be handed over.
+///
+/// Reports exactly once, also when it is dropped unopened.
+pub struct PendingTunnel {
+    upgrade: Option<OnUpgrade>,
+    idle_timeout: Duration,
+    report: Reporter,
+    /// Whatever must live as long as the tunnel: the upstream's lease, the gateway's permit.
+    _held: Box<dyn Any>,
+}
+
+struct Reporter {
+    report: TunnelReport,
+    on_end: Option<Box<dyn FnOnce(TunnelReport)>>,
+}
+
+/// The upstream's 101 has been read when a tunnel is made, so its half switches at once or never.
+const SWITCH_TIMEOUT: Duration = Duration::from_secs(10);
+/// What has been read from one side when the other ends is still delivered, for at most this long.
+const LAST_BYTES_TIMEOUT: Duration = Duration::from_secs(1);
+const BUFFER_BYTES: usize = 8_192;
+
+impl PendingTunnel {
+    /// Prepares a tunnel from the upstream's 101 response (`hyper::upgrade::on(&mut response)`).
+    ///
+    /// `held` is kept until the tunnel is over: pass the response's body (it owns the upstream connection's
+    /// slot) together with any permit.
+    pub fn new(
+        upgrade: OnUpgrade,
+        idle_timeout: Duration,
+        held: impl Any,
+        on_end: impl FnOnce(TunnelReport) + 'static,
+    ) -> Self {
+        let report = TunnelReport { upstream_bytes: 0, client_bytes: 0, end: TunnelEnd::NeverOpened };
+        let report = Reporter { report, on_end: Some(Box::new(on_end)) };
+        Self { upgrade: Some(upgrade), idle_timeout, report, _held: Box::new(held) }
+    }
+
+    /// Carries bytes until the end. `read_ahead` is what the client sent right behind its request.
+    pub(crate) async fn run<Io>(mut self, client: Io, read_ahead: &[u8]) -> TunnelReport
+    where
+        Io: AsyncRead + AsyncWrite + Unpin,
+    {
+        let Some(upgrade) = self.upgrade.take() else { return self.report.report };
+        let Ok(Ok(upstream)) = timeout(SWITCH_TIMEOUT, upgrade).await else { return self.report.report };
+        self.report.report.end = TunnelEnd::Dropped;
+        let upstream: TokioIo<Upgraded> = TokioIo::new(upstream);
+        carry(client, upstream, read_ahead, self.idle_timeout, &mut self.report.report).await;
+        self.report.report
+    }
+}
+
+impl fmt::Debug for PendingTunnel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingTunnel").field("report", &self.report.report).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        if let Some(on_end) = self.on_end.take() {
+            on_end(self.report);
+        }
+    }
+}
+
+/// Carries bytes both ways, counting into `report` as it goes: a drop half-way still reports the truth.
+async fn carry<C, U>(
+    client: C,
+    upstream: U,
+    read_ahead: &[u8],
+    idle_timeout: Duration,
+    report: &mut TunnelReport,
+) where
+    C: AsyncRead + AsyncWrite + Unpin,
+    U: AsyncRead + AsyncWrite + Unpin,
+{
+    let (mut client_read, mut client_write) = tokio::io::split(client);
+    let (mut upstream_read, mut upstream_write) = tokio::io::split(upstream);
+    let active_at = Cell::new(Instant::now());
+    let (to_upstream, to_client) =
+        (Cell::from_mut(&mut report.upstream_bytes), Cell::from_mut(&mut report.client_bytes));
+    let outward = async {
+        upstream_write.write_all(read_ahead).await?;
+        to_upstream.set(read_ahead.len() as u64);
+        copy(&mut client_read, &mut upstream_write, to_upstream, &active_at).await
+    };
+    let inward = copy(&mut upstream_read, &mut client_write, to_client, &active_at);
+    let (mut outward, mut inward) = (std::pin::pin!(outward), std::pin::pin!(inward));
+    let end = tokio::select! {
+        ended = &mut outward => {
+            // The upstream's last words (a close frame) may be under way.
+            let _ = timeout(LAST_BYTES_TIMEOUT, &mut inward).await;
+            ended.map_or(TunnelEnd::Failed, |()| TunnelEnd::ClientClosed)
+        }
+        ended = &mut inward => ended.map_or(TunnelEnd::Failed, |()| TunnelEnd::UpstreamClosed),
+        () = fall_silent(&active_at, idle_timeout) => TunnelEnd::Idle,
+    };
+    report.end = end;
+}
+
+/// Copies until the reader ends, then ends the writer.
+async fn copy<R, W>(
+    reader: &mut R,
+    writer: &mut W,
+    count: &Cell<u64>,
+    active_at: &Cell<Instant>,
+) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        let read = reader.read(&mut buffer).await?;
+        active_at.set(Instant::now());
+        if read == 0 {
+            return writer.shutdown().await;
+        }
+        writer.write_all(&buffer[..read]).await?;
+        writer.flush().await?;
+        count.set(count.get() + read as u64);
+        active_at.set(Instant::now());
+    }
+}
+
+/// Resolves once nothing has moved for `idle_timeout`; sleeps once per timeout, not once per byte.
+async fn fall_silent(active_at: &Cell<Instant>, idle_timeout: Duration) {
+    loop {
+        let deadline = active_at.get() + idle_timeout;
+        if deadline <= Instant::now() {
+            return;
+        }
+        sleep_until(deadline).await;
+    }
+}

@@ -1,0 +1,182 @@
+//! Opens a connection to one upstream address: TCP, then TLS if asked for, within one timeout.
+
+use super::error::{UpstreamError, UpstreamErrorKind};
+use super::shared::{UpstreamSettings, UpstreamSettingsError};
+use crate::guarded::Protocol;
+use crate::tls;
+use http::Uri;
+use http::uri::{Authority, Scheme};
+use rustls::pki_types::ServerName;
+use std::error::Error as StdError;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// One upstream address, ready to be connected to.
+#[derive(Debug)]
+pub(crate) struct Target {
+    authority: Authority,
+    scheme: Scheme,
+    host: String,
+    port: u16,
+    tls: Option<(ServerName<'static>, Tls)>,
+    protocol: Protocol,
+    connect_timeout: Duration,
+    address: String,
+}
+
+#[derive(Clone)]
+struct Tls(TlsConnector);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+/// A connection to an upstream.
+#[derive(Debug)]
+pub(crate) enum UpstreamIo {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Target {
+    /// Every address of the settings, checked; certificates are read once.
+    pub(super) fn all(settings: &UpstreamSettings) -> Result<Box<[Self]>, UpstreamSettingsError> {
+        let needs_tls = settings.addresses.iter().any(|uri| uri.scheme() == Some(&Scheme::HTTPS));
+        let connector = if needs_tls {
+            let config = tls::client_config(settings.ca_file.as_deref(), settings.protocol)?;
+            Some(Tls(TlsConnector::from(config)))
+        } else {
+            None
+        };
+        settings.addresses.iter().map(|uri| Self::new(uri, settings, connector.clone())).collect()
+    }
+
+    fn new(uri: &Uri, settings: &UpstreamSettings, tls: Option<Tls>) -> Result<Self, UpstreamSettingsError> {
+        let wrong = |problem| UpstreamSettingsError::Address { address: uri.to_string(), problem };
+        let scheme = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => scheme.clone(),
+            _ => return Err(wrong("must begin with http:// or https://")),
+        };
+        let authority = uri.authority().cloned().ok_or_else(|| wrong("has no host"))?;
+        if uri.path_and_query().is_some_and(|path| path != "/") {
+            return Err(wrong("must have no path: requests keep the path the client asked for"));
+        }
+        if authority.as_str().contains('@') {
+            return Err(wrong("must have no user name"));
+        }
+        let is_tls = scheme == Scheme::HTTPS;
+        let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let tls = match tls.filter(|_| is_tls) {
+            Some(tls) => {
+                let name = ServerName::try_from(host.clone()).map_err(|_| wrong("has no valid host name"))?;
+                Some((name, tls))
+            }
+            None => None,
+        };
+        let address = format!("{scheme}://{authority}");
+        let (protocol, connect_timeout) = (settings.protocol, settings.connect_timeout);
+        Ok(Self { authority, scheme, host, port, tls, protocol, connect_timeout, address })
+    }
+
+    /// As configured, without a path.
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(super) fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
+    pub(super) fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    pub(super) fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
+    pub(super) fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Connects within the timeout. A name is resolved each time and its addresses tried in order.
+    pub(super) async fn connect(&self, index: usize) -> Result<UpstreamIo, UpstreamError> {
+        match timeout(self.connect_timeout, self.open()).await {
+            Ok(Ok(io)) => Ok(io),
+            Ok(Err(error)) => Err(UpstreamError::with_cause(UpstreamErrorKind::Connect, index, error)),
+            Err(_) => Err(UpstreamError::new(UpstreamErrorKind::ConnectTimeout, Some(index))),
+        }
+    }
+
+    async fn open(&self) -> Result<UpstreamIo, Box<dyn StdError + Send + Sync>> {
+        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        tcp.set_nodelay(true)?;
+        let Some((name, Tls(connector))) = &self.tls else { return Ok(UpstreamIo::Plain(tcp)) };
+        let stream = connector.connect(name.clone(), tcp).await?;
+        let alpn = stream.get_ref().1.alpn_protocol();
+        if self.protocol == Protocol::Http2 && alpn != Some(tls::ALPN_HTTP2) {
+            return Err("the upstream does not speak HTTP/2 over TLS".into());
+        }
+        Ok(UpstreamIo::Tls(Box::new(stream)))
+    }
+}
+
+impl AsyncRead for UpstreamIo {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
+            Self::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for UpstreamIo {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, bytes),
+            Self::Tls(tls) => Pin::new(tls).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, slices),
+            Self::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(tcp) => tcp.is_write_vectored(),
+            Self::Tls(tls) => tls.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
+            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+        }
+    }
+}

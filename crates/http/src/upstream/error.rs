@@ -1,0 +1,161 @@
+//! What went wrong between the gateway and an upstream.
+
+use http::StatusCode;
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Whose fault an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorSource {
+    /// The upstream or the way to it.
+    Upstream,
+    /// The client: its request body failed or it went away.
+    Client,
+    /// Flashweir's own bounds.
+    Internal,
+}
+
+/// What happened. The spelling of [`as_str`](Self::as_str) is the metric label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum UpstreamErrorKind {
+    /// No connection: refused, unreachable, name unknown, TLS failed.
+    Connect,
+    /// No connection within the connect timeout.
+    ConnectTimeout,
+    /// The request was sent; no response head came in time.
+    HeaderTimeout,
+    /// The connection ended before the response was complete, or was reset.
+    Reset,
+    /// The response was not HTTP, or lied about its length.
+    Malformed,
+    /// No byte of the response body for the body idle timeout.
+    BodyTimeout,
+    /// The request's body failed while it was being sent.
+    RequestBody,
+    /// Every connection this worker may have is busy.
+    Full,
+    /// There is no upstream left to try.
+    NoUpstream,
+}
+
+/// An error of [`Upstreams::send`](super::Upstreams::send) or of a response body.
+#[derive(Debug)]
+pub struct UpstreamError {
+    /// What happened.
+    pub kind: UpstreamErrorKind,
+    /// Index of the address it happened with, in the order of the settings.
+    pub upstream: Option<usize>,
+    cause: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl UpstreamErrorKind {
+    /// Every kind, in declaration order.
+    pub const ALL: [Self; 9] = [
+        Self::Connect,
+        Self::ConnectTimeout,
+        Self::HeaderTimeout,
+        Self::Reset,
+        Self::Malformed,
+        Self::BodyTimeout,
+        Self::RequestBody,
+        Self::Full,
+        Self::NoUpstream,
+    ];
+
+    /// The one spelling used in metrics and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::HeaderTimeout => "header_timeout",
+            Self::Reset => "reset",
+            Self::Malformed => "malformed",
+            Self::BodyTimeout => "body_timeout",
+            Self::RequestBody => "request_body",
+            Self::Full => "full",
+            Self::NoUpstream => "no_upstream",
+        }
+    }
+
+    /// Whose fault it is.
+    #[must_use]
+    pub const fn source(self) -> ErrorSource {
+        match self {
+            Self::RequestBody => ErrorSource::Client,
+            Self::Full => ErrorSource::Internal,
+            _ => ErrorSource::Upstream,
+        }
+    }
+
+    /// The status that tells the client (RFC 9110 §15.6), when no response has begun.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        match self {
+            Self::Connect | Self::Reset | Self::Malformed => StatusCode::BAD_GATEWAY,
+            Self::ConnectTimeout | Self::HeaderTimeout | Self::BodyTimeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::RequestBody => StatusCode::BAD_REQUEST,
+            Self::Full | Self::NoUpstream => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// Whether the request was provably never sent, so that sending it once more repeats nothing.
+    #[must_use]
+    pub const fn may_retry(self) -> bool {
+        matches!(self, Self::Connect | Self::ConnectTimeout | Self::Full | Self::NoUpstream)
+    }
+}
+
+impl UpstreamError {
+    pub(crate) fn new(kind: UpstreamErrorKind, upstream: Option<usize>) -> Self {
+        Self { kind, upstream, cause: None }
+    }
+
+    pub(crate) fn with_cause(
+        kind: UpstreamErrorKind,
+        upstream: usize,
+        cause: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        Self { kind, upstream: Some(upstream), cause: Some(cause.into()) }
+    }
+
+    /// Classifies an error of hyper's client.
+    pub(crate) fn from_hyper(error: hyper::Error, upstream: usize) -> Self {
+        let kind = if error.is_user() {
+            UpstreamErrorKind::RequestBody
+        } else if error.is_parse() || error.is_parse_too_large() {
+            UpstreamErrorKind::Malformed
+        } else {
+            UpstreamErrorKind::Reset
+        };
+        Self::with_cause(kind, upstream, error)
+    }
+}
+
+impl fmt::Display for UpstreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            UpstreamErrorKind::Connect => "no connection to the upstream",
+            UpstreamErrorKind::ConnectTimeout => "the upstream did not accept a connection in time",
+            UpstreamErrorKind::HeaderTimeout => "the upstream did not answer in time",
+            UpstreamErrorKind::Reset => "the upstream ended the connection before its response was complete",
+            UpstreamErrorKind::Malformed => "the upstream's response is not valid HTTP",
+            UpstreamErrorKind::BodyTimeout => "the upstream stopped sending in the middle of a response",
+            UpstreamErrorKind::RequestBody => "the client's request body failed",
+            UpstreamErrorKind::Full => "every connection allowed to the upstreams is busy",
+            UpstreamErrorKind::NoUpstream => "there is no upstream",
+        };
+        f.write_str(what)?;
+        match &self.cause {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl StdError for UpstreamError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.cause.as_deref().map(|cause| cause as &(dyn StdError + 'static))
+    }
+}

@@ -1,0 +1,269 @@
+//! Sending requests to the upstreams: choice, bounded connections, timeouts, and retry only where nothing was sent.
+//!
+//! [`UpstreamShared`] is one for the process; each worker has its own [`Upstreams`] with its own connections.
+
+pub mod balance;
+mod connect;
+mod error;
+pub mod health;
+mod multiplex;
+mod pool;
+mod probe;
+mod response_body;
+mod shared;
+
+pub use error::{ErrorSource, UpstreamError, UpstreamErrorKind};
+pub use health::{Health, HealthSettings};
+pub use probe::{ProbeError, probe};
+pub use response_body::UpstreamBody;
+pub use shared::{UpstreamSettings, UpstreamSettingsError, UpstreamShared, UpstreamStatus};
+
+use crate::guarded::Protocol;
+use connect::Target;
+use flashweir_core::Rng;
+use http::header::{CONNECTION, HOST, HeaderValue, UPGRADE};
+use http::uri::{Authority, PathAndQuery, Uri};
+use http::{Request, Response, StatusCode, Version};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
+use multiplex::{Http2Pool, Http2Stream};
+use pool::{Http1Connection, Http1Pool};
+use response_body::Lease;
+use shared::InFlight;
+use std::cell::RefCell;
+use std::error::Error as StdError;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// One worker's connections to the upstreams. `B` is the body type of the requests it sends.
+pub struct Upstreams<B> {
+    shared: Arc<UpstreamShared>,
+    pools: Box<[Pool<B>]>,
+    rng: RefCell<Rng>,
+}
+
+enum Pool<B> {
+    Http1(Rc<Http1Pool<B>>),
+    Http2(Http2Pool<B>),
+}
+
+enum Exchange<B> {
+    Http1(Http1Connection<B>, Rc<Http1Pool<B>>),
+    Http2(Http2Stream<B>),
+}
+
+/// What a request's body must be: `Unpin` because HTTP/2 sends from where the body lies.
+pub trait RequestBody:
+    Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Unpin + 'static
+{
+}
+
+impl<B> RequestBody for B where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Unpin + 'static
+{
+}
+
+/// A failed attempt; the request comes back only if none of it was sent.
+struct Failed<B> {
+    error: UpstreamError,
+    unsent: Option<Request<B>>,
+}
+
+/// Upstreams tried for one request: beyond three the client is better served by a quick answer.
+const ATTEMPTS_MAX: u32 = 3;
+/// Stale connections one request may meet at one upstream; a server that closes each new one is broken.
+const STALE_MAX: u32 = 2;
+/// How long an HTTP/2 upstream may be silent before it is asked whether it is still there.
+const HTTP2_PING_AFTER: Duration = Duration::from_secs(20);
+
+impl<B: RequestBody> Upstreams<B> {
+    /// Connections for one worker; opens none yet.
+    #[must_use]
+    pub fn new(shared: Arc<UpstreamShared>, rng: Rng) -> Self {
+        let settings = shared.settings();
+        let (limit, idle) = (settings.connections_max, settings.pool_idle_timeout);
+        let pool = |index| match settings.protocol {
+            Protocol::Http1 => Pool::Http1(Http1Pool::new(index, limit, idle)),
+            Protocol::Http2 => Pool::Http2(Http2Pool::new(index, limit, idle)),
+        };
+        let pools = (0..settings.addresses.len()).map(pool).collect();
+        Self { shared, pools, rng: RefCell::new(rng) }
+    }
+
+    /// The state shared with the other workers.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<UpstreamShared> {
+        &self.shared
+    }
+
+    /// Sends a request and waits for the response's head; must run inside a `LocalSet`.
+    ///
+    /// The request has gone through [`fields::prepare_request`](crate::fields::prepare_request): target in
+    /// origin-form, `Host` set. It is tried elsewhere only when none of it was sent. Dropping the future, or
+    /// the body of the response, cancels the exchange.
+    ///
+    /// # Errors
+    /// [`UpstreamError`]; no response has begun, so [`UpstreamErrorKind::status`] can be answered.
+    pub async fn send(&self, mut request: Request<B>) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+        let mut tried = 0u64;
+        let mut worst: Option<UpstreamError> = None;
+        while tried.count_ones() < ATTEMPTS_MAX {
+            let Some(index) = self.shared.choose(tried, &mut self.rng.borrow_mut()) else { break };
+            tried |= 1 << index;
+            let Failed { error, unsent } = match self.send_to(index, request).await {
+                Ok(response) => return Ok(response),
+                Err(failed) => failed,
+            };
+            self.shared.record_failure(index, error.kind);
+            let Some(unsent) = unsent else { return Err(error) };
+            request = unsent;
+            // "All busy" is the more useful answer than "one of them is down".
+            if worst.as_ref().is_none_or(|worst| worst.kind != UpstreamErrorKind::Full) {
+                worst = Some(error);
+            }
+        }
+        Err(worst.unwrap_or_else(|| UpstreamError::new(UpstreamErrorKind::NoUpstream, None)))
+    }
+
+    async fn send_to(
+        &self,
+        index: usize,
+        mut request: Request<B>,
+    ) -> Result<Response<UpstreamBody<B>>, Failed<B>> {
+        let in_flight = InFlight::begin(&self.shared, index);
+        let target = self.shared.target(index);
+        adapt(&mut request, target);
+        let asks_upgrade = request.headers().contains_key(UPGRADE);
+        let mut stale = 0;
+        loop {
+            let mut exchange = match self.check_out(index, target).await {
+                Ok(exchange) => exchange,
+                Err(error) => return Err(Failed { error, unsent: Some(request) }),
+            };
+            let head_timeout = self.shared.settings().response_header_timeout;
+            let mut refused = match timeout(head_timeout, exchange.try_send(request)).await {
+                // Nobody asked: what follows would be read as a response to nothing.
+                Ok(Ok(response)) if response.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_upgrade => {
+                    let error = UpstreamError::new(UpstreamErrorKind::Malformed, Some(index));
+                    return Err(Failed { error, unsent: None });
+                }
+                Ok(Ok(response)) => {
+                    self.shared.record_success(index);
+                    return Ok(self.respond(response, exchange, in_flight));
+                }
+                Ok(Err(refused)) => refused,
+                Err(_) => {
+                    let error = UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index));
+                    return Err(Failed { error, unsent: None });
+                }
+            };
+            let unsent = refused.take_message();
+            let error = UpstreamError::from_hyper(refused.into_error(), index);
+            match unsent {
+                // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too, so
+                // the next round dials.
+                Some(unsent) if exchange.is_reused() && stale < STALE_MAX => {
+                    stale += 1;
+                    exchange.close_idle();
+                    request = unsent;
+                }
+                unsent => return Err(Failed { error, unsent }),
+            }
+        }
+    }
+
+    async fn check_out(&self, index: usize, target: &Target) -> Result<Exchange<B>, UpstreamError> {
+        match &self.pools[index] {
+            Pool::Http1(pool) => Ok(Exchange::Http1(pool.check_out(target).await?, Rc::clone(pool))),
+            Pool::Http2(pool) => Ok(Exchange::Http2(pool.check_out(target, HTTP2_PING_AFTER).await?)),
+        }
+    }
+
+    fn respond(
+        &self,
+        response: Response<Incoming>,
+        exchange: Exchange<B>,
+        in_flight: InFlight,
+    ) -> Response<UpstreamBody<B>> {
+        let is_switching = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        let lease = match exchange {
+            Exchange::Http1(connection, pool) => Lease::Http1 { connection, pool, in_flight },
+            Exchange::Http2(stream) => Lease::Http2 { _stream: stream, in_flight },
+        };
+        let idle_timeout = self.shared.settings().body_idle_timeout;
+        response.map(|incoming| UpstreamBody::new(incoming, lease, is_switching, idle_timeout))
+    }
+}
+
+impl<B> std::fmt::Debug for Upstreams<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upstreams").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}
+
+impl<B: RequestBody> Exchange<B> {
+    async fn try_send(
+        &mut self,
+        request: Request<B>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<B>>> {
+        match self {
+            Self::Http1(connection, _) => connection.sender.try_send_request(request).await,
+            Self::Http2(stream) => stream.sender.try_send_request(request).await,
+        }
+    }
+
+    fn is_reused(&self) -> bool {
+        match self {
+            Self::Http1(connection, _) => connection.is_reused,
+            // A connection that is going away is left out of the choice the next time.
+            Self::Http2(stream) => stream.sender.is_closed(),
+        }
+    }
+
+    fn close_idle(&self) {
+        if let Self::Http1(_, pool) = self {
+            pool.close_idle();
+        }
+    }
+}
+
+/// Gives the request the form the upstream's protocol wants. Doing it twice changes nothing.
+fn adapt<B>(request: &mut Request<B>, target: &Target) {
+    let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    let host = request.headers().get(HOST).filter(|host| !host.is_empty());
+    match target.protocol() {
+        Protocol::Http1 => {
+            if host.is_none() {
+                let authority = request.uri().authority().unwrap_or_else(|| target.authority());
+                // An authority has no byte a field value cannot hold.
+                if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
+                    request.headers_mut().insert(HOST, host);
+                }
+            }
+            if request.uri().authority().is_some() {
+                *request.uri_mut() = Uri::from(path);
+            }
+            *request.version_mut() = Version::HTTP_11;
+        }
+        Protocol::Http2 => {
+            let authority = host
+                .and_then(|host| Authority::try_from(host.as_bytes()).ok())
+                .or_else(|| request.uri().authority().cloned())
+                .unwrap_or_else(|| target.authority().clone());
+            let mut parts = http::uri::Parts::default();
+            parts.scheme = Some(target.scheme().clone());
+            parts.authority = Some(authority);
+            parts.path_and_query = Some(path);
+            if let Ok(uri) = Uri::from_parts(parts) {
+                *request.uri_mut() = uri;
+            }
+            for name in [HOST, CONNECTION, UPGRADE] {
+                request.headers_mut().remove(name);
+            }
+            *request.version_mut() = Version::HTTP_2;
+        }
+    }
+}

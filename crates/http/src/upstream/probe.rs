@@ -1,0 +1,88 @@
+//! Asks one upstream whether it is there: an active health check.
+
+use super::connect::UpstreamIo;
+use super::error::{UpstreamError, UpstreamErrorKind};
+use super::shared::UpstreamShared;
+use crate::guarded::Protocol;
+use crate::serve::LocalExecutor;
+use bytes::Bytes;
+use http::header::{CONNECTION, HOST, USER_AGENT};
+use http::{Method, Request, StatusCode, Uri};
+use http_body_util::Empty;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::TokioIo;
+use std::time::Duration;
+use tokio::task::LocalSet;
+use tokio::time::timeout;
+
+/// Why an upstream failed its probe.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// No connection, or it broke.
+    #[error(transparent)]
+    Upstream(#[from] UpstreamError),
+    /// It answered, but not with 2xx or 3xx.
+    #[error("answered {0}")]
+    Status(StatusCode),
+    /// It did not answer in time.
+    #[error("did not answer within {0:?}")]
+    Timeout(Duration),
+}
+
+/// `GET path` on a connection of its own, expecting 2xx or 3xx within `within`. Runs anywhere in a tokio
+/// runtime. The caller hands the outcome to [`UpstreamShared::record_probe`].
+///
+/// # Errors
+/// [`ProbeError`] if the upstream is not well.
+pub async fn probe(
+    shared: &UpstreamShared,
+    index: usize,
+    path: &Uri,
+    within: Duration,
+) -> Result<(), ProbeError> {
+    let asked = timeout(within, LocalSet::new().run_until(ask(shared, index, path))).await;
+    let status = asked.map_err(|_| ProbeError::Timeout(within))??;
+    if status.is_success() || status.is_redirection() { Ok(()) } else { Err(ProbeError::Status(status)) }
+}
+
+async fn ask(shared: &UpstreamShared, index: usize, path: &Uri) -> Result<StatusCode, UpstreamError> {
+    let target = shared.target(index);
+    let path = path.path_and_query().map_or("/", |path| path.as_str());
+    let uri = match target.protocol() {
+        Protocol::Http1 => path.to_owned(),
+        Protocol::Http2 => format!("{}{path}", target.address()),
+    };
+    let malformed =
+        |error: http::Error| UpstreamError::with_cause(UpstreamErrorKind::Malformed, index, error);
+    let mut request = Request::builder().method(Method::GET).uri(uri).header(USER_AGENT, "flashweir-probe");
+    if target.protocol() == Protocol::Http1 {
+        request = request.header(HOST, target.authority().as_str()).header(CONNECTION, "close");
+    }
+    let request = request.body(Empty::<Bytes>::new()).map_err(malformed)?;
+    let io = target.connect(index).await?;
+    exchange(io, request, target.protocol()).await.map_err(|error| UpstreamError::from_hyper(error, index))
+}
+
+async fn exchange(
+    io: UpstreamIo,
+    request: Request<Empty<Bytes>>,
+    protocol: Protocol,
+) -> hyper::Result<StatusCode> {
+    let io = TokioIo::new(io);
+    match protocol {
+        Protocol::Http1 => {
+            let (mut sender, connection) = http1::handshake(io).await?;
+            let connection = tokio::task::spawn_local(connection);
+            let status = sender.send_request(request).await.map(|response| response.status());
+            connection.abort();
+            status
+        }
+        Protocol::Http2 => {
+            let (mut sender, connection) = http2::handshake(LocalExecutor, io).await?;
+            let connection = tokio::task::spawn_local(connection);
+            let status = sender.send_request(request).await.map(|response| response.status());
+            connection.abort();
+            status
+        }
+    }
+}

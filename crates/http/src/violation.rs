@@ -1,0 +1,118 @@
+//! Why a request's framing was refused.
+
+use std::fmt;
+
+/// One way in which an HTTP/1.1 message can be read differently by two parsers. Each is refused.
+///
+/// The spelling of [`as_str`](Self::as_str) is the metric label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FramingViolation {
+    /// A line ended by LF without CR.
+    BareLf,
+    /// A CR which no LF follows.
+    BareCr,
+    /// NUL, DEL or another control byte.
+    ControlByte,
+    /// A request line which is not `method SP target SP version`.
+    RequestLine,
+    /// A version other than HTTP/1.0 and HTTP/1.1.
+    Version,
+    /// A field line that begins with white space (RFC 9112 §5.2).
+    ObsFold,
+    /// White space between field name and colon (RFC 9112 §5.1).
+    SpaceBeforeColon,
+    /// A field line that begins with its colon.
+    EmptyFieldName,
+    /// A field line without colon or with a byte no name may hold, or `Content_Length` and the like.
+    FieldName,
+    /// A Content-Length that is not 1 to 18 digits: list, sign, blank, overflow.
+    ContentLength,
+    /// Content-Length given more than once, equal or not.
+    RepeatedContentLength,
+    /// A Transfer-Encoding other than exactly `chunked`, or in HTTP/1.0.
+    TransferEncoding,
+    /// Transfer-Encoding given more than once.
+    RepeatedTransferEncoding,
+    /// Content-Length beside Transfer-Encoding.
+    LengthAndTransferEncoding,
+    /// HTTP/1.1 without Host (RFC 9112 §3.2).
+    MissingHost,
+    /// Host given more than once.
+    RepeatedHost,
+    /// A Host value with bytes no authority may hold.
+    InvalidHost,
+    /// A chunk-size line that is not hex digits with optional extensions, or is too long.
+    ChunkSize,
+    /// Chunk data not followed by CRLF.
+    ChunkEnd,
+    /// A malformed trailer field, or one which may not be a trailer.
+    Trailer,
+    /// The head exceeds its byte limit (answered 431).
+    HeadTooLarge,
+    /// The head exceeds its field limit (answered 431).
+    TooManyFields,
+}
+
+impl FramingViolation {
+    /// Every kind, in declaration order.
+    pub const ALL: [Self; 22] = [
+        Self::BareLf,
+        Self::BareCr,
+        Self::ControlByte,
+        Self::RequestLine,
+        Self::Version,
+        Self::ObsFold,
+        Self::SpaceBeforeColon,
+        Self::EmptyFieldName,
+        Self::FieldName,
+        Self::ContentLength,
+        Self::RepeatedContentLength,
+        Self::TransferEncoding,
+        Self::RepeatedTransferEncoding,
+        Self::LengthAndTransferEncoding,
+        Self::MissingHost,
+        Self::RepeatedHost,
+        Self::InvalidHost,
+        Self::ChunkSize,
+        Self::ChunkEnd,
+        Self::Trailer,
+        Self::HeadTooLarge,
+        Self::TooManyFields,
+    ];
+
+    /// The one spelling used in metrics and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BareLf => "bare_lf",
+            Self::BareCr => "bare_cr",
+            Self::ControlByte => "control_byte",
+            Self::RequestLine => "request_line",
+            Self::Version => "version",
+            Self::ObsFold => "obs_fold",
+            Self::SpaceBeforeColon => "space_before_colon",
+            Self::EmptyFieldName => "empty_field_name",
+            Self::FieldName => "field_name",
+            Self::ContentLength => "content_length",
+            Self::RepeatedContentLength => "repeated_content_length",
+            Self::TransferEncoding => "transfer_encoding",
+            Self::RepeatedTransferEncoding => "repeated_transfer_encoding",
+            Self::LengthAndTransferEncoding => "length_and_transfer_encoding",
+            Self::MissingHost => "missing_host",
+            Self::RepeatedHost => "repeated_host",
+            Self::InvalidHost => "invalid_host",
+            Self::ChunkSize => "chunk_size",
+            Self::ChunkEnd => "chunk_end",
+            Self::Trailer => "trailer",
+            Self::HeadTooLarge => "head_too_large",
+            Self::TooManyFields => "too_many_fields",
+        }
+    }
+}
+
+impl fmt::Display for FramingViolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,128 @@
+//! How much a server can do, asked the only way it can tell: by keeping it busy.
+
+use crate::client::Client;
+use crate::plan::Connections;
+use crate::{LoadError, Target, descriptors, run};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::runtime;
+use tokio::task::JoinSet;
+
+/// The first part of the time is not measured: caches, connections and clocks settle.
+const WARM_UP: f64 = 0.2;
+/// The rest is measured in this many windows; odd, so that there is a middle one.
+const WINDOWS: u32 = 5;
+/// After a failed request, so that a broken server is not hammered.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(10);
+/// Longer measurements tell nothing more, and every completion is remembered until the end.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// Requests per second that the target completes (2xx or 3xx) while `concurrency` requests are kept in flight
+/// for `duration`: a closed loop on kept-alive connections, which finds the capacity but never overloads. The
+/// median of five windows after a warm-up. Blocks the calling thread.
+///
+/// # Errors
+/// A URL that cannot be loaded, a target that cannot be reached, fewer than two completions in a window, or
+/// more than 1 % failures.
+pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Result<f64, LoadError> {
+    let target = Target::parse(url)?;
+    let most = descriptors::raise_and_count();
+    if concurrency == 0 || concurrency > most {
+        return Err(LoadError::Plan(format!("concurrency must be 1 to {most}, not {concurrency}")));
+    }
+    if duration.is_zero() || duration > LONGEST {
+        return Err(LoadError::Plan(format!("a capacity is measured for up to {} s", LONGEST.as_secs())));
+    }
+    run::reach(target.address)?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(LoadError::Start)?;
+    let loops = Arc::new(Loops {
+        client: Client::new(&target, Connections::KeepAlive),
+        started: Instant::now(),
+        completions: Mutex::default(),
+        failed: AtomicU64::new(0),
+    });
+    runtime.block_on(async {
+        let mut all = JoinSet::new();
+        for _ in 0..concurrency {
+            all.spawn(Arc::clone(&loops).ask_for_ever());
+        }
+        // The end of the time is the only way out: the loops have none of their own.
+        tokio::time::sleep_until((loops.started + duration).into()).await;
+        all.shutdown().await;
+    });
+    let failed = loops.failed.load(Ordering::Relaxed);
+    let completions = loops.completions.lock().unwrap_or_else(PoisonError::into_inner);
+    let completed = completions.len() as u64;
+    rate(&completions, duration).filter(|_| failed * 100 <= completed).ok_or(LoadError::Capacity {
+        address: target.address,
+        completed,
+        failed,
+    })
+}
+
+/// What the loops share.
+struct Loops {
+    client: Client,
+    started: Instant,
+    /// When each request was completed, since the start, in order.
+    completions: Mutex<Vec<Duration>>,
+    failed: AtomicU64,
+}
+
+impl Loops {
+    async fn ask_for_ever(self: Arc<Self>) {
+        loop {
+            match self.client.ask(None, || ()).await {
+                Ok(answer) if answer.status.is_success() || answer.status.is_redirection() => {
+                    let mut completions = self.completions.lock().unwrap_or_else(PoisonError::into_inner);
+                    completions.push(answer.end_at.saturating_duration_since(self.started));
+                }
+                _ => {
+                    self.failed.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
+                }
+            }
+        }
+    }
+}
+
+/// The median of the windows' rates; `None` if a window holds fewer than two completions.
+fn rate(completions: &[Duration], duration: Duration) -> Option<f64> {
+    let warm = duration.mul_f64(WARM_UP);
+    let width = (duration - warm) / WINDOWS;
+    let mut rates = (0..WINDOWS)
+        .map(|window| {
+            let from = warm + width * window;
+            let within: Vec<_> = completions.iter().filter(|at| (from..from + width).contains(*at)).collect();
+            let (first, last) = (within.first()?, within.last()?);
+            // Between completions rather than over the window: its edges would cost a request's accuracy.
+            let span = last.saturating_sub(**first).as_secs_f64();
+            (span > 0.0).then(|| (within.len() - 1) as f64 / span)
+        })
+        .collect::<Option<Vec<f64>>>()?;
+    rates.sort_by(f64::total_cmp);
+    Some(rates[rates.len() / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_the_steady_one() {
+        let every_5_ms = (0..400).map(|n| Duration::from_millis(5 * n));
+        // A slow start and one window with a hiccup change nothing.
+        let hiccup = Duration::from_millis(900)..Duration::from_millis(1050);
+        let completions: Vec<_> =
+            every_5_ms.filter(|at| !hiccup.contains(at) && *at > Duration::from_millis(300)).collect();
+        let rate = rate(&completions, Duration::from_secs(2)).unwrap();
+        assert!((rate - 200.0).abs() < 0.5, "{rate}");
+    }
+
+    #[test]
+    fn too_little_gives_no_rate() {
+        assert_eq!(rate(&[], Duration::from_secs(1)), None);
+        assert_eq!(rate(&[Duration::from_millis(500)], Duration::from_secs(1)), None);
+    }
+}

@@ -1,0 +1,21 @@
+//! What is told while a run goes on.
+
+use crate::Counts;
+use std::time::{Duration, Instant};
+
+/// The state of a run, told about five times a second and once more at its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// When offset zero of the schedule was (or will be).
+    pub started: Instant,
+    /// Time since then.
+    pub elapsed: Duration,
+    /// When the schedule ends, since then.
+    pub length: Duration,
+    /// Everything up to now.
+    pub totals: Counts,
+    /// What happened in the last second (by the time it happened, not by the time people came).
+    pub last_second: Counts,
+    /// 99th percentile of the latency of what was completed in the last second, to 1 %.
+    pub last_second_p99_ms: Option<f64>,
+}

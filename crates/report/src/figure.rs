@@ -1,0 +1,102 @@
+//! A drawn plot: an SVG that can be read aloud, and its legend.
+
+use crate::{Hue, ReportError};
+use askama::Template;
+
+/// Width of every figure, and the x positions between which its points lie: the same for all, so that their
+/// time axes line up on a page.
+pub(crate) const WIDTH: u32 = 920;
+pub(crate) const PLOT_LEFT: i32 = 76;
+pub(crate) const PLOT_RIGHT: i32 = 900;
+
+/// A plot ready for a page or a file of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    title: String,
+    svg: String,
+    legend: Vec<LegendEntry>,
+}
+
+impl Figure {
+    pub(crate) fn new(
+        title: &str,
+        description: String,
+        (width, height): (u32, u32),
+        body: String,
+        legend: Vec<LegendEntry>,
+    ) -> Result<Self, ReportError> {
+        let svg = Svg { title, description: &description, width, height, body: &body }.render()?;
+        Ok(Self { title: title.to_owned(), svg, legend })
+    }
+
+    /// What is shown.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The plot alone, a whole SVG document without its legend.
+    #[must_use]
+    pub fn svg(&self) -> &str {
+        &self.svg
+    }
+
+    /// What the colours mean.
+    #[must_use]
+    pub fn legend(&self) -> &[LegendEntry] {
+        &self.legend
+    }
+}
+
+/// What one colour means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegendEntry {
+    name: String,
+    hue: Hue,
+    swatch: Swatch,
+}
+
+/// The shape of a legend's sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swatch {
+    /// A line.
+    Line,
+    /// A dashed line.
+    Dashes,
+    /// A filled block.
+    Block,
+    /// A lightly tinted block.
+    Tint,
+}
+
+impl LegendEntry {
+    pub(crate) fn new(name: &str, hue: Hue, swatch: Swatch) -> Self {
+        Self { name: name.to_owned(), hue, swatch }
+    }
+
+    /// What it stands for.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its colour as in the SVG.
+    pub(crate) fn colour(&self) -> String {
+        self.hue.hex()
+    }
+
+    /// The shape of its sample.
+    pub(crate) fn swatch(&self) -> Swatch {
+        self.swatch
+    }
+}
+
+#[derive(Template)]
+#[template(path = "figure.svg")]
+struct Svg<'a> {
+    title: &'a str,
+    description: &'a str,
+    width: u32,
+    height: u32,
+    body: &'a str,
+}

@@ -1,0 +1,146 @@
+//! From numbers to pixels and readable ticks.
+
+/// Room that a tick and its label need along the axis, pixels.
+const TICK_ROOM: f64 = 40.0;
+/// More ticks than this are not easier to read, however long the axis.
+const TICKS: f64 = 10.0;
+
+/// One axis: a range of numbers laid over a range of pixels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    low: f64,
+    high: f64,
+    log: bool,
+    pixels: (i32, i32),
+}
+
+impl Scale {
+    /// An axis from `low` to `high`. An empty or inverted range is widened, so that division is safe.
+    pub(crate) fn linear(low: f64, high: f64, pixels: (i32, i32)) -> Self {
+        let high = if high > low { high } else { low + 1.0 };
+        Self { low, high, log: false, pixels }
+    }
+
+    /// A logarithmic axis over whole decades around `low..high`; both must be positive.
+    pub(crate) fn log(low: f64, high: f64, pixels: (i32, i32)) -> Self {
+        let low_decade = low.log10().floor();
+        let high_decade = high.log10().ceil().max(low_decade + 1.0);
+        Self { low: low_decade, high: high_decade, log: true, pixels }
+    }
+
+    /// Where a number lies, clamped to the axis so that nothing is drawn outside the plot.
+    pub(crate) fn pixel(&self, value: f64) -> i32 {
+        let value = if self.log { value.max(f64::MIN_POSITIVE).log10() } else { value };
+        let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
+        let (from, to) = (f64::from(self.pixels.0), f64::from(self.pixels.1));
+        (from + share * (to - from)).round() as i32
+    }
+
+    /// Where the axis starts: the foot of an area.
+    pub(crate) fn foot(&self) -> i32 {
+        self.pixels.0
+    }
+
+    /// Ticks with their labels, at most a dozen.
+    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
+        if self.log { self.log_ticks() } else { self.linear_ticks() }
+    }
+
+    fn linear_ticks(&self) -> Vec<(f64, String)> {
+        let length = f64::from(self.pixels.0.abs_diff(self.pixels.1));
+        let step = nice_step(self.high - self.low, (length / TICK_ROOM).clamp(2.0, TICKS));
+        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        let first = (self.low / step).ceil() as i64;
+        let last = (self.high / step + 1e-9).floor() as i64;
+        (first..=last).map(|n| n as f64 * step).map(|value| (value, number(value, decimals))).collect()
+    }
+
+    fn log_ticks(&self) -> Vec<(f64, String)> {
+        let (low, high) = (self.low as i32, self.high as i32);
+        // Few decades leave room for the steps between them; many do not even leave room for each decade.
+        let within: &[f64] = if high - low <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let every = (high - low) / 10 + 1;
+        let mut ticks = Vec::new();
+        for decade in (low..=high).step_by(every as usize) {
+            for value in within.iter().map(|mantissa| mantissa * 10f64.powi(decade)) {
+                if value.log10() <= self.high + 1e-9 {
+                    ticks.push((value, number(value, (-decade).max(0) as usize)));
+                }
+            }
+        }
+        ticks
+    }
+}
+
+/// A round number at or above `value`, for the end of an axis that starts at 0.
+pub(crate) fn nice_ceiling(value: f64) -> f64 {
+    let step = nice_step(value.max(f64::MIN_POSITIVE), TICKS);
+    (value / step).ceil() * step
+}
+
+fn nice_step(range: f64, ticks: f64) -> f64 {
+    let rough = range / ticks;
+    let magnitude = 10f64.powf(rough.log10().floor());
+    let mantissa = rough / magnitude;
+    let nice = [1.0, 2.0, 5.0].into_iter().find(|nice| mantissa <= nice + 1e-9).unwrap_or(10.0);
+    nice * magnitude
+}
+
+/// A number with commas between thousands, rounded to so many decimals.
+///
+/// ```
+/// assert_eq!(flashweir_report::number(14356.2, 0), "14,356");
+/// ```
+#[must_use]
+pub fn number(value: f64, decimals: usize) -> String {
+    let plain = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = plain.split_once('.').map_or((plain.as_str(), None), |(w, f)| (w, Some(f)));
+    let mut text = String::new();
+    if value < 0.0 {
+        text.push('−');
+    }
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        text.push('.');
+        text.push_str(fraction);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(scale: Scale) -> Vec<String> {
+        scale.ticks().into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        assert_eq!(labels(Scale::linear(0.0, 43.0, (0, 400))).join(" "), "0 5 10 15 20 25 30 35 40");
+        assert_eq!(labels(Scale::linear(0.0, 1200.0, (0, 400))).join(" "), "0 200 400 600 800 1,000 1,200");
+        assert_eq!(labels(Scale::linear(0.0, 0.6, (0, 400))).join(" "), "0.0 0.1 0.2 0.3 0.4 0.5 0.6");
+        assert_eq!(labels(Scale::log(3.0, 1500.0, (0, 400))).join(" "), "1 10 100 1,000 10,000");
+        assert_eq!(labels(Scale::log(0.2, 0.9, (0, 400))).join(" "), "0.1 0.2 0.5 1");
+    }
+
+    #[test]
+    fn numbers_outside_the_axis_stay_on_its_edge() {
+        let scale = Scale::linear(0.0, 10.0, (200, 0));
+        assert_eq!([scale.pixel(-5.0), scale.pixel(5.0), scale.pixel(99.0)], [200, 100, 0]);
+        assert_eq!(Scale::log(1.0, 100.0, (0, 100)).pixel(0.0), 0);
+        assert_eq!(Scale::linear(3.0, 3.0, (0, 100)).pixel(3.0), 0);
+    }
+
+    #[test]
+    fn a_nice_ceiling_is_not_below_its_value() {
+        for value in [0.001, 0.7, 1.0, 199.0, 1043.0, 98765.0] {
+            assert!(nice_ceiling(value) >= value && nice_ceiling(value) < value * 1.3, "{value}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What the control thread counts and publishes: the plan in force, reloads, upstream health.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use flashweir_admission::flash_crowd::{Explanation, Limit, Plan, Rule};
+
+use crate::counter::{Counter, CounterSet};
+use crate::histogram::{FINE_BOUNDS_NS, Histogram};
+use crate::label::Outcome;
+
+/// Written by the control thread alone, read by scrapes.
+#[derive(Debug)]
+pub struct ControlMetrics {
+    /// Time of one planner tick.
+    pub planner_tick: Histogram,
+    /// Samples the planner took from workers.
+    pub samples_judged: Counter,
+    /// Plans by the rule that made them.
+    pub plans: CounterSet<Rule>,
+    /// Reloads of the configuration file.
+    pub config_reloads: CounterSet<Outcome>,
+    /// Reloads of the certificate.
+    pub certificate_reloads: CounterSet<Outcome>,
+    /// Writes of the state file.
+    pub state_writes: CounterSet<Outcome>,
+    shadow: AtomicBool,
+    draining: AtomicBool,
+    slow: Mutex<SlowGauges>,
+}
+
+/// Gauges that change with a plan or a health check: a lock taken ten times a second hurts nobody.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SlowGauges {
+    pub(crate) plan: Option<PlanFigures>,
+    pub(crate) upstreams_healthy: Vec<bool>,
+}
+
+/// What the metrics tell of a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlanFigures {
+    pub(crate) epoch: u64,
+    pub(crate) hot_spots_limited: usize,
+    pub(crate) explanation: Explanation,
+}
+
+impl Default for ControlMetrics {
+    fn default() -> Self {
+        Self {
+            planner_tick: Histogram::new(FINE_BOUNDS_NS),
+            samples_judged: Counter::default(),
+            plans: CounterSet::default(),
+            config_reloads: CounterSet::default(),
+            certificate_reloads: CounterSet::default(),
+            state_writes: CounterSet::default(),
+            shadow: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
+            slow: Mutex::default(),
+        }
+    }
+}
+
+impl ControlMetrics {
+    /// The plan now in force; sets every `flashweir_plan_*` gauge. Counts the plan's rule once for each
+    /// epoch.
+    pub fn publish_plan(&self, plan: &Plan) {
+        let hot_spots_limited = match &plan.limit {
+            Limit::HotSpots(limits) => limits.len(),
+            Limit::Open | Limit::All(_) => 0,
+        };
+        let figures = PlanFigures { epoch: plan.epoch, hot_spots_limited, explanation: plan.explanation };
+        let before = self.lock().plan.replace(figures);
+        if before.is_none_or(|before| before.epoch != plan.epoch) {
+            self.plans.increment(plan.explanation.rule);
+        }
+    }
+
+    /// Which upstreams are in use, in the order of `upstream.urls`.
+    pub fn publish_upstream_health(&self, healthy: &[bool]) {
+        let mut slow = self.lock();
+        slow.upstreams_healthy.clear();
+        slow.upstreams_healthy.extend_from_slice(healthy);
+    }
+
+    /// Whether flash-crowd refusals are only recorded.
+    pub fn set_shadow(&self, shadow: bool) {
+        self.shadow.store(shadow, Ordering::Relaxed);
+    }
+
+    /// Whether the gateway takes no new work.
+    pub fn set_draining(&self, draining: bool) {
+        self.draining.store(draining, Ordering::Relaxed);
+    }
+
+    pub(crate) fn shadow(&self) -> bool {
+        self.shadow.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn slow(&self) -> SlowGauges {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SlowGauges> {
+        // Gauges are replaced whole, so a writer that panicked leaves nothing half-written.
+        self.slow.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

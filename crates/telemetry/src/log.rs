@@ -1,0 +1,150 @@
+//! Warnings that stay readable under load: each kind of happening is counted always and logged rarely.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+
+use flashweir_core::Instant;
+
+use crate::counter::{Counter, CounterSet};
+use crate::label::Label;
+
+macro_rules! happenings {
+    ($($(#[$about:meta])* $variant:ident => $name:literal,)+) => {
+        /// A kind of happening worth a warning, that load can make frequent.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Happening { $($(#[$about])* $variant,)+ }
+
+        impl Label for Happening {
+            const NAME: &'static str = "event";
+            const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            fn index(self) -> usize {
+                self as usize
+            }
+
+            fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+happenings! {
+    /// A connection could not be accepted.
+    AcceptFailed => "accept_failed",
+    /// A bound was met.
+    BoundMet => "bound_met",
+    /// A client sent what is no request.
+    BadRequest => "bad_request",
+    /// A client's connection failed.
+    ConnectionFailed => "connection_failed",
+    /// An upstream could not be reached or broke an exchange.
+    UpstreamFailed => "upstream_failed",
+    /// An upstream is left out or back.
+    UpstreamHealth => "upstream_health",
+    /// The verdict on why load is high changed.
+    CauseChanged => "cause_changed",
+    /// The planner is behind or samples wait.
+    PlannerLate => "planner_late",
+    /// The state file could not be read or written.
+    StateFile => "state_file",
+    /// A certificate could not be read again.
+    Certificate => "certificate",
+}
+
+/// Counts happenings and logs each kind at most once in ten seconds; shared by all threads without a lock.
+#[derive(Debug)]
+pub struct Warnings {
+    counts: CounterSet<Happening>,
+    throttles: Box<[Throttle]>,
+}
+
+/// Six lines a minute per kind: enough to see that it goes on, few enough to read the rest.
+const LOG_EVERY: Duration = Duration::from_secs(10);
+
+impl Default for Warnings {
+    fn default() -> Self {
+        let throttles = Happening::ALL.iter().map(|_| Throttle::default()).collect();
+        Self { counts: CounterSet::default(), throttles }
+    }
+}
+
+impl Warnings {
+    /// Counts one happening and, when none of its kind was logged within ten seconds before `now`, logs it
+    /// with the number left out since. The message is only formatted when it is logged. Name no client
+    /// address and no URL.
+    pub fn warn(&self, now: Instant, happening: Happening, message: fmt::Arguments<'_>) {
+        if let Some(suppressed) = self.count(now, happening) {
+            tracing::warn!(event = happening.as_str(), suppressed, "{message}");
+        }
+    }
+
+    /// As [`warn`](Self::warn), at level info.
+    pub fn inform(&self, now: Instant, happening: Happening, message: fmt::Arguments<'_>) {
+        if let Some(suppressed) = self.count(now, happening) {
+            tracing::info!(event = happening.as_str(), suppressed, "{message}");
+        }
+    }
+
+    /// Counts one happening; how many were left out since the last logged one when this one is to be logged.
+    pub fn count(&self, now: Instant, happening: Happening) -> Option<u64> {
+        self.counts.increment(happening);
+        self.throttles[happening.index()].due(now)
+    }
+
+    /// How often this happened.
+    #[must_use]
+    pub fn value(&self, happening: Happening) -> u64 {
+        self.counts.value(happening)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Throttle {
+    next_ns: AtomicU64,
+    suppressed: Counter,
+    reported: AtomicU64,
+}
+
+impl Throttle {
+    fn due(&self, now: Instant) -> Option<u64> {
+        let next = self.next_ns.load(Ordering::Relaxed);
+        let then = (now + LOG_EVERY).as_nanos();
+        // Of several threads that find it due, the exchange lets exactly one log.
+        let won = now.as_nanos() >= next
+            && self.next_ns.compare_exchange(next, then, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if !won {
+            self.suppressed.increment();
+            return None;
+        }
+        let suppressed = self.suppressed.value();
+        Some(suppressed.saturating_sub(self.reported.swap(suppressed, Ordering::Relaxed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Happening, Warnings};
+    use flashweir_core::Instant;
+
+    #[test]
+    fn the_first_is_logged_then_one_every_ten_seconds_with_what_was_left_out() {
+        let warnings = Warnings::default();
+        let at = |millis| warnings.count(Instant::from_millis(millis), Happening::BoundMet);
+        assert_eq!(at(0), Some(0));
+        assert_eq!(at(1), None);
+        assert_eq!(at(9_999), None);
+        assert_eq!(at(10_000), Some(2));
+        assert_eq!(at(10_001), None);
+        assert_eq!(at(50_000), Some(1));
+        assert_eq!(warnings.value(Happening::BoundMet), 6);
+    }
+
+    #[test]
+    fn kinds_do_not_silence_each_other() {
+        let warnings = Warnings::default();
+        assert_eq!(warnings.count(Instant::ZERO, Happening::BoundMet), Some(0));
+        assert_eq!(warnings.count(Instant::ZERO, Happening::StateFile), Some(0));
+    }
+}

@@ -1,0 +1,114 @@
+//! `flashweir origin` and `flashweir load`: something to protect, and a crowd.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::binary::Flashweir;
+use crate::client::Client;
+use crate::deadline::until;
+use crate::ports::free_address;
+use crate::process::Process;
+
+/// The origin calibrates its work before it listens.
+const CALIBRATION_WITHIN: Duration = Duration::from_secs(20);
+
+/// A running origin, killed when dropped.
+#[derive(Debug)]
+pub struct Origin {
+    process: Process,
+    address: SocketAddr,
+    _directory: TempDir,
+}
+
+impl Origin {
+    /// One worker that does `work_ms` of real work for each request.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn start(binary: &Flashweir, work_ms: f64) -> Self {
+        let directory = TempDir::new().expect("a fresh directory");
+        let address = free_address();
+        let (listen, work) = (address.to_string(), work_ms.to_string());
+        let arguments = ["origin", "--listen", &listen, "--workers", "1", "--work-ms", &work];
+        let mut process = binary.start(directory.path(), arguments);
+        until("the origin listening", CALIBRATION_WITHIN, || {
+            assert!(process.ended().is_none(), "the origin ended at its start: {}", process.stderr());
+            Client::try_connect(address).ok()
+        });
+        Self { process, address, _directory: directory }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// As `upstream.urls` wants it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Requests a second it can really do now, from many asked one after the other by several clients at once.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    #[must_use]
+    pub fn measure_capacity(&self) -> f64 {
+        const CLIENTS: usize = 4;
+        const REQUESTS: usize = 75;
+        // The first ones wake the processor up.
+        let _ = Client::get(self.address, "/work");
+        let begun = std::time::Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..CLIENTS {
+                scope.spawn(|| {
+                    let mut client = Client::connect(self.address);
+                    for _ in 0..REQUESTS {
+                        assert_eq!(client.ask("GET /work HTTP/1.1\r\nHost: origin\r\n\r\n").status(), 200);
+                    }
+                });
+            }
+        });
+        (CLIENTS * REQUESTS) as f64 / begun.elapsed().as_secs_f64()
+    }
+}
+
+/// A crowd on its way.
+#[derive(Debug)]
+pub struct Load {
+    process: Process,
+    _directory: TempDir,
+}
+
+impl Load {
+    /// Starts `flashweir load URL --json` with further arguments.
+    #[must_use]
+    pub fn start(binary: &Flashweir, url: &str, arguments: &[&str]) -> Self {
+        let directory = TempDir::new().expect("a fresh directory");
+        let all = ["load", url, "--json"].into_iter().chain(arguments.iter().copied());
+        Self { process: binary.start(directory.path(), all), _directory: directory }
+    }
+
+    /// Waits for its result.
+    ///
+    /// # Panics
+    /// When it fails or does not end within `within`.
+    #[must_use]
+    pub fn finish(self, within: Duration) -> Value {
+        let finished = self.process.finish(within);
+        assert!(finished.status.success(), "the load failed: {}", finished.stderr);
+        serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {}", finished.stdout))
+    }
+}

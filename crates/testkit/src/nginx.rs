@@ -1,0 +1,90 @@
+//! A real nginx to put behind the gateway.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::certificates::CertificateFiles;
+use crate::deadline::eventually;
+use crate::ports::free_address;
+use crate::process::Process;
+use crate::programs::require_program;
+
+/// A running nginx, killed when dropped. It serves the files of its directory.
+#[derive(Debug)]
+pub struct Nginx {
+    process: Process,
+    directory: TempDir,
+    address: SocketAddr,
+}
+
+impl Nginx {
+    /// Starts one, or says loudly that the test is skipped. `listen` comes behind the port in nginx's `listen` line
+    /// (`http2`, `ssl http2`); `server` is put into its `server` block.
+    ///
+    /// # Panics
+    /// When it is there and does not start.
+    #[must_use]
+    pub fn require(test: &str, listen: &str, server: &str) -> Option<Self> {
+        let program = require_program("nginx", test)?;
+        let directory = TempDir::new().expect("a fresh directory");
+        let address = free_address();
+        let root = directory.path();
+        // nginx started by root would give its files to another user; one process with no master stays one user.
+        let config = format!(
+            "daemon off; master_process off; worker_processes 1; pid {root}/pid; error_log {root}/errors;\n\
+             events {{ worker_connections 1024; }}\n\
+             http {{ access_log off; client_body_temp_path {root}/body; proxy_temp_path {root}/proxy;\n\
+             fastcgi_temp_path {root}/fastcgi; uwsgi_temp_path {root}/uwsgi; scgi_temp_path {root}/scgi;\n\
+             server {{ listen {address} {listen}; root {root}/files;\n{server}\n}} }}\n",
+            root = root.display()
+        );
+        std::fs::create_dir(root.join("files")).expect("a writable directory");
+        std::fs::write(root.join("nginx.conf"), config).expect("a writable directory");
+        let arguments = ["-p".as_ref(), root.as_os_str(), "-c".as_ref(), "nginx.conf".as_ref()];
+        let mut process = Process::start(&program, root, arguments);
+        eventually("nginx listening", || {
+            assert!(process.ended().is_none(), "nginx ended at its start: {}", process.stderr());
+            std::net::TcpStream::connect(address).ok()
+        });
+        Some(Self { process, directory, address })
+    }
+
+    /// As [`Nginx::require`], with TLS.
+    #[must_use]
+    pub fn require_tls(test: &str, listen: &str, files: &CertificateFiles, server: &str) -> Option<Self> {
+        let tls = format!(
+            "ssl_certificate {}; ssl_certificate_key {};\n{server}",
+            files.certificate.display(),
+            files.key.display()
+        );
+        Self::require(test, &format!("ssl {listen}"), &tls)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The directory it serves.
+    #[must_use]
+    pub fn files(&self) -> std::path::PathBuf {
+        self.directory.path().join("files")
+    }
+
+    /// Puts a file where it is served.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn serve(&self, name: impl AsRef<Path>, content: &[u8]) {
+        std::fs::write(self.files().join(name), content).expect("a writable directory");
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+}

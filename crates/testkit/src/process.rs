@@ -1,0 +1,229 @@
+//! A child process: its output kept, signals by its id, gone when dropped.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, kill_process};
+
+use crate::deadline::{eventually, until};
+
+/// Output kept from each stream; a child that says more is read and forgotten, so that it never blocks.
+const OUTPUT_BYTES: usize = 16 << 20;
+
+/// What a test tells a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM: finish and stop.
+    Terminate,
+    /// SIGINT: as Ctrl-C.
+    Interrupt,
+    /// SIGHUP: reload.
+    Reload,
+    /// SIGKILL: gone at once, as after a crash.
+    Kill,
+    /// SIGSTOP: stand still, as a machine that hangs.
+    Pause,
+    /// SIGCONT: go on.
+    Resume,
+}
+
+/// A running child, killed when dropped.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    stdout: Output,
+    stderr: Output,
+}
+
+/// What a child that ended leaves behind.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// All it wrote on standard output.
+    pub stdout: String,
+    /// All it wrote on standard error.
+    pub stderr: String,
+    /// From its start to its end.
+    pub took: Duration,
+}
+
+impl Finished {
+    /// The exit code; `None` after a signal.
+    #[must_use]
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+}
+
+impl Process {
+    /// Starts `program` in `directory`.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start(
+        program: &Path,
+        directory: &Path,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Self {
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut child = Command::new(program)
+            .args(arguments)
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
+        let stdout = Output::read(child.stdout.take().expect("stdout is piped"));
+        let stderr = Output::read(child.stderr.take().expect("stderr is piped"));
+        Self { name, child, stdout, stderr }
+    }
+
+    /// Runs `program` to its end.
+    ///
+    /// # Panics
+    /// When it cannot be started or does not end within `within`.
+    pub fn run(
+        program: &Path,
+        directory: &Path,
+        within: Duration,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Finished {
+        Self::start(program, directory, arguments).finish(within)
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Panics
+    /// When the process is gone.
+    pub fn signal(&self, signal: Signal) {
+        use rustix::process::Signal as Kernel;
+        let signal = match signal {
+            Signal::Terminate => Kernel::TERM,
+            Signal::Interrupt => Kernel::INT,
+            Signal::Reload => Kernel::HUP,
+            Signal::Kill => Kernel::KILL,
+            Signal::Pause => Kernel::STOP,
+            Signal::Resume => Kernel::CONT,
+        };
+        let id = Pid::from_raw(self.child.id().cast_signed()).expect("a child's id is positive");
+        kill_process(id, signal).unwrap_or_else(|error| panic!("{} is gone: {error}", self.name));
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("a child can be waited for")
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it does not end within `within`.
+    pub fn finish(mut self, within: Duration) -> Finished {
+        let begun = Instant::now();
+        let what = format!("the end of {}", self.name);
+        let status = until(&what, within, || self.ended());
+        eventually("the end of its output", || {
+            (self.stdout.is_over() && self.stderr.is_over()).then_some(())
+        });
+        Finished { status, stdout: self.stdout.text(), stderr: self.stderr.text(), took: begun.elapsed() }
+    }
+
+    /// What it wrote on standard error so far.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// What it wrote on standard output so far.
+    #[must_use]
+    pub fn stdout(&self) -> String {
+        self.stdout.text()
+    }
+
+    /// Memory it holds in RAM now, bytes (`VmRSS`).
+    ///
+    /// # Panics
+    /// When the process is gone.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("a living process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a VmRSS line");
+        let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse().expect("a number of kB");
+        kibibytes << 10
+    }
+
+    /// Files and sockets it holds open now.
+    ///
+    /// # Panics
+    /// When the process is gone.
+    #[must_use]
+    pub fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.id())).expect("a living process").count()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only when it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            // Captured by the test runner and shown with the failure it belongs to.
+            eprintln!("---- standard error of {} ----\n{}", self.name, self.stderr.text());
+        }
+    }
+}
+
+/// One stream of a child, read by a thread of its own.
+#[derive(Clone, Debug, Default)]
+struct Output(Arc<Mutex<Stream>>);
+
+#[derive(Debug, Default)]
+struct Stream {
+    bytes: Vec<u8>,
+    over: bool,
+}
+
+impl Output {
+    fn read(mut stream: impl Read + Send + 'static) -> Self {
+        let output = Self::default();
+        let writer = output.clone();
+        std::thread::spawn(move || {
+            let mut buffer = [0u8; 16 << 10];
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                writer.with(|read| {
+                    let room = OUTPUT_BYTES.saturating_sub(read.bytes.len()).min(count);
+                    read.bytes.extend_from_slice(&buffer[..room]);
+                });
+            }
+            writer.with(|read| read.over = true);
+        });
+        output
+    }
+
+    fn text(&self) -> String {
+        self.with(|read| String::from_utf8_lossy(&read.bytes).into_owned())
+    }
+
+    fn is_over(&self) -> bool {
+        self.with(|read| read.over)
+    }
+
+    fn with<T>(&self, use_it: impl FnOnce(&mut Stream) -> T) -> T {
+        use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,286 @@
+//! How fast people arrive, as a function of time: stretches of constant rate.
+
+use std::time::Duration;
+
+/// One stretch of a profile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Segment {
+    /// How long it lasts; never zero inside a profile.
+    pub length: Duration,
+    /// Arrivals per second; finite and not negative inside a profile.
+    pub rate_per_s: f64,
+}
+
+/// A rate that is constant over each of a sequence of stretches.
+///
+/// Everything composes: build a profile, then [`squeeze`](Self::squeeze) its time, [`scale`](Self::scale) its
+/// rate or set its [`peak`](Self::peak), append another with [`then`](Self::then), [`cut`](Self::cut) its end.
+///
+/// ```
+/// use flashweir_workload::RateProfile;
+/// use std::time::Duration;
+/// let minute = Duration::from_secs(60);
+/// let morning = RateProfile::from_bins(minute, [1.0, 4.0, 2.0])?.squeeze(60.0)?.peak(100.0)?;
+/// assert_eq!(morning.length(), Duration::from_secs(3));
+/// assert_eq!(morning.rate_at(Duration::from_millis(2500)), 50.0);
+/// assert_eq!(morning.expected_arrivals(), 175.0);
+/// # Ok::<(), flashweir_workload::ProfileError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateProfile {
+    segments: Vec<Segment>,
+}
+
+/// The numbers given do not make a profile.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ProfileError {
+    /// A profile of no length at all.
+    #[error("a rate profile needs at least one stretch that is longer than zero")]
+    Empty,
+    /// A rate that is negative, infinite or not a number.
+    #[error("{0} is not a rate: expected a finite number of arrivals per second, zero or more")]
+    NotARate(f64),
+    /// A factor that is zero, negative, infinite or not a number.
+    #[error("{0} is not a factor: expected a finite number above zero")]
+    NotAFactor(f64),
+    /// A peak was asked of a profile that is zero throughout.
+    #[error("a profile whose rate is zero throughout cannot be given a peak")]
+    NoPeak,
+    /// So strong a squeeze that stretches vanish, or so weak that they overflow.
+    #[error("squeezing time {0} times leaves no stretch a length that can be expressed (1 ns to centuries)")]
+    Squeezed(f64),
+}
+
+impl RateProfile {
+    /// A profile of the given stretches; those of zero length are left out.
+    ///
+    /// # Errors
+    /// No stretch longer than zero, or a rate that is not one.
+    pub fn new(segments: impl IntoIterator<Item = Segment>) -> Result<Self, ProfileError> {
+        let segments: Vec<_> = segments.into_iter().filter(|segment| !segment.length.is_zero()).collect();
+        if segments.is_empty() {
+            return Err(ProfileError::Empty);
+        }
+        match segments.iter().find(|segment| !is_rate(segment.rate_per_s)) {
+            Some(wrong) => Err(ProfileError::NotARate(wrong.rate_per_s)),
+            None => Ok(Self { segments }),
+        }
+    }
+
+    /// The same rate throughout.
+    ///
+    /// # Errors
+    /// A rate that is not one, or no length.
+    pub fn constant(rate_per_s: f64, length: Duration) -> Result<Self, ProfileError> {
+        Self::new([Segment { length, rate_per_s }])
+    }
+
+    /// One rate until `at`, another from then on until `length`.
+    ///
+    /// # Errors
+    /// A rate that is not one, or no length.
+    pub fn step(
+        before_per_s: f64,
+        after_per_s: f64,
+        at: Duration,
+        length: Duration,
+    ) -> Result<Self, ProfileError> {
+        let at = at.min(length);
+        Self::new([
+            Segment { length: at, rate_per_s: before_per_s },
+            Segment { length: length - at, rate_per_s: after_per_s },
+        ])
+    }
+
+    /// Stretches of equal width, each with its rate per second.
+    ///
+    /// # Errors
+    /// A rate that is not one, or no bins, or bins of no width.
+    pub fn from_bins(
+        width: Duration,
+        rates_per_s: impl IntoIterator<Item = f64>,
+    ) -> Result<Self, ProfileError> {
+        Self::new(rates_per_s.into_iter().map(|rate_per_s| Segment { length: width, rate_per_s }))
+    }
+
+    /// Time runs `factor` times faster. Everybody still comes, so rates rise by the same factor (use
+    /// [`peak`](Self::peak) or [`scale`](Self::scale) afterwards to set them otherwise).
+    ///
+    /// # Errors
+    /// A factor that is not one, or a profile too short or too long afterwards.
+    pub fn squeeze(self, factor: f64) -> Result<Self, ProfileError> {
+        let factor = checked_factor(factor)?;
+        let segments = self.segments.iter().map(|segment| {
+            let length = Duration::try_from_secs_f64(segment.length.as_secs_f64() / factor)
+                .map_err(|_| ProfileError::Squeezed(factor))?;
+            if length.is_zero() {
+                return Err(ProfileError::Squeezed(factor));
+            }
+            Ok(Segment { length, rate_per_s: segment.rate_per_s * factor })
+        });
+        Self::new(segments.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Every rate times `factor`.
+    ///
+    /// # Errors
+    /// A factor that is not one.
+    pub fn scale(mut self, factor: f64) -> Result<Self, ProfileError> {
+        let factor = checked_factor(factor)?;
+        for segment in &mut self.segments {
+            segment.rate_per_s *= factor;
+        }
+        Self::new(self.segments)
+    }
+
+    /// Scales so that the highest rate is `rate_per_s`.
+    ///
+    /// # Errors
+    /// A peak that is not a factor, or a profile that is zero throughout.
+    pub fn peak(self, rate_per_s: f64) -> Result<Self, ProfileError> {
+        let rate_per_s = checked_factor(rate_per_s)?;
+        match self.peak_rate() {
+            0.0 => Err(ProfileError::NoPeak),
+            peak => self.scale(rate_per_s / peak),
+        }
+    }
+
+    /// This profile, then the other.
+    #[must_use]
+    pub fn then(mut self, next: Self) -> Self {
+        self.segments.extend(next.segments);
+        self
+    }
+
+    /// The profile up to `length`; a shorter profile stays as it is.
+    ///
+    /// # Errors
+    /// `length` is zero.
+    pub fn cut(self, length: Duration) -> Result<Self, ProfileError> {
+        let mut left = length;
+        Self::new(self.segments.into_iter().map_while(|segment| {
+            let length = segment.length.min(left);
+            left -= length;
+            (!length.is_zero()).then_some(Segment { length, ..segment })
+        }))
+    }
+
+    /// The stretches in order.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// How long the profile lasts.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        self.segments.iter().map(|segment| segment.length).sum()
+    }
+
+    /// The highest rate, per second.
+    #[must_use]
+    pub fn peak_rate(&self) -> f64 {
+        self.segments.iter().map(|segment| segment.rate_per_s).fold(0.0, f64::max)
+    }
+
+    /// The rate at a moment, per second; zero once the profile is over.
+    #[must_use]
+    pub fn rate_at(&self, moment: Duration) -> f64 {
+        let mut end = Duration::ZERO;
+        let segment = self.segments.iter().find(|segment| {
+            end += segment.length;
+            moment < end
+        });
+        segment.map_or(0.0, |segment| segment.rate_per_s)
+    }
+
+    /// The integral of the rate: how many arrivals to expect in all.
+    #[must_use]
+    pub fn expected_arrivals(&self) -> f64 {
+        self.segments.iter().map(Segment::expected_arrivals).sum()
+    }
+}
+
+impl Segment {
+    /// How many arrivals to expect in this stretch.
+    #[must_use]
+    pub fn expected_arrivals(&self) -> f64 {
+        self.rate_per_s * self.length.as_secs_f64()
+    }
+}
+
+fn checked_factor(factor: f64) -> Result<f64, ProfileError> {
+    if is_rate(factor) && factor > 0.0 { Ok(factor) } else { Err(ProfileError::NotAFactor(factor)) }
+}
+
+fn is_rate(value: f64) -> bool {
+    value.is_finite() && value >= 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn squeezing_time_keeps_everybody() {
+        let slow = RateProfile::from_bins(60 * SECOND, [2.0, 6.0]).unwrap();
+        let fast = slow.clone().squeeze(30.0).unwrap();
+        assert_eq!(fast.length(), 4 * SECOND);
+        assert!((fast.expected_arrivals() - slow.expected_arrivals()).abs() < 1e-9);
+        assert_eq!(fast.peak_rate(), 180.0);
+    }
+
+    #[test]
+    fn a_step_changes_rate_at_its_moment_and_not_before() {
+        let step = RateProfile::step(10.0, 50.0, 2 * SECOND, 5 * SECOND).unwrap();
+        assert_eq!(step.rate_at(Duration::from_nanos(1_999_999_999)), 10.0);
+        assert_eq!(step.rate_at(2 * SECOND), 50.0);
+        assert_eq!(step.rate_at(5 * SECOND), 0.0);
+        assert_eq!(step.expected_arrivals(), 170.0);
+    }
+
+    #[test]
+    fn a_step_after_the_end_is_never_reached() {
+        let step = RateProfile::step(10.0, 50.0, 9 * SECOND, 5 * SECOND).unwrap();
+        assert_eq!(step.segments(), [Segment { length: 5 * SECOND, rate_per_s: 10.0 }]);
+    }
+
+    #[test]
+    fn cutting_ends_inside_a_stretch() {
+        let cut = RateProfile::from_bins(2 * SECOND, [1.0, 2.0, 3.0]).unwrap().cut(3 * SECOND).unwrap();
+        assert_eq!(cut.length(), 3 * SECOND);
+        assert_eq!(cut.expected_arrivals(), 4.0);
+        assert_eq!(RateProfile::constant(1.0, SECOND).unwrap().cut(9 * SECOND).unwrap().length(), SECOND);
+    }
+
+    #[test]
+    fn numbers_that_make_no_profile_are_refused() {
+        assert_eq!(RateProfile::from_bins(SECOND, []), Err(ProfileError::Empty));
+        assert_eq!(RateProfile::constant(1.0, Duration::ZERO), Err(ProfileError::Empty));
+        assert_eq!(RateProfile::constant(-1.0, SECOND), Err(ProfileError::NotARate(-1.0)));
+        let one = RateProfile::constant(1.0, SECOND).unwrap();
+        assert_eq!(one.clone().peak(0.0), Err(ProfileError::NotAFactor(0.0)));
+        assert_eq!(one.clone().squeeze(1e12), Err(ProfileError::Squeezed(1e12)));
+        assert!(matches!(one.clone().scale(f64::NAN), Err(ProfileError::NotAFactor(_))));
+        assert!(matches!(one.scale(1e300).unwrap().scale(1e300), Err(ProfileError::NotARate(_))));
+        assert_eq!(RateProfile::constant(0.0, SECOND).unwrap().peak(5.0), Err(ProfileError::NoPeak));
+    }
+
+    proptest! {
+        #[test]
+        fn then_adds_lengths_and_arrivals(
+            first in proptest::collection::vec(0.0..1e4f64, 1..9),
+            second in proptest::collection::vec(0.0..1e4f64, 1..9),
+        ) {
+            let first = RateProfile::from_bins(SECOND, first).unwrap();
+            let second = RateProfile::from_bins(3 * SECOND, second).unwrap();
+            let both = first.clone().then(second.clone());
+            prop_assert_eq!(both.length(), first.length() + second.length());
+            let sum = first.expected_arrivals() + second.expected_arrivals();
+            prop_assert!((both.expected_arrivals() - sum).abs() < 1e-6);
+        }
+    }
+}
