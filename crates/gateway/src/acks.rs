@@ -10,9 +10,10 @@
 //!   the smallest round trip is charged; a later one means loss or a queue and is charged in full. They fit the
 //!   first window of segments, so bytes over time would be noise: no rate.
 //!
-//! A sweep every 10 ms looks at what is due. Waiting longer makes looks rarer (each costs a system call), up to
-//! [`LOOK_INTERVAL_MAX`]; at most [`LOOKS_PER_SWEEP`] happen in one sweep; and responses of one connection share a
-//! look. Bounded by [`limits::ACKS_AWAITED`]: beyond it responses go unmeasured and are counted.
+//! A sweep every 10 ms looks at what is due. A small response is looked at once at the first sweep and once when its
+//! allowance is over; apart from that looks become rarer the longer a response waits (each costs a system call), so
+//! that a time is wrong by a quarter at most, when a later acknowledgement hid the one that mattered. At most
+//! [`LOOKS_PER_SWEEP`] happen in one sweep, and neighbours on one connection share a look. Bounded by [`limits::ACKS_AWAITED`]: beyond it responses go unmeasured and are counted.
 
 use crate::tracked::{Mark, MarkMet, Wire};
 use flashweir_admission::flash_crowd::Response;
@@ -32,7 +33,7 @@ const FIRST_WINDOW_SEGMENTS: u64 = 10;
 const RATE_DURATION_MIN: Duration = Duration::from_millis(10);
 /// Segments a receiver may leave unacknowledged at the end of a large transfer.
 const SEGMENTS_MAYBE_UNACKNOWLEDGED: u64 = 2;
-/// The rarest looks: a response that waits for seconds is measured to within a fraction of that.
+/// The rarest looks.
 const LOOK_INTERVAL_MAX: Duration = Duration::from_millis(160);
 /// System calls one sweep may make: about a millisecond of this worker's time.
 const LOOKS_PER_SWEEP: usize = 1_024;
@@ -67,7 +68,6 @@ struct Waiting {
     response: Finished,
     since: Instant,
     look_at: Instant,
-    look_interval: Duration,
 }
 
 /// What became of the responses one sweep looked at.
@@ -90,7 +90,7 @@ impl Acks {
         if self.waiting.len() >= limits::ACKS_AWAITED {
             return false;
         }
-        self.waiting.push(Waiting { response, since: now, look_at: now, look_interval: SWEEP_INTERVAL });
+        self.waiting.push(Waiting { response, since: now, look_at: now });
         true
     }
 
@@ -122,9 +122,10 @@ impl Acks {
                 }
             };
             match judge(&waiting.response, waiting.since, mark.zip(info), now) {
-                Judgement::Wait => {
-                    waiting.look_interval = (waiting.look_interval * 2).min(LOOK_INTERVAL_MAX);
-                    waiting.look_at = now + waiting.look_interval;
+                Judgement::Wait { until } => {
+                    let rarer =
+                        (now.saturating_since(waiting.since) / 4).clamp(SWEEP_INTERVAL, LOOK_INTERVAL_MAX);
+                    waiting.look_at = until.unwrap_or(now + rarer);
                     index += 1;
                 }
                 Judgement::Acknowledged(response) => {
@@ -144,7 +145,10 @@ impl Acks {
 
 #[derive(Debug, PartialEq)]
 enum Judgement {
-    Wait,
+    /// Not acknowledged yet; nothing can be learned before `until`.
+    Wait {
+        until: Option<Instant>,
+    },
     Acknowledged(Response),
     Lost,
 }
@@ -152,25 +156,25 @@ enum Judgement {
 /// The rule of the module's head, on plain numbers.
 fn judge(response: &Finished, since: Instant, look: Option<(MarkMet, TcpInfo)>, now: Instant) -> Judgement {
     let waited_too_long = now.saturating_since(since) > GIVE_UP_AFTER;
-    let Some((mark, info)) = look else {
-        return if waited_too_long { Judgement::Lost } else { Judgement::Wait };
-    };
+    let waiting = |until| if waited_too_long { Judgement::Lost } else { Judgement::Wait { until } };
+    let Some((mark, info)) = look else { return waiting(None) };
     // A kernel too old to count acknowledged bytes: hand-over is the best that can be known.
     let acknowledged = info.bytes_acked.unwrap_or(mark.position);
     let segment = u64::from(info.sending_mss_bytes.max(1));
     let large = response.bytes >= RATE_BYTES_MIN.max(FIRST_WINDOW_SEGMENTS * segment);
     let excused = if large { SEGMENTS_MAYBE_UNACKNOWLEDGED * segment } else { 0 };
-    if acknowledged < mark.position.saturating_sub(excused) {
-        return if info.closed || waited_too_long { Judgement::Lost } else { Judgement::Wait };
-    }
     let round_trip_min = info.min_rtt.unwrap_or(info.rtt);
+    let allowed_until = mark.at + round_trip_min + DELAYED_ACK_ALLOWANCE;
+    if acknowledged < mark.position.saturating_sub(excused) {
+        let until = (!large && now < allowed_until).then_some(allowed_until);
+        return if info.closed { Judgement::Lost } else { waiting(until) };
+    }
     let last_ack_at = now - info.since_last_ack;
-    let received_at = if large {
-        last_ack_at.max(mark.at)
-    } else if last_ack_at <= mark.at + round_trip_min + DELAYED_ACK_ALLOWANCE {
-        mark.at + round_trip_min
-    } else {
-        last_ack_at
+    // Either the last acknowledgement was early enough, or this look is: then all of them were.
+    let allowed = last_ack_at <= allowed_until || now <= allowed_until + SWEEP_INTERVAL * 2;
+    let received_at = match (large, allowed) {
+        (false, true) => mark.at + round_trip_min,
+        (true, _) | (false, false) => last_ack_at.max(mark.at),
     };
     Judgement::Acknowledged(Response {
         started: response.started,

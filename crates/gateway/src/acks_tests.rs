@@ -70,14 +70,14 @@ async fn a_small_response_is_charged_in_full_when_its_ack_came_late() {
 async fn a_small_response_waits_for_its_last_byte_and_a_large_one_forgives_two_segments() {
     let small = finished(500).await;
     assert_eq!(
-        judge(&small, at(1_020), Some((mark(600, 1_020), acknowledged(599, 0))), at(1_100)),
-        Judgement::Wait
+        judge(&small, at(1_020), Some((mark(600, 1_020), acknowledged(599, 0))), at(1_030)),
+        Judgement::Wait { until: Some(at(1_090)) }
     );
     let large = finished(100_000).await;
     let short_by_two = 100_200 - 2 * 1_448;
     let waits =
         judge(&large, at(1_020), Some((mark(100_200, 1_030), acknowledged(short_by_two - 1, 0))), at(1_100));
-    assert_eq!(waits, Judgement::Wait);
+    assert_eq!(waits, Judgement::Wait { until: None });
     let done =
         judge(&large, at(1_020), Some((mark(100_200, 1_030), acknowledged(short_by_two, 0))), at(1_220));
     let got = measured(done);
@@ -100,7 +100,7 @@ async fn a_response_is_lost_when_its_connection_died_or_it_waited_a_minute() {
     let response = finished(500).await;
     let died = TcpInfo { closed: true, ..acknowledged(0, 0) };
     assert_eq!(judge(&response, at(1_020), Some((mark(600, 1_020), died)), at(1_100)), Judgement::Lost);
-    assert_eq!(judge(&response, at(1_020), None, at(1_100)), Judgement::Wait);
+    assert_eq!(judge(&response, at(1_020), None, at(1_100)), Judgement::Wait { until: None });
     assert_eq!(judge(&response, at(1_020), None, at(61_021)), Judgement::Lost);
     let silent = Some((mark(600, 1_020), acknowledged(0, 0)));
     assert_eq!(judge(&response, at(1_020), silent, at(61_021)), Judgement::Lost);

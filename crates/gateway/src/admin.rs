@@ -15,10 +15,9 @@ use axum::routing::get;
 use flashweir_core::{DecisionId, Duration};
 use flashweir_telemetry::OPEN_METRICS_CONTENT_TYPE;
 use serde_json::json;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path;
 use std::sync::Arc;
-use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
 /// A worker answers between two requests: one that takes longer is stuck, and that is an answer, too.
@@ -38,14 +37,14 @@ struct Known {
 
 impl AdminServer {
     /// Takes the port.
-    pub(crate) async fn bind(
+    pub(crate) fn bind(
         shared: Arc<Shared>,
         config_file: Option<&path::Path>,
         workers: Vec<mpsc::Sender<Command>>,
     ) -> Result<Self, GatewayError> {
         let address = shared.live.load().config.admin.address;
         let listener = TcpListener::bind(address)
-            .await
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(|source| GatewayError::AdminListen { address, source })?;
         let config_file = config_file.map(|file| file.display().to_string());
         Ok(Self { listener, known: Arc::new(Known { shared, config_file, workers }) })
@@ -65,7 +64,11 @@ impl AdminServer {
             .route("/status", get(status_document))
             .route("/explain/{id}", get(explain))
             .with_state(self.known);
-        if let Err(error) = axum::serve(BoundedListener::new(self.listener), routes).await {
+        let served = match tokio::net::TcpListener::from_std(self.listener) {
+            Ok(listener) => axum::serve(BoundedListener::new(listener), routes).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = served {
             tracing::error!("the admin listener stopped: {error}");
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::bounds::Taken;
 use crate::classify::Classified;
-use crate::decisions::{Decisions, Explained, Record};
+use crate::decisions::{Decisions, Explained, PlanInForce, Record};
 use crate::refusal::Refusal;
 use crate::retry_after::RetryAfter;
 use crate::shared::Shared;
@@ -13,7 +13,7 @@ use arc_swap::{ArcSwap, Cache};
 use flashweir_admission::Gate as _;
 use flashweir_admission::flash_crowd::{FlashCrowdGate, Plan, Response, Sample};
 use flashweir_core::{DecisionId, Duration, Instant, Reason, Shed, Verdict};
-use flashweir_telemetry::Bound;
+use flashweir_telemetry::{Bound, Unmeasured};
 use http::StatusCode;
 use std::fmt;
 use std::rc::Rc;
@@ -28,14 +28,14 @@ const RETRY_AFTER_DRAINING: Duration = Duration::from_secs(5);
 pub(crate) struct Gatekeeper {
     gate: FlashCrowdGate,
     latest: Cache<Arc<ArcSwap<Plan>>, Arc<Plan>>,
-    plan: Rc<Arc<Plan>>,
+    plan: Rc<PlanInForce>,
     decisions: Decisions,
     jitter_seed: u64,
 }
 
 impl fmt::Debug for Gatekeeper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gatekeeper").field("plan", &self.plan.epoch).finish_non_exhaustive()
+        f.debug_struct("Gatekeeper").field("plan", &self.plan.0.epoch).finish_non_exhaustive()
     }
 }
 
@@ -54,7 +54,7 @@ impl Gatekeeper {
         let gate = FlashCrowdGate::new(index, shared.seed ^ index as u64, shared.refused_attempts.clone());
         Self {
             gate,
-            plan: Rc::new(shared.plan.load_full()),
+            plan: Rc::new(PlanInForce(shared.plan.load_full())),
             latest: Cache::new(shared.plan.clone()),
             // A worker's number fits eight bits: there are at most `limits::WORKERS` of them.
             decisions: Decisions::new(shared.boot, index as u8),
@@ -65,10 +65,15 @@ impl Gatekeeper {
     /// Follows the plan in force: one relaxed load and a comparison unless it changed.
     fn follow_plan(&mut self, now: Instant) {
         let latest = self.latest.load();
-        if !Arc::ptr_eq(latest, &self.plan) {
-            self.plan = Rc::new(latest.clone());
-            self.gate.apply(now, &self.plan);
+        if Arc::ptr_eq(latest, &self.plan.0) {
+            return;
         }
+        if latest.epoch <= self.plan.0.epoch {
+            // Another planner's first plans after a reload: numbers that begin anew must not be taken for known ones.
+            self.gate.apply(now, &Plan { epoch: u64::MAX, ..Plan::open(1) });
+        }
+        self.gate.apply(now, latest);
+        self.plan = Rc::new(PlanInForce(latest.clone()));
     }
 
     fn refuse(&mut self, now: Instant, asked: &Classified, shed: Shed, shadow: bool) -> Refusal {
@@ -77,7 +82,7 @@ impl Gatekeeper {
         let retry_after = RetryAfter::new(retry_after, asked.gate.person_key, self.jitter_seed);
         let retry_after_s = retry_after.jittered_s;
         let plan = self.plan.clone();
-        let ceiling = (reason == Reason::FlashCrowd).then(|| ceiling_for(&plan.limit, host_key)).flatten();
+        let ceiling = (reason == Reason::FlashCrowd).then(|| ceiling_for(&plan.0.limit, host_key)).flatten();
         let id = self.decisions.remember(Record { at: now, reason, shadow, host_key, retry_after_s, plan });
         Refusal { id, reason, retry_after, ceiling }
     }
@@ -214,6 +219,11 @@ impl Drop for Permit {
         self.worker.requests_open.set(self.worker.requests_open.get() - 1);
         if !self.told {
             self.worker.metrics.requests.abandoned.increment();
+            self.worker.metrics.measurement.unmeasured.increment(Unmeasured::Cancelled);
         }
     }
 }
+
+#[cfg(test)]
+#[path = "admit_tests.rs"]
+mod tests;

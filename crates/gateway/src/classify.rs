@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use http::Request;
 
-    fn classified(request: http::request::Builder, client: &str) -> Classified {
+    fn classified(request: request::Builder, client: &str) -> Classified {
         let (head, ()) = request.body(()).expect("request").into_parts();
         Classifier::new(Hasher64::new(1, 2), "shop").classify(&head, client.parse().expect("address"))
     }

@@ -24,10 +24,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 /// Time and bytes granted to a client that is still sending a body nobody will read, so that it gets our answer.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
+
+/// A stop waits this long for the first request of a connection that was accepted just before.
+const FIRST_REQUEST_WAIT: Duration = Duration::from_millis(100);
 
 /// What the requests of one connection need to know of it.
 #[derive(Debug)]
@@ -42,6 +46,8 @@ pub(crate) struct Client {
     pub(crate) full: Option<Reason>,
     /// A request was answered whose body was not read.
     pub(crate) left_body_unread: Cell<bool>,
+    /// Told when the connection is to end after the responses under way (HTTP/2, which knows no `Connection: close`).
+    pub(crate) end_wanted: Notify,
     counted_sent: Cell<u64>,
     counted_received: Cell<u64>,
 }
@@ -67,6 +73,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAdd
         wire,
         full: place.full,
         left_body_unread: Cell::new(false),
+        end_wanted: Notify::new(),
         counted_sent: Cell::new(0),
         counted_received: Cell::new(0),
     });
@@ -103,12 +110,23 @@ where
             handle(worker.clone(), client.clone(), connection.clone(), request)
         }
     };
-    let draining = worker.draining.clone();
-    let served = server.serve(server.guard(io), protocol, service, draining.cancelled_owned()).await;
+    let served = server.serve(server.guard(io), protocol, service, end_wanted(worker, client)).await;
     count_end(worker, &served);
     if client.left_body_unread.get() {
         // The wire outlives hyper's half of it, so the socket is still open.
         let _ = tokio::time::timeout(LINGER, client.wire.discard(LINGER_BYTES)).await;
+    }
+}
+
+/// Resolves when the connection is to take no further request.
+async fn end_wanted(worker: &Worker, client: &Client) {
+    tokio::select! {
+        () = worker.draining.cancelled() => {}
+        () = client.end_wanted.notified() => return,
+    }
+    if client.wire.bytes_read() == 0 {
+        // Accepted in the last moment: its request may be in the socket already, and gets an answer.
+        tokio::time::sleep(FIRST_REQUEST_WAIT).await;
     }
 }
 
@@ -147,10 +165,13 @@ enum Failure {
 }
 
 fn failure_of(error: &(dyn StdError + 'static)) -> Failure {
-    if let Some(hyper) = error.downcast_ref::<hyper::Error>()
-        && (hyper.is_parse() || hyper.is_parse_too_large())
-    {
-        return Failure::BadHead;
+    if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
+        if hyper.is_parse() || hyper.is_parse_too_large() {
+            return Failure::BadHead;
+        }
+        if hyper.is_incomplete_message() || hyper.is_canceled() {
+            return Failure::Connection(ConnectionFailure::Io);
+        }
     }
     let mut cause = Some(error);
     while let Some(error) = cause {

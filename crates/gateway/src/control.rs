@@ -29,7 +29,6 @@ pub(crate) struct Control {
     pub(crate) overrides: Overrides,
     pub(crate) commands: Vec<mpsc::Sender<Command>>,
     pub(crate) stopped: mpsc::Receiver<Stopped>,
-    pub(crate) state_file: Option<StateFile>,
 }
 
 impl Control {
@@ -133,8 +132,8 @@ impl Control {
     }
 
     fn save_baseline(&self) {
-        if let Some(file) = &self.state_file {
-            save(&self.shared, file, &self.shared.baseline.load());
+        if let Some(file) = StateFile::configured(&self.shared.live.load().config) {
+            save(&self.shared, &file, &self.shared.baseline.load());
         }
     }
 }

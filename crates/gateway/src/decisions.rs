@@ -32,9 +32,14 @@ pub(crate) struct Record {
     pub(crate) host_key: u64,
     /// What the client was told to wait, seconds.
     pub(crate) retry_after_s: u64,
-    /// The plan in force. A plain count guards it here (the atomic one is shared by all workers).
-    pub(crate) plan: Rc<Arc<Plan>>,
+    /// The plan in force.
+    pub(crate) plan: Rc<PlanInForce>,
 }
+
+/// A plan as one worker holds it. Records share it by the worker's own plain count; the plan's atomic one, which all
+/// workers share, is touched once for each plan and not once for each refusal.
+#[derive(Debug)]
+pub(crate) struct PlanInForce(pub(crate) Arc<Plan>);
 
 /// A record on its way to the admin thread.
 #[derive(Clone, Debug)]
@@ -83,7 +88,7 @@ impl Decisions {
             shadow: record.shadow,
             host_key: record.host_key,
             retry_after_s: record.retry_after_s,
-            plan: (*record.plan).clone(),
+            plan: record.plan.0.clone(),
         })
     }
 }
@@ -99,7 +104,7 @@ mod tests {
             shadow: false,
             host_key: 1,
             retry_after_s: 2,
-            plan: Rc::new(Arc::new(Plan::open(1))),
+            plan: Rc::new(PlanInForce(Arc::new(Plan::open(1)))),
         }
     }
 

@@ -23,7 +23,6 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
 /// A gateway to run.
@@ -47,7 +46,6 @@ pub fn run(launch: Launch) -> Result<(), GatewayError> {
 
 /// A gateway whose ports are taken and that serves nobody yet.
 pub struct Gateway {
-    runtime: Runtime,
     shared: Arc<Shared>,
     listeners: Vec<WorkerListeners>,
     worker_ends: Vec<WorkerEnds>,
@@ -72,21 +70,15 @@ impl Gateway {
         let upstreams = UpstreamShared::new(upstream_settings(&config, workers))?;
         let listeners = bind(&config.listen.addresses, workers)?;
         let listening_on = listeners[0].addresses().map_err(GatewayError::Start)?;
-        let state_file = config.state.file.clone().map(|path| state_file(&config, path));
+        let learned = load(StateFile::configured(&config).as_ref());
         let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
         let live = Live { config, upstreams, tls, trusted_proxies };
         let shared = Shared::new(Parts { live, workers, listening_on });
-        let learned = load(state_file.as_ref());
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(GatewayError::Start)?;
         let (ends, worker_ends) = connect(workers);
-        let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone());
-        let admin = runtime.block_on(admin)?;
+        let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone())?;
         let admin_address = admin.address().map_err(GatewayError::Start)?;
         let sampling = (ends.sample_wanted, ends.samples);
-        let planner = PlannerTask::new(shared.clone(), workers, sampling, state_file.clone(), &learned);
+        let planner = PlannerTask::new(shared.clone(), workers, sampling, &learned);
         let control = Control {
             shared: shared.clone(),
             workers,
@@ -94,9 +86,8 @@ impl Gateway {
             overrides,
             commands: ends.commands,
             stopped: ends.stopped,
-            state_file,
         };
-        Ok(Self { runtime, shared, listeners, worker_ends, admin, admin_address, planner, control })
+        Ok(Self { shared, listeners, worker_ends, admin, admin_address, planner, control })
     }
 
     /// Where clients connect; the system chose the ports that were configured as 0.
@@ -123,7 +114,11 @@ impl Gateway {
             // Not joined: each reports its end through its channel, and a stuck one must not keep the process.
             thread.spawn(move || worker::run(index, shared, listeners, ends)).map_err(GatewayError::Start)?;
         }
-        LocalSet::new().block_on(&self.runtime, self.control.run(self.admin, self.planner, stop))
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(GatewayError::Start)?;
+        LocalSet::new().block_on(&runtime, self.control.run(self.admin, self.planner, stop))
     }
 }
 
@@ -137,11 +132,6 @@ impl fmt::Debug for Gateway {
 fn worker_count(config: &Config) -> usize {
     let cores = || thread::available_parallelism().ok();
     config.service.workers.or_else(cores).map_or(1, NonZeroUsize::get).min(limits::WORKERS)
-}
-
-fn state_file(config: &Config, path: PathBuf) -> StateFile {
-    let upstreams: Vec<String> = config.upstream.urls.iter().map(ToString::to_string).collect();
-    StateFile::new(path, &config.service.name, &upstreams)
 }
 
 /// What an earlier run learned. A file that cannot be used is told once and replaced at the next save.

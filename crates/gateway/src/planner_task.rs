@@ -29,7 +29,6 @@ pub(crate) struct PlannerTask {
     planner: Option<FlashCrowdPlanner>,
     sample_wanted: watch::Sender<u64>,
     samples: mpsc::Receiver<Sample>,
-    state_file: Option<StateFile>,
     save_at: Instant,
     baseline_published_at: Instant,
     last_sample_at: Instant,
@@ -41,7 +40,6 @@ impl PlannerTask {
         shared: Arc<Shared>,
         workers: usize,
         (sample_wanted, samples): (watch::Sender<u64>, mpsc::Receiver<Sample>),
-        state_file: Option<StateFile>,
         learned: &Baseline,
     ) -> Self {
         let configured = shared.live.load().config.flash_crowd.clone();
@@ -55,7 +53,6 @@ impl PlannerTask {
             planner,
             sample_wanted,
             samples,
-            state_file,
             save_at: Instant::ZERO + SAVE_INTERVAL,
             baseline_published_at: Instant::ZERO,
             last_sample_at: Instant::ZERO,
@@ -104,7 +101,8 @@ impl PlannerTask {
                 }
             }
         };
-        if tokio::time::timeout(SAMPLES_AWAITED, all).await.is_err() {
+        let late = tokio::time::timeout(SAMPLES_AWAITED, all).await.is_err();
+        if late && !self.shared.is_draining() {
             let missing = self.workers - samples.len();
             self.shared
                 .warn(Happening::PlannerLate, format_args!("{missing} workers did not report in time"));
@@ -150,7 +148,7 @@ impl PlannerTask {
             return;
         }
         self.save_at = now + SAVE_INTERVAL;
-        if let Some(file) = self.state_file.clone() {
+        if let Some(file) = StateFile::configured(&self.shared.live.load().config) {
             let shared = self.shared.clone();
             // Syncing to the disk blocks; plans must not wait for it.
             tokio::task::spawn_blocking(move || save(&shared, &file, &baseline));

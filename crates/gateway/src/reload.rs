@@ -32,7 +32,9 @@ pub(crate) fn reload(
 ) -> Result<(), ReloadError> {
     let config = Config::load(file, overrides)?;
     let before = shared.live.load();
-    if let Some(key) = before.config.restart_needed(&config) {
+    // The log was opened by whoever started the gateway.
+    let log_differs = (before.config.log != config.log).then_some("log");
+    if let Some(key) = before.config.restart_needed(&config).or(log_differs) {
         let file = file.map_or_else(String::new, |file| file.display().to_string());
         return Err(ReloadError::RestartNeeded { file, key });
     }
@@ -54,3 +56,7 @@ pub(crate) fn reload(
     shared.live.store(Arc::new(Live { config, upstreams, tls, trusted_proxies }));
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "reload_tests.rs"]
+mod tests;

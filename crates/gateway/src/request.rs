@@ -129,6 +129,9 @@ fn refuse(
     if is_http1 && body_unread && !asked.expects_continue {
         client.left_body_unread.set(true);
     }
+    if !is_http1 && client.full.is_some() {
+        client.end_wanted.notify_one();
+    }
     let close = is_http1 && (body_unread || client.full.is_some() || worker.shared.is_draining());
     let response = refusal.respond(asked.method, &asked.head.headers, close);
     count_refusal(worker, &response, asked.since);

@@ -7,6 +7,7 @@
 
 use crate::clock::unix_seconds_now;
 use flashweir_admission::flash_crowd::Baseline;
+use flashweir_config::Config;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -45,8 +46,14 @@ pub(crate) enum StateFileError {
 }
 
 impl StateFile {
+    /// The file this configuration names, for its service and upstreams; `None` when nothing is to be kept.
+    pub(crate) fn configured(config: &Config) -> Option<Self> {
+        let upstreams: Vec<String> = config.upstream.urls.iter().map(ToString::to_string).collect();
+        Some(Self::new(config.state.file.clone()?, &config.service.name, &upstreams))
+    }
+
     /// `upstreams` are the origins' URLs, in any order: a baseline is worth nothing with others.
-    pub(crate) fn new(path: PathBuf, service: &str, upstreams: &[String]) -> Self {
+    fn new(path: PathBuf, service: &str, upstreams: &[String]) -> Self {
         let mut sorted = upstreams.to_vec();
         sorted.sort();
         Self { path, service: service.to_owned(), upstreams: sorted.join(" ") }

@@ -105,7 +105,7 @@ async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, en
 }
 
 impl Worker {
-    fn new(index: usize, shared: Arc<Shared>) -> Rc<Self> {
+    pub(crate) fn new(index: usize, shared: Arc<Shared>) -> Rc<Self> {
         let live = shared.live.load_full();
         let rng = Rng::new(shared.seed).fork(index as u64);
         let upstreams = Rc::new(Upstreams::new(live.upstreams.clone(), rng));

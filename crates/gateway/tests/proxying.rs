@@ -20,7 +20,9 @@ fn a_request_and_its_response_pass_with_only_this_hops_fields_changed() {
     assert_eq!(response.field("keep-alive"), None, "hop-by-hop");
     let head = origin.next_head();
     assert!(head.starts_with("get /hello?x=1 http/1.1\r\n"), "{head}");
-    for expected in ["host: example.org", "x-kept: yes", "x-forwarded-for: 127.0.0.1\r\n", "via: 1.1 flashweir"] {
+    for expected in
+        ["host: example.org", "x-kept: yes", "x-forwarded-for: 127.0.0.1\r\n", "via: 1.1 flashweir"]
+    {
         assert!(head.contains(expected), "{expected} in {head}");
     }
     assert!(!head.contains("x-private") && !head.contains("forged"), "{head}");
@@ -86,7 +88,11 @@ fn an_upstream_that_fails_before_its_response_is_answered_for() {
     let mut client = gateway.connect();
     for (path, status, kind) in [("/rubbish", 502, "malformed"), ("/silent", 504, "header_timeout")] {
         let response = client.get(path);
-        assert_eq!((response.status, response.expect_field("flashweir-error").as_str()), (status, kind), "{path}");
+        assert_eq!(
+            (response.status, response.expect_field("flashweir-error").as_str()),
+            (status, kind),
+            "{path}"
+        );
         assert_eq!(response.expect_field("cache-control"), "no-store");
     }
     // The client's connection is none the worse.

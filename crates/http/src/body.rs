@@ -251,7 +251,7 @@ mod tests {
         let mut body = IdleTimeout::new(body, Duration::from_secs(10));
         for _ in 0..3 {
             let (frame, ()) = tokio::join!(body.frame(), async {
-                tokio::time::sleep(Duration::from_secs(9)).await;
+                sleep(Duration::from_secs(9)).await;
                 sender.send_data(Bytes::from("x")).await.unwrap();
             });
             assert!(frame.unwrap().is_ok());

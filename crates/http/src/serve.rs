@@ -5,6 +5,7 @@
 //! closed, and a busy one costs nothing.
 
 mod counted;
+mod farewell;
 mod local;
 
 use crate::guarded::{GuardHandle, Guarded, Protocol};
@@ -13,6 +14,7 @@ use crate::tunnel::{PendingTunnel, TunnelReport};
 use crate::violation::FramingViolation;
 use counted::Counted;
 pub use counted::{CountedBody, CountedFuture};
+use farewell::{answer_request_timeout, linger};
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -24,7 +26,7 @@ use std::error::Error as StdError;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
 /// How connections from clients are served.
@@ -90,12 +92,6 @@ pub enum ConnectionEnd {
     Failed(Box<dyn StdError + Send + Sync>),
 }
 
-/// Room for the answer to a refused request to arrive: closing with unread bytes makes the kernel reset the
-/// connection and the client lose the answer.
-const LINGER: Duration = Duration::from_secs(1);
-const LINGER_BYTES: usize = 256 * 1024;
-const REQUEST_TIMEOUT_RESPONSE: &[u8] =
-    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 /// hyper accepts no smaller read buffer.
 const READ_BUFFER_MIN: usize = 8_192;
 /// hyper keeps room for this many fields without allocating; asking for its own default costs nothing.
@@ -187,7 +183,7 @@ impl Server {
             }
             Err(end) => {
                 if matches!(end, ConnectionEnd::HeadTimeout) {
-                    answer_request_timeout(io, &connection).await;
+                    answer_request_timeout(io, &connection.0.guard).await;
                 }
                 end
             }
@@ -219,7 +215,7 @@ impl Server {
         match (end, tunnel) {
             (ConnectionEnd::Closed, Some(tunnel)) => ConnectionEnd::Tunnel(tunnel.run(io, &read_buf).await),
             (ConnectionEnd::HeadTimeout, _) => {
-                answer_request_timeout(io, connection).await;
+                answer_request_timeout(io, &connection.0.guard).await;
                 ConnectionEnd::HeadTimeout
             }
             (end, _) => {
@@ -363,34 +359,4 @@ where
     fn end_gracefully(self: Pin<&mut Self>) {
         self.graceful_shutdown();
     }
-}
-
-/// Says 408 where that cannot fall into the middle of a response, then closes.
-async fn answer_request_timeout<Io>(mut io: Guarded<Io>, connection: &Connection)
-where
-    Io: AsyncRead + AsyncWrite + Unpin,
-{
-    let guard = &connection.0.guard;
-    if guard.phase() != ReadPhase::ReadingHead || guard.is_write_blocked() {
-        return;
-    }
-    if let Ok(Ok(())) = timeout(LINGER, io.write_all(REQUEST_TIMEOUT_RESPONSE)).await {
-        let _ = timeout(LINGER, io.shutdown()).await;
-        linger(io.into_inner()).await;
-    }
-}
-
-/// Reads and forgets what the client still sends, for a bounded time and amount.
-async fn linger<Io: AsyncRead + Unpin>(mut io: Io) {
-    let mut scratch = [0; 4_096];
-    let mut left = LINGER_BYTES;
-    let discard = async {
-        while left > 0 {
-            match io.read(&mut scratch).await {
-                Ok(0) | Err(_) => return,
-                Ok(read) => left = left.saturating_sub(read),
-            }
-        }
-    };
-    let _ = timeout(LINGER, discard).await;
 }

@@ -8,7 +8,6 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use std::convert::Infallible;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
@@ -204,6 +203,5 @@ fn a_service_error_closes_without_an_answer() {
         client.read_to_end(&mut answer).await.unwrap();
         assert!(answer.is_empty());
         assert!(matches!(served.await.unwrap().end, ConnectionEnd::Failed(_)));
-        let _: Option<Infallible> = None;
     });
 }

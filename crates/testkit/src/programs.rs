@@ -15,8 +15,7 @@ const DAEMONS: &str = "/usr/sbin";
 /// ```
 #[must_use]
 pub fn require_program(name: &str, test: &str) -> Option<PathBuf> {
-    let found =
-        [PathBuf::from(name), PathBuf::from(DAEMONS).join(name)].into_iter().find(answers);
+    let found = [PathBuf::from(name), PathBuf::from(DAEMONS).join(name)].into_iter().find(answers);
     if found.is_none() {
         skip(test, &format!("the program `{name}` is missing"));
     }

@@ -22,5 +22,9 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 fn entries(folder: &str) -> impl Iterator<Item = String> {
-    fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok())
+    fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
 }

@@ -30,8 +30,10 @@ fn main() {
         println!("0 passed, 0 failed");
         return;
     }
-    let missing: Vec<&str> =
-        ["wrk", "nginx", "haproxy", "taskset"].into_iter().filter(|name| !servers::is_installed(name)).collect();
+    let missing: Vec<&str> = ["wrk", "nginx", "haproxy", "taskset"]
+        .into_iter()
+        .filter(|name| !servers::is_installed(name))
+        .collect();
     if !missing.is_empty() {
         eprintln!("proxy_cost: skipped, not installed: {}", missing.join(", "));
         return;
@@ -62,10 +64,14 @@ fn compare(job: Job, candidates: &[Candidate], rounds: usize, seconds: u64) {
         }
     }
     println!("{title}");
-    println!("  {:<12} {:>14} {:>12} {:>34}", "", "CPU µs/request", "requests/s", "Flashweir's CPU over it [min–max]");
+    println!(
+        "  {:<12} {:>14} {:>12} {:>34}",
+        "", "CPU µs/request", "requests/s", "Flashweir's CPU over it [min–max]"
+    );
     for (index, candidate) in candidates.iter().enumerate() {
-        let ratios: Vec<f64> =
-            (0..rounds).map(|n| results[0][n].cpu_us_per_request / results[index][n].cpu_us_per_request).collect();
+        let ratios: Vec<f64> = (0..rounds)
+            .map(|n| results[0][n].cpu_us_per_request / results[index][n].cpu_us_per_request)
+            .collect();
         let of = |value: fn(&Measured) -> f64| median(results[index].iter().map(value).collect());
         let ratio = if index == 0 {
             String::from("1")

@@ -58,7 +58,9 @@ impl Drop for Directory {
 }
 
 pub(crate) fn is_installed(program: &str) -> bool {
-    ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"].iter().any(|at| Path::new(at).join(program).exists())
+    ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"]
+        .iter()
+        .any(|at| Path::new(at).join(program).exists())
 }
 
 /// Flashweir first: ratios are of it over the others.
@@ -69,7 +71,9 @@ pub(crate) fn start_all(directory: &Directory, job: Job) -> Vec<Candidate> {
 fn upstream(directory: &Directory) -> (u16, Ended) {
     let port = free_port();
     let body = "x".repeat(1024);
-    let text = format!("{NGINX_HEAD} server {{ listen 127.0.0.1:{port}; location / {{ return 200 '{body}'; }} }} }}");
+    let text = format!(
+        "{NGINX_HEAD} server {{ listen 127.0.0.1:{port}; location / {{ return 200 '{body}'; }} }} }}"
+    );
     let process = start_nginx(directory, &format!("upstream-{port}.conf"), &text, 1);
     wait_for(port);
     (port, process)
@@ -124,11 +128,13 @@ fn nginx(directory: &Directory, job: Job) -> Candidate {
             );
             (vec![process], server)
         }
-        Job::Refuse => {
-            (Vec::new(), format!("server {{ listen 127.0.0.1:{port}; location / {{ return 503 'busy\n'; }} }}"))
-        }
+        Job::Refuse => (
+            Vec::new(),
+            format!("server {{ listen 127.0.0.1:{port}; location / {{ return 503 'busy\n'; }} }}"),
+        ),
     };
-    let process = start_nginx(directory, &format!("nginx-{port}.conf"), &format!("{NGINX_HEAD} {server} }}"), 0);
+    let process =
+        start_nginx(directory, &format!("nginx-{port}.conf"), &format!("{NGINX_HEAD} {server} }}"), 0);
     wait_for(port);
     candidate("nginx", port, process, helpers, None)
 }
@@ -151,7 +157,8 @@ fn haproxy(directory: &Directory, job: Job) -> Candidate {
              timeout server 60s\nlisten l\n  bind 127.0.0.1:{port}\n  {action}\n"
         ),
     );
-    let process = start(Command::new("taskset").args(["-c", "0", &path_of("haproxy"), "-db", "-f"]).arg(config));
+    let process =
+        start(Command::new("taskset").args(["-c", "0", &path_of("haproxy"), "-db", "-f"]).arg(config));
     wait_for(port);
     candidate("haproxy", port, process, helpers, None)
 }
@@ -164,7 +171,14 @@ fn candidate(
     held: Option<(TcpListener, TcpStream)>,
 ) -> Candidate {
     let pid = process.0.id();
-    Candidate { name, url: format!("http://127.0.0.1:{port}/"), pid, _process: process, _helpers: helpers, _held: held }
+    Candidate {
+        name,
+        url: format!("http://127.0.0.1:{port}/"),
+        pid,
+        _process: process,
+        _helpers: helpers,
+        _held: held,
+    }
 }
 
 fn start_nginx(directory: &Directory, name: &str, text: &str, core: usize) -> Ended {
@@ -189,7 +203,10 @@ fn start(command: &mut Command) -> Ended {
 }
 
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a loopback port").port()
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a loopback port")
+        .port()
 }
 
 fn wait_for(port: u16) {

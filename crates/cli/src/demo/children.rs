@@ -1,5 +1,6 @@
 //! The origin and the gateway as processes of this same binary, so that the system accounts for each apart.
 
+use crate::demo::http;
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
 use std::fs;
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// How long a child may take until it answers.
 const START_WITHIN: Duration = Duration::from_secs(10);
+/// How long an origin may take to work off what one visit left queued.
+const IDLE_WITHIN: Duration = Duration::from_secs(10);
 /// Where the demo's gateway keeps what it learned, in the demo's own directory.
 const STATE_FILE: &str = "gateway-baseline.json";
 /// Pause between two looks at whether it does.
@@ -69,7 +72,7 @@ fn end(child: &mut Child) {
 
 /// A running origin; ended when dropped.
 pub(crate) struct Origin {
-    process: Process,
+    _process: Process,
     address: SocketAddr,
 }
 
@@ -83,7 +86,7 @@ impl Origin {
         let process =
             Process::start(family, Name { role: "origin", log: directory.join("origin.log") }, arguments)?;
         process.wait_for(address)?;
-        Ok(Self { process, address })
+        Ok(Self { _process: process, address })
     }
 
     /// The page the crowd wants.
@@ -95,9 +98,11 @@ impl Origin {
         format!("http://{}", self.address)
     }
 
-    /// Ends it with all the work it has queued.
-    pub(crate) fn end(self) {
-        drop(self.process);
+    /// Waits until everything queued by now is worked off: its queue is first come first served, so that is when
+    /// it answers the next request.
+    pub(crate) fn wait_until_idle(&self) -> anyhow::Result<()> {
+        http::get(self.address, "/work", IDLE_WITHIN).context("the origin's queue did not drain")?;
+        Ok(())
     }
 }
 

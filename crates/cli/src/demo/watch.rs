@@ -1,9 +1,9 @@
 //! Looks at the gateway's `/status` twenty times a second, from a thread of its own.
 
+use crate::demo::http;
 use crate::demo::verdicts::Sighting;
-use anyhow::{Context, anyhow, ensure};
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use anyhow::{Context, anyhow};
+use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -19,8 +19,6 @@ const CEILING: [&str; 2] = ["/plan/limit/rps", "/plan/limit/rps/0"];
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A status that takes longer is given up; the next look comes soon.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
-/// Far more than a status is long; bounds the memory of one look.
-const STATUS_BYTES: u64 = 1 << 20;
 /// Looks kept: ten minutes of them. A demo is over long before.
 const LOOKS_KEPT: usize = 12_000;
 
@@ -103,7 +101,8 @@ impl Drop for Watch {
 }
 
 fn look(admin: SocketAddr) -> anyhow::Result<Seen> {
-    let body = get(admin, "/status").with_context(|| format!("the gateway's status at {admin}"))?;
+    let body = http::get(admin, "/status", ANSWER_WITHIN)
+        .with_context(|| format!("the gateway's status at {admin}"))?;
     let state = State::parse(&body)?;
     Ok(Seen { at: Instant::now(), state })
 }
@@ -124,25 +123,10 @@ impl State {
     }
 }
 
-/// A whole HTTP exchange on a connection of its own: all the demo needs to ask on loopback.
-fn get(address: SocketAddr, path: &str) -> anyhow::Result<String> {
-    let mut connection = TcpStream::connect_timeout(&address, ANSWER_WITHIN)?;
-    connection.set_read_timeout(Some(ANSWER_WITHIN))?;
-    connection.set_write_timeout(Some(ANSWER_WITHIN))?;
-    // HTTP/1.0: the answer ends with the connection and is never chunked.
-    // In one piece: a server may answer, and close, as soon as it has seen the first.
-    connection.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes())?;
-    let mut answer = String::new();
-    connection.take(STATUS_BYTES).read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("the answer has no end of its head")?;
-    let status_line = head.lines().next().unwrap_or_default();
-    ensure!(status_line.split(' ').nth(1) == Some("200"), "the answer is \"{status_line}\"");
-    Ok(body.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::net::{Ipv4Addr, TcpListener};
 
     /// Answers every connection with `answers` in turn, the last one for ever after.

@@ -22,7 +22,8 @@ fn a_strangers_word_on_where_it_came_from_is_replaced() {
 fn a_trusted_proxys_word_is_kept_and_extended() {
     let upstream = Upstream::reflecting();
     let gateway = before(&upstream).set("client.trusted_proxies", "[\"127.0.0.0/24\"]").start();
-    let told = "X-Forwarded-For: 203.0.113.7\r\nForwarded: for=203.0.113.7;proto=https\r\nX-Forwarded-Proto: https";
+    let told =
+        "X-Forwarded-For: 203.0.113.7\r\nForwarded: for=203.0.113.7;proto=https\r\nX-Forwarded-Proto: https";
     let _ = gateway.connect().ask(&get_with("/", told));
     let seen = upstream.last_request();
     assert_eq!(seen.fields.all("x-forwarded-for").join(", "), "203.0.113.7, 127.0.0.1");
@@ -52,8 +53,12 @@ fn rubbish_in_these_fields_harms_nobody() {
     let gateway = before(&upstream).set("client.trusted_proxies", "[\"127.0.0.1\"]").start();
     let mut client = gateway.connect();
     for rubbish in [
-        "X-Forwarded-For: ,,, ,", "X-Forwarded-For: unknown, _hidden, [::1", "Forwarded: for=\"[", "Forwarded: ;;;=,",
-        "X-Forwarded-For: \u{e4}\u{f6}", "Forwarded: for=999.999.999.999:99999",
+        "X-Forwarded-For: ,,, ,",
+        "X-Forwarded-For: unknown, _hidden, [::1",
+        "Forwarded: for=\"[",
+        "Forwarded: ;;;=,",
+        "X-Forwarded-For: \u{e4}\u{f6}",
+        "Forwarded: for=999.999.999.999:99999",
     ] {
         assert_eq!(client.ask(&get_with("/", rubbish)).status(), 200, "{rubbish}");
     }

@@ -14,7 +14,13 @@ fn a_requests_hop_by_hop_fields_end_here() {
     assert_eq!(gateway.connect().ask(request).status(), 200);
     let seen = upstream.last_request();
     for gone in [
-        "keep-alive", "proxy-connection", "x-private", "close-ish", "te", "proxy-authorization", "upgrade",
+        "keep-alive",
+        "proxy-connection",
+        "x-private",
+        "close-ish",
+        "te",
+        "proxy-authorization",
+        "upgrade",
         "flashweir-decision",
     ] {
         assert!(!seen.fields.has(gone), "{gone} was passed on: {:?}", seen.fields);
@@ -33,7 +39,10 @@ fn connection_cannot_name_what_frames_or_routes_the_request() {
     if response.status() == 200 {
         assert_eq!(response.field("x-body-bytes"), Some("2"));
         let seen = upstream.last_request();
-        assert_eq!((seen.field("host"), seen.field("x-forwarded-for")), (Some("shop.example"), Some("127.0.0.1")));
+        assert_eq!(
+            (seen.field("host"), seen.field("x-forwarded-for")),
+            (Some("shop.example"), Some("127.0.0.1"))
+        );
     } else {
         assert_eq!(response.status(), 400);
     }
@@ -68,10 +77,15 @@ fn via_names_us_behind_those_before_us() {
 #[test]
 fn trailers_are_promised_only_to_whom_the_client_wants_them_from() {
     let (upstream, gateway) = reflecting();
-    let _ = gateway.connect().ask("GET / HTTP/1.1\r\nHost: a\r\nTE: trailers, gzip\r\nConnection: TE\r\n\r\n");
+    let _ =
+        gateway.connect().ask("GET / HTTP/1.1\r\nHost: a\r\nTE: trailers, gzip\r\nConnection: TE\r\n\r\n");
     let seen = upstream.last_request();
     assert_eq!(seen.field("te"), Some("trailers"));
-    assert!(seen.fields.all("connection").iter().any(|value| value.eq_ignore_ascii_case("te")), "{:?}", seen.fields);
+    assert!(
+        seen.fields.all("connection").iter().any(|value| value.eq_ignore_ascii_case("te")),
+        "{:?}",
+        seen.fields
+    );
 }
 
 #[test]
@@ -80,15 +94,17 @@ fn an_absolute_target_is_sent_on_with_its_own_host() {
     let request = "GET http://real.example:81/path?q HTTP/1.1\r\nHost: real.example:81\r\n\r\n";
     assert_eq!(gateway.connect().ask(request).status(), 200);
     let seen = upstream.last_request();
-    assert_eq!((seen.start.as_str(), seen.fields.all("host")), ("GET /path?q HTTP/1.1", vec!["real.example:81"]));
+    assert_eq!(
+        (seen.start.as_str(), seen.fields.all("host")),
+        ("GET /path?q HTTP/1.1", vec!["real.example:81"])
+    );
 }
 
 #[test]
 fn a_host_that_differs_from_an_absolute_target_is_never_believed() {
     // RFC 9112 §3.2.2: the target wins; refusing is as good. What may not happen is that `Host` reaches the upstream.
     let (upstream, gateway) = reflecting();
-    let response =
-        gateway.connect().ask("GET http://real.example/ HTTP/1.1\r\nHost: forged.example\r\n\r\n");
+    let response = gateway.connect().ask("GET http://real.example/ HTTP/1.1\r\nHost: forged.example\r\n\r\n");
     match response.status() {
         200 => assert_eq!(upstream.last_request().fields.all("host"), ["real.example"]),
         status => assert_eq!((status, upstream.request_count()), (400, 0)),

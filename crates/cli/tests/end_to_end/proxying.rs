@@ -13,10 +13,15 @@ fn every_method_arrives_as_it_was_sent() {
     let (upstream, gateway) = reflecting();
     let mut client = gateway.connect();
     for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "X-OWN"] {
-        let request = format!("{method} /a/b?c=%20d&e HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 2\r\n\r\nhi");
+        let request =
+            format!("{method} /a/b?c=%20d&e HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 2\r\n\r\nhi");
         let response = client.ask(&request);
         assert_eq!(response.status(), 200, "{method}");
-        assert!(response.text().starts_with(&format!("{method} /a/b?c=%20d&e HTTP/1.1\r\n")), "{}", response.text());
+        assert!(
+            response.text().starts_with(&format!("{method} /a/b?c=%20d&e HTTP/1.1\r\n")),
+            "{}",
+            response.text()
+        );
         assert_eq!(response.field("x-body-bytes"), Some("2"), "{method}");
     }
     assert_eq!(upstream.received().connections, 1, "one connection serves them all");
@@ -32,7 +37,11 @@ fn bodies_of_all_sizes_arrive_whole_in_both_directions() {
         client.send(&body);
         let response = client.response();
         assert_eq!(response.field("x-body-bytes"), Some(size.to_string().as_str()));
-        assert_eq!(response.field("x-body-checksum"), Some(checksum(&body).to_string().as_str()), "{size} bytes up");
+        assert_eq!(
+            response.field("x-body-checksum"),
+            Some(checksum(&body).to_string().as_str()),
+            "{size} bytes up"
+        );
         let response = client.ask(&get(&format!("/bytes/{size}")));
         assert_eq!(response.field("content-length"), Some(size.to_string().as_str()));
         assert_eq!(checksum(&response.body), checksum(&body), "{size} bytes down");
@@ -44,7 +53,9 @@ fn chunked_bodies_and_trailers_pass_both_ways() {
     let (upstream, gateway) = reflecting();
     let mut client = gateway.connect();
     let body = pattern(40_000);
-    client.send("POST /up HTTP/1.1\r\nHost: shop.example\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n");
+    client.send(
+        "POST /up HTTP/1.1\r\nHost: shop.example\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n",
+    );
     for chunk in body.chunks(7_001) {
         client.send([format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat());
     }
@@ -52,7 +63,10 @@ fn chunked_bodies_and_trailers_pass_both_ways() {
     let response = client.response();
     assert_eq!(response.field("x-body-checksum"), Some(checksum(&body).to_string().as_str()));
     assert_eq!(response.field("x-trailer-count"), Some("1"), "the trailer reached the upstream");
-    assert!(upstream.last_request().fields.has("transfer-encoding"), "a body of unknown length stays chunked");
+    assert!(
+        upstream.last_request().fields.has("transfer-encoding"),
+        "a body of unknown length stays chunked"
+    );
 
     client.send("GET /chunks/40000 HTTP/1.1\r\nHost: shop.example\r\nTE: trailers\r\nConnection: TE\r\n\r\n");
     let response = client.response();
@@ -141,7 +155,8 @@ fn many_and_large_fields_within_the_bounds_pass_both_ways() {
     let request = format!("GET / HTTP/1.1\r\nHost: shop.example\r\nCookie: {large}\r\n{fields}\r\n");
     let response = gateway.connect().ask(&request);
     assert_eq!((response.status(), response.text().as_str()), (200, "many"));
-    let answered = response.fields.0.iter().filter(|(name, _)| name.to_lowercase().starts_with("x-answer-")).count();
+    let answered =
+        response.fields.0.iter().filter(|(name, _)| name.to_lowercase().starts_with("x-answer-")).count();
     assert_eq!(answered, 60);
     let seen = upstream.last_request();
     assert_eq!(seen.field("cookie").map(str::len), Some(16_000));
@@ -152,13 +167,15 @@ fn many_and_large_fields_within_the_bounds_pass_both_ways() {
 fn a_body_is_asked_for_only_when_it_is_wanted() {
     let (upstream, gateway) = reflecting();
     let mut client = gateway.connect();
-    client.send("POST /up HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    client
+        .send("POST /up HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
     let go_on = client.response_head().expect("an interim response");
     assert_eq!(go_on.status(), 100);
     client.send("hello");
     assert_eq!(client.response().field("x-body-bytes"), Some("5"));
     assert!(!upstream.last_request().fields.has("expect"), "the expectation was met here");
-    let response = client.ask("POST /up HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\nExpect: tea\r\n\r\n");
+    let response =
+        client.ask("POST /up HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\nExpect: tea\r\n\r\n");
     assert_eq!(response.status(), 417);
 }
 
@@ -174,7 +191,8 @@ fn curl_uploads_with_expect_and_downloads_with_trailers() {
     let output = curl.get(&url("/up"), &["--data-binary", &upload, "--header", "Expect: 100-continue"]);
     assert_eq!((output.code, output.status, output.version.as_str()), (0, 200, "1.1"), "{}", output.stderr);
     assert_eq!(output.fields.first("x-body-checksum"), Some(checksum(&body).to_string().as_str()));
-    let output = curl.get(&url("/chunks/300000"), &["--header", "TE: trailers", "--header", "Connection: TE"]);
+    let output =
+        curl.get(&url("/chunks/300000"), &["--header", "TE: trailers", "--header", "Connection: TE"]);
     assert_eq!((output.code, output.body.len()), (0, 300_000), "{}", output.stderr);
     assert_eq!(output.fields.first("x-sum"), Some(checksum(&pattern(300_000)).to_string().as_str()));
 }
@@ -196,8 +214,14 @@ fn a_real_web_server_answers_as_it_does_without_us() {
         let through = curl.get(&format!("http://{}{path}", gateway.address()), arguments);
         assert_eq!((through.code, through.status), (straight.code, straight.status), "{path} {arguments:?}");
         assert!(through.body == straight.body, "{path} {arguments:?}: another body");
-        for field in ["content-length", "content-type", "content-range", "etag", "last-modified", "accept-ranges"] {
-            assert_eq!(through.fields.first(field), straight.fields.first(field), "{path} {arguments:?} {field}");
+        for field in
+            ["content-length", "content-type", "content-range", "etag", "last-modified", "accept-ranges"]
+        {
+            assert_eq!(
+                through.fields.first(field),
+                straight.fields.first(field),
+                "{path} {arguments:?} {field}"
+            );
         }
     }
 }

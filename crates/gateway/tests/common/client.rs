@@ -59,7 +59,11 @@ impl Client {
             if let Some(at) = find(&self.read, b"\r\n\r\n") {
                 break at + 4;
             }
-            assert!(self.fill(), "the connection ended within a head: {:?}", String::from_utf8_lossy(&self.read));
+            assert!(
+                self.fill(),
+                "the connection ended within a head: {:?}",
+                String::from_utf8_lossy(&self.read)
+            );
         };
         let head = String::from_utf8(self.read.drain(..end).collect()).expect("ascii");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");

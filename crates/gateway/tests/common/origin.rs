@@ -32,7 +32,8 @@ impl Origin {
         let (heads_in, heads) = channel();
         let (release, released) = channel();
         let (deserted_in, deserted) = channel();
-        let script = Script { heads: heads_in, released: Arc::new(Mutex::new(released)), deserted: deserted_in };
+        let script =
+            Script { heads: heads_in, released: Arc::new(Mutex::new(released)), deserted: deserted_in };
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let script = script.clone();
@@ -94,7 +95,9 @@ impl Script {
                 None
             }
             "/breaking" => {
-                writer.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nstart\r\n").ok()?;
+                writer
+                    .write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nstart\r\n")
+                    .ok()?;
                 None
             }
             "/held" => {
@@ -105,13 +108,15 @@ impl Script {
                 respond(writer, "200 OK", b"released")
             }
             "/streamed" => {
-                writer.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n").ok()?;
+                writer.write_all(b"HTTP/1.1 200 OK\r\ntrailer: x-sum\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n").ok()?;
                 self.wait_for_release(writer);
                 writer.write_all(b"4\r\nlast\r\n0\r\nx-sum: 42\r\n\r\n").ok()
             }
             "/socket" => {
                 writer
-                    .write_all(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n")
+                    .write_all(
+                        b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n",
+                    )
                     .ok()?;
                 let mut buffer = [0; 1_024];
                 loop {
@@ -144,7 +149,8 @@ impl Script {
 }
 
 fn respond(writer: &mut TcpStream, status: &str, body: &[u8]) -> Option<()> {
-    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nkeep-alive: timeout=5\r\n\r\n", body.len());
+    let head =
+        format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nkeep-alive: timeout=5\r\n\r\n", body.len());
     writer.write_all(head.as_bytes()).ok()?;
     writer.write_all(body).ok()
 }

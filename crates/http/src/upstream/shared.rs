@@ -140,9 +140,12 @@ impl UpstreamShared {
         self.states.iter().map(|state| state.in_flight.load(Relaxed)).sum()
     }
 
-    /// Takes note of an active probe's outcome (see [`probe`](super::probe)).
+    /// Takes note of an active probe's outcome (see [`probe`](super::probe)); an index beyond the addresses is
+    /// ignored.
     pub fn record_probe(&self, index: usize, passed: bool) {
-        self.states[index].update(|health| health.probed(passed));
+        if let Some(state) = self.states.get(index) {
+            state.update(|health| health.probed(passed));
+        }
     }
 
     pub(crate) fn target(&self, index: usize) -> &Target {

@@ -1,5 +1,6 @@
 //! The crate's parts over real loopback sockets, with upstreams that misbehave in every known way.
 
+mod downstream;
 mod encrypted;
 mod support;
 mod tunnel;

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
@@ -53,17 +54,25 @@ fn a_full_pool_refuses_at_once() {
 #[test]
 fn a_connection_closed_while_idle_costs_no_request() {
     run(async {
-        let server = RawUpstream::start(|_, mut stream| async move {
-            read_head(&mut stream).await;
-            stream.write_all(OK).await.unwrap();
+        let closed = Rc::new(Cell::new(0));
+        let count = Rc::clone(&closed);
+        let server = RawUpstream::start(move |_, mut stream| {
+            let count = Rc::clone(&count);
+            async move {
+                read_head(&mut stream).await;
+                stream.write_all(OK).await.unwrap();
+                drop(stream);
+                count.set(count.get() + 1);
+            }
         })
         .await;
         let upstreams = upstreams(settings(&[server.address]));
         for round in 1..5 {
             upstreams.send(get("/")).await.unwrap().into_body().collect().await.unwrap();
             assert_eq!(server.accepted.get(), round);
-            // The upstream's end must have arrived; a request racing with it could rightly fail.
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            // The upstream's end must have been seen; a request racing with it could rightly fail.
+            until(|| closed.get() == round).await;
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     });
 }
@@ -129,17 +138,23 @@ fn a_body_that_ends_early_is_an_error() {
     ];
     for (response, resets) in scripts.into_iter().flat_map(|script| [(script, false), (script, true)]) {
         run(async {
-            let server = RawUpstream::start(move |_, mut stream| async move {
-                read_head(&mut stream).await;
-                stream.write_all(response).await.unwrap();
-                tokio::time::sleep(Duration::from_millis(5)).await;
-                if resets {
-                    reset(stream);
+            let head_read = Rc::new(Notify::new());
+            let wait = Rc::clone(&head_read);
+            let server = RawUpstream::start(move |_, mut stream| {
+                let wait = Rc::clone(&wait);
+                async move {
+                    read_head(&mut stream).await;
+                    stream.write_all(response).await.unwrap();
+                    wait.notified().await;
+                    if resets {
+                        reset(stream);
+                    }
                 }
             })
             .await;
             let upstreams = upstreams(settings(&[server.address]));
             let body = upstreams.send(get("/")).await.unwrap().into_body();
+            head_read.notify_one();
             let error = body.collect().await.unwrap_err();
             assert_eq!(error.kind, UpstreamErrorKind::Reset, "{error}");
             assert_eq!(upstreams.shared().in_flight(), 0);

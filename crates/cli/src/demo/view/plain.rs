@@ -20,6 +20,7 @@ impl PlainView {
         if frame.visit != self.visit {
             self.visit = frame.visit;
             self.next_line_at = Duration::ZERO;
+            eprintln!("The crowd comes {}:", frame.visit);
         }
         if frame.progress.elapsed >= self.next_line_at {
             self.next_line_at = frame.progress.elapsed + LINE_EVERY;

@@ -1,0 +1,141 @@
+//! The admin listener: true, complete, and with nobody's address in it.
+
+use std::collections::BTreeSet;
+
+use flashweir_testkit::{Client, Latch, Upstream};
+
+use crate::support::{before, get, holding, reflecting};
+use std::net::Ipv4Addr;
+
+#[test]
+fn health_and_readiness_are_plain_answers() {
+    let (_upstream, gateway) = reflecting();
+    assert_eq!(gateway.ask_admin("/healthz").status(), 200);
+    assert_eq!(gateway.ask_admin("/readyz").status(), 200);
+    assert_eq!(gateway.ask_admin("/").status(), 404);
+    assert_eq!(gateway.ask_admin("/nothing").status(), 404);
+    let posted = Client::connect(gateway.admin())
+        .ask("POST /status HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    assert_eq!(posted.status(), 405);
+}
+
+#[test]
+fn metrics_are_open_metrics_and_name_no_client() {
+    let (_upstream, gateway) = reflecting();
+    let source = Ipv4Addr::new(127, 44, 55, 66);
+    let mut client = Client::connect_from(source, gateway.address());
+    let secret =
+        "GET /private-path?token=abc HTTP/1.1\r\nHost: private.example\r\nUser-Agent: private-agent\r\n\r\n";
+    assert_eq!(client.ask(secret).status(), 200);
+    assert_eq!(client.ask("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 2\r\n\r\n").status(), 400);
+    let response = gateway.ask_admin("/metrics");
+    let kind = response.field("content-type").unwrap_or_default();
+    assert!(kind.starts_with("application/openmetrics-text") && kind.contains("version=1.0.0"), "{kind}");
+    let text = response.text();
+    for private in ["127.44.55.66", "private", "token"] {
+        assert!(!text.contains(private), "{private} is in the metrics");
+    }
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.value("flashweir_requests_offered_total"), 1.0);
+    assert_eq!(metrics.value("flashweir_requests_completed_total"), 1.0);
+    assert_eq!(metrics.value("flashweir_requests_bad_total{kind=\"framing\"}"), 1.0);
+    assert_eq!(metrics.value("flashweir_responses_total{class=\"2xx\"}"), 1.0);
+    assert_eq!(metrics.value("flashweir_request_duration_seconds_count"), 1.0);
+    assert!(
+        !gateway.stderr().contains("127.44.55.66") && !gateway.stderr().contains("private"),
+        "{}",
+        gateway.stderr()
+    );
+}
+
+#[test]
+fn every_metric_of_the_manual_is_exported_and_every_exported_one_is_in_it() {
+    let (_upstream, gateway) = reflecting();
+    let _ = gateway.get("/");
+    let manual = include_str!("../../../../docs/metrics.md");
+    let written: BTreeSet<&str> =
+        manual.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let metrics = gateway.metrics();
+    let exported: BTreeSet<String> = metrics
+        .families
+        .iter()
+        .map(|(family, kind)| match kind.as_str() {
+            "counter" => format!("{family}_total"),
+            "info" => format!("{family}_info"),
+            _ => family.clone(),
+        })
+        .collect();
+    let unwritten: Vec<_> = exported.iter().filter(|name| !written.contains(name.as_str())).collect();
+    assert!(unwritten.is_empty(), "not in docs/metrics.md: {unwritten:?}");
+    // Those that are absent until there is something to say are gauges of the plan.
+    let missing: Vec<_> = written
+        .iter()
+        .filter(|name| !exported.contains(**name) && !name.starts_with("flashweir_plan_"))
+        .collect();
+    assert!(missing.is_empty(), "in docs/metrics.md only: {missing:?}");
+}
+
+#[test]
+fn offered_is_admitted_and_shed_and_admitted_is_accounted_for() {
+    let latch = Latch::new();
+    let upstream = holding(&latch);
+    let gateway = before(&upstream).set("bounds.max_requests_in_flight", "2").start();
+    let mut held: Vec<Client> = (0..2).map(|_| gateway.connect()).collect();
+    held.iter_mut().for_each(|client| client.send(get("/")));
+    gateway.wait_in_flight(2);
+    for _ in 0..5 {
+        assert_eq!(gateway.get("/").status(), 503);
+    }
+    let check = |in_flight: f64| {
+        let metrics = gateway.metrics();
+        let count = |name: &str| metrics.sum(&format!("flashweir_requests_{name}_total"));
+        assert_eq!(count("offered"), count("admitted") + count("shed"));
+        assert_eq!(count("admitted"), count("completed") + count("failed") + count("abandoned") + in_flight);
+        assert_eq!(metrics.value("flashweir_requests_in_flight"), in_flight);
+        (count("offered"), count("shed"))
+    };
+    assert_eq!(check(2.0), (7.0, 5.0));
+    latch.open();
+    held.iter_mut().for_each(|client| assert_eq!(client.response().status(), 200));
+    gateway.wait_in_flight(0);
+    assert_eq!(check(0.0), (7.0, 5.0));
+    let status = gateway.status();
+    assert_eq!(
+        (&status["requests"]["offered"], &status["requests"]["shed"]),
+        (&7.into(), &5.into()),
+        "{status}"
+    );
+}
+
+#[test]
+fn the_status_says_what_is_limited_by_what_and_why() {
+    let upstream = Upstream::saying("x");
+    let gateway = before(&upstream).text("service.name", "shop").start();
+    let _ = gateway.get("/");
+    let status = gateway.status();
+    for key in
+        ["version", "uptime_s", "workers", "plan", "limits", "binds", "upstreams", "baseline", "requests"]
+    {
+        assert!(!status[key].is_null(), "{key} is missing: {status}");
+    }
+    assert_eq!(status["service"], "shop");
+    assert_eq!(status["plan"]["mode"], "normal");
+    assert_eq!(status["plan"]["limit"]["kind"], "open");
+    assert!(status["plan"]["cause"].is_string() && status["plan"]["rule"].is_string(), "{status}");
+    assert_eq!(status["upstreams"][0]["healthy"], true);
+    let names: Vec<_> =
+        status["limits"].as_array().expect("limits").iter().map(|limit| limit["name"].clone()).collect();
+    for name in
+        ["flash_crowd", "requests_in_flight", "upstream_connections", "connections", "connections_per_client"]
+    {
+        assert!(names.contains(&name.into()), "{name} is missing: {names:?}");
+    }
+}
+
+#[test]
+fn too_few_requests_to_judge_are_said_to_be_too_few() {
+    let (_upstream, gateway) = reflecting();
+    let _ = gateway.get("/");
+    assert_eq!(gateway.status()["plan"]["cause"], "too_few_samples");
+    assert_eq!(gateway.metrics().value("flashweir_plan_cause{cause=\"too_few_samples\"}"), 1.0);
+}

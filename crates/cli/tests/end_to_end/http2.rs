@@ -1,0 +1,147 @@
+//! HTTP/2 on either side, with and without TLS, spoken by real programs.
+
+use flashweir_testkit::{Authority, Curl, Gateway, GatewayBuilder, Nginx, Upstream, checksum, pattern};
+
+use crate::support::{before, binary, reflecting};
+
+const PRIOR_KNOWLEDGE: &str = "--http2-prior-knowledge";
+
+/// A gateway that serves HTTPS, and curl's argument to believe it.
+fn over_tls(authority: &Authority, upstream: &Upstream) -> (Gateway, String) {
+    let builder = before(upstream);
+    let ca = authority.write(builder.directory()).display().to_string();
+    let _files = authority.issue(builder.directory(), "first");
+    let gateway =
+        builder.text("listen.tls.certificate", "server.pem").text("listen.tls.key", "server.key").start();
+    (gateway, ca)
+}
+
+#[test]
+fn http2_in_the_clear_needs_only_prior_knowledge() {
+    let Some(curl) = Curl::require("http2_in_the_clear_needs_only_prior_knowledge") else { return };
+    let (upstream, gateway) = reflecting();
+    let url = |path: &str| format!("http://{}{path}", gateway.address());
+    let plain = curl.get(&url("/page?x=1"), &[PRIOR_KNOWLEDGE, "--header", "X-One: 1"]);
+    assert_eq!((plain.code, plain.status, plain.version.as_str()), (0, 200, "2"), "{}", plain.stderr);
+    let seen = upstream.last_request();
+    assert_eq!(seen.start, "GET /page?x=1 HTTP/1.1", "the upstream is spoken to in its own version");
+    assert_eq!(seen.fields.all("host"), [gateway.address().to_string()]);
+    assert_eq!((seen.field("via"), seen.field("x-one")), (Some("2 flashweir"), Some("1")));
+
+    let body = pattern(3 << 20);
+    let file = gateway.directory().join("upload");
+    std::fs::write(&file, &body).expect("a writable directory");
+    let upload = curl.get(&url("/up"), &[PRIOR_KNOWLEDGE, "--data-binary", &format!("@{}", file.display())]);
+    assert_eq!(
+        upload.fields.first("x-body-checksum"),
+        Some(checksum(&body).to_string().as_str()),
+        "{}",
+        upload.stderr
+    );
+    let download = curl.get(&url("/bytes/3145728"), &[PRIOR_KNOWLEDGE]);
+    assert!(download.code == 0 && download.body == body, "{}", download.stderr);
+    let head = curl.get(&url("/"), &[PRIOR_KNOWLEDGE, "--head"]);
+    assert_eq!((head.status, head.fields.first("content-length")), (200, Some("1234")));
+    let protocols = gateway.metrics().value("flashweir_requests_by_protocol_total{protocol=\"http2\"}");
+    assert_eq!(protocols, 4.0);
+}
+
+#[test]
+fn trailers_pass_into_http2() {
+    let Some(curl) = Curl::require("trailers_pass_into_http2") else { return };
+    let (_upstream, gateway) = reflecting();
+    let url = format!("http://{}/chunks/100000", gateway.address());
+    let output = curl.get(&url, &[PRIOR_KNOWLEDGE, "--header", "TE: trailers"]);
+    assert_eq!((output.code, output.body.len()), (0, 100_000), "{}", output.stderr);
+    assert_eq!(
+        output.fields.first("x-sum"),
+        Some(checksum(&pattern(100_000)).to_string().as_str()),
+        "{output:?}"
+    );
+    assert!(
+        !output.fields.has("transfer-encoding") && !output.fields.has("connection"),
+        "{:?}",
+        output.fields
+    );
+}
+
+#[test]
+fn tls_offers_both_versions() {
+    let Some(curl) = Curl::require("tls_offers_both_versions") else { return };
+    let (authority, upstream) = (Authority::new(), Upstream::reflecting());
+    let (gateway, ca) = over_tls(&authority, &upstream);
+    let url = format!("https://localhost:{}/bytes/100000", gateway.address().port());
+    for (wanted, version) in [("--http1.1", "1.1"), ("--http2", "2")] {
+        let output = curl.get(&url, &[wanted, "--cacert", &ca, "--ipv4"]);
+        assert_eq!(
+            (output.code, output.status, output.version.as_str()),
+            (0, 200, version),
+            "{}",
+            output.stderr
+        );
+        assert!(output.body == pattern(100_000), "{version}: another body");
+        assert_eq!(upstream.last_request().field("x-forwarded-proto"), Some("https"));
+    }
+    let distrusting = curl.get(&url, &["--ipv4"]);
+    assert_ne!(distrusting.code, 0, "the certificate is the one we issued");
+    let plain = curl.get(&format!("http://localhost:{}/", gateway.address().port()), &["--ipv4"]);
+    assert_ne!(plain.status, 200, "no plain HTTP on a TLS port");
+    assert_eq!(gateway.get("/").status(), 0, "never reached");
+}
+
+#[test]
+fn an_http2_upstream_is_spoken_to_in_http2() {
+    let test = "an_http2_upstream_is_spoken_to_in_http2";
+    let (Some(curl), Some(nginx)) = (Curl::require(test), Nginx::require(test, "http2", ECHO)) else {
+        return;
+    };
+    nginx.serve("big", &pattern(2 << 20));
+    let url = format!("http://{}", nginx.address());
+    let gateway = GatewayBuilder::new(&binary()).upstream(&url).text("upstream.protocol", "http2").start();
+    for arguments in [&["--http1.1"][..], &[PRIOR_KNOWLEDGE][..]] {
+        let told = curl.get(&format!("http://{}/protocol", gateway.address()), arguments);
+        assert_eq!((told.status, told.text().as_str()), (200, "HTTP/2.0"), "{arguments:?}: {}", told.stderr);
+        let big = curl.get(&format!("http://{}/big", gateway.address()), arguments);
+        assert!(big.code == 0 && big.body == pattern(2 << 20), "{arguments:?}: {}", big.stderr);
+    }
+}
+
+#[test]
+fn a_tls_upstream_is_verified_with_the_given_authority() {
+    let test = "a_tls_upstream_is_verified_with_the_given_authority";
+    let files = tempfile::tempdir().expect("a fresh directory");
+    let authority = Authority::new();
+    let certificate = authority.issue(files.path(), "upstream");
+    let ca = authority.write(files.path()).display().to_string();
+    let Some(nginx) = Nginx::require_tls(test, "http2", &certificate, ECHO) else { return };
+    let url = format!("https://localhost:{}", nginx.address().port());
+    for (protocol, spoken) in [("http1", "HTTP/1.1"), ("http2", "HTTP/2.0")] {
+        let gateway = GatewayBuilder::new(&binary())
+            .upstream(&url)
+            .text("upstream.ca_file", &ca)
+            .text("upstream.protocol", protocol)
+            .start();
+        let told = gateway.get("/protocol");
+        assert_eq!((told.status(), told.text().as_str()), (200, spoken));
+    }
+    let other = tempfile::tempdir().expect("a fresh directory");
+    let stranger = Authority::new().write(other.path()).display().to_string();
+    let distrusting =
+        GatewayBuilder::new(&binary()).upstream(&url).text("upstream.ca_file", &stranger).start();
+    assert_eq!(distrusting.get("/protocol").status(), 502, "an upstream nobody vouches for is not spoken to");
+}
+
+#[test]
+fn many_streams_share_one_connection() {
+    let Some(curl) = Curl::require("many_streams_share_one_connection") else { return };
+    let (upstream, gateway) = reflecting();
+    let url = format!("http://{}/bytes/[10000-10049]", gateway.address());
+    let output = curl.get(&url, &[PRIOR_KNOWLEDGE, "--parallel", "--parallel-max", "50"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(upstream.request_count(), 50);
+    let opened = gateway.metrics().value("flashweir_connections_opened_total");
+    assert!(opened <= 4.0, "{opened} connections for 50 streams");
+}
+
+/// Tells which version it is spoken to in.
+const ECHO: &str = "location = /protocol { default_type text/plain; return 200 $server_protocol; }";

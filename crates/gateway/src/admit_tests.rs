@@ -1,0 +1,138 @@
+//! Admission with plans put in place by hand: ceilings, hot-spots, shadow, and what is remembered.
+
+use super::*;
+use crate::settings::upstream_settings;
+use crate::shared::{Live, Parts};
+use flashweir_admission::flash_crowd::{GateRequest, HotSpotLimit, Limit};
+use flashweir_config::Config;
+use flashweir_core::Rate;
+use flashweir_http::client::TrustedProxies;
+use flashweir_http::upstream::UpstreamShared;
+
+/// A worker that serves nobody, with further TOML.
+fn worker(more: &str) -> Rc<Worker> {
+    let toml = format!("upstream.urls = ['http://127.0.0.1:9']\n{more}");
+    let config = Config::from_toml(&toml, "test.toml").expect("a valid configuration");
+    let upstreams = UpstreamShared::new(upstream_settings(&config, 1)).expect("upstreams");
+    let live = Live { config, upstreams, tls: None, trusted_proxies: TrustedProxies::default() };
+    Worker::new(0, Shared::new(Parts { live, workers: 1, listening_on: Vec::new() }))
+}
+
+fn asked(host_key: u64, person_key: u64) -> Classified {
+    Classified { gate: GateRequest { host_key, person_key }, url_class: 1, unmeasured: None }
+}
+
+fn publish(worker: &Worker, epoch: u64, limit: Limit) {
+    worker.shared.plan.store(Arc::new(Plan { epoch, limit, ..Plan::open(1) }));
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+fn refused(admission: Admission) -> Refusal {
+    match admission {
+        Admission::Refused(refusal) => refusal,
+        Admission::Admitted(_) => panic!("admitted"),
+    }
+}
+
+fn is_admitted(admission: Admission) -> bool {
+    matches!(admission, Admission::Admitted(_))
+}
+
+#[tokio::test]
+async fn a_ceiling_refuses_beyond_its_rate_and_remembers_the_numbers() {
+    let worker = worker("");
+    assert!(is_admitted(worker.admit(at(0), &asked(1, 1), None)), "open at first");
+    publish(&worker, 5, Limit::All(Rate::from_per_second(20.0)));
+    let admitted =
+        (0..1_000).filter(|&n| is_admitted(worker.admit(at(1_000 + n), &asked(1, n), None))).count();
+    // A second at 20/s, and a burst of at most ten.
+    assert!((19..=31).contains(&admitted), "{admitted}");
+    let refusal = refused(
+        (0..)
+            .map(|n| worker.admit(at(2_000), &asked(1, n), None))
+            .find(|a| !matches!(a, Admission::Admitted(_)))
+            .expect("refused"),
+    );
+    assert_eq!((refusal.reason, refusal.ceiling), (Reason::FlashCrowd, Some(Rate::from_per_second(20.0))));
+    let record = worker.gatekeeper.borrow().explain(refusal.id).expect("remembered");
+    assert_eq!((record.plan.epoch, record.shadow, record.at), (5, false, at(2_000)));
+    assert_eq!(record.retry_after_s, refusal.retry_after.jittered_s);
+    let (metrics, arrived) =
+        (&worker.metrics.requests, worker.gatekeeper.borrow_mut().drain(at(2_001)).offered);
+    assert_eq!(
+        metrics.admitted.value() + metrics.shed.value(Reason::FlashCrowd),
+        arrived,
+        "offered = admitted + shed"
+    );
+    assert_eq!(
+        metrics.abandoned.value(),
+        metrics.admitted.value(),
+        "a permit that is only dropped is abandoned"
+    );
+    assert_eq!(worker.requests_open.get(), 0, "every permit was given back");
+}
+
+#[tokio::test]
+async fn a_hot_spot_is_limited_and_bystanders_are_not() {
+    let worker = worker("");
+    publish(&worker, 1, Limit::HotSpots(vec![HotSpotLimit { key: 7, rate: Rate::from_per_second(0.001) }]));
+    let of_hot_spot = (0..200).filter(|&n| is_admitted(worker.admit(at(n), &asked(7, n), None))).count();
+    assert!(of_hot_spot <= 10, "{of_hot_spot}");
+    assert!((0..200).all(|n| is_admitted(worker.admit(at(n), &asked(8, n), None))));
+}
+
+#[tokio::test]
+async fn shadow_records_what_it_would_have_refused_and_admits_it() {
+    let worker = worker("flash_crowd.shadow = true");
+    publish(&worker, 1, Limit::All(Rate::from_per_second(0.001)));
+    assert!((0..100).all(|n| is_admitted(worker.admit(at(n), &asked(1, n), None))));
+    let shadowed = worker.metrics.requests.shadow_shed.value();
+    assert!(shadowed >= 90, "{shadowed}");
+    assert_eq!(worker.metrics.requests.shed.total(), 0);
+    let sample = worker.gatekeeper.borrow_mut().drain(at(100));
+    assert_eq!((sample.offered, sample.admitted), (100, 100), "the planner learns what really was let in");
+    let last = DecisionId::new(worker.shared.boot, 0, shadowed - 1);
+    assert!(worker.gatekeeper.borrow().explain(last).expect("remembered").shadow);
+}
+
+#[tokio::test]
+async fn a_new_planners_first_plan_is_followed_though_its_number_is_known() {
+    let worker = worker("");
+    publish(&worker, 1, Limit::All(Rate::from_per_second(0.001)));
+    while is_admitted(worker.admit(at(0), &asked(1, 1), None)) {}
+    publish(&worker, 1, Limit::Open);
+    assert!(is_admitted(worker.admit(at(1), &asked(1, 1), None)));
+}
+
+#[tokio::test]
+async fn draining_comes_first_then_a_full_connection_then_the_bounds() {
+    let worker = worker("bounds.max_requests_in_flight = 1\nupstream.max_connections = 2");
+    let permit = match worker.admit(at(0), &asked(1, 1), None) {
+        Admission::Admitted(permit) => permit,
+        Admission::Refused(refusal) => panic!("{refusal:?}"),
+    };
+    let reason = |full| refused(worker.admit(at(1), &asked(1, 2), full)).reason;
+    assert_eq!(reason(None), Reason::RequestsInFlight);
+    assert_eq!(reason(Some(Reason::ConnectionsPerClient)), Reason::ConnectionsPerClient);
+    worker.shared.start_draining();
+    assert_eq!(reason(Some(Reason::Connections)), Reason::Draining);
+    permit.completed(StatusCode::OK);
+    assert_eq!(worker.shared.bounds.requests_in_flight(), 0);
+    assert_eq!(worker.metrics.requests.completed.value(), 1);
+    assert_eq!(worker.metrics.requests.abandoned.value(), 0);
+}
+
+#[tokio::test]
+async fn an_error_of_the_upstream_completes_but_not_for_the_planner() {
+    let worker = worker("");
+    for status in [StatusCode::OK, StatusCode::BAD_GATEWAY] {
+        if let Admission::Admitted(permit) = worker.admit(at(0), &asked(1, 1), None) {
+            permit.completed(status);
+        }
+    }
+    assert_eq!(worker.metrics.requests.completed.value(), 2);
+    assert_eq!(worker.gatekeeper.borrow_mut().drain(at(1)).completed, 1);
+}

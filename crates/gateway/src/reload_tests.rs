@@ -1,0 +1,78 @@
+//! A reload puts all of a new configuration in force, or nothing of it.
+
+use super::*;
+use crate::shared::Parts;
+use std::fs;
+use tempfile::TempDir;
+
+const WORKERS: usize = 2;
+
+struct Setup {
+    folder: TempDir,
+    shared: Arc<Shared>,
+}
+
+impl Setup {
+    fn new(toml: &str) -> Self {
+        let folder = TempDir::new().expect("folder");
+        let config = Config::from_toml(toml, "test.toml").expect("a valid configuration");
+        let upstreams = UpstreamShared::new(upstream_settings(&config, WORKERS)).expect("upstreams");
+        let live = Live { config, upstreams, tls: None, trusted_proxies: TrustedProxies::default() };
+        let shared = Shared::new(Parts { live, workers: WORKERS, listening_on: Vec::new() });
+        Self { folder, shared }
+    }
+
+    fn reload(&self, toml: &str) -> Result<(), ReloadError> {
+        let file = self.folder.path().join("flashweir.toml");
+        fs::write(&file, toml).expect("write");
+        reload(&self.shared, Some(&file), &Overrides::default(), WORKERS)
+    }
+}
+
+const BEFORE: &str = "upstream.urls = ['http://127.0.0.1:9']\nupstream.max_connections = 100\n";
+
+#[test]
+fn a_changed_bound_is_in_force_and_the_upstreams_are_kept() {
+    let setup = Setup::new(BEFORE);
+    let upstreams = setup.shared.live.load().upstreams.clone();
+    let more = "bounds.max_connections = 77\nclient.trusted_proxies = ['10.0.0.0/8']\n";
+    setup.reload(&format!("{BEFORE}{more}")).expect("reloaded");
+    let live = setup.shared.live.load();
+    assert_eq!(live.config.bounds.max_connections, 77);
+    assert!(live.trusted_proxies.trusts("10.1.2.3".parse().expect("address")));
+    assert!(Arc::ptr_eq(&live.upstreams, &upstreams), "connections and health survive");
+}
+
+#[test]
+fn changed_upstreams_are_new_and_share_the_bound_among_the_workers() {
+    let setup = Setup::new(BEFORE);
+    let upstreams = setup.shared.live.load().upstreams.clone();
+    setup
+        .reload("upstream.urls = ['http://127.0.0.1:10']\nupstream.max_connections = 30\n")
+        .expect("reloaded");
+    let live = setup.shared.live.load();
+    assert!(!Arc::ptr_eq(&live.upstreams, &upstreams));
+    assert_eq!(live.upstreams.settings().connections_max, 15);
+}
+
+#[test]
+fn what_is_wrong_changes_nothing_and_names_file_line_and_key() {
+    let setup = Setup::new(BEFORE);
+    let before = setup.shared.live.load_full();
+    for (toml, expected) in [
+        (format!("{BEFORE}bounds.max_connections = 0\n"), "flashweir.toml:3: bounds.max_connections:"),
+        (format!("{BEFORE}nonsense = 1\n"), "flashweir.toml:3: nonsense"),
+        (
+            format!("{BEFORE}listen.address = '127.0.0.1:8181'\n"),
+            "flashweir.toml: listen.address cannot change",
+        ),
+        (format!("{BEFORE}log.level = 'debug'\n"), "log cannot change while running"),
+        (format!("{BEFORE}service.workers = 3\n"), "service.workers cannot change while running"),
+    ] {
+        let message = setup.reload(&toml).expect_err("refused").to_string();
+        assert!(message.contains(expected), "{message}");
+        assert!(Arc::ptr_eq(&setup.shared.live.load_full(), &before));
+    }
+    let gone = reload(&setup.shared, Some(Path::new("no/such/file.toml")), &Overrides::default(), WORKERS);
+    assert!(gone.expect_err("refused").to_string().contains("no/such/file.toml"));
+}
