@@ -4,6 +4,7 @@ use core::fmt;
 use std::process::ExitCode;
 
 use flashweir_config::ConfigError;
+use flashweir_gateway::GatewayError;
 
 /// `EX_USAGE` of sysexits.h: what was asked for cannot be done as written, so trying again will not help.
 const USAGE: u8 = 64;
@@ -37,7 +38,9 @@ pub(crate) fn after_parsing(error: &clap::Error) -> ExitCode {
 /// Prints the error in one line.
 pub(crate) fn after_failure(error: &anyhow::Error) -> ExitCode {
     eprintln!("flashweir: {}", one_line(error));
-    let is_usage = error.is::<UsageError>() || error.is::<ConfigError>();
+    let is_usage = error.is::<UsageError>()
+        || error.is::<ConfigError>()
+        || error.downcast_ref::<GatewayError>().is_some_and(GatewayError::is_configuration);
     if is_usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }
 

@@ -11,7 +11,7 @@ use crate::status::ceiling_for;
 use crate::worker::Worker;
 use arc_swap::{ArcSwap, Cache};
 use flashweir_admission::Gate as _;
-use flashweir_admission::flash_crowd::{FlashCrowdGate, Plan, Response, Sample};
+use flashweir_admission::flash_crowd::{FlashCrowdGate, Plan, RefusedAttempts, Response, Sample};
 use flashweir_core::{DecisionId, Duration, Instant, Reason, Shed, Verdict};
 use flashweir_telemetry::{Bound, Unmeasured};
 use http::StatusCode;
@@ -31,6 +31,16 @@ pub(crate) struct Gatekeeper {
     plan: Rc<PlanInForce>,
     decisions: Decisions,
     jitter_seed: u64,
+    refused_attempts: Arc<RefusedAttempts>,
+    unseen: Unseen,
+}
+
+/// Requests that a bound refused before the gate saw them. They were offered all the same: left out, a crowd that
+/// fills a bound at once would look to the planner like no crowd at all.
+#[derive(Debug, Default)]
+struct Unseen {
+    offered: u64,
+    unique_offered: u64,
 }
 
 impl fmt::Debug for Gatekeeper {
@@ -59,6 +69,8 @@ impl Gatekeeper {
             // A worker's number fits eight bits: there are at most `limits::WORKERS` of them.
             decisions: Decisions::new(shared.boot, index as u8),
             jitter_seed: shared.seed,
+            refused_attempts: shared.refused_attempts.clone(),
+            unseen: Unseen::default(),
         }
     }
 
@@ -97,9 +109,21 @@ impl Gatekeeper {
         self.gate.observe_response(response);
     }
 
-    /// What was seen since the last time.
+    /// Counts a request that a bound refused, by the gate's own rule for retries.
+    fn count_unseen(&mut self, now: Instant, asked: &Classified) {
+        self.unseen.offered += 1;
+        if !self.refused_attempts.is_retry(now, asked.gate.person_key) {
+            self.unseen.unique_offered += 1;
+        }
+        self.refused_attempts.remember(now, asked.gate.person_key);
+    }
+
+    /// What arrived and what became of it since the last time.
     pub(crate) fn drain(&mut self, now: Instant) -> Sample {
-        self.gate.drain(now)
+        let (mut sample, unseen) = (self.gate.drain(now), std::mem::take(&mut self.unseen));
+        sample.offered += unseen.offered;
+        sample.unique_offered += unseen.unique_offered;
+        sample
     }
 }
 
@@ -118,7 +142,11 @@ impl Worker {
                 if let Some(bound) = bound_of(shed.reason) {
                     self.metrics.bound_hits.increment(bound);
                 }
-                Admission::Refused(self.gatekeeper.borrow_mut().refuse(now, asked, shed, false))
+                let mut gatekeeper = self.gatekeeper.borrow_mut();
+                if shed.reason != Reason::FlashCrowd {
+                    gatekeeper.count_unseen(now, asked);
+                }
+                Admission::Refused(gatekeeper.refuse(now, asked, shed, false))
             }
         }
     }

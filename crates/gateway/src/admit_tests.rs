@@ -18,7 +18,9 @@ fn worker(more: &str) -> Rc<Worker> {
     Worker::new(0, Shared::new(Parts { live, workers: 1, listening_on: Vec::new() }))
 }
 
-fn asked(host_key: u64, person_key: u64) -> Classified {
+fn asked(host_key: u64, person: u64) -> Classified {
+    // Real keys are hashes; their upper bits tell people apart, too.
+    let person_key = person.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     Classified { gate: GateRequest { host_key, person_key }, url_class: 1, unmeasured: None }
 }
 
@@ -135,4 +137,17 @@ async fn an_error_of_the_upstream_completes_but_not_for_the_planner() {
     }
     assert_eq!(worker.metrics.requests.completed.value(), 2);
     assert_eq!(worker.gatekeeper.borrow_mut().drain(at(1)).completed, 1);
+}
+
+#[tokio::test]
+async fn what_a_bound_refuses_was_offered_all_the_same() {
+    let worker = worker("bounds.max_requests_in_flight = 1");
+    let _held = worker.admit(at(0), &asked(1, 0), None);
+    for person in [1, 2, 3, 3, 3] {
+        assert_eq!(refused(worker.admit(at(1), &asked(1, person), None)).reason, Reason::RequestsInFlight);
+    }
+    let sample = worker.gatekeeper.borrow_mut().drain(at(100));
+    assert_eq!((sample.offered, sample.unique_offered, sample.admitted), (6, 4, 1));
+    let next = worker.gatekeeper.borrow_mut().drain(at(200));
+    assert_eq!((next.offered, next.unique_offered), (0, 0));
 }

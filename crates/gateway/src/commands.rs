@@ -50,6 +50,13 @@ pub(crate) struct Stopped {
     pub(crate) failure: Option<String>,
 }
 
+impl Stopped {
+    /// What is reported when nothing else was said.
+    pub(crate) fn by_panic() -> Self {
+        Self { requests_cut: 0, failure: Some("it panicked".to_owned()) }
+    }
+}
+
 /// Connects the control thread with `workers` workers.
 pub(crate) fn connect(workers: usize) -> (ControlEnds, Vec<WorkerEnds>) {
     let (sample_wanted, sample_asked) = watch::channel(0);

@@ -8,6 +8,7 @@ use crate::reload::reload;
 use crate::shared::Shared;
 use crate::state_file::StateFile;
 use crate::watch::{watch_certificates, watch_upstreams};
+use flashweir_admission::flash_crowd::Plan;
 use flashweir_config::Overrides;
 use flashweir_core::Duration;
 use flashweir_telemetry::Outcome;
@@ -29,6 +30,7 @@ pub(crate) struct Control {
     pub(crate) overrides: Overrides,
     pub(crate) commands: Vec<mpsc::Sender<Command>>,
     pub(crate) stopped: mpsc::Receiver<Stopped>,
+    pub(crate) planner_gone: bool,
 }
 
 impl Control {
@@ -46,7 +48,7 @@ impl Control {
         let mut hang_up = listen_for(SignalKind::hangup())?;
         let admin_address = admin.address().map_err(GatewayError::Start)?;
         spawn_local(admin.serve());
-        let planner = spawn_local(planner.run());
+        let mut planner = spawn_local(planner.run());
         spawn_local(watch_upstreams(self.shared.clone()));
         spawn_local(watch_certificates(self.shared.clone()));
         let live = self.shared.live.load_full();
@@ -66,6 +68,12 @@ impl Control {
                 _ = interrupt.recv() => break,
                 () = &mut stop => break,
                 _ = hang_up.recv() => self.reload().await,
+                // It only ends by a panic. A ceiling that nobody reviews any more would be worse than none.
+                _ = &mut planner, if !self.planner_gone => {
+                    tracing::error!("the planner stopped by a bug: everything is admitted until a restart");
+                    self.planner_gone = true;
+                    self.shared.plan.store(Arc::new(Plan::open(self.workers)));
+                }
                 // A worker stops by itself only when it cannot run at all.
                 Some(stopped) = self.stopped.recv() => {
                     let why = stopped.failure.unwrap_or_else(|| "without being told to".to_owned());

@@ -39,3 +39,15 @@ pub enum GatewayError {
         requests: usize,
     },
 }
+
+impl GatewayError {
+    /// Whether what was asked for cannot be had as configured (a port in use, a certificate that is none): starting
+    /// again without a change will not help.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            Self::Listen(_) | Self::AdminListen { .. } | Self::Tls(_) | Self::Upstream(_) => true,
+            Self::Start(_) | Self::Worker(_) | Self::RequestsCut { .. } => false,
+        }
+    }
+}

@@ -43,7 +43,9 @@ pub(crate) async fn forward(
         permit.completed(StatusCode::OK);
         return answer_last_hop(&method);
     }
-    let response = match current.upstreams.send(Request::from_parts(head, body)).await {
+    let sent = current.upstreams.send(Request::from_parts(head, body)).await;
+    worker.metrics.upstream.retries.add(current.upstreams.take_retries());
+    let response = match sent {
         Ok(response) => response,
         Err(error) => return answer_failure(worker, permit, &error, &method, &classified),
     };

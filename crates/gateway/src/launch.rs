@@ -86,6 +86,7 @@ impl Gateway {
             overrides,
             commands: ends.commands,
             stopped: ends.stopped,
+            planner_gone: false,
         };
         Ok(Self { shared, listeners, worker_ends, admin, admin_address, planner, control })
     }

@@ -1,18 +1,24 @@
 //! Long transfers report before they end: a crowd that makes downloads crawl must not stay unseen until they finish.
 //!
-//! Once a second each transfer older than that tells how many bytes the client acknowledged within the second. A
-//! second in which the client had acknowledged everything there was (the origin is slow, or streams by design) says
-//! nothing of the network and is left out; so is a body that once had a gap. Only HTTP/1.1 responses take part: the
-//! streams of an HTTP/2 connection share one count of acknowledged bytes.
+//! Each transfer has a time sliding window, as NEWS gives each flow, fed ten times a second with what the client has
+//! acknowledged; once a second its rate is a measurement. A stretch at whose end the client had acknowledged
+//! everything there was (the origin is slow, or streams by design) says nothing of the network: nothing is reported,
+//! and a body that once had a gap is left out altogether. Only HTTP/1.1 responses take part: the streams of an HTTP/2
+//! connection share one count of acknowledged bytes.
 
 use crate::tracked::Wire;
 use flashweir_admission::flash_crowd::Response;
 use flashweir_core::{Duration, Instant, limits};
-use std::cell::Cell;
+use flashweir_measure::{FirstWindow, TimeSlidingWindow};
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 /// Time between two reports of one transfer; shorter ones report only their end.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between two looks at one transfer: fine enough for the window's one second, coarse enough to be cheap.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// No look comes sooner, so the first window needs no larger divisor.
+const FIRST_WINDOW: FirstWindow = FirstWindow::Corrected { floor: LOOK_INTERVAL };
 
 /// A transfer in progress, owned by its response's body: dropping it ends the reports.
 #[derive(Debug)]
@@ -22,7 +28,9 @@ pub(crate) struct Transfer {
     wire: Rc<Wire>,
     /// Bytes acknowledged on the connection before this response began.
     base_bytes: u64,
-    reported_bytes: Cell<u64>,
+    acknowledged_bytes: Cell<u64>,
+    rate: RefCell<TimeSlidingWindow>,
+    looked_at: Cell<Instant>,
     reported_at: Cell<Instant>,
 }
 
@@ -35,26 +43,32 @@ impl Transfer {
             url_class,
             wire,
             base_bytes,
-            reported_bytes: Cell::new(base_bytes),
+            acknowledged_bytes: Cell::new(base_bytes),
+            rate: RefCell::new(TimeSlidingWindow::new(now, FIRST_WINDOW)),
+            looked_at: Cell::new(now),
             reported_at: Cell::new(now),
         })
     }
 
-    /// The last second's progress on plain numbers: bytes the client has acknowledged on the connection, and bytes
-    /// written to it. `None` when the client was not what held the transfer up.
-    fn report(&self, now: Instant, acknowledged: u64, written: u64, segment_bytes: u64) -> Option<Response> {
-        let before = self.reported_bytes.replace(acknowledged.max(self.base_bytes));
-        let elapsed = now.saturating_since(self.reported_at.replace(now));
+    /// One look on plain numbers: bytes the client has acknowledged on the connection, and bytes written to it.
+    /// Gives a measurement once a second, unless the client was not what held the transfer up.
+    fn look(&self, now: Instant, acknowledged: u64, written: u64, segment_bytes: u64) -> Option<Response> {
+        let acknowledged = acknowledged.max(self.base_bytes);
+        let before = self.acknowledged_bytes.replace(acknowledged);
+        self.rate.borrow_mut().observe(now, acknowledged.saturating_sub(before));
+        self.looked_at.set(now);
+        if now.saturating_since(self.reported_at.get()) < REPORT_INTERVAL {
+            return None;
+        }
+        self.reported_at.set(now);
         if acknowledged + 2 * segment_bytes >= written {
             return None;
         }
         Some(Response {
             started: self.started,
-            bytes: acknowledged.saturating_sub(self.base_bytes),
+            bytes: acknowledged - self.base_bytes,
             latency_s: now.saturating_since(self.started).as_secs_f32(),
-            rate_bytes_per_s: Some(
-                (acknowledged.saturating_sub(before) as f64 / elapsed.as_secs_f64()) as f32,
-            ),
+            rate_bytes_per_s: Some(self.rate.borrow().rate(now) as f32),
             url_class: self.url_class,
         })
     }
@@ -77,20 +91,20 @@ impl Transfers {
         }
     }
 
-    /// Reports what is due. One system call for each transfer and second.
+    /// Looks at what is due. Ten system calls for each transfer and second.
     pub(crate) fn sweep(&mut self, now: Instant, mut progressed: impl FnMut(Response)) {
         self.0.retain(|transfer| {
             let Some(transfer) = transfer.upgrade() else { return false };
-            if now.saturating_since(transfer.reported_at.get()) < REPORT_INTERVAL {
+            if now.saturating_since(transfer.looked_at.get()) < LOOK_INTERVAL {
                 return true;
             }
             let Ok(info) = transfer.wire.tcp_info() else { return false };
             let written = transfer.wire.bytes_written();
             let acknowledged = info.bytes_acked.unwrap_or(written);
-            if let Some(response) = transfer.report(now, acknowledged, written, info.sending_mss_bytes.into())
-            {
-                progressed(response);
-            }
+            transfer
+                .look(now, acknowledged, written, info.sending_mss_bytes.into())
+                .into_iter()
+                .for_each(&mut progressed);
             !info.closed
         });
     }
@@ -109,22 +123,37 @@ mod tests {
         Transfer::begin(Instant::from_secs(10), Instant::from_secs(9), 3, Wire::new(server, Clock::start()))
     }
 
+    /// Looks every 100 ms for `seconds`, `bytes_per_look` acknowledged at each; gives the reports.
+    fn follow(transfer: &Transfer, seconds: u64, bytes_per_look: u64, written: u64) -> Vec<Response> {
+        let (start_ms, start_bytes) =
+            (transfer.looked_at.get().as_nanos() / 1_000_000, transfer.acknowledged_bytes.get());
+        (1..=10 * seconds)
+            .filter_map(|n| {
+                let now = Instant::from_millis(start_ms + 100 * n);
+                transfer.look(now, start_bytes + n * bytes_per_look, written, 1_448)
+            })
+            .collect()
+    }
+
     #[tokio::test]
-    async fn each_report_is_the_rate_of_its_own_second() {
+    async fn a_report_a_second_follows_the_rate() {
         let transfer = transfer().await;
-        let first = transfer.report(Instant::from_secs(11), 50_000, 400_000, 1_448).expect("report");
-        assert_eq!((first.rate_bytes_per_s, first.bytes, first.latency_s), (Some(50_000.0), 50_000, 2.0));
-        let second = transfer.report(Instant::from_secs(13), 70_000, 400_000, 1_448).expect("report");
-        assert_eq!((second.rate_bytes_per_s, second.bytes, second.latency_s), (Some(10_000.0), 70_000, 4.0));
+        let steady = follow(&transfer, 3, 5_000, 10_000_000);
+        assert_eq!(steady.len(), 3);
+        assert_eq!(steady[0].latency_s, 2.0);
+        assert!(steady.iter().all(|report| (report.rate_bytes_per_s.unwrap() / 50_000.0 - 1.0).abs() < 0.05));
+        // A fifth of the speed: the window has followed to within a few percent after three seconds.
+        let slower = follow(&transfer, 4, 1_000, 10_000_000);
+        let rates: Vec<f32> = slower.iter().filter_map(|report| report.rate_bytes_per_s).collect();
+        assert!(rates.is_sorted_by(|a, b| a > b), "{rates:?}");
+        assert!((rates[3] / 10_000.0 - 1.0).abs() < 0.1, "{rates:?}");
     }
 
     #[tokio::test]
     async fn a_second_in_which_the_origin_held_back_is_left_out() {
         let transfer = transfer().await;
-        assert_eq!(transfer.report(Instant::from_secs(11), 50_000, 50_000, 1_448), None);
-        // The next second starts from what was acknowledged by then.
-        let next = transfer.report(Instant::from_secs(12), 60_000, 400_000, 1_448).expect("report");
-        assert_eq!(next.rate_bytes_per_s, Some(10_000.0));
+        assert_eq!(follow(&transfer, 1, 5_000, 50_000), []);
+        assert_eq!(follow(&transfer, 1, 5_000, 400_000).len(), 1);
     }
 
     #[tokio::test]

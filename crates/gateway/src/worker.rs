@@ -64,20 +64,30 @@ pub(crate) struct Current {
 
 /// Runs worker `index` to its end on the calling thread.
 pub(crate) fn run(index: usize, shared: Arc<Shared>, listeners: WorkerListeners, ends: WorkerEnds) {
-    let stopped = ends.stopped.clone();
+    let mut report = Report { stopped: ends.stopped.clone(), how: Stopped::by_panic() };
     let outcome = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
         let _entered = runtime.enter();
         let listeners = listeners.into_tokio()?;
-        let local = LocalSet::new();
-        let requests_cut = local.block_on(&runtime, work(index, shared, listeners, ends));
-        Ok(requests_cut)
+        Ok(LocalSet::new().block_on(&runtime, work(index, shared, listeners, ends)))
     });
-    let report = match outcome {
+    report.how = match outcome {
         Ok(requests_cut) => Stopped { requests_cut, failure: None },
         Err(error) => Stopped { requests_cut: 0, failure: Some(error.to_string()) },
     };
-    // The channel has room for one message of each worker; a control thread that is gone needs none.
-    let _ = stopped.try_send(report);
+}
+
+/// Tells the control thread how a worker ended, a panic included: a gateway that silently serves with fewer workers
+/// than it should is worse than one that stops.
+struct Report {
+    stopped: mpsc::Sender<Stopped>,
+    how: Stopped,
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        // The channel has room for one message of each worker; a control thread that is gone needs none.
+        let _ = self.stopped.try_send(self.how.clone());
+    }
 }
 
 /// Serves until told to drain and drained, or the time for that is over; returns how many requests were cut.

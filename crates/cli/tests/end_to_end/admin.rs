@@ -28,6 +28,9 @@ fn metrics_are_open_metrics_and_name_no_client() {
         "GET /private-path?token=abc HTTP/1.1\r\nHost: private.example\r\nUser-Agent: private-agent\r\n\r\n";
     assert_eq!(client.ask(secret).status(), 200);
     assert_eq!(client.ask("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 2\r\n\r\n").status(), 400);
+    // Both are counted once their bytes are on their way, so perhaps a moment after they were read here.
+    gateway.wait_metric("flashweir_requests_bad_total{kind=\"framing\"}", 1.0);
+    gateway.wait_metric("flashweir_requests_completed_total", 1.0);
     let response = gateway.ask_admin("/metrics");
     let kind = response.field("content-type").unwrap_or_default();
     assert!(kind.starts_with("application/openmetrics-text") && kind.contains("version=1.0.0"), "{kind}");

@@ -213,7 +213,9 @@ fn a_real_web_server_answers_as_it_does_without_us() {
         let straight = curl.get(&format!("http://{}{path}", nginx.address()), arguments);
         let through = curl.get(&format!("http://{}{path}", gateway.address()), arguments);
         assert_eq!((through.code, through.status), (straight.code, straight.status), "{path} {arguments:?}");
-        assert!(through.body == straight.body, "{path} {arguments:?}: another body");
+        // curl puts the head of a HEAD where bodies go, and that has a date.
+        let is_head = arguments == ["--head"];
+        assert!(is_head || through.body == straight.body, "{path} {arguments:?}: another body");
         for field in
             ["content-length", "content-type", "content-range", "etag", "last-modified", "accept-ranges"]
         {

@@ -1,6 +1,6 @@
 //! SIGHUP: all of the new configuration or none of it, and no connection notices.
 
-use flashweir_testkit::{Gateway, Latch, Upstream, eventually};
+use flashweir_testkit::{Connection, Gateway, Latch, Upstream, eventually};
 
 use crate::support::{before, get, holding};
 
@@ -24,10 +24,22 @@ fn a_new_upstream_takes_over_on_a_connection_that_stays() {
 #[test]
 fn requests_under_way_are_finished_by_the_upstream_they_went_to() {
     let latch = Latch::new();
-    let (old, new) = (holding(&latch), Upstream::saying("new"));
+    let held = latch.clone();
+    let old = Upstream::start(move |connection: &mut Connection| {
+        while let Some(request) = connection.read_request() {
+            let is_held = request.start.starts_with("GET /held ");
+            if is_held {
+                held.wait();
+            }
+            if !connection.answer(200, "", if is_held { "held" } else { "old" }) {
+                return;
+            }
+        }
+    });
+    let new = Upstream::saying("new");
     let mut gateway = before(&old).start();
     let mut under_way: Vec<_> = (0..10).map(|_| gateway.connect()).collect();
-    under_way.iter_mut().for_each(|client| client.send(get("/")));
+    under_way.iter_mut().for_each(|client| client.send(get("/held")));
     gateway.wait_in_flight(10);
     gateway.configure(&[("upstream.urls", Some(&format!("[\"{}\"]", new.url())))]);
     gateway.reload();

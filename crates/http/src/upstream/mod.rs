@@ -31,7 +31,7 @@ use multiplex::{Http2Pool, Http2Stream};
 use pool::{Http1Connection, Http1Pool};
 use response_body::Lease;
 use shared::InFlight;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -43,6 +43,7 @@ pub struct Upstreams<B> {
     shared: Arc<UpstreamShared>,
     pools: Box<[Pool<B>]>,
     rng: RefCell<Rng>,
+    retries: Cell<u64>,
 }
 
 enum Pool<B> {
@@ -90,13 +91,18 @@ impl<B: RequestBody> Upstreams<B> {
             Protocol::Http2 => Pool::Http2(Http2Pool::new(index, limit, idle)),
         };
         let pools = (0..settings.addresses.len()).map(pool).collect();
-        Self { shared, pools, rng: RefCell::new(rng) }
+        Self { shared, pools, rng: RefCell::new(rng), retries: Cell::new(0) }
     }
 
     /// The state shared with the other workers.
     #[must_use]
     pub fn shared(&self) -> &Arc<UpstreamShared> {
         &self.shared
+    }
+
+    /// How often since the last call a request was tried again because none of it had been sent.
+    pub fn take_retries(&self) -> u64 {
+        self.retries.take()
     }
 
     /// Sends a request and waits for the response's head; must run inside a `LocalSet`.
@@ -120,6 +126,7 @@ impl<B: RequestBody> Upstreams<B> {
             self.shared.record_failure(index, error.kind);
             let Some(unsent) = unsent else { return Err(error) };
             request = unsent;
+            self.retries.set(self.retries.get() + 1);
             // "All busy" is the more useful answer than "one of them is down".
             if worst.as_ref().is_none_or(|worst| worst.kind != UpstreamErrorKind::Full) {
                 worst = Some(error);
@@ -168,6 +175,7 @@ impl<B: RequestBody> Upstreams<B> {
                 Some(unsent) if exchange.is_reused() && stale < STALE_MAX => {
                     stale += 1;
                     exchange.close_idle();
+                    self.retries.set(self.retries.get() + 1);
                     request = unsent;
                 }
                 unsent => return Err(Failed { error, unsent }),

@@ -1,0 +1,223 @@
+//! The workspace keeps its shape: who may depend on whom, and who may do what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Decide and never do: no runtime, no sockets, no serialisation.
+const PURE: [&str; 4] = ["core", "measure", "admission", "workload"];
+/// May talk to the world.
+const SHELLS: [&str; 5] = ["gateway", "kernel", "origin", "load", "http"];
+/// What no pure crate may depend on, however useful.
+const IMPURE: [&str; 15] = [
+    "tokio",
+    "tokio-util",
+    "hyper",
+    "hyper-util",
+    "axum",
+    "socket2",
+    "rustix",
+    "libc",
+    "rustls",
+    "tracing",
+    "arc-swap",
+    "serde",
+    "serde_json",
+    "toml",
+    "tempfile",
+];
+/// What tells a pure crate's source from another's; clippy's bans stop the rest.
+const IMPURE_WORDS: [&str; 7] =
+    ["std::time::Instant", "SystemTime", "std::thread", "std::net", "std::fs", "std::env", "std::process"];
+
+struct Workspace {
+    root: PathBuf,
+    /// Our crates each crate needs, its tests left out; all by folder name.
+    needs: BTreeMap<String, BTreeSet<String>>,
+    /// The same with those only its tests need.
+    needs_with_tests: BTreeMap<String, BTreeSet<String>>,
+    /// Other people's crates each crate needs, its tests left out.
+    foreign: BTreeMap<String, BTreeSet<String>>,
+}
+
+fn workspace() -> Workspace {
+    let cargo = option_env!("CARGO").unwrap_or("cargo");
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo metadata");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let mut workspace = Workspace {
+        root: PathBuf::from(metadata["workspace_root"].as_str().expect("a root")),
+        needs: BTreeMap::new(),
+        needs_with_tests: BTreeMap::new(),
+        foreign: BTreeMap::new(),
+    };
+    for package in metadata["packages"].as_array().expect("packages") {
+        let name = package["name"].as_str().and_then(folder).expect("a crate called flashweir-something");
+        let dependencies = package["dependencies"].as_array().expect("dependencies");
+        let is_ordinary = |dependency: &&Value| dependency["kind"] != "dev";
+        let ours = |dependency: &Value| folder(dependency["name"].as_str()?);
+        let foreign = |dependency: &Value| {
+            let name = dependency["name"].as_str()?;
+            folder(name).is_none().then(|| name.to_owned())
+        };
+        let ordinary = || dependencies.iter().filter(is_ordinary);
+        workspace.needs.insert(name.clone(), ordinary().filter_map(ours).collect());
+        workspace.foreign.insert(name.clone(), ordinary().filter_map(foreign).collect());
+        workspace.needs_with_tests.insert(name, dependencies.iter().filter_map(ours).collect());
+    }
+    workspace
+}
+
+/// `flashweir-core` lives in the folder `core`; a stranger has none.
+fn folder(package: &str) -> Option<String> {
+    package.strip_prefix("flashweir-").map(str::to_owned)
+}
+
+impl Workspace {
+    fn ours(&self, of: &str) -> BTreeSet<&str> {
+        self.needs[of].iter().map(String::as_str).collect()
+    }
+
+    fn check_only(&self, of: &str, allowed: &[&str]) {
+        let wrong: Vec<_> = self.ours(of).into_iter().filter(|name| !allowed.contains(name)).collect();
+        assert!(wrong.is_empty(), "{of} may not depend on {wrong:?}");
+    }
+
+    fn sources(&self, of: &str) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        rust_files(&self.root.join("crates").join(of).join("src"), &mut files);
+        assert!(!files.is_empty(), "{of} has no sources");
+        files
+    }
+}
+
+fn rust_files(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).expect("a readable directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            rust_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn words_come_before_measures_and_measures_before_decisions() {
+    let workspace = workspace();
+    workspace.check_only("core", &[]);
+    workspace.check_only("measure", &["core"]);
+    workspace.check_only("admission", &["core", "measure"]);
+    workspace.check_only("workload", &["core"]);
+}
+
+#[test]
+fn pure_crates_stay_pure() {
+    let workspace = workspace();
+    for name in PURE {
+        let wrong: Vec<_> =
+            workspace.foreign[name].iter().filter(|need| IMPURE.contains(&need.as_str())).collect();
+        // Reading a rate profile needs a CSV reader over bytes; that is all.
+        assert!(wrong.is_empty(), "{name} is pure and may not depend on {wrong:?}");
+        for file in workspace.sources(name) {
+            let text = std::fs::read_to_string(&file).expect("a readable file");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let found: Vec<_> =
+                lines.filter(|line| IMPURE_WORDS.iter().any(|word| line.contains(word))).collect();
+            assert!(found.is_empty(), "{} is pure and names {found:?}", file.display());
+        }
+    }
+}
+
+#[test]
+fn http_mechanics_know_nothing_of_decisions_files_or_metrics() {
+    workspace().check_only("http", &["core", "measure", "kernel"]);
+}
+
+#[test]
+fn glue_and_reports_know_no_shell() {
+    let workspace = workspace();
+    for name in ["config", "telemetry", "report"] {
+        let wrong: Vec<_> =
+            workspace.ours(name).into_iter().filter(|need| SHELLS.contains(need) || *need == "cli").collect();
+        assert!(wrong.is_empty(), "{name} may not depend on {wrong:?}");
+    }
+}
+
+#[test]
+fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
+    let workspace = workspace();
+    for (name, made_of) in
+        [("gateway", &["http", "kernel"][..]), ("origin", &[]), ("load", &[]), ("kernel", &[]), ("http", &[])]
+    {
+        let wrong: Vec<_> = workspace
+            .ours(name)
+            .into_iter()
+            .filter(|need| SHELLS.contains(need) && !made_of.contains(need))
+            .collect();
+        assert!(wrong.is_empty(), "{name} may not depend on {wrong:?}");
+    }
+}
+
+#[test]
+fn nobody_depends_on_the_command_line() {
+    let workspace = workspace();
+    let wrong: Vec<_> =
+        workspace.needs_with_tests.iter().filter(|(_, needs)| needs.contains("cli")).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn the_testkit_is_for_tests() {
+    let workspace = workspace();
+    let wrong: Vec<_> = workspace.needs.iter().filter(|(_, needs)| needs.contains("testkit")).collect();
+    assert!(wrong.is_empty(), "{wrong:?} need it outside their tests");
+    workspace.check_only("testkit", &[]);
+}
+
+#[test]
+fn only_the_kernel_crate_may_be_unsafe() {
+    let workspace = workspace();
+    for name in workspace.needs.keys() {
+        let manifest = std::fs::read_to_string(workspace.root.join("crates").join(name).join("Cargo.toml"));
+        let manifest = manifest.expect("a readable manifest");
+        let takes_over = manifest.contains("[lints]\nworkspace = true");
+        assert!(takes_over || name == "kernel", "{name} does not take over the workspace's lints");
+        if name == "kernel" {
+            continue;
+        }
+        for file in workspace.sources(name) {
+            let text = std::fs::read_to_string(&file).expect("a readable file");
+            let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+            let found: Vec<_> = code.filter(|line| line.contains("unsafe ")).collect();
+            assert!(found.is_empty(), "{}: {found:?}", file.display());
+        }
+    }
+    let root = std::fs::read_to_string(workspace.root.join("Cargo.toml")).expect("a readable manifest");
+    assert!(root.contains("unsafe_code = \"forbid\""));
+}
+
+#[test]
+fn every_crate_is_named_after_its_folder_and_none_is_empty() {
+    let workspace = workspace();
+    for entry in std::fs::read_dir(workspace.root.join("crates")).expect("a readable directory") {
+        let folder = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        assert!(
+            workspace.needs.contains_key(&folder),
+            "crates/{folder} is no crate called flashweir-{folder}"
+        );
+        let lines: usize = workspace
+            .sources(&folder)
+            .iter()
+            .map(|file| std::fs::read_to_string(file).expect("a readable file").lines().count())
+            .sum();
+        assert!(lines > 20, "crates/{folder} is empty");
+    }
+}

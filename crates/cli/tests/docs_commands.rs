@@ -1,0 +1,157 @@
+//! What the documents tell people to type works: commands parse, configurations are accepted.
+
+use std::path::{Path, PathBuf};
+
+use flashweir_testkit::Flashweir;
+
+fn binary() -> Flashweir {
+    Flashweir::new(env!("CARGO_BIN_EXE_flashweir"))
+}
+
+/// A fenced block of a document.
+struct Block {
+    file: PathBuf,
+    line: usize,
+    language: String,
+    text: String,
+}
+
+/// All fenced blocks of README.md and docs/.
+fn blocks() -> Vec<Block> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a workspace");
+    let mut files = vec![root.join("README.md")];
+    markdown_files(&root.join("docs"), &mut files);
+    files.iter().filter(|file| file.exists()).flat_map(|file| blocks_of(file)).collect()
+}
+
+fn markdown_files(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).expect("a readable directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            markdown_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            files.push(path);
+        }
+    }
+}
+
+fn blocks_of(file: &Path) -> Vec<Block> {
+    let text = std::fs::read_to_string(file).expect("a readable file");
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut inside = false;
+    for (index, line) in text.lines().enumerate() {
+        match line.trim_start().strip_prefix("```") {
+            Some(_) if inside => inside = false,
+            Some(language) => {
+                inside = true;
+                let language = language.trim().to_owned();
+                blocks.push(Block { file: file.to_owned(), line: index + 2, language, text: String::new() });
+            }
+            None if inside => {
+                let block = blocks.last_mut().expect("inside a block");
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            None => {}
+        }
+    }
+    blocks
+}
+
+/// The commands of a shell block that begin with our name, continued lines joined.
+fn commands(block: &Block) -> Vec<Vec<String>> {
+    let joined = block.text.replace("\\\n", " ");
+    let ours = joined.lines().map(|line| line.trim().trim_start_matches("$ ")).filter(|line| is_ours(line));
+    ours.map(words).collect()
+}
+
+fn is_ours(line: &str) -> bool {
+    line == "flashweir" || line.starts_with("flashweir ")
+}
+
+/// Words as a shell splits them, as far as our documents go: quotes, and an end at a comment, pipe or redirection.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for character in line.chars() {
+        match (character, quote) {
+            ('\'' | '"', None) => quote = Some(character),
+            (end, Some(open)) if end == open => quote = None,
+            ('#' | '|' | '>' | '&' | ';', None) => break,
+            (blank, None) if blank.is_whitespace() => {
+                if words.last().is_some_and(|word| !word.is_empty()) {
+                    words.push(String::new());
+                }
+            }
+            (other, _) => words.last_mut().expect("a word").push(other),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words.remove(0);
+    words
+}
+
+#[test]
+fn every_command_in_the_documents_parses() {
+    let mut checked = 0;
+    for block in blocks().iter().filter(|block| matches!(block.language.as_str(), "sh" | "console" | "bash"))
+    {
+        for mut command in commands(block) {
+            let shown = command.join(" ");
+            // With `--help` last, everything before it is parsed and nothing is done.
+            command.push("--help".to_owned());
+            let finished = binary().run(&command);
+            let place = format!("{}:{}: flashweir {shown}", block.file.display(), block.line);
+            assert_eq!(finished.code(), Some(0), "{place}: {}", finished.stderr);
+            let help = finished.stdout.contains("Usage: flashweir");
+            assert!(help, "{place}: {}", finished.stdout);
+            let known: Vec<&str> =
+                command.iter().filter(|word| word.starts_with("--")).map(|word| name_of(word)).collect();
+            let unknown: Vec<&&str> = known.iter().filter(|flag| !finished.stdout.contains(**flag)).collect();
+            assert!(unknown.is_empty(), "{place}: no such flags: {unknown:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 0, "no document has a command to check");
+}
+
+fn name_of(flag: &str) -> &str {
+    flag.split('=').next().unwrap_or(flag)
+}
+
+#[test]
+fn every_configuration_in_the_documents_is_accepted() {
+    let mut checked = 0;
+    for block in blocks().iter().filter(|block| block.language == "toml") {
+        let directory = tempfile::tempdir().expect("a fresh directory");
+        write_named_files(directory.path(), &block.text);
+        std::fs::write(directory.path().join("flashweir.toml"), &block.text).expect("a writable directory");
+        let within = std::time::Duration::from_secs(20);
+        let finished = binary().run_in(directory.path(), within, ["config", "check", "flashweir.toml"]);
+        assert_eq!(finished.code(), Some(0), "{}:{}: {}", block.file.display(), block.line, finished.stderr);
+        checked += 1;
+    }
+    assert!(checked > 0, "no document has a configuration to check");
+}
+
+/// Certificates a configuration names by a relative path must be there for it to be accepted.
+fn write_named_files(directory: &Path, config: &str) {
+    if !config.contains("certificate") && !config.contains("ca_file") {
+        return;
+    }
+    let authority = flashweir_testkit::Authority::new();
+    let files = authority.issue(directory, "example");
+    let ca = authority.write(directory);
+    for line in config.lines() {
+        let Some((key, value)) = line.split_once('=') else { continue };
+        let name = value.trim().trim_matches('"');
+        let source = match key.trim().rsplit('.').next().unwrap_or_default() {
+            "certificate" => &files.certificate,
+            "key" => &files.key,
+            "ca_file" => &ca,
+            _ => continue,
+        };
+        assert!(!name.starts_with('/'), "an example names a file of one machine: {name}");
+        std::fs::copy(source, directory.join(name)).expect("a writable directory");
+    }
+}

@@ -1,0 +1,120 @@
+//! What happens when more people come than fit.
+
+use std::time::Duration;
+
+use flashweir_testkit::{Client, until};
+
+use crate::scene::{Scene, count, count_between};
+use crate::watch::story;
+
+/// The gateway lets go of its ceiling within this after a crowd; the demo holds the real bar of 10 s.
+const RELEASE_WITHIN: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_crowd_is_noticed_limited_and_let_go() {
+    let scene = Scene::new(&[]);
+    let (quiet, crowd) = (scene.times_capacity(0.3), scene.times_capacity(3.0));
+    let length = Duration::from_secs(20);
+    let arguments = [
+        "--rate",
+        &quiet,
+        "--step",
+        &format!("{crowd}@6s"),
+        "--step",
+        &format!("{quiet}@13s"),
+        "--duration",
+        "20s",
+        "--sources",
+        "2000",
+    ];
+    let (result, seen) = scene.send("/work", length, &arguments);
+    let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
+
+    assert!(
+        seen.iter().any(|look| look.cause == "popular" && look.mode == "alarm"),
+        "never noticed: {}",
+        told()
+    );
+    assert!(seen.iter().any(|look| look.ceiling_rps.is_some()), "never limited: {}", told());
+    assert_eq!(count_between(&result, "refused", 0..6), 0, "refused before the crowd came: {}", told());
+    assert!(count_between(&result, "refused", 7..13) > 0, "refused nobody of the crowd: {}", told());
+    let by_us = result["refused_by_reason"]["flash_crowd"].as_u64();
+    assert_eq!(by_us, Some(count(&result, "refused")), "refused for another reason: {}", told());
+    // From two seconds after the crowd came: those let in are served in time.
+    let good_rps = count_between(&result, "goodput", 8..13) as f64 / 5.0;
+    assert!(good_rps >= 0.5 * scene.capacity_rps, "goodput {good_rps:.0}/s: {}", told());
+
+    until("the ceiling gone", RELEASE_WITHIN, || {
+        // A few people still come; with nobody at all there is nothing to judge by.
+        let _ = Client::get(scene.gateway.address(), "/work");
+        scene.gateway.status()["plan"]["ceiling_rps"].is_null().then_some(())
+    });
+    let response = scene.gateway.get("/work");
+    assert_eq!(response.status(), 200, "{response:?}");
+    let metrics = scene.gateway.metrics();
+    let shed = metrics.value("flashweir_requests_shed_total{reason=\"flash_crowd\"}");
+    assert_eq!(shed, count(&result, "refused") as f64, "the gateway and the crowd agree on who was refused");
+}
+
+#[test]
+fn a_refusal_of_the_crowd_says_when_to_come_back_and_explains_itself() {
+    let scene = Scene::new(&[]);
+    let (quiet, crowd) = (scene.times_capacity(0.3), scene.times_capacity(3.0));
+    let arguments =
+        ["--rate", &quiet, "--step", &format!("{crowd}@5s"), "--duration", "11s", "--sources", "2000"];
+    let url = format!("http://{}/work", scene.gateway.address());
+    let load = flashweir_testkit::Load::start(&crate::scene::binary(), &url, &arguments);
+    let refused = until("a refusal", Duration::from_secs(14), || {
+        let response = Client::connect(scene.gateway.address())
+            .ask("GET /work HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nConnection: close\r\n\r\n");
+        (response.status() == 503).then_some(response)
+    });
+    let told = refused.field("flashweir-decision").expect("a decision").to_owned();
+    assert!(told.ends_with("; reason=flash_crowd"), "{told}");
+    let seconds: u32 = refused.field("retry-after").expect("a time").parse().expect("whole seconds");
+    assert!(seconds >= 1, "{seconds}");
+    let policy = refused.field("ratelimit-policy").unwrap_or_default();
+    assert!(policy.starts_with("\"flash_crowd\";q="), "{policy}");
+    assert!(refused.field("ratelimit").is_some_and(|left| left.contains("r=0")), "{:?}", refused.fields);
+    let id = told.split(';').next().expect("an id");
+    let explained = scene.gateway.ask_admin(&format!("/explain/{id}")).json();
+    assert_eq!(
+        (explained["plan"]["cause"].as_str(), explained["limit"]["bound"].as_str()),
+        (Some("popular"), Some("flash_crowd"))
+    );
+    assert!(explained["limit"]["ceiling_rps"].as_f64().is_some_and(|ceiling| ceiling > 0.0), "{explained}");
+    let _ = load.finish(Duration::from_secs(40));
+}
+
+#[test]
+fn in_shadow_the_crowd_is_noticed_and_nobody_is_refused() {
+    let scene = Scene::new(&["--shadow"]);
+    let (quiet, crowd) = (scene.times_capacity(0.3), scene.times_capacity(2.0));
+    let arguments =
+        ["--rate", &quiet, "--step", &format!("{crowd}@5s"), "--duration", "9s", "--sources", "2000"];
+    let (result, seen) = scene.send("/work", Duration::from_secs(9), &arguments);
+    let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
+    assert!(seen.iter().any(|look| look.cause == "popular"), "never noticed: {}", told());
+    assert_eq!(count(&result, "refused"), 0, "{}", told());
+    let metrics = scene.gateway.metrics();
+    assert!(metrics.value("flashweir_requests_shadow_shed_total") > 0.0, "nothing counted: {}", told());
+    assert_eq!((metrics.sum("flashweir_requests_shed_total"), metrics.value("flashweir_shadow")), (0.0, 1.0));
+}
+
+#[test]
+fn a_slow_backend_is_not_blamed_on_the_people() {
+    let scene = Scene::new(&[]);
+    let rate = scene.times_capacity(0.2);
+    let arguments = ["--rate", &rate, "--duration", "7s", "--sources", "2000"];
+    let (before, _) = scene.send("/work", Duration::from_secs(7), &arguments);
+    // The same page, asked for as often, costs three times as much from now on: still well within the capacity.
+    let (result, seen) = scene.send("/work?ms=15", Duration::from_secs(7), &arguments);
+    let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
+    assert!(seen.iter().any(|look| look.cause == "slow_backend"), "never noticed: {}", told());
+    assert!(
+        seen.iter().all(|look| look.mode == "normal" && look.ceiling_rps.is_none()),
+        "limited: {}",
+        told()
+    );
+    assert_eq!((count(&before, "refused"), count(&result, "refused")), (0, 0), "{}", told());
+}

@@ -1,0 +1,67 @@
+//! An origin, a gateway before it, and the crowd's options.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Load, Origin};
+use serde_json::Value;
+
+use crate::watch::{Seen, Watch};
+
+/// Work of each request: a capacity of some 200 a second, which leaves room for everybody else on two cores.
+const WORK_MS: f64 = 5.0;
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Everything a test needs; its turn is over when it is dropped.
+pub(crate) struct Scene {
+    pub(crate) gateway: Gateway,
+    _origin: Origin,
+    /// Requests a second the origin can do, as measured just now.
+    pub(crate) capacity_rps: f64,
+    _turn: MutexGuard<'static, ()>,
+}
+
+pub(crate) fn binary() -> Flashweir {
+    Flashweir::new(env!("CARGO_BIN_EXE_flashweir"))
+}
+
+impl Scene {
+    pub(crate) fn new(arguments: &[&str]) -> Self {
+        // A test that failed in its turn took nothing with it.
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let origin = Origin::start(&binary(), WORK_MS);
+        let capacity_rps = origin.measure_capacity();
+        let builder = GatewayBuilder::new(&binary()).upstream(&origin.url());
+        let gateway = arguments.iter().fold(builder, |builder, argument| builder.argument(argument)).start();
+        Self { gateway, _origin: origin, capacity_rps, _turn: turn }
+    }
+
+    /// Sends people through the gateway and watches its verdict meanwhile.
+    pub(crate) fn send(&self, target: &str, length: Duration, arguments: &[&str]) -> (Value, Vec<Seen>) {
+        let watch = Watch::start(self.gateway.admin());
+        let url = format!("http://{}{target}", self.gateway.address());
+        // The patience of the last ones and the generator's own start and end.
+        let within = length + Duration::from_secs(30);
+        let result = Load::start(&binary(), &url, arguments).finish(within);
+        (result, watch.stop())
+    }
+
+    /// A rate that is so many times the origin's capacity, as an option.
+    pub(crate) fn times_capacity(&self, factor: f64) -> String {
+        format!("{:.1}", self.capacity_rps * factor)
+    }
+}
+
+/// A count of the result.
+pub(crate) fn count(result: &Value, key: &str) -> u64 {
+    result[key].as_u64().unwrap_or_else(|| panic!("no {key}: {result}"))
+}
+
+/// A count of the result over some seconds of the run.
+pub(crate) fn count_between(result: &Value, key: &str, seconds: std::ops::Range<u64>) -> u64 {
+    let series = result["series"].as_array().unwrap_or_else(|| panic!("no series: {result}"));
+    let within =
+        series.iter().filter(|second| second["second"].as_u64().is_some_and(|at| seconds.contains(&at)));
+    within.map(|second| count(second, key)).sum()
+}

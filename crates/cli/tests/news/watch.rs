@@ -1,0 +1,84 @@
+//! Looks at the gateway's verdict while something happens.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use flashweir_testkit::Client;
+use serde_json::Value;
+
+/// Often enough to see every state that lasts.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What the gateway said at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) at: Instant,
+    pub(crate) mode: String,
+    pub(crate) cause: String,
+    pub(crate) rule: String,
+    pub(crate) ceiling_rps: Option<f64>,
+}
+
+/// Asks for the status again and again until it is told to stop.
+pub(crate) struct Watch {
+    stop: Arc<AtomicBool>,
+    watcher: JoinHandle<Vec<Seen>>,
+}
+
+impl Watch {
+    pub(crate) fn start(admin: SocketAddr) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let watcher = std::thread::spawn(move || {
+            let mut client = Client::connect(admin);
+            let mut seen = Vec::new();
+            while !stopped.load(Ordering::SeqCst) {
+                seen.push(look(&client.ask("GET /status HTTP/1.1\r\nHost: admin\r\n\r\n").json()["plan"]));
+                std::thread::park_timeout(LOOK_EVERY);
+            }
+            seen
+        });
+        Self { stop, watcher }
+    }
+
+    /// Everything that was seen, in its order.
+    pub(crate) fn stop(self) -> Vec<Seen> {
+        self.stop.store(true, Ordering::SeqCst);
+        self.watcher.join().expect("a gateway that answers to the end")
+    }
+}
+
+fn look(plan: &Value) -> Seen {
+    let text = |key: &str| plan[key].as_str().unwrap_or_default().to_owned();
+    Seen {
+        at: Instant::now(),
+        mode: text("mode"),
+        cause: text("cause"),
+        rule: text("rule"),
+        ceiling_rps: plan["ceiling_rps"].as_f64(),
+    }
+}
+
+/// The different verdicts in their order, to be read by a person when a test fails.
+pub(crate) fn story(seen: &[Seen]) -> String {
+    let Some(first) = seen.first() else { return "nothing was seen".to_owned() };
+    let mut lines = Vec::new();
+    let mut last = None;
+    for look in seen {
+        let state = (look.mode.as_str(), look.cause.as_str(), look.rule.as_str());
+        if last != Some(state) {
+            let after = look.at.duration_since(first.at).as_secs_f64();
+            lines.push(format!("{after:6.2} s {} {} {} {:?}", state.0, state.1, state.2, look.ceiling_rps));
+        }
+        last = Some(state);
+    }
+    // The flicker between neighbouring verdicts is endless in a long run; its beginning and end tell enough.
+    const KEPT: usize = 60;
+    if lines.len() > 2 * KEPT {
+        lines.splice(KEPT..lines.len() - KEPT, ["...".to_owned()]);
+    }
+    lines.join("\n")
+}
