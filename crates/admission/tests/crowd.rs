@@ -78,11 +78,34 @@ fn is_invisible_while_the_service_keeps_up() {
 }
 
 #[test]
+fn demand_as_bursty_as_ever_and_a_stutter_now_and_then_are_no_crowd() {
+    // Demand swings by half within seconds, as squeezed real traffic does, and every seven seconds something else
+    // takes the processor for a moment: short queues are met, but demand is within what it usually does.
+    let offered_rps = |t: f64| 90.0 * (1.0 + 0.5 * (1.9 * t).sin() * (0.31 * t).cos());
+    let slowdown = |t: f64| if t % 7.0 < 0.3 { 4.0 } else { 1.0 };
+    for seed in 1..=8 {
+        let run = run(&Scenario { seed, offered_rps, slowdown, duration_s: 300.0, ..quiet() });
+        let limited = run.plans.iter().filter(|(_, plan)| is_limiting(plan)).count();
+        assert_eq!(limited, 0, "seed {seed}: first at {:?}", run.first(0.0, is_limiting));
+    }
+}
+
+#[test]
 fn a_surge_the_service_carries_is_told_and_not_limited() {
     let offered_rps = |t: f64| if t < 20.0 { 40.0 } else { 130.0 };
     let run = run(&Scenario { offered_rps, ..quiet() });
     assert!(!run.was_ever_limited());
     assert!(run.first(20.0, |plan| plan.explanation.cause == Cause::SurgeOk).is_some_and(|at| at < 22.0));
+}
+
+#[test]
+fn a_quick_service_at_work_is_not_a_slow_one() {
+    // 0.2 ms each: at four fifths of its capacity waits are several times the service, and nobody notices.
+    let offered_rps = |t: f64| if t < 20.0 { 200.0 } else { 4_000.0 };
+    let service = Service::Exponential(0.0002);
+    let run = run(&Scenario { offered_rps, service, duration_s: 40.0, ..quiet() });
+    assert!(!run.was_ever_limited());
+    assert!(run.plans.iter().all(|(_, plan)| plan.explanation.cause != Cause::SlowBackend));
 }
 
 #[test]

@@ -6,23 +6,27 @@ use crate::forward::{Asked, forward};
 use crate::refusal::Refusal;
 use crate::upstream_error::plain;
 use crate::worker::Worker;
-use flashweir_core::Instant;
+use flashweir_core::{Duration, Instant};
 use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_request};
 use flashweir_http::serve::Connection;
 use flashweir_telemetry::{BadRequest, HttpVersion, StatusClass, Unmeasured};
-use http::header::{ALLOW, EXPECT};
-use http::{HeaderValue, Method, Request, Response, Version, request};
+use http::header::{ALLOW, COOKIE, EXPECT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request};
 use http_body::Body as _;
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use tokio::task::spawn_local;
 
 /// Methods that are passed on; named where one is not.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE";
 /// A refused request's body up to this size is taken in when it has arrived already, to keep the connection.
 const SMALL_BODY_BYTES: u64 = 16 << 10;
+/// How long the body of a refused HTTP/2 request may take to arrive; a round trip to anywhere is shorter.
+const LATE_BODY_WAIT: Duration = Duration::from_secs(1);
 
 /// Answers one request. Never fails: whatever goes wrong has an answer.
 pub(crate) async fn handle(
@@ -44,6 +48,9 @@ pub(crate) async fn handle(
     let address = trusted.client_address(client.peer.ip(), &head.headers);
     let (method, version) = (head.method.clone(), head.version);
     let expects_continue = head.headers.contains_key(EXPECT);
+    if version == Version::HTTP_2 && field_count(&head.headers) > current.live.config.bounds.max_fields {
+        return Ok(answer_too_many_fields(&worker, &method));
+    }
     // Preparing costs as much as a refusal, so ordinary requests are prepared only once admitted.
     let mut prepared = None;
     if may_be_unfit(&head) {
@@ -88,6 +95,20 @@ fn may_be_unfit(head: &request::Parts) -> bool {
         || head.headers.contains_key(EXPECT)
 }
 
+/// The fields of an HTTP/2 head, which the guard does not see and of which hyper bounds only the bytes. A cookie in
+/// several lines is one field: browsers split it to compress it better (RFC 9113 §8.2.3).
+fn field_count(fields: &HeaderMap) -> usize {
+    let crumbs = fields.get_all(COOKIE).iter().count();
+    fields.len() - crumbs.saturating_sub(1)
+}
+
+fn answer_too_many_fields(worker: &Worker, method: &Method) -> Response<Body> {
+    worker.metrics.requests.bad.increment(BadRequest::TooManyFields);
+    worker.metrics.responses.by_class.increment(StatusClass::ClientError);
+    let text = "The request has more fields than are taken here.\n";
+    plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "too_many_fields", text, method).map(Body::own)
+}
+
 fn answer_unfit(worker: &Worker, error: FieldsError, method: &Method) -> Response<Body> {
     let (kind, name, text) = match error {
         FieldsError::Connect => (BadRequest::Method, "method", "CONNECT is not served here.\n"),
@@ -129,6 +150,10 @@ fn refuse(
     if is_http1 && body_unread && !asked.expects_continue {
         client.left_body_unread.set(true);
     }
+    if !is_http1 && body_unread {
+        // Dropping it would reset the stream, which some clients (curl 7.88) take for a failure of the answer.
+        spawn_local(take_in_late(body, asked.expects_continue));
+    }
     if !is_http1 && client.full.is_some() {
         client.end_wanted.notify_one();
     }
@@ -144,6 +169,18 @@ pub(crate) fn count_refusal<B>(worker: &Worker, response: &Response<B>, since: I
     responses.by_class.increment(StatusClass::of(response.status().as_u16()));
     responses.refusal_duration.record(worker.shared.clock.now().saturating_since(since));
     worker.metrics.measurement.unmeasured.increment(Unmeasured::Refusal);
+}
+
+/// Takes in a small body that is still arriving, for a while; one that awaits `100 Continue` is only held, for reading
+/// it would ask for it.
+async fn take_in_late(body: Incoming, expects_continue: bool) {
+    if expects_continue {
+        tokio::time::sleep(LATE_BODY_WAIT).await;
+        return;
+    }
+    let bytes = usize::try_from(SMALL_BODY_BYTES).unwrap_or(usize::MAX);
+    // Too large, too late, broken: then the stream is reset after all.
+    let _ = tokio::time::timeout(LATE_BODY_WAIT, Limited::new(body, bytes).collect()).await;
 }
 
 /// Takes in a small body that has arrived; false when some of it is still to come.

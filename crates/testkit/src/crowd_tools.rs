@@ -18,7 +18,7 @@ const CALIBRATION_WITHIN: Duration = Duration::from_secs(20);
 /// A running origin, killed when dropped.
 #[derive(Debug)]
 pub struct Origin {
-    process: Process,
+    _process: Process,
     address: SocketAddr,
     _directory: TempDir,
 }
@@ -39,25 +39,13 @@ impl Origin {
             assert!(process.ended().is_none(), "the origin ended at its start: {}", process.stderr());
             Client::try_connect(address).ok()
         });
-        Self { process, address, _directory: directory }
-    }
-
-    /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
+        Self { _process: process, address, _directory: directory }
     }
 
     /// As `upstream.urls` wants it.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
-    }
-
-    /// Its process.
-    #[must_use]
-    pub fn process(&self) -> &Process {
-        &self.process
     }
 
     /// Requests a second it can really do now, from many asked one after the other by several clients at once.

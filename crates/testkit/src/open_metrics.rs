@@ -68,11 +68,6 @@ impl Metrics {
         self.samples.keys().filter(of_that_name).map(|series| self.samples[series]).sum()
     }
 
-    /// All series.
-    pub fn series(&self) -> impl Iterator<Item = &str> {
-        self.samples.keys().map(String::as_str)
-    }
-
     fn take_description(
         &mut self,
         text: &str,

@@ -147,12 +147,6 @@ impl Process {
         self.stderr.text()
     }
 
-    /// What it wrote on standard output so far.
-    #[must_use]
-    pub fn stdout(&self) -> String {
-        self.stdout.text()
-    }
-
     /// Memory it holds in RAM now, bytes (`VmRSS`).
     ///
     /// # Panics

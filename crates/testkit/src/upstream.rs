@@ -110,11 +110,6 @@ impl Upstream {
     pub fn open_connections(&self) -> usize {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
-
-    /// Stops listening and closes every connection, as a server that is shut down.
-    pub fn stop(self) {
-        drop(self);
-    }
 }
 
 /// Answers with the request's head as it came as the body, and with `X-Body-Bytes`, `X-Body-Checksum` and
@@ -194,9 +189,10 @@ impl Acceptor {
             let (handler, open) = (Arc::clone(handler), Arc::clone(&self.open));
             std::thread::spawn(move || {
                 handler(&mut connection);
-                // The duplicate goes first: a reset needs the connection itself to be the last to close.
-                open.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
                 drop(connection);
+                // The duplicate is the last of its socket: whoever sees the count go down sees a closed connection.
+                let mut streams = open.lock().unwrap_or_else(PoisonError::into_inner);
+                drop(streams.remove(&index));
             });
         }
     }

@@ -3,7 +3,7 @@
 //! Signals (either may alarm, each against its own baseline): the mean transfer rate of the fastest tenth of
 //! large responses, and the mean latency score of the fastest tenth of all. NEWS's conditions:
 //! (1) signal < baseline·(1−margin) and (2) unique offered > baseline·(1+δ), the excess also beyond four
-//! standard deviations of a Poisson count. Why the fastest: a server that still has an idle moment now and then
+//! standard deviations of what it does in calm, at least those of a Poisson count. Why the fastest: a server that still has an idle moment now and then
 //! serves *some* requests at full speed; only when it never has one do even the fastest slow down.
 //!
 //! | worse | risen | cause | action |
@@ -11,7 +11,7 @@
 //! | no | no | calm | learn |
 //! | no | yes | surge_ok | learn: the service carries it |
 //! | yes | no | slow_backend | none; after a minute the baseline drifts to the new normal |
-//! | yes | yes | popular | alarm, after three such evaluations of the last four |
+//! | yes | yes | popular | alarm, after four such evaluations of the last five |
 //!
 //! Repairs (ALGORITHMS §1.4–1.7, §1.10): compare before update; baselines move only in calm, so a crowd cannot
 //! drag them down; they are means over a minute (7.5 intervals if longer), so a slow ramp is followed and a
@@ -26,7 +26,8 @@ use flashweir_measure::DecayingMean;
 const BASELINE_MEMORY: Duration = Duration::from_secs(60);
 const BASELINE_MEMORY_INTERVALS: f64 = 7.5;
 /// Demand has risen only beyond chance: at ten evaluations a second for months, three standard deviations of a
-/// Poisson count are chance (a service at 0.75 of its capacity then alarmed once in five minutes).
+/// Poisson count are chance (a service at 0.75 of its capacity then alarmed once in five minutes). Real demand is
+/// burstier than Poisson: NASA's busy hours, squeezed to minutes, alarmed until its own variance was learned.
 const RISEN_SIGMAS: f64 = 4.0;
 /// The margin never exceeds this: beyond it the signal is too noisy to wait for any worse.
 const MARGIN_MAX: f64 = 0.5;
@@ -68,8 +69,9 @@ pub(super) struct Detector {
     fast_rate: DecayingMean,
     fast_score: DecayingMean,
     unique_offered: DecayingMean,
+    unique_offered_variance: DecayingMean,
     variance: DecayingMean,
-    /// Conditions (1) and (2) at the last four evaluations, newest in bit 0.
+    /// Conditions (1) and (2) at the last five evaluations, newest in bit 0.
     evidence: u8,
     worse_since: Option<Instant>,
     last_learned: Option<Instant>,
@@ -88,6 +90,7 @@ impl Detector {
             // A class's own median is what scores are relative to, so the usual score is 1 until learned otherwise.
             fast_score: seeded(known.fast_score.or(Some(1.0))),
             unique_offered: seeded(known.unique_offered_rps),
+            unique_offered_variance: DecayingMean::new(memory),
             // Before anything is known the noise is taken to be what the configured margin allows for.
             variance: DecayingMean::seeded(memory.mul_f64(0.1), (delta / 3.0) * (delta / 3.0)),
             evidence: 0,
@@ -126,17 +129,18 @@ impl Detector {
 
     fn has_risen(&self, measured: &Measurement) -> bool {
         self.unique_offered.value().is_some_and(|usual_rps| {
-            let expected = usual_rps * measured.span_s;
-            let seen = measured.unique_offered_rps * measured.span_s;
-            seen > expected * (1.0 + self.delta) && seen - expected > RISEN_SIGMAS * libm::sqrt(expected)
+            let excess_rps = measured.unique_offered_rps - usual_rps;
+            let poisson = usual_rps / measured.span_s.max(1e-9);
+            let variance = self.unique_offered_variance.value().unwrap_or(0.0).max(poisson);
+            excess_rps > usual_rps * self.delta && excess_rps > RISEN_SIGMAS * libm::sqrt(variance)
         })
     }
 
     /// Takes an evaluation outside alarm into account: whether to alarm now.
     pub(super) fn alarms(&mut self, judgement: Judgement) -> bool {
         let both = judgement.is_worse && judgement.has_risen;
-        self.evidence = (self.evidence << 1 | u8::from(both)) & 0b1111;
-        let needed = if self.interval >= SINGLE_EVALUATION { 1 } else { 3 };
+        self.evidence = (self.evidence << 1 | u8::from(both)) & 0b1_1111;
+        let needed = if self.interval >= SINGLE_EVALUATION { 1 } else { 4 };
         both && self.evidence.count_ones() >= needed
     }
 
@@ -155,6 +159,11 @@ impl Detector {
         // Unique offered is learned whenever anything arrives, so that the morning's crowd meets the night's
         // baseline even if the night was too quiet to judge responses by.
         if measured.offered_rps > 0.0 && !(is_worse && has_risen) {
+            // Only what is within the usual widens the usual; burstier demand gets there in a few steps.
+            if let Some(usual_rps) = self.unique_offered.value().filter(|_| !self.has_risen(measured)) {
+                let deviation_rps = measured.unique_offered_rps - usual_rps;
+                self.unique_offered_variance.update(deviation_rps * deviation_rps, span);
+            }
             self.unique_offered.update(measured.unique_offered_rps, span);
         }
         if let Some(judgement) = judgement.filter(|judgement| !judgement.has_risen) {

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Settings that nginx needs in both roles: one worker in the foreground, nothing on disk but its folder.
-const NGINX_HEAD: &str = "daemon off; worker_processes 1; error_log stderr crit;
+/// Settings that nginx needs in both roles: one process in the foreground, so that ending it ends all of it, and
+/// nothing on disk but its folder.
+const NGINX_HEAD: &str = "daemon off; master_process off; error_log stderr crit;
 events { worker_connections 4096; }
 http { access_log off; keepalive_requests 1000000000; client_body_temp_path body; proxy_temp_path proxy;
 fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;";

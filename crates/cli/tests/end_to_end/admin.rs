@@ -140,5 +140,5 @@ fn too_few_requests_to_judge_are_said_to_be_too_few() {
     let (_upstream, gateway) = reflecting();
     let _ = gateway.get("/");
     assert_eq!(gateway.status()["plan"]["cause"], "too_few_samples");
-    assert_eq!(gateway.metrics().value("flashweir_plan_cause{cause=\"too_few_samples\"}"), 1.0);
+    gateway.wait_metric("flashweir_plan_cause{cause=\"too_few_samples\"}", 1.0);
 }

@@ -1,8 +1,10 @@
 //! HTTP/2 on either side, with and without TLS, spoken by real programs.
 
-use flashweir_testkit::{Authority, Curl, Gateway, GatewayBuilder, Nginx, Upstream, checksum, pattern};
+use flashweir_testkit::{
+    Authority, Curl, Gateway, GatewayBuilder, Latch, Nginx, Upstream, checksum, eventually, pattern,
+};
 
-use crate::support::{before, binary, reflecting};
+use crate::support::{before, binary, holding, reflecting};
 
 const PRIOR_KNOWLEDGE: &str = "--http2-prior-knowledge";
 
@@ -106,6 +108,103 @@ fn an_http2_upstream_is_spoken_to_in_http2() {
 }
 
 #[test]
+fn a_refusal_over_http2_is_the_same_refusal() {
+    let Some(curl) = Curl::require("a_refusal_over_http2_is_the_same_refusal") else { return };
+    let latch = Latch::new();
+    let upstream = holding(&latch);
+    let gateway = before(&upstream).set("bounds.max_requests_in_flight", "1").start();
+    let mut inside = gateway.connect();
+    inside.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    gateway.wait_in_flight(1);
+    let url = format!("http://{}/", gateway.address());
+    let refused =
+        curl.get(&url, &[PRIOR_KNOWLEDGE, "--header", "Accept: application/json", "--data", "body"]);
+    assert_eq!((refused.code, refused.status, refused.version.as_str()), (0, 503, "2"), "{}", refused.stderr);
+    assert!(
+        refused.fields.first("flashweir-decision").is_some_and(|told| told.ends_with("requests_in_flight"))
+    );
+    assert!(refused.fields.has("retry-after") && !refused.fields.has("connection"), "{:?}", refused.fields);
+    assert!(refused.text().contains("\"reason\":\"requests_in_flight\""), "{}", refused.text());
+    let polite = curl.get(&url, &[PRIOR_KNOWLEDGE, "--header", "Expect: 100-continue", "--data", "body"]);
+    assert_eq!((polite.code, polite.status), (0, 503), "{}", polite.stderr);
+    latch.open();
+    assert_eq!(inside.response().status(), 200);
+}
+
+#[test]
+fn a_stream_given_up_is_given_up_at_the_upstream() {
+    let Some(curl) = Curl::require("a_stream_given_up_is_given_up_at_the_upstream") else { return };
+    let upstream = Upstream::start(|connection| {
+        if connection.read_request().is_some() {
+            connection.stall();
+        }
+    });
+    let gateway = before(&upstream).start();
+    let output = curl.get(&format!("http://{}/", gateway.address()), &[PRIOR_KNOWLEDGE, "--max-time", "0.5"]);
+    assert_eq!(output.code, 28, "curl ran out of time: {}", output.stderr);
+    gateway.wait_metric("flashweir_requests_abandoned_total", 1.0);
+    gateway.wait_in_flight(0);
+    eventually("the upstream left alone", || (upstream.open_connections() == 0).then_some(()));
+}
+
+#[test]
+fn the_bounds_on_heads_hold_for_http2_too() {
+    let Some(curl) = Curl::require("the_bounds_on_heads_hold_for_http2_too") else { return };
+    let upstream = Upstream::reflecting();
+    let gateway =
+        before(&upstream).set("bounds.max_fields", "16").text("bounds.max_head_bytes", "8KiB").start();
+    let url = format!("http://{}/", gateway.address());
+    let fields: Vec<String> = (0..40).map(|index| format!("X-{index}: 1")).collect();
+    let mut arguments = vec![PRIOR_KNOWLEDGE];
+    arguments.extend(fields.iter().flat_map(|field| ["--header", field.as_str()]));
+    let many = curl.get(&url, &arguments);
+    assert_eq!(many.status, 431, "40 fields where 16 are allowed");
+    let large = format!("X-Large: {}", "v".repeat(20_000));
+    let large = curl.get(&url, &[PRIOR_KNOWLEDGE, "--header", &large]);
+    assert_ne!(large.status, 200, "20 KB where 8 KiB are allowed");
+    assert_eq!(upstream.request_count(), 0);
+    gateway.wait_metric("flashweir_requests_bad_total{kind=\"too_many_fields\"}", 1.0);
+    let crumbs: Vec<String> = (0..30).map(|index| format!("Cookie: c{index}=1")).collect();
+    let mut arguments = vec![PRIOR_KNOWLEDGE];
+    arguments.extend(crumbs.iter().flat_map(|field| ["--header", field.as_str()]));
+    assert_eq!(curl.get(&url, &arguments).status, 200, "a cookie in many lines is one field");
+    let seen = upstream.last_request();
+    assert_eq!(
+        seen.fields.all("cookie").len(),
+        1,
+        "and one line for a server of HTTP/1.1: {:?}",
+        seen.fields
+    );
+    assert!(
+        seen.field("cookie").is_some_and(|cookie| cookie.starts_with("c0=1; c1=1; ")),
+        "{:?}",
+        seen.fields
+    );
+}
+
+#[test]
+fn a_body_that_breaks_off_breaks_its_stream() {
+    let Some(curl) = Curl::require("a_body_that_breaks_off_breaks_its_stream") else { return };
+    let upstream = Upstream::start(|connection| {
+        while let Some(request) = connection.read_request() {
+            if request.start.starts_with("GET /whole ") {
+                connection.answer(200, "", "whole");
+                continue;
+            }
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n");
+            connection.reset();
+            return;
+        }
+    });
+    let gateway = before(&upstream).start();
+    let output = curl.get(&format!("http://{}/", gateway.address()), &[PRIOR_KNOWLEDGE]);
+    assert_ne!(output.code, 0, "half a body passed for a whole one: {}", output.text());
+    assert_eq!(curl.get(&format!("http://{}/whole", gateway.address()), &[PRIOR_KNOWLEDGE]).text(), "whole");
+    gateway.wait_metric("flashweir_requests_failed_total", 1.0);
+    gateway.wait_in_flight(0);
+}
+
+#[test]
 fn a_tls_upstream_is_verified_with_the_given_authority() {
     let test = "a_tls_upstream_is_verified_with_the_given_authority";
     let files = tempfile::tempdir().expect("a fresh directory");
@@ -141,7 +240,7 @@ fn many_streams_share_one_connection() {
         curl.get(&url, &["--http2", "--ipv4", "--cacert", &ca, "--parallel", "--parallel-max", "50"]);
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(upstream.request_count(), 50);
-    // One was opened by the wait for readiness; curl opens a few before it knows that it may multiplex.
+    // curl opens a few before it knows that it may multiplex.
     let opened = gateway.metrics().value("flashweir_connections_opened_total");
     assert!(opened <= 5.0, "{opened} connections for 50 streams");
 }

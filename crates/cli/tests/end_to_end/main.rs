@@ -4,6 +4,7 @@ mod admin;
 mod back_pressure;
 mod bounds;
 mod certificates;
+mod command_line;
 mod drain;
 mod forwarded_fields;
 mod hop_by_hop;

@@ -78,7 +78,10 @@ fn check_refused(changes: &[(&str, Option<&str>)], wanted: &[&str]) {
     gateway.configure(changes);
     gateway.reload();
     eventually("the refusal of the reload", || (reloads(&gateway, "failed") == 1.0).then_some(()));
-    let said = gateway.stderr()[said_before..].to_owned();
+    let said = eventually("a message", || {
+        let said = gateway.stderr()[said_before..].to_owned();
+        said.contains("flashweir.toml").then_some(said)
+    });
     let about_it: Vec<&str> = said.lines().filter(|line| line.contains("flashweir.toml")).collect();
     assert_eq!(about_it.len(), 1, "one message, not {}: {said}", about_it.len());
     for word in wanted {

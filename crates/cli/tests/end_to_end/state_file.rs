@@ -117,6 +117,22 @@ fn what_was_learned_is_there_after_a_restart() {
 }
 
 #[test]
+fn after_a_crash_it_starts_again_on_the_same_ports() {
+    let upstream = Upstream::saying("served");
+    let gateway = before(&upstream).start();
+    some_traffic(&gateway);
+    let builder = stop(gateway);
+    let saved = read(builder.directory());
+    let gateway = builder.start();
+    some_traffic(&gateway);
+    let (crashed, builder) = gateway.crash(&binary());
+    assert_eq!(crashed.code(), None, "killed by a signal");
+    assert_eq!(read(builder.directory())["version"], saved["version"], "the file is whole");
+    let gateway = builder.start();
+    some_traffic(&gateway);
+}
+
+#[test]
 fn a_state_file_that_cannot_be_written_does_not_stop_the_service() {
     let upstream = Upstream::saying("served");
     let gateway = before(&upstream).text("state.file", "no/such/directory/baseline.json").start();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use flashweir_testkit::{Connection, ReadError, Upstream, eventually, free_address};
+use flashweir_testkit::{Connection, Nginx, ReadError, Signal, Upstream, eventually, free_address};
 
 use crate::support::{before, binary, get};
 use flashweir_testkit::{Gateway, GatewayBuilder};
@@ -118,6 +118,20 @@ fn a_body_that_breaks_off_is_never_passed_off_as_whole() {
 }
 
 #[test]
+fn a_break_is_seen_even_where_the_end_of_the_connection_is_the_end_of_the_body() {
+    // HTTP/1.0 knows no chunks, so a body of unknown length ends with the connection: only a reset tells.
+    let upstream =
+        scripted(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nonly this\r\n", reset);
+    let gateway = before(&upstream).start();
+    let mut client = gateway.connect();
+    client.send("GET / HTTP/1.0\r\nHost: a\r\n\r\n");
+    match client.try_response() {
+        Err(ReadError::Failed(error)) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
+        other => panic!("looks like a whole response: {other:?}"),
+    }
+}
+
+#[test]
 fn more_than_was_announced_is_never_taken_for_the_next_response() {
     // The second "response" is smuggled behind the first one.
     const BYTES: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged";
@@ -149,17 +163,42 @@ fn a_body_until_close_is_whole_when_the_connection_closes() {
     assert_eq!(upstream.received().connections, 3);
 }
 
+/// Answers once on each connection, says nothing about closing, and closes.
+fn closing_after_one() -> Upstream {
+    scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", close)
+}
+
+fn order(number: usize) -> String {
+    format!("POST /order/{number} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nbuy")
+}
+
 #[test]
 fn a_kept_connection_closed_in_between_costs_nobody_anything() {
-    // Answers once on each connection, says nothing about closing, and closes.
-    let upstream = scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", close);
+    let upstream = closing_after_one();
     let gateway = before(&upstream).start();
     let mut client = gateway.connect();
-    for turn in 0..30 {
-        let response = client.ask("POST /order HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nbuy");
-        assert_eq!((response.status(), response.text().as_str()), (200, "ok"), "order {turn}");
+    for number in 0..30 {
+        let response = client.ask(&order(number));
+        assert_eq!((response.status(), response.text().as_str()), (200, "ok"), "order {number}");
+        eventually("the connection closed", || (upstream.open_connections() == 0).then_some(()));
     }
     assert_eq!(upstream.request_count(), 30, "no order was lost or doubled");
+}
+
+#[test]
+fn a_connection_closing_under_a_request_never_doubles_it() {
+    // Nobody can tell whether a server that closes just now has read the request: it may fail, not be repeated.
+    let upstream = closing_after_one();
+    let gateway = before(&upstream).start();
+    let mut client = gateway.connect();
+    let served = (0..200).filter(|number| client.ask(&order(*number)).status() == 200).count();
+    let mut seen: Vec<String> =
+        upstream.received().requests.into_iter().map(|request| request.start).collect();
+    let all = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(all, seen.len(), "an order came twice");
+    assert!(served <= all && served > 0, "{served} of {all}");
 }
 
 #[test]
@@ -201,6 +240,25 @@ fn an_answer_before_the_whole_request_is_delivered() {
     let response = client.response();
     assert_eq!((response.status(), response.text().as_str()), (413, "big"));
     drop(client);
+    gateway.wait_in_flight(0);
+}
+
+#[test]
+fn a_real_server_that_stands_still_is_504_until_it_goes_on() {
+    let test = "a_real_server_that_stands_still_is_504_until_it_goes_on";
+    let Some(nginx) = Nginx::require(test, "", "") else { return };
+    nginx.serve("page", b"from nginx");
+    let gateway = GatewayBuilder::new(&binary())
+        .upstream(&format!("http://{}", nginx.address()))
+        .text("upstream.response_header_timeout", "300ms")
+        .start();
+    let mut client = gateway.connect();
+    assert_eq!(client.ask(&get("/page")).text(), "from nginx");
+    // The kernel still takes connections for it, as with a machine whose disk hangs.
+    nginx.process().signal(Signal::Pause);
+    assert_eq!(client.ask(&get("/page")).status(), 504);
+    nginx.process().signal(Signal::Resume);
+    eventually("nginx answering again", || (client.ask(&get("/page")).text() == "from nginx").then_some(()));
     gateway.wait_in_flight(0);
 }
 

@@ -4,6 +4,7 @@
 //! tell working from broken on a busy machine; the demo and the benchmarks hold the real bars.
 
 mod crowd;
+mod hot_spot;
 mod quiet;
 mod scene;
 mod watch;

@@ -19,6 +19,8 @@ pub(crate) struct Seen {
     pub(crate) mode: String,
     pub(crate) cause: String,
     pub(crate) rule: String,
+    /// `open`, `all` or `hot_spots`.
+    pub(crate) limit: String,
     pub(crate) ceiling_rps: Option<f64>,
 }
 
@@ -58,6 +60,7 @@ fn look(plan: &Value) -> Seen {
         mode: text("mode"),
         cause: text("cause"),
         rule: text("rule"),
+        limit: plan["limit"]["kind"].as_str().unwrap_or_default().to_owned(),
         ceiling_rps: plan["ceiling_rps"].as_f64(),
     }
 }
