@@ -1,7 +1,7 @@
 //! One worker: a thread with its own runtime, listeners, gate, upstream connections and measurements.
 
 use crate::accept::accept_all;
-use crate::acks::{Acks, Finished, SWEEP_INTERVAL};
+use crate::acks::{Acks, Finished, Pushed, SWEEP_INTERVAL};
 use crate::admit::Gatekeeper;
 use crate::classify::Classifier;
 use crate::commands::{Command, Stopped, WorkerEnds};
@@ -140,12 +140,17 @@ impl Worker {
 
     /// Waits for the client to have a response before judging it.
     pub(crate) fn await_acknowledgement(&self, now: Instant, finished: Finished) {
-        if !self.acks.borrow_mut().push(now, finished) {
-            self.metrics.bound_hits.increment(Bound::AcksAwaited);
-            self.metrics.measurement.unmeasured.increment(Unmeasured::AcksOverflow);
-            return;
+        let unmeasured = &self.metrics.measurement.unmeasured;
+        // The guard must be gone before anything else may look at the list.
+        let pushed = self.acks.borrow_mut().push(now, finished);
+        match pushed {
+            Pushed::Taken => self.sweep_wanted.notify_one(),
+            Pushed::LeftOut => unmeasured.increment(Unmeasured::LeftOut),
+            Pushed::Full => {
+                self.metrics.bound_hits.increment(Bound::AcksAwaited);
+                unmeasured.increment(Unmeasured::AcksOverflow);
+            }
         }
-        self.sweep_wanted.notify_one();
     }
 
     /// Does what the control thread wants until that is to drain (or the control thread is gone).

@@ -129,6 +129,8 @@ labels! {
         Tunnel => "tunnel",
         /// The connection closed before the client's kernel acknowledged the response.
         Unacknowledged => "unacknowledged",
+        /// Enough others were measured at that moment.
+        LeftOut => "left_out",
         /// Too many acknowledgements are awaited already.
         AcksOverflow => "acks_overflow",
     }

@@ -12,7 +12,7 @@ use super::shares::gate_shares_milli;
 use super::window::{Counts, Measurement, ScoredResponse, Window};
 use super::{Baseline, Cause, Explanation, Limit, Mode, Plan, PlannerMode, Rule, Sample, Settings};
 use crate::Planner;
-use alloc::{vec, vec::Vec};
+use alloc::{boxed::Box, vec, vec::Vec};
 use flashweir_core::{Duration, Instant, Rate};
 
 /// The longest a refused client is asked to wait before jitter: beyond it people have gone elsewhere.
@@ -36,7 +36,7 @@ pub struct FlashCrowdPlanner {
 #[derive(Debug)]
 enum Rules {
     Published(Published),
-    Repaired(Detector, RateLimit),
+    Repaired(Box<(Detector, RateLimit)>),
 }
 
 /// What a tick decided, before it is narrowed to hot-spots and written down.
@@ -59,10 +59,10 @@ impl FlashCrowdPlanner {
         let rules = match settings.mode {
             PlannerMode::Paper => published(Form::Paper),
             PlannerMode::Scoreboard => published(Form::Code),
-            PlannerMode::Repaired => Rules::Repaired(
+            PlannerMode::Repaired => Rules::Repaired(Box::new((
                 Detector::new(settings.interval, settings.margin, baseline),
                 RateLimit::new(settings.interval, !settings.shadow),
-            ),
+            ))),
         };
         Self {
             settings,
@@ -97,7 +97,10 @@ impl FlashCrowdPlanner {
                 let mode = if published.is_alarmed() { Mode::Alarm } else { Mode::Normal };
                 Decision { rule, cause, mode, ceiling_rps: published.ceiling_rps(), judged: None }
             }
-            Rules::Repaired(detector, limit) => decide_repaired(detector, limit, now, measured),
+            Rules::Repaired(repaired) => {
+                let (detector, limit) = &mut **repaired;
+                decide_repaired(detector, limit, now, measured)
+            }
         }
     }
 
@@ -130,7 +133,8 @@ impl FlashCrowdPlanner {
                     explanation.fast_score_reference = responses;
                 }
             }
-            Rules::Repaired(detector, _) => {
+            Rules::Repaired(repaired) => {
+                let (detector, _) = &**repaired;
                 explanation.margin = detector.margin();
                 explanation.fast_rate_reference = detector.fast_rate_usual();
                 explanation.fast_score_reference = detector.fast_score_usual();
@@ -217,7 +221,7 @@ impl Planner for FlashCrowdPlanner {
         // Late ticks don't pile up: the next one is a whole interval away.
         self.next_plan_at = now + self.settings.interval;
         let evidence_from = match &self.rules {
-            Rules::Repaired(_, limit) => limit.evidence_from(),
+            Rules::Repaired(repaired) => repaired.1.evidence_from(),
             Rules::Published(_) => Instant::ZERO,
         };
         let measured = self.window.close(now, evidence_from);

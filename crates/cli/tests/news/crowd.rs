@@ -14,16 +14,16 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(20);
 fn a_crowd_is_noticed_limited_and_let_go() {
     let scene = Scene::new(&[]);
     let (quiet, crowd) = (scene.times_capacity(0.3), scene.times_capacity(3.0));
-    let length = Duration::from_secs(20);
+    let length = Duration::from_secs(16);
     let arguments = [
         "--rate",
         &quiet,
         "--step",
-        &format!("{crowd}@6s"),
+        &format!("{crowd}@5s"),
         "--step",
-        &format!("{quiet}@13s"),
+        &format!("{quiet}@11s"),
         "--duration",
-        "20s",
+        "16s",
         "--sources",
         "2000",
     ];
@@ -36,12 +36,12 @@ fn a_crowd_is_noticed_limited_and_let_go() {
         told()
     );
     assert!(seen.iter().any(|look| look.ceiling_rps.is_some()), "never limited: {}", told());
-    assert_eq!(count_between(&result, "refused", 0..6), 0, "refused before the crowd came: {}", told());
-    assert!(count_between(&result, "refused", 7..13) > 0, "refused nobody of the crowd: {}", told());
+    assert_eq!(count_between(&result, "refused", 0..5), 0, "refused before the crowd came: {}", told());
+    assert!(count_between(&result, "refused", 6..11) > 0, "refused nobody of the crowd: {}", told());
     let by_us = result["refused_by_reason"]["flash_crowd"].as_u64();
     assert_eq!(by_us, Some(count(&result, "refused")), "refused for another reason: {}", told());
     // From two seconds after the crowd came: those let in are served in time.
-    let good_rps = count_between(&result, "goodput", 8..13) as f64 / 5.0;
+    let good_rps = count_between(&result, "goodput", 7..11) as f64 / 4.0;
     assert!(good_rps >= 0.5 * scene.capacity_rps, "goodput {good_rps:.0}/s: {}", told());
 
     until("the ceiling gone", RELEASE_WITHIN, || {
@@ -83,7 +83,8 @@ fn a_refusal_of_the_crowd_says_when_to_come_back_and_explains_itself() {
         (Some("popular"), Some("flash_crowd"))
     );
     assert!(explained["limit"]["ceiling_rps"].as_f64().is_some_and(|ceiling| ceiling > 0.0), "{explained}");
-    let _ = load.finish(Duration::from_secs(40));
+    // The rest of the crowd is sent home.
+    drop(load);
 }
 
 #[test]

@@ -39,8 +39,8 @@ fn check_invisible(scene: &Scene, result: &serde_json::Value, seen: &[Seen]) {
 fn steady_traffic_is_left_alone() {
     let scene = Scene::new(&[]);
     let rate = scene.times_capacity(UTILISATION);
-    let arguments = ["--rate", &rate, "--duration", "12s", "--sources", "2000"];
-    let (result, seen) = scene.send("/work", Duration::from_secs(12), &arguments);
+    let arguments = ["--rate", &rate, "--duration", "8s", "--sources", "2000"];
+    let (result, seen) = scene.send("/work", Duration::from_secs(8), &arguments);
     check_invisible(&scene, &result, &seen);
 }
 
