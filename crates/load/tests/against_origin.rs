@@ -221,7 +221,14 @@ fn fixed(moments: &[Duration]) -> Schedule {
 
 fn origin(work_ms: f64) -> Origin {
     let listen = ([127, 0, 0, 1], 0).into();
-    Origin::start(Settings { listen, workers: NonZeroUsize::MIN, work_ms, body_bytes: 10 }).unwrap()
+    Origin::start(Settings {
+        listen,
+        workers: NonZeroUsize::MIN,
+        work_ms,
+        body_bytes: 10,
+        iterations_per_ms: None,
+    })
+    .unwrap()
 }
 
 fn url(origin: &Origin, path: &str) -> String {

@@ -13,7 +13,8 @@ const MAX_LINKS: u64 = 1 << 28;
 
 /// Links of the hash chain per millisecond of this thread's processor time: the median of several rounds, so
 /// that an interrupted round does not count. Takes about 100 ms.
-pub(crate) fn iterations_per_ms() -> f64 {
+#[must_use]
+pub fn calibrate() -> f64 {
     let mut links = 1_000;
     // Doubling both finds a round's length and wakes the processor from its slow idle clock.
     while links < MAX_LINKS && (links as f64) < measure(links) * ROUND_MS {
@@ -43,7 +44,7 @@ mod tests {
     /// Processor time, not wall time, so a busy machine changes little; a factor of two leaves room for its clock.
     #[test]
     fn calibrated_work_takes_the_time_it_was_calibrated_to() {
-        let links = (iterations_per_ms() * 20.0) as u64;
+        let links = (calibrate() * 20.0) as u64;
         let before = thread_cpu_ms();
         follow_chain(links, &AtomicBool::new(false));
         let taken = thread_cpu_ms() - before;

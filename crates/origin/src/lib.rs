@@ -22,6 +22,8 @@ mod serve;
 mod work;
 mod workers;
 
+pub use calibration::calibrate;
+
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
@@ -44,6 +46,9 @@ pub struct Settings {
     pub work_ms: f64,
     /// Size of each answer's body, bytes.
     pub body_bytes: u64,
+    /// What a millisecond of work is, from [`calibrate`]: two origins given the same number do the same work. `None`
+    /// calibrates at start.
+    pub iterations_per_ms: Option<f64>,
 }
 
 /// A running origin; shut down when dropped.
@@ -55,6 +60,7 @@ pub struct Settings {
 ///     workers: std::num::NonZeroUsize::MIN,
 ///     work_ms: 1.0,
 ///     body_bytes: 100,
+///     iterations_per_ms: None,
 /// };
 /// let origin = Origin::start(settings)?;
 /// println!("http://{}/", origin.address());
@@ -71,7 +77,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Binds, calibrates the work (about 100 ms) and serves on threads of its own. Raises the process's limit on
+    /// Binds, calibrates the work unless told (about 100 ms) and serves on threads of its own. Raises the process's limit on
     /// open files to the most it may have.
     ///
     /// # Errors
@@ -88,7 +94,7 @@ impl Origin {
             socket.listen(ACCEPT_BACKLOG)?
         };
         let address = listener.local_addr()?;
-        let iterations_per_ms = calibration::iterations_per_ms();
+        let iterations_per_ms = settings.iterations_per_ms.unwrap_or_else(calibrate);
         let asked = request::Defaults {
             iterations_per_ms,
             work_ms: settings.work_ms,
@@ -171,6 +177,9 @@ fn check(settings: &Settings) -> io::Result<()> {
     let wrong = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     if !(0.0..=ORIGIN_WORK_MS).contains(&settings.work_ms) {
         return wrong(format!("work must be 0 to {ORIGIN_WORK_MS} ms, not {}", settings.work_ms));
+    }
+    if settings.iterations_per_ms.is_some_and(|iterations| !iterations.is_finite() || iterations <= 0.0) {
+        return wrong("iterations per millisecond must be a positive number".to_owned());
     }
     if settings.body_bytes > ORIGIN_BODY_BYTES {
         return wrong(format!("a body has at most {ORIGIN_BODY_BYTES} bytes, not {}", settings.body_bytes));

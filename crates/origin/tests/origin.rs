@@ -86,7 +86,13 @@ fn what_cannot_be_started_is_an_error() {
 }
 
 fn settings(work_ms: f64) -> Settings {
-    Settings { listen: ([127, 0, 0, 1], 0).into(), workers: NonZeroUsize::MIN, work_ms, body_bytes: 10 }
+    Settings {
+        listen: ([127, 0, 0, 1], 0).into(),
+        workers: NonZeroUsize::MIN,
+        work_ms,
+        body_bytes: 10,
+        iterations_per_ms: None,
+    }
 }
 
 fn start(work_ms: f64) -> Origin {

@@ -32,6 +32,9 @@ pub(crate) struct OriginArgs {
     #[arg(long, value_name = "N", default_value_t = 1024,
           value_parser = clap::value_parser!(u64).range(0..=ORIGIN_BODY_BYTES))]
     body_bytes: u64,
+    /// Do the work another origin does: the number it named on stdout. Calibrated at start unless given.
+    #[arg(long, value_name = "F", value_parser = within(f64::MIN_POSITIVE, f64::MAX))]
+    iterations_per_ms: Option<f64>,
 }
 
 impl OriginArgs {
@@ -40,15 +43,18 @@ impl OriginArgs {
     /// # Errors
     /// The address cannot be bound, or threads cannot be started.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let Self { listen, workers, work_ms, body_bytes } = self;
+        let Self { listen, workers, work_ms, body_bytes, iterations_per_ms } = self;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let origin = Origin::start(Settings { listen, workers, work_ms, body_bytes })
-            .with_context(|| format!("the origin cannot start on {listen}"))?;
+        let iterations_per_ms = iterations_per_ms.unwrap_or_else(flashweir_origin::calibrate);
+        let settings =
+            Settings { listen, workers, work_ms, body_bytes, iterations_per_ms: Some(iterations_per_ms) };
+        let origin =
+            Origin::start(settings).with_context(|| format!("the origin cannot start on {listen}"))?;
         let mut stdout = std::io::stdout();
         // Whoever started us may not listen; that is no reason to stop serving.
         let _ = writeln!(
             stdout,
-            "origin on http://{} ({workers} workers, {work_ms} ms a request)",
+            "origin on http://{} ({workers} workers, {work_ms} ms a request, {iterations_per_ms:.0} iterations a ms)",
             origin.address()
         );
         runtime.block_on(async {

@@ -1,6 +1,5 @@
 //! The origin and the gateway as processes of this same binary, so that the system accounts for each apart.
 
-use crate::demo::http;
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
 use std::fs;
@@ -12,8 +11,6 @@ use std::time::{Duration, Instant};
 
 /// How long a child may take until it answers.
 const START_WITHIN: Duration = Duration::from_secs(10);
-/// How long an origin may take to work off what one visit left queued.
-const IDLE_WITHIN: Duration = Duration::from_secs(10);
 /// Where the demo's gateway keeps what it learned, in the demo's own directory.
 const STATE_FILE: &str = "gateway-baseline.json";
 /// Pause between two looks at whether it does.
@@ -77,12 +74,26 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Starts one worker that does `work_ms` of real work for each request, and waits until it answers.
-    /// What it has to say goes to `origin.log` in `directory`.
-    pub(crate) fn start(family: &Family, work_ms: f64, directory: &Path) -> anyhow::Result<Self> {
+    /// Starts one worker that does `work_ms` of real work for each request, `iterations_per_ms` being what a
+    /// millisecond is, and waits until it answers. What it has to say goes to `origin.log` in `directory`.
+    pub(crate) fn start(
+        family: &Family,
+        work_ms: f64,
+        iterations_per_ms: f64,
+        directory: &Path,
+    ) -> anyhow::Result<Self> {
         let address = free_address()?;
-        let arguments =
-            ["origin", "--listen", &address.to_string(), "--workers", "1", "--work-ms", &work_ms.to_string()];
+        let arguments = [
+            "origin",
+            "--listen",
+            &address.to_string(),
+            "--workers",
+            "1",
+            "--work-ms",
+            &work_ms.to_string(),
+            "--iterations-per-ms",
+            &iterations_per_ms.to_string(),
+        ];
         let process =
             Process::start(family, Name { role: "origin", log: directory.join("origin.log") }, arguments)?;
         process.wait_for(address)?;
@@ -96,13 +107,6 @@ impl Origin {
 
     fn base_url(&self) -> String {
         format!("http://{}", self.address)
-    }
-
-    /// Waits until everything queued by now is worked off: its queue is first come first served, so that is when
-    /// it answers the next request.
-    pub(crate) fn wait_until_idle(&self) -> anyhow::Result<()> {
-        http::get(self.address, "/work", IDLE_WITHIN).context("the origin's queue did not drain")?;
-        Ok(())
     }
 }
 
@@ -180,9 +184,13 @@ impl Process {
     fn wait_for(&self, address: SocketAddr) -> anyhow::Result<()> {
         let Name { role, log } = &self.name;
         let deadline = Instant::now() + START_WITHIN;
-        while TcpStream::connect_timeout(&address, START_WITHIN).is_err() {
+        loop {
+            // Looked at first: somebody else may have taken the port of a child that could not.
             if let Some(status) = self.family.exited(self.id) {
                 bail!("the {role} ended before it answered at {address}: {status} (see {})", log.display());
+            }
+            if TcpStream::connect_timeout(&address, START_WITHIN).is_ok() {
+                return Ok(());
             }
             if Instant::now() >= deadline {
                 let seconds = START_WITHIN.as_secs();
@@ -190,7 +198,6 @@ impl Process {
             }
             std::thread::park_timeout(LOOK_EVERY);
         }
-        Ok(())
     }
 }
 
@@ -237,6 +244,9 @@ mod tests {
     fn a_child_that_ends_before_it_answers_is_told_at_once() {
         let family = Family::default();
         let id = family.start(&mut Command::new("false")).expect("false can be started");
+        while family.exited(id).is_none() {
+            std::thread::yield_now();
+        }
         let process = Process { family, id, name: Name { role: "origin", log: "o.log".into() } };
         let message = process.wait_for(free_address().unwrap()).unwrap_err().to_string();
         assert!(message.contains("the origin ended before it answered"), "{message}");

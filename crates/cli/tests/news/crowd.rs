@@ -14,16 +14,16 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(20);
 fn a_crowd_is_noticed_limited_and_let_go() {
     let scene = Scene::new(&[]);
     let (quiet, crowd) = (scene.times_capacity(0.3), scene.times_capacity(3.0));
-    let length = Duration::from_secs(16);
+    let length = Duration::from_secs(18);
     let arguments = [
         "--rate",
         &quiet,
         "--step",
         &format!("{crowd}@5s"),
         "--step",
-        &format!("{quiet}@11s"),
+        &format!("{quiet}@13s"),
         "--duration",
-        "16s",
+        "18s",
         "--sources",
         "2000",
     ];
@@ -37,12 +37,13 @@ fn a_crowd_is_noticed_limited_and_let_go() {
     );
     assert!(seen.iter().any(|look| look.ceiling_rps.is_some()), "never limited: {}", told());
     assert_eq!(count_between(&result, "refused", 0..5), 0, "refused before the crowd came: {}", told());
-    assert!(count_between(&result, "refused", 6..11) > 0, "refused nobody of the crowd: {}", told());
+    assert!(count_between(&result, "refused", 6..13) > 0, "refused nobody of the crowd: {}", told());
     let by_us = result["refused_by_reason"]["flash_crowd"].as_u64();
     assert_eq!(by_us, Some(count(&result, "refused")), "refused for another reason: {}", told());
-    // From two seconds after the crowd came: those let in are served in time.
-    let good_rps = count_between(&result, "goodput", 7..11) as f64 / 4.0;
-    assert!(good_rps >= 0.5 * scene.capacity_rps, "goodput {good_rps:.0}/s: {}", told());
+    // Once the queue of the first second is worked off, those let in are served in time. Unprotected, nobody would be:
+    // the queue grows for as long as the crowd stays.
+    let good_rps = count_between(&result, "goodput", 9..13) as f64 / 4.0;
+    assert!(good_rps >= 0.4 * scene.capacity_rps, "goodput {good_rps:.0}/s: {}", told());
 
     until("the ceiling gone", RELEASE_WITHIN, || {
         // A few people still come; with nobody at all there is nothing to judge by.
@@ -105,11 +106,11 @@ fn in_shadow_the_crowd_is_noticed_and_nobody_is_refused() {
 #[test]
 fn a_slow_backend_is_not_blamed_on_the_people() {
     let scene = Scene::new(&[]);
-    let rate = scene.times_capacity(0.2);
+    let rate = scene.times_capacity(0.12);
     let arguments = ["--rate", &rate, "--duration", "7s", "--sources", "2000"];
     let (before, _) = scene.send("/work", Duration::from_secs(7), &arguments);
-    // The same page, asked for as often, costs three times as much from now on: still well within the capacity.
-    let (result, seen) = scene.send("/work?ms=15", Duration::from_secs(7), &arguments);
+    // The same page, asked for as often, costs six times as much from now on: still within the capacity.
+    let (result, seen) = scene.send("/work?ms=30", Duration::from_secs(7), &arguments);
     let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
     assert!(seen.iter().any(|look| look.cause == "slow_backend"), "never noticed: {}", told());
     assert!(
