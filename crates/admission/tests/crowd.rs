@@ -60,6 +60,22 @@ fn carries_most_of_the_capacity_through_a_crowd_and_then_lets_go() {
 }
 
 #[test]
+fn a_sudden_crowd_costs_the_backlog_it_brought_and_no_more() {
+    // Within the alarm's delay a step to three times the capacity leaves about a second of queue; that must be worked
+    // off, but no second after it may be wasted by cutting what is draining already.
+    let offered_rps = |t: f64| if (20.0..40.0).contains(&t) { 3.0 * CAPACITY_RPS } else { QUIET_RPS };
+    for (name, service, workers) in SERVICES {
+        let goodput = (1..=8).map(|seed| {
+            let run = run(&Scenario { seed, service, workers, offered_rps, ..quiet() });
+            run.goodput_rps(22.0, 40.0, 1.0) / CAPACITY_RPS
+        });
+        let goodput: Vec<f64> = goodput.collect();
+        println!("step, {name}: {goodput:.3?}");
+        assert!(mean(&goodput) >= 0.80, "{name}: {goodput:.3?}");
+    }
+}
+
+#[test]
 fn is_invisible_while_the_service_keeps_up() {
     for (name, service, workers) in SERVICES {
         for load in [0.1, 0.5, 0.75] {

@@ -11,7 +11,7 @@
 //! | no | no | calm | learn |
 //! | no | yes | surge_ok | learn: the service carries it |
 //! | yes | no | slow_backend | none; after a minute the baseline drifts to the new normal |
-//! | yes | yes | popular | alarm, after four such evaluations of the last five |
+//! | yes | yes | popular | alarm, after three such evaluations of the last four |
 //!
 //! Repairs (ALGORITHMS §1.4–1.7, §1.10): compare before update; baselines move only in calm, so a crowd cannot
 //! drag them down; they are means over a minute (7.5 intervals if longer), so a slow ramp is followed and a
@@ -70,8 +70,10 @@ pub(super) struct Detector {
     fast_score: DecayingMean,
     unique_offered: DecayingMean,
     unique_offered_variance: DecayingMean,
+    /// When the last whole span was looked at, and unique offered in it, requests per second.
+    previous_span: Option<(Instant, f64)>,
     variance: DecayingMean,
-    /// Conditions (1) and (2) at the last five evaluations, newest in bit 0.
+    /// Conditions (1) and (2) at the last four evaluations, newest in bit 0.
     evidence: u8,
     worse_since: Option<Instant>,
     last_learned: Option<Instant>,
@@ -91,6 +93,7 @@ impl Detector {
             fast_score: seeded(known.fast_score.or(Some(1.0))),
             unique_offered: seeded(known.unique_offered_rps),
             unique_offered_variance: DecayingMean::new(memory),
+            previous_span: None,
             // Before anything is known the noise is taken to be what the configured margin allows for.
             variance: DecayingMean::seeded(memory.mul_f64(0.1), (delta / 3.0) * (delta / 3.0)),
             evidence: 0,
@@ -139,8 +142,8 @@ impl Detector {
     /// Takes an evaluation outside alarm into account: whether to alarm now.
     pub(super) fn alarms(&mut self, judgement: Judgement) -> bool {
         let both = judgement.is_worse && judgement.has_risen;
-        self.evidence = (self.evidence << 1 | u8::from(both)) & 0b1_1111;
-        let needed = if self.interval >= SINGLE_EVALUATION { 1 } else { 4 };
+        self.evidence = (self.evidence << 1 | u8::from(both)) & 0b1111;
+        let needed = if self.interval >= SINGLE_EVALUATION { 1 } else { 3 };
         both && self.evidence.count_ones() >= needed
     }
 
@@ -159,11 +162,7 @@ impl Detector {
         // Unique offered is learned whenever anything arrives, so that the morning's crowd meets the night's
         // baseline even if the night was too quiet to judge responses by.
         if measured.offered_rps > 0.0 && !(is_worse && has_risen) {
-            // Only what is within the usual widens the usual; burstier demand gets there in a few steps.
-            if let Some(usual_rps) = self.unique_offered.value().filter(|_| !self.has_risen(measured)) {
-                let deviation_rps = measured.unique_offered_rps - usual_rps;
-                self.unique_offered_variance.update(deviation_rps * deviation_rps, span);
-            }
+            self.learn_variance(now, measured);
             self.unique_offered.update(measured.unique_offered_rps, span);
         }
         if let Some(judgement) = judgement.filter(|judgement| !judgement.has_risen) {
@@ -194,6 +193,21 @@ impl Detector {
         self.drift(1.0, measured);
     }
 
+    /// The variance of unique offered from one span to the next (half the mean square of differences): bursts count,
+    /// a slow rise does not, or the crowd's own approach would excuse it. Only what is within the usual widens the
+    /// usual; burstier demand gets there in a few steps.
+    fn learn_variance(&mut self, now: Instant, measured: &Measurement) {
+        let previous = self.previous_span.get_or_insert((now, measured.unique_offered_rps));
+        if now.saturating_since(previous.0).as_secs_f64() < measured.span_s {
+            return;
+        }
+        let (since, before_rps) = core::mem::replace(previous, (now, measured.unique_offered_rps));
+        if !self.has_risen(measured) {
+            let change_rps = measured.unique_offered_rps - before_rps;
+            self.unique_offered_variance.update(change_rps * change_rps / 2.0, now.saturating_since(since));
+        }
+    }
+
     /// Moves the baselines a little toward what is measured: the service itself has changed.
     fn rebase(&mut self, span: Duration, measured: &Measurement) {
         self.drift((REBASE_PER_SECOND * span.as_secs_f64()).min(REBASE_PER_SECOND), measured);
@@ -214,6 +228,7 @@ impl Detector {
         self.evidence = 0;
         self.worse_since = None;
         self.last_learned = None;
+        self.previous_span = None;
     }
 
     pub(super) fn fast_rate_usual(&self) -> Option<f64> {

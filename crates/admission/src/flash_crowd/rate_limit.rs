@@ -4,8 +4,8 @@
 //! the *drain rate*: completed, less what drains the excess waiting time within a second. A saturated service
 //! completes at its capacity, so T is the capacity with a margin for the backlog; a service that is not yet
 //! saturated, or whose link is the limit, is cut by its quality as in the paper's plant.
-//! ALARM: cut by `clamp(quality/(1−m/4), 0.7, 0.98)`, never below T, and not while responses improve by
-//! themselves (the backlog is draining); PROBE once quality ≥ 1−m/2, from 0.9 of the most that was completed
+//! ALARM: cut by `clamp(quality/(1−m/4), 0.7, 0.98)`, never below T, and not while responses improve or
+//! the backlog drains by itself; PROBE once quality ≥ 1−m/2, from 0.9 of the most that was completed
 //! during the alarm: what a service completes while its backlog lasts is its capacity.
 //! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds, 5 % then
 //! 10 % a decision, at most 1.2 of what completes, but 1 % near where it last failed, or up by half when it does not bind.
@@ -25,6 +25,8 @@ use flashweir_core::{Duration, Instant};
 
 /// A backlog is meant to drain within this long.
 const DRAIN_S: f64 = 1.0;
+/// A backlog that drains within this long by itself is left to it.
+const DRAIN_PATIENCE_S: f64 = 2.0;
 /// The deepest and the shallowest single cut.
 const CUT_DEEPEST: f64 = 0.7;
 const CUT_SHALLOWEST: f64 = 0.98;
@@ -163,7 +165,7 @@ impl RateLimit {
                 self.hold(now);
                 Rule::Rebase
             }
-            Mode::Alarm if improves => self.hold(now),
+            Mode::Alarm if improves || drains_by_itself(measured) => self.hold(now),
             Mode::Alarm => self.cut(now, measured, judged.quality / (1.0 - margin / 4.0)),
             Mode::Probe | Mode::Normal if judged.quality < 1.0 - margin => {
                 self.failed_at_rps = self.ceiling_rps;
@@ -285,6 +287,13 @@ impl RateLimit {
 fn drain_rate_rps(measured: &Measurement) -> f64 {
     let part = 1.0 - measured.excess_s / DRAIN_S;
     measured.completed_rps * part.clamp(DRAIN_LEAST, CUT_SHALLOWEST)
+}
+
+/// Whether so much more comes out than goes in that the wait is gone soon: then a deeper cut gains nothing, and the
+/// time it takes to find the way up again is lost.
+fn drains_by_itself(measured: &Measurement) -> bool {
+    let spare_rps = measured.completed_rps - measured.admitted_rps;
+    spare_rps > 0.0 && measured.excess_s * measured.completed_rps <= DRAIN_PATIENCE_S * spare_rps
 }
 
 /// Whether the measured counts lie wholly after `since`.
