@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 BUILD_TOOLS = cc=gcc
-TEST_TOOLS = curl=curl nginx=nginx-light openssl=openssl ip=iproute2
+TEST_TOOLS = curl=curl nginx=nginx-light gzip=gzip
 BENCH_TOOLS = nginx=nginx-light haproxy=haproxy wrk=wrk taskset=util-linux
 
 demo: setup
