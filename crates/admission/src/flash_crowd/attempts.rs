@@ -44,7 +44,7 @@ impl RefusedAttempts {
         if keeps_first { first.store(word, Relaxed) } else { second.store(word, Relaxed) }
     }
 
-    /// Whether `person` was refused within [`REMEMBERED_FOR`].
+    /// Whether `person` was refused within the last 64 seconds.
     #[must_use]
     pub fn is_retry(&self, now: Instant, person: u64) -> bool {
         self.places(person).iter().any(|place| {

@@ -31,7 +31,7 @@ use values::{duration, header};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LoadArgs {
-    /// What people ask for: http://HOST[:PORT]/PATH.
+    /// What people ask for: `http://HOST[:PORT]/PATH`.
     url: String,
     #[command(flatten)]
     arrivals: ArrivalArgs,
