@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Send the same crowd at a service twice, without and with Flashweir, and show what becomes of it.
 ///
 /// Starts an origin that does real work, measures how much it can do, and sends it the semi-final of the 1998
-/// World Cup squeezed into half a minute, first through `flashweir run` with nothing tuned and then straight.
+/// World Cup squeezed into half a minute, first straight and then through `flashweir run` with nothing tuned.
 /// Takes a minute and a half, uses only loopback, and leaves a report in a directory of its own.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
