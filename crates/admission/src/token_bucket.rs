@@ -1,4 +1,4 @@
-//! Integer token bucket (NEWS §6.3 and the prototype's micro-tokens; ALGORITHMS §1.9).
+//! Integer token bucket (NEWS §6.3 and the prototype's micro-tokens).
 //!
 //! Decides whether one more event fits under a rate. Refill is lazy, on arrival, and exact: tokens are held in
 //! units of 10⁻¹² token because nanoseconds times thousandths of a token per second *is* that unit, so neither

@@ -1,4 +1,4 @@
-//! Goal: every invariant of ALGORITHMS §1.12, for any input. Method: random sequences of operations, time
+//! Goal: every invariant of docs/algorithms/news.md, for any input. Method: random sequences of operations, time
 //! included, against the real gate, bucket and planner.
 
 use flashweir_admission::flash_crowd::{

@@ -1,8 +1,8 @@
 //! Goal: with the paper's own Table I as the plant, the published controller's result depends on the phase of
-//! its tick (ALGORITHMS flaw N-7) and the repaired one's does not. Method: 50 phases of T = 60 s.
+//! its tick (flaw N-7) and the repaired one's does not. Method: 50 phases of T = 60 s.
 //!
 //! The plant is static: the fastest responses' rate as a function of the admitted rate, 50 requests a second
-//! before the crowd and 210 offered during it, as ALGORITHMS §1.10 describes its own check.
+//! before the crowd and 210 offered during it, the base rate that fits the paper's own result.
 
 use flashweir_admission::Planner;
 use flashweir_admission::flash_crowd::{
@@ -114,8 +114,8 @@ fn scoreboard_depends_on_the_phase_of_its_tick() {
     let admitted = sweep(PlannerMode::Scoreboard);
     println!("scoreboard: {admitted:.1?}");
     // A tick soon after the onset averages mostly quiet traffic into the ceiling, a late one mostly crowd, and the
-    // ±20 % scoreboard has no force that would correct either (flaw N-6). ALGORITHMS §1.10 saw 112 to 186 req/s
-    // with a noisy plant; this one, without noise, spreads wider.
+    // ±20 % scoreboard has no force that would correct either (flaw N-6). A plant with noise gave 112 to 186 req/s;
+    // this one, without, spreads wider.
     let (early, late) = (admitted[8], admitted[45]);
     assert!(late > 1.5 * early, "{admitted:.1?}");
     let mean = admitted.iter().sum::<f64>() / admitted.len() as f64;

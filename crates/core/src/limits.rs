@@ -1,6 +1,6 @@
 //! Every bound in Flashweir, by name. What is configurable names its default here; the rest is fixed.
 
-/// Hot-spot table entries (hosts tracked at once); N = 64 in ALGORITHMS §1.8.
+/// Hot-spot table entries (hosts tracked at once); NEWS §4.4 gives no number.
 pub const HOT_SPOT_ENTRIES: usize = 64;
 /// Hot-spots limited at once: each holds more than a quarter of the load, so four is all there can be.
 pub const HOT_SPOTS_LIMITED: usize = 4;

@@ -1,6 +1,6 @@
 //! Finished responses that wait until the client's kernel has acknowledged them: the only honest end of a transfer.
 //!
-//! The rule (ALGORITHMS §1.11). A response counts as received when `TCP_INFO` says that its bytes were acknowledged:
+//! The rule (docs/algorithms/news.md). A response counts as received when `TCP_INFO` says that its bytes were acknowledged:
 //!
 //! - *Large* ones (at least [`RATE_BYTES_MIN`] or ten segments): all but the last two segments, because a receiver
 //!   may delay the acknowledgement of those. The time charged is the real one, taken back by the age of the last
@@ -29,7 +29,7 @@ use std::rc::Rc;
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
 /// A receiver may keep back an acknowledgement for this long (Linux's delayed acknowledgement timer).
 const DELAYED_ACK_ALLOWANCE: Duration = Duration::from_millis(40);
-/// Below this a transfer fits the first window of segments and its rate is noise (ALGORITHMS §1.11, L_min).
+/// Below this a transfer fits the first window of segments and its rate is noise.
 pub(crate) const RATE_BYTES_MIN: u64 = 15_000;
 /// The first window of segments (RFC 6928): the other half of L_min.
 const FIRST_WINDOW_SEGMENTS: u64 = 10;

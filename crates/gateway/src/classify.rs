@@ -28,7 +28,7 @@ pub(crate) struct Classified {
     /// Hash of method and path, query left out: requests of one class cost about the same.
     pub(crate) url_class: u32,
     /// Why the response will say nothing about how well the service serves, as far as the request tells
-    /// (ALGORITHMS §1.11).
+    /// (docs/algorithms/news.md).
     pub(crate) unmeasured: Option<Unmeasured>,
 }
 

@@ -1,7 +1,7 @@
 //! The end of a forwarded response: who learns how it went, and whether it says anything about the service.
 //!
 //! A response ends in one of three ways. *Finished*: its last byte was handed to hyper; the request counts as
-//! completed and, unless excluded by ALGORITHMS §1.11, waits for the client's acknowledgement to be measured.
+//! completed and, unless excluded (docs/algorithms/news.md), waits for the client's acknowledgement to be measured.
 //! *Failed*: the upstream broke off; the client's connection is cut, never ended cleanly. *Dropped*: the client went
 //! away; the permit counts it as abandoned and the upstream's connection closes with the body.
 

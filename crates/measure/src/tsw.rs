@@ -6,7 +6,7 @@
 //! The plain estimator starts at zero and reads a flow of duration D as `true·(1 − e^(−D/A))`: 9.5 % of the
 //! truth after 0.1 s. Short, fast responses, the very ones NEWS looks at, then read as *size per second*
 //! instead of speed. [`FirstWindow::Corrected`] therefore uses bytes over elapsed time until the flow is A
-//! old, and hands that over (ALGORITHMS, flaw N-1). [`FirstWindow::AsPublished`] keeps the original.
+//! old, and hands that over (flaw N-1 in docs/algorithms/news.md). [`FirstWindow::AsPublished`] keeps the original.
 //!
 //! Cost: one division per arrival, 40 bytes per flow. The estimate never decays without arrivals, so
 //! [`TimeSlidingWindow::rate`] ages it at read-out.

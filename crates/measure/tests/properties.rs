@@ -19,7 +19,7 @@ fn constant_flow(duration_ms: u64, rate_bytes_per_ms: u64, first_window: FirstWi
 
 #[test]
 fn published_window_reads_short_flows_low_as_the_formula_says() {
-    // true · (1 − e^(−D)), ALGORITHMS flaw N-1: 9.5 % at 0.1 s, 63 % at 1 s, 95 % at 3 s.
+    // true · (1 − e^(−D)), flaw N-1 in docs/algorithms/news.md: 9.5 % at 0.1 s, 63 % at 1 s, 95 % at 3 s.
     for (duration_ms, expected) in [(100, 0.095), (1_000, 0.632), (3_000, 0.950)] {
         let read = constant_flow(duration_ms, 100, FirstWindow::AsPublished) / 100_000.0;
         assert!((read - expected).abs() < 0.005, "{duration_ms} ms reads {read}");

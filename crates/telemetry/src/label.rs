@@ -111,7 +111,7 @@ labels! {
         /// Samples on the way to the planner; the worker keeps accumulating.
         SamplesQueued => "samples_queued",
     }
-    /// Why a finished response says nothing about quality (ALGORITHMS §1.11).
+    /// Why a finished response says nothing about quality.
     Unmeasured, "kind" {
         /// No body: HEAD, 204, 304.
         Empty => "empty",

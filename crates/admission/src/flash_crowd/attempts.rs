@@ -1,4 +1,4 @@
-//! Folds a person's retries into one attempt: *unique offered* (ALGORITHMS §1.1).
+//! Folds a person's retries into one attempt: *unique offered*.
 //!
 //! A refused person comes back, and a crowd of refused people would look ever larger to NEWS's condition (2).
 //! So each refusal is remembered for 64 s under a hash of who asked for what; an arrival found here is a retry

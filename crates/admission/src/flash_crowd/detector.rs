@@ -13,7 +13,7 @@
 //! | yes | no | slow_backend | none; after a minute the baseline drifts to the new normal |
 //! | yes | yes | popular | alarm, after three such evaluations of the last four |
 //!
-//! Repairs (ALGORITHMS §1.4–1.7, §1.10): compare before update; baselines move only in calm, so a crowd cannot
+//! Repairs (docs/algorithms/news.md): compare before update; baselines move only in calm, so a crowd cannot
 //! drag them down; they are means over a minute (7.5 intervals if longer), so a slow ramp is followed and a
 //! fast one is not; the margin is at least δ and three standard deviations of the signal as seen in calm.
 //! Cold start: the first valid evaluation seeds the baselines and cannot alarm. Cost: a few dozen operations.
@@ -34,7 +34,7 @@ const MARGIN_MAX: f64 = 0.5;
 /// A lasting change without more demand is taken for the new normal after this long, or 15 intervals.
 const REBASE_AFTER: Duration = Duration::from_secs(60);
 const REBASE_AFTER_INTERVALS: u32 = 15;
-/// How fast the baseline then drifts: 2 % a tick of a second or more (ALGORITHMS §1.10 guards).
+/// How fast the baseline then drifts: 2 % a tick of a second or more.
 const REBASE_PER_SECOND: f64 = 0.02;
 /// Intervals at least this long don't overlap in their responses: one evaluation is evidence enough.
 const SINGLE_EVALUATION: Duration = Duration::from_secs(5);

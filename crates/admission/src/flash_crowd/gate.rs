@@ -11,7 +11,7 @@ use flashweir_core::limits::{HOT_SPOT_ENTRIES, HOT_SPOTS_LIMITED, RESPONSES_PER_
 use flashweir_core::{Duration, Instant, Rate, Reason, Rng, Shed, Verdict};
 use flashweir_measure::SpaceSaving;
 
-/// The burst of a ceiling, in milliseconds of its rate. A whole second (ALGORITHMS §1.9) would let every lull
+/// The burst of a ceiling, in milliseconds of its rate. A whole second would let every lull
 /// refill a second of queue at the origin; a quarter still absorbs the clustering of Poisson arrivals.
 const BURST_MS: u64 = 250;
 /// The smallest burst of the whole ceiling, before it is shared out among gates.

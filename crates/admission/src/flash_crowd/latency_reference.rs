@@ -1,11 +1,11 @@
-//! What a response's latency usually is, so that small responses can be judged at all (ALGORITHMS §1.11).
+//! What a response's latency usually is, so that small responses can be judged at all.
 //!
 //! The transfer rate of a response that fits one congestion window is noise, and a slow script behind a fast
 //! network has an excellent rate. Latency, in contrast, differs by URL and size, so each class (a hash of URL
 //! class and `floor(log2(bytes))`) has a running median learned in quiet times, and a response scores
 //! `min(1, median / latency)`: 1 is as usual or better, 0.1 is ten times slower.
 //!
-//! The cap at 1 is ours. With uncapped scores (ALGORITHMS §1.11) the fastest tenth of a service with varied
+//! The cap at 1 is ours. With uncapped scores the fastest tenth of a service with varied
 //! requests are its trivial ones, and any wait at all looks tenfold: exponential service was held at its quiet
 //! load of 0.46. Capped, the canary is "even the fastest tenth is slower than the usual median", which a service
 //! meets at about 0.93 of its capacity, whatever its distribution.

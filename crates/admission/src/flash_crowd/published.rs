@@ -2,7 +2,7 @@
 //!
 //! Both compare first and update the averages afterwards. The text's other order (update, then compare) can
 //! fire only when responses fall below 0.53 of their average *and* requests rise 3.7-fold, and for margins of
-//! 0.143 and more never (ALGORITHMS flaw N-2), so it is not offered.
+//! 0.143 and more never (flaw N-2 in docs/algorithms/news.md), so it is not offered.
 //!
 //! `paper`: alarm when responses < average·(1−δ) and requests > average·(1+δ); off when responses >
 //! average·(1+δ). Averages have memory 0.125 in calm, 0.875 in alarm.

@@ -1,4 +1,4 @@
-//! The repaired ceiling: reference tracking with probe and release (ALGORITHMS §1.10, HTTP level §1.11).
+//! The repaired ceiling: reference tracking with probe and release (docs/algorithms/news.md).
 //!
 //! Raised: `max(RO, min(admitted·quality, T))`, RO the usual unique offered rate (known to be carried) and T
 //! the *drain rate*: completed, less what drains the excess waiting time within a second. A saturated service

@@ -48,7 +48,7 @@ pub struct Response {
     /// Request received to last byte acknowledged by the client's kernel, seconds.
     pub latency_s: f32,
     /// First byte sent to last byte acknowledged, bytes per second; `None` where the ratio would be noise
-    /// (small or very short transfers, ALGORITHMS §1.11).
+    /// (small or very short transfers).
     pub rate_bytes_per_s: Option<f32>,
     /// Which URL class it belongs to: a hash of method and path, taken modulo the table by the planner.
     pub url_class: u32,

@@ -46,7 +46,7 @@ impl Default for Settings {
 }
 
 /// The operating point learned in quiet times: what the state file keeps, so that a gateway restarted inside a
-/// crowd does not take the crowd for the usual (ALGORITHMS flaw N-5).
+/// crowd does not take the crowd for the usual (flaw N-5 in docs/algorithms/news.md).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Baseline {
     /// People's attempts per second.

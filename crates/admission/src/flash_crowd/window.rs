@@ -3,7 +3,7 @@
 //! Counts and responses have windows of their own. Counts cover at least a second (or one interval), enough
 //! for a rate. Responses cover the *shortest* recent stretch that holds thirty of them and is an interval
 //! long: the fastest tenth of a longer stretch would still be the responses from before the crowd, and the
-//! alarm would wait for them to leave (ALGORITHMS §1.7 "separate windows"). After the ceiling moves, only
+//! alarm would wait for them to leave (separate windows: the paper's own future work). After the ceiling moves, only
 //! responses whose request was admitted since count: a decision must not be judged by what preceded it.
 
 use super::latency_reference::Score;
@@ -11,7 +11,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 use flashweir_core::{Duration, Instant, limits::RESPONSES_PER_WINDOW};
 use flashweir_measure::{fastest::fastest, mean_of_fastest};
 
-/// Fewer responses than this are no measurement (ALGORITHMS §1.3).
+/// Fewer responses than this are no measurement: a tenth of fewer is one or two.
 pub(super) const RESPONSES_MIN: usize = 30;
 /// The canaries: the fastest tenth (p of NEWS §4.1).
 const FASTEST: f64 = 0.10;
