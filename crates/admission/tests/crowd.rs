@@ -94,6 +94,22 @@ fn is_invisible_while_the_service_keeps_up() {
 }
 
 #[test]
+fn beginning_is_no_crowd() {
+    // Traffic at once, at three fifths of the capacity, to a service that is four times slower for its first moment.
+    let slowdown = |t: f64| if t < 0.5 { 4.0 } else { 1.0 };
+    for seed in 1..=50 {
+        let run = run(&Scenario {
+            seed,
+            offered_rps: |_| 0.6 * CAPACITY_RPS,
+            slowdown,
+            duration_s: 20.0,
+            ..quiet()
+        });
+        assert!(!run.was_ever_limited(), "seed {seed}: {:?}", run.first(0.0, is_limiting));
+    }
+}
+
+#[test]
 fn demand_as_bursty_as_ever_and_a_stutter_now_and_then_are_no_crowd() {
     // Demand swings by half within seconds, as squeezed real traffic does, and every seven seconds something else
     // takes the processor for a moment: short queues are met, but demand is within what it usually does.

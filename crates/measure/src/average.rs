@@ -80,6 +80,12 @@ impl DecayingMean {
         (self.weight_s > 0.0).then_some(self.value)
     }
 
+    /// How much time it stands for, at most its memory (and one span).
+    #[must_use]
+    pub fn covers(&self) -> Duration {
+        Duration::from_secs_f64(self.weight_s)
+    }
+
     /// Moves the mean by `fraction` (0 to 1) of the way to `target`: a lasting change taken over slowly.
     pub fn drift(&mut self, target: f64, fraction: f64) {
         self.value += (target - self.value) * fraction;

@@ -16,7 +16,7 @@
 //! Repairs (docs/algorithms/news.md): compare before update; baselines move only in calm, so a crowd cannot
 //! drag them down; they are means over a minute (7.5 intervals if longer), so a slow ramp is followed and a
 //! fast one is not; the margin is at least δ and three standard deviations of the signal as seen in calm.
-//! Cold start: the first valid evaluation seeds the baselines and cannot alarm. Cost: a few dozen operations.
+//! Cold start: the first valid evaluation seeds the baselines, and nothing can alarm in the first three seconds. Cost: a few dozen operations.
 
 use super::{Baseline, Cause, window::Measurement};
 use flashweir_core::{Duration, Instant};
@@ -25,6 +25,9 @@ use flashweir_measure::DecayingMean;
 /// Memory of the baselines, unless 7.5 intervals (NEWS's 0.875 a tick) are longer.
 const BASELINE_MEMORY: Duration = Duration::from_secs(60);
 const BASELINE_MEMORY_INTERVALS: f64 = 7.5;
+/// What is usual is not known before this much of it was seen: the first second of any traffic is a rise from
+/// nothing, and the service may be slow because it, too, has just begun.
+const WARM_UP: Duration = Duration::from_secs(3);
 /// Demand has risen only beyond chance: at ten evaluations a second for months, three standard deviations of a
 /// Poisson count are chance (a service at 0.75 of its capacity then alarmed once in five minutes). Real demand is
 /// burstier than Poisson: NASA's busy hours, squeezed to minutes, alarmed until its own variance was learned.
@@ -131,7 +134,8 @@ impl Detector {
     }
 
     fn has_risen(&self, measured: &Measurement) -> bool {
-        self.unique_offered.value().is_some_and(|usual_rps| {
+        let usual = self.unique_offered.value().filter(|_| self.unique_offered.covers() >= WARM_UP);
+        usual.is_some_and(|usual_rps| {
             let excess_rps = measured.unique_offered_rps - usual_rps;
             let poisson = usual_rps / measured.span_s.max(1e-9);
             let variance = self.unique_offered_variance.value().unwrap_or(0.0).max(poisson);
