@@ -95,16 +95,12 @@ fn is_invisible_while_the_service_keeps_up() {
 
 #[test]
 fn beginning_is_no_crowd() {
-    // Traffic at once, at three fifths of the capacity, to a service that is four times slower for its first moment.
-    let slowdown = |t: f64| if t < 0.5 { 4.0 } else { 1.0 };
+    // Nothing for five seconds, then three fifths of the capacity at once, to a service that is four times slower
+    // for its first moment.
+    let slowdown = |t: f64| if t < 5.5 { 4.0 } else { 1.0 };
+    let offered_rps = |_: f64| 0.6 * CAPACITY_RPS;
     for seed in 1..=50 {
-        let run = run(&Scenario {
-            seed,
-            offered_rps: |_| 0.6 * CAPACITY_RPS,
-            slowdown,
-            duration_s: 20.0,
-            ..quiet()
-        });
+        let run = run(&Scenario { seed, offered_rps, slowdown, begins_s: 5.0, duration_s: 20.0, ..quiet() });
         assert!(!run.was_ever_limited(), "seed {seed}: {:?}", run.first(0.0, is_limiting));
     }
 }

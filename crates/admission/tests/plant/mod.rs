@@ -29,6 +29,8 @@ pub(crate) struct Scenario {
     pub(crate) offered_rps: fn(f64) -> f64,
     /// The service is this much slower at a time in seconds (1 = usual).
     pub(crate) slowdown: fn(f64) -> f64,
+    /// Nobody comes before.
+    pub(crate) begins_s: f64,
     pub(crate) duration_s: f64,
     pub(crate) settings: Settings,
     pub(crate) host_of: fn(f64, &mut Rng) -> u64,
@@ -82,7 +84,7 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
     let mut idle_from: BinaryHeap<Reverse<u64>> = (0..scenario.workers).map(|_| Reverse(0)).collect();
     let mut finishing: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
     let mut run = Run { outcomes: Vec::new(), plans: Vec::new() };
-    let mut arrives_s = 0.0;
+    let mut arrives_s = scenario.begins_s;
     loop {
         arrives_s += rng.exponential(1.0 / (scenario.offered_rps)(arrives_s).max(1e-3));
         let arrives = Instant::from_nanos((arrives_s * 1e9) as u64);
@@ -143,6 +145,7 @@ pub(crate) fn quiet() -> Scenario {
         service: Service::Constant(0.005),
         offered_rps: |_| 90.0,
         slowdown: |_| 1.0,
+        begins_s: 0.0,
         duration_s: 60.0,
         settings: Settings { interval: Duration::from_millis(100), ..Settings::default() },
         host_of: |_, _| 1,
