@@ -1,5 +1,6 @@
 //! The HTML report: the numbers, then the pictures that explain them.
 
+use crate::demo::outcome::Outcome;
 use crate::demo::verdicts::{Sighting, stretches};
 use crate::demo::{PATIENCE, PROTECTED, Story, TARGET, UNPROTECTED, table};
 use flashweir_load::Second;
@@ -67,12 +68,14 @@ fn numbers(story: &Story) -> Table {
 }
 
 fn rates(story: &Story, name: &str, seconds: &[Second]) -> Result<Figure, ReportError> {
+    let numbers = &story.numbers;
+    let outcome = if name == PROTECTED { &numbers.protected.outcome } else { &numbers.unprotected };
     let chart = base(story, format!("Requests {name}"), "requests/s")
         .y_at_least(story.numbers.capacity_rps * story.options.crowd_multiple)
         .series(Series::area("offered", Hue::Grey, points(story, seconds, |s| Some(s.offered as f64))))
         .series(Series::line("admitted", Hue::Blue, points(story, seconds, |s| Some(admitted(s) as f64))))
         .series(Series::line("goodput", Hue::Green, points(story, seconds, |s| Some(s.goodput as f64))))
-        .reference(capacity_name(story), Hue::Vermillion, story.numbers.capacity_rps);
+        .reference(capacity_name(outcome), Hue::Vermillion, outcome.capacity_rps);
     let chart = if name == PROTECTED { moments(story, chart) } else { chart };
     chart.figure()
 }
@@ -124,13 +127,14 @@ fn ceiling(story: &Story) -> Result<Figure, ReportError> {
     let ceiling =
         sightings.iter().map(|sighting| (sighting.at.as_secs_f64(), sighting.ceiling_rps)).collect();
     let admitted = points(story, &story.protected.load.series, |s| Some(admitted(s) as f64));
+    let outcome = &story.numbers.protected.outcome;
     // While it is released the ceiling doubles and doubles; what matters is where it was during the crowd.
     let title = "Ceiling (nothing is drawn while there is none)".to_owned();
     let chart = base(story, title, "requests/s, up to twice the capacity")
         .y_at_most(2.0 * story.numbers.capacity_rps)
         .series(Series::step("ceiling", Hue::Purple, ceiling))
         .series(Series::line("admitted", Hue::Blue, admitted))
-        .reference(capacity_name(story), Hue::Vermillion, story.numbers.capacity_rps);
+        .reference(capacity_name(outcome), Hue::Vermillion, outcome.capacity_rps);
     moments(story, chart).figure()
 }
 
@@ -163,8 +167,8 @@ fn points(story: &Story, seconds: &[Second], value: impl Fn(&Second) -> Option<f
     seconds.iter().filter(filled).map(|second| (second.second as f64 + 0.5, value(second))).collect()
 }
 
-fn capacity_name(story: &Story) -> String {
-    format!("capacity {:.0}/s", story.numbers.capacity_rps)
+fn capacity_name(outcome: &Outcome) -> String {
+    format!("capacity {:.0}/s", outcome.capacity_rps)
 }
 
 /// The same state has the same colour wherever it appears.

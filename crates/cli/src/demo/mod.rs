@@ -33,7 +33,7 @@ const TARGET: Duration = Duration::from_secs(1);
 const SOURCES: u32 = 4_000;
 /// Requests kept in flight to find the capacity: enough that the one worker never waits for the next.
 const CAPACITY_CONCURRENCY: usize = 4;
-const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(3);
+const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(2);
 
 pub(crate) const UNPROTECTED: &str = "without Flashweir";
 pub(crate) const PROTECTED: &str = "with Flashweir";
@@ -97,8 +97,7 @@ fn play(options: &Options, family: &Family, live: bool) -> anyhow::Result<Story>
     let iterations_per_ms = flashweir_origin::calibrate();
     let start_origin = || Origin::start(family, options.origin_ms, iterations_per_ms, &options.out);
     let origin = start_origin()?;
-    let capacity_rps =
-        flashweir_load::measure_capacity(&origin.url(), CAPACITY_CONCURRENCY, CAPACITY_MEASURED_FOR)?;
+    let capacity_rps = origin_capacity_rps(&origin)?;
     let crowd = Crowd::new(capacity_rps, options.crowd_multiple, options.seed)?;
     view.announce(&format!(
         "The origin completes {capacity_rps:.0} requests/s. {} people come in {:.0} s, up to {:.0} a second.",
@@ -112,18 +111,31 @@ fn play(options: &Options, family: &Family, live: bool) -> anyhow::Result<Story>
     drop(origin);
 
     let origin = start_origin()?;
+    let between_rps = origin_capacity_rps(&origin)?;
     let gateway = Gateway::start(family, &origin, &options.out)?;
     let watch = Watch::start(gateway.admin)?;
     let protected = stage.visit(PROTECTED, &gateway.url(), Some(watch))?;
+    let after_rps = origin_capacity_rps(&origin)?;
 
     let overload = crowd.overload.as_ref();
-    let outcome = |visit: &Visit| Outcome::new(&visit.load, overload, capacity_rps, PATIENCE);
+    let outcome = |visit: &Visit, before_rps: f64, after_rps: f64| {
+        Outcome::new(&visit.load, overload, (before_rps + after_rps) / 2.0, PATIENCE)
+    };
     let numbers = Numbers {
         capacity_rps,
-        unprotected: outcome(&unprotected),
-        protected: Protected::new(outcome(&protected), &protected.sightings, overload),
+        unprotected: outcome(&unprotected, capacity_rps, between_rps),
+        protected: Protected::new(
+            outcome(&protected, between_rps, after_rps),
+            &protected.sightings,
+            overload,
+        ),
     };
     Ok(Story { options: options.clone(), numbers, crowd, unprotected, protected })
+}
+
+/// What the origin completes now, kept busy and no more.
+fn origin_capacity_rps(origin: &Origin) -> anyhow::Result<f64> {
+    Ok(flashweir_load::measure_capacity(&origin.url(), CAPACITY_CONCURRENCY, CAPACITY_MEASURED_FOR)?)
 }
 
 /// What both visits share.

@@ -19,7 +19,7 @@ pub(crate) struct Visit {
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 pub(crate) struct Numbers {
-    /// Requests per second the origin completes when it is kept busy and no more.
+    /// Requests per second the origin completed, kept busy and no more, before the first visit: the crowd's measure.
     pub(crate) capacity_rps: f64,
     /// The crowd straight at the origin.
     pub(crate) unprotected: Outcome,
@@ -40,9 +40,12 @@ pub(crate) struct Outcome {
     pub(crate) timed_out: u64,
     /// Attempts that broke in other ways.
     pub(crate) errors: u64,
+    /// The origin's capacity around this visit, the mean of one measurement before and one after: a shared machine
+    /// changes its speed by half within a minute, and the origin with it.
+    pub(crate) capacity_rps: f64,
     /// Completed within the target per second of the crowd.
     pub(crate) goodput_rps: Option<f64>,
-    /// The same over the capacity.
+    /// The same over the capacity around this visit.
     pub(crate) goodput_ratio: Option<f64>,
     /// 99th percentile over everybody let in, those who gave up counted with their whole patience.
     pub(crate) p99_admitted_ms: Option<f64>,
@@ -79,6 +82,7 @@ impl Outcome {
             refused: load.refused,
             timed_out: load.timed_out,
             errors: load.errors,
+            capacity_rps,
             goodput_rps,
             goodput_ratio: goodput_rps.map(|goodput| goodput / capacity_rps),
             p99_admitted_ms: p99_admitted_ms(&load.latency_ms, load.timed_out, patience),

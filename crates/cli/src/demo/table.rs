@@ -22,6 +22,7 @@ pub(crate) fn rows(numbers: &Numbers) -> Vec<Row> {
         both("told to come back (refused)", |o| count(o.refused)),
         both("gave up waiting (timed out)", |o| count(o.timed_out)),
         both("errors", |o| count(o.errors)),
+        both("capacity around the visit", |o| format!("{:.1}/s", o.capacity_rps)),
         both("goodput during the crowd", |o| {
             o.goodput_rps.map_or("–".to_owned(), |rps| format!("{rps:.1}/s"))
         }),
@@ -84,6 +85,7 @@ mod tests {
             refused: 0,
             timed_out: 20_000 - completed,
             errors: 0,
+            capacity_rps: 200.0,
             goodput_rps: Some(200.0 * ratio),
             goodput_ratio: Some(ratio),
             p99_admitted_ms: Some(p99),
