@@ -172,7 +172,7 @@ impl Worker {
             Verdict::Admit => Ok(place),
             Verdict::Shed(shed) if current.live.config.flash_crowd.shadow => {
                 gatekeeper.refuse(now, asked, shed, true);
-                gatekeeper.gate.admitted_in_shadow();
+                gatekeeper.gate.admitted_in_shadow(&asked.gate);
                 self.metrics.requests.shadow_shed.increment();
                 Ok(place)
             }

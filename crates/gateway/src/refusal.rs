@@ -126,7 +126,7 @@ impl Refusal {
         format!(
             "{PAGE_START}{again}<title>{title}</title></head><body><main><h1>{title}</h1><p>More people are here than \
              fit. To keep the site fast for those inside, new visitors are let in as room appears.</p><p>{what_now} \
-             in {seconds} seconds.</p><p><small>Decision {id}</small></p></main></body></html>\n",
+             in {seconds} s.</p><p><small>Decision {id}</small></p></main></body></html>\n",
             id = self.id
         )
     }

@@ -53,6 +53,15 @@ impl RefusedAttempts {
         })
     }
 
+    /// Forgets a refused `person` who was let in at last: the attempt is over, and the next one is a new one.
+    pub fn forget(&self, person: u64) {
+        for place in self.places(person) {
+            if place.load(Relaxed) & !SECONDS_MASK == tag(person) {
+                place.store(0, Relaxed);
+            }
+        }
+    }
+
     fn places(&self, person: u64) -> [&AtomicU64; 2] {
         let place = (person as usize) & (REFUSED_ATTEMPTS - 1);
         [&self.words[place], &self.words[place ^ 1]]
@@ -86,6 +95,10 @@ mod tests {
         assert!(table.is_retry(Instant::from_secs(64), person));
         assert!(!table.is_retry(Instant::from_secs(66), person));
         assert!(!table.is_retry(Instant::ZERO, person ^ (1 << 63)));
+        table.forget(person ^ (1 << 63));
+        assert!(table.is_retry(Instant::ZERO, person));
+        table.forget(person);
+        assert!(!table.is_retry(Instant::ZERO, person));
     }
 
     #[test]

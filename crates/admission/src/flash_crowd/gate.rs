@@ -87,8 +87,9 @@ impl FlashCrowdGate {
     }
 
     /// A request this gate would have shed was let in all the same (shadow mode): the measurements must say so.
-    pub fn admitted_in_shadow(&mut self) {
+    pub fn admitted_in_shadow(&mut self, request: &GateRequest) {
         self.sample.admitted += 1;
+        self.attempts.forget(request.person_key);
     }
 
     fn empty_sample(&self, gate: usize, from: Instant) -> Sample {
@@ -136,9 +137,8 @@ impl Gate for FlashCrowdGate {
     fn admit(&mut self, now: Instant, request: &GateRequest) -> Verdict {
         self.sample.offered += 1;
         self.hosts.hit(request.host_key, 1);
-        if !self.attempts.is_retry(now, request.person_key) {
-            self.sample.unique_offered += 1;
-        }
+        let is_retry = self.attempts.is_retry(now, request.person_key);
+        self.sample.unique_offered += u64::from(!is_retry);
         let bucket = match &mut self.ceiling {
             Ceiling::Open => None,
             Ceiling::All(bucket) => Some(bucket),
@@ -148,6 +148,9 @@ impl Gate for FlashCrowdGate {
         };
         if bucket.is_none_or(|bucket| bucket.admit(now)) {
             self.sample.admitted += 1;
+            if is_retry {
+                self.attempts.forget(request.person_key);
+            }
             return Verdict::Admit;
         }
         self.attempts.remember(now, request.person_key);

@@ -236,7 +236,7 @@ impl Planner for FlashCrowdPlanner {
             Some(ceiling) if self.settings.hot_spots => self.hot_spots.narrow(ceiling),
             Some(ceiling) => Limit::All(Rate::from_per_second(ceiling)),
         };
-        let wait_s = decision.ceiling_rps.map_or(1.0, |ceiling| measured.unique_offered_rps / ceiling);
+        let wait_s = decision.ceiling_rps.map_or(1.0, |ceiling| measured.offered_rps / ceiling);
         self.plan = Plan {
             epoch: self.plan.epoch + 1,
             limit,
