@@ -42,7 +42,7 @@ const LOOK_INTERVAL_MAX: Duration = Duration::from_millis(160);
 /// System calls one sweep may make: about a millisecond of this worker's time.
 const LOOKS_PER_SWEEP: usize = 1_024;
 /// Responses measured between two sweeps: 3,200 a second and worker, where a verdict asks for thirty in 100 ms. Asking
-/// the kernel about each of 40,000 a second took a twentieth of a worker's time.
+/// the kernel about every one of tens of thousands shows in a worker's time.
 const TAKEN_PER_SWEEP: usize = 32;
 /// A client that acknowledged nothing for this long is gone in all but name.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);

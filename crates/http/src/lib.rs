@@ -4,7 +4,6 @@
 //! path belongs to one single-threaded worker, so types may be `!Send`; what workers share is in
 //! [`upstream::UpstreamShared`] and [`tls::ServerTls`].
 
-pub mod body;
 pub mod client;
 pub mod fields;
 pub mod guarded;

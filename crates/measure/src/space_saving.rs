@@ -53,16 +53,4 @@ impl<const N: usize> SpaceSaving<N> {
     pub fn clear(&mut self) {
         self.used = 0;
     }
-
-    /// Entries in use, at most N.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.used
-    }
-
-    /// Whether nothing was counted.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.used == 0
-    }
 }

@@ -78,10 +78,4 @@ impl TimeSlidingWindow {
         let silence_s = now.saturating_since(self.front).as_secs_f64();
         self.rate * AVERAGING_S / (AVERAGING_S + silence_s)
     }
-
-    /// The rate as of the last arrival: what a finished flow keeps.
-    #[must_use]
-    pub fn final_rate(&self) -> f64 {
-        self.rate
-    }
 }

@@ -6,9 +6,9 @@
 //! `min(1, median / latency)`: 1 is as usual or better, 0.1 is ten times slower.
 //!
 //! The cap at 1 is ours. With uncapped scores the fastest tenth of a service with varied
-//! requests are its trivial ones, and any wait at all looks tenfold: exponential service was held at its quiet
-//! load of 0.46. Capped, the canary is "even the fastest tenth is slower than the usual median", which a service
-//! meets at about 0.93 of its capacity, whatever its distribution.
+//! requests are its trivial ones, and any wait at all looks tenfold: a service with exponential requests
+//! was held near its quiet load. Capped, the canary is "even the fastest tenth is slower than the usual median",
+//! which a service meets only close to its capacity.
 //!
 //! Latencies under 10 ms all score 1.
 //!

@@ -34,7 +34,7 @@ pub struct Sample {
 pub struct HostCount {
     /// Hash of service and host.
     pub key: u64,
-    /// Arrivals; may be over-counted by `error` (Space-Saving).
+    /// Arrivals, at most the total over the table's size too many (Space-Saving).
     pub hits: u64,
 }
 

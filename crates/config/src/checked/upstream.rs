@@ -24,7 +24,7 @@ pub struct Upstream {
     pub max_connections: usize,
     /// Time to connect, TLS included.
     pub connect_timeout: Duration,
-    /// Time from the last byte of the request to the response's head.
+    /// Time from the request's head being sent to the response's head, the upload of a body included.
     pub response_header_timeout: Duration,
     /// How long an unused connection is kept.
     pub idle_timeout: Duration,

@@ -31,10 +31,11 @@ pub struct UpstreamFile {
     /// single lost packet (sent again after 1 s) counts as a dead server.
     /// Example: `connect_timeout = "500ms"`.
     pub connect_timeout: DurationText,
-    /// Time from the last byte of the request to the response's head; then the client gets 504.
+    /// Time from the request's head going to a server to the response's head, the upload of a body
+    /// included; then the client gets 504.
     /// Valid: `100ms` to `1h`. Raised: stuck requests hold connections longer. Lowered: slow but
-    /// healthy pages fail.
-    /// Example: `response_header_timeout = "2m"` for slow reports.
+    /// healthy pages and long uploads fail.
+    /// Example: `response_header_timeout = "10m"` for slow reports or large uploads.
     pub response_header_timeout: DurationText,
     /// How long an unused connection to a server is kept.
     /// Valid: `100ms` to `1h`. Raised: more connections turn out closed by the server when they are used
