@@ -131,7 +131,7 @@ fn a_quick_service_at_work_is_not_a_slow_one() {
     // 0.2 ms each, then 1 ms, with more people than before: five times slower, and nobody notices.
     let offered_rps = |t: f64| if t < 20.0 { 200.0 } else { 500.0 };
     let slowdown = |t: f64| if t < 20.0 { 1.0 } else { 5.0 };
-    let service = Service::Exponential(0.0002);
+    let service = Service::Constant(0.0002);
     let run = run(&Scenario { offered_rps, slowdown, service, duration_s: 40.0, ..quiet() });
     assert!(!run.was_ever_limited());
     assert!(run.plans.iter().all(|(_, plan)| plan.explanation.cause != Cause::SlowBackend));
