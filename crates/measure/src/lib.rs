@@ -4,12 +4,14 @@ extern crate alloc;
 
 pub mod average;
 pub mod fastest;
+pub mod histogram;
 pub mod running_median;
 pub mod space_saving;
 pub mod tsw;
 
 pub use average::{DecayingMean, HighLowFilter};
 pub use fastest::mean_of_fastest;
+pub use histogram::Histogram;
 pub use running_median::RunningMedian;
 pub use space_saving::SpaceSaving;
 pub use tsw::{FirstWindow, TimeSlidingWindow};

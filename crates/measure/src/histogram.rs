@@ -1,0 +1,183 @@
+//! A histogram of whole numbers (microseconds in use) that merges exactly and never grows.
+//!
+//! Rule: values below 16 have a counter each; above, every octave is cut into 16 equal steps, up to 2³². One
+//! array of counters for everybody means that adding histograms is adding counters: exact, in any order, over
+//! threads, seconds, classes and machines. An HDR histogram with more digits would tell values apart that no
+//! two runs repeat, for thousands of buckets instead of 465.
+//!
+//! Cost: [`Histogram::record`] is a count of leading zeros, a shift and two additions, a few nanoseconds;
+//! a histogram is 3.7 kB, a [`Sparse`] one 8 bytes for each bucket in use. Error: a quantile is the middle of
+//! the bucket of the value sought, off by at most 3.125 %; exact below 32. Values above 2³² count as 2³².
+//! Counters stop at their highest value instead of wrapping.
+
+mod bucket;
+mod sparse;
+
+pub use bucket::{BUCKETS, Bucket, VALUE_MAX, index};
+pub use sparse::{COUNT_MAX, PairsError, Sparse};
+
+use alloc::boxed::Box;
+
+/// Counters of values, ready to record.
+///
+/// ```
+/// use flashweir_measure::Histogram;
+/// let mut latency_us = Histogram::new();
+/// (1..=1_000).for_each(|value| latency_us.record(value));
+/// let median = latency_us.quantile(0.5).expect("there are values");
+/// assert!(median.abs_diff(500) * 32 <= 500);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Box<[u64; BUCKETS]>,
+    count: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: Box::new([0; BUCKETS]), count: 0 }
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes one value.
+    pub fn record(&mut self, value: u64) {
+        self.add_count(index(value), 1);
+    }
+
+    /// Takes the same value `count` times.
+    pub fn record_many(&mut self, value: u64, count: u64) {
+        self.add_count(index(value), count);
+    }
+
+    /// Adds everything `other` holds: as if its values had been recorded here. O([`BUCKETS`]).
+    pub fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
+            *mine = mine.saturating_add(*theirs);
+        }
+        self.count = self.count.saturating_add(other.count);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+        self.count = 0;
+    }
+
+    /// How many values were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether nothing was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The value that the fraction `share` of all values (0 to 1, else the nearer of them) do not exceed: the
+    /// middle of the bucket that holds the `ceil(share · count)`-th smallest, never the zeroth. `None` without
+    /// values. Never falls as `share` grows. O([`BUCKETS`]).
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<u64> {
+        quantile(self.buckets(), self.count, share)
+    }
+
+    /// The bucket of the smallest value.
+    #[must_use]
+    pub fn lowest(&self) -> Option<Bucket> {
+        self.buckets().next()
+    }
+
+    /// The bucket of the largest value.
+    #[must_use]
+    pub fn highest(&self) -> Option<Bucket> {
+        self.buckets().next_back()
+    }
+
+    /// The buckets in use, lowest first.
+    pub fn buckets(&self) -> impl DoubleEndedIterator<Item = Bucket> + '_ {
+        let used = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+        // BUCKETS is 465: the cast loses nothing.
+        used.map(|(index, &count)| Bucket::at(index as u16, count))
+    }
+
+    /// Adds to the counter at `index`, which every caller got from [`index`] or checked.
+    fn add_count(&mut self, index: u16, count: u64) {
+        let counter = &mut self.counts[usize::from(index)];
+        *counter = counter.saturating_add(count);
+        self.count = self.count.saturating_add(count);
+    }
+}
+
+/// Allowed for rounding in `share · count`, so that 0.55 · 100 is the 55th value and not the 56th.
+const ROUNDING: f64 = 1e-6;
+
+fn quantile(buckets: impl Iterator<Item = Bucket>, count: u64, share: f64) -> Option<u64> {
+    // The cast takes NaN and negative numbers to 0, and the clamp whatever is left into 1..=count.
+    let rank = (libm::ceil(share * count as f64 - ROUNDING) as u64).clamp(1, count.max(1));
+    let mut seen = 0u64;
+    for bucket in buckets {
+        seen = seen.saturating_add(bucket.count);
+        if seen >= rank {
+            return Some(bucket.middle());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_few_values() {
+        let mut histogram = Histogram::new();
+        assert_eq!((histogram.quantile(0.5), histogram.lowest(), histogram.highest()), (None, None, None));
+        histogram.record(7);
+        assert_eq!([0.0, 0.5, 1.0, f64::NAN, -1.0, 2.0].map(|q| histogram.quantile(q)), [Some(7); 6]);
+        histogram.record_many(20, 3);
+        assert_eq!([0.25, 0.26, 1.0].map(|q| histogram.quantile(q)), [Some(7), Some(20), Some(20)]);
+        assert_eq!(histogram.lowest().map(|bucket| bucket.count), Some(1));
+        assert_eq!(histogram.highest().map(|bucket| bucket.count), Some(3));
+    }
+
+    #[test]
+    fn the_rank_does_not_move_with_rounding() {
+        // 0.55 · 100 is 55.000000000000007 in floating point; the 56th value is another one.
+        let mut histogram = Histogram::new();
+        histogram.record_many(1, 55);
+        histogram.record_many(2, 45);
+        assert_eq!(histogram.quantile(0.55), Some(1));
+    }
+
+    #[test]
+    fn what_is_too_high_counts_as_the_top() {
+        let mut histogram = Histogram::new();
+        for value in [VALUE_MAX, VALUE_MAX + 1, u64::MAX] {
+            histogram.record(value);
+        }
+        let top = histogram.highest().expect("three values");
+        assert_eq!((top.low, top.count, histogram.quantile(0.5)), (VALUE_MAX, 3, Some(VALUE_MAX)));
+    }
+
+    #[test]
+    fn counters_stop_instead_of_wrapping() {
+        let mut histogram = Histogram::new();
+        histogram.record_many(9, u64::MAX);
+        let other = histogram.clone();
+        histogram.record(9);
+        histogram.add(&other);
+        histogram.record(20_000);
+        assert_eq!((histogram.count(), histogram.quantile(1.0)), (u64::MAX, Some(9)));
+        histogram.clear();
+        assert_eq!(histogram, Histogram::new());
+    }
+}
