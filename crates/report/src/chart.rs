@@ -1,8 +1,9 @@
 //! What a chart shows; `chart_drawing` says how.
 
 use crate::figure::{Figure, LegendEntry, Swatch};
+use crate::scale::Spacing;
 use crate::series::Style;
-use crate::{Hue, ReportError, Series, chart_drawing};
+use crate::{Hue, ReportError, Series, chart_drawing, stack};
 
 /// Series over one x axis, with what helps to read them: reference lines, shaded stretches and marked moments.
 #[derive(Clone, Debug)]
@@ -11,9 +12,11 @@ pub struct Chart {
     pub(crate) x_label: String,
     pub(crate) y_label: String,
     pub(crate) log: bool,
+    pub(crate) x_spacing: Spacing,
     pub(crate) x_range: Option<(f64, f64)>,
     pub(crate) y_at_least: Option<f64>,
     pub(crate) y_at_most: Option<f64>,
+    pub(crate) stack: Vec<Series>,
     pub(crate) series: Vec<Series>,
     pub(crate) references: Vec<Reference>,
     pub(crate) bands: Vec<Band>,
@@ -52,9 +55,11 @@ impl Chart {
             x_label: x_label.into(),
             y_label: y_label.into(),
             log: false,
+            x_spacing: Spacing::Linear,
             x_range: None,
             y_at_least: None,
             y_at_most: None,
+            stack: Vec::new(),
             series: Vec::new(),
             references: Vec::new(),
             bands: Vec::new(),
@@ -66,6 +71,23 @@ impl Chart {
     #[must_use]
     pub fn log_scale(mut self) -> Self {
         self.log = true;
+        self
+    }
+
+    /// Makes the x axis logarithmic, for sizes and times from small to large; points at or below zero are then
+    /// left out.
+    #[must_use]
+    pub fn log_x(mut self) -> Self {
+        self.x_spacing = Spacing::Log;
+        self
+    }
+
+    /// Makes the x axis one of percentiles: x is a share from 0 to 1, and p90, p99, p99.9 … are equally far
+    /// apart, so that the slowest few are not squeezed into the edge. It ends at the last nine that the points
+    /// reach; 1 is drawn there.
+    #[must_use]
+    pub fn nines_x(mut self) -> Self {
+        self.x_spacing = Spacing::Nines;
         self
     }
 
@@ -87,6 +109,15 @@ impl Chart {
     #[must_use]
     pub fn y_at_most(mut self, y: f64) -> Self {
         self.y_at_most = Some(y);
+        self
+    }
+
+    /// Puts a series as one layer on top of those stacked before it, whatever its style: for the parts of a
+    /// whole. Gaps and negative values are layers without thickness. Stacks are drawn below all series. Layers of
+    /// more than 240 points are drawn as means over neighbours, the series with them, and the y label says so.
+    #[must_use]
+    pub fn stacked(mut self, layer: Series) -> Self {
+        self.stack.push(layer);
         self
     }
 
@@ -123,7 +154,11 @@ impl Chart {
     /// # Errors
     /// [`ReportError`] when the SVG backend fails, which no numbers passed in should cause.
     pub fn figure(&self) -> Result<Figure, ReportError> {
-        chart_drawing::figure(self)
+        if self.stack.is_empty() {
+            chart_drawing::figure(self)
+        } else {
+            chart_drawing::figure(&stack::readable(self))
+        }
     }
 
     pub(crate) fn legend(&self) -> Vec<LegendEntry> {
@@ -131,8 +166,10 @@ impl Chart {
             let swatch = if series.style == Style::Area { Swatch::Block } else { Swatch::Line };
             LegendEntry::new(&series.name, series.hue, swatch)
         });
+        // Topmost first, as they lie in the plot.
+        let stack = self.stack.iter().rev().map(|l| LegendEntry::new(&l.name, l.hue, Swatch::Block));
         let references = self.references.iter().map(|r| LegendEntry::new(&r.name, r.hue, Swatch::Dashes));
         let bands = self.bands.iter().map(|band| LegendEntry::new(&band.name, Hue::Amber, Swatch::Tint));
-        series.chain(references).chain(bands).collect()
+        series.chain(stack).chain(references).chain(bands).collect()
     }
 }

@@ -3,8 +3,9 @@
 use crate::canvas::{Canvas, Pixel, draw, text_width};
 use crate::chart::{Chart, Marker};
 use crate::figure::{Figure, PLOT_LEFT, PLOT_RIGHT, WIDTH};
-use crate::scale::{Scale, nice_ceiling};
-use crate::{Hue, ReportError, Style};
+use crate::scale::{Scale, Spacing, nice_ceiling};
+use crate::thinning::thin;
+use crate::{Hue, ReportError, Style, stack};
 use plotters::style::text_anchor::{HPos, VPos};
 
 /// Height of the space the points are drawn in.
@@ -15,6 +16,8 @@ const HEADER: i32 = 26;
 const ROW: i32 = 15;
 const TICK_TEXT: f64 = 12.0;
 const LABEL_TEXT: f64 = 12.0;
+/// Half the width of a stack of a single moment, pixels.
+const LONE_HALF: i32 = 3;
 
 /// The measures of one drawing.
 struct Plot {
@@ -25,21 +28,23 @@ struct Plot {
 }
 
 pub(crate) fn figure(chart: &Chart) -> Result<Figure, ReportError> {
-    let (from, to) = x_range(chart);
-    let x = Scale::linear(from, to, (PLOT_LEFT, PLOT_RIGHT));
+    let x = x_scale(chart);
     let labels = place_labels(&chart.markers, &x);
     let rows = labels.iter().map(|label| label.row + 1).max().unwrap_or(0);
     let top = HEADER + rows * ROW;
     let bottom = top + PLOT_HEIGHT;
     let height = bottom + 38;
-    let plot = Plot { x, y: y_scale(chart, (bottom, top)), top, bottom };
+    let edges = stack::edges(&chart.stack);
+    let plot = Plot { x, y: y_scale(chart, &edges, (bottom, top)), top, bottom };
 
     let body = draw(&chart.title, (WIDTH, height.unsigned_abs()), |canvas| {
         bands(canvas, chart, &plot)?;
         axes(canvas, chart, &plot)?;
+        layers(canvas, chart, &edges, &plot)?;
         series(canvas, chart, &plot)?;
         references(canvas, chart, &plot)?;
-        markers(canvas, &labels, &plot)
+        markers(canvas, &labels, &plot)?;
+        if is_empty(chart) { nothing_measured(canvas, (top, bottom)) } else { Ok(()) }
     })?;
     Figure::new(&chart.title, description(chart), (WIDTH, height.unsigned_abs()), body, chart.legend())
 }
@@ -58,7 +63,43 @@ fn axes(canvas: &Canvas<'_>, chart: &Chart, plot: &Plot) -> Result<(), ReportErr
         canvas.text(&label, (PLOT_LEFT - 8, y), (HPos::Right, VPos::Center), (Hue::Quiet, TICK_TEXT))?;
     }
     canvas.text(&chart.y_label, (4, 4), (HPos::Left, VPos::Top), (Hue::Quiet, LABEL_TEXT))?;
+    if plot.x.spacing() != Spacing::Linear {
+        // On a bent axis the eye cannot guess what lies between two ticks.
+        for (value, _) in plot.x.ticks() {
+            let x = plot.x.pixel(value);
+            canvas.line(vec![(x, plot.top), (x, plot.bottom)], Hue::Grid, 1)?;
+        }
+    }
     time_axis(canvas, &plot.x, plot.bottom, &chart.x_label)
+}
+
+/// The stack: every layer between its own edge and the one below, with a line on top that tells it from the
+/// next one where colours do not.
+fn layers(
+    canvas: &Canvas<'_>,
+    chart: &Chart,
+    edges: &[Vec<(f64, f64)>],
+    plot: &Plot,
+) -> Result<(), ReportError> {
+    let mut below: Option<Vec<Pixel>> = None;
+    for (layer, edge) in chart.stack.iter().zip(edges) {
+        let drawable = edge.iter().filter(|&&(x, _)| can_lie_on(plot.x.spacing(), x));
+        let mut edge = thin(drawable.map(|&(x, y)| (plot.x.pixel(x), plot.y.pixel(y))).collect());
+        if let [(x, y)] = edge[..] {
+            // A lone moment would be an area without width.
+            edge = vec![(x - LONE_HALF, y), (x + LONE_HALF, y)];
+        }
+        let foot: Vec<Pixel> = match &below {
+            Some(below) => below.iter().rev().copied().collect(),
+            None => edge.iter().rev().map(|&(x, _)| (x, plot.y.foot())).collect(),
+        };
+        if edge != foot.iter().rev().copied().collect::<Vec<_>>() {
+            canvas.polygon([edge.clone(), foot].concat(), layer.hue, 0.6)?;
+            canvas.line(edge.clone(), layer.hue, 1)?;
+        }
+        below = Some(edge);
+    }
+    Ok(())
 }
 
 /// The x axis with its ticks and label, below `bottom`.
@@ -67,7 +108,9 @@ pub(crate) fn time_axis(canvas: &Canvas<'_>, x: &Scale, bottom: i32, label: &str
     for (value, label) in x.ticks() {
         let at = x.pixel(value);
         canvas.line(vec![(at, bottom), (at, bottom + 4)], Hue::Quiet, 1)?;
-        canvas.text(&label, (at, bottom + 7), (HPos::Center, VPos::Top), (Hue::Quiet, TICK_TEXT))?;
+        // A long last label would be cut off at the picture's edge.
+        let middle = at.min(WIDTH.cast_signed() - text_width(&label, TICK_TEXT) / 2);
+        canvas.text(&label, (middle, bottom + 7), (HPos::Center, VPos::Top), (Hue::Quiet, TICK_TEXT))?;
     }
     canvas.text(label, (PLOT_RIGHT, bottom + 23), (HPos::Right, VPos::Top), (Hue::Quiet, LABEL_TEXT))
 }
@@ -75,8 +118,10 @@ pub(crate) fn time_axis(canvas: &Canvas<'_>, x: &Scale, bottom: i32, label: &str
 fn series(canvas: &Canvas<'_>, chart: &Chart, plot: &Plot) -> Result<(), ReportError> {
     for series in &chart.series {
         for run in series.runs() {
-            let drawable = run.into_iter().filter(|&(_, y)| !chart.log || y > 0.0);
-            let mut points: Vec<Pixel> = drawable.map(|(x, y)| (plot.x.pixel(x), plot.y.pixel(y))).collect();
+            let drawable = run
+                .into_iter()
+                .filter(|&(x, y)| can_lie_on(plot.x.spacing(), x) && can_lie_on(plot.y.spacing(), y));
+            let mut points = thin(drawable.map(|(x, y)| (plot.x.pixel(x), plot.y.pixel(y))).collect());
             let (Some(&first), Some(&last)) = (points.first(), points.last()) else { continue };
             if series.style == Style::Area {
                 points.push((last.0, plot.y.foot()));
@@ -91,6 +136,18 @@ fn series(canvas: &Canvas<'_>, chart: &Chart, plot: &Plot) -> Result<(), ReportE
         }
     }
     Ok(())
+}
+
+/// Says in the middle of an empty plot why it is empty.
+pub(crate) fn nothing_measured(canvas: &Canvas<'_>, (top, bottom): (i32, i32)) -> Result<(), ReportError> {
+    let middle = ((PLOT_LEFT + PLOT_RIGHT) / 2, (top + bottom) / 2);
+    canvas.text("nothing was measured", middle, (HPos::Center, VPos::Center), (Hue::Quiet, LABEL_TEXT + 2.0))
+}
+
+/// Whether no series has a point to draw.
+fn is_empty(chart: &Chart) -> bool {
+    let runs = |series: &crate::Series| series.runs().is_empty();
+    chart.series.iter().chain(&chart.stack).all(runs)
 }
 
 fn references(canvas: &Canvas<'_>, chart: &Chart, plot: &Plot) -> Result<(), ReportError> {
@@ -141,18 +198,39 @@ fn place_labels<'a>(markers: &'a [Marker], x: &Scale) -> Vec<Label<'a>> {
         .collect()
 }
 
-fn x_range(chart: &Chart) -> (f64, f64) {
-    chart.x_range.unwrap_or_else(|| {
-        let xs = chart.series.iter().flat_map(|series| series.points.iter().map(|&(x, _)| x));
-        let (low, high) =
-            xs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-        if low.is_finite() && high.is_finite() { (low, high) } else { (0.0, 1.0) }
-    })
+/// Whether an axis has a place for this number: logarithms have none for zero and below.
+fn can_lie_on(spacing: Spacing, value: f64) -> bool {
+    spacing != Spacing::Log || value > 0.0
 }
 
-fn y_scale(chart: &Chart, pixels: (i32, i32)) -> Scale {
+fn x_scale(chart: &Chart) -> Scale {
+    let pixels = (PLOT_LEFT, PLOT_RIGHT);
+    let points = chart.series.iter().chain(&chart.stack).flat_map(|series| &series.points);
+    // Shares of the whole are no end: their axis ends below them.
+    let is_shown = |x: &f64| match chart.x_spacing {
+        Spacing::Linear => true,
+        Spacing::Log => *x > 0.0,
+        Spacing::Nines => *x < 1.0,
+    };
+    let xs = points.map(|&(x, _)| x).filter(|x| x.is_finite() && is_shown(x));
+    let (low, high) = xs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    let measured = (low <= high).then_some((low, high));
+    let (low, high) = chart.x_range.or(measured).unwrap_or((0.0, 1.0));
+    match chart.x_spacing {
+        Spacing::Linear => Scale::linear(low, high, pixels),
+        Spacing::Log if low > 0.0 && high >= low => Scale::log_between(low, high, pixels),
+        Spacing::Log => Scale::log_between(1.0, 1.0, pixels),
+        Spacing::Nines => Scale::nines(high, pixels),
+    }
+}
+
+fn y_scale(chart: &Chart, edges: &[Vec<(f64, f64)>], pixels: (i32, i32)) -> Scale {
     let measured = chart.series.iter().flat_map(|series| series.points.iter().filter_map(|&(_, y)| y));
-    let all = measured.chain(chart.references.iter().map(|reference| reference.y)).chain(chart.y_at_least);
+    let stacked = edges.last().into_iter().flatten().map(|&(_, y)| y);
+    let all = measured
+        .chain(stacked)
+        .chain(chart.references.iter().map(|reference| reference.y))
+        .chain(chart.y_at_least);
     let shown: Vec<f64> = all.filter(|y| y.is_finite() && (!chart.log || *y > 0.0)).collect();
     let highest = shown.iter().copied().fold(0.0, f64::max).min(chart.y_at_most.unwrap_or(f64::INFINITY));
     if chart.log {
@@ -174,7 +252,7 @@ fn description(chart: &Chart) -> String {
             .fold(None, |peak: Option<f64>, y| Some(peak.map_or(y, |peak| peak.max(y))))
     };
     let mut parts = vec![format!("{} over {}.", chart.y_label, chart.x_label)];
-    for series in &chart.series {
+    for series in chart.series.iter().chain(&chart.stack) {
         parts.push(match peak(&series.points) {
             Some(peak) => format!("{}: highest {peak:.1}.", series.name),
             None => format!("{}: not measured.", series.name),
@@ -206,7 +284,7 @@ mod tests {
     fn the_axis_ends_where_it_is_told_to() {
         let points = vec![(0.0, Some(3.0)), (1.0, Some(5_000.0))];
         let chart = Chart::new("c", "x", "y").series(Series::line("l", Hue::Blue, points)).y_at_most(400.0);
-        let top = |chart: &Chart| y_scale(chart, (400, 0)).ticks().last().map(|(value, _)| *value);
+        let top = |chart: &Chart| y_scale(chart, &[], (400, 0)).ticks().last().map(|(value, _)| *value);
         assert_eq!(top(&chart), Some(400.0));
         assert_eq!(top(&chart.y_at_least(10_000.0)), Some(400.0));
     }

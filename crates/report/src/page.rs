@@ -1,8 +1,7 @@
 //! The HTML document around tables and figures.
 
 use crate::figure::{Figure, LegendEntry, Swatch};
-use crate::palette::dark_rules;
-use crate::{ReportError, Table};
+use crate::{KeyFigure, ReportError, Table, heat_map, palette};
 use askama::Template;
 
 const STYLE: &str = include_str!("../templates/page.css");
@@ -26,6 +25,8 @@ pub struct Section {
 #[derive(Clone, Debug)]
 enum Block {
     Text(String),
+    Warning(String),
+    KeyFigures(Vec<KeyFigure>),
     Table(Table),
     Figure(Figure),
 }
@@ -56,7 +57,8 @@ impl Page {
     /// # Errors
     /// [`ReportError::Template`], which no text passed in should cause.
     pub fn html(&self) -> Result<String, ReportError> {
-        Ok(Html { page: self, style: STYLE, dark: &dark_rules() }.render()?)
+        let dark = palette::dark_rules() + &heat_map::dark_rules();
+        Ok(Html { page: self, style: STYLE, dark: &dark }.render()?)
     }
 }
 
@@ -71,6 +73,20 @@ impl Section {
     #[must_use]
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.blocks.push(Block::Text(text.into()));
+        self
+    }
+
+    /// Adds a paragraph that must not be missed: why the numbers below are not to be trusted.
+    #[must_use]
+    pub fn warning(mut self, text: impl Into<String>) -> Self {
+        self.blocks.push(Block::Warning(text.into()));
+        self
+    }
+
+    /// Adds a row of numbers in large type, best half a dozen.
+    #[must_use]
+    pub fn key_figures(mut self, figures: impl IntoIterator<Item = KeyFigure>) -> Self {
+        self.blocks.push(Block::KeyFigures(figures.into_iter().collect()));
         self
     }
 
