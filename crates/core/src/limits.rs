@@ -20,7 +20,7 @@ pub const WORKERS: usize = 256;
 pub const SAMPLES_QUEUED: usize = 8;
 /// Responses per worker whose acknowledgement by the client is still awaited; beyond it they go unmeasured.
 pub const ACKS_AWAITED: usize = 16_384;
-/// Bins of a rate profile read from a file (24 bytes each): a month of seconds fits.
+/// Bins of a rate profile read from a file (32 bytes each): a month of seconds fits.
 pub const PROFILE_BINS: usize = 3_000_000;
 /// People the load tool has on their way at once, over all its threads; more are counted as its own failure.
 pub const LOAD_REQUESTS_IN_FLIGHT: usize = 32_768;
@@ -28,6 +28,22 @@ pub const LOAD_REQUESTS_IN_FLIGHT: usize = 32_768;
 pub const LOAD_IDLE_CONNECTIONS: usize = 1_024;
 /// Distinct client addresses the load tool may use: those of a /16 of the loopback network.
 pub const LOAD_SOURCES: u32 = 65_536;
+/// Bins of a load result's series, a second each at first; longer runs have wider bins, not more.
+pub const LOAD_SERIES_BINS: usize = 7_200;
+/// Classes of one load plan; each keeps about a megabyte of distributions per thread.
+pub const LOAD_CLASSES: usize = 64;
+/// People a second beyond which a rate asked of the load tool is a typing error.
+pub const LOAD_RATE_PER_S: f64 = 1e7;
+/// Lines of a list of paths (about 30 bytes each besides their text).
+pub const LOAD_LIST_PATHS: usize = 4_000_000;
+/// Text of a list of paths, bytes.
+pub const LOAD_LIST_BYTES: u64 = 512 << 20;
+/// Body of a request that the load tool sends, bytes; held once for each class.
+pub const LOAD_BODY_BYTES: u64 = 64 << 20;
+/// Text of a file that describes classes, bytes.
+pub const LOAD_CLASSES_FILE_BYTES: u64 = 1 << 20;
+/// People of one thread of the load tool who are thinking or wait to try again; more are counted as its own failure.
+pub const LOAD_PEOPLE_WAITING: usize = 1_000_000;
 /// Work the origin may be asked for in one request, milliseconds of processor time.
 pub const ORIGIN_WORK_MS: f64 = 60_000.0;
 /// Body the origin may be asked for in one request, bytes.
@@ -44,3 +60,65 @@ pub const STREAMS_PER_UPSTREAM_CONNECTION: usize = 100;
 pub const CHUNK_LINE_BYTES: usize = 256;
 /// Empty lines skipped before a request line (RFC 9112 §2.2 asks for at least one).
 pub const EMPTY_LINES_BEFORE_REQUEST: usize = 2;
+/// Requests of a recorded log (20 bytes each once read, 24 while reading).
+pub const RECORDED_REQUESTS: usize = 20_000_000;
+/// Distinct documents (method and path) of a recorded log, about 100 bytes each besides their text.
+pub const RECORDED_DOCUMENTS: usize = 4_000_000;
+/// Text of all of a recorded log's documents together, bytes.
+pub const RECORDED_TEXT_BYTES: usize = 512 << 20;
+/// Path and query of one recorded document, bytes: what common servers accept for a whole request line.
+pub const RECORDED_PATH_BYTES: usize = 8_192;
+/// Method of a recorded request, bytes: the longest registered one has 17.
+pub const RECORDED_METHOD_BYTES: usize = 32;
+/// Time from the first to the last request of a recorded log, seconds: ten years. A stamp beyond it is garbage.
+pub const RECORDED_SPAN_S: u32 = 315_360_000;
+/// Lines of a recorded log, those that are left out or do not parse included.
+pub const LOG_LINES: u64 = 200_000_000;
+/// One line of a recorded log, bytes; a longer one is skipped.
+pub const LOG_LINE_BYTES: usize = 65_536;
+/// Bytes skipped in search of the end of a line that is too long; whatever goes on further is no log.
+pub const LOG_LINE_SKIPPED_BYTES: u64 = 64 << 20;
+/// Problems of each kind in a recorded log that are kept to be shown; the rest is only counted.
+pub const LOG_PROBLEMS_SHOWN: usize = 5;
+/// Characters shown of what does not parse.
+pub const LOG_SNIPPET_CHARACTERS: usize = 80;
+/// Sessions of a self-similar arrival process under way at once, on average (mean rate times gap).
+pub const SELF_SIMILAR_ACTIVE_MEAN: f64 = 524_288.0;
+/// The same at most (16 bytes each): twice the mean allowed, which a Poisson number of that mean never reaches.
+pub const SELF_SIMILAR_ACTIVE: usize = 1_048_576;
+/// Workers of the arrival processes that pace each worker by itself (16 bytes each).
+pub const PACED_WORKERS: u32 = 1_048_576;
+/// Arrival streams merged into one schedule; each arrival costs one comparison for each.
+pub const SCHEDULE_STREAMS: usize = 64;
+/// Documents one popularity may speak of: 8 bytes each while drawing, about 20 more while the table is made.
+pub const DOCUMENTS: usize = 10_000_000;
+/// Bytes of one document that the load tool or the simulator asks for.
+pub const DOCUMENT_BYTES: u64 = 1 << 30;
+/// Seconds a person waits at most, for whatever: patience, thought, a server's `Retry-After`. No run lasts a day.
+pub const PERSON_WAIT_SECONDS: u64 = 86_400;
+/// Mean number of requests in a session of drawn length; one session has at most 37 times its mean.
+pub const SESSION_REQUESTS_MEAN: f64 = 1_000_000.0;
+/// Bins the Hurst estimator counts: a day of milliseconds. Later arrivals are left out of the estimate.
+pub const HURST_BINS: u64 = 1 << 27;
+/// Head or trailers of an answer that the load tool reads, and fields of a request that it sends, bytes.
+pub const LOAD_HEAD_BYTES: usize = 65_536;
+/// Fields of an answer's head that the load tool reads.
+pub const LOAD_ANSWER_FIELDS: usize = 128;
+/// File of a load result that is read back, bytes: 65 series of the most bins have about 400 MB.
+pub const LOAD_RESULT_BYTES: u64 = 512 << 20;
+/// Results that are merged at once, each up to [`LOAD_RESULT_BYTES`].
+pub const LOAD_RESULTS_MERGED: usize = 1_024;
+/// Events of one simulation that wait to happen (32 bytes each).
+pub const SIM_EVENTS: usize = 8_000_000;
+/// People present in one request-level simulation (about 350 bytes each), and tries on their way (72 bytes each).
+pub const SIM_PEOPLE: usize = 1_000_000;
+/// Bins of a request-level simulation's series, all classes together (about 200 bytes each).
+pub const SIM_SERIES_BINS: usize = 1_000_000;
+/// Plans of one simulation kept for its report (about 250 bytes each); later ones are only counted.
+pub const SIM_PLANS: usize = 200_000;
+/// Faults of one request-level simulation.
+pub const SIM_FAULTS: usize = 1_024;
+/// Processors of one simulated server: keeps its arithmetic within 64 bits.
+pub const SIM_PROCESSORS: u32 = 65_536;
+/// Work of one simulated request at most, seconds of processor time.
+pub const SIM_WORK_SECONDS: u64 = 86_400;

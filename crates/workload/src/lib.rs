@@ -1,7 +1,8 @@
 //! Arrival processes and rate profiles drawn from a seed, for the load tool and the simulator alike.
 //!
 //! A [`RateProfile`] says how fast people arrive over time; an [`ArrivalProcess`] turns it into the moments at
-//! which they do, from the process and a seed alone. Nothing here reads a clock or opens a socket.
+//! which they do, from the process and a seed alone. [`documents`] says what is asked for, [`people`] who asks: how
+//! patient they are, how long they stay, whether they try again. Nothing here reads a clock or opens a socket.
 //!
 //! ```
 //! use flashweir_workload::{ArrivalProcess, RateProfile};
@@ -16,9 +17,21 @@
 
 pub mod arrivals;
 pub mod crowd;
+pub mod documents;
+pub mod duration_text;
+pub mod hurst;
+pub mod people;
 pub mod profile;
 pub mod profile_csv;
+mod profile_shapes;
+pub mod recording;
+pub mod schedule;
+pub mod text_error;
 
-pub use arrivals::{ArrivalProcess, Moments};
+pub use arrivals::{ArrivalError, ArrivalProcess, Moments, SelfSimilarity};
+pub use duration_text::DurationText;
+pub use hurst::{Hurst, HurstEstimator};
 pub use profile::{ProfileError, RateProfile, Segment};
 pub use profile_csv::{Column, CsvError};
+pub use schedule::{Arrival, Part, Schedule, ScheduleError, Share, Stream};
+pub use text_error::TextError;

@@ -1,4 +1,4 @@
-//! How fast people arrive, as a function of time: stretches of constant rate.
+//! How fast people arrive, as a function of time: stretches of constant or evenly rising or falling rate.
 
 use std::time::Duration;
 
@@ -7,11 +7,16 @@ use std::time::Duration;
 pub struct Segment {
     /// How long it lasts; never zero inside a profile.
     pub length: Duration,
-    /// Arrivals per second; finite and not negative inside a profile.
-    pub rate_per_s: f64,
+    /// Arrivals per second as it begins; finite and not negative inside a profile.
+    pub from_per_s: f64,
+    /// Arrivals per second as it ends, reached along a straight line; the same as at first where the rate is
+    /// constant. Finite and not negative inside a profile.
+    pub to_per_s: f64,
 }
 
-/// A rate that is constant over each of a sequence of stretches.
+/// A rate that is constant, or changes along a straight line, over each of a sequence of stretches.
+///
+/// [`ramp`](Self::ramp) and [`spike`](Self::spike) are built of such stretches too.
 ///
 /// Everything composes: build a profile, then [`squeeze`](Self::squeeze) its time, [`scale`](Self::scale) its
 /// rate or set its [`peak`](Self::peak), append another with [`then`](Self::then), [`cut`](Self::cut) its end.
@@ -46,6 +51,9 @@ pub enum ProfileError {
     /// A peak was asked of a profile that is zero throughout.
     #[error("a profile whose rate is zero throughout cannot be given a peak")]
     NoPeak,
+    /// A spike that would be over before it began.
+    #[error("a spike needs a half-life of at least 16 ns")]
+    NoHalfLife,
     /// So strong a squeeze that stretches vanish, or so weak that they overflow.
     #[error("squeezing time {0} times leaves no stretch a length that can be expressed (1 ns to centuries)")]
     Squeezed(f64),
@@ -61,8 +69,9 @@ impl RateProfile {
         if segments.is_empty() {
             return Err(ProfileError::Empty);
         }
-        match segments.iter().find(|segment| !is_rate(segment.rate_per_s)) {
-            Some(wrong) => Err(ProfileError::NotARate(wrong.rate_per_s)),
+        let mut rates = segments.iter().flat_map(|segment| [segment.from_per_s, segment.to_per_s]);
+        match rates.find(|rate_per_s| !is_rate(*rate_per_s)) {
+            Some(wrong) => Err(ProfileError::NotARate(wrong)),
             None => Ok(Self { segments }),
         }
     }
@@ -72,7 +81,7 @@ impl RateProfile {
     /// # Errors
     /// A rate that is not one, or no length.
     pub fn constant(rate_per_s: f64, length: Duration) -> Result<Self, ProfileError> {
-        Self::new([Segment { length, rate_per_s }])
+        Self::new([Segment::constant(length, rate_per_s)])
     }
 
     /// One rate until `at`, another from then on until `length`.
@@ -86,10 +95,7 @@ impl RateProfile {
         length: Duration,
     ) -> Result<Self, ProfileError> {
         let at = at.min(length);
-        Self::new([
-            Segment { length: at, rate_per_s: before_per_s },
-            Segment { length: length - at, rate_per_s: after_per_s },
-        ])
+        Self::new([Segment::constant(at, before_per_s), Segment::constant(length - at, after_per_s)])
     }
 
     /// Stretches of equal width, each with its rate per second.
@@ -100,7 +106,7 @@ impl RateProfile {
         width: Duration,
         rates_per_s: impl IntoIterator<Item = f64>,
     ) -> Result<Self, ProfileError> {
-        Self::new(rates_per_s.into_iter().map(|rate_per_s| Segment { length: width, rate_per_s }))
+        Self::new(rates_per_s.into_iter().map(|rate_per_s| Segment::constant(width, rate_per_s)))
     }
 
     /// Time runs `factor` times faster. Everybody still comes, so rates rise by the same factor (use
@@ -116,7 +122,7 @@ impl RateProfile {
             if length.is_zero() {
                 return Err(ProfileError::Squeezed(factor));
             }
-            Ok(Segment { length, rate_per_s: segment.rate_per_s * factor })
+            Ok(Segment { length, ..segment.scaled(factor) })
         });
         Self::new(segments.collect::<Result<Vec<_>, _>>()?)
     }
@@ -128,7 +134,7 @@ impl RateProfile {
     pub fn scale(mut self, factor: f64) -> Result<Self, ProfileError> {
         let factor = checked_factor(factor)?;
         for segment in &mut self.segments {
-            segment.rate_per_s *= factor;
+            *segment = segment.scaled(factor);
         }
         Self::new(self.segments)
     }
@@ -152,7 +158,7 @@ impl RateProfile {
         self
     }
 
-    /// The profile up to `length`; a shorter profile stays as it is.
+    /// The profile up to `length`, which may fall inside a stretch; a shorter profile stays as it is.
     ///
     /// # Errors
     /// `length` is zero.
@@ -161,7 +167,9 @@ impl RateProfile {
         Self::new(self.segments.into_iter().map_while(|segment| {
             let length = segment.length.min(left);
             left -= length;
-            (!length.is_zero()).then_some(Segment { length, ..segment })
+            let whole = length == segment.length;
+            let to_per_s = if whole { segment.to_per_s } else { segment.rate_after(length) };
+            (!length.is_zero()).then_some(Segment { length, to_per_s, ..segment })
         }))
     }
 
@@ -180,18 +188,20 @@ impl RateProfile {
     /// The highest rate, per second.
     #[must_use]
     pub fn peak_rate(&self) -> f64 {
-        self.segments.iter().map(|segment| segment.rate_per_s).fold(0.0, f64::max)
+        self.segments.iter().map(|segment| segment.from_per_s.max(segment.to_per_s)).fold(0.0, f64::max)
     }
 
     /// The rate at a moment, per second; zero once the profile is over.
     #[must_use]
     pub fn rate_at(&self, moment: Duration) -> f64 {
-        let mut end = Duration::ZERO;
-        let segment = self.segments.iter().find(|segment| {
-            end += segment.length;
-            moment < end
-        });
-        segment.map_or(0.0, |segment| segment.rate_per_s)
+        let mut start = Duration::ZERO;
+        for segment in &self.segments {
+            if moment - start < segment.length {
+                return segment.rate_after(moment - start);
+            }
+            start += segment.length;
+        }
+        0.0
     }
 
     /// The integral of the rate: how many arrivals to expect in all.
@@ -199,13 +209,65 @@ impl RateProfile {
     pub fn expected_arrivals(&self) -> f64 {
         self.segments.iter().map(Segment::expected_arrivals).sum()
     }
+
+    /// The mean rate over the whole length, per second.
+    #[must_use]
+    pub fn mean_rate(&self) -> f64 {
+        self.expected_arrivals() / self.length().as_secs_f64()
+    }
+
+    /// The mean rate throughout: as many people over as long, evenly.
+    #[must_use]
+    pub fn evened(&self) -> Self {
+        Self { segments: vec![Segment::constant(self.length(), self.mean_rate())] }
+    }
 }
 
 impl Segment {
+    /// A stretch of one rate.
+    #[must_use]
+    pub fn constant(length: Duration, rate_per_s: f64) -> Self {
+        Self { length, from_per_s: rate_per_s, to_per_s: rate_per_s }
+    }
+
     /// How many arrivals to expect in this stretch.
     #[must_use]
     pub fn expected_arrivals(&self) -> f64 {
-        self.rate_per_s * self.length.as_secs_f64()
+        // Halved before they are added: the sum of two finite rates need not be finite.
+        (0.5 * self.from_per_s + 0.5 * self.to_per_s) * self.length.as_secs_f64()
+    }
+
+    /// The rate so long after the stretch began, per second; that of its end from there on.
+    #[must_use]
+    pub fn rate_after(&self, after: Duration) -> f64 {
+        // A segment of no length is at its end at once; dividing by the length would give no number.
+        if after >= self.length {
+            return self.to_per_s;
+        }
+        let share = after.as_secs_f64() / self.length.as_secs_f64();
+        self.from_per_s + (self.to_per_s - self.from_per_s) * share
+    }
+
+    /// How long after the stretch began `due` arrivals (from 0 to those expected) have been expected, seconds.
+    ///
+    /// The positive root t of from·t + slope·t²/2 = due, in the form 2·due / (from + √(from² + 2·slope·due)):
+    /// it neither divides by the slope nor subtracts nearly equal numbers, so that a slope close to zero or a
+    /// rate that begins or ends at zero costs no precision. The root is the rate at the moment sought.
+    pub(crate) fn seconds_until(&self, due: f64) -> f64 {
+        if self.from_per_s == self.to_per_s {
+            return due / self.from_per_s;
+        }
+        if due <= 0.0 {
+            return 0.0;
+        }
+        let slope = (self.to_per_s - self.from_per_s) / self.length.as_secs_f64();
+        // Below zero only by rounding, where a falling rate reaches zero at the end of the stretch.
+        let rate = (self.from_per_s * self.from_per_s + 2.0 * slope * due).max(0.0).sqrt();
+        2.0 * due / (self.from_per_s + rate)
+    }
+
+    fn scaled(self, factor: f64) -> Self {
+        Self { from_per_s: self.from_per_s * factor, to_per_s: self.to_per_s * factor, ..self }
     }
 }
 
@@ -245,7 +307,7 @@ mod tests {
     #[test]
     fn a_step_after_the_end_is_never_reached() {
         let step = RateProfile::step(10.0, 50.0, 9 * SECOND, 5 * SECOND).unwrap();
-        assert_eq!(step.segments(), [Segment { length: 5 * SECOND, rate_per_s: 10.0 }]);
+        assert_eq!(step.segments(), [Segment::constant(5 * SECOND, 10.0)]);
     }
 
     #[test]
@@ -254,6 +316,24 @@ mod tests {
         assert_eq!(cut.length(), 3 * SECOND);
         assert_eq!(cut.expected_arrivals(), 4.0);
         assert_eq!(RateProfile::constant(1.0, SECOND).unwrap().cut(9 * SECOND).unwrap().length(), SECOND);
+    }
+
+    #[test]
+    fn a_slope_is_cut_squeezed_and_scaled_like_a_line() {
+        let slope = Segment { length: 10 * SECOND, from_per_s: 0.0, to_per_s: 100.0 };
+        let profile = RateProfile::new([slope]).unwrap();
+        assert_eq!(
+            (profile.expected_arrivals(), profile.mean_rate(), profile.peak_rate()),
+            (500.0, 50.0, 100.0)
+        );
+        let cut = profile.clone().cut(4 * SECOND).unwrap();
+        assert_eq!(cut.segments(), [Segment { length: 4 * SECOND, from_per_s: 0.0, to_per_s: 40.0 }]);
+        let squeezed = profile.clone().squeeze(5.0).unwrap();
+        assert_eq!((squeezed.rate_at(SECOND), squeezed.expected_arrivals()), (250.0, 500.0));
+        assert_eq!(profile.clone().peak(10.0).unwrap().rate_at(5 * SECOND), 5.0);
+        assert_eq!(profile.clone().cut(10 * SECOND).unwrap(), profile);
+        let wrong = RateProfile::new([Segment { to_per_s: -1.0, ..slope }]);
+        assert_eq!(wrong, Err(ProfileError::NotARate(-1.0)));
     }
 
     #[test]

@@ -157,7 +157,7 @@ mod tests {
 
     fn rates(text: &str, column: &str) -> Result<Vec<f64>, String> {
         read_profile(text.as_bytes(), &Column::parse(column), MINUTE)
-            .map(|profile| profile.segments().iter().map(|segment| segment.rate_per_s).collect())
+            .map(|profile| profile.segments().iter().map(|segment| segment.from_per_s).collect())
             .map_err(|error| error.to_string())
     }
 

@@ -1,0 +1,11 @@
+//! What is asked for, by number: which documents, and how large they are.
+
+pub mod alias;
+#[cfg(test)]
+pub(crate) mod goodness_of_fit;
+pub mod popularity;
+pub mod sizes;
+
+pub use alias::Alias;
+pub use popularity::{Popularity, PopularityError};
+pub use sizes::{Pareto, ParetoError, Sizes};

@@ -1,0 +1,82 @@
+//! Why a log cannot be read, or a recording not be used as wished.
+
+use crate::recording::problem::{Backwards, Place, Unparsed};
+use flashweir_core::limits::{
+    LOG_LINE_SKIPPED_BYTES, LOG_LINES, PROFILE_BINS, RECORDED_DOCUMENTS, RECORDED_REQUESTS,
+    RECORDED_TEXT_BYTES,
+};
+use std::io;
+use std::time::Duration;
+
+/// A log cannot be read, or a recording cannot be used as wished.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// Reading failed.
+    #[error("{place}: cannot be read")]
+    Unreadable {
+        /// What was to be read next.
+        place: Place,
+        /// What the reader said.
+        source: io::Error,
+    },
+    /// The log is compressed.
+    #[error("it is {program}-compressed: pipe it through `{program} -dc`")]
+    Compressed {
+        /// What made it and what undoes it.
+        program: &'static str,
+    },
+    /// The beginning fits none of the formats.
+    #[error("its beginning is of no log format known here; expected common, combined, nasa-tsv or world-cup")]
+    UnknownFormat,
+    /// There is nothing in it.
+    #[error("the log is empty")]
+    Empty,
+    /// There is something in it, and nothing of it is a request.
+    #[error("none of its {unparsed} lines or records is a request; {first}")]
+    NothingParsed {
+        /// How many there are.
+        unparsed: u64,
+        /// What is wrong with the first.
+        first: Unparsed,
+    },
+    /// There are requests in it, and none that may be played.
+    #[error(
+        "none of its {left_out} requests is a GET or HEAD, and only those are replayed unless all methods are asked for"
+    )]
+    AllLeftOut {
+        /// How many requests there are.
+        left_out: u64,
+    },
+    /// Strict reading: a line does not parse.
+    #[error("{0}")]
+    NotParsed(Unparsed),
+    /// Strict reading: a time lies before one further up.
+    #[error("{0}")]
+    TimeWentBack(Backwards),
+    /// More lines than are read.
+    #[error("{0}: more than {LOG_LINES} lines or records")]
+    TooManyLines(Place),
+    /// A line without an end.
+    #[error("{0}: has no end within {LOG_LINE_SKIPPED_BYTES} bytes: this is no log")]
+    EndlessLine(Place),
+    /// More requests than are kept.
+    #[error("{0}: more than {RECORDED_REQUESTS} requests; replay a part of the log")]
+    TooManyRequests(Place),
+    /// More documents than are kept.
+    #[error("{0}: more than {RECORDED_DOCUMENTS} distinct documents; replay a part of the log")]
+    TooManyDocuments(Place),
+    /// More text than is kept.
+    #[error(
+        "{0}: the distinct documents have more than {RECORDED_TEXT_BYTES} bytes of text; replay a part of the log"
+    )]
+    TooMuchText(Place),
+    /// A factor that is zero, negative, infinite or not a number.
+    #[error("{0} is not a factor: expected a finite number above zero")]
+    NotAFactor(f64),
+    /// So strong a squeeze that nothing is left, or so weak that it overflows.
+    #[error("squeezing time {0} times leaves no length that can be expressed (1 ns to centuries)")]
+    Squeezed(f64),
+    /// Bins of no width, or so many that they are not kept.
+    #[error("bins of {0:?}: expected a width above zero that gives at most {PROFILE_BINS} bins")]
+    Bins(Duration),
+}

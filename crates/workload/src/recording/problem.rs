@@ -1,0 +1,208 @@
+//! What was wrong in a recorded log: everything counted, the first few of each kind kept to be shown.
+
+use flashweir_core::limits::{
+    LOG_LINE_BYTES, LOG_PROBLEMS_SHOWN, LOG_SNIPPET_CHARACTERS, RECORDED_METHOD_BYTES, RECORDED_PATH_BYTES,
+    RECORDED_SPAN_S,
+};
+use std::fmt;
+
+/// All that was wrong, or left out, while a log was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems {
+    /// Lines that do not parse; nothing of them is played.
+    pub unparsed: u64,
+    /// The first of them, at most [`LOG_PROBLEMS_SHOWN`].
+    pub first_unparsed: Vec<Unparsed>,
+    /// Requests whose time lies before one further up. They are played, at the latest time seen before them:
+    /// servers write a line when an answer ends, so small steps back are normal.
+    pub backwards: u64,
+    /// The first of them, at most [`LOG_PROBLEMS_SHOWN`].
+    pub first_backwards: Vec<Backwards>,
+    /// Requests that parse and are not played, since their method may change something at the server.
+    pub left_out: u64,
+}
+
+/// One line that does not parse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unparsed {
+    /// Where it stands.
+    pub place: Place,
+    /// What is wrong.
+    pub defect: Defect,
+    /// The part at fault, made printable, at most [`LOG_SNIPPET_CHARACTERS`] characters; empty where it might
+    /// name the client.
+    pub snippet: String,
+}
+
+/// One request whose time lies before that of one further up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backwards {
+    /// Where it stands.
+    pub place: Place,
+    /// How far before the latest time seen, seconds.
+    pub by_s: u64,
+}
+
+/// A place in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Line of a text, the first being 1.
+    Line(u64),
+    /// Record of a binary file, the first being 1.
+    Record(u64),
+}
+
+/// Why a line or record is no request that can be played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Defect {
+    /// The line is too long to be one.
+    #[error("longer than {LOG_LINE_BYTES} bytes")]
+    TooLong,
+    /// Common formats: nothing in the line looks like its time.
+    #[error("no time in brackets, such as [17/May/2015:10:05:03 +0000]")]
+    NoTime,
+    /// Common formats: a time that is none.
+    #[error("not a time such as [17/May/2015:10:05:03 +0000]")]
+    BadTime,
+    /// Common formats: no request where it should be, or an empty one (a connection that asked for nothing).
+    #[error("no request in quotes after the time")]
+    NoRequest,
+    /// Common formats: the quote before the request has no counterpart with a status behind it.
+    #[error("the quote before the request is not closed")]
+    OpenRequest,
+    /// Tab-separated: not enough fields.
+    #[error("fewer than seven fields with tabs between")]
+    FewFields,
+    /// Tab-separated: a time that is none.
+    #[error("not a time in whole seconds since 1970")]
+    BadSecond,
+    /// A method that cannot be sent.
+    #[error("not a method (a word of at most {RECORDED_METHOD_BYTES} letters)")]
+    BadMethod,
+    /// World Cup: a code that stands for no method known.
+    #[error("{0} is not the code of a method (0 to 7)")]
+    UnknownMethodCode(u8),
+    /// A request without anything asked for.
+    #[error("no path after the method")]
+    NoTarget,
+    /// What was asked for is not below this server's root.
+    #[error("what is asked for is not a path (which begins with /)")]
+    NotAPath,
+    /// A path nobody would accept.
+    #[error("the path is longer than {RECORDED_PATH_BYTES} bytes")]
+    PathTooLong,
+    /// No status where it should be.
+    #[error("not a status of three digits")]
+    BadStatus,
+    /// No size where it should be.
+    #[error("not a size in bytes (a number, or - for none)")]
+    BadSize,
+    /// World Cup: the file ends too early.
+    #[error("the file ends inside a record (of 20 bytes)")]
+    PartialRecord,
+    /// A time that would make the recording absurdly long.
+    #[error("the time is more than {} days after the first", RECORDED_SPAN_S / 86_400)]
+    TooFarAhead,
+}
+
+impl Problems {
+    pub(super) fn note_unparsed(&mut self, unparsed: Unparsed) {
+        self.unparsed += 1;
+        if self.first_unparsed.len() < LOG_PROBLEMS_SHOWN {
+            self.first_unparsed.push(unparsed);
+        }
+    }
+
+    pub(super) fn note_backwards(&mut self, backwards: Backwards) {
+        self.backwards += 1;
+        if self.first_backwards.len() < LOG_PROBLEMS_SHOWN {
+            self.first_backwards.push(backwards);
+        }
+    }
+}
+
+impl Unparsed {
+    pub(super) fn new(place: Place, defect: Defect, part: &[u8]) -> Self {
+        Self { place, defect, snippet: snippet(part) }
+    }
+}
+
+impl fmt::Display for Unparsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.defect)?;
+        if self.snippet.is_empty() { Ok(()) } else { write!(f, ": \"{}\"", self.snippet) }
+    }
+}
+
+impl fmt::Display for Backwards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} s before the latest time above it", self.place, self.by_s)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::Record(number) => write!(f, "record {number}"),
+        }
+    }
+}
+
+/// The beginning of `part` as printable text: a log may hold anything, terminal commands included.
+fn snippet(part: &[u8]) -> String {
+    let mut text = String::new();
+    let mut characters = 0;
+    for chunk in part.utf8_chunks() {
+        let valid = chunk.valid().chars().map(|character| character.escape_debug().to_string());
+        let invalid = chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}"));
+        for shown in valid.chain(invalid) {
+            characters += shown.len().min(shown.chars().count());
+            // One is kept for the mark that there is more.
+            if characters >= LOG_SNIPPET_CHARACTERS {
+                text.push('…');
+                return text;
+            }
+            text.push_str(&shown);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snippets_are_short_and_harmless() {
+        assert_eq!(snippet(b"GET /a"), "GET /a");
+        assert_eq!(snippet(b"\x1b[31m\xff\0\n"), r"\u{1b}[31m\xff\0\n");
+        assert_eq!(snippet("\u{202e}evil é".as_bytes()), r"\u{202e}evil é");
+        assert_eq!(snippet(&[b'a'; 79]), "a".repeat(79));
+        assert_eq!(snippet(&[b'a'; 80]), "a".repeat(79) + "…");
+        assert!(snippet(&[0xff; 70_000]).chars().count() <= LOG_SNIPPET_CHARACTERS);
+    }
+
+    #[test]
+    fn messages_name_the_place_and_the_part() {
+        let unparsed = Unparsed::new(Place::Line(7), Defect::BadSize, b"five");
+        assert_eq!(unparsed.to_string(), "line 7: not a size in bytes (a number, or - for none): \"five\"");
+        let unparsed = Unparsed::new(Place::Record(3), Defect::PartialRecord, b"");
+        assert_eq!(unparsed.to_string(), "record 3: the file ends inside a record (of 20 bytes)");
+        let backwards = Backwards { place: Place::Line(8), by_s: 31 };
+        assert_eq!(backwards.to_string(), "line 8: 31 s before the latest time above it");
+    }
+
+    #[test]
+    fn only_the_first_few_are_kept() {
+        let mut problems = Problems::default();
+        for line in 1..=9 {
+            problems.note_unparsed(Unparsed::new(Place::Line(line), Defect::NoTime, b""));
+            problems.note_backwards(Backwards { place: Place::Line(line), by_s: 1 });
+        }
+        assert_eq!((problems.unparsed, problems.backwards), (9, 9));
+        let lines: Vec<_> = problems.first_unparsed.iter().map(|unparsed| unparsed.place).collect();
+        assert_eq!(lines, [1, 2, 3, 4, 5].map(Place::Line));
+        assert_eq!(problems.first_backwards.len(), 5);
+    }
+}
