@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo test bench compare build check setup setup-test setup-bench
+.PHONY: demo test bench bench-load compare build check setup setup-test setup-bench
 
 CARGO ?= cargo
 BUILD_TOOLS = cc=gcc
@@ -22,10 +22,17 @@ check: setup
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked
 
-# Costs of decisions, then of proxying and refusing against nginx and HAProxy: ratios from one run.
+# Costs of decisions, then the load generator against wrk and oha, then proxying and refusing against nginx and
+# HAProxy: ratios from one run.
 bench: setup-bench
 	$(CARGO) bench --locked -p flashweir-admission
+	$(MAKE) bench-load
 	$(MAKE) compare
+
+# oha is built from its package once, into the target directory.
+bench-load: setup-bench
+	[ -x target/tools/bin/oha ] || $(CARGO) install --locked oha --root target/tools
+	$(CARGO) bench --locked -p flashweir-cli --bench generator
 
 compare: setup-bench
 	$(CARGO) build --release --locked -p flashweir-cli

@@ -154,9 +154,13 @@ fn glue_and_reports_know_no_shell() {
 #[test]
 fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
     let workspace = workspace();
-    for (name, made_of) in
-        [("gateway", &["http", "kernel"][..]), ("origin", &[]), ("load", &[]), ("kernel", &[]), ("http", &[])]
-    {
+    for (name, made_of) in [
+        ("gateway", &["http", "kernel"][..]),
+        ("origin", &[]),
+        ("load", &["kernel"]),
+        ("kernel", &[]),
+        ("http", &[]),
+    ] {
         let wrong: Vec<_> = workspace
             .ours(name)
             .into_iter()

@@ -16,9 +16,11 @@ fn a_run_against_the_origin_adds_up() {
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let count = |key: &str| result[key].as_u64().unwrap();
     assert!((60..150).contains(&count("offered")), "{result}");
-    let settled = count("completed") + count("refused") + count("timed_out") + count("errors");
+    let given_up = count("timed_out") + count("abandoned");
+    let settled = count("completed") + count("refused") + given_up + count("errors");
     assert_eq!((count("offered"), count("in_flight")), (settled, 0), "{result}");
     assert!(count("completed") > 0, "{result}");
+    assert!(text(&output.stderr).contains("about 100 people in 1.0 s, seed 1"), "{output:?}");
 }
 
 #[test]
@@ -36,7 +38,11 @@ fn interrupting_gives_a_full_report() {
     let mut child =
         command(&["load", &origin.url, "--rate", "50", "--duration", "1h", "--json"]).spawn().unwrap();
     let mut progress = BufReader::new(child.stderr.take().unwrap());
-    progress.read_line(&mut String::new()).unwrap();
+    let mut line = String::new();
+    while !line.contains("last second") {
+        line.clear();
+        assert!(progress.read_line(&mut line).unwrap() > 0, "no progress was told");
+    }
     let interrupted = Instant::now();
     let status = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
     assert!(status.success());
@@ -60,9 +66,10 @@ fn wrong_usage_exits_with_64_and_one_clear_message() {
     let url = "http://127.0.0.1:1/";
     check(&[url], "--rate");
     check(&[url, "--rate", "0"], "above zero");
-    check(&[url, "--rate", "5", "--patience", "2"], "500ms");
+    check(&[url, "--rate", "5", "--timeout", "2"], "500ms");
+    check(&[url, "--rate", "5", "--patience", "2"], "is not a wait");
     check(&[url, "--rate", "5", "--sources", "70000"], "sources must be");
-    check(&["https://127.0.0.1/", "--rate", "5"], "only http://");
+    check(&["ftp://127.0.0.1/", "--rate", "5"], "http://");
     check(&[url, "--profile", table, "--column", "requests"], "line 3: \"many\" is not a count");
     check(&[url, "--profile", table, "--column", "hits"], "no column is called \"hits\"");
     check(&[url, "--profile", "not-there.csv", "--column", "1"], "not-there.csv cannot be opened");

@@ -1,8 +1,9 @@
 //! How much a server can do, asked the only way it can tell: by keeping it busy.
 
-use crate::client::Client;
-use crate::plan::Connections;
-use crate::{LoadError, Target, descriptors, run};
+use crate::transport::{self, Prepared, Protocol, Transport, TransportOptions};
+use crate::{LoadError, Target, descriptors};
+use bytes::Bytes;
+use http::Method;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,10 +35,13 @@ pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Re
     if duration.is_zero() || duration > LONGEST {
         return Err(LoadError::Plan(format!("a capacity is measured for up to {} s", LONGEST.as_secs())));
     }
-    run::reach(target.address)?;
+    transport::reach(&target, None)?;
+    let options = TransportOptions { protocol: Protocol::Http1KeepAlive, ..TransportOptions::default() };
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(LoadError::Start)?;
     let loops = Arc::new(Loops {
-        client: Client::new(&target, Connections::KeepAlive),
+        transport: Transport::new(&target, &options)?,
+        request: Prepared::new(&target, Method::GET, &[], Bytes::new())?,
+        path: target.path,
         started: Instant::now(),
         completions: Mutex::default(),
         failed: AtomicU64::new(0),
@@ -63,7 +67,9 @@ pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Re
 
 /// What the loops share.
 struct Loops {
-    client: Client,
+    transport: Transport,
+    request: Prepared,
+    path: String,
     started: Instant,
     /// When each request was completed, since the start, in order.
     completions: Mutex<Vec<Duration>>,
@@ -73,8 +79,8 @@ struct Loops {
 impl Loops {
     async fn ask_for_ever(self: Arc<Self>) {
         loop {
-            match self.client.ask(None, || ()).await {
-                Ok(answer) if answer.status.is_success() || answer.status.is_redirection() => {
+            match self.transport.ask(None, &self.request, &self.path, || ()).await {
+                Ok(answer) if (200..=399).contains(&answer.status) => {
                     let mut completions = self.completions.lock().unwrap_or_else(PoisonError::into_inner);
                     completions.push(answer.end_at.saturating_duration_since(self.started));
                 }

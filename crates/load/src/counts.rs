@@ -1,32 +1,38 @@
-//! The ledger's columns: what became of everybody who came.
+//! The ledger's columns: what became of every try.
 
 use flashweir_core::Reason;
 
-/// What became of one person.
+/// What became of one try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The whole answer (2xx or 3xx) arrived within their patience.
+    /// The whole answer (2xx or 3xx) arrived in time.
     Completed {
         /// It arrived within the target too.
         good: bool,
     },
-    /// The service said no (503 or 429) within their patience.
+    /// The service said no (503 or 429) in time.
     Refused {
+        /// Its status.
+        status: u16,
         /// Flashweir's reason, if it was Flashweir who said so.
         reason: Option<Reason>,
     },
-    /// They left before the whole answer arrived.
+    /// The client gave the try up before the whole answer arrived; the person may try again.
     TimedOut,
+    /// The person lost patience before the whole answer arrived and left for good.
+    Abandoned,
     /// Something broke.
     Failed(ErrorKind),
 }
 
-/// How a person's attempt broke.
+/// How a try broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ErrorKind {
     /// No connection: refused or unreachable.
     Connect,
+    /// No TLS session, or one that broke.
+    Tls,
     /// The connection was reset or closed before the whole answer.
     Closed,
     /// The answer is not HTTP.
@@ -43,8 +49,9 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// All kinds, in the order of their discriminants.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Connect,
+        Self::Tls,
         Self::Closed,
         Self::Malformed,
         Self::Status4xx,
@@ -58,6 +65,7 @@ impl ErrorKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Connect => "connect",
+            Self::Tls => "tls",
             Self::Closed => "closed",
             Self::Malformed => "malformed",
             Self::Status4xx => "status_4xx",
@@ -68,107 +76,111 @@ impl ErrorKind {
     }
 }
 
-/// People counted by what became of them. `offered = completed + refused + timed_out + errors + in_flight`.
+/// Tries counted by what became of them.
+/// `offered = completed + refused + timed_out + abandoned + errors + in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// People who came: whose intended moment has passed and whom the generator took up.
+    /// Tries that began: whose intended moment has passed and that the generator took up.
     pub offered: u64,
-    /// The same people, each counted once however often they tried. Equal to `offered`: nobody retries yet.
+    /// Requests: the same, with the tries of one person for one answer counted once.
     pub unique_offered: u64,
     /// Requests handed to a connection.
     pub sent: u64,
-    /// Whole answers (2xx or 3xx) within patience.
+    /// Whole answers (2xx or 3xx) in time.
     pub completed: u64,
     /// Of these, within the target.
     pub goodput: u64,
-    /// 503 or 429 within patience.
+    /// 503 or 429 in time.
     pub refused: u64,
+    /// Of these, 429.
+    pub refused_429: u64,
     /// Refusals by Flashweir, by [`Reason`] in the order of [`Reason::ALL`]; the rest came from others.
     pub refused_by_reason: [u64; Reason::ALL.len()],
-    /// People who left before the whole answer.
+    /// Tries given up by the client before the whole answer.
     pub timed_out: u64,
-    /// Attempts that broke, by [`ErrorKind`] in the order of [`ErrorKind::ALL`].
+    /// Tries under way when the person lost patience and left.
+    pub abandoned: u64,
+    /// Tries that broke, by [`ErrorKind`] in the order of [`ErrorKind::ALL`].
     pub errors_by_kind: [u64; ErrorKind::ALL.len()],
+    /// Bytes of the bodies of whole answers.
+    pub body_bytes: u64,
 }
 
 impl Counts {
-    /// Attempts that broke, of every kind.
+    /// Tries that broke, of every kind.
     #[must_use]
     pub fn errors(&self) -> u64 {
         self.errors_by_kind.iter().sum()
     }
 
-    /// People of whom it is known what became of them.
+    /// Tries of which it is known what became of them.
     #[must_use]
     pub fn settled(&self) -> u64 {
-        self.completed + self.refused + self.timed_out + self.errors()
+        self.completed + self.refused + self.timed_out + self.abandoned + self.errors()
     }
 
-    /// People still on their way.
+    /// Tries still under way.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        // A person is settled once, after being offered, so this cannot wrap; saturating keeps reports alive.
+        // A try is settled once, after being offered, so this cannot wrap; saturating keeps reports alive.
         self.offered.saturating_sub(self.settled())
     }
 
-    pub(crate) fn offer(&mut self) {
+    pub(crate) fn offer(&mut self, first_try: bool) {
         self.offered += 1;
-        self.unique_offered += 1;
+        self.unique_offered += u64::from(first_try);
     }
 
-    pub(crate) fn settle(&mut self, outcome: Outcome) {
+    pub(crate) fn settle(&mut self, outcome: Outcome, body_bytes: u64) {
+        self.body_bytes += body_bytes;
         match outcome {
             Outcome::Completed { good } => {
                 self.completed += 1;
                 self.goodput += u64::from(good);
             }
-            Outcome::Refused { reason } => {
+            Outcome::Refused { status, reason } => {
                 self.refused += 1;
+                self.refused_429 += u64::from(status == 429);
                 if let Some(reason) = reason {
                     self.refused_by_reason[reason as usize] += 1;
                 }
             }
             Outcome::TimedOut => self.timed_out += 1,
+            Outcome::Abandoned => self.abandoned += 1,
             Outcome::Failed(kind) => self.errors_by_kind[kind as usize] += 1,
         }
     }
 
-    /// Adds another ledger's people to these.
+    /// Adds another ledger's tries to these.
     pub fn add(&mut self, other: &Self) {
-        self.offered += other.offered;
-        self.unique_offered += other.unique_offered;
-        self.sent += other.sent;
-        self.completed += other.completed;
-        self.goodput += other.goodput;
-        self.refused += other.refused;
-        self.timed_out += other.timed_out;
-        add_each(&mut self.refused_by_reason, &other.refused_by_reason);
-        add_each(&mut self.errors_by_kind, &other.errors_by_kind);
+        self.combine(other, |mine, theirs| *mine += theirs);
     }
 
     /// What was counted here since `earlier`, an older state of the same ledger.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut counts = *self;
-        counts.offered -= earlier.offered;
-        counts.unique_offered -= earlier.unique_offered;
-        counts.sent -= earlier.sent;
-        counts.completed -= earlier.completed;
-        counts.goodput -= earlier.goodput;
-        counts.refused -= earlier.refused;
-        counts.timed_out -= earlier.timed_out;
-        for (now, then) in counts.refused_by_reason.iter_mut().zip(earlier.refused_by_reason) {
-            *now -= then;
-        }
-        for (now, then) in counts.errors_by_kind.iter_mut().zip(earlier.errors_by_kind) {
-            *now -= then;
-        }
+        counts.combine(earlier, |now, then| *now -= then);
         counts
     }
-}
 
-fn add_each(to: &mut [u64], from: &[u64]) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to += from;
+    /// One place names every column, so that none is forgotten in one direction.
+    fn combine(&mut self, other: &Self, each: impl Fn(&mut u64, u64)) {
+        each(&mut self.offered, other.offered);
+        each(&mut self.unique_offered, other.unique_offered);
+        each(&mut self.sent, other.sent);
+        each(&mut self.completed, other.completed);
+        each(&mut self.goodput, other.goodput);
+        each(&mut self.refused, other.refused);
+        each(&mut self.refused_429, other.refused_429);
+        each(&mut self.timed_out, other.timed_out);
+        each(&mut self.abandoned, other.abandoned);
+        each(&mut self.body_bytes, other.body_bytes);
+        for (mine, theirs) in self.refused_by_reason.iter_mut().zip(other.refused_by_reason) {
+            each(mine, theirs);
+        }
+        for (mine, theirs) in self.errors_by_kind.iter_mut().zip(other.errors_by_kind) {
+            each(mine, theirs);
+        }
     }
 }

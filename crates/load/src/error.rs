@@ -42,3 +42,69 @@ pub enum LoadError {
         failed: u64,
     },
 }
+
+/// Why results cannot be added.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// There are none.
+    #[error("no results to merge")]
+    Nothing,
+    /// Written by another version.
+    #[error("{name}: format {format} of another version; this one reads format {known}")]
+    Format {
+        /// The result.
+        name: String,
+        /// Its format.
+        format: u32,
+        /// The format of this version.
+        known: u32,
+    },
+    /// Not a part of the same run.
+    #[error("{first} and {name} are of different runs: {what} is {one} in one and {other} in the other")]
+    OtherRun {
+        /// What differs.
+        what: &'static str,
+        /// The first result.
+        first: String,
+        /// What it says.
+        one: String,
+        /// The result that differs.
+        name: String,
+        /// What that says.
+        other: String,
+    },
+    /// The same part of the schedule in two results.
+    #[error("{one} and {other} are both of shard {shard}")]
+    Twice {
+        /// The shard.
+        shard: String,
+        /// One result.
+        one: String,
+        /// The other.
+        other: String,
+    },
+    /// Parts that were not cut in the same way, so that some people are in both and some in neither.
+    #[error(
+        "{one} is of shard {shard} and {other} of shard {other_shard}: shards of one run are all of so many"
+    )]
+    Division {
+        /// One result.
+        one: String,
+        /// Its shard.
+        shard: String,
+        /// Another.
+        other: String,
+        /// Its shard.
+        other_shard: String,
+    },
+    /// Books that no run can have written.
+    #[error("{name}, class {class}: {why}")]
+    Broken {
+        /// The result.
+        name: String,
+        /// The class.
+        class: String,
+        /// What is wrong.
+        why: String,
+    },
+}

@@ -1,231 +1,263 @@
-//! What one thread writes down about everybody it took up.
+//! What one thread writes down about every try it began.
 
 use crate::counts::{Counts, Outcome};
-use crate::distribution::{Coarse, Fine};
-use std::collections::VecDeque;
+use crate::distribution::Distributions;
+use flashweir_measure::Histogram;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One thread's books: totals, distributions, and the seconds not yet settled.
+/// One thread's books: totals and distributions of each class, and what changed in each second since the last
+/// look.
 ///
-/// Memory does not grow with the run: seconds whose people are all settled are taken away by
-/// [`take_settled`](Self::take_settled), and nobody stays unsettled for longer than their patience.
+/// Memory does not grow with the run: the changes are taken away five times a second by
+/// [`take_changes`](Self::take_changes), and a try can change only the second of its own intended moment.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    pub(crate) totals: Counts,
-    pub(crate) distributions: Distributions,
-    /// Latencies completed since the last [`take_recent`](Self::take_recent).
-    recent: Coarse,
-    /// Seconds in which people came and may still be on their way, in order.
-    open: VecDeque<SettledSecond>,
-    /// Nobody will be offered any more in seconds before this one.
-    offered_before: u64,
+    classes: Vec<ClassBook>,
+    /// Latencies completed since the last [`take_recent`](Self::take_recent), microseconds.
+    recent: Histogram,
+    changes: BTreeMap<Cell, Change>,
 }
 
-/// Whole-run distributions.
+/// One class's totals.
 #[derive(Clone, Debug)]
-pub(crate) struct Distributions {
-    pub(crate) latency: Fine,
-    pub(crate) refusal: Fine,
-    pub(crate) ttfb: Fine,
-    pub(crate) lag: Fine,
-}
-
-/// What became of the people who came in one second.
-#[derive(Clone, Debug)]
-pub(crate) struct SettledSecond {
-    pub(crate) second: u64,
+pub(crate) struct ClassBook {
     pub(crate) counts: Counts,
-    pub(crate) latency: Coarse,
+    pub(crate) distributions: Distributions,
 }
 
-/// How a person's attempt ended; times from the moment they were to come.
+/// One second of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Cell {
+    /// The second in which the try was to begin, from the start of the run.
+    pub(crate) second: u64,
+    pub(crate) class: u16,
+}
+
+/// What happened to the tries of one [`Cell`] since the last look.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) counts: Counts,
+    /// Latencies of the completed, microseconds.
+    pub(crate) latency: Histogram,
+    pub(crate) lag_max_us: u64,
+}
+
+/// How a try ended; times from the moment it was to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) outcome: Outcome,
     pub(crate) latency: Duration,
     pub(crate) ttfb: Option<Duration>,
+    /// From the moment the person first asked, over all tries.
+    pub(crate) served_after: Duration,
+    pub(crate) body_bytes: u64,
 }
 
 impl Ledger {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(classes: usize) -> Self {
         Self {
-            totals: Counts::default(),
-            distributions: Distributions::new(),
-            recent: Coarse::new(),
-            open: VecDeque::new(),
-            offered_before: 0,
+            classes: (0..classes).map(|_| ClassBook::new()).collect(),
+            recent: Histogram::new(),
+            changes: BTreeMap::new(),
         }
     }
 
-    /// The next person comes in `second`, which never goes back: earlier ones are complete.
-    pub(crate) fn advance_to(&mut self, second: u64) {
-        self.offered_before = self.offered_before.max(second);
+    /// A try began, `lag` after the moment it was to begin.
+    pub(crate) fn offer(&mut self, cell: Cell, first_try: bool, lag: Duration) {
+        let book = self.book(cell);
+        book.counts.offer(first_try);
+        book.distributions.lag.record(lag);
+        let change = self.change(cell);
+        change.counts.offer(first_try);
+        change.lag_max_us = change.lag_max_us.max(micros(lag));
     }
 
-    /// Somebody came in `second`, taken up `lag` after the moment they were to come.
-    pub(crate) fn offer(&mut self, second: u64, lag: Duration) {
-        self.totals.offer();
-        self.distributions.lag.record(lag);
-        if self.open.back().is_none_or(|open| open.second < second) {
-            self.open.push_back(SettledSecond::new(second));
-        }
-        self.in_second(second, Counts::offer);
+    /// The request of a try was handed to a connection.
+    pub(crate) fn sent(&mut self, cell: Cell) {
+        self.book(cell).counts.sent += 1;
+        self.change(cell).counts.sent += 1;
     }
 
-    /// The request of somebody who came in `second` was handed to a connection.
-    pub(crate) fn sent(&mut self, second: u64) {
-        self.totals.sent += 1;
-        self.in_second(second, |counts| counts.sent += 1);
-    }
-
-    /// It is known what became of somebody who came in `second`.
-    pub(crate) fn settle(&mut self, second: u64, end: End) {
-        self.totals.settle(end.outcome);
-        self.in_second(second, |counts| counts.settle(end.outcome));
+    /// It is known what became of a try.
+    pub(crate) fn settle(&mut self, cell: Cell, end: &End) {
+        let book = self.book(cell);
+        book.counts.settle(end.outcome, end.body_bytes);
         match end.outcome {
             Outcome::Completed { .. } => {
-                self.distributions.latency.record(end.latency);
+                book.distributions.latency.record(end.latency);
+                book.distributions.served.record(end.served_after);
                 if let Some(ttfb) = end.ttfb {
-                    self.distributions.ttfb.record(ttfb);
+                    book.distributions.ttfb.record(ttfb);
                 }
-                self.recent.record(end.latency);
-                if let Ok(place) = self.place(second) {
-                    self.open[place].latency.record(end.latency);
-                }
+                self.recent.record(micros(end.latency));
             }
-            Outcome::Refused { .. } => self.distributions.refusal.record(end.latency),
-            Outcome::TimedOut | Outcome::Failed(_) => {}
+            Outcome::Refused { .. } => book.distributions.refusal.record(end.latency),
+            Outcome::TimedOut | Outcome::Abandoned | Outcome::Failed(_) => {}
+        }
+        let change = self.change(cell);
+        change.counts.settle(end.outcome, end.body_bytes);
+        if matches!(end.outcome, Outcome::Completed { .. }) {
+            change.latency.record(micros(end.latency));
         }
     }
 
-    /// Takes the leading seconds in which everybody is settled; all seconds before the returned one are done.
-    pub(crate) fn take_settled(&mut self) -> (Vec<SettledSecond>, u64) {
-        let mut settled = Vec::new();
-        while let Some(front) = self.open.front() {
-            if front.second >= self.offered_before || front.counts.in_flight() > 0 {
-                return (settled, front.second);
-            }
-            settled.extend(self.open.pop_front());
-        }
-        (settled, self.offered_before)
+    /// Totals of each class.
+    pub(crate) fn classes(&self) -> &[ClassBook] {
+        &self.classes
+    }
+
+    /// Takes what changed in each second since the last call.
+    pub(crate) fn take_changes(&mut self) -> BTreeMap<Cell, Change> {
+        std::mem::take(&mut self.changes)
     }
 
     /// Takes the latencies completed since the last call.
-    pub(crate) fn take_recent(&mut self) -> Coarse {
-        std::mem::replace(&mut self.recent, Coarse::new())
+    pub(crate) fn take_recent(&mut self) -> Histogram {
+        std::mem::take(&mut self.recent)
     }
 
-    fn in_second(&mut self, second: u64, change: impl FnOnce(&mut Counts)) {
-        // A second leaves only when everybody in it is settled, so it is there for those who are not.
-        if let Ok(place) = self.place(second) {
-            change(&mut self.open[place].counts);
-        }
+    fn book(&mut self, cell: Cell) -> &mut ClassBook {
+        // The plan was checked: every class of the schedule has its entry.
+        &mut self.classes[usize::from(cell.class)]
     }
 
-    fn place(&self, second: u64) -> Result<usize, usize> {
-        self.open.binary_search_by_key(&second, |open| open.second)
+    fn change(&mut self, cell: Cell) -> &mut Change {
+        self.changes.entry(cell).or_default()
     }
 }
 
-impl Distributions {
+impl ClassBook {
     pub(crate) fn new() -> Self {
-        Self { latency: Fine::new(), refusal: Fine::new(), ttfb: Fine::new(), lag: Fine::new() }
+        Self { counts: Counts::default(), distributions: Distributions::new() }
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
-        self.latency.add(&other.latency);
-        self.refusal.add(&other.refusal);
-        self.ttfb.add(&other.ttfb);
-        self.lag.add(&other.lag);
+        self.counts.add(&other.counts);
+        self.distributions.add(&other.distributions);
     }
 }
 
-impl SettledSecond {
-    pub(crate) fn new(second: u64) -> Self {
-        Self { second, counts: Counts::default(), latency: Coarse::new() }
-    }
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ErrorKind;
+    use crate::series::Series;
     use flashweir_core::Reason;
+    use flashweir_core::limits::LOAD_SERIES_BINS;
     use proptest::prelude::*;
 
     fn end(outcome: Outcome) -> End {
-        End { outcome, latency: Duration::from_millis(5), ttfb: Some(Duration::from_millis(2)) }
+        let latency = Duration::from_millis(5);
+        let ttfb = Some(Duration::from_millis(2));
+        End { outcome, latency, ttfb, served_after: latency, body_bytes: 7 }
     }
 
     fn outcomes() -> impl Strategy<Value = Outcome> {
+        let reasons = proptest::option::of((0..Reason::ALL.len()).prop_map(|n| Reason::ALL[n]));
         prop_oneof![
             any::<bool>().prop_map(|good| Outcome::Completed { good }),
-            (0..Reason::ALL.len()).prop_map(|n| Outcome::Refused { reason: Some(Reason::ALL[n]) }),
-            Just(Outcome::Refused { reason: None }),
+            (prop_oneof![Just(429), Just(503)], reasons)
+                .prop_map(|(status, reason)| Outcome::Refused { status, reason }),
             Just(Outcome::TimedOut),
+            Just(Outcome::Abandoned),
             (0..ErrorKind::ALL.len()).prop_map(|n| Outcome::Failed(ErrorKind::ALL[n])),
         ]
     }
 
     fn adds_up(counts: &Counts) -> bool {
-        counts.offered
-            == counts.completed + counts.refused + counts.timed_out + counts.errors() + counts.in_flight()
-            && counts.goodput <= counts.completed
-            && counts.refused_by_reason.iter().sum::<u64>() <= counts.refused
+        let Counts { offered, completed, refused, timed_out, abandoned, .. } = *counts;
+        offered == completed + refused + timed_out + abandoned + counts.errors() + counts.in_flight()
+            && counts.goodput <= completed
+            && counts.unique_offered <= offered
+            && counts.refused_429 <= refused
+            && counts.refused_by_reason.iter().sum::<u64>() <= refused
     }
 
     proptest! {
-        /// People come in order and are settled in any order; the books add up after every entry, per second
-        /// and in total, and the seconds taken away add up to the totals at the end.
+        /// Tries begin in any second and are settled in any order; looks fall anywhere between. The books add up
+        /// after every entry, per class, per second and in total, and the seconds add up to the totals.
         #[test]
         fn the_books_always_add_up(
-            people in proptest::collection::vec((0u64..3, outcomes(), any::<prop::sample::Index>()), 1..200),
+            tries in proptest::collection::vec(
+                (0u64..40, 0u16..3, any::<bool>(), outcomes(), any::<prop::sample::Index>(), any::<bool>()),
+                1..200,
+            ),
         ) {
-            let mut ledger = Ledger::new();
-            let mut taken = Counts::default();
-            let mut waiting: Vec<(u64, Outcome)> = Vec::new();
-            let mut second = 0;
-            for (gap, outcome, who) in people {
-                second += gap;
-                ledger.advance_to(second);
-                ledger.offer(second, Duration::ZERO);
-                waiting.push((second, outcome));
+            let mut ledger = Ledger::new(3);
+            let mut series = vec![Series::new(); 3];
+            let mut waiting: Vec<(Cell, Outcome)> = Vec::new();
+            let mut look = |ledger: &mut Ledger| {
+                for (cell, change) in ledger.take_changes() {
+                    series[usize::from(cell.class)].add(cell.second, &change);
+                }
+                series.iter().zip(ledger.classes()).try_for_each(|(series, book)| {
+                    let mut sum = Counts::default();
+                    series.bins().iter().for_each(|bin| sum.add(&bin.counts));
+                    prop_assert!(series.bins().iter().all(|bin| adds_up(&bin.counts)));
+                    prop_assert!(adds_up(&book.counts));
+                    prop_assert_eq!(sum, book.counts);
+                    prop_assert_eq!(book.distributions.latency.count(), book.counts.completed);
+                    prop_assert_eq!(book.distributions.refusal.count(), book.counts.refused);
+                    prop_assert_eq!(book.distributions.lag.count(), book.counts.offered);
+                    Ok(())
+                })
+            };
+            for (second, class, first_try, outcome, who, looks) in tries {
+                let cell = Cell { second, class };
+                ledger.offer(cell, first_try, Duration::ZERO);
+                waiting.push((cell, outcome));
                 if who.index(2) == 0 {
-                    let (second, outcome) = waiting.swap_remove(who.index(waiting.len()));
-                    ledger.settle(second, end(outcome));
+                    let (cell, outcome) = waiting.swap_remove(who.index(waiting.len()));
+                    ledger.sent(cell);
+                    ledger.settle(cell, &end(outcome));
                 }
-                prop_assert!(adds_up(&ledger.totals));
-                prop_assert_eq!(ledger.totals.in_flight(), waiting.len() as u64);
-                let (settled, done_before) = ledger.take_settled();
-                for settled in settled {
-                    prop_assert!(adds_up(&settled.counts) && settled.counts.in_flight() == 0);
-                    prop_assert!(settled.second < done_before);
-                    taken.add(&settled.counts);
+                if looks {
+                    look(&mut ledger)?;
                 }
-                prop_assert!(waiting.iter().all(|(second, _)| *second >= done_before));
+                let in_flight: u64 = ledger.classes().iter().map(|book| book.counts.in_flight()).sum();
+                prop_assert_eq!(in_flight, waiting.len() as u64);
             }
-            ledger.advance_to(u64::MAX);
-            for (second, outcome) in waiting {
-                ledger.settle(second, end(outcome));
+            for (cell, outcome) in waiting {
+                ledger.settle(cell, &end(outcome));
             }
-            let (settled, done_before) = ledger.take_settled();
-            settled.iter().for_each(|settled| taken.add(&settled.counts));
-            prop_assert_eq!(done_before, u64::MAX);
-            prop_assert_eq!(taken, ledger.totals);
-            prop_assert_eq!(taken.in_flight(), 0);
+            look(&mut ledger)?;
+            prop_assert!(ledger.classes().iter().all(|book| book.counts.in_flight() == 0));
         }
     }
 
+    /// An hour of looks holds what a minute's does, and the series: at most [`LOAD_SERIES_BINS`] bins of a class.
     #[test]
-    fn a_second_stays_until_it_is_over_and_its_people_are_settled() {
-        let mut ledger = Ledger::new();
-        ledger.advance_to(3);
-        ledger.offer(3, Duration::ZERO);
-        ledger.settle(3, end(Outcome::Completed { good: true }));
-        assert_eq!(ledger.take_settled().1, 3, "more people may come in second 3");
-        ledger.advance_to(5);
-        let (settled, done_before) = ledger.take_settled();
-        assert_eq!((settled.len(), done_before), (1, 5));
-        assert!((settled[0].latency.quantile_ms(0.5).unwrap() - 5.0).abs() < 0.1);
+    fn an_hour_holds_no_more_than_a_minute() {
+        let most_bytes = |seconds: u64| {
+            let run = || {
+                let mut ledger = Ledger::new(1);
+                let mut series = Series::new();
+                for try_number in 0..seconds * 50 {
+                    let cell = Cell { second: try_number / 50, class: 0 };
+                    ledger.offer(cell, true, Duration::from_micros(try_number % 977));
+                    let outcome = Outcome::Completed { good: true };
+                    let latency = Duration::from_micros(1_000 + try_number * 7_919 % 90_000);
+                    ledger.settle(cell, &End { latency, ..end(outcome) });
+                    if try_number % 10 == 0 {
+                        ledger.take_recent();
+                        ledger
+                            .take_changes()
+                            .iter()
+                            .for_each(|(cell, change)| series.add(cell.second, change));
+                    }
+                }
+            };
+            allocation_counter::measure(run).bytes_max
+        };
+        let (minute, hour, day) = (most_bytes(60), most_bytes(3_600), most_bytes(24 * 3_600));
+        let bin = 1_100;
+        assert!(hour < minute + 3_600 * bin, "{hour} bytes in an hour, {minute} in a minute");
+        let full = LOAD_SERIES_BINS as u64 * bin;
+        assert!(day < minute + 2 * full, "{day} bytes in a day, {minute} in a minute");
     }
 }

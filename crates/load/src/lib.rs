@@ -1,33 +1,48 @@
 //! An open-loop load generator with a ledger that adds up.
 //!
-//! The moments at which people come are fixed before the run ([`Schedule`]); a slow answer delays nobody else,
-//! latency counts from the intended moment, and whether the generator itself kept up is part of the result.
-//! Everybody who came is accounted for: completed, refused, timed out or failed with a kind.
+//! The moments at which people come are fixed before the run ([`Schedule`](flashweir_workload::Schedule)); a slow
+//! answer delays nobody else, latency counts from the intended moment, and whether the generator itself kept up is
+//! part of the result. Every try is accounted for: completed, refused, timed out, abandoned or failed with a kind.
+//!
+//! A run: [`run()`] gives each thread (`sender`) its part of the schedule; each person (`person`) goes through their
+//! session and their tries over a `transport`, writing into the thread's `ledger`; five times a second `books` puts
+//! the ledgers together, and at the end concludes a [`LoadResult`].
 
 mod alarm;
+mod books;
 mod capacity;
-mod client;
-mod connection;
 mod counts;
 mod descriptors;
 mod distribution;
 mod error;
 mod ledger;
+mod merge;
+mod paths;
+mod person;
 mod plan;
 mod progress;
-mod report;
+pub mod recovery;
 mod result;
 mod run;
-mod schedule;
 mod sender;
+mod series;
+mod sources;
+mod tally;
 mod target;
+mod transport;
+mod waiting;
 
+pub use books::FORMAT as RESULT_FORMAT;
 pub use capacity::measure_capacity;
 pub use counts::{Counts, ErrorKind, Outcome};
-pub use error::LoadError;
-pub use plan::{Connections, LoadPlan, StopFlag};
+pub use error::{LoadError, MergeError};
+pub use merge::merge;
+pub use paths::{Paths, Template};
+pub use plan::{ClassPlan, LoadPlan, StopFlag};
 pub use progress::Progress;
-pub use result::{LoadResult, Percentiles, Second};
+pub use recovery::{CrowdWindow, Recovery};
+pub use result::{ClassFacts, Histograms, HurstFigure, LoadResult, Percentiles, RunFacts, Second, Tally};
 pub use run::run;
-pub use schedule::Schedule;
+pub use sources::Sources;
 pub use target::Target;
+pub use transport::{Prepared, Protocol, TlsOptions, TransportOptions};

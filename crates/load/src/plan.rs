@@ -1,44 +1,67 @@
 //! Everything that defines a run.
 
-use crate::{LoadError, Schedule, Target};
-use flashweir_core::limits::LOAD_SOURCES;
+use crate::paths::{Paths, Template};
+use crate::recovery::CrowdWindow;
+use crate::sources::Sources;
+use crate::transport::{Prepared, TransportOptions};
+use crate::{LoadError, Target};
+use bytes::Bytes;
+use flashweir_core::limits::LOAD_CLASSES;
+use flashweir_workload::documents::Popularity;
+use flashweir_workload::people::Habits;
+use flashweir_workload::{Part, Schedule};
+use http::Method;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-/// One open-loop run. Made by [`LoadPlan::new`] with the defaults of `flashweir load`, then changed at will.
+/// One run. Made by [`LoadPlan::new`] with the defaults of `flashweir load`, then changed at will.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
-    /// What is asked for.
+    /// The server.
     pub target: Target,
-    /// When each person comes.
-    pub schedule: Schedule,
-    /// How long after the moment they came people wait for the whole answer before they leave.
-    pub patience: Duration,
-    /// A completed answer within this time of the moment they came is goodput.
-    pub good_within: Duration,
-    /// How many client addresses people come from, each person from one, drawn from `seed`. More than one needs
-    /// a target on the IPv4 loopback network.
-    pub sources: u32,
-    /// Whether people share connections.
-    pub connections: Connections,
-    /// Draws each person's address. The schedule has a seed of its own.
+    /// When each person comes, and of which class they are.
+    pub schedule: Arc<Schedule>,
+    /// The classes, in the order of the schedule's numbers.
+    pub classes: Arc<[ClassPlan]>,
+    /// The part of the schedule this process has.
+    pub part: Part,
+    /// When the schedule begins; at once unless told.
+    pub start_at: Option<SystemTime>,
+    /// Addresses people come from, each person from one, drawn from `seed`.
+    pub sources: Sources,
+    /// How people connect.
+    pub transport: TransportOptions,
+    /// Draws each person's address, habits and documents. The schedule has a seed of its own.
     pub seed: u64,
     /// Threads that send, each with its share of the schedule.
     pub threads: NonZeroUsize,
+    /// When the crowd comes and leaves, to judge the recovery by; read from the schedule unless told.
+    pub crowd: Option<CrowdWindow>,
     /// Ends the run early, with a full report of what was done.
     pub stop: StopFlag,
 }
 
-/// Whether people share connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Connections {
-    /// A new connection for each person, closed by them: what a crowd of strangers does.
-    #[default]
-    New,
-    /// An idle connection left by somebody from the same address (and thread), or a new one if there is none.
-    KeepAlive,
+/// What the people of one class do.
+#[derive(Clone, Debug)]
+pub struct ClassPlan {
+    /// Its name in reports.
+    pub name: String,
+    /// What their requests say apart from the path.
+    pub request: Prepared,
+    /// Which documents they ask for.
+    pub popularity: Popularity,
+    /// Where those are.
+    pub paths: Paths,
+    /// Sessions, patience, retries.
+    pub habits: Habits,
+    /// Whether people go on with their session after a request they gave up: machines do, people leave.
+    pub goes_on_unserved: bool,
+    /// How long the client waits for the whole answer of one try before it gives the try up.
+    pub timeout: Duration,
+    /// A completed answer within this time of the moment the try was to begin is goodput.
+    pub good_within: Duration,
 }
 
 /// Asks a run to end; clones share one flag.
@@ -46,7 +69,7 @@ pub enum Connections {
 pub struct StopFlag(Arc<AtomicBool>);
 
 impl StopFlag {
-    /// No more people come; those on their way are waited for, at most their patience.
+    /// Nobody begins anything any more; tries under way are waited for, at most their timeout.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -58,17 +81,45 @@ impl StopFlag {
     }
 }
 
-impl LoadPlan {
-    /// A run with patience 2 s, goodput within 1 s, one client address, new connections, seed 1, one thread.
+impl ClassPlan {
+    /// A class called `all` that asks for the target's own path with `GET`.
+    ///
+    /// # Errors
+    /// A path that cannot be sent.
+    pub fn get(target: &Target) -> Result<Self, LoadError> {
+        let request = Prepared::new(target, Method::GET, &[], Bytes::new())?;
+        Ok(Self::new("all", request, Paths::Template(Template::new(&target.path, None, 0)?)))
+    }
+
+    /// Everybody asks for one path, once: timeout 2 s, goodput within 1 s.
     #[must_use]
-    pub fn new(target: Target, schedule: Schedule) -> Self {
+    pub fn new(name: impl Into<String>, request: Prepared, paths: Paths) -> Self {
+        Self {
+            name: name.into(),
+            request,
+            popularity: Popularity::EachNew,
+            paths,
+            habits: Habits::default(),
+            goes_on_unserved: false,
+            timeout: Duration::from_secs(2),
+            good_within: Duration::from_secs(1),
+        }
+    }
+}
+
+impl LoadPlan {
+    /// A run of one class with one client address, a new connection for each request, seed 1, one thread.
+    #[must_use]
+    pub fn new(target: Target, schedule: Schedule, class: ClassPlan) -> Self {
         Self {
             target,
-            schedule,
-            patience: Duration::from_secs(2),
-            good_within: Duration::from_secs(1),
-            sources: 1,
-            connections: Connections::New,
+            crowd: CrowdWindow::of(&schedule),
+            schedule: Arc::new(schedule),
+            classes: [class].into(),
+            part: Part::WHOLE,
+            start_at: None,
+            sources: Sources::default(),
+            transport: TransportOptions::default(),
             seed: 1,
             threads: NonZeroUsize::MIN,
             stop: StopFlag::default(),
@@ -81,24 +132,34 @@ impl LoadPlan {
     /// [`LoadError::Plan`], with the one thing that is wrong.
     pub fn check(&self) -> Result<(), LoadError> {
         let wrong = |why: String| Err(LoadError::Plan(why));
-        if self.patience.is_zero() {
-            return wrong("patience must be longer than zero".to_owned());
+        if self.classes.is_empty() || self.classes.len() > LOAD_CLASSES {
+            return wrong(format!("classes: expected 1 to {LOAD_CLASSES}, not {}", self.classes.len()));
         }
-        if self.sources == 0 || self.sources > LOAD_SOURCES {
-            return wrong(format!("sources must be 1 to {LOAD_SOURCES}, not {}", self.sources));
+        if self.schedule.classes().iter().any(|class| usize::from(*class) >= self.classes.len()) {
+            return wrong("the schedule has people of a class that is not described".to_owned());
         }
-        let on_loopback = self.target.address.is_ipv4() && self.target.address.ip().is_loopback();
-        if self.sources > 1 && !on_loopback {
-            let address = self.target.address;
-            return wrong(format!("many sources need a target on 127.0.0.0/8, not {address}"));
+        for class in &*self.classes {
+            if class.timeout.is_zero() {
+                return wrong(format!("class {}: the timeout must be longer than zero", class.name));
+            }
+            if class.timeout > MAX_TIMEOUT {
+                return wrong(format!("class {}: a timeout is at most an hour", class.name));
+            }
         }
+        self.sources.check(self.target.address)?;
         if self.threads.get() > MAX_THREADS {
             return wrong(format!("threads must be 1 to {MAX_THREADS}, not {}", self.threads));
         }
         if self.schedule.length() > MAX_LENGTH {
             return wrong(format!("a run lasts at most {} s", MAX_LENGTH.as_secs()));
         }
-        if self.schedule.moments().next().is_none() {
+        if self.schedule.expected() > MAX_PEOPLE {
+            let expected = self.schedule.expected();
+            return wrong(format!(
+                "{expected:.1e} people are more than anybody sends; at most {MAX_PEOPLE:.0e}"
+            ));
+        }
+        if self.schedule.part(self.part).next().is_none() {
             return wrong("the schedule is empty: nobody would come".to_owned());
         }
         Ok(())
@@ -107,34 +168,9 @@ impl LoadPlan {
 
 /// Far more threads than help; a bound against typing errors.
 const MAX_THREADS: usize = 256;
-/// A week; bounds the report, which has a line for each second.
+/// A week.
 const MAX_LENGTH: Duration = Duration::from_secs(7 * 24 * 3600);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plan() -> LoadPlan {
-        LoadPlan::new(
-            Target::parse("http://127.0.0.1:1/").unwrap(),
-            Schedule::Fixed([Duration::ZERO].as_slice().into()),
-        )
-    }
-
-    #[test]
-    fn what_the_types_cannot_exclude_is_refused() {
-        assert!(plan().check().is_ok());
-        let check = |plan: LoadPlan, wanted: &str| {
-            let message = plan.check().unwrap_err().to_string();
-            assert!(message.contains(wanted), "{message:?} lacks {wanted:?}");
-        };
-        check(LoadPlan { patience: Duration::ZERO, ..plan() }, "patience");
-        check(LoadPlan { sources: 0, ..plan() }, "sources");
-        check(LoadPlan { sources: LOAD_SOURCES + 1, ..plan() }, "sources");
-        check(LoadPlan { schedule: Schedule::Fixed([].as_slice().into()), ..plan() }, "nobody");
-        check(
-            LoadPlan { sources: 2, target: Target::parse("http://[::1]/").unwrap(), ..plan() },
-            "127.0.0.0/8",
-        );
-    }
-}
+/// Distributions end at an hour.
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Months of work for a fast machine: a rate that makes so many is a typing error.
+const MAX_PEOPLE: f64 = 1e12;

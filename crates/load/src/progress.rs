@@ -16,6 +16,10 @@ pub struct Progress {
     pub totals: Counts,
     /// What happened in the last second (by the time it happened, not by the time people came).
     pub last_second: Counts,
-    /// 99th percentile of the latency of what was completed in the last second, to 1 %.
+    /// Median of the latency of what was completed in the last second, to 3 %.
+    pub last_second_p50_ms: Option<f64>,
+    /// 99th percentile of the same.
     pub last_second_p99_ms: Option<f64>,
+    /// 99th percentile of the generator's lag so far, microseconds.
+    pub lag_p99_us: u64,
 }

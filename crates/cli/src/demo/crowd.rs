@@ -33,14 +33,13 @@ impl Crowd {
         let squeeze = shape.length().as_secs_f64() / EVENING.as_secs_f64();
         let evening = shape.squeeze(squeeze)?.peak(capacity_rps * multiple)?;
         let quiet_rate =
-            evening.segments().iter().map(|segment| segment.rate_per_s).fold(f64::INFINITY, f64::min);
+            evening.segments().iter().map(|segment| segment.from_per_s).fold(f64::INFINITY, f64::min);
         let profile = RateProfile::constant(quiet_rate, QUIET)?
             .then(evening)
             .then(RateProfile::constant(quiet_rate, TAIL)?);
         let overload = overload(&profile, capacity_rps);
-        let process = ArrivalProcess::Poisson(profile);
-        let schedule = process.moments(seed).collect();
-        Ok(Self { profile: process.profile().clone(), schedule, overload })
+        let schedule = ArrivalProcess::Poisson(profile.clone()).moments(seed).collect();
+        Ok(Self { profile, schedule, overload })
     }
 
     /// How long the whole lasts.
@@ -72,7 +71,7 @@ fn stretches_above(profile: &RateProfile, rate_per_s: f64) -> Vec<Range<Duration
     let mut start = Duration::ZERO;
     for segment in profile.segments() {
         let end = start + segment.length;
-        if segment.rate_per_s > rate_per_s {
+        if segment.from_per_s > rate_per_s {
             match stretches.last_mut() {
                 Some(last) if last.end == start => last.end = end,
                 _ => stretches.push(start..end),

@@ -18,8 +18,8 @@ pub(crate) fn html(story: &Story) -> Result<String, ReportError> {
                     "Both pictures show the same people coming at the same moments. Whoever is above the dashed \
                      line cannot be served, whatever one does; the question is what becomes of the others.",
                 )
-                .figure(rates(story, UNPROTECTED, &story.unprotected.load.series)?)
-                .figure(rates(story, PROTECTED, &story.protected.load.series)?),
+                .figure(rates(story, UNPROTECTED, &story.unprotected.load.totals.series)?)
+                .figure(rates(story, PROTECTED, &story.protected.load.totals.series)?),
         )
         .section(
             Section::new("How long those served had to wait")
@@ -81,7 +81,7 @@ fn rates(story: &Story, name: &str, seconds: &[Second]) -> Result<Figure, Report
 }
 
 fn latency(story: &Story) -> Result<Figure, ReportError> {
-    let (before, after) = (&story.unprotected.load.series, &story.protected.load.series);
+    let (before, after) = (&story.unprotected.load.totals.series, &story.protected.load.totals.series);
     let named = |percentile: &str, visit: &str| format!("{percentile} {visit}");
     base(story, "Latency of completed requests".to_owned(), "milliseconds")
         .log_scale()
@@ -126,7 +126,7 @@ fn ceiling(story: &Story) -> Result<Figure, ReportError> {
     let sightings = &story.protected.sightings;
     let ceiling =
         sightings.iter().map(|sighting| (sighting.at.as_secs_f64(), sighting.ceiling_rps)).collect();
-    let admitted = points(story, &story.protected.load.series, |s| Some(admitted(s) as f64));
+    let admitted = points(story, &story.protected.load.totals.series, |s| Some(admitted(s) as f64));
     let outcome = &story.numbers.protected.outcome;
     // While it is released the ceiling doubles and doubles; what matters is where it was during the crowd.
     let title = "Ceiling (nothing is drawn while there is none)".to_owned();

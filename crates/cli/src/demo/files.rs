@@ -46,10 +46,25 @@ fn data(story: &Story) -> serde_json::Value {
         "crowd_starts_s": overload.map(|crowd| crowd.start.as_secs_f64()),
         "crowd_ends_s": overload.map(|crowd| crowd.end.as_secs_f64()),
         "numbers": story.numbers,
-        "unprotected": story.unprotected.load,
-        "protected": story.protected.load,
+        "unprotected": without_distributions(&story.unprotected),
+        "protected": without_distributions(&story.protected),
         "sightings": sightings.collect::<Vec<_>>(),
     })
+}
+
+/// What the load generator counted, but for its whole distributions: they are for adding results up, and fifty times
+/// as long as all the rest.
+fn without_distributions(visit: &Visit) -> serde_json::Value {
+    let mut load = json!(visit.load);
+    if let Some(load) = load.as_object_mut() {
+        load.remove("histograms");
+        // Its only class is everybody.
+        load.remove("classes");
+        let seconds = load.get_mut("series").and_then(serde_json::Value::as_array_mut);
+        let seconds = seconds.into_iter().flatten().filter_map(serde_json::Value::as_object_mut);
+        seconds.for_each(|second| drop(second.remove("latency_buckets")));
+    }
+    load
 }
 
 /// One line for each second of each visit. No value can hold a comma.
@@ -58,7 +73,7 @@ fn csv(story: &Story) -> String {
         "run,second,offered,admitted,completed,goodput,refused,timed_out,errors,latency_p50_ms,latency_p99_ms\n"
             .to_owned();
     for (name, Visit { load, .. }) in [("unprotected", &story.unprotected), ("protected", &story.protected)] {
-        for s in &load.series {
+        for s in &load.totals.series {
             let [p50, p99] = [s.latency_p50_ms, s.latency_p99_ms]
                 .map(|value| value.map_or_else(String::new, |ms| format!("{ms:.3}")));
             writeln!(
@@ -99,6 +114,10 @@ mod tests {
             serde_json::from_str(&fs::read_to_string(out.join("data.json")).unwrap()).unwrap();
         assert_eq!(data["numbers"]["protected"]["verdict"], "popular");
         assert_eq!(data["sightings"].as_array().unwrap().len(), 800);
+        let visit = &data["protected"];
+        assert_eq!(visit["offered"], data["numbers"]["protected"]["offered"]);
+        assert!(visit["histograms"].is_null() && visit["classes"].is_null());
+        assert!(visit["series"][0]["latency_buckets"].is_null() && visit["series"][0]["offered"].is_u64());
 
         let csv = fs::read_to_string(out.join("series.csv")).unwrap();
         let columns = csv.lines().next().unwrap().split(',').count();

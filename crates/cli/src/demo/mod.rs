@@ -17,7 +17,8 @@ mod watch;
 use anyhow::{Context, bail, ensure};
 use children::{Family, Gateway, Origin};
 use crowd::Crowd;
-use flashweir_load::{LoadPlan, Schedule, StopFlag, Target};
+use flashweir_load::{ClassPlan, LoadPlan, Sources, StopFlag, Target};
+use flashweir_workload::{ArrivalProcess, Schedule};
 use outcome::{Numbers, Outcome, Protected, Visit};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -149,16 +150,8 @@ struct Stage<'a> {
 impl Stage<'_> {
     /// Sends the crowd to `url` and shows how it goes.
     fn visit(&mut self, name: &'static str, url: &str, watch: Option<Watch>) -> anyhow::Result<Visit> {
-        let schedule = Schedule::Fixed(self.crowd.schedule.as_slice().into());
         let stop = StopFlag::default();
-        let plan = LoadPlan {
-            patience: PATIENCE,
-            good_within: TARGET,
-            sources: SOURCES,
-            seed: self.options.seed,
-            stop: stop.clone(),
-            ..LoadPlan::new(Target::parse(url)?, schedule)
-        };
+        let plan = self.plan(url, stop.clone())?;
         let mut trouble = None;
         let load = flashweir_load::run(plan, |progress| {
             let frame = Frame {
@@ -184,8 +177,24 @@ impl Stage<'_> {
         if stop.is_set() {
             bail!("ended on request; no report was written");
         }
-        ensure!(load.offered > 0, "nobody came: the schedule is empty");
-        let sightings = watch.map_or_else(Vec::new, |watch| watch.finish(load.started));
+        ensure!(load.totals.offered > 0, "nobody came: the schedule is empty");
+        // Only a result that was read from a file has no start.
+        let started = load.started.context("the load generator tells no start")?;
+        let sightings = watch.map_or_else(Vec::new, |watch| watch.finish(started));
         Ok(Visit { load, sightings })
+    }
+
+    /// The crowd, sent to `url`.
+    fn plan(&self, url: &str, stop: StopFlag) -> anyhow::Result<LoadPlan> {
+        let moments = self.crowd.schedule.as_slice();
+        let arrivals = ArrivalProcess::given_within(moments, self.crowd.length())?;
+        let target = Target::parse(url)?;
+        let class = ClassPlan { timeout: PATIENCE, good_within: TARGET, ..ClassPlan::get(&target)? };
+        Ok(LoadPlan {
+            sources: Sources { count: SOURCES, ..Sources::default() },
+            seed: self.options.seed,
+            stop,
+            ..LoadPlan::new(target, Schedule::one(arrivals, self.options.seed), class)
+        })
     }
 }

@@ -75,17 +75,18 @@ impl Outcome {
         capacity_rps: f64,
         patience: Duration,
     ) -> Self {
-        let goodput_rps = overload.and_then(|overload| goodput_rps(&load.series, overload));
+        let totals = &load.totals;
+        let goodput_rps = overload.and_then(|overload| goodput_rps(&totals.series, overload));
         Self {
-            offered: load.offered,
-            completed: load.completed,
-            refused: load.refused,
-            timed_out: load.timed_out,
-            errors: load.errors,
+            offered: totals.offered,
+            completed: totals.completed,
+            refused: totals.refused,
+            timed_out: totals.timed_out,
+            errors: totals.errors,
             capacity_rps,
             goodput_rps,
             goodput_ratio: goodput_rps.map(|goodput| goodput / capacity_rps),
-            p99_admitted_ms: p99_admitted_ms(&load.latency_ms, load.timed_out, patience),
+            p99_admitted_ms: p99_admitted_ms(&totals.latency_ms, totals.timed_out, patience),
             generator_saturated: load.saturated,
         }
     }

@@ -3,7 +3,7 @@
 use crate::demo::outcome::{Numbers, Outcome, Protected, Visit};
 use crate::demo::verdicts::Sighting;
 use crate::demo::{Crowd, Options, PATIENCE, Story};
-use flashweir_load::{LoadResult, Percentiles, Second};
+use flashweir_load::{LoadResult, Percentiles, RunFacts, Second, Tally};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -32,27 +32,40 @@ fn load(crowd: &Crowd, protected: bool) -> LoadResult {
     let completed = sum(|s| s.completed);
     let latency_ms =
         Percentiles { count: completed, p99: Some(480.0), p999: Some(700.0), ..Percentiles::default() };
-    LoadResult {
-        started: Instant::now(),
-        duration_s: seconds as f64,
+    let totals = Tally {
         offered: sum(|s| s.offered),
         unique_offered: sum(|s| s.offered),
         sent: sum(|s| s.offered),
         completed,
         goodput: sum(|s| s.goodput),
         refused: sum(|s| s.refused),
-        refused_by_reason: [("flash_crowd", sum(|s| s.refused))].into(),
+        refused_by_reason: [("flash_crowd".to_owned(), sum(|s| s.refused))].into(),
         timed_out: sum(|s| s.timed_out),
-        abandoned: 0,
-        errors: 0,
-        errors_by_kind: [].into(),
-        in_flight: 0,
         latency_ms: Percentiles { p9999: Some(800.0), max: Some(900.0), ..latency_ms },
-        refusal_ms: Percentiles::default(),
-        ttfb_ms: Percentiles::default(),
-        lag_us: Percentiles::default(),
-        saturated: false,
         series,
+        ..Tally::default()
+    };
+    LoadResult {
+        started: Some(Instant::now()),
+        run: RunFacts {
+            format: 1,
+            url: "http://127.0.0.1:3000/".to_owned(),
+            seed: 7,
+            length_s: seconds as f64,
+            duration_s: seconds as f64,
+            shards: vec!["1/1".to_owned()],
+            interrupted: false,
+            ..RunFacts::default()
+        },
+        classes: [("all".to_owned(), totals.clone())].into(),
+        totals,
+        connections: 0,
+        syn_retransmissions: 0,
+        saturated: false,
+        hurst: None,
+        crowd: None,
+        recovery: None,
+        series_bin_s: 1,
     }
 }
 
@@ -78,9 +91,9 @@ fn one_second(crowd: &Crowd, second: u64, protected: bool) -> Second {
         goodput,
         refused,
         timed_out,
-        errors: 0,
         latency_p50_ms: latency(p50),
         latency_p99_ms: latency(p99),
+        ..Second::default()
     }
 }
 

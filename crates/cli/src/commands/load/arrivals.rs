@@ -1,185 +1,172 @@
 //! When people come, from the options that say so.
 
-use super::values::{Step, duration, positive, step};
+mod replay;
+mod shapes;
+#[cfg(test)]
+mod tests;
+mod workers;
+
+use super::inputs::Inputs;
+use super::recorded::RecordedArgs;
+use super::values::{RateAt, absurd, positive, rate, rate_at};
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
-use flashweir_load::Schedule;
-use flashweir_workload::profile_csv::read_profile;
-use flashweir_workload::{ArrivalProcess, Column, RateProfile, Segment, crowd};
-use std::fs::File;
+use flashweir_core::limits::LOAD_RATE_PER_S;
+use flashweir_workload::duration_text;
+use flashweir_workload::recording::Recording;
+use flashweir_workload::{ArrivalProcess, RateProfile, SelfSimilarity};
 use std::path::PathBuf;
 use std::time::Duration;
+use workers::Timing;
 
-/// Length of a run at a plain rate.
+/// Length of a run that nothing else gives a length.
 const DEFAULT_LENGTH: Duration = Duration::from_secs(10);
 
 /// When people come.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "When people come")]
 #[group(skip)]
-#[command(group = clap::ArgGroup::new("shape").required(true).args(["rate", "profile", "crowd"]))]
+#[command(group = clap::ArgGroup::new("shape").args(["rate", "profile", "crowd", "replay", "workers"]))]
 pub(crate) struct ArrivalArgs {
     /// So many people a second.
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
-    /// From then on so many people a second; may be repeated, later steps after earlier ones.
-    #[arg(long, value_name = "N@TIME", value_parser = step, requires = "rate", conflicts_with_all = ["profile", "crowd"])]
-    step: Vec<Step>,
-    /// As many as a table counts for each stretch of time: one line each, `#` begins a comment.
+    /// From TIME on so many people a second instead; may be repeated, later steps after earlier ones.
+    #[arg(long, value_name = "N@TIME", value_parser = rate_at, requires = "rate")]
+    step: Vec<RateAt>,
+    /// The rate changes evenly from --rate to N over TIME and stays there.
+    #[arg(long, value_name = "N@TIME", value_parser = rate_at, requires = "rate", conflicts_with = "step")]
+    ramp: Option<RateAt>,
+    /// On top of --rate, a flash crowd: at TIME the rate jumps to N, from where it dies away to --rate.
+    #[arg(long, value_name = "N@TIME", value_parser = rate_at, requires_all = ["rate", "half_life"],
+          conflicts_with_all = ["step", "ramp"])]
+    spike: Option<RateAt>,
+    /// Half of a spike is gone after TIME, half of the rest after as long again, and so on.
+    #[arg(long, value_name = "TIME", value_parser = duration_text::parse, requires = "spike")]
+    half_life: Option<Duration>,
+    /// As many as a table counts for each stretch of time.
+    ///
+    /// Comma-separated, one stretch a line; a header line is fine, `#` begins a comment. `-` is standard input.
     #[arg(long, value_name = "CSV", requires = "column")]
     profile: Option<PathBuf>,
-    /// Which column counts, by name or by place (the first is 1).
+    /// Which column of the table counts, by name or by place (the first is 1).
     #[arg(long, value_name = "NAME|PLACE", requires = "profile")]
     column: Option<String>,
     /// How long a line of the table stands for.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, requires = "profile")]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration_text::parse,
+          requires = "profile")]
     bin: Duration,
     /// The 1998 World Cup semi-final's evening, built in: 260 minutes, tenfold; say how high with --peak.
     #[arg(long, requires = "peak")]
     crowd: bool,
-    /// Time runs so many times faster; everybody still comes, so rates rise too.
-    #[arg(long, value_name = "F", value_parser = positive, conflicts_with = "rate")]
+    /// A web server's log again: its requests, at the times it has.
+    ///
+    /// People ask for the log's own paths, below the host of the URL. `-` is standard input; compressed logs are
+    /// piped.
+    #[arg(long, value_name = "LOG",
+          conflicts_with_all = ["path", "url_list", "zipf", "documents", "popularity", "sizes"])]
+    replay: Option<PathBuf>,
+    /// So many workers instead of people, paced as --timing says.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "timing")]
+    workers: Option<u32>,
+    /// How workers send: as benchmark tools do, so that the difference to a crowd can be seen.
+    ///
+    /// The four methods of M. Esser's thesis on flash crowds.
+    #[arg(long, value_enum, requires = "workers")]
+    timing: Option<Timing>,
+    /// Machines that colliding workers run on [default: 2].
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..), requires = "workers")]
+    machines: Option<u32>,
+    /// Time runs F times faster. Everybody still comes, so rates rise too.
+    #[arg(long, allow_negative_numbers = true, value_name = "F", visible_alias = "speed-up",
+          value_parser = positive, requires = "shape", conflicts_with_all = ["rate", "workers"])]
     squeeze: Option<f64>,
-    /// So many times as many people.
-    #[arg(long, value_name = "F", value_parser = positive, conflicts_with_all = ["rate", "peak"])]
+    /// F times as many people as in the table.
+    #[arg(long, allow_negative_numbers = true, value_name = "F", value_parser = positive,
+          requires = "shape", conflicts_with_all = ["rate", "workers", "peak"])]
     scale: Option<f64>,
-    /// The busiest stretch has so many people a second, the others in proportion.
-    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "rate")]
+    /// The busiest stretch has N people a second, the others in proportion.
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = rate,
+          requires = "shape", conflicts_with_all = ["rate", "workers"])]
     peak: Option<f64>,
-    /// Length of the run: 10s for a rate, the whole of a profile unless told.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    duration: Option<Duration>,
-    /// Independently of each other, or evenly spaced.
-    #[arg(long, value_enum, default_value_t = Arrivals::Poisson)]
-    arrivals: Arrivals,
+    /// Length of the run: 10s, or the whole of a table or log, unless told.
+    ///
+    /// With --classes also of the classes that say themselves when their people come, but not how long.
+    #[arg(long, value_name = "TIME", value_parser = duration_text::parse)]
+    pub(super) duration: Option<Duration>,
+    /// How people fall at a rate.
+    #[arg(long, value_enum, default_value_t = Spread::Poisson, requires = "shape",
+          conflicts_with_all = ["replay", "workers"])]
+    arrivals: Spread,
+    /// Self-similar arrivals: Pareto shape of the sessions' lengths, 1.05 to 1.95 [default: 1.4]. The Hurst
+    /// parameter is (3 − A)/2.
+    #[arg(long, allow_negative_numbers = true, value_name = "A", requires = "arrivals")]
+    pareto_alpha: Option<f64>,
+    /// Self-similar arrivals: time between two requests of a session, at the mean rate [default: 100ms].
+    #[arg(long, value_name = "TIME", value_parser = duration_text::parse, requires = "arrivals")]
+    gap: Option<Duration>,
 }
 
 /// How people fall at a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Arrivals {
-    /// Independently of each other.
+pub(crate) enum Spread {
+    /// Independently of each other, as people do.
     Poisson,
     /// Evenly spaced.
     Constant,
+    /// Bursty at every time scale, as web traffic is (M/G/infinity).
+    SelfSimilar,
+}
+
+/// When people come, and what that says about what they do.
+#[derive(Debug)]
+pub(crate) struct Coming {
+    pub(crate) arrivals: ArrivalProcess,
+    /// The log that is replayed.
+    pub(crate) recording: Option<Recording>,
+    /// Workers who send as soon as they are answered, whatever the answer.
+    pub(crate) in_closed_loop: bool,
 }
 
 impl ArrivalArgs {
-    /// The schedule these options and the seed describe.
+    /// When people come; `None` if no option says.
     ///
     /// # Errors
-    /// A table that cannot be read, steps out of order, numbers that make no profile.
-    pub(crate) fn schedule(&self, seed: u64) -> anyhow::Result<Schedule> {
-        let profile = self.profile()?;
-        let process = match self.arrivals {
-            Arrivals::Poisson => ArrivalProcess::Poisson(profile),
-            Arrivals::Constant => ArrivalProcess::Constant(profile),
+    /// A file that cannot be read, numbers that make no schedule, a rate nobody means.
+    pub(crate) fn coming(
+        &self,
+        recorded: &RecordedArgs,
+        inputs: &mut Inputs,
+    ) -> anyhow::Result<Option<Coming>> {
+        let arrivals = if let Some(workers) = self.workers {
+            self.paced(workers)?
+        } else if let Some(path) = &self.replay {
+            let recording = recorded.read(path, inputs)?;
+            return self.replayed(recording).with_context(|| super::inputs::name(path)).map(Some);
+        } else if let Some(profile) = self.shape(inputs)? {
+            self.spread(profile)?
+        } else {
+            return Ok(None);
         };
-        Ok(Schedule::Drawn { process, seed })
+        let in_closed_loop = self.workers.is_some() && self.timing == Some(Timing::Closed);
+        Ok(Some(Coming { arrivals, recording: None, in_closed_loop }))
     }
 
-    fn profile(&self) -> anyhow::Result<RateProfile> {
-        if let Some(rate) = self.rate {
-            return self.steps(rate);
+    fn spread(&self, profile: RateProfile) -> anyhow::Result<ArrivalProcess> {
+        ensure!(profile.peak_rate() <= LOAD_RATE_PER_S, absurd(profile.peak_rate()));
+        if self.arrivals == Spread::SelfSimilar {
+            let usual = SelfSimilarity::default();
+            // The default's shape has no getter; it is the Hurst parameter turned round.
+            let alpha = self.pareto_alpha.unwrap_or(3.0 - 2.0 * usual.hurst());
+            let similarity = SelfSimilarity::new(alpha, self.gap.unwrap_or(usual.gap()))?;
+            return Ok(ArrivalProcess::self_similar(profile, similarity)?);
         }
-        let mut profile = match (&self.profile, &self.column) {
-            (Some(path), Some(column)) => {
-                let file =
-                    File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
-                read_profile(file, &Column::parse(column), self.bin)
-                    .with_context(|| path.display().to_string())?
-            }
-            _ => crowd::world_cup_semi_final(),
-        };
-        if let Some(factor) = self.squeeze {
-            profile = profile.squeeze(factor)?;
+        if self.pareto_alpha.is_some() || self.gap.is_some() {
+            bail!("--pareto-alpha and --gap shape self-similar arrivals: add --arrivals self-similar");
         }
-        if let Some(factor) = self.scale {
-            profile = profile.scale(factor)?;
-        }
-        if let Some(rate) = self.peak {
-            profile = profile.peak(rate)?;
-        }
-        Ok(match self.duration {
-            Some(duration) => profile.cut(duration)?,
-            None => profile,
+        Ok(match self.arrivals {
+            Spread::Constant => ArrivalProcess::Constant(profile),
+            _ => ArrivalProcess::Poisson(profile),
         })
-    }
-
-    fn steps(&self, rate: f64) -> anyhow::Result<RateProfile> {
-        let length = self.duration.unwrap_or(DEFAULT_LENGTH);
-        let first = Step { rate_per_s: rate, at: Duration::ZERO };
-        let steps: Vec<_> = std::iter::once(first).chain(self.step.iter().copied()).collect();
-        let mut ends = steps.iter().skip(1).map(|step| step.at).chain([length]);
-        if !steps.is_sorted_by(|one, next| one.at < next.at) {
-            bail!("--step: each step must come later than the one before");
-        }
-        ensure!(steps.iter().all(|step| step.at < length), "--step: a step comes after the end of the run");
-        let segments = steps.iter().filter_map(|step| {
-            let end = ends.next()?;
-            Some(Segment { length: end - step.at, rate_per_s: step.rate_per_s })
-        });
-        Ok(RateProfile::new(segments.collect::<Vec<_>>())?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-    use std::io::Write;
-
-    #[derive(Parser)]
-    struct Options {
-        #[command(flatten)]
-        arrivals: ArrivalArgs,
-    }
-
-    fn profile(options: &str) -> Result<RateProfile, String> {
-        let words = ["load"].into_iter().chain(options.split_whitespace());
-        let options = Options::try_parse_from(words).map_err(|error| error.to_string())?;
-        options.arrivals.profile().map_err(|error| format!("{error:#}"))
-    }
-
-    #[test]
-    fn steps_follow_one_another_to_the_end() {
-        let profile = profile("--rate 50 --step 500@10s --step 0@20s --duration 30s").unwrap();
-        let stretches: Vec<_> =
-            profile.segments().iter().map(|segment| (segment.rate_per_s, segment.length.as_secs())).collect();
-        assert_eq!(stretches, [(50.0, 10), (500.0, 10), (0.0, 10)]);
-    }
-
-    #[test]
-    fn the_crowd_is_squeezed_and_raised() {
-        let profile = profile("--crowd --squeeze 520 --peak 1000").unwrap();
-        assert_eq!(profile.length().as_secs_f64().round(), 30.0);
-        assert!((profile.peak_rate() - 1000.0).abs() < 1e-6);
-    }
-
-    #[test]
-    fn a_table_is_read_and_cut() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(b"minute,requests\n1,60\n2,120\n3,600\n").unwrap();
-        let path = file.path().display();
-        let options =
-            format!("--profile {path} --column requests --bin 60s --squeeze 60 --scale 2 --duration 2s");
-        let profile = profile(&options).unwrap();
-        assert_eq!(profile.length(), Duration::from_secs(2));
-        assert!((profile.expected_arrivals() - 360.0).abs() < 1e-6);
-    }
-
-    #[test]
-    fn options_that_make_no_run_are_refused_by_name() {
-        let check = |options: &str, wanted: &str| {
-            let message = profile(options).unwrap_err();
-            assert!(message.contains(wanted), "{options}: {message:?} lacks {wanted:?}");
-        };
-        check("", "--rate");
-        check("--rate 0", "above zero");
-        check("--rate 5 --crowd --peak 3", "cannot be used with");
-        check("--rate 5 --peak 3", "cannot be used with");
-        check("--crowd", "--peak");
-        check("--profile x.csv", "--column");
-        check("--profile not-there.csv --column 1", "not-there.csv cannot be opened");
-        check("--rate 5 --step 1@2s --step 1@1s", "later");
-        check("--rate 5 --step 1@10s", "after the end");
     }
 }

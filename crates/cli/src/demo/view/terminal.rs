@@ -187,7 +187,9 @@ mod tests {
             length: Duration::from_secs(40),
             totals: Counts::default(),
             last_second: Counts { offered: 20 * second, goodput: 190, refused: 7, ..Counts::default() },
+            last_second_p50_ms: None,
             last_second_p99_ms: Some(321.4),
+            lag_p99_us: 0,
         }
     }
 

@@ -1,37 +1,40 @@
 //! Goal: the ledger tells the truth about real servers. Method: short runs over loopback against the origin and
 //! against servers that misbehave; counts are exact, times have wide bounds since the machine is shared.
 
-use flashweir_load::{Connections, LoadError, LoadPlan, LoadResult, Schedule, StopFlag, Target};
-use flashweir_origin::{Origin, Settings};
-use flashweir_workload::{ArrivalProcess, RateProfile};
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use crate::common::{SECOND, burst, fixed, for_everybody, free_address, origin, plan, run, serve, url};
+use flashweir_load::{LoadError, LoadPlan, Protocol, Sources, StopFlag, TransportOptions};
+use std::net::TcpListener;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_fast_server_completes_everybody() {
     let origin = origin(0.0);
-    for connections in [Connections::New, Connections::KeepAlive] {
+    for protocol in [Protocol::Http1New, Protocol::Http1KeepAlive] {
+        let plan = for_everybody(plan(&url(&origin, "/bytes/100"), 100.0, 2), |class| {
+            class.timeout = 20 * SECOND;
+            class.good_within = 10 * SECOND;
+        });
         let plan = LoadPlan {
-            sources: 50,
-            connections,
+            sources: Sources { count: 50, ..Sources::default() },
+            transport: TransportOptions { protocol, ..TransportOptions::default() },
             threads: NonZeroUsize::new(2).unwrap(),
-            patience: 20 * SECOND,
-            good_within: 10 * SECOND,
-            ..plan(&url(&origin, "/bytes/100"), 100.0, 2)
+            ..plan
         };
-        let offered = plan.schedule.moments().count() as u64;
+        let offered = plan.schedule.arrivals().count() as u64;
         let mut told = Vec::new();
         let result = run(plan, |progress| told.push(*progress));
-        assert_eq!((result.offered, result.completed, result.goodput), (offered, offered, offered));
-        assert_eq!((result.sent, result.unique_offered), (offered, offered));
-        assert_eq!(result.latency_ms.count, offered);
-        assert!(
-            result.ttfb_ms.p50 <= result.latency_ms.p50 && result.latency_ms.p50 <= result.latency_ms.max
-        );
+        let totals = &result.totals;
+        assert_eq!((totals.offered, totals.completed, totals.goodput), (offered, offered, offered));
+        assert_eq!((totals.sent, totals.unique_offered), (offered, offered));
+        assert_eq!(totals.body_bytes, 100 * offered);
+        let points = (&totals.ttfb_ms, &totals.latency_ms);
+        assert!(points.0.p50 <= points.1.p50 && points.1.p50 <= points.1.max);
+        match protocol {
+            Protocol::Http1New => assert_eq!(result.connections, offered),
+            _ => assert!((50..offered).contains(&result.connections), "{}", result.connections),
+        }
         assert!(told.len() >= 5, "progress was told {} times", told.len());
         assert_eq!(told.last().unwrap().totals.completed, offered);
         assert!(told.iter().is_sorted_by_key(|progress| progress.totals.offered));
@@ -43,13 +46,12 @@ fn a_fast_server_completes_everybody() {
 #[test]
 fn an_overloaded_server_times_people_out_and_the_books_add_up() {
     let origin = origin(50.0);
-    let plan = LoadPlan {
-        patience: Duration::from_millis(600),
-        good_within: Duration::from_millis(300),
-        ..plan(&url(&origin, "/"), 200.0, 2)
-    };
+    let plan = for_everybody(plan(&url(&origin, "/"), 200.0, 2), |class| {
+        class.timeout = Duration::from_millis(600);
+        class.good_within = Duration::from_millis(300);
+    });
     let begun = Instant::now();
-    let result = run(plan, |_| {});
+    let result = run(plan, |_| {}).totals;
     assert!(begun.elapsed() < 20 * SECOND, "{:?}", begun.elapsed());
     assert!((300..500).contains(&result.offered), "{}", result.offered);
     assert!(result.timed_out > result.offered / 2, "{} timed out", result.timed_out);
@@ -63,9 +65,9 @@ fn an_overloaded_server_times_people_out_and_the_books_add_up() {
 fn broken_servers_are_told_apart() {
     let check = |answer: &'static [u8], wanted: &str| {
         let address = serve(answer);
-        let result = run(burst(address, 3), |_| {});
+        let result = run(burst(address, 3), |_| {}).totals;
         let errors: Vec<_> = result.errors_by_kind.into_iter().collect();
-        assert_eq!(errors, [(wanted, 3)], "{}", String::from_utf8_lossy(answer));
+        assert_eq!(errors, [(wanted.to_owned(), 3)], "{}", String::from_utf8_lossy(answer));
         assert_eq!(result.sent, 3);
     };
     check(b"", "closed");
@@ -81,21 +83,20 @@ fn refusals_are_counted_by_who_refused() {
     let ours = serve(
         b"HTTP/1.1 503 Short\r\nFlashweir-Decision: 0123456789abc; reason=flash_crowd\r\ncontent-length: 0\r\n\r\n",
     );
-    let result = run(burst(ours, 4), |_| {});
+    let result = run(burst(ours, 4), |_| {}).totals;
     assert_eq!((result.refused, result.completed, result.refusal_ms.count), (4, 0, 4));
     assert_eq!(result.refused_by_reason.get("flash_crowd"), Some(&4));
     let theirs = serve(b"HTTP/1.1 429 Too Many\r\ncontent-length: 0\r\n\r\n");
-    assert_eq!(run(burst(theirs, 2), |_| {}).refused_by_reason.get("other"), Some(&2));
+    assert_eq!(run(burst(theirs, 2), |_| {}).totals.refused_by_reason.get("other"), Some(&2));
 }
 
 /// A server that accepts and never answers holds nobody longer than their patience.
 #[test]
 fn silence_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let patience = Duration::from_millis(200);
-    let plan = LoadPlan { patience, ..burst(listener.local_addr().unwrap(), 5) };
-    let result = run(plan, |_| {});
-    assert_eq!(result.timed_out, 5);
+    let plan = burst(listener.local_addr().unwrap(), 5);
+    let plan = for_everybody(plan, |class| class.timeout = Duration::from_millis(200));
+    assert_eq!(run(plan, |_| {}).totals.timed_out, 5);
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn a_server_that_vanishes_is_counted() {
     let address = listener.local_addr().unwrap();
     let vanish = std::thread::spawn(move || drop(listener.accept()));
     let moments = [1000, 1050, 1100].map(Duration::from_millis);
-    let result = run(LoadPlan { schedule: fixed(&moments), ..burst(address, 1) }, |_| {});
+    let result = run(LoadPlan { schedule: Arc::new(fixed(&moments)), ..burst(address, 1) }, |_| {}).totals;
     vanish.join().unwrap();
     assert_eq!(result.errors_by_kind.get("connect"), Some(&3), "{result:?}");
     assert_eq!(result.sent, 0);
@@ -134,7 +135,8 @@ fn stopping_ends_early_with_a_full_report() {
         }
     });
     assert!(begun.elapsed() < 30 * SECOND, "{:?}", begun.elapsed());
-    assert!((10..500).contains(&result.offered), "{}", result.offered);
+    assert!((10..500).contains(&result.totals.offered), "{}", result.totals.offered);
+    assert!(result.run.interrupted);
 }
 
 /// Two threads and one give the same people at the same moments: the schedule does not depend on them.
@@ -143,12 +145,12 @@ fn seconds_of_the_series_are_those_of_the_schedule() {
     let origin = origin(0.0);
     let schedule = plan(&url(&origin, "/"), 60.0, 3).schedule;
     let mut expected = vec![0; 3];
-    schedule.moments().for_each(|moment| expected[moment.as_secs() as usize] += 1);
+    schedule.arrivals().for_each(|arrival| expected[arrival.moment.as_secs() as usize] += 1);
     for threads in [1, 2] {
         let threads = NonZeroUsize::new(threads).unwrap();
-        let plan = LoadPlan { schedule: schedule.clone(), threads, ..burst(origin.address(), 1) };
+        let plan = LoadPlan { schedule: Arc::clone(&schedule), threads, ..burst(origin.address(), 1) };
         let result = run(plan, |_| {});
-        let offered: Vec<u64> = result.series.iter().map(|second| second.offered).collect();
+        let offered: Vec<u64> = result.totals.series.iter().map(|second| second.offered).collect();
         assert_eq!(offered, expected, "{threads} threads");
     }
 }
@@ -184,79 +186,4 @@ fn the_json_has_its_stable_keys() {
     }
     assert!(json["saturated"].is_boolean() && json["series"][0]["offered"] == 2, "{json}");
     assert!(json["refusal_ms"]["p50"].is_null() && json["latency_ms"]["p50"].is_f64(), "{json}");
-}
-
-/// Runs a plan and checks what every run must satisfy.
-fn run(plan: LoadPlan, progress: impl FnMut(&flashweir_load::Progress)) -> LoadResult {
-    let result = flashweir_load::run(plan, progress).unwrap();
-    assert_eq!(result.in_flight, 0, "{result:?}");
-    let settled = result.completed + result.refused + result.timed_out + result.errors;
-    assert_eq!(result.offered, settled, "{result:?}");
-    assert_eq!(result.lag_us.count, result.offered);
-    for (second, wanted) in result.series.iter().zip(0..) {
-        assert_eq!(second.second, wanted);
-        let settled = second.completed + second.refused + second.timed_out + second.errors;
-        assert_eq!(second.offered, settled, "{second:?}");
-    }
-    assert_eq!(result.series.iter().map(|second| second.offered).sum::<u64>(), result.offered);
-    assert_eq!(result.series.iter().map(|second| second.goodput).sum::<u64>(), result.goodput);
-    result
-}
-
-fn plan(url: &str, rate: f64, seconds: u32) -> LoadPlan {
-    let profile = RateProfile::constant(rate, seconds * SECOND).unwrap();
-    let schedule = Schedule::Drawn { process: ArrivalProcess::Poisson(profile), seed: 5 };
-    LoadPlan::new(Target::parse(url).unwrap(), schedule)
-}
-
-/// So many people at once, patient enough for a busy machine.
-fn burst(address: SocketAddr, people: usize) -> LoadPlan {
-    let target = Target::parse(&format!("http://{address}/")).unwrap();
-    LoadPlan { patience: 20 * SECOND, ..LoadPlan::new(target, fixed(&vec![Duration::ZERO; people])) }
-}
-
-fn fixed(moments: &[Duration]) -> Schedule {
-    Schedule::Fixed(moments.into())
-}
-
-fn origin(work_ms: f64) -> Origin {
-    let listen = ([127, 0, 0, 1], 0).into();
-    Origin::start(Settings {
-        listen,
-        workers: NonZeroUsize::MIN,
-        work_ms,
-        body_bytes: 10,
-        iterations_per_ms: None,
-    })
-    .unwrap()
-}
-
-fn url(origin: &Origin, path: &str) -> String {
-    format!("http://{}{path}", origin.address())
-}
-
-/// A server that reads each request's head, sends these bytes and closes. It lives as long as the test process.
-fn serve(answer: &'static [u8]) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || listener.incoming().flatten().for_each(|client| answer_once(client, answer)));
-    address
-}
-
-/// A client that only looks whether somebody listens sends nothing, and gets nothing.
-fn answer_once(mut client: TcpStream, answer: &[u8]) {
-    let mut request = Vec::new();
-    let mut piece = [0; 1024];
-    while !request.ends_with(b"\r\n\r\n") {
-        match client.read(&mut piece) {
-            Ok(read @ 1..) => request.extend_from_slice(&piece[..read]),
-            _ => return,
-        }
-    }
-    // A client that has gone is the test's own doing.
-    let _ = client.write_all(answer);
-}
-
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }

@@ -1,0 +1,182 @@
+//! One person, from the moment they come until they leave.
+
+use crate::counts::{ErrorKind, Outcome};
+use crate::ledger::{Cell, End};
+use crate::plan::ClassPlan;
+use crate::sender::Sender;
+use crate::transport::Answer;
+use crate::waiting::NotWaited;
+use flashweir_workload::Arrival;
+use flashweir_workload::people::{Failure, Person};
+use std::net::IpAddr;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// What a person's requests have in common.
+struct Visit<'a> {
+    sender: &'a Sender,
+    class: &'a ClassPlan,
+    class_number: u16,
+    source: Option<IpAddr>,
+}
+
+/// One try for an answer.
+struct Try {
+    /// When it was to begin.
+    intended: Instant,
+    /// When the person first asked for this.
+    first_asked: Instant,
+    is_first: bool,
+    /// When the person leaves, whatever happens.
+    leaves_at: Option<Instant>,
+}
+
+/// How a try ended, as far as it matters for what the person does next.
+enum Then {
+    Served,
+    /// The person may try again.
+    Failed(Failure, Option<Duration>),
+    Left,
+}
+
+/// Follows a person through their session.
+pub(crate) async fn live(sender: &Sender, arrival: Arrival) {
+    let class = &sender.plan.classes[usize::from(arrival.class)];
+    let seed = sender.plan.seed;
+    let source = sender.plan.sources.of(seed, arrival.class, arrival.person);
+    let visit = Visit { sender, class, class_number: arrival.class, source };
+    let mut person = class.habits.person(seed, arrival.class, arrival.person);
+    let mut room = String::new();
+    let mut asks_at = sender.started + arrival.moment;
+    let mut next = person.next_request();
+    while let Some(request) = next {
+        let path = class.paths.path(person.document(request, &class.popularity), &mut room);
+        let served = visit.ask(&person, path, asks_at).await;
+        if !served && !class.goes_on_unserved {
+            return;
+        }
+        asks_at = Instant::now() + person.think();
+        next = person.next_request();
+        if next.is_some() && visit.wait_until(asks_at).await.is_err() {
+            return;
+        }
+    }
+}
+
+impl Visit<'_> {
+    /// Asks until served; whether they were.
+    async fn ask(&self, person: &Person, path: &str, asks_at: Instant) -> bool {
+        let mut attempt = Try {
+            intended: asks_at,
+            first_asked: asks_at,
+            is_first: true,
+            leaves_at: person.patience().map(|patience| asks_at + patience),
+        };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let (why, asked) = match self.attempt(&attempt, path).await {
+                Then::Served => return true,
+                Then::Left => return false,
+                Then::Failed(why, asked) => (why, asked),
+            };
+            let Some(wait) = person.retry_after(why, tries, asked) else { return false };
+            let again_at = Instant::now() + wait;
+            if attempt.leaves_at.is_some_and(|leaves_at| leaves_at <= again_at)
+                || self.wait_until(again_at).await.is_err()
+            {
+                return false;
+            }
+            attempt = Try { intended: again_at, is_first: false, ..attempt };
+        }
+    }
+
+    /// Waits between tries or requests. Nothing begins after the end of the schedule.
+    async fn wait_until(&self, moment: Instant) -> Result<(), NotWaited> {
+        if moment >= self.sender.ends_at || self.sender.plan.stop.is_set() {
+            return Err(NotWaited::Closed);
+        }
+        if moment <= Instant::now() {
+            return Ok(());
+        }
+        self.sender.waiting.until(moment, &self.sender.alarm).await
+    }
+
+    /// One try, from its entry in the books to its outcome there.
+    async fn attempt(&self, attempt: &Try, path: &str) -> Then {
+        let sender = self.sender;
+        let second = attempt.intended.saturating_duration_since(sender.started).as_secs();
+        let cell = Cell { second, class: self.class_number };
+        sender.ledger().offer(cell, attempt.is_first, attempt.intended.elapsed());
+        let (end, asked) = if sender.in_flight.load(Ordering::Relaxed) >= sender.most_in_flight {
+            (attempt.end(Err(ErrorKind::GeneratorFull), self.class), None)
+        } else {
+            sender.in_flight.fetch_add(1, Ordering::Relaxed);
+            let ended = self.send(attempt, cell, path).await;
+            sender.in_flight.fetch_sub(1, Ordering::Relaxed);
+            ended
+        };
+        sender.ledger().settle(cell, &end);
+        match end.outcome {
+            Outcome::Completed { .. } => Then::Served,
+            Outcome::Refused { .. } => Then::Failed(Failure::Refused, asked),
+            Outcome::TimedOut => Then::Failed(Failure::TimedOut, None),
+            Outcome::Failed(_) => Then::Failed(Failure::Broken, None),
+            Outcome::Abandoned => Then::Left,
+        }
+    }
+
+    async fn send(&self, attempt: &Try, cell: Cell, path: &str) -> (End, Option<Duration>) {
+        let sent = || self.sender.ledger().sent(cell);
+        let answered = self.sender.transport.ask(self.source, &self.class.request, path, sent);
+        match tokio::time::timeout_at(attempt.deadline(self.class).into(), answered).await {
+            Ok(answer) => {
+                let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
+                (attempt.end(answer, self.class), asked)
+            }
+            Err(_) => (attempt.given_up(self.class), None),
+        }
+    }
+}
+
+impl Try {
+    /// When the client or the person gives up, whoever does first.
+    fn deadline(&self, class: &ClassPlan) -> Instant {
+        let times_out = self.intended + class.timeout;
+        self.leaves_at.map_or(times_out, |leaves_at| leaves_at.min(times_out))
+    }
+
+    fn given_up(&self, class: &ClassPlan) -> End {
+        let deadline = self.deadline(class);
+        let leaves = self.leaves_at == Some(deadline);
+        self.ended(if leaves { Outcome::Abandoned } else { Outcome::TimedOut }, deadline)
+    }
+
+    /// The verdict on what came back.
+    fn end(&self, answered: Result<Answer, ErrorKind>, class: &ClassPlan) -> End {
+        let answer = match answered {
+            Ok(answer) => answer,
+            Err(kind) => return self.ended(Outcome::Failed(kind), Instant::now()),
+        };
+        // A generator that runs late must not let people wait longer than they would.
+        if answer.end_at > self.deadline(class) {
+            return self.given_up(class);
+        }
+        let good = answer.end_at.saturating_duration_since(self.intended) <= class.good_within;
+        let outcome = match answer.status {
+            200..=399 => Outcome::Completed { good },
+            429 | 503 => Outcome::Refused { status: answer.status, reason: answer.reason },
+            400..=499 => Outcome::Failed(ErrorKind::Status4xx),
+            500..=599 => Outcome::Failed(ErrorKind::Status5xx),
+            _ => Outcome::Failed(ErrorKind::Malformed),
+        };
+        let ttfb = Some(answer.head_at.saturating_duration_since(self.intended));
+        End { ttfb, body_bytes: answer.body_bytes, ..self.ended(outcome, answer.end_at) }
+    }
+
+    fn ended(&self, outcome: Outcome, at: Instant) -> End {
+        let latency = at.saturating_duration_since(self.intended);
+        let served_after = at.saturating_duration_since(self.first_asked);
+        End { outcome, latency, ttfb: None, served_after, body_bytes: 0 }
+    }
+}

@@ -1,0 +1,182 @@
+//! Whether the target was itself again after the crowd, and when.
+
+use crate::result::Second;
+use flashweir_workload::{ArrivalProcess, Schedule};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// When the schedule says that the crowd came and left.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CrowdWindow {
+    /// Seconds from the start of the run.
+    pub from_s: f64,
+    /// The same; people still come afterwards, as many as before.
+    pub to_s: f64,
+}
+
+/// How the target fared after the crowd.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// Goodput over unique offered before the crowd.
+    pub goodput_ratio_before: f64,
+    /// The longest 99th percentile of a second before the crowd.
+    pub p99_before_ms: f64,
+    /// From the end of the crowd to the first of [`STEADY_S`] seconds in a row that are as good as before.
+    /// `null`: never in the time that was left, as when retries keep the overload alive (a metastable failure).
+    pub seconds: Option<f64>,
+    /// How long the run went on after the crowd.
+    pub watched_s: f64,
+}
+
+/// Moments at which the schedule's rate is looked at.
+const SAMPLES: usize = 4_000;
+/// A rate so much above the quiet one is a crowd.
+const CROWD_OVER_QUIET: f64 = 1.5;
+/// Seconds before the crowd that tell how it was; fewer tell nothing.
+const QUIET_S_LEAST: usize = 3;
+/// Good seconds in a row that make it recovered: one alone may be luck.
+pub const STEADY_S: usize = 3;
+/// As good as before is this share of the goodput ratio before…
+const GOODPUT_SHARE: f64 = 0.95;
+/// …and a 99th percentile at most this many times the worst before…
+const P99_FACTOR: f64 = 1.5;
+/// …or so much above it, where that is more: on short latencies a scheduler's whim is a factor.
+const P99_SLACK_MS: f64 = 20.0;
+
+impl CrowdWindow {
+    /// The crowd of a schedule: from the first to the last moment at which people come at more than one and a
+    /// half times the rate of the beginning; `None` where that never is, or where it lasts to the end.
+    #[must_use]
+    pub fn of(schedule: &Schedule) -> Option<Self> {
+        let length = schedule.length();
+        // A crowd shorter than this is none that a report by the second could show.
+        let step = (length / SAMPLES as u32).max(Duration::from_millis(1));
+        let mut rates = vec![0.0; SAMPLES];
+        schedule.streams().iter().for_each(|stream| add_rates(&stream.arrivals, step, &mut rates));
+        let quiet = rates[0];
+        let is_crowded = |rate: &f64| *rate > quiet * CROWD_OVER_QUIET;
+        let from = step * u32::try_from(rates.iter().position(is_crowded)?).ok()?;
+        let to = step * u32::try_from(rates.iter().rposition(is_crowded)? + 1).ok()?;
+        (quiet > 0.0 && to < length).then_some(Self { from_s: from.as_secs_f64(), to_s: to.as_secs_f64() })
+    }
+}
+
+/// Adds the rates of a process at the beginning of every step; given moments have no rate, so they never make
+/// a crowd by themselves.
+fn add_rates(process: &ArrivalProcess, step: Duration, rates: &mut [f64]) {
+    let Some(profile) = process.profile() else { return };
+    let mut segments = profile.segments().iter();
+    let mut current = segments.next();
+    let mut begun = Duration::ZERO;
+    for (rate, n) in rates.iter_mut().zip(0..) {
+        while let Some(segment) = current
+            && begun + segment.length <= step * n
+        {
+            begun += segment.length;
+            current = segments.next();
+        }
+        *rate += current.map_or(0.0, |segment| segment.rate_after(step * n - begun));
+    }
+}
+
+/// Judges a series of bins of `bin_s` seconds; `None` where too little was seen before the crowd or after it.
+#[must_use]
+pub fn judge(series: &[Second], bin_s: u64, crowd: CrowdWindow) -> Option<Recovery> {
+    let whole = |second: &Second| second.second as f64;
+    let bin = bin_s as f64;
+    // The first second starts cold, and a second on the edge is part crowd.
+    let before: Vec<&Second> =
+        series.iter().filter(|s| s.second >= bin_s && whole(s) + bin <= crowd.from_s).collect();
+    let after: Vec<&Second> = series.iter().filter(|s| whole(s) >= crowd.to_s).collect();
+    if before.len() < QUIET_S_LEAST || after.len() < STEADY_S {
+        return None;
+    }
+    let sum = |count: fn(&Second) -> u64| before.iter().map(|s| count(s)).sum::<u64>() as f64;
+    let goodput_ratio_before = sum(|s| s.goodput) / sum(|s| s.unique_offered).max(1.0);
+    let p99_before_ms = before.iter().filter_map(|s| s.latency_p99_ms).fold(0.0, f64::max);
+    let p99_bound_ms = (p99_before_ms * P99_FACTOR).max(p99_before_ms + P99_SLACK_MS);
+    let is_good = |second: &&Second| {
+        // Seconds in which nobody came say nothing against the target.
+        second.unique_offered == 0
+            || (second.goodput as f64 >= GOODPUT_SHARE * goodput_ratio_before * second.unique_offered as f64
+                && second.latency_p99_ms.is_none_or(|p99| p99 <= p99_bound_ms))
+    };
+    let recovered = after.windows(STEADY_S).find(|seconds| seconds.iter().all(is_good));
+    Some(Recovery {
+        goodput_ratio_before,
+        p99_before_ms,
+        seconds: recovered.map(|seconds| (whole(seconds[0]) - crowd.to_s).max(0.0)),
+        watched_s: after.last().map_or(0.0, |last| whole(last) + bin - crowd.to_s),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashweir_workload::RateProfile;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn second(second: u64, unique_offered: u64, goodput: u64, p99_ms: f64) -> Second {
+        let latency_p99_ms = Some(p99_ms);
+        Second {
+            second,
+            offered: unique_offered,
+            unique_offered,
+            goodput,
+            latency_p99_ms,
+            ..Second::default()
+        }
+    }
+
+    /// Ten quiet seconds, ten of crowd, then as told.
+    fn run(after: impl Fn(u64) -> (u64, f64)) -> Option<Recovery> {
+        let series: Vec<_> = (0..40)
+            .map(|n| match n {
+                0..10 => second(n, 100, 100, 10.0),
+                10..20 => second(n, 500, 20, 900.0),
+                _ => {
+                    let (goodput, p99_ms) = after(n - 20);
+                    second(n, 100, goodput, p99_ms)
+                }
+            })
+            .collect();
+        judge(&series, 1, CrowdWindow { from_s: 10.0, to_s: 20.0 })
+    }
+
+    #[test]
+    fn recovery_is_the_first_of_three_good_seconds() {
+        let recovery = run(|n| if n < 4 || n == 6 { (10, 800.0) } else { (99, 12.0) }).unwrap();
+        assert_eq!((recovery.seconds, recovery.watched_s), (Some(7.0), 20.0));
+        assert_eq!((recovery.goodput_ratio_before, recovery.p99_before_ms), (1.0, 10.0));
+        assert_eq!(run(|_| (100, 10.0)).unwrap().seconds, Some(0.0));
+    }
+
+    #[test]
+    fn a_metastable_target_never_recovers() {
+        assert_eq!(run(|_| (10, 800.0)).unwrap().seconds, None);
+        assert_eq!(run(|_| (100, 200.0)).unwrap().seconds, None, "good enough, but slow");
+    }
+
+    #[test]
+    fn too_little_to_compare_with_is_no_verdict() {
+        let series: Vec<_> = (0..10).map(|n| second(n, 100, 100, 1.0)).collect();
+        assert_eq!(judge(&series, 1, CrowdWindow { from_s: 3.0, to_s: 5.0 }), None, "two quiet seconds");
+        assert_eq!(judge(&series, 1, CrowdWindow { from_s: 5.0, to_s: 8.0 }), None, "two seconds left");
+        assert!(judge(&series, 1, CrowdWindow { from_s: 5.0, to_s: 7.0 }).is_some());
+    }
+
+    #[test]
+    fn the_crowd_is_read_from_the_schedule() {
+        let window =
+            |profile: RateProfile| CrowdWindow::of(&Schedule::one(ArrivalProcess::Poisson(profile), 1));
+        let step = RateProfile::step(50.0, 500.0, 10 * SECOND, 20 * SECOND).unwrap();
+        assert_eq!(window(step.clone()), None, "it never leaves");
+        let back = step.then(RateProfile::constant(50.0, 10 * SECOND).unwrap());
+        let crowd = window(back).unwrap();
+        assert!((crowd.from_s - 10.0).abs() < 0.02 && (crowd.to_s - 20.0).abs() < 0.02, "{crowd:?}");
+        assert_eq!(window(RateProfile::constant(50.0, SECOND).unwrap()), None);
+        let from_nobody = RateProfile::step(0.0, 50.0, SECOND, 2 * SECOND).unwrap();
+        assert_eq!(window(from_nobody.then(RateProfile::constant(0.0, SECOND).unwrap())), None);
+    }
+}
