@@ -1,62 +1,8 @@
 //! What the documents tell people to type works: commands parse, configurations are accepted.
 
-use std::path::{Path, PathBuf};
-
-use flashweir_testkit::Flashweir;
-
-fn binary() -> Flashweir {
-    Flashweir::new(env!("CARGO_BIN_EXE_flashweir"))
-}
-
-/// A fenced block of a document.
-struct Block {
-    file: PathBuf,
-    line: usize,
-    language: String,
-    text: String,
-}
-
-/// All fenced blocks of README.md and docs/.
-fn blocks() -> Vec<Block> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a workspace");
-    let mut files = vec![root.join("README.md")];
-    markdown_files(&root.join("docs"), &mut files);
-    files.iter().filter(|file| file.exists()).flat_map(|file| blocks_of(file)).collect()
-}
-
-fn markdown_files(directory: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(directory).expect("a readable directory") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            markdown_files(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            files.push(path);
-        }
-    }
-}
-
-fn blocks_of(file: &Path) -> Vec<Block> {
-    let text = std::fs::read_to_string(file).expect("a readable file");
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut inside = false;
-    for (index, line) in text.lines().enumerate() {
-        match line.trim_start().strip_prefix("```") {
-            Some(_) if inside => inside = false,
-            Some(language) => {
-                inside = true;
-                let language = language.trim().to_owned();
-                blocks.push(Block { file: file.to_owned(), line: index + 2, language, text: String::new() });
-            }
-            None if inside => {
-                let block = blocks.last_mut().expect("inside a block");
-                block.text.push_str(line);
-                block.text.push('\n');
-            }
-            None => {}
-        }
-    }
-    blocks
-}
+use crate::binary;
+use crate::blocks::{Block, blocks};
+use std::path::Path;
 
 /// The commands of a shell block that begin with our name, continued lines joined.
 fn commands(block: &Block) -> Vec<Vec<String>> {

@@ -1,0 +1,65 @@
+//! Goal: every shell block of docs/load.md does what it says, typed one after the other. Method: one shell in a fresh
+//! directory, with the port replaced by a free one; each block's exit code and what it left behind are looked at.
+
+use crate::blocks::blocks_of_document;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The port that the document uses.
+const PORT: &str = "127.0.0.1:3000";
+
+/// At most ten seconds; at once when it listens.
+const WAIT_FOR_ORIGIN: &str =
+    "for _ in $(seq 200); do (: < /dev/tcp/127.0.0.1/${ORIGIN##*:}) 2> /dev/null && break; sleep 0.05; done\n";
+
+#[test]
+fn the_load_manual_can_be_typed_from_top_to_bottom() {
+    let directory = tempfile::tempdir().expect("a fresh directory");
+    let blocks: Vec<_> =
+        blocks_of_document("docs/load.md").into_iter().filter(|block| block.language == "sh").collect();
+    assert!(blocks.len() >= 10, "only {} blocks", blocks.len());
+    let mut script = String::from("trap 'kill $(jobs -p)' EXIT\n");
+    for block in &blocks {
+        if script.contains("flashweir origin") {
+            // Nobody types as fast as a script: the origin has started by then.
+            script += WAIT_FOR_ORIGIN;
+        }
+        // A block's lines stand or fall together; what comes after it is tried all the same.
+        // Writing to a String cannot fail.
+        let _ = writeln!(script, "{}\necho \"line {}: exit $?\" >> exits", block.text.trim_end(), block.line);
+    }
+    let address = free_address();
+    let output = run(&format!("ORIGIN={address}\n{}", script.replace(PORT, &address)), directory.path());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let exits = std::fs::read_to_string(directory.path().join("exits")).expect("every block was tried");
+    assert_eq!(exits.lines().count(), blocks.len(), "{exits}\n{said}");
+    for exit in exits.lines() {
+        // On a machine that is busy with other things a run may be saturated, and then its assertions fail: as they
+        // should.
+        let saturated = exit.ends_with("exit 1") && said.contains("generator saturated");
+        assert!(exit.ends_with("exit 0") || saturated, "{exit}\n{said}");
+    }
+    let there = |name: &str| directory.path().join(name).metadata().is_ok_and(|file| file.len() > 0);
+    for name in ["crowd.html", "storm.json", "backoff.json", "series.csv", "result.json", "both.html"] {
+        assert!(there(name), "{name} was not written\n{said}");
+    }
+}
+
+fn run(script: &str, directory: &Path) -> Output {
+    let binary = Path::new(env!("CARGO_BIN_EXE_flashweir")).parent().expect("a directory");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(binary.to_owned()).chain(std::env::split_paths(&path)));
+    Command::new("bash")
+        .args(["-c", script])
+        .current_dir(directory)
+        .env("PATH", path.expect("directories"))
+        .output()
+        .expect("bash is everywhere")
+}
+
+fn free_address() -> String {
+    // Bound and dropped: a port that was free a moment ago.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+    listener.local_addr().expect("a bound listener").to_string()
+}

@@ -1,0 +1,11 @@
+//! What the documents say is so: commands parse and run, configurations are accepted.
+
+mod blocks;
+mod commands;
+mod load;
+
+use flashweir_testkit::Flashweir;
+
+fn binary() -> Flashweir {
+    Flashweir::new(env!("CARGO_BIN_EXE_flashweir"))
+}
