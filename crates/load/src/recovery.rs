@@ -32,6 +32,8 @@ pub struct Recovery {
 const SAMPLES: usize = 4_000;
 /// A rate so much above the quiet one is a crowd.
 const CROWD_OVER_QUIET: f64 = 1.5;
+/// A target that served so small a share before the crowd was in no state to come back to.
+const GOODPUT_RATIO_LEAST: f64 = 0.5;
 /// Seconds before the crowd that tell how it was; fewer tell nothing.
 const QUIET_S_LEAST: usize = 3;
 /// Good seconds in a row that make it recovered: one alone may be luck.
@@ -79,7 +81,8 @@ fn add_rates(process: &ArrivalProcess, step: Duration, rates: &mut [f64]) {
     }
 }
 
-/// Judges a series of bins of `bin_s` seconds; `None` where too little was seen before the crowd or after it.
+/// Judges a series of bins of `bin_s` seconds; `None` where too little was seen before the crowd or after it, or
+/// where the target was not well before.
 #[must_use]
 pub fn judge(series: &[Second], bin_s: u64, crowd: CrowdWindow) -> Option<Recovery> {
     let whole = |second: &Second| second.second as f64;
@@ -93,6 +96,9 @@ pub fn judge(series: &[Second], bin_s: u64, crowd: CrowdWindow) -> Option<Recove
     }
     let sum = |count: fn(&Second) -> u64| before.iter().map(|s| count(s)).sum::<u64>() as f64;
     let goodput_ratio_before = sum(|s| s.goodput) / sum(|s| s.unique_offered).max(1.0);
+    if goodput_ratio_before < GOODPUT_RATIO_LEAST {
+        return None;
+    }
     let p99_before_ms = before.iter().filter_map(|s| s.latency_p99_ms).fold(0.0, f64::max);
     let p99_bound_ms = (p99_before_ms * P99_FACTOR).max(p99_before_ms + P99_SLACK_MS);
     let is_good = |second: &&Second| {
@@ -164,6 +170,13 @@ mod tests {
         assert_eq!(judge(&series, 1, CrowdWindow { from_s: 3.0, to_s: 5.0 }), None, "two quiet seconds");
         assert_eq!(judge(&series, 1, CrowdWindow { from_s: 5.0, to_s: 8.0 }), None, "two seconds left");
         assert!(judge(&series, 1, CrowdWindow { from_s: 5.0, to_s: 7.0 }).is_some());
+    }
+
+    /// A target that never worked did not recover, however soon it is as bad as before.
+    #[test]
+    fn a_target_that_was_not_well_before_has_nothing_to_return_to() {
+        let series: Vec<_> = (0..30).map(|n| second(n, 100, 20, 900.0)).collect();
+        assert_eq!(judge(&series, 1, CrowdWindow { from_s: 10.0, to_s: 20.0 }), None);
     }
 
     #[test]

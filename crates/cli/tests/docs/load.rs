@@ -6,12 +6,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The port that the document uses.
-const PORT: &str = "127.0.0.1:3000";
+/// The addresses that the document uses.
+const ADDRESSES: [&str; 2] = ["127.0.0.1:3000", "127.0.0.1:3001"];
 
 /// At most ten seconds; at once when it listens.
-const WAIT_FOR_ORIGIN: &str =
-    "for _ in $(seq 200); do (: < /dev/tcp/127.0.0.1/${ORIGIN##*:}) 2> /dev/null && break; sleep 0.05; done\n";
+const WAIT_FOR_ORIGIN: &str = "for _ in $(seq 200); do (: < /dev/tcp/127.0.0.1/${ORIGIN##*:}) 2> /dev/null && break; sleep 0.05; done\n";
 
 #[test]
 fn the_load_manual_can_be_typed_from_top_to_bottom() {
@@ -29,8 +28,9 @@ fn the_load_manual_can_be_typed_from_top_to_bottom() {
         // Writing to a String cannot fail.
         let _ = writeln!(script, "{}\necho \"line {}: exit $?\" >> exits", block.text.trim_end(), block.line);
     }
-    let address = free_address();
-    let output = run(&format!("ORIGIN={address}\n{}", script.replace(PORT, &address)), directory.path());
+    let [first, second] = ADDRESSES.map(|_| free_address());
+    let script = script.replace(ADDRESSES[0], &first).replace(ADDRESSES[1], &second);
+    let output = run(&format!("ORIGIN={first}\n{script}"), directory.path());
     let said = String::from_utf8_lossy(&output.stderr);
     let exits = std::fs::read_to_string(directory.path().join("exits")).expect("every block was tried");
     assert_eq!(exits.lines().count(), blocks.len(), "{exits}\n{said}");

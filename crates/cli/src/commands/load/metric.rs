@@ -95,7 +95,9 @@ pub(super) fn seconds(result: &LoadResult) -> f64 {
 fn recovery_ms(result: &LoadResult) -> Result<f64, &'static str> {
     match (&result.crowd, &result.recovery) {
         (None, _) => Err("the schedule has no crowd to recover from (--crowd-window can tell of one)"),
-        (_, None) => Err("too little was seen before or after the crowd to judge by"),
+        (_, None) => {
+            Err("too little was seen before or after the crowd, or too little served before, to judge by")
+        }
         (_, Some(recovery)) => Ok(recovery.seconds.map_or(f64::INFINITY, |seconds| seconds * 1e3)),
     }
 }

@@ -92,7 +92,7 @@ pub(super) fn numbers(result: &LoadResult) -> Section {
     match &result.recovery {
         Some(recovery) => section.text(recovery_text(recovery)),
         None if result.crowd.is_some() => section.text(
-            "A crowd came, but too little was seen before or after it to tell whether the target recovered.",
+            "A crowd came, but too little was seen before or after it, or too little served before, to tell whether the target recovered.",
         ),
         None => section,
     }

@@ -61,7 +61,7 @@ fn recovery(result: &LoadResult) -> Option<String> {
     let crowd = result.crowd?;
     let told = match result.recovery {
         None => {
-            "too little was seen before or after it to tell whether the target was itself again".to_owned()
+            "too little was seen before or after it, or too little served before, to tell whether the target recovered".to_owned()
         }
         Some(recovery) => match recovery.seconds {
             Some(seconds) if seconds <= 0.0 => "goodput and p99 were as before at once".to_owned(),
