@@ -1,7 +1,6 @@
 //! Puts the threads' books together, while the run goes on and at its end.
 
 use crate::counts::{Counts, ErrorKind};
-use crate::distribution::Distribution;
 use crate::plan::ClassPlan;
 use crate::recovery;
 use crate::result::{ClassFacts, HurstFigure, LoadResult, RunFacts};
@@ -37,6 +36,8 @@ pub(crate) struct Books<'a> {
     senders: &'a [Arc<Sender>],
     /// States of the last second or so, oldest first, with the latencies completed since the one before.
     looks: VecDeque<(Instant, Counts, Histogram)>,
+    /// Lags so far, microseconds, to 3 %.
+    lag: Histogram,
     /// By the number of the class; the totals of these stay empty until the end.
     classes: Vec<Book>,
 }
@@ -48,6 +49,7 @@ impl<'a> Books<'a> {
             started,
             senders,
             looks: VecDeque::from([(started, Counts::default(), Histogram::new())]),
+            lag: Histogram::new(),
             classes: plan.classes.iter().map(|_| Book::new()).collect(),
         }
     }
@@ -56,30 +58,29 @@ impl<'a> Books<'a> {
     pub(crate) fn look(&mut self) -> Progress {
         let now = Instant::now();
         let mut totals = Counts::default();
-        let mut recent = Histogram::new();
-        let mut lag = Distribution::new();
+        let mut latency = Histogram::new();
         for sender in self.senders {
+            // The thread may be waiting for its books: only what is small is done while they are held.
             let mut ledger = sender.ledger();
-            for book in ledger.classes() {
-                totals.add(&book.counts);
-                lag.add(&book.distributions.lag);
-            }
-            recent.add(&ledger.take_recent());
+            ledger.classes().iter().for_each(|book| totals.add(&book.counts));
+            let recent = ledger.take_recent();
             let changes = ledger.take_changes();
             drop(ledger);
+            latency.add(&recent.latency);
+            self.lag.add(&recent.lag);
             for (cell, change) in changes {
                 self.classes[usize::from(cell.class)].series.add(cell.second, &change);
             }
         }
-        self.looks.push_back((now, totals, recent));
+        self.looks.push_back((now, totals, latency));
         // The oldest state kept is the youngest that is at least a second old.
         while self.looks.get(1).is_some_and(|(at, ..)| *at + Duration::from_secs(1) <= now) {
             self.looks.pop_front();
         }
-        self.progress(now, totals, &lag)
+        self.progress(now, totals)
     }
 
-    fn progress(&self, now: Instant, totals: Counts, lag: &Distribution) -> Progress {
+    fn progress(&self, now: Instant, totals: Counts) -> Progress {
         let mut latencies = Histogram::new();
         self.looks.iter().skip(1).for_each(|(_, _, recent)| latencies.add(recent));
         let quantile_ms = |share| latencies.quantile(share).map(|us| us as f64 / 1e3);
@@ -92,8 +93,7 @@ impl<'a> Books<'a> {
             last_second: totals.since(&before),
             last_second_p50_ms: quantile_ms(0.5),
             last_second_p99_ms: quantile_ms(0.99),
-            // A distribution ends at an hour, so this fits.
-            lag_p99_us: lag.p99().as_micros() as u64,
+            lag_p99_us: self.lag.quantile(0.99).unwrap_or(0),
         }
     }
 

@@ -32,7 +32,10 @@ pub(crate) type Pairs = Vec<(u64, u64)>;
 impl Distribution {
     pub(crate) fn new() -> Self {
         // The bounds are constants that the library accepts (lowest 1, highest at least 2, 0 to 5 digits).
-        Self(Histogram::new_with_bounds(1, MAX_US, 3).expect("constant bounds are valid"))
+        let mut histogram = Histogram::new_with_bounds(1, MAX_US, 3).expect("constant bounds are valid");
+        // Writes every counter, so that the kernel gives the pages now and not while the first people wait.
+        histogram.reset();
+        Self(histogram)
     }
 
     pub(crate) fn record(&mut self, time: Duration) {
@@ -78,11 +81,6 @@ impl Distribution {
             p9999: at(0.9999),
             max: Some(self.0.max() as f64 / unit_us),
         }
-    }
-
-    /// The 99th percentile; zero when nothing was measured.
-    pub(crate) fn p99(&self) -> Duration {
-        Duration::from_micros(if self.0.is_empty() { 0 } else { self.0.value_at_quantile(0.99) })
     }
 }
 

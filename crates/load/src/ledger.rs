@@ -14,9 +14,17 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Ledger {
     classes: Vec<ClassBook>,
-    /// Latencies completed since the last [`take_recent`](Self::take_recent), microseconds.
-    recent: Histogram,
+    recent: Recent,
     changes: BTreeMap<Cell, Change>,
+}
+
+/// What was measured since the last [`Ledger::take_recent`], microseconds: small enough to be handed over while the
+/// thread waits.
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    /// Latencies of the completed.
+    pub(crate) latency: Histogram,
+    pub(crate) lag: Histogram,
 }
 
 /// One class's totals.
@@ -58,7 +66,7 @@ impl Ledger {
     pub(crate) fn new(classes: usize) -> Self {
         Self {
             classes: (0..classes).map(|_| ClassBook::new()).collect(),
-            recent: Histogram::new(),
+            recent: Recent::default(),
             changes: BTreeMap::new(),
         }
     }
@@ -68,6 +76,7 @@ impl Ledger {
         let book = self.book(cell);
         book.counts.offer(first_try);
         book.distributions.lag.record(lag);
+        self.recent.lag.record(micros(lag));
         let change = self.change(cell);
         change.counts.offer(first_try);
         change.lag_max_us = change.lag_max_us.max(micros(lag));
@@ -90,7 +99,7 @@ impl Ledger {
                 if let Some(ttfb) = end.ttfb {
                     book.distributions.ttfb.record(ttfb);
                 }
-                self.recent.record(micros(end.latency));
+                self.recent.latency.record(micros(end.latency));
             }
             Outcome::Refused { .. } => book.distributions.refusal.record(end.latency),
             Outcome::TimedOut | Outcome::Abandoned | Outcome::Failed(_) => {}
@@ -112,8 +121,8 @@ impl Ledger {
         std::mem::take(&mut self.changes)
     }
 
-    /// Takes the latencies completed since the last call.
-    pub(crate) fn take_recent(&mut self) -> Histogram {
+    /// Takes what was measured since the last call.
+    pub(crate) fn take_recent(&mut self) -> Recent {
         std::mem::take(&mut self.recent)
     }
 

@@ -20,6 +20,6 @@ pub struct Progress {
     pub last_second_p50_ms: Option<f64>,
     /// 99th percentile of the same.
     pub last_second_p99_ms: Option<f64>,
-    /// 99th percentile of the generator's lag so far, microseconds.
+    /// 99th percentile of the generator's lag so far, microseconds, to 3 %.
     pub lag_p99_us: u64,
 }

@@ -41,12 +41,12 @@ impl Dialler {
     /// bounds it by dropping the future, which counts as given up.
     pub(super) async fn open(&self, source: Option<IpAddr>) -> Result<Stream, ErrorKind> {
         let tcp = self.connect(source).await?;
-        let Some((connector, name)) = &self.tls else { return Ok(Stream::Plain(tcp)) };
+        let Some((connector, name)) = &self.tls else { return Ok(Stream::Left(tcp)) };
         let tls = connector.connect(name.clone(), tcp).await.map_err(|_| ErrorKind::Tls)?;
         if self.protocol == Protocol::Http2 && tls.get_ref().1.alpn_protocol() != Some(ALPN_HTTP2) {
             return Err(ErrorKind::Tls);
         }
-        Ok(Stream::Tls(Box::new(tls)))
+        Ok(Stream::Right(Box::new(tls)))
     }
 
     pub(super) fn counts(&self) -> &LiveCounts {

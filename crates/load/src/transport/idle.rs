@@ -1,6 +1,6 @@
 //! Idle HTTP/1 connections of one thread, kept for the next request from the same address.
 
-use super::stream::Stream;
+use super::stream::{Stream, is_quiet};
 use flashweir_core::limits::LOAD_IDLE_CONNECTIONS;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ impl Idle {
             && let Some(mut connection) = connections.pop()
         {
             self.count -= 1;
-            found = connection.is_quiet().then_some(connection);
+            found = is_quiet(&mut connection).then_some(connection);
         }
         // Addresses come and go; the place of those who have none in particular is needed again at once.
         if connections.is_empty() && source.is_some() {
