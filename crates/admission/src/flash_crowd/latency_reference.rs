@@ -12,12 +12,17 @@
 //!
 //! Latencies under 10 ms all score 1.
 //!
+//! A class learns from a bounded number of responses a tick. Without the bound a busy page's median, which moves by a
+//! hundredth for each response, would follow a crowd's latency within the very tick that is to judge it, and the crowd
+//! would never be seen.
+//!
 //! A class says nothing until it has seen eight responses (a page nobody asked for before must not read as
 //! slow), and those first eight it learns in any state: a crowd usually comes to a new page.
-//! Memory: 8 bytes for each of 1,024 classes. Cost: one multiplication and one look-up.
+//! Memory: 9 bytes for each of 1,024 classes. Cost: one multiplication and one look-up.
 
 use super::Response;
 use alloc::{boxed::Box, vec, vec::Vec};
+use flashweir_core::Duration;
 use flashweir_core::limits::URL_CLASSES;
 use flashweir_measure::RunningMedian;
 
@@ -25,10 +30,20 @@ use flashweir_measure::RunningMedian;
 /// Without it, a service that answers in a fifth of a millisecond would be "five times slower" at one.
 const UNNOTICED_S: f32 = 0.010;
 
+/// A class learns from one response in so much time: at 1 % each its median drifts by at most 10 % a second, slower
+/// than the latency of any service that a crowd is about to overload.
+const LEARNS_EVERY: Duration = Duration::from_millis(100);
+/// In one tick, however long, from so many at most: 16 % is within the margin of what is judged.
+const LEARNED_A_TICK_MOST: u128 = 16;
+
 /// Running medians of latency by class.
 #[derive(Debug)]
 pub(super) struct LatencyReference {
     classes: Box<[RunningMedian]>,
+    /// Responses each class has learned from in the tick under way…
+    learned: Box<[u8]>,
+    /// …and may learn from.
+    learned_most: u8,
 }
 
 /// How a response compares with its class.
@@ -42,25 +57,39 @@ pub(super) struct Score {
 
 impl LatencyReference {
     /// Starts from the medians of an earlier run; entries outside the table or not positive are ignored.
-    pub(super) fn new(known: &[(u16, f64)]) -> Self {
+    /// Ticks come every `interval`.
+    pub(super) fn new(known: &[(u16, f64)], interval: Duration) -> Self {
         let mut classes = vec![RunningMedian::default(); URL_CLASSES].into_boxed_slice();
         for &(class, seconds) in known.iter().filter(|(_, seconds)| seconds.is_finite() && *seconds > 0.0) {
             if let Some(median) = classes.get_mut(usize::from(class)) {
                 *median = RunningMedian::seeded(seconds);
             }
         }
-        Self { classes }
+        let a_tick = interval.as_nanos() / LEARNS_EVERY.as_nanos();
+        Self {
+            classes,
+            learned: vec![0; URL_CLASSES].into_boxed_slice(),
+            // At most 16, so it fits.
+            learned_most: a_tick.clamp(1, LEARNED_A_TICK_MOST) as u8,
+        }
+    }
+
+    /// A tick was judged: classes may learn again. O([`URL_CLASSES`]), a kilobyte cleared.
+    pub(super) fn begin_tick(&mut self) {
+        self.learned.fill(0);
     }
 
     /// Scores a response and, when `learning` or while its class is untrained, learns from it.
     pub(super) fn score(&mut self, response: &Response, learning: bool) -> Option<Score> {
-        let median = &mut self.classes[class_of(response)];
+        let class = class_of(response);
+        let (median, learned) = (&mut self.classes[class], &mut self.learned[class]);
         let latency_s = response.latency_s.max(1e-6);
         let score = median.value().map(|usual_s| usual_s.max(UNNOTICED_S)).map(|usual_s| Score {
             relative: (usual_s / latency_s).min(1.0),
             excess_s: (latency_s - usual_s).max(0.0),
         });
-        if learning || !median.is_trained() {
+        if !median.is_trained() || (learning && *learned < self.learned_most) {
+            *learned = learned.saturating_add(1);
             median.observe(latency_s);
         }
         score

@@ -69,7 +69,7 @@ impl FlashCrowdPlanner {
             plan: Plan::open(settings.gates),
             planned_at: None,
             next_plan_at: Instant::ZERO,
-            latency: LatencyReference::new(&baseline.latency_by_class_s),
+            latency: LatencyReference::new(&baseline.latency_by_class_s, settings.interval),
             window: Window::new(settings.interval),
             gate_offered: vec![0; settings.gates.max(1)],
             hot_spots: HotSpots::default(),
@@ -225,6 +225,7 @@ impl Planner for FlashCrowdPlanner {
             Rules::Published(_) => Instant::ZERO,
         };
         let measured = self.window.close(now, evidence_from);
+        self.latency.begin_tick();
         let decision = self.decide(now, &measured);
         // References are learned in quiet times only: a response under suspicion must not define the usual.
         self.learning = decision.mode == Mode::Normal
