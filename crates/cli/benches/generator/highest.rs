@@ -1,7 +1,7 @@
 //! The highest rate at which a tool keeps up.
 
-/// Halvings of the interval: the answer is then within 1 % of the closed loop's rate.
-const STEPS: usize = 7;
+/// Halvings of the interval: the answer is then within 2 % of the closed loop's rate.
+const STEPS: usize = 6;
 
 /// Searches up to a little more than the closed loop's rate; 0 if none is held. One failure may be the machine's, so
 /// a rate counts as not held when it fails twice.

@@ -1,10 +1,12 @@
 //! How much load one core can make: `flashweir load` beside wrk (closed loop) and oha (rate-limited, latency from the
 //! intended moment), against nginx with a 1 KiB keep-alive answer on the other core. Ratios from one run.
 //!
-//! Each round finds, by halving an interval, the highest rate each open-loop tool holds: 99.9 % of it completed and
-//! the 99th percentile of the latency from the intended moment at most [`LATENCY_BOUND_MS`]; for `flashweir load` the
-//! 99th percentile of its lag must also be at most 1 ms. Tools take turns in every round, so that whatever else the
-//! machine does falls on all of them. `make bench` runs it; ROUNDS and SECONDS in the environment change its length.
+//! Each round finds, by halving an interval, the highest rate at which each open-loop tool keeps up: 99.9 % of it
+//! completed and nine in ten answers within [`LATENCY_BOUND_MS`] of their intended moment (a tool that falls behind
+//! falls behind for good, so the tail is left out of this: it is the machine's). Then the highest rate at which
+//! `flashweir load` holds what it asks of itself, a 99th percentile of lag of 1 ms. Tools take turns in every round, so
+//! that whatever else the machine does falls on all of them. `make bench-load` runs it; ROUNDS and SECONDS in the
+//! environment change its length.
 
 mod highest;
 mod tools;
@@ -12,8 +14,7 @@ mod tools;
 use highest::highest_held;
 use tools::{Bench, Held};
 
-/// What an answer may take from its intended moment at the rates compared: far more than nginx needs, so that what
-/// ends the search is a tool that falls behind.
+/// What nine in ten answers may take from their intended moment: far more than nginx needs.
 const LATENCY_BOUND_MS: f64 = 5.0;
 /// The lag up to which `flashweir load` counts as keeping up.
 const LAG_BOUND_US: f64 = 1_000.0;
@@ -24,57 +25,66 @@ fn main() {
         println!("0 passed, 0 failed");
         return;
     }
-    let rounds = number_from_environment("ROUNDS", 5);
-    let Some(bench) = Bench::start(number_from_environment("SECONDS", 2)) else { return };
+    let rounds = number_from_environment("ROUNDS", 3);
+    let Some(bench) = Bench::start(number_from_environment("SECONDS", 3)) else { return };
     println!("{rounds} rounds; nginx on core 0, each tool on core 1 with 64 connections\n");
     let mut measured: Vec<Round> = Vec::new();
     for number in 1..=rounds {
         let round = Round::measure(&bench);
+        let oha = round.oha.map_or_else(|| "not installed".to_owned(), |rate| format!("{rate:.0}/s"));
         println!(
-            "round {number}: wrk {:.0}/s, flashweir load {:.0}/s, oha {}, lag at half of it p99 {:.0} us",
-            round.wrk,
-            round.flashweir,
-            round.oha.map_or_else(|| "not installed".to_owned(), |rate| format!("{rate:.0}/s")),
-            round.lag_at_half_p99_us
+            "round {number}: wrk {:.0}/s; kept up: flashweir load {:.0}/s, oha {oha}; with lag p99 <= 1 ms {:.0}/s",
+            round.wrk, round.keeps_up, round.lag_held
         );
         measured.push(round);
     }
     let of = |value: &dyn Fn(&Round) -> f64| spread(measured.iter().map(value).collect());
-    println!("\nhighest rate held, flashweir load    {}", of(&|round| round.flashweir));
-    println!(
-        "  over wrk's closed loop             {}   (bar: 0.7)",
-        of(&|round| round.flashweir / round.wrk)
-    );
+    println!("\nhighest rate flashweir load keeps up with     {}", of(&|round| round.keeps_up));
+    println!("  over wrk's closed loop                      {}", of(&|round| round.keeps_up / round.wrk));
     if measured.iter().all(|round| round.oha.is_some()) {
-        let over_oha = |round: &Round| round.oha.map_or(f64::NAN, |oha| round.flashweir / oha);
-        println!("  over oha's                         {}   (bar: 1)", of(&over_oha));
+        let over_oha = |round: &Round| round.oha.map_or(f64::NAN, |oha| round.keeps_up / oha);
+        println!("  over oha's                                  {}   (bar: 1)", of(&over_oha));
     }
-    println!("lag at half of that rate, p99, us    {}   (bar: 200)", of(&|round| round.lag_at_half_p99_us));
+    println!("highest rate with lag p99 <= 1 ms             {}", of(&|round| round.lag_held));
+    println!(
+        "  over wrk's closed loop                      {}   (bar: 0.7)",
+        of(&|round| round.lag_held / round.wrk)
+    );
+    println!("lag at half of what it keeps up with, us: p50 {}", of(&|round| round.lag_at_half_us.0));
+    println!(
+        "                                          p99 {}   (bar: 200)",
+        of(&|round| round.lag_at_half_us.1)
+    );
 }
 
 struct Round {
     wrk: f64,
-    flashweir: f64,
+    keeps_up: f64,
+    lag_held: f64,
     oha: Option<f64>,
-    lag_at_half_p99_us: f64,
+    /// p50 and p99.
+    lag_at_half_us: (f64, f64),
 }
 
 impl Round {
     fn measure(bench: &Bench) -> Self {
         let wrk = bench.wrk();
-        let flashweir = highest_held(wrk, |rate| {
-            let Held { completed_share, latency_p99_ms, lag_p99_us } = bench.flashweir(rate);
-            completed_share >= 0.999 && latency_p99_ms <= LATENCY_BOUND_MS && lag_p99_us <= LAG_BOUND_US
+        let keeps_up = highest_held(wrk, |rate| bench.flashweir(rate).keeps_up(0.999));
+        // oha ends with requests under way, at most one a connection.
+        let oha = bench.has_oha().then(|| highest_held(wrk, |rate| bench.oha(rate).keeps_up(0.995)));
+        let lag_held = highest_held(wrk, |rate| {
+            let held = bench.flashweir(rate);
+            held.keeps_up(0.999) && held.lag_p99_us <= LAG_BOUND_US
         });
-        let oha = bench.has_oha().then(|| {
-            highest_held(wrk, |rate| {
-                let held = bench.oha(rate);
-                // oha ends with requests under way, at most one a connection.
-                held.completed_share >= 0.995 && held.latency_p99_ms <= LATENCY_BOUND_MS
-            })
-        });
-        let lag_at_half_p99_us = bench.flashweir(flashweir / 2.0).lag_p99_us;
-        Self { wrk, flashweir, oha, lag_at_half_p99_us }
+        // A tool that keeps up with nothing is shown as such; half of nothing cannot be asked for.
+        let half = bench.flashweir((keeps_up / 2.0).max(1_000.0));
+        Self { wrk, keeps_up, lag_held, oha, lag_at_half_us: (half.lag_p50_us, half.lag_p99_us) }
+    }
+}
+
+impl Held {
+    fn keeps_up(&self, completed_share: f64) -> bool {
+        self.completed_share >= completed_share && self.latency_p90_ms <= LATENCY_BOUND_MS
     }
 }
 

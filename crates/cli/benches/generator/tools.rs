@@ -9,8 +9,9 @@ pub(crate) struct Held {
     /// Of what was asked for.
     pub(crate) completed_share: f64,
     /// From the intended moment.
-    pub(crate) latency_p99_ms: f64,
+    pub(crate) latency_p90_ms: f64,
     /// Intended to real sending; 0 where the tool does not tell.
+    pub(crate) lag_p50_us: f64,
     pub(crate) lag_p99_us: f64,
 }
 
@@ -59,7 +60,8 @@ impl Bench {
         let number = |of: &serde_json::Value| of.as_f64().unwrap_or(f64::INFINITY);
         Held {
             completed_share: number(&result["completed"]) / number(&result["offered"]),
-            latency_p99_ms: number(&result["latency_ms"]["p99"]),
+            latency_p90_ms: number(&result["latency_ms"]["p90"]),
+            lag_p50_us: number(&result["lag_us"]["p50"]),
             lag_p99_us: number(&result["lag_us"]["p99"]),
         }
     }
@@ -71,8 +73,8 @@ impl Bench {
         let oha = self.oha.clone().expect("asked only when it is there");
         let result = json(&self.on_core_1(oha, &[&options[..], &run].concat()));
         let done = result["summary"]["requestsPerSec"].as_f64().unwrap_or(0.0);
-        let p99_s = result["latencyPercentiles"]["p99"].as_f64().unwrap_or(f64::INFINITY);
-        Held { completed_share: done / rate, latency_p99_ms: p99_s * 1e3, lag_p99_us: 0.0 }
+        let p90_s = result["latencyPercentiles"]["p90"].as_f64().unwrap_or(f64::INFINITY);
+        Held { completed_share: done / rate, latency_p90_ms: p90_s * 1e3, lag_p50_us: 0.0, lag_p99_us: 0.0 }
     }
 
     fn on_core_1(&self, program: PathBuf, arguments: &[&str]) -> String {

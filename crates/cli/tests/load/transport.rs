@@ -1,9 +1,10 @@
 //! Goal: `flashweir load` speaks what real servers speak. Method: the real binary against a real nginx with TLS, over
 //! HTTP/1.1 and HTTP/2, on loopback.
 
+use crate::binary;
 use flashweir_testkit::{Authority, Nginx};
 use serde_json::Value;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 const ANSWER: &str = "location / { return 200 'ok, quite well'; }";
 
@@ -63,12 +64,6 @@ fn json(output: &Output) -> Value {
 }
 
 fn load(url: &str, options: &[&str]) -> Output {
-    let run =
-        ["load", url, "--rate", "40", "--duration", "1s", "--timeout", "60s", "--target", "60s", "--json"];
-    Command::new(env!("CARGO_BIN_EXE_flashweir"))
-        .args(run)
-        .args(options)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+    let run = [url, "--rate", "40", "--duration", "1s", "--timeout", "60s", "--target", "60s", "--json"];
+    binary::load(&[&run[..], options].concat())
 }

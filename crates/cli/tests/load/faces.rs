@@ -1,9 +1,9 @@
 //! Goal: what `flashweir load` makes of a result is what a script and a gate can rely on: assertions and their exit
 //! codes, files, shards that add up to the whole, comparisons. Method: the real binary, loopback only.
 
-use std::io::{BufRead, BufReader};
+use crate::binary::{Origin, command, load, text};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Child;
 use std::time::{Duration, SystemTime};
 
 /// So generous that nothing times out on a busy machine, and offered counts depend on the schedule alone.
@@ -11,7 +11,7 @@ const PATIENT: [&str; 4] = ["--timeout", "60s", "--target", "60s"];
 
 #[test]
 fn assertions_decide_the_exit_code() {
-    let origin = Origin::start();
+    let origin = Origin::start(&["--work-ms", "0"]);
     let run = |assertions: &[&str]| {
         let mut options = vec![origin.url.as_str(), "--rate", "40", "--duration", "1s"];
         options.extend(PATIENT);
@@ -49,7 +49,7 @@ fn an_assertion_that_cannot_be_meant_is_refused_before_the_run() {
 /// A table of seconds of every class: every line as wide as the header, and the sums those of the JSON.
 #[test]
 fn csv_adds_up_to_the_json() {
-    let origin = Origin::start();
+    let origin = Origin::start(&["--work-ms", "0"]);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("run.csv");
     let mut options = vec![origin.url.as_str(), "--rate", "60", "--duration", "2s", "--json", "--csv"];
@@ -75,7 +75,7 @@ fn csv_adds_up_to_the_json() {
 /// Two processes that know nothing of each other send the schedule that one would have sent.
 #[test]
 fn two_shards_add_up_to_the_whole() {
-    let origin = Origin::start();
+    let origin = Origin::start(&["--work-ms", "0"]);
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str| directory.path().join(name);
     let start_at = SystemTime::now() + Duration::from_secs(5);
@@ -127,7 +127,7 @@ fn compare_tells_a_slower_server_from_a_faster_one() {
     let directory = tempfile::tempdir().unwrap();
     let (fast, slow) = (directory.path().join("fast.json"), directory.path().join("slow.json"));
     for (work_ms, file) in [("0", &fast), ("40", &slow)] {
-        let origin = Origin::start_with(work_ms);
+        let origin = Origin::start(&["--work-ms", work_ms]);
         let mut options = vec![origin.url.as_str(), "--rate", "12", "--duration", "6s", "--out", path(file)];
         options.extend(PATIENT);
         let output = load(&options);
@@ -162,46 +162,6 @@ fn files_that_are_no_results_are_named_with_the_key() {
     check(&["merge", "not-there.json"], "not-there.json: cannot be read: ");
 }
 
-/// An origin on a free port; ended when dropped.
-struct Origin {
-    child: Child,
-    url: String,
-}
-
-impl Origin {
-    fn start() -> Self {
-        Self::start_with("0")
-    }
-
-    fn start_with(work_ms: &str) -> Self {
-        let mut child =
-            command(&["origin", "--listen", "127.0.0.1:0", "--work-ms", work_ms]).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = line.split_whitespace().find(|word| word.starts_with("http://")).expect("an address");
-        let url = url.to_owned();
-        Self { child, url }
-    }
-}
-
-impl Drop for Origin {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn load(options: &[&str]) -> Output {
-    command(&["load"]).args(options).output().unwrap()
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flashweir"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
 fn ended_well(child: Child) {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -209,8 +169,4 @@ fn ended_well(child: Child) {
 
 fn path(file: &Path) -> &str {
     file.to_str().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,8 +1,9 @@
 //! Goal: `flashweir load` and `flashweir origin` do what their help says. Method: the real binary, loopback only.
 
+use crate::binary::{Origin, command, load, text};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A server thread or child answers within this; far more than needed, so that only a hang fails.
@@ -102,43 +103,4 @@ fn an_origin_ends_when_told() {
         Command::new("sh").args(["-c", &format!("kill -TERM {}", origin.child.id())]).status().unwrap();
     assert!(status.success() && origin.child.wait().unwrap().success());
     assert!(told.elapsed() < PATIENT);
-}
-
-/// An origin on a free port; ended when dropped.
-struct Origin {
-    child: Child,
-    url: String,
-}
-
-impl Origin {
-    fn start(options: &[&str]) -> Self {
-        let mut child = command(&["origin", "--listen", "127.0.0.1:0"]).args(options).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url =
-            line.split_whitespace().find(|word| word.starts_with("http://")).expect("an address").to_owned();
-        Self { child, url }
-    }
-}
-
-impl Drop for Origin {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn load(options: &[&str]) -> Output {
-    command(&["load"]).args(options).output().unwrap()
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flashweir"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,9 +1,10 @@
 //! Goal: wrong input is told at once, in one clear message, with exit code 64 (or 1 when the world is at fault).
 //! Method: the real binary, loopback only.
 
+use crate::binary::{command, load, text};
 use std::io::Write;
 use std::net::TcpListener;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -36,12 +37,12 @@ fn traces_that_cannot_be_read_or_are_empty_are_named() {
 
 #[test]
 fn lines_that_do_not_parse_are_counted_and_the_first_five_shown() {
-    let mut text = line(3, "/a");
-    (0..7).for_each(|n| text += &format!("garbage {n}\n"));
-    let log = file(&text);
+    let mut log = line(3, "/a");
+    (0..7).for_each(|n| log += &format!("garbage {n}\n"));
+    let log = file(&log);
     let (url, server) = serve(1);
     let output = load(&[&url, "--replay", name(&log), "--json"]);
-    let said = text_of(&output.stderr);
+    let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains("lines that do not parse: 7 of 8"), "{said}");
     let shown: Vec<_> = said.lines().filter(|line| line.starts_with("  line ")).collect();
@@ -59,7 +60,7 @@ fn times_that_go_backwards_are_told() {
     let log = file(&[line(9, "/a"), line(3, "/b")].concat());
     let (url, server) = serve(2);
     let output = load(&[&url, "--replay", name(&log), "--duration", "1s"]);
-    let said = text_of(&output.stderr);
+    let said = text(&output.stderr);
     assert!(said.contains("times that go backwards: 1") && said.contains("line 2: 6 s before"), "{said}");
     server.join().unwrap();
     refused(&["--replay", name(&log), "--strict"], "line 2: 6 s before");
@@ -68,7 +69,8 @@ fn times_that_go_backwards_are_told() {
 #[test]
 fn a_log_may_come_through_a_pipe_once() {
     let (url, server) = serve(1);
-    let mut child = command(&[&url, "--replay", "-", "--json"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command(&["load", &url, "--replay", "-", "--json"]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(line(3, "/piped").as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -139,7 +141,7 @@ fn classes_share_people_or_have_their_own() {
     let (url, server) = serve(80);
     let options = ["--classes", name(&classes), "--rate", "20", "--duration", "1s", "--json"];
     let output = load(&[&[url.as_str()], &options[..]].concat());
-    let said = text_of(&output.stderr);
+    let said = text(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("about 40 people in 1.0 s"), "{said}");
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -162,14 +164,14 @@ fn nobody_listening_is_told_at_once() {
     for scheme in ["http", "https"] {
         let output = load(&[&format!("{scheme}://{address}/"), "--rate", "5", "--duration", "1h"]);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(text_of(&output.stderr).contains(&format!("{address} cannot be reached")), "{output:?}");
+        assert!(text(&output.stderr).contains(&format!("{address} cannot be reached")), "{output:?}");
     }
     assert!(begun.elapsed() < PATIENT);
 }
 
 #[test]
 fn the_help_is_a_manual() {
-    let help = text_of(&load(&["--help"]).stdout);
+    let help = text(&load(&["--help"]).stdout);
     let headings = [
         "When people come",
         "What they ask for",
@@ -184,28 +186,17 @@ fn the_help_is_a_manual() {
         rest = &rest[at..];
     }
     assert!(rest.contains("Examples:"), "{help}");
-    let short = text_of(&load(&["-h"]).stdout);
+    let short = text(&load(&["-h"]).stdout);
     assert!(short.lines().count() < help.lines().count() && !short.contains("Examples:"), "{short}");
 }
 
 /// Refused with exit code 64, and one message that says so.
 fn refused(options: &[&str], wanted: &str) {
     let output = load(&[&[URL], options].concat());
-    let said = text_of(&output.stderr);
+    let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(64), "{options:?}: {said}");
     assert!(said.contains(wanted), "{options:?}: {said:?} lacks {wanted:?}");
     assert!(output.stdout.is_empty());
-}
-
-fn load(arguments: &[&str]) -> Output {
-    command(arguments).output().unwrap()
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flashweir"));
-    command.arg("load").args(arguments);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
 }
 
 /// A server that answers so many connections, one request each, and tells the request lines. The one connection
@@ -253,8 +244,4 @@ fn bytes_file(bytes: &[u8]) -> tempfile::NamedTempFile {
 
 fn name(file: &tempfile::NamedTempFile) -> &str {
     file.path().to_str().unwrap()
-}
-
-fn text_of(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
