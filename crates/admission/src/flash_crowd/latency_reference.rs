@@ -16,8 +16,10 @@
 //! hundredth for each response, would follow a crowd's latency within the very tick that is to judge it, and the crowd
 //! would never be seen.
 //!
-//! A class says nothing until it has seen eight responses (a page nobody asked for before must not read as
-//! slow), and those first eight it learns in any state: a crowd usually comes to a new page.
+//! Until a class has seen eight responses, they are compared with the median of the whole service: on a site of many
+//! pages most have not been seen so often, and a crowd would hide among them. That a page may be slower than most by
+//! nature does no harm, for it is the fastest tenth of all scores that is judged. Those first eight a class learns in
+//! any state: a crowd usually comes to a new page.
 //! Memory: 9 bytes for each of 1,024 classes. Cost: one multiplication and one look-up.
 
 use super::Response;
@@ -44,6 +46,9 @@ pub(super) struct LatencyReference {
     learned: Box<[u8]>,
     /// …and may learn from.
     learned_most: u8,
+    /// The median over all classes.
+    service: RunningMedian,
+    service_learned: u8,
 }
 
 /// How a response compares with its class.
@@ -71,12 +76,15 @@ impl LatencyReference {
             learned: vec![0; URL_CLASSES].into_boxed_slice(),
             // At most 16, so it fits.
             learned_most: a_tick.clamp(1, LEARNED_A_TICK_MOST) as u8,
+            service: RunningMedian::default(),
+            service_learned: 0,
         }
     }
 
     /// A tick was judged: classes may learn again. O([`URL_CLASSES`]), a kilobyte cleared.
     pub(super) fn begin_tick(&mut self) {
         self.learned.fill(0);
+        self.service_learned = 0;
     }
 
     /// Scores a response and, when `learning` or while its class is untrained, learns from it.
@@ -84,13 +92,18 @@ impl LatencyReference {
         let class = class_of(response);
         let (median, learned) = (&mut self.classes[class], &mut self.learned[class]);
         let latency_s = response.latency_s.max(1e-6);
-        let score = median.value().map(|usual_s| usual_s.max(UNNOTICED_S)).map(|usual_s| Score {
+        let usual_s = median.value().or_else(|| self.service.value());
+        let score = usual_s.map(|usual_s| usual_s.max(UNNOTICED_S)).map(|usual_s| Score {
             relative: (usual_s / latency_s).min(1.0),
             excess_s: (latency_s - usual_s).max(0.0),
         });
         if !median.is_trained() || (learning && *learned < self.learned_most) {
             *learned = learned.saturating_add(1);
             median.observe(latency_s);
+        }
+        if learning && self.service_learned < self.learned_most {
+            self.service_learned += 1;
+            self.service.observe(latency_s);
         }
         score
     }
