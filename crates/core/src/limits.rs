@@ -110,11 +110,11 @@ pub const LOAD_RESULT_BYTES: u64 = 512 << 20;
 pub const LOAD_RESULTS_MERGED: usize = 1_024;
 /// Events of one simulation that wait to happen (32 bytes each).
 pub const SIM_EVENTS: usize = 8_000_000;
-/// People present in one request-level simulation (about 350 bytes each), and tries on their way (72 bytes each).
+/// People present in one request-level simulation (about 270 bytes each), and tries on their way (90 bytes each).
 pub const SIM_PEOPLE: usize = 1_000_000;
-/// Bins of a request-level simulation's series, all classes together (about 200 bytes each).
+/// Bins of a request-level simulation's series, all classes together (about 150 bytes each).
 pub const SIM_SERIES_BINS: usize = 1_000_000;
-/// Plans of one simulation kept for its report (about 250 bytes each); later ones are only counted.
+/// Plans of one simulation kept for its report (about 180 bytes each); later ones are only counted.
 pub const SIM_PLANS: usize = 200_000;
 /// Faults of one request-level simulation.
 pub const SIM_FAULTS: usize = 1_024;
@@ -122,3 +122,29 @@ pub const SIM_FAULTS: usize = 1_024;
 pub const SIM_PROCESSORS: u32 = 65_536;
 /// Work of one simulated request at most, seconds of processor time.
 pub const SIM_WORK_SECONDS: u64 = 86_400;
+/// Hosts and routers of one simulated network (32 bytes each).
+pub const SIM_NODES: usize = 1_000_000;
+/// Links of one simulated network, each direction counted (about 400 bytes each).
+pub const SIM_LINKS: usize = 1_000_000;
+/// Routes of one simulated network, each with its way back.
+pub const SIM_ROUTES: usize = 1_000_000;
+/// Hops of all routes together (8 bytes each).
+pub const SIM_HOPS: usize = 16_000_000;
+/// Sets of TCP settings in one simulated network.
+pub const SIM_TCP_SETTINGS: usize = 1_024;
+/// Flows of one simulated network that exist at once (about 600 bytes each).
+pub const SIM_FLOWS: usize = 1_000_000;
+/// Constant-rate sources of one simulated network.
+pub const SIM_SOURCES: usize = 65_536;
+/// Packets waiting or on a wire in one simulated network (40 bytes each).
+pub const SIM_PACKETS: usize = 16_000_000;
+/// One scenario file of the simulator, bytes.
+pub const SCENARIO_FILE_BYTES: u64 = 1 << 20;
+/// One table of counts that a scenario names, bytes.
+pub const SCENARIO_TABLE_BYTES: u64 = 64 << 20;
+/// Classes of one scenario, and windows.
+pub const SCENARIO_CLASSES: usize = 64;
+/// Seeds of one scenario, and scenarios of one swarm.
+pub const SCENARIO_SEEDS: u32 = 100_000;
+/// What the runs of one scenario keep for its report, all seeds together, bytes.
+pub const SCENARIO_MEMORY_BYTES: u64 = 2 << 30;

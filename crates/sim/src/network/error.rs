@@ -1,0 +1,57 @@
+//! What can be wrong with a network.
+
+use crate::engine::QueueError;
+
+/// A network cannot be built or cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    /// A number is outside its range.
+    #[error("{what} is {value}; expected {expected}")]
+    Setting {
+        /// Which setting.
+        what: &'static str,
+        /// What was given.
+        value: String,
+        /// What would have been accepted.
+        expected: &'static str,
+    },
+    /// No chain of links leads from one node to the other.
+    #[error("no route from node {from} to node {to}")]
+    Unreachable {
+        /// Where the route would start.
+        from: u32,
+        /// Where it would end.
+        to: u32,
+    },
+    /// A node, link, route or set of TCP settings that this network does not have.
+    #[error("there is no {what} {index} in this network")]
+    Unknown {
+        /// What kind of thing.
+        what: &'static str,
+        /// Its number.
+        index: usize,
+    },
+    /// A table is full.
+    #[error("more than {bound} {what}: the scenario is too large for this bound")]
+    TooMany {
+        /// What there are too many of.
+        what: &'static str,
+        /// How many are allowed.
+        bound: usize,
+    },
+    /// The queue of events is full.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+}
+
+impl NetworkError {
+    /// A [`NetworkError::Setting`] unless `holds`.
+    pub(super) fn unless(
+        holds: bool,
+        what: &'static str,
+        value: impl ToString,
+        expected: &'static str,
+    ) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::Setting { what, value: value.to_string(), expected }) }
+    }
+}

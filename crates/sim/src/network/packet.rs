@@ -1,0 +1,79 @@
+//! What travels: a few numbers, copied freely.
+
+/// Names a flow; a slot that is used again gets another generation, so late packets and timers never reach a stranger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowId {
+    pub(super) slot: u32,
+    pub(super) generation: u32,
+}
+
+impl FlowId {
+    /// The slot and the generation in one number, as a key for an owner's table.
+    #[must_use]
+    pub const fn as_u64(self) -> u64 {
+        ((self.generation as u64) << 32) | self.slot as u64
+    }
+}
+
+/// Which way a packet goes along its route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the client (or the source of datagrams) to the server.
+    Up,
+    /// From the server to the client.
+    Down,
+}
+
+/// What a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PacketKind {
+    /// The client asks for a connection.
+    Syn,
+    /// The server agrees.
+    SynAck,
+    /// A segment with data; it acknowledges too.
+    Data,
+    /// An acknowledgement without data.
+    Ack,
+    /// The client has left.
+    Reset,
+    /// One packet of a constant-rate source; nobody acknowledges it.
+    Datagram,
+}
+
+/// The four marks of explicit congestion notification (RFC 3168 §5 and §6.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ecn {
+    /// The sender understands marks (ECT): a router may mark instead of dropping.
+    pub capable: bool,
+    /// A router marked this packet (CE).
+    pub marked: bool,
+    /// The receiver tells the sender of a mark (ECE).
+    pub echo: bool,
+    /// The sender tells the receiver that it has slowed down (CWR).
+    pub reduced: bool,
+}
+
+/// One packet on the wire. Data is counted in whole segments, as are acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Whose it is; for a datagram, the slot is the number of its source.
+    pub flow: FlowId,
+    /// Number of the segment (data) or of the datagram.
+    pub sequence: u32,
+    /// The first segment that the sender of this packet has not received yet.
+    pub acknowledgement: u32,
+    /// The link it takes next, as an index into the topology's hops.
+    pub(super) hop: u32,
+    /// Bytes on the wire, headers included.
+    pub bytes: u16,
+    /// What it is for.
+    pub kind: PacketKind,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Whether this is the last segment of the request or the response.
+    pub last: bool,
+    /// Congestion marks.
+    pub ecn: Ecn,
+}

@@ -1,0 +1,98 @@
+//! What a flow is asked to do, and what became of it.
+
+use super::packet::FlowId;
+use super::topology::RouteId;
+use flashweir_core::{Duration, Instant};
+
+/// A set of TCP settings of a network; flows name one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TcpId(pub(super) u16);
+
+/// One request and its response over a connection of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowSettings {
+    /// From the client to the server and back.
+    pub route: RouteId,
+    /// The TCP of both ends.
+    pub tcp: TcpId,
+    /// Bytes up, without headers; at least one is sent.
+    pub request_bytes: u64,
+    /// Bytes down.
+    pub response: Response,
+    /// The owner's own name for it, given back with its record.
+    pub token: u64,
+}
+
+/// How much the server answers, without headers; at least one byte is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// So many bytes, at once. [`u64::MAX`]: without end.
+    Bytes(u64),
+    /// The owner is told of the request and decides: how much, and when.
+    Decided,
+}
+
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowEnd {
+    /// The client has the whole response.
+    Completed,
+    /// No SYN was answered.
+    NotConnected,
+    /// One end sent the same segment in vain until it gave up. (The simulator tells the owner at once, whichever end.)
+    GivenUp,
+    /// The owner took the client away.
+    Abandoned,
+}
+
+/// What became of a flow. Times are those of the client unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// The flow.
+    pub flow: FlowId,
+    /// The owner's own name for it.
+    pub token: u64,
+    /// When the first SYN was due.
+    pub opened: Instant,
+    /// When the SYN-ACK arrived.
+    pub established: Option<Instant>,
+    /// When the server had the whole request.
+    pub request_received: Option<Instant>,
+    /// When the first segment of the response arrived.
+    pub first_byte: Option<Instant>,
+    /// When it ended, however it did.
+    pub ended: Option<Instant>,
+    /// How it ended; none while it goes on.
+    pub end: Option<FlowEnd>,
+    /// Bytes of the response that the client has, in order and without headers.
+    pub response_bytes: u64,
+    /// Segments sent again by either end.
+    pub retransmissions: u32,
+    /// SYNs sent.
+    pub syn_tries: u32,
+}
+
+impl FlowRecord {
+    /// Nothing has happened yet.
+    pub(super) fn new(flow: FlowId, token: u64, opened: Instant) -> Self {
+        Self {
+            flow,
+            token,
+            opened,
+            established: None,
+            request_received: None,
+            first_byte: None,
+            ended: None,
+            end: None,
+            response_bytes: 0,
+            retransmissions: 0,
+            syn_tries: 0,
+        }
+    }
+
+    /// From the first SYN to the end.
+    #[must_use]
+    pub fn duration(&self) -> Option<Duration> {
+        Some(self.ended?.saturating_since(self.opened))
+    }
+}

@@ -1,0 +1,36 @@
+//! Flash crowds packet by packet, with NEWS at the router: the paper's simulations (Chen and Heidemann, §7).
+//!
+//! A thousand clients behind access links of their own ask one pool of servers for small pages through a bottleneck.
+//! The router on the servers' side sees both directions: it measures the rate of every response by time sliding windows,
+//! skipping handshakes, and lets new connections in or drops their SYNs by the very same gate and planner that run in
+//! the gateway. Whom it drops tries again, as TCP does.
+//!
+//! What the paper does not give is a setting here, and the experiments say how each was chosen: the bottleneck's rate
+//! and buffer, the distributions of link rates and delays (only their ends are given) and of page sizes.
+//!
+//! ```
+//! use flashweir_sim::news::{Controller, Scenario, run};
+//! use flashweir_workload::RateProfile;
+//! use std::time::Duration;
+//!
+//! let arrivals = RateProfile::constant(20.0, Duration::from_secs(10))?;
+//! let outcome = run(&Scenario { seed: 3, arrivals, controller: Controller::None, ..Scenario::default() })?;
+//! assert!((150..250).contains(&outcome.people.unique_offered));
+//! assert_eq!(outcome.gate.shed, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod crowd;
+mod error;
+mod flow_meter;
+mod outcome;
+mod router;
+mod run;
+mod scenario;
+mod server;
+mod topology;
+
+pub use error::NewsError;
+pub use outcome::{Bin, GateCounts, Outcome, People, Rates, Tick};
+pub use run::run;
+pub use scenario::{BulkTransfer, Controller, Links, Reading, Scenario, Server};

@@ -1,0 +1,185 @@
+//! What a run shows.
+
+use flashweir_admission::flash_crowd::{Explanation, Mode};
+use flashweir_core::{Duration, Instant};
+use std::ops::Range;
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// What became of the people, over the whole run.
+    pub people: People,
+    /// What the router's gate counted, over the whole run.
+    pub gate: GateCounts,
+    /// Bin after bin, each of [`Outcome::BIN`].
+    pub bins: Vec<Bin>,
+    /// What the router measured and decided, interval after interval.
+    pub ticks: Vec<Tick>,
+    /// Things that happened.
+    pub events: u64,
+    /// The hash of all of them: the same for the same scenario everywhere.
+    pub event_hash: u64,
+}
+
+/// Requests, each of another person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct People {
+    /// People who came (unique offered).
+    pub unique_offered: u64,
+    /// Had the whole page before the run ended.
+    pub completed: u64,
+    /// Never got a connection, however often they tried.
+    pub not_connected: u64,
+    /// Had a connection that TCP gave up.
+    pub given_up: u64,
+    /// Left: their patience ended, or the server dropped their request.
+    pub abandoned: u64,
+    /// Of those who left, the ones whose request the server dropped.
+    pub dropped_by_server: u64,
+    /// Still there when the run ended.
+    pub in_flight: u64,
+}
+
+/// What the gate counted: SYNs of connections that were not let in yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GateCounts {
+    /// SYNs that came, tries of those dropped before included (offered).
+    pub offered: u64,
+    /// Connections let in (admitted).
+    pub admitted: u64,
+    /// SYNs dropped (shed).
+    pub shed: u64,
+}
+
+/// What happened within one bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bin {
+    /// People who came.
+    pub unique_offered: u64,
+    /// SYNs at the gate.
+    pub gate: GateCounts,
+    /// Pages that arrived.
+    pub completed: u64,
+    /// Packets of responses that came to the bottleneck.
+    pub response_packets: u64,
+    /// Of those, dropped there.
+    pub response_packets_lost: u64,
+    /// Bytes that the bulk transfer's client received in order.
+    pub bulk_bytes: u64,
+}
+
+/// One look at the responses, and what was decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tick {
+    /// When.
+    pub at: Instant,
+    /// Responses with data in the interval.
+    pub responses: usize,
+    /// Their rates by time sliding windows as published; none without responses.
+    pub published: Option<Rates>,
+    /// Their rates with the correction of the first second; none without responses.
+    pub corrected: Option<Rates>,
+    /// The planner's account of itself; none without a planner.
+    pub explanation: Option<Explanation>,
+}
+
+/// Mean rates over some responses, bytes/s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// Of the fastest tenth.
+    pub fastest: f64,
+    /// Of all.
+    pub all: f64,
+    /// Of the slowest tenth.
+    pub slowest: f64,
+}
+
+impl Outcome {
+    /// Width of the bins.
+    pub const BIN: Duration = Duration::from_secs(10);
+
+    /// Sums over the bins that lie within a stretch of time, in seconds from the start.
+    #[must_use]
+    pub fn total(&self, within_s: Range<u64>) -> Bin {
+        self.bins_within(&within_s).iter().fold(Bin::default(), |sum, bin| sum.plus(bin))
+    }
+
+    /// A count of [`Bin`] per second over a stretch.
+    #[must_use]
+    pub fn per_second(&self, within_s: Range<u64>, count: impl Fn(&Bin) -> u64) -> f64 {
+        let bins = self.bins_within(&within_s);
+        let seconds = bins.len() as f64 * Self::BIN.as_secs_f64();
+        if bins.is_empty() { 0.0 } else { bins.iter().map(count).sum::<u64>() as f64 / seconds }
+    }
+
+    /// Mean of a rate over the ticks within a stretch, bytes/s; none without any.
+    #[must_use]
+    pub fn mean_rate(&self, within_s: Range<u64>, rate: impl Fn(&Tick) -> Option<f64>) -> Option<f64> {
+        let rates: Vec<f64> = self.ticks_within(&within_s).filter_map(rate).collect();
+        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    }
+
+    /// The part of response packets that the bottleneck dropped over a stretch.
+    #[must_use]
+    pub fn response_loss(&self, within_s: Range<u64>) -> f64 {
+        let total = self.total(within_s);
+        total.response_packets_lost as f64 / (total.response_packets.max(1)) as f64
+    }
+
+    /// The first tick from `from_s` on at which the planner was not in its normal mode, in seconds from the start.
+    #[must_use]
+    pub fn first_alarm_s(&self, from_s: u64) -> Option<f64> {
+        let limits = |tick: &&Tick| tick.explanation.is_some_and(|it| it.mode != Mode::Normal);
+        self.ticks
+            .iter()
+            .filter(|tick| tick.at >= Instant::from_secs(from_s))
+            .find(limits)
+            .map(|tick| tick.at.as_secs_f64())
+    }
+
+    fn bins_within(&self, within_s: &Range<u64>) -> &[Bin] {
+        let bin = |second: u64| ((second / Self::BIN.as_secs()) as usize).min(self.bins.len());
+        let (from, to) = (bin(within_s.start), bin(within_s.end));
+        &self.bins[from..to.max(from)]
+    }
+
+    fn ticks_within(&self, within_s: &Range<u64>) -> impl Iterator<Item = &Tick> {
+        let (from, to) = (Instant::from_secs(within_s.start), Instant::from_secs(within_s.end));
+        self.ticks.iter().filter(move |tick| tick.at > from && tick.at <= to)
+    }
+}
+
+impl People {
+    /// Everybody who came is accounted for once.
+    pub(super) fn is_conserved(&self) -> bool {
+        let Self { completed, not_connected, given_up, abandoned, in_flight, .. } = *self;
+        self.unique_offered == completed + not_connected + given_up + abandoned + in_flight
+    }
+}
+
+impl GateCounts {
+    pub(super) fn minus(&self, before: &Self) -> Self {
+        Self {
+            offered: self.offered - before.offered,
+            admitted: self.admitted - before.admitted,
+            shed: self.shed - before.shed,
+        }
+    }
+}
+
+impl Bin {
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            unique_offered: self.unique_offered + other.unique_offered,
+            gate: GateCounts {
+                offered: self.gate.offered + other.gate.offered,
+                admitted: self.gate.admitted + other.gate.admitted,
+                shed: self.gate.shed + other.gate.shed,
+            },
+            completed: self.completed + other.completed,
+            response_packets: self.response_packets + other.response_packets,
+            response_packets_lost: self.response_packets_lost + other.response_packets_lost,
+            bulk_bytes: self.bulk_bytes + other.bulk_bytes,
+        }
+    }
+}

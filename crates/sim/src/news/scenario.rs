@@ -1,0 +1,188 @@
+//! What is simulated: the crowd, the links, the server and who controls.
+
+use super::NewsError;
+use crate::network::TcpSettings;
+use flashweir_admission::flash_crowd::PlannerMode;
+use flashweir_core::{Duration, Rate, limits};
+use flashweir_workload::RateProfile;
+use flashweir_workload::documents::Sizes;
+use flashweir_workload::people::Wait;
+
+/// A flash crowd at a router with NEWS. The default is a quiet hour at the paper's topology.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Draws everything: links, people, pages.
+    pub seed: u64,
+    /// People per second over time, each with one request; the run ends with it.
+    pub arrivals: RateProfile,
+    /// Bytes of each person's page.
+    pub pages: Sizes,
+    /// How long a person waits for the whole page before leaving for good; none: as long as TCP does.
+    pub patience: Option<Wait>,
+    /// The network.
+    pub links: Links,
+    /// TCP of the people and the server.
+    pub tcp: TcpSettings,
+    /// The server of the crowd's pages.
+    pub server: Server,
+    /// Who decides over new connections.
+    pub controller: Controller,
+    /// Time between two looks at the responses, and two decisions (T of the paper); 1 s to an hour.
+    pub interval: Duration,
+    /// When the first of them is; at most one interval. Which part of it a crowd meets makes a difference.
+    pub first_tick: Duration,
+    /// How the rates that the planner is told are read.
+    pub reading: Reading,
+    /// A long transfer from another server through the same bottleneck, which nobody limits.
+    pub bulk: Option<BulkTransfer>,
+}
+
+/// Links between the clients, the router on their side, and the router on the servers' side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Links {
+    /// Clients, each with an access link; people are drawn to them uniformly.
+    pub clients: u32,
+    /// Slowest and fastest access link, bits per second: log-uniform between, each way alike.
+    pub access_bits_per_s: (u64, u64),
+    /// Shortest and longest one-way delay of access links: log-uniform between, drawn apart from the rate.
+    pub access_delay: (Duration, Duration),
+    /// Room before each access link, packets.
+    pub access_buffer_packets: u32,
+    /// Rate of the bottleneck, bits per second, each way.
+    pub bottleneck_bits_per_s: u64,
+    /// One-way delay of the bottleneck.
+    pub bottleneck_delay: Duration,
+    /// Room before the bottleneck, packets.
+    pub bottleneck_buffer_packets: u32,
+}
+
+/// How the server works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// Infinitely fast: only the network limits.
+    Immediate,
+    /// First come, first served, at a rate in bytes of pages (§7.6.2).
+    FirstComeFirstServed {
+        /// Bytes of pages made in a second; at least 1.
+        bytes_per_s: u64,
+        /// Requests that may wait or be served at once; more are dropped. None: no bound.
+        requests_most: Option<usize>,
+    },
+}
+
+/// Who decides over new connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Controller {
+    /// Nobody: all are let in.
+    None,
+    /// A token bucket of a fixed rate.
+    Static(Rate),
+    /// NEWS by these rules.
+    News(PlannerMode),
+}
+
+/// How the rate of a response is read for the planner. The outcome has both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// RFC 2859's time sliding window, from zero, never aged: short responses read as their size per second.
+    AsPublished,
+    /// Bytes over elapsed time in the first second; aged by silence while the response goes on (flaw N-1).
+    Corrected,
+}
+
+impl Reading {
+    /// The reading that goes with a planner's rules: the published rules were made for the published reading.
+    #[must_use]
+    pub const fn usual_for(mode: PlannerMode) -> Self {
+        match mode {
+            PlannerMode::Paper | PlannerMode::Scoreboard => Self::AsPublished,
+            PlannerMode::Repaired => Self::Corrected,
+        }
+    }
+}
+
+/// A transfer without end by another server (§7.5).
+#[derive(Clone, Debug, PartialEq)]
+pub struct BulkTransfer {
+    /// Its TCP.
+    pub tcp: TcpSettings,
+    /// Rate of its client's access link, bits per second.
+    pub access_bits_per_s: u64,
+    /// One-way delay of that link.
+    pub access_delay: Duration,
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        // Holds because the rate and the length are valid constants.
+        let arrivals =
+            RateProfile::constant(35.0, Duration::from_secs(3_600)).expect("a valid constant rate");
+        Self {
+            seed: 1,
+            arrivals,
+            pages: Sizes::Constant(4_000),
+            patience: None,
+            links: Links::default(),
+            tcp: TcpSettings::of_2003(),
+            server: Server::Immediate,
+            controller: Controller::None,
+            interval: Duration::from_secs(60),
+            first_tick: Duration::from_secs(60),
+            reading: Reading::AsPublished,
+            bulk: None,
+        }
+    }
+}
+
+impl Default for Links {
+    /// The paper's clients and the ends of their link properties (§7.1); a bottleneck of 4 Mb/s with ns-2's usual
+    /// buffer of 50 packets, neither of which the paper gives.
+    fn default() -> Self {
+        Self {
+            clients: 1_000,
+            access_bits_per_s: (21_000, 10_000_000),
+            access_delay: (Duration::from_micros(500), Duration::from_millis(1_800)),
+            access_buffer_packets: 50,
+            bottleneck_bits_per_s: 4_000_000,
+            bottleneck_delay: Duration::from_millis(10),
+            bottleneck_buffer_packets: 50,
+        }
+    }
+}
+
+impl Scenario {
+    /// When the run ends.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        self.arrivals.length()
+    }
+
+    pub(super) fn check(&self) -> Result<(), NewsError> {
+        let Links { clients, access_bits_per_s: rates, access_delay: delays, .. } = self.links;
+        let clients_ok = clients >= 1 && (clients as usize) < limits::SIM_NODES / 2;
+        NewsError::unless(clients_ok, "clients", clients, "1 to 499999")?;
+        let rates_ok = 1 <= rates.0 && rates.0 <= rates.1;
+        let rates_given = format!("{} to {}", rates.0, rates.1);
+        NewsError::unless(rates_ok, "access link rate", rates_given, "the slowest first, from 1 bit/s")?;
+        let delays_ok = !delays.0.is_zero() && delays.0 <= delays.1;
+        let delays_given = format!("{:?} to {:?}", delays.0, delays.1);
+        NewsError::unless(delays_ok, "access link delay", delays_given, "the shortest first, above zero")?;
+        let interval_ok = (INTERVAL_LEAST..=INTERVAL_MOST).contains(&self.interval);
+        NewsError::unless(interval_ok, "interval", self.interval.as_secs_f64(), "1 to 3600 seconds")?;
+        let first_ok = !self.first_tick.is_zero() && self.first_tick <= self.interval;
+        let expected = "above zero and at most the interval";
+        NewsError::unless(first_ok, "first tick", self.first_tick.as_secs_f64(), expected)?;
+        let seconds = self.length().as_secs_f64();
+        NewsError::unless(self.length() <= LENGTH_MOST, "length in seconds", seconds, "at most 86400")?;
+        if let Server::FirstComeFirstServed { bytes_per_s, .. } = self.server {
+            NewsError::unless(bytes_per_s >= 1, "server bytes_per_s", bytes_per_s, "at least 1")?;
+        }
+        Ok(())
+    }
+}
+
+/// Below a second, a time sliding window has nothing new to say.
+const INTERVAL_LEAST: Duration = Duration::from_secs(1);
+const INTERVAL_MOST: Duration = Duration::from_secs(3_600);
+/// A day of bins and ticks, the most that is kept of a run.
+const LENGTH_MOST: Duration = Duration::from_secs(86_400);

@@ -1,0 +1,184 @@
+//! What must hold after every step of a run, whatever the scenario: conservation, bounds, and nobody starved.
+
+use super::ClassModel;
+use super::books::Counts;
+use super::clients::Doing;
+use super::world::{Place, World};
+use crate::engine::Check;
+
+/// Cheap ones, for after every step.
+pub(super) fn after_every_step<'a>() -> [Check<World<'a>>; 4] {
+    [
+        ("client conservation", clients_add_up),
+        ("gate conservation", gate_adds_up),
+        ("server bounds", |world| world.server.check()),
+        ("no starvation", |world| world.starvation.check()),
+    ]
+}
+
+/// Those that look at everybody.
+pub(super) fn now_and_then<'a>() -> [Check<World<'a>>; 2] {
+    [
+        ("everybody asking is known", everybody_asking_is_known),
+        ("tries are where they are counted", tries_are_where),
+    ]
+}
+
+/// offered = completed + refused + timed out + abandoned + broken + in flight, with the latter counted by itself.
+fn clients_add_up(world: &World<'_>) -> Result<(), String> {
+    let counts = world.books.totals();
+    let Counts { offered, unique_offered, completed, goodput, .. } = counts;
+    let in_flight = world.asking;
+    if offered != counts.settled() + in_flight {
+        return Err(format!("{counts:?} do not add up with {in_flight} in flight"));
+    }
+    if unique_offered > offered || goodput > completed {
+        return Err(format!("{counts:?}: a part is larger than the whole"));
+    }
+    Ok(())
+}
+
+/// received = admitted + shed: nobody is lost; and the books say what the gate says.
+fn gate_adds_up(world: &World<'_>) -> Result<(), String> {
+    let (gate, server, booked) = (world.gate.counts(), world.server.counts(), world.books.totals());
+    if gate.lost() != 0 || gate.ended > gate.admitted {
+        return Err(format!("{gate:?} do not add up"));
+    }
+    if (booked.admitted, booked.shed_total()) != (gate.admitted, gate.shed) {
+        return Err(format!("booked {} and {}, but {gate:?}", booked.admitted, booked.shed_total()));
+    }
+    if world.scenario.requests_in_flight.is_some_and(|most| gate.in_flight() > most) {
+        return Err(format!("{} in flight, more than allowed", gate.in_flight()));
+    }
+    if server.accepted + server.refused + server.dropped > gate.admitted {
+        return Err(format!("the server saw more ({server:?}) than was admitted ({})", gate.admitted));
+    }
+    Ok(())
+}
+
+fn everybody_asking_is_known(world: &World<'_>) -> Result<(), String> {
+    let asking = world.visitors.iter().filter(|visitor| visitor.doing == Doing::Asking).count() as u64;
+    (asking == world.asking)
+        .then_some(())
+        .ok_or_else(|| format!("{asking} visitors ask, {} are counted", world.asking))
+}
+
+fn tries_are_where(world: &World<'_>) -> Result<(), String> {
+    let (mut served, mut deserted) = (0, 0);
+    for attempt in world.tries.iter() {
+        match attempt.place {
+            Place::AtServer(_) => served += 1,
+            Place::Deserted => deserted += 1,
+            Place::ToGate | Place::ToClient(_) => {}
+        }
+    }
+    let (in_flight, present) = (world.gate.counts().in_flight(), world.server.present() as u64);
+    if (served, served + deserted) != (in_flight, present) {
+        return Err(format!(
+            "{served} tries are being served and {deserted} for nobody, but {in_flight} are in flight and {present} \
+             at the server"
+        ));
+    }
+    Ok(())
+}
+
+/// Watches that no class is refused for ever by a gate that lets others to the same host in.
+///
+/// A class is starved when, since one of its own was last admitted, so many tries were admitted that at least
+/// [`EXPECTED`] of them would be its own had they been drawn from all: by chance that happens once in e^50.
+#[derive(Debug)]
+pub(super) struct Starvation {
+    /// Each class's place in `hosts`, tries shed since its last admission, and the host's counts back then.
+    classes: Vec<Watched>,
+    hosts: Vec<(u32, Decided)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Decided {
+    offered: u64,
+    admitted: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Watched {
+    host: usize,
+    shed: u64,
+    then: Decided,
+}
+
+impl Starvation {
+    pub(super) fn new(classes: &[ClassModel]) -> Self {
+        let mut hosts: Vec<(u32, Decided)> = Vec::new();
+        let classes = classes.iter().map(|class| {
+            let known = hosts.iter().position(|(host, _)| *host == class.host);
+            let host = known.unwrap_or_else(|| {
+                hosts.push((class.host, Decided::default()));
+                hosts.len() - 1
+            });
+            Watched { host, ..Watched::default() }
+        });
+        Self { classes: classes.collect(), hosts }
+    }
+
+    /// The gate decided a try. O(1); nothing where nothing is checked.
+    pub(super) fn decided(&mut self, class: u16, admitted: bool) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let watched = &mut self.classes[usize::from(class)];
+        let (_, host) = &mut self.hosts[watched.host];
+        host.offered += 1;
+        host.admitted += u64::from(admitted);
+        if admitted {
+            *watched = Watched { shed: 0, then: *host, ..*watched };
+        } else {
+            watched.shed += 1;
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (class, Watched { host, shed, then }) in self.classes.iter().enumerate() {
+            let (_, now) = self.hosts[*host];
+            let offered = (now.offered - then.offered).max(1);
+            let expected = *shed as f64 * (now.admitted - then.admitted) as f64 / offered as f64;
+            if expected >= EXPECTED {
+                return Err(format!(
+                    "class {class} had {shed} tries shed in a row; {expected:.0} should have passed"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+const EXPECTED: f64 = 50.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Work;
+    use flashweir_core::Duration;
+
+    fn class(host: u32) -> ClassModel {
+        ClassModel { host, ..ClassModel::new("one", Work::Constant(Duration::ZERO)) }
+    }
+
+    #[test]
+    fn a_class_that_never_gets_what_others_get_is_starved_and_a_bystander_does_not_matter() {
+        let mut starvation = Starvation::new(&[class(0), class(0), class(1)]);
+        for _ in 0..540 {
+            // One in ten of class 1 passes, none of class 0, and all of another host's class 2.
+            starvation.decided(0, false);
+            starvation.decided(2, true);
+            (0..10).for_each(|turn| starvation.decided(1, turn == 0));
+        }
+        assert_eq!(starvation.check(), Ok(()));
+        for _ in 0..20 {
+            starvation.decided(0, false);
+            (0..10).for_each(|turn| starvation.decided(1, turn == 0));
+        }
+        assert!(starvation.check().unwrap_err().starts_with("class 0 had 560 tries shed in a row; 5"));
+        starvation.decided(0, true);
+        assert_eq!(starvation.check(), Ok(()));
+    }
+}

@@ -1,0 +1,201 @@
+//! What happens on the clients' side of the network.
+
+use super::books::{End, Times};
+use super::clients::{Doing, Visitor};
+use super::event::{Event, Happened};
+use super::slab::Id;
+use super::world::{Answer, Place, RunError, Try, World};
+use flashweir_core::{Duration, Instant};
+use flashweir_workload::people::Failure;
+
+/// What a person does after a try.
+enum Then {
+    Served,
+    /// The person may try again, and was asked to wait for so many seconds.
+    Failed(Failure, Option<u16>),
+    Left,
+}
+
+impl World<'_> {
+    /// The next person of the schedule comes and asks.
+    pub(super) fn come(&mut self, now: Instant) -> Result<(), RunError> {
+        let Some(arrival) = self.take_coming()? else { return Ok(()) };
+        self.happened(now, Happened::Came, arrival.ordinal);
+        let class = &self.scenario.classes[usize::from(arrival.class)];
+        let mut person = class.habits.person(self.scenario.seed, arrival.class, arrival.person);
+        // Every session has at least one request.
+        let Some(request) = person.next_request() else { return Ok(()) };
+        let visitor = Visitor {
+            document: person.document(request, &class.popularity),
+            leaves_at: person.patience().map(|patience| now + patience),
+            person,
+            number: arrival.person,
+            class: arrival.class,
+            doing: Doing::Thinking,
+            request: request.0,
+            tries: 0,
+            first_asked: now,
+            intended: now,
+            cell: super::books::Cell::NOWHERE,
+            attempt: Id::NOBODY,
+        };
+        let id = self.visitors.insert(visitor).ok_or_else(|| self.too_many())?;
+        self.begin_try(now, id)
+    }
+
+    /// A visitor has waited, or thought, enough.
+    pub(super) fn ask(&mut self, now: Instant, id: Id) -> Result<(), RunError> {
+        let Some(visitor) = self.visitors.get_mut(id) else { return Ok(()) };
+        if visitor.doing == Doing::Thinking {
+            visitor.first_asked = now;
+            visitor.leaves_at = visitor.person.patience().map(|patience| now + patience);
+            visitor.tries = 0;
+        }
+        let number = visitor.number;
+        self.happened(now, Happened::Asked, number);
+        self.begin_try(now, id)
+    }
+
+    /// A try, from its entry in the books to its way to the gate.
+    fn begin_try(&mut self, now: Instant, id: Id) -> Result<(), RunError> {
+        let Some(visitor) = self.visitors.get_mut(id) else { return Ok(()) };
+        let class = &self.scenario.classes[usize::from(visitor.class)];
+        visitor.tries += 1;
+        visitor.intended = now;
+        visitor.doing = Doing::Asking;
+        visitor.cell = self.books.offer(now, visitor.class, visitor.tries == 1);
+        self.asking += 1;
+        let asked = self.gate.classify(visitor.class, class.host, visitor.number, visitor.document);
+        let attempt = Try {
+            visitor: id,
+            asked,
+            person: visitor.number,
+            request: visitor.request,
+            cell: visitor.cell,
+            received: now,
+            place: Place::ToGate,
+        };
+        let Some(attempt) = self.tries.insert(attempt) else { return Err(self.too_many()) };
+        visitor.attempt = attempt;
+        // Whoever loses patience before the client's time limit needs no time limit.
+        let times_out = now + class.timeout;
+        match visitor.leaves_at.filter(|leaves_at| *leaves_at <= times_out) {
+            Some(leaves_at) => self.queue.schedule(leaves_at.max(now), Event::LosePatience(id))?,
+            None => {
+                let class = visitor.class;
+                let visitors = &self.visitors;
+                let limits = &mut self.time_limits[usize::from(class)];
+                if let Some(at) = limits.begin(times_out, id, |id| visitors.contains(id)) {
+                    self.queue.schedule(at, Event::TimeLimit(class))?;
+                }
+            }
+        }
+        if self.scenario.one_way_delay.is_zero() {
+            return self.arrive(now, attempt);
+        }
+        Ok(self.queue.schedule(now + self.scenario.one_way_delay, Event::Arrive(attempt))?)
+    }
+
+    /// An answer reaches whoever asked, if they are still there.
+    pub(super) fn answer(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
+        let Some(Try { visitor, asked, received, place: Place::ToClient(answer), .. }) =
+            self.tries.remove(attempt)
+        else {
+            return Ok(());
+        };
+        if self.troubles.link_is_cut() {
+            self.happened(now, Happened::Swallowed, attempt.number());
+            return Ok(());
+        }
+        if !self.visitors.contains(visitor) {
+            return Ok(());
+        }
+        self.happened(now, Happened::Answered, attempt.number());
+        let (end, then) = match answer {
+            Answer::Whole => {
+                let class = &self.scenario.classes[usize::from(asked.class)];
+                let bytes = || class.sizes.bytes(self.scenario.seed, asked.document);
+                // The gate hears the acknowledgement when it has come back; it is told now, and the way is added.
+                let latency = now.saturating_since(received) + self.scenario.one_way_delay;
+                self.gate.observe(now, &asked, received, latency, bytes);
+                (End::Completed, Then::Served)
+            }
+            Answer::Shed(refusal) => (End::Refused, Then::Failed(Failure::Refused, refusal.retry_after_s)),
+            Answer::ServerBusy => (End::Refused, Then::Failed(Failure::Refused, None)),
+            Answer::Broken => (End::Broken, Then::Failed(Failure::Broken, None)),
+        };
+        self.settle(now, visitor, end, then)
+    }
+
+    /// A person's patience is over: they leave for good.
+    pub(super) fn lose_patience(&mut self, now: Instant, id: Id) -> Result<(), RunError> {
+        let Some(visitor) = self.visitors.get(id) else { return Ok(()) };
+        let (number, attempt) = (visitor.number, visitor.attempt);
+        self.happened(now, Happened::LostPatience, number);
+        self.leave_try(now, attempt)?;
+        self.settle(now, id, End::Abandoned, Then::Left)
+    }
+
+    /// The clients of tries that took too long give them up.
+    pub(super) fn meet_time_limits(&mut self, now: Instant, class: u16) -> Result<(), RunError> {
+        loop {
+            let visitors = &self.visitors;
+            let limits = &mut self.time_limits[usize::from(class)];
+            let Some(id) = limits.next_over(now, |id| visitors.contains(id)) else { break };
+            let Some(visitor) = self.visitors.get(id) else { continue };
+            let (number, attempt) = (visitor.number, visitor.attempt);
+            self.happened(now, Happened::TimedOut, number);
+            self.leave_try(now, attempt)?;
+            self.settle(now, id, End::TimedOut, Then::Failed(Failure::TimedOut, None))?;
+        }
+        if let Some(next) = self.time_limits[usize::from(class)].arm() {
+            self.queue.schedule(next, Event::TimeLimit(class))?;
+        }
+        Ok(())
+    }
+
+    /// The client hangs up; the gate will hear of it, if the try ever got there.
+    fn leave_try(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
+        if !self.tries.contains(attempt) {
+            return Ok(());
+        }
+        if self.scenario.one_way_delay.is_zero() {
+            return self.depart(now, attempt);
+        }
+        Ok(self.queue.schedule(now + self.scenario.one_way_delay, Event::Depart(attempt))?)
+    }
+
+    /// A try has ended; the person decides what to do next.
+    fn settle(&mut self, now: Instant, id: Id, end: End, then: Then) -> Result<(), RunError> {
+        let Some(visitor) = self.visitors.get(id) else { return Ok(()) };
+        let times = Times { intended: visitor.intended, first_asked: visitor.first_asked, ended: now };
+        self.books.settle(visitor.cell, end, times);
+        self.asking -= 1;
+        // Whatever still refers to this try finds nobody from now on.
+        let Some(id) = self.visitors.renew(id) else { return Ok(()) };
+        let Some(visitor) = self.visitors.get_mut(id) else { return Ok(()) };
+        let served = matches!(then, Then::Served);
+        if let Then::Failed(why, asked_s) = then {
+            let asked = asked_s.map(|seconds| Duration::from_secs(seconds.into()));
+            if let Some(wait) = visitor.person.retry_after(why, visitor.tries, asked) {
+                let again_at = now + wait;
+                if visitor.leaves_at.is_none_or(|leaves_at| leaves_at > again_at) && again_at < self.ends_at {
+                    visitor.doing = Doing::WaitingToRetry;
+                    return Ok(self.queue.schedule(again_at, Event::Ask(id))?);
+                }
+            }
+        }
+        let class = &self.scenario.classes[usize::from(visitor.class)];
+        if served || class.goes_on_unserved {
+            let asks_at = now + visitor.person.think();
+            if let Some(request) = visitor.person.next_request().filter(|_| asks_at < self.ends_at) {
+                visitor.request = request.0;
+                visitor.document = visitor.person.document(request, &class.popularity);
+                visitor.doing = Doing::Thinking;
+                return Ok(self.queue.schedule(asks_at, Event::Ask(id))?);
+            }
+        }
+        self.visitors.remove(id);
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! People on the client's side: who is present, what they wait for, and when they give up.
+
+mod time_limits;
+
+pub(super) use time_limits::TimeLimits;
+
+use super::books::Cell;
+use super::slab::Id;
+use flashweir_core::Instant;
+use flashweir_workload::people::Person;
+
+/// A person who is present, from their first request to the last.
+///
+/// Whoever refers to a visitor refers to one try: the visitor gets a new id when a try is settled, so that answers,
+/// time limits and departures of earlier tries find nobody.
+#[derive(Debug)]
+pub(super) struct Visitor {
+    pub(super) person: Person,
+    /// Which person of the class.
+    pub(super) number: u64,
+    pub(super) class: u16,
+    pub(super) doing: Doing,
+    /// What the current request asks for, and which of the session it is.
+    pub(super) document: u32,
+    pub(super) request: u64,
+    /// Tries of it so far.
+    pub(super) tries: u32,
+    /// When it was first to be made.
+    pub(super) first_asked: Instant,
+    /// When the person leaves, whatever happens.
+    pub(super) leaves_at: Option<Instant>,
+    /// When the current try began.
+    pub(super) intended: Instant,
+    /// Where the current try is counted.
+    pub(super) cell: Cell,
+    /// The current try on its way.
+    pub(super) attempt: Id,
+}
+
+/// What a visitor does until something happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// Waits for an answer.
+    Asking,
+    /// Waits to try the same again.
+    WaitingToRetry,
+    /// Thinks about the next request.
+    Thinking,
+}

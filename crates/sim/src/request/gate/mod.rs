@@ -1,0 +1,273 @@
+//! Who is let in: the very gates and planners of the gateway, driven as the gateway drives them.
+//!
+//! First the bound on requests in flight, then the policy's gate. Refusing takes no time and no processor of the
+//! server: the gate stands on a machine of its own.
+
+mod flash_crowd;
+mod retry_after;
+
+pub use flash_crowd::FlashCrowdPolicy;
+
+use flash_crowd::FlashCrowdStage;
+use flashweir_admission::flash_crowd::{Explanation, GateRequest, Response};
+use flashweir_admission::token_bucket::TokenBucket;
+use flashweir_core::{Duration, Hasher64, Instant, Rate, Reason, Rng, Shed, Verdict};
+
+/// Which rules let people in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Policy {
+    /// None: everybody is admitted.
+    #[default]
+    None,
+    /// NEWS, in any of its modes.
+    FlashCrowd(FlashCrowdPolicy),
+    /// A token bucket that was set by hand, as the papers' comparisons have it.
+    StaticRate {
+        /// The rate.
+        rate: Rate,
+        /// The most that are let in at once after a lull.
+        burst: u64,
+    },
+}
+
+/// Which limit refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShedReason {
+    /// A limit that the gateway has, too.
+    Gateway(Reason),
+    /// The rate of [`Policy::StaticRate`] is spent.
+    StaticRate,
+}
+
+/// What the gate counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GateCounts {
+    /// Tries that reached the gate.
+    pub received: u64,
+    /// Let in.
+    pub admitted: u64,
+    /// Refused.
+    pub shed: u64,
+    /// Admitted ones whose time in the service is over, in whatever way.
+    pub ended: u64,
+    /// Refused by a gate that only watches, and let in.
+    pub shed_in_shadow: u64,
+}
+
+/// A plan of the policy, as it explains itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanTaken {
+    /// When it was made.
+    pub at: Instant,
+    /// Its inputs and the rule that fired.
+    pub explanation: Explanation,
+}
+
+/// A request as the gate sees it: made by [`GateStage::classify`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) keys: GateRequest,
+    pub(super) class: u16,
+    pub(super) document: u32,
+    host: u32,
+}
+
+/// The gate with its policy.
+#[derive(Debug)]
+pub(super) struct GateStage {
+    kind: Kind,
+    most_in_flight: Option<u64>,
+    hasher: Hasher64,
+    counts: GateCounts,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Open,
+    FlashCrowd(Box<FlashCrowdStage>),
+    StaticRate(TokenBucket),
+}
+
+/// A refusal and when the client may come back, whole seconds, as it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) reason: ShedReason,
+    pub(super) retry_after_s: Option<u16>,
+}
+
+impl ShedReason {
+    /// How many there are.
+    pub const COUNT: usize = Reason::ALL.len() + 1;
+
+    /// All of them, in the order of [`index`](Self::index).
+    pub fn all() -> impl Iterator<Item = Self> {
+        Reason::ALL.into_iter().map(Self::Gateway).chain([Self::StaticRate])
+    }
+
+    /// Its place among all.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Gateway(reason) => reason as usize,
+            Self::StaticRate => Reason::ALL.len(),
+        }
+    }
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gateway(reason) => reason.as_str(),
+            Self::StaticRate => "static_rate",
+        }
+    }
+}
+
+impl GateCounts {
+    /// Received, and nobody decided: a bug if it is not zero.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.received.saturating_sub(self.admitted + self.shed)
+    }
+
+    /// Admitted and still in the service.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.admitted.saturating_sub(self.ended)
+    }
+}
+
+impl GateStage {
+    pub(super) fn new(policy: &Policy, most_in_flight: Option<u64>, seed: u64) -> Self {
+        let keys = Rng::new(seed).fork(GATE);
+        let kind = match policy {
+            Policy::None => Kind::Open,
+            Policy::FlashCrowd(policy) => Kind::FlashCrowd(Box::new(FlashCrowdStage::new(policy, &keys))),
+            Policy::StaticRate { rate, burst } => {
+                Kind::StaticRate(TokenBucket::full(Instant::ZERO, *rate, *burst))
+            }
+        };
+        let mut key = keys.fork(0);
+        let hasher = Hasher64::new(key.next_u64(), key.next_u64());
+        Self { kind, most_in_flight, hasher, counts: GateCounts::default() }
+    }
+
+    /// The keys that the gateway's classifier would make of a request's head; none where no policy looks at them.
+    pub(super) fn classify(&self, class: u16, host: u32, person: u64, document: u32) -> Asked {
+        let mut keys = GateRequest { host_key: 0, person_key: 0 };
+        if let Kind::FlashCrowd(_) = self.kind {
+            let mut who = [0; 14];
+            who[..8].copy_from_slice(&person.to_le_bytes());
+            who[8..12].copy_from_slice(&document.to_le_bytes());
+            who[12..].copy_from_slice(&class.to_le_bytes());
+            keys.person_key = self.hasher.hash(&[&who]);
+            // Hosts are few and nobody in here chooses their names to collide: a mixer suffices.
+            keys.host_key = retry_after::mix(u64::from(host) + 1);
+        }
+        Asked { keys, class, document, host }
+    }
+
+    /// Decides one request.
+    pub(super) fn decide(&mut self, now: Instant, asked: &Asked) -> Result<(), Refusal> {
+        self.counts.received += 1;
+        let decided = if self.most_in_flight.is_some_and(|most| self.counts.in_flight() >= most) {
+            Err(self.refuse_for_bound(now, asked))
+        } else {
+            self.ask_policy(now, asked)
+        };
+        match decided {
+            Ok(()) => self.counts.admitted += 1,
+            Err(_) => self.counts.shed += 1,
+        }
+        decided
+    }
+
+    /// An admitted request is over, and how.
+    pub(super) fn ended(&mut self, asked: &Asked, completed: bool) {
+        self.counts.ended += 1;
+        if completed && let Kind::FlashCrowd(stage) = &mut self.kind {
+            stage.gate_for(&asked.keys).completed();
+        }
+    }
+
+    /// A whole answer reached its client, `latency` after it was received if the acknowledgement's way is counted.
+    pub(super) fn observe(
+        &mut self,
+        now: Instant,
+        asked: &Asked,
+        started: Instant,
+        latency: Duration,
+        bytes: impl FnOnce() -> u64,
+    ) {
+        let Kind::FlashCrowd(stage) = &mut self.kind else { return };
+        stage.observe(now, &asked.keys, || Response {
+            started,
+            bytes: bytes(),
+            latency_s: latency.as_secs_f32(),
+            // The network has a delay at this level of detail, but no rate to measure.
+            rate_bytes_per_s: None,
+            url_class: retry_after::mix((u64::from(asked.host) << 32) | u64::from(asked.document)) as u32,
+        });
+    }
+
+    /// When [`tick`](Self::tick) is next due.
+    pub(super) fn next_tick_at(&self) -> Option<Instant> {
+        match &self.kind {
+            Kind::FlashCrowd(stage) => Some(stage.next_tick_at()),
+            Kind::Open | Kind::StaticRate(_) => None,
+        }
+    }
+
+    /// Samples, plan, gates: what the gateway's planner task does. `lost_feedback` of the samples get lost.
+    pub(super) fn tick(&mut self, now: Instant, lost_feedback: f64) -> Option<PlanTaken> {
+        let Kind::FlashCrowd(stage) = &mut self.kind else { return None };
+        Some(PlanTaken { at: now, explanation: stage.tick(now, lost_feedback) })
+    }
+
+    pub(super) fn counts(&self) -> GateCounts {
+        self.counts
+    }
+
+    fn refuse_for_bound(&mut self, now: Instant, asked: &Asked) -> Refusal {
+        let reason = Reason::RequestsInFlight;
+        let retry_after_s = match &mut self.kind {
+            Kind::FlashCrowd(stage) => {
+                let keys = &asked.keys;
+                stage.count_unseen(now, keys);
+                stage.told_s(Shed { reason, retry_after: RETRY_AFTER_BOUND }, keys.person_key)
+            }
+            Kind::Open | Kind::StaticRate(_) => RETRY_AFTER_BOUND.as_secs() as u16,
+        };
+        Refusal { reason: ShedReason::Gateway(reason), retry_after_s: Some(retry_after_s) }
+    }
+
+    fn ask_policy(&mut self, now: Instant, asked: &Asked) -> Result<(), Refusal> {
+        match &mut self.kind {
+            Kind::Open => Ok(()),
+            Kind::StaticRate(bucket) => match bucket.admit(now) {
+                true => Ok(()),
+                false => Err(Refusal { reason: ShedReason::StaticRate, retry_after_s: None }),
+            },
+            Kind::FlashCrowd(stage) => {
+                let keys = &asked.keys;
+                match stage.admit(now, keys) {
+                    Verdict::Admit => Ok(()),
+                    Verdict::Shed(_) if stage.is_shadow() => {
+                        stage.gate_for(keys).admitted_in_shadow(keys);
+                        self.counts.shed_in_shadow += 1;
+                        Ok(())
+                    }
+                    Verdict::Shed(shed) => {
+                        let retry_after_s = Some(stage.told_s(shed, keys.person_key));
+                        Err(Refusal { reason: ShedReason::Gateway(shed.reason), retry_after_s })
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the gateway tells when a bound was met: most requests finish within a second.
+const RETRY_AFTER_BOUND: Duration = Duration::from_secs(1);
+/// Names the gate's fork of the seed: "gate" in ASCII.
+const GATE: u64 = 0x6761_7465 << 32;

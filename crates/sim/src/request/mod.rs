@@ -1,0 +1,51 @@
+//! A service at the level of requests: people, a gate, a server.
+//!
+//! People are those of `flashweir load`: the same schedule, habits and seed bring the very same crowd. The gate is the
+//! gateway's own, with the planner that drives it. The server is a model: see [`ServerModel`]. The network between
+//! people and gate has a delay and no rate; who needs links and packets uses the packet level.
+//!
+//! A try goes: person → (delay) → gate → server → (delay) → person. Whoever gives up hangs up, of which the gate hears
+//! a delay later. A run ends when the schedule is over and everybody has left.
+//!
+//! ```
+//! use flashweir_core::Duration;
+//! use flashweir_sim::request::{self, ClassModel, FlashCrowdPolicy, Policy, Scenario, ServerModel, Work};
+//! use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
+//!
+//! // Three times the capacity of 200 a second comes after ten seconds, and NEWS stands before the server.
+//! let (start, length) = (Duration::from_secs(10), Duration::from_secs(30));
+//! let crowd = RateProfile::step(90.0, 600.0, start, length)?;
+//! let schedule = Schedule::one(ArrivalProcess::Poisson(crowd), 7);
+//! let class = ClassModel::new("all", Work::Constant(Duration::from_millis(5)));
+//! let scenario = Scenario {
+//!     policy: Policy::FlashCrowd(FlashCrowdPolicy::default()),
+//!     ..Scenario::new(schedule, class, ServerModel::first_come(1, 1))
+//! };
+//! let outcome = request::run(&scenario)?;
+//! assert!(outcome.began_within(15..30).goodput > 15 * 160);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod books;
+mod checks;
+mod client_side;
+mod clients;
+mod event;
+mod fault;
+mod gate;
+mod outcome;
+mod scenario;
+mod server;
+mod server_side;
+mod slab;
+mod work;
+mod world;
+
+pub use books::Counts;
+pub use fault::{Fault, FaultKind};
+pub use gate::{FlashCrowdPolicy, GateCounts, PlanTaken, Policy, ShedReason};
+pub use outcome::{ClassOutcome, MeanLevel, Outcome};
+pub use scenario::{ClassModel, Scenario, ScenarioError};
+pub use server::{Departed, Discipline, Level, Memory, Overflow, ServerCounts, ServerModel};
+pub use work::Work;
+pub use world::{RunError, Simulation, run};

@@ -1,0 +1,197 @@
+//! Everything that defines a run at request level.
+
+use super::{Fault, Policy, ServerModel, Work};
+use flashweir_core::limits::{SIM_FAULTS, SIM_SERIES_BINS};
+use flashweir_core::{Duration, Instant};
+use flashweir_workload::Schedule;
+use flashweir_workload::documents::{Popularity, Sizes};
+use flashweir_workload::people::Habits;
+use std::num::NonZeroU32;
+
+/// One run. Made by [`Scenario::new`], then changed at will.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// When each person comes, and of which class they are. It has a seed of its own.
+    pub schedule: Schedule,
+    /// The classes, in the order of the schedule's numbers.
+    pub classes: Vec<ClassModel>,
+    /// Draws each person's habits and documents, each request's work, and the gate's keys. With the seed of
+    /// `flashweir load` (and the same schedule and habits) the very same people come.
+    pub seed: u64,
+    /// Time from a client to the gate, and back. Gate and server are next to each other.
+    pub one_way_delay: Duration,
+    /// Who is let in.
+    pub policy: Policy,
+    /// Requests between gate and server at once; more are shed.
+    pub requests_in_flight: Option<u64>,
+    /// Who serves them.
+    pub server: ServerModel,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
+    /// Width of the series' bins.
+    pub bin: Duration,
+}
+
+/// What the people of one class do, as in the load tool, and what that costs the server.
+#[derive(Clone, Debug)]
+pub struct ClassModel {
+    /// Its name in reports.
+    pub name: String,
+    /// Which host they go to: hot-spots are told apart by it.
+    pub host: u32,
+    /// Which documents they ask for.
+    pub popularity: Popularity,
+    /// How large those are.
+    pub sizes: Sizes,
+    /// Processor time of a request; the same for all its tries.
+    pub work: Work,
+    /// Sessions, patience, retries.
+    pub habits: Habits,
+    /// Whether people go on with their session after a request they gave up: machines do, people leave.
+    pub goes_on_unserved: bool,
+    /// How long the client waits for the whole answer of one try before it gives the try up.
+    pub timeout: Duration,
+    /// A completed answer within this time of the moment the try was to begin is goodput.
+    pub good_within: Duration,
+}
+
+/// The scenario makes no run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct ScenarioError {
+    /// Which part of the scenario.
+    pub key: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl ClassModel {
+    /// Everybody asks for one document of 1 kB, once: timeout 2 s, goodput within 1 s, as in the load tool.
+    #[must_use]
+    pub fn new(name: impl Into<String>, work: Work) -> Self {
+        Self {
+            name: name.into(),
+            host: 0,
+            popularity: Popularity::InOrder { count: NonZeroU32::MIN },
+            sizes: Sizes::Constant(1_000),
+            work,
+            habits: Habits::default(),
+            goes_on_unserved: false,
+            timeout: Duration::from_secs(2),
+            good_within: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Scenario {
+    /// A run of one class before one server, without delay, policy or faults; seed 1, bins of a second.
+    #[must_use]
+    pub fn new(schedule: Schedule, class: ClassModel, server: ServerModel) -> Self {
+        Self {
+            schedule,
+            classes: vec![class],
+            seed: 1,
+            one_way_delay: Duration::ZERO,
+            policy: Policy::None,
+            requests_in_flight: None,
+            server,
+            faults: Vec::new(),
+            bin: Duration::from_secs(1),
+        }
+    }
+
+    /// Checks what the types cannot, and that the run fits its bounds of memory.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, by the name of the field.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        if self.schedule.classes().iter().any(|class| usize::from(*class) >= self.classes.len()) {
+            return wrong("schedule", "it has people of a class that is not described");
+        }
+        if self.schedule.expected() <= 0.0 {
+            return wrong("schedule", "nobody would come");
+        }
+        if self.schedule.length() > LENGTH_MOST {
+            return wrong("schedule", format!("a run lasts at most {} s", LENGTH_MOST.as_secs()));
+        }
+        for class in &self.classes {
+            class.check()?;
+        }
+        if self.one_way_delay > DELAY_MOST {
+            return wrong("one_way_delay", format!("at most {} s", DELAY_MOST.as_secs()));
+        }
+        if let Policy::FlashCrowd(policy) = &self.policy {
+            let settings = &policy.settings;
+            if settings.interval < INTERVAL_LEAST {
+                return wrong("policy.interval", format!("at least {} ms", INTERVAL_LEAST.as_millis()));
+            }
+            if !(settings.margin > 0.0 && settings.margin < 1.0) {
+                return wrong("policy.margin", format!("{} is not between 0 and 1", settings.margin));
+            }
+            if settings.gates == 0 || settings.gates > flashweir_core::limits::WORKERS {
+                return wrong("policy.gates", format!("{} gates", settings.gates));
+            }
+        }
+        if let Some(problem) = self.server.problem() {
+            return wrong("server", problem);
+        }
+        if self.faults.len() > SIM_FAULTS {
+            return wrong("faults", format!("{} are more than {SIM_FAULTS}", self.faults.len()));
+        }
+        for (index, fault) in self.faults.iter().enumerate() {
+            if let Some(problem) = fault.problem() {
+                return wrong(format!("faults[{index}]"), problem);
+            }
+        }
+        if self.bin < BIN_LEAST {
+            return wrong("bin", format!("at least {} ms", BIN_LEAST.as_millis()));
+        }
+        match self.bins().checked_mul(self.classes.len() + 1) {
+            Some(bins) if bins <= SIM_SERIES_BINS => Ok(()),
+            _ => wrong(
+                "bin",
+                format!("the series would have more than {SIM_SERIES_BINS} bins: make them wider"),
+            ),
+        }
+    }
+
+    /// When nothing begins any more.
+    #[must_use]
+    pub fn ends_at(&self) -> Instant {
+        Instant::from_duration(self.schedule.length())
+    }
+
+    /// Bins of each series; the last one reaches beyond the end of the schedule.
+    pub(super) fn bins(&self) -> usize {
+        let bins = self.schedule.length().as_nanos() / self.bin.as_nanos().max(1) + 1;
+        usize::try_from(bins).unwrap_or(usize::MAX)
+    }
+}
+
+impl ClassModel {
+    fn check(&self) -> Result<(), ScenarioError> {
+        let key = |field: &str| format!("class {}, {field}", self.name);
+        if self.timeout.is_zero() || self.timeout > TIMEOUT_MOST {
+            return wrong(key("timeout"), format!("above 0 and at most {} s", TIMEOUT_MOST.as_secs()));
+        }
+        match self.work.problem() {
+            Some(problem) => wrong(key("work"), problem),
+            None => Ok(()),
+        }
+    }
+}
+
+fn wrong<T>(key: impl Into<String>, problem: impl Into<String>) -> Result<T, ScenarioError> {
+    Err(ScenarioError { key: key.into(), problem: problem.into() })
+}
+
+/// A week, as for the load tool.
+const LENGTH_MOST: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Latencies end at an hour.
+const TIMEOUT_MOST: Duration = Duration::from_secs(3600);
+/// Farther than anything on Earth, and than the Moon.
+const DELAY_MOST: Duration = Duration::from_secs(10);
+/// The gateway's planner ticks at most so often.
+const INTERVAL_LEAST: Duration = Duration::from_millis(1);
+/// Finer ones would have next to nobody in them.
+const BIN_LEAST: Duration = Duration::from_millis(1);

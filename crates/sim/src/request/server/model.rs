@@ -1,0 +1,136 @@
+//! What a server is like.
+
+use flashweir_core::Duration;
+use flashweir_core::limits::SIM_PROCESSORS;
+use std::num::NonZeroU32;
+
+/// A server: processors, the workers that hold requests, the places where further ones wait, and what happens to
+/// those for whom there is no place.
+///
+/// ```
+/// use flashweir_core::Duration;
+/// use flashweir_sim::request::{Overflow, ServerModel};
+/// // The server of the Intel study (ALGORITHMS §5.3): one processor, 30 in service, 256 waiting, 4 ms for a refusal.
+/// let refusal = Overflow::Refuse { cost: Duration::from_millis(4) };
+/// let intel = ServerModel { queue: Some(256), overflow: refusal, ..ServerModel::first_come(1, 30) };
+/// assert_eq!(intel.processors.get(), 1);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ServerModel {
+    /// Who gets the processors.
+    pub discipline: Discipline,
+    /// How many requests make full progress at once.
+    pub processors: NonZeroU32,
+    /// How many requests are in service at once (threads, processes); `None`: all that come.
+    pub workers: Option<NonZeroU32>,
+    /// How many requests may wait for a worker; `None`: all.
+    pub queue: Option<u32>,
+    /// What becomes of those for whom there is no place.
+    pub overflow: Overflow,
+    /// Memory that requests in service take, where it can run short.
+    pub memory: Option<Memory>,
+    /// What a server does with the request of a client who has gone.
+    pub departed: Departed,
+}
+
+/// Who gets the processors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// All requests in service alike (processor sharing).
+    Shared,
+    /// Those in service that came first, one processor each, until they are done.
+    FirstCome,
+}
+
+/// What becomes of a request that finds every worker and every waiting place taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// It is answered that the server is too busy.
+    Refuse {
+        /// Processor time for accepting, parsing and answering, taken before any request in service gets more
+        /// (c_stb in ALGORITHMS §5.3; on several processors all of them share it).
+        cost: Duration,
+    },
+    /// It is dropped before any work was done; nobody is told.
+    Drop,
+}
+
+/// Memory that runs short: beyond it, part of what requests touch must be fetched from a slow disk, so that they
+/// take 1 + penalty · (1 − memory/resident) times as long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory {
+    /// What the machine has, bytes.
+    pub memory_bytes: u64,
+    /// What is resident with nothing in service, bytes.
+    pub base_bytes: u64,
+    /// What each request in service adds, bytes.
+    pub request_bytes: u64,
+    /// How many times longer work would take with all of it on the disk, 0 or more.
+    pub penalty: f64,
+}
+
+/// What a server does with the request of a client who has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departed {
+    /// Notices, and stops at once.
+    Stops,
+    /// Works on for nobody, as most programs do.
+    WorksOn,
+}
+
+impl ServerModel {
+    /// Processor sharing without bounds: threads or processes of one machine, none refused.
+    ///
+    /// # Panics
+    /// Without processors.
+    #[must_use]
+    pub fn processor_sharing(processors: u32) -> Self {
+        Self {
+            discipline: Discipline::Shared,
+            processors: NonZeroU32::new(processors).expect("a server has a processor"),
+            workers: None,
+            queue: None,
+            overflow: Overflow::Drop,
+            memory: None,
+            departed: Departed::Stops,
+        }
+    }
+
+    /// First come, first served by `workers`, of whom as many make progress as there are processors; the queue has
+    /// no bound.
+    ///
+    /// # Panics
+    /// Without processors or workers.
+    #[must_use]
+    pub fn first_come(processors: u32, workers: u32) -> Self {
+        let workers = Some(NonZeroU32::new(workers).expect("a server has a worker"));
+        Self { discipline: Discipline::FirstCome, workers, ..Self::processor_sharing(processors) }
+    }
+
+    /// What is wrong with it, if anything.
+    pub(in crate::request) fn problem(&self) -> Option<String> {
+        if self.processors.get() > SIM_PROCESSORS {
+            return Some(format!("{} processors are more than {SIM_PROCESSORS}", self.processors));
+        }
+        let Memory { memory_bytes, penalty, .. } = self.memory?;
+        if memory_bytes == 0 {
+            return Some("a machine without memory".to_owned());
+        }
+        (!(0.0..=PENALTY_MOST).contains(&penalty))
+            .then(|| format!("a swapping penalty of {penalty}: expected 0 to {PENALTY_MOST}"))
+    }
+
+    /// How many times longer work takes with so many requests in service.
+    pub(super) fn memory_slowdown(&self, in_service: usize) -> f64 {
+        let Some(memory) = self.memory else { return 1.0 };
+        let resident =
+            memory.base_bytes.saturating_add(memory.request_bytes.saturating_mul(in_service as u64));
+        if resident <= memory.memory_bytes {
+            return 1.0;
+        }
+        1.0 + memory.penalty * (1.0 - memory.memory_bytes as f64 / resident as f64)
+    }
+}
+
+/// A disk is five orders of magnitude slower than memory.
+const PENALTY_MOST: f64 = 100_000.0;

@@ -1,0 +1,311 @@
+//! One run: the world, its events and their order.
+
+use super::books::Books;
+use super::checks::{self, Starvation};
+use super::clients::{TimeLimits, Visitor};
+use super::event::{Event, Happened};
+use super::fault::{FaultKind, Troubles};
+use super::gate::{Asked, GateStage, PlanTaken, Refusal};
+use super::outcome::Outcome;
+use super::server::{Server, Turn};
+use super::slab::{Id, Slab};
+use super::{Scenario, ScenarioError};
+use crate::engine::{EventHash, Queue, QueueError};
+use flashweir_core::limits::{SIM_PEOPLE, SIM_PLANS};
+use flashweir_core::{Instant, Rng};
+use flashweir_workload::Arrival;
+use flashweir_workload::schedule::Arrivals;
+
+/// A run under way.
+///
+/// ```
+/// use flashweir_core::{Duration, Instant};
+/// use flashweir_sim::request::{ClassModel, Scenario, ServerModel, Simulation, Work};
+/// use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
+///
+/// let profile = RateProfile::constant(50.0, Duration::from_secs(10))?;
+/// let schedule = Schedule::one(ArrivalProcess::Poisson(profile), 7);
+/// let class = ClassModel::new("all", Work::Exponential { mean: Duration::from_millis(10) });
+/// let scenario = Scenario::new(schedule, class, ServerModel::first_come(1, 1));
+/// let mut simulation = Simulation::new(&scenario)?;
+/// while simulation.run_until(simulation.now() + Duration::from_secs(1))? {
+///     // Tell the user how far it is.
+/// }
+/// let outcome = simulation.finish();
+/// assert_eq!(outcome.totals().offered, outcome.totals().completed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Simulation<'a>(World<'a>);
+
+/// A run that cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The scenario makes no run.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// Too many events wait.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// Too many people, or tries, at once.
+    #[error(
+        "more than {SIM_PEOPLE} people or tries at once at {at_s} s: the crowd is too large for this bound"
+    )]
+    People {
+        /// When, whole seconds.
+        at_s: u64,
+    },
+}
+
+/// Everything there is.
+#[derive(Debug)]
+pub(super) struct World<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) ends_at: Instant,
+    arrivals: Arrivals<'a>,
+    pub(super) coming: Option<Arrival>,
+    pub(super) queue: Queue<Event>,
+    pub(super) hash: EventHash,
+    pub(super) visitors: Slab<Visitor>,
+    /// Visitors with a try under way.
+    pub(super) asking: u64,
+    pub(super) time_limits: Vec<TimeLimits>,
+    pub(super) tries: Slab<Try>,
+    pub(super) gate: GateStage,
+    pub(super) server: Server,
+    /// The earliest pending [`Event::Serve`].
+    pub(super) serve_at: Option<Instant>,
+    pub(super) troubles: Troubles,
+    pub(super) books: Books,
+    pub(super) plans: Vec<PlanTaken>,
+    pub(super) plans_left_out: u64,
+    /// Each class's generator of work.
+    pub(super) work: Vec<Rng>,
+    pub(super) starvation: Starvation,
+    checked_at_events: u64,
+}
+
+/// A try on its way to the gate, in the service, or on its way back.
+#[derive(Debug)]
+pub(super) struct Try {
+    /// Whose try it is; a visitor who has given it up is not found by this.
+    pub(super) visitor: Id,
+    pub(super) asked: Asked,
+    /// Whose request, and which of theirs: decides how much work it is.
+    pub(super) person: u64,
+    pub(super) request: u64,
+    pub(super) cell: super::books::Cell,
+    /// When it reached the gate.
+    pub(super) received: Instant,
+    pub(super) place: Place,
+}
+
+/// Where a try is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    ToGate,
+    AtServer(Turn),
+    /// At a server that works on for a client who has gone.
+    Deserted,
+    ToClient(Answer),
+}
+
+/// What a client is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Whole,
+    Shed(Refusal),
+    ServerBusy,
+    Broken,
+}
+
+impl<'a> Simulation<'a> {
+    /// The world at time zero.
+    ///
+    /// # Errors
+    /// A scenario that makes no run.
+    pub fn new(scenario: &'a Scenario) -> Result<Self, RunError> {
+        scenario.check()?;
+        World::new(scenario).map(Self)
+    }
+
+    /// Lets everything happen that happens before `until`. Whether there is more to come.
+    ///
+    /// # Errors
+    /// A bound is met: the run is over and has no result.
+    pub fn run_until(&mut self, until: Instant) -> Result<bool, RunError> {
+        loop {
+            if self.0.is_over() {
+                return Ok(false);
+            }
+            match self.0.queue.next_at() {
+                Some(at) if at < until => self.0.step()?,
+                Some(_) => return Ok(true),
+                None => return Ok(false),
+            }
+        }
+    }
+
+    /// The time of the next event: where [`run_until`](Self::run_until) stopped, or a little later.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.0.queue.next_at().unwrap_or_else(|| self.0.queue.now())
+    }
+
+    /// Events that have happened.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.0.hash.events()
+    }
+
+    /// What came of it.
+    #[must_use]
+    pub fn finish(mut self) -> Outcome {
+        self.0.check_everything();
+        let now = self.0.queue.now();
+        self.0.server.advance(now);
+        Outcome::new(self.0)
+    }
+}
+
+/// Runs a scenario from its beginning to its end.
+///
+/// # Errors
+/// A scenario that makes no run, or one that meets a bound.
+pub fn run(scenario: &Scenario) -> Result<Outcome, RunError> {
+    let mut simulation = Simulation::new(scenario)?;
+    simulation.run_until(Instant::MAX)?;
+    Ok(simulation.finish())
+}
+
+impl<'a> World<'a> {
+    fn new(scenario: &'a Scenario) -> Result<Self, RunError> {
+        let (bin, bins) = (scenario.bin, scenario.bins());
+        let classes = scenario.classes.len();
+        let root = Rng::new(scenario.seed).fork(WORK);
+        let mut arrivals = scenario.schedule.arrivals();
+        let mut world = Self {
+            scenario,
+            ends_at: scenario.ends_at(),
+            coming: arrivals.next(),
+            arrivals,
+            queue: Queue::new(),
+            hash: EventHash::new(),
+            visitors: Slab::with_bound(SIM_PEOPLE),
+            asking: 0,
+            time_limits: (0..classes).map(|_| TimeLimits::default()).collect(),
+            tries: Slab::with_bound(SIM_PEOPLE),
+            gate: GateStage::new(&scenario.policy, scenario.requests_in_flight, scenario.seed),
+            server: Server::new(scenario.server, bin, bins),
+            serve_at: None,
+            troubles: Troubles::default(),
+            books: Books::new(scenario.classes.iter().map(|class| class.good_within), bin, bins),
+            plans: Vec::new(),
+            plans_left_out: 0,
+            work: (0..classes).map(|class| root.fork(class as u64)).collect(),
+            starvation: Starvation::new(&scenario.classes),
+            checked_at_events: 0,
+        };
+        for (fault, index) in scenario.faults.iter().zip(0..) {
+            world.queue.schedule(fault.during.start, Event::Fault { index, begins: true })?;
+            world.queue.schedule(fault.during.end, Event::Fault { index, begins: false })?;
+        }
+        if let Some(first) = world.gate.next_tick_at() {
+            world.queue.schedule(first, Event::Tick)?;
+        }
+        world.schedule_coming()?;
+        Ok(world)
+    }
+
+    /// Nobody is present and nobody will come; planners go on until the end of the schedule.
+    fn is_over(&self) -> bool {
+        let planner_goes_on = self.gate.next_tick_at().is_some_and(|next| next < self.ends_at);
+        self.coming.is_none() && self.visitors.len() == 0 && !planner_goes_on
+    }
+
+    /// Lets the next thing happen.
+    fn step(&mut self) -> Result<(), RunError> {
+        let Some((now, event)) = self.queue.pop() else { return Ok(()) };
+        match event {
+            Event::Come => self.come(now)?,
+            Event::Ask(visitor) => self.ask(now, visitor)?,
+            Event::LosePatience(visitor) => self.lose_patience(now, visitor)?,
+            Event::TimeLimit(class) => self.meet_time_limits(now, class)?,
+            Event::Arrive(attempt) => self.arrive(now, attempt)?,
+            Event::Depart(attempt) => self.depart(now, attempt)?,
+            Event::Serve => self.serve(now)?,
+            Event::Answer(attempt) => self.answer(now, attempt)?,
+            Event::Tick => self.tick(now)?,
+            Event::Fault { index, begins } => self.change_fault(now, index, begins)?,
+        }
+        if cfg!(debug_assertions) {
+            crate::engine::check_world(now, self, &checks::after_every_step());
+            if self.hash.events() >= self.checked_at_events + EVENTS_BETWEEN_FULL_CHECKS {
+                self.check_everything();
+            }
+        }
+        Ok(())
+    }
+
+    /// The next person is taken from the schedule.
+    pub(super) fn take_coming(&mut self) -> Result<Option<Arrival>, RunError> {
+        let come = std::mem::replace(&mut self.coming, self.arrivals.next());
+        self.schedule_coming()?;
+        Ok(come)
+    }
+
+    pub(super) fn happened(&mut self, now: Instant, what: Happened, number: u64) {
+        self.hash.fold(now, what as u8, number);
+    }
+
+    pub(super) fn too_many(&self) -> RunError {
+        RunError::People { at_s: self.queue.now().as_nanos() / 1_000_000_000 }
+    }
+
+    fn schedule_coming(&mut self) -> Result<(), RunError> {
+        if let Some(next) = self.coming {
+            self.queue.schedule(Instant::from_duration(next.moment), Event::Come)?;
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, now: Instant) -> Result<(), RunError> {
+        let Some(plan) = self.gate.tick(now, self.troubles.lost_feedback()) else { return Ok(()) };
+        let ceiling_milli = plan.explanation.ceiling_rps.map_or(u64::MAX, |rps| (rps * 1e3) as u64);
+        self.happened(now, Happened::Planned, ceiling_milli);
+        if self.plans.len() < SIM_PLANS {
+            self.plans.push(plan);
+        } else {
+            self.plans_left_out += 1;
+        }
+        if let Some(next) = self.gate.next_tick_at() {
+            self.queue.schedule(next, Event::Tick)?;
+        }
+        Ok(())
+    }
+
+    fn change_fault(&mut self, now: Instant, index: u16, begins: bool) -> Result<(), RunError> {
+        let kind = self.scenario.faults[usize::from(index)].kind;
+        self.troubles.change(kind, begins);
+        let what = if begins { Happened::FaultBegan } else { Happened::FaultEnded };
+        self.happened(now, what, index.into());
+        match kind {
+            FaultKind::Crash => self.follow_crash(now),
+            FaultKind::Slow(_) => {
+                self.server.slow_down(now, self.troubles.slowdown());
+                self.arm_server()
+            }
+            FaultKind::LinkCut | FaultKind::LostFeedback(_) => Ok(()),
+        }
+    }
+
+    fn check_everything(&mut self) {
+        self.checked_at_events = self.hash.events();
+        crate::engine::check_world(self.queue.now(), self, &checks::now_and_then());
+    }
+}
+
+/// Names the forks that work is drawn from: "work" in ASCII.
+const WORK: u64 = 0x776F_726B << 32;
+/// A full check looks at every person and try, so it is rare.
+const EVENTS_BETWEEN_FULL_CHECKS: u64 = 16_384;
