@@ -22,10 +22,11 @@ check: setup
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked
 
-# Costs of decisions, then the load generator against wrk and oha, then proxying and refusing against nginx and
+# Costs of decisions and of simulated events, then the load generator against wrk and oha, then proxying and refusing against nginx and
 # HAProxy: ratios from one run.
 bench: setup-bench
 	$(CARGO) bench --locked -p flashweir-admission
+	$(CARGO) bench --locked -p flashweir-sim
 	$(MAKE) bench-load
 	$(MAKE) compare
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 4] = ["core", "measure", "admission", "workload"];
+const PURE: [&str; 5] = ["core", "measure", "admission", "workload", "sim"];
 /// May talk to the world.
 const SHELLS: [&str; 5] = ["gateway", "kernel", "origin", "load", "http"];
 /// What no pure crate may depend on, however useful.
@@ -118,6 +118,13 @@ fn words_come_before_measures_and_measures_before_decisions() {
 }
 
 #[test]
+fn the_simulator_runs_decisions_and_experiments_run_the_simulator() {
+    let workspace = workspace();
+    workspace.check_only("sim", &["core", "measure", "admission", "workload"]);
+    workspace.check_only("experiments", &["core", "measure", "admission", "workload", "sim", "report"]);
+}
+
+#[test]
 fn pure_crates_stay_pure() {
     let workspace = workspace();
     for name in PURE {
@@ -144,7 +151,7 @@ fn http_mechanics_know_nothing_of_decisions_files_or_metrics() {
 #[test]
 fn glue_and_reports_know_no_shell() {
     let workspace = workspace();
-    for name in ["config", "telemetry", "report"] {
+    for name in ["config", "scenario", "telemetry", "report"] {
         let wrong: Vec<_> =
             workspace.ours(name).into_iter().filter(|need| SHELLS.contains(need) || *need == "cli").collect();
         assert!(wrong.is_empty(), "{name} may not depend on {wrong:?}");
@@ -171,11 +178,14 @@ fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
 }
 
 #[test]
-fn nobody_depends_on_the_command_line() {
+fn nobody_depends_on_the_command_line_and_only_it_on_experiments() {
     let workspace = workspace();
-    let wrong: Vec<_> =
-        workspace.needs_with_tests.iter().filter(|(_, needs)| needs.contains("cli")).collect();
-    assert!(wrong.is_empty(), "{wrong:?}");
+    let who_needs = |name: &str| {
+        let needing = workspace.needs_with_tests.iter().filter(|(_, needs)| needs.contains(name));
+        needing.map(|(who, _)| who.clone()).collect::<Vec<_>>()
+    };
+    assert!(who_needs("cli").is_empty(), "{:?}", who_needs("cli"));
+    assert_eq!(who_needs("experiments"), ["cli"]);
 }
 
 #[test]

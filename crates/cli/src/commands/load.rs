@@ -8,7 +8,7 @@ mod classes;
 mod compare;
 mod csv;
 mod ending;
-mod file;
+pub(crate) mod file;
 mod html;
 mod inputs;
 mod live;

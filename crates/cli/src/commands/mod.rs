@@ -5,7 +5,9 @@ mod demo;
 mod explain;
 mod load;
 mod origin;
+mod reproduce;
 mod run;
+mod sim;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -16,6 +18,8 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Load(Box<load::LoadArgs>),
     Origin(origin::OriginArgs),
+    Sim(Box<sim::SimArgs>),
+    Reproduce(reproduce::ReproduceArgs),
 }
 
 impl Command {
@@ -28,6 +32,8 @@ impl Command {
             Self::Demo(arguments) => arguments.run(),
             Self::Load(arguments) => arguments.run(),
             Self::Origin(arguments) => arguments.run(),
+            Self::Sim(arguments) => arguments.run(),
+            Self::Reproduce(arguments) => arguments.run(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Writes the text beside the file first and then puts it in its place. What is no ordinary file (a pipe, a
 /// terminal) is written to directly: nobody finds half of it later, and it must not be replaced.
-pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let target = match fs::metadata(path) {
         Ok(found) if found.is_file() => fs::canonicalize(path)?,
         Ok(_) => return OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes()),

@@ -1,0 +1,147 @@
+//! `--whatif`: a recorded log against the gateway's policy.
+
+mod crowd;
+mod told;
+
+use crate::exit::UsageError;
+use anyhow::{Context as _, ensure};
+use flashweir_admission::flash_crowd::{Baseline, PlannerMode, Settings};
+use flashweir_config::{Config, FlashCrowdMode, Overrides};
+use flashweir_core::Duration;
+use flashweir_sim::request::{self, Departed, FlashCrowdPolicy, Policy, ServerModel};
+use flashweir_workload::recording::{Options, Recording};
+use std::io::Write as _;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+/// A recorded log against a policy.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "A recorded log")]
+#[group(skip)]
+pub(crate) struct WhatIfArgs {
+    /// Send the requests of a web server's log against the policy of --config, at the times the log has.
+    ///
+    /// Prints which documents would have been refused, how often and when; never who asked. A log tells nothing of the
+    /// service behind it, so --service-ms and --workers are assumptions, and the answer is as good as they are. Nobody
+    /// tries again: what is in the log is who came.
+    #[arg(long, value_name = "LOG", requires = "config")]
+    whatif: Option<PathBuf>,
+    /// The gateway's configuration: its [flash_crowd] and its bound on requests in flight count.
+    #[arg(long, value_name = "FILE", requires = "whatif")]
+    config: Option<PathBuf>,
+    /// F times as many requests; the copies come within a second of the original.
+    #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true,
+          value_parser = super::super::load::values::positive, requires = "whatif")]
+    scale: f64,
+    /// Time runs F times faster.
+    #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true,
+          value_parser = super::super::load::values::positive, requires = "whatif")]
+    squeeze: f64,
+    /// Assume that a worker needs so long for a request, on average (exponential).
+    #[arg(long, value_name = "MS", default_value_t = 20.0, allow_negative_numbers = true,
+          value_parser = super::super::load::values::within(0.001, 3_600_000.0), requires = "whatif")]
+    service_ms: f64,
+    /// Assume so many workers, each with a processor of its own; further requests wait in their order.
+    #[arg(long, value_name = "N", default_value = "4", requires = "whatif")]
+    workers: NonZeroU32,
+}
+
+impl WhatIfArgs {
+    /// Runs it and prints what was found; tables go to `out`.
+    ///
+    /// # Errors
+    /// A log or configuration that cannot be read, more requests than are kept, results that cannot be written.
+    pub(crate) fn run(&self, out: Option<&Path>, as_json: bool) -> anyhow::Result<()> {
+        // The parser sees to it that both are there when no scenario is.
+        let (Some(log), Some(config)) = (&self.whatif, &self.config) else {
+            return Err(UsageError::new("--whatif needs --config").into());
+        };
+        let config = Config::load(Some(config), &Overrides::default())?;
+        let recording = self.recording(log).map_err(|error| UsageError::new(format!("{error:#}")))?;
+        if let Some(directory) = out {
+            super::judge::make_directory(directory)?;
+        }
+        let work = Duration::from_secs_f64(self.service_ms / 1e3);
+        let crowd = crowd::Crowd::new(&recording, self.scale, work)
+            .map_err(|error| UsageError::new(format!("{}: {error:#}", log.display())))?;
+        let scenario = request::Scenario {
+            schedule: crowd.schedule()?,
+            classes: crowd.classes.clone(),
+            seed: SEED,
+            one_way_delay: Duration::ZERO,
+            policy: policy(&config),
+            requests_in_flight: Some(config.bounds.max_requests_in_flight as u64),
+            server: ServerModel {
+                departed: Departed::WorksOn,
+                ..ServerModel::first_come(self.workers.get(), self.workers.get())
+            },
+            faults: Vec::new(),
+            bin: crowd.bin(),
+        };
+        let outcome = request::run(&scenario).map_err(|error| UsageError::new(error.to_string()))?;
+        let told = told::Told { crowd: &crowd, outcome: &outcome, assumption: self.assumption() };
+        let text = if as_json { told.json()? } else { told.text() };
+        std::io::stdout().write_all(text.as_bytes()).context("the result cannot be printed")?;
+        out.map_or(Ok(()), |directory| told.write(directory))
+    }
+
+    fn recording(&self, log: &Path) -> anyhow::Result<Recording> {
+        let name = log.display();
+        let file = std::fs::File::open(log).with_context(|| format!("{name} cannot be opened"))?;
+        let (_, recording) =
+            Recording::read_detecting(file, &Options::default()).with_context(|| name.to_string())?;
+        let problems = recording.problems();
+        if problems.unparsed + problems.left_out > 0 {
+            eprintln!(
+                "{name}: of {} lines {} do not parse and {} are no GET or HEAD: left out",
+                recording.lines(),
+                problems.unparsed,
+                problems.left_out
+            );
+        }
+        let recording = recording.squeeze(self.squeeze).context("--squeeze")?;
+        ensure!(recording.length() <= WEEK, "{name}: it goes on for more than a week; see --squeeze");
+        Ok(recording)
+    }
+
+    /// What the answer rests on.
+    fn assumption(&self) -> String {
+        let capacity = f64::from(self.workers.get()) * 1e3 / self.service_ms;
+        format!(
+            "assumed, not measured: {} at work at once, {} ms for a request (at most {capacity:.0} a second); people wait {} s and \
+             do not try again",
+            self.workers,
+            self.service_ms,
+            crowd::TIMEOUT.as_secs()
+        )
+    }
+}
+
+/// What the configuration says, as the gateway would run it. Shadow is left out: the question is what would be refused.
+fn policy(config: &Config) -> Policy {
+    let flash_crowd = &config.flash_crowd;
+    let mode = match flash_crowd.mode {
+        FlashCrowdMode::Off => return Policy::None,
+        FlashCrowdMode::Paper => PlannerMode::Paper,
+        FlashCrowdMode::Scoreboard => PlannerMode::Scoreboard,
+        FlashCrowdMode::Repaired => PlannerMode::Repaired,
+    };
+    let settings = Settings {
+        mode,
+        interval: flash_crowd.interval,
+        margin: flash_crowd.margin,
+        gates: config.service.workers.map_or(1, |workers| workers.get()),
+        hot_spots: flash_crowd.hot_spots,
+        shadow: false,
+    };
+    Policy::FlashCrowd(FlashCrowdPolicy {
+        settings,
+        baseline: Baseline::default(),
+        first_tick: Duration::ZERO,
+    })
+}
+
+/// The log decides who comes; this draws the assumed work and the gate's keys.
+const SEED: u64 = 1;
+/// The simulator's longest run.
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3_600);

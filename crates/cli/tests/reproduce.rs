@@ -1,0 +1,63 @@
+//! `flashweir reproduce` through the real binary.
+
+use std::process::{Command, Output};
+
+fn reproduce(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashweir"));
+    command.arg("reproduce").args(arguments).output().expect("the binary starts")
+}
+
+#[test]
+fn an_unknown_name_is_answered_in_one_line_with_all_names() {
+    let output = reproduce(&["NEWS-T1", "NEWS-T9"]);
+    assert_eq!(output.status.code(), Some(64));
+    assert!(output.stdout.is_empty());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.starts_with("flashweir: there is no experiment `NEWS-T9`; there are NEWS-F6, NEWS-T1, "),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1);
+    assert_eq!(reproduce(&["NEWS-T1", "--seeds", "0"]).status.code(), Some(64));
+}
+
+#[test]
+fn the_list_has_a_line_for_each_name() {
+    for arguments in [&[][..], &["list"]] {
+        let output = reproduce(arguments);
+        assert!(output.status.success());
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("NEWS-T1     NEWS and static rate limits in a flash crowd\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_short_run_prints_json_and_leaves_a_chart_and_its_numbers() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let figures = directory.path().join("figures");
+    let out = figures.to_str().expect("temporary names are text");
+    let output = reproduce(&[
+        "news-f6",
+        "--json",
+        "--out",
+        out,
+        "--seeds",
+        "1",
+        "--quiet-s",
+        "120",
+        "--crowd-s",
+        "120",
+    ]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON on stdout");
+    let [finding] = list.as_array().expect("a list").as_slice() else { panic!("one finding: {list}") };
+    assert_eq!(finding["id"], "NEWS-F6");
+    assert_eq!(finding["paper"]["fastest tenth falls by %"], 78.0);
+    assert!(finding["ours"]["fastest tenth falls by %"]["as published"]["mean"].is_number());
+    assert!(finding["verdict"].is_string());
+    let read = |name: &str| std::fs::read_to_string(figures.join(name)).expect(name);
+    assert!(read("news-f6.svg").starts_with("<svg"));
+    assert!(read("news-f6.csv").starts_with("series,seconds,kb/s\n"));
+    // The table of all verdicts is only written when all were run.
+    assert!(!directory.path().join("reproduction.md").exists());
+}

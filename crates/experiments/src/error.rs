@@ -1,0 +1,35 @@
+//! What can go wrong with an experiment.
+
+use flashweir_sim::news::NewsError;
+
+/// An experiment cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// Nothing is called so.
+    #[error("there is no experiment `{id}`; there are {known}")]
+    Unknown {
+        /// What was asked for.
+        id: String,
+        /// All there are.
+        known: String,
+    },
+    /// Lengths, seeds or threads that make no run.
+    #[error("{what} is {value}; expected {expected}")]
+    Option {
+        /// Which option.
+        what: &'static str,
+        /// What was given.
+        value: String,
+        /// What would have been accepted.
+        expected: &'static str,
+    },
+    /// The simulation failed.
+    #[error(transparent)]
+    News(#[from] NewsError),
+    /// A chart could not be drawn.
+    #[error(transparent)]
+    Report(#[from] flashweir_report::ReportError),
+    /// Numbers could not be written as CSV.
+    #[error("numbers cannot be written as CSV: {0}")]
+    Csv(#[from] csv::Error),
+}

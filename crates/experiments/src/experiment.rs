@@ -1,0 +1,41 @@
+//! The experiments by name.
+
+use crate::news;
+use crate::{ExperimentError, Finding, Laboratory};
+
+/// One table or figure of a paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// Its name, such as `NEWS-T1`.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// What the paper says, and where.
+    pub paper: &'static str,
+    /// Runs it.
+    pub run: fn(&Laboratory) -> Result<Finding, ExperimentError>,
+}
+
+/// All there are, in the order of the papers.
+pub const EXPERIMENTS: &[Experiment] = &[
+    news::fastest_flows::EXPERIMENT,
+    news::table_one::EXPERIMENT,
+    news::request_rates::EXPERIMENT,
+    news::fastest_over_time::EXPERIMENT,
+    news::best_static::EXPERIMENT,
+    news::interval::EXPERIMENT,
+    news::bulk_bystander::EXPERIMENT,
+    news::impatience::EXPERIMENT,
+    news::server_delay::EXPERIMENT,
+];
+
+/// The experiment of this name, in capitals or not.
+///
+/// # Errors
+/// [`ExperimentError::Unknown`], which lists all names.
+pub fn find(id: &str) -> Result<&'static Experiment, ExperimentError> {
+    EXPERIMENTS.iter().find(|experiment| experiment.id.eq_ignore_ascii_case(id)).ok_or_else(|| {
+        let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.id).collect();
+        ExperimentError::Unknown { id: id.to_owned(), known: known.join(", ") }
+    })
+}

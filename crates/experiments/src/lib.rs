@@ -1,0 +1,32 @@
+//! The papers' tables and figures, run again in the simulator: one small file for each.
+//!
+//! An [`Experiment`] is a name, what the paper says, and a function that makes a [`Finding`]: rows of the paper's
+//! values beside ours for each mode, the conditions that make the *shape* of the result, a [`Verdict`], numbers as CSV
+//! and a chart. The rules of the verdict are in the code of each experiment (tolerances, conditions), not in anybody's
+//! eye. A value that is missed is shown as missed.
+//!
+//! A [`Laboratory`] runs scenarios on a few threads and remembers outcomes, as several figures show the same runs.
+//!
+//! ```
+//! use flashweir_experiments::{find, EXPERIMENTS};
+//! assert_eq!(find("news-t1")?.id, "NEWS-T1");
+//! assert!(find("NEWS-T9").unwrap_err().to_string().contains("NEWS-F12"));
+//! assert!(EXPERIMENTS.len() >= 9);
+//! # Ok::<(), flashweir_experiments::ExperimentError>(())
+//! ```
+
+mod error;
+mod experiment;
+mod finding;
+mod laboratory;
+mod news;
+mod plot;
+mod spread;
+mod table_text;
+
+pub use error::ExperimentError;
+pub use experiment::{EXPERIMENTS, Experiment, find};
+pub use finding::{Finding, Row, Rule, Shape, Verdict};
+pub use laboratory::{Laboratory, Options};
+pub use spread::Spread;
+pub use table_text::{document, figures_named, text};

@@ -1,0 +1,152 @@
+//! The runs of an experiment, by mode, and what is read from them.
+
+use super::plant::{Mode, scenario};
+use crate::{ExperimentError, Laboratory, Row, Rule, Spread};
+use flashweir_report::Point;
+use flashweir_sim::news::{Bin, Outcome, Scenario, Tick};
+use std::ops::Range;
+use std::sync::Arc;
+
+pub(super) struct Runs {
+    by_mode: Vec<(Mode, Vec<Arc<Outcome>>)>,
+    onset_s: u64,
+    end_s: u64,
+}
+
+/// Where a value is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stretch {
+    Quiet,
+    Crowd,
+}
+
+impl Runs {
+    /// Runs every mode for every seed, each scenario changed as told.
+    pub(super) fn new(
+        laboratory: &Laboratory,
+        modes: &[Mode],
+        change: impl Fn(&mut Scenario),
+    ) -> Result<Self, ExperimentError> {
+        Self::with_seeds(laboratory, modes, laboratory.options().seeds, change)
+    }
+
+    pub(super) fn with_seeds(
+        laboratory: &Laboratory,
+        modes: &[Mode],
+        seeds: u32,
+        change: impl Fn(&mut Scenario),
+    ) -> Result<Self, ExperimentError> {
+        let options = laboratory.options();
+        let seeds = || (0..u64::from(seeds)).map(|n| options.seed + n);
+        let scenarios: Vec<Scenario> = modes
+            .iter()
+            .flat_map(|&mode| seeds().map(move |seed| scenario(options, mode, seed)))
+            .map(|mut scenario| {
+                change(&mut scenario);
+                scenario
+            })
+            .collect();
+        let outcomes = laboratory.run(&scenarios)?;
+        let by_mode =
+            modes.iter().copied().zip(outcomes.chunks(seeds().count()).map(<[_]>::to_vec)).collect();
+        Ok(Self { by_mode, onset_s: options.quiet_s, end_s: options.quiet_s + options.crowd_s })
+    }
+
+    pub(super) fn onset_s(&self) -> u64 {
+        self.onset_s
+    }
+
+    pub(super) fn within(&self, stretch: Stretch) -> Range<u64> {
+        match stretch {
+            // The first minute fills the network.
+            Stretch::Quiet => 60..self.onset_s,
+            Stretch::Crowd => self.onset_s..self.end_s,
+        }
+    }
+
+    /// A value over the seeds of a mode; seeds that have none are left out.
+    pub(super) fn spread(&self, mode: Mode, value: impl Fn(&Outcome) -> Option<f64>) -> Option<Spread> {
+        let (_, outcomes) = self.by_mode.iter().find(|(other, _)| *other == mode)?;
+        Spread::of(outcomes.iter().filter_map(|outcome| value(outcome)))
+    }
+
+    /// The mean over the seeds; not a number where there is none, which fails every comparison.
+    pub(super) fn mean(&self, mode: Mode, value: impl Fn(&Outcome) -> Option<f64>) -> f64 {
+        self.spread(mode, value).map_or(f64::NAN, |spread| spread.mean)
+    }
+
+    pub(super) fn row(
+        &self,
+        what: impl Into<String>,
+        paper: Option<f64>,
+        rule: Rule,
+        modes: &[Mode],
+        value: impl Fn(&Outcome) -> Option<f64>,
+    ) -> Row {
+        let ours = modes.iter().filter_map(|&mode| Some((mode.name(), self.spread(mode, &value)?)));
+        Row { what: what.into(), paper, ours: ours.collect(), rule }
+    }
+
+    pub(super) fn admitted(&self, stretch: Stretch) -> impl Fn(&Outcome) -> Option<f64> {
+        let within = self.within(stretch);
+        move |outcome| Some(outcome.per_second(within.clone(), |bin| bin.gate.admitted))
+    }
+
+    /// Part of the people who came and were not let in, percent.
+    pub(super) fn rejected_percent(&self) -> impl Fn(&Outcome) -> Option<f64> {
+        let within = self.within(Stretch::Crowd);
+        move |outcome| {
+            let total = outcome.total(within.clone());
+            Some((1.0 - total.gate.admitted as f64 / total.unique_offered as f64) * 100.0)
+        }
+    }
+
+    pub(super) fn loss_percent(&self, stretch: Stretch) -> impl Fn(&Outcome) -> Option<f64> {
+        let within = self.within(stretch);
+        move |outcome| Some(outcome.response_loss(within.clone()) * 100.0)
+    }
+
+    /// Mean rate of the fastest tenth by the paper's reading, kb/s.
+    pub(super) fn fastest_kbps(&self, stretch: Stretch) -> impl Fn(&Outcome) -> Option<f64> {
+        self.rate_kbps(stretch, |tick| tick.published.map(|rates| rates.fastest))
+    }
+
+    pub(super) fn rate_kbps(
+        &self,
+        stretch: Stretch,
+        rate: impl Fn(&Tick) -> Option<f64>,
+    ) -> impl Fn(&Outcome) -> Option<f64> {
+        let within = self.within(stretch);
+        move |outcome| outcome.mean_rate(within.clone(), &rate).map(kbps)
+    }
+
+    /// Goes through the first seed of a mode minute by minute: seconds, and a count per second.
+    pub(super) fn per_minute(&self, mode: Mode, count: impl Fn(&Bin) -> u64) -> Vec<Point> {
+        let Some(outcome) = self.first(mode) else { return Vec::new() };
+        let minutes = self.end_s / MINUTE_S;
+        let minute = |n: u64| n * MINUTE_S..(n + 1) * MINUTE_S;
+        (0..minutes).map(|n| ((n * MINUTE_S) as f64, Some(outcome.per_second(minute(n), &count)))).collect()
+    }
+
+    /// The first seed of a mode, interval by interval: seconds, and the fastest tenth's rate in kb/s.
+    pub(super) fn fastest_over_time(&self, mode: Mode) -> Vec<Point> {
+        self.over_ticks(mode, |tick| tick.published.map(|rates| kbps(rates.fastest)))
+    }
+
+    /// The first seed of a mode, interval by interval: seconds, and a value.
+    pub(super) fn over_ticks(&self, mode: Mode, value: impl Fn(&Tick) -> Option<f64>) -> Vec<Point> {
+        let ticks = self.first(mode).into_iter().flat_map(|outcome| &outcome.ticks);
+        ticks.map(|tick| (tick.at.as_secs_f64(), value(tick))).collect()
+    }
+
+    fn first(&self, mode: Mode) -> Option<&Outcome> {
+        let (_, outcomes) = self.by_mode.iter().find(|(other, _)| *other == mode)?;
+        outcomes.first().map(|outcome| &**outcome)
+    }
+}
+
+const MINUTE_S: u64 = 60;
+
+fn kbps(bytes_per_s: f64) -> f64 {
+    bytes_per_s * 8.0 / 1_000.0
+}

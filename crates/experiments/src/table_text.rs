@@ -1,0 +1,133 @@
+//! Findings as text: a table for the terminal, and the document of all of them.
+
+use crate::{Experiment, Finding, Row, Rule, Spread};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// A finding for the terminal: what the paper says, the table, the conditions, the notes, the verdict.
+#[must_use]
+pub fn text(experiment: &Experiment, finding: &Finding) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{}  {}\npaper: {}\n", experiment.id, experiment.title, experiment.paper);
+    let cells = cells(finding);
+    let widths: Vec<usize> = (0..cells[0].len())
+        .map(|column| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    for row in &cells {
+        let padded = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        let line = padded.collect::<Vec<_>>().join("  ");
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out.push('\n');
+    for shape in &finding.shapes {
+        let _ = writeln!(out, "{} {}", if shape.holds { "yes" } else { "NO " }, shape.what);
+    }
+    for note in &finding.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    let _ = writeln!(out, "verdict: {}", finding.verdict);
+    out
+}
+
+/// All findings as one Markdown document, written by `flashweir reproduce all`, with charts in the directory `figures`
+/// beside it.
+#[must_use]
+pub fn document(findings: &[(&Experiment, Finding)], figures: &str) -> String {
+    let mut out = String::from(
+        "# What of the papers comes out of the simulator\n\nWritten by `flashweir reproduce all`; every \
+         number is of that run. *matches*: every judged value is within the tolerance that its row names. \
+         *same shape*: the conditions on the shape of the result hold, but values are missed, or the model \
+         was chosen by some of them, so none is claimed. *differs*: a condition does not hold. Of several \
+         seeds, means are shown, and the least and most in brackets.\n\n\
+         | ID | shows | verdict |\n|---|---|---|\n",
+    );
+    for (experiment, finding) in findings {
+        let (id, title) = (experiment.id, experiment.title);
+        let _ = writeln!(out, "| [{id}](#{}) | {title} | {} |", anchor(id), finding.verdict);
+    }
+    for (experiment, finding) in findings {
+        let _ =
+            writeln!(out, "\n## {}\n\n{}. Paper: {}.\n", experiment.id, experiment.title, experiment.paper);
+        let [picture, numbers] = figures_named(experiment.id);
+        let _ =
+            writeln!(out, "![{}]({figures}/{picture}) ([numbers]({figures}/{numbers}))\n", experiment.title);
+        for (index, row) in cells(finding).iter().enumerate() {
+            let _ = writeln!(out, "| {} |", row.join(" | "));
+            if index == 0 {
+                let _ = writeln!(out, "|---|{}", "---:|".repeat(row.len() - 1));
+            }
+        }
+        out.push('\n');
+        for shape in &finding.shapes {
+            let _ = writeln!(out, "- {}: {}", if shape.holds { "yes" } else { "**no**" }, shape.what);
+        }
+        for note in &finding.notes {
+            let _ = writeln!(out, "- Note: {note}");
+        }
+        let _ = writeln!(out, "- Verdict: **{}**", finding.verdict);
+    }
+    out
+}
+
+/// The names of an experiment's chart and numbers.
+#[must_use]
+pub fn figures_named(id: &str) -> [String; 2] {
+    let name = id.to_ascii_lowercase();
+    [format!("{name}.svg"), format!("{name}.csv")]
+}
+
+/// The head and a row of cells for each row: what, the paper's value, each mode, the rule and whether it is met.
+fn cells(finding: &Finding) -> Vec<Vec<String>> {
+    let modes = modes(&finding.rows);
+    let head = ["what", "in the paper"].into_iter().chain(modes.iter().copied()).chain(["judged"]);
+    let mut cells = vec![head.map(str::to_owned).collect::<Vec<_>>()];
+    cells.extend(finding.rows.iter().map(|row| {
+        let paper = row.paper.map_or_else(|| "–".to_owned(), number);
+        let ours = modes.iter().map(|&mode| row.ours.get(mode).map_or_else(String::new, spread));
+        let judged = match (&row.rule, row.is_met()) {
+            (Rule::Within { mode, part }, Some(met)) => {
+                format!("{mode} ±{} %: {}", number(part * 100.0), met_text(met))
+            }
+            (Rule::Near { mode, by }, Some(met)) => format!("{mode} ±{}: {}", number(*by), met_text(met)),
+            _ => "told".to_owned(),
+        };
+        [row.what.clone(), paper].into_iter().chain(ours).chain([judged]).collect()
+    }));
+    cells
+}
+
+fn met_text(met: bool) -> &'static str {
+    if met { "met" } else { "missed" }
+}
+
+/// The modes of all rows; the usual ones first, in the order of their age.
+fn modes(rows: &[Row]) -> Vec<&str> {
+    let all: BTreeSet<&str> = rows.iter().flat_map(|row| row.ours.keys().map(String::as_str)).collect();
+    let usual = ["none", "static", "paper", "scoreboard", "repaired"];
+    let first = usual.into_iter().filter(|mode| all.contains(mode));
+    first.chain(all.iter().copied().filter(|mode| !usual.contains(mode))).collect()
+}
+
+fn spread(spread: &Spread) -> String {
+    let Spread { mean, least, most } = *spread;
+    let (mean, least, most) = (number(mean), number(least), number(most));
+    if least == most { mean } else { format!("{mean} ({least}–{most})") }
+}
+
+/// Whole numbers as they are, small ones with two digits, others with one.
+fn number(value: f64) -> String {
+    if value == value.round() {
+        format!("{value:.0}")
+    } else if value.abs() < 10.0 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+fn anchor(id: &str) -> String {
+    id.to_ascii_lowercase().replace('.', "")
+}

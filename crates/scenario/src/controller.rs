@@ -1,0 +1,66 @@
+//! Who is let in, from what was written.
+
+use crate::file::{ControllerFile, ControllerMode};
+use crate::problem::{Problem, within, wrong};
+use crate::text::{Text, Time};
+use flashweir_admission::flash_crowd::{Baseline, PlannerMode, Settings};
+use flashweir_core::limits::WORKERS;
+use flashweir_core::{Duration, Rate};
+use flashweir_sim::request::{FlashCrowdPolicy, Policy};
+
+impl ControllerFile {
+    /// The policy.
+    pub(crate) fn policy(&self) -> Result<Policy, Problem> {
+        let news = |mode| self.flash_crowd(mode).map(Policy::FlashCrowd);
+        // What is written is checked whatever the mode.
+        let checked = news(PlannerMode::Repaired)?;
+        let bucket = self.bucket()?;
+        match self.mode {
+            ControllerMode::None => Ok(Policy::None),
+            ControllerMode::Static => match bucket {
+                Some(policy) => Ok(policy),
+                None => wrong("controller.rate", "missing: mode \"static\" needs one"),
+            },
+            ControllerMode::Repaired => Ok(checked),
+            ControllerMode::Paper => news(PlannerMode::Paper),
+            ControllerMode::Scoreboard => news(PlannerMode::Scoreboard),
+        }
+    }
+
+    fn bucket(&self) -> Result<Option<Policy>, Problem> {
+        let Some(rate) = self.rate else { return Ok(None) };
+        let rate = within("controller.rate", rate, 0.001, Rate::MAX.per_second())?;
+        // A second's worth, as the comparisons of the NEWS paper have it.
+        let burst = self.burst.unwrap_or(rate.ceil() as u64);
+        if burst == 0 {
+            return wrong("controller.burst", "expected at least 1, or nobody would ever be let in");
+        }
+        Ok(Some(Policy::StaticRate { rate: Rate::from_per_second(rate), burst }))
+    }
+
+    fn flash_crowd(&self, mode: PlannerMode) -> Result<FlashCrowdPolicy, Problem> {
+        let usual = Settings::default();
+        let interval = match self.interval {
+            Some(Text(Time(interval))) if !(INTERVAL_LEAST..=INTERVAL_MOST).contains(&interval) => {
+                return wrong("controller.interval", "expected 10ms to 5m");
+            }
+            Some(Text(Time(interval))) => interval,
+            // T of the paper; the repaired rules must act within a second.
+            None if mode == PlannerMode::Repaired => usual.interval,
+            None => Duration::from_secs(60),
+        };
+        let gates = self.gates.unwrap_or(usual.gates);
+        if gates == 0 || gates > WORKERS {
+            return wrong("controller.gates", format!("{gates} is out of range: expected 1 to {WORKERS}"));
+        }
+        let margin = within("controller.margin", self.margin.unwrap_or(usual.margin), 0.01, 0.9)?;
+        let hot_spots = self.hot_spots.unwrap_or(usual.hot_spots);
+        let settings = Settings { mode, interval, margin, gates, hot_spots, shadow: self.shadow };
+        let first_tick = self.first_tick.map_or(Duration::ZERO, |Text(Time(time))| time);
+        Ok(FlashCrowdPolicy { settings, baseline: Baseline::default(), first_tick })
+    }
+}
+
+/// As in the gateway's configuration.
+const INTERVAL_LEAST: Duration = Duration::from_millis(10);
+const INTERVAL_MOST: Duration = Duration::from_secs(300);

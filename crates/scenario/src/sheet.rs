@@ -1,0 +1,143 @@
+//! The statistics of all runs of a scenario, and whether they lie where they should.
+
+use crate::accept::{Range, Scope};
+use crate::checked::Scenario;
+use crate::statistic::{STATISTICS, Statistic, View};
+use crate::summary::Summary;
+use flashweir_measure::Histogram;
+use flashweir_sim::request::{Counts, Outcome};
+
+/// All statistics of a scenario's runs.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    /// One line for each statistic: the whole run first, then windows, then classes.
+    pub lines: Vec<Line>,
+}
+
+/// One statistic.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// What it is told of.
+    pub scope: Scope,
+    /// Which it is.
+    pub statistic: &'static Statistic,
+    /// Its value in each run; `None` where there was nothing to measure.
+    pub values: Vec<Option<f64>>,
+    /// Over all runs; `None` if any had nothing to measure.
+    pub summary: Option<Summary>,
+    /// Where its mean has to lie.
+    pub accepted: Option<Range>,
+}
+
+impl Sheet {
+    /// The statistics of the outcomes of a scenario's runs.
+    #[must_use]
+    pub fn of(scenario: &Scenario, outcomes: &[Outcome]) -> Self {
+        let windows = scenario.windows().iter().map(|window| Scope::Window(window.name.clone()));
+        let classes = scenario.classes().map(|name| Scope::Class(name.to_owned()));
+        let classes: Vec<_> = classes.collect();
+        // Of a single class the run says it all, unless it is asked for by name.
+        let is_asked = |scope: &Scope| scenario.accepted().iter().any(|accepted| accepted.scope == *scope);
+        let several = classes.len() > 1;
+        let classes = classes.into_iter().filter(|class| several || is_asked(class));
+        let scopes: Vec<_> = [Scope::Run].into_iter().chain(windows).chain(classes).collect();
+        let lines = scopes.iter().flat_map(|scope| lines(scenario, outcomes, scope)).collect();
+        Self { lines }
+    }
+
+    /// Whether every range is met.
+    #[must_use]
+    pub fn is_accepted(&self) -> bool {
+        self.lines.iter().all(|line| line.is_ok() != Some(false))
+    }
+
+    /// Lines whose range is missed.
+    pub fn missed(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|line| line.is_ok() == Some(false))
+    }
+}
+
+impl Line {
+    /// Whether the mean lies in the accepted range, if there is one. What could not be measured does not.
+    #[must_use]
+    pub fn is_ok(&self) -> Option<bool> {
+        let range = self.accepted.as_ref()?;
+        Some(self.summary.is_some_and(|summary| range.contains(summary.mean)))
+    }
+
+    /// Its name with what it is told of before a dot.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.scope.name() {
+            "" => self.statistic.name.to_owned(),
+            scope => format!("{scope}.{}", self.statistic.name),
+        }
+    }
+}
+
+fn lines(scenario: &Scenario, outcomes: &[Outcome], scope: &Scope) -> Vec<Line> {
+    let values: Vec<Vec<Option<f64>>> =
+        outcomes.iter().map(|outcome| values(scenario, outcome, scope)).collect();
+    let told = STATISTICS.iter().enumerate().filter(|(_, statistic)| statistic.is_of(scope));
+    told.map(|(place, statistic)| {
+        let values: Vec<Option<f64>> = values.iter().map(|of_run| of_run[place]).collect();
+        let measured: Option<Vec<f64>> = values.iter().copied().collect();
+        let accepted = scenario.accepted().iter();
+        let mut accepted =
+            accepted.filter(|accepted| accepted.scope == *scope && accepted.statistic.name == statistic.name);
+        Line {
+            scope: scope.clone(),
+            statistic,
+            values,
+            summary: measured.as_deref().and_then(Summary::of),
+            accepted: accepted.next().map(|accepted| accepted.range.clone()),
+        }
+    })
+    .collect()
+}
+
+/// The values of all statistics of one run, in their order; those not told of the scope are nothing.
+fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f64>> {
+    let mut whole = (Histogram::new(), Histogram::new(), Histogram::new());
+    for class in
+        outcome.classes.iter().filter(|class| matches!(scope, Scope::Run) || class.name == scope.name())
+    {
+        whole.0.add(&class.latency_us);
+        whole.1.add(&class.refusal_us);
+        whole.2.add(&class.served_us);
+    }
+    let run = scenario.template();
+    let window =
+        scenario.windows().iter().find(|window| matches!(scope, Scope::Window(name) if *name == window.name));
+    let bins = window.map_or(0..usize::MAX, |window| window.bins.clone());
+    // Nobody comes after the end of the schedule: levels are told up to there. A run has fewer bins than
+    // SIM_SERIES_BINS.
+    let end = run.schedule.length().as_nanos().div_ceil(run.bin.as_nanos()) as usize;
+    let levels = bins.start..bins.end.min(end);
+    let mut counts = Counts::default();
+    let mut useful_s = 0.0;
+    for (class, model) in outcome.classes.iter().zip(&run.classes) {
+        if matches!(scope, Scope::Class(name) if *name != class.name) {
+            continue;
+        }
+        let mut of_class = Counts::default();
+        class.bins.iter().take(bins.end).skip(bins.start).for_each(|bin| of_class.add(bin));
+        counts.add(&of_class);
+        useful_s += of_class.goodput as f64 * model.work.mean_s();
+    }
+    let seconds = window.map_or(run.schedule.length(), |window| window.to - window.from).as_secs_f64();
+    let is_whole = window.is_none();
+    let of_server = !matches!(scope, Scope::Class(_));
+    let view = View {
+        counts,
+        seconds,
+        useful_s,
+        processors: f64::from(run.server.processors.get()),
+        latency_us: is_whole.then_some(&whole.0),
+        refusal_us: is_whole.then_some(&whole.1),
+        served_us: is_whole.then_some(&whole.2),
+        level: of_server.then(|| outcome.mean_level(levels)),
+        plans: &outcome.plans,
+    };
+    STATISTICS.iter().map(|statistic| statistic.value(&view)).collect()
+}

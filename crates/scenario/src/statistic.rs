@@ -1,0 +1,195 @@
+//! What a run is judged by: the load tool's words, and a few of the server's and the policy's.
+
+use crate::accept::Scope;
+use flashweir_admission::flash_crowd::Rule;
+use flashweir_measure::Histogram;
+use flashweir_sim::request::{Counts, MeanLevel, PlanTaken};
+
+/// A number that tells something of a run.
+#[derive(Debug)]
+pub struct Statistic {
+    /// Its name in scenarios and tables; the unit last, if it has one.
+    pub name: &'static str,
+    /// What kind of number it is.
+    pub unit: Unit,
+    /// What it says, in a few words.
+    pub meaning: &'static str,
+    reach: Reach,
+    value: fn(&View<'_>) -> Option<f64>,
+}
+
+/// What kind of number a statistic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// So many.
+    Count,
+    /// A part of a whole, 0 to 1.
+    Share,
+    /// So many a second.
+    PerSecond,
+    /// So many times.
+    Factor,
+    /// Milliseconds.
+    Milliseconds,
+}
+
+/// Of what it can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Runs, windows, classes.
+    All,
+    /// Runs and classes: histograms are kept of whole runs only.
+    NotWindows,
+    /// Runs and windows: the server is everybody's.
+    NotClasses,
+    /// Runs.
+    RunOnly,
+}
+
+/// What statistics are computed from.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) counts: Counts,
+    pub(crate) seconds: f64,
+    /// Mean processor time of what became goodput, summed, seconds.
+    pub(crate) useful_s: f64,
+    pub(crate) processors: f64,
+    pub(crate) latency_us: Option<&'a Histogram>,
+    pub(crate) refusal_us: Option<&'a Histogram>,
+    pub(crate) served_us: Option<&'a Histogram>,
+    pub(crate) level: Option<MeanLevel>,
+    pub(crate) plans: &'a [PlanTaken],
+}
+
+/// All statistics, in the order of tables.
+pub(crate) const STATISTICS: &[Statistic] = &[
+    all("offered", Unit::Count, "tries that began", |view| Some(view.counts.offered as f64)),
+    all("unique_offered", Unit::Count, "requests, their tries counted once", |view| {
+        Some(view.counts.unique_offered as f64)
+    }),
+    all("offered_rps", Unit::PerSecond, "tries a second", |view| view.rate(view.counts.offered)),
+    all("admitted_rps", Unit::PerSecond, "let in by the gate", |view| view.rate(view.counts.admitted)),
+    all("completed_rps", Unit::PerSecond, "whole answers", |view| view.rate(view.counts.completed)),
+    all("goodput_rps", Unit::PerSecond, "whole answers within the target", |view| {
+        view.rate(view.counts.goodput)
+    }),
+    all("goodput_ratio", Unit::Share, "goodput of unique offered", |view| {
+        view.of_requests(view.counts.goodput)
+    }),
+    all("completed_ratio", Unit::Share, "completed of unique offered", |view| {
+        view.of_requests(view.counts.completed)
+    }),
+    all("abandoned_ratio", Unit::Share, "abandoned of unique offered", |view| {
+        view.of_requests(view.counts.abandoned)
+    }),
+    all("shed_ratio", Unit::Share, "refused by the gate, of offered", |view| {
+        view.of_tries(view.counts.shed_total())
+    }),
+    all("refused_ratio", Unit::Share, "refusals heard, the server's too, of offered", |view| {
+        view.of_tries(view.counts.refused)
+    }),
+    all("timed_out_ratio", Unit::Share, "timed out of offered", |view| view.of_tries(view.counts.timed_out)),
+    all("error_ratio", Unit::Share, "broken of offered", |view| view.of_tries(view.counts.broken)),
+    all("retry_amplification", Unit::Factor, "tries for each request", |view| {
+        ratio(view.counts.offered as f64, view.counts.unique_offered as f64)
+    }),
+    all("useful_ratio", Unit::Share, "processor time that became goodput, of all there was", |view| {
+        ratio(view.useful_s, view.processors * view.seconds)
+    }),
+    all("mean_ms", Unit::Milliseconds, "mean latency of the completed", |view| {
+        view.counts.mean_latency_s().map(|seconds| seconds * 1e3)
+    }),
+    quantile("p50_ms", "half of the completed are quicker", |view| millis(view.latency_us, 0.50)),
+    quantile("p90_ms", "nine of ten completed are quicker", |view| millis(view.latency_us, 0.90)),
+    quantile("p99_ms", "99 of 100 completed are quicker", |view| millis(view.latency_us, 0.99)),
+    quantile("p999_ms", "999 of 1000 completed are quicker", |view| millis(view.latency_us, 0.999)),
+    quantile("served_p99_ms", "the same over all tries of a request", |view| millis(view.served_us, 0.99)),
+    quantile("refusal_p99_ms", "99 of 100 refusals are heard within", |view| millis(view.refusal_us, 0.99)),
+    server("waiting", "mean requests waiting for a worker", |view| view.level.map(|level| level.waiting)),
+    server("in_service", "mean requests in service", |view| view.level.map(|level| level.in_service)),
+    server("busy", "mean processors at work", |view| view.level.map(|level| level.busy)),
+    Statistic {
+        name: "alarms",
+        unit: Unit::Count,
+        meaning: "times the policy found a crowd",
+        reach: Reach::RunOnly,
+        value: |view| Some(alarms(view.plans) as f64),
+    },
+];
+
+const fn all(
+    name: &'static str,
+    unit: Unit,
+    meaning: &'static str,
+    value: fn(&View<'_>) -> Option<f64>,
+) -> Statistic {
+    Statistic { name, unit, meaning, reach: Reach::All, value }
+}
+
+const fn quantile(
+    name: &'static str,
+    meaning: &'static str,
+    value: fn(&View<'_>) -> Option<f64>,
+) -> Statistic {
+    Statistic { name, unit: Unit::Milliseconds, meaning, reach: Reach::NotWindows, value }
+}
+
+const fn server(name: &'static str, meaning: &'static str, value: fn(&View<'_>) -> Option<f64>) -> Statistic {
+    Statistic { name, unit: Unit::Factor, meaning, reach: Reach::NotClasses, value }
+}
+
+impl Statistic {
+    /// All there are, in the order of tables.
+    #[must_use]
+    pub fn all() -> &'static [Self] {
+        STATISTICS
+    }
+
+    /// Whether it can be told of this.
+    pub(crate) fn is_of(&self, scope: &Scope) -> bool {
+        match (scope, self.reach) {
+            (Scope::Run, _) | (_, Reach::All) => true,
+            (Scope::Window(_), reach) => reach == Reach::NotClasses,
+            (Scope::Class(_), reach) => reach == Reach::NotWindows,
+        }
+    }
+
+    /// Its value; `None` if there was nothing to measure.
+    pub(crate) fn value(&self, view: &View<'_>) -> Option<f64> {
+        (self.value)(view)
+    }
+}
+
+/// The statistic of this name, or what there is instead.
+pub(crate) fn statistic(name: &str) -> Result<&'static Statistic, String> {
+    STATISTICS.iter().find(|statistic| statistic.name == name).ok_or_else(|| {
+        let names: Vec<_> = STATISTICS.iter().map(|statistic| statistic.name).collect();
+        format!("there is no statistic \"{name}\": expected one of {}", names.join(", "))
+    })
+}
+
+impl View<'_> {
+    fn rate(&self, count: u64) -> Option<f64> {
+        ratio(count as f64, self.seconds)
+    }
+
+    fn of_requests(&self, count: u64) -> Option<f64> {
+        ratio(count as f64, self.counts.unique_offered as f64)
+    }
+
+    fn of_tries(&self, count: u64) -> Option<f64> {
+        ratio(count as f64, self.counts.offered as f64)
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn millis(histogram: Option<&Histogram>, share: f64) -> Option<f64> {
+    histogram?.quantile(share).map(|micros| micros as f64 / 1e3)
+}
+
+fn alarms(plans: &[PlanTaken]) -> usize {
+    plans.iter().filter(|plan| plan.explanation.rule == Rule::Raise).count()
+}
