@@ -1,4 +1,4 @@
-//! Goal: the server that refuses at a cost behaves as the closed form says and reproduces INTEL-T1 (ALGORITHMS §5.3).
+//! Goal: the server that refuses at a cost behaves as the closed form says and reproduces INTEL-T1 (paper 004, Table 1).
 //! Method: five minutes of evenly spaced requests at each of the paper's four rates, beginning with an empty server as
 //! the paper's runs did, six seeds for the work.
 //!

@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 /// ```
 /// use flashweir_core::Duration;
 /// use flashweir_sim::request::{Overflow, ServerModel};
-/// // The server of the Intel study (ALGORITHMS §5.3): one processor, 30 in service, 256 waiting, 4 ms for a refusal.
+/// // The server of the Intel study (calibrated to its Table 1): one processor, 30 in service, 256 waiting, 4 ms for a refusal.
 /// let refusal = Overflow::Refuse { cost: Duration::from_millis(4) };
 /// let intel = ServerModel { queue: Some(256), overflow: refusal, ..ServerModel::first_come(1, 30) };
 /// assert_eq!(intel.processors.get(), 1);
@@ -48,7 +48,7 @@ pub enum Overflow {
     /// It is answered that the server is too busy.
     Refuse {
         /// Processor time for accepting, parsing and answering, taken before any request in service gets more
-        /// (c_stb in ALGORITHMS §5.3; on several processors all of them share it).
+        /// (c_stb in the study of intelligent network cards; on several processors all of them share it).
         cost: Duration,
     },
     /// It is dropped before any work was done; nobody is told.
