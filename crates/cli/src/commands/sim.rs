@@ -34,7 +34,7 @@ pub(crate) struct SimArgs {
     /// The first seed [default: as the file says, or 1].
     #[arg(long, value_name = "N", conflicts_with = "whatif")]
     seed: Option<u64>,
-    /// Put a value in place of what the file says, like controller.mode=none or class[0].work=exp:9ms; may be repeated.
+    /// Put a value in place of what the file says, like `controller.mode=none` or `class[0].work=exp:9ms`; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "file")]
     settings: Vec<String>,
     /// Write tables (CSV), charts (SVG) and a report (HTML) to a directory, which is made if it is not there.

@@ -46,7 +46,7 @@ pub(crate) struct AskingArgs {
     /// the log first names them. `-` is standard input.
     #[arg(long, value_name = "LOG", conflicts_with_all = ["url_list", "zipf", "documents"])]
     popularity: Option<PathBuf>,
-    /// What stands for `{bytes}`: a number, or pareto:SHAPE:SMALLEST[:LARGEST].
+    /// What stands for `{bytes}`: a number, or `pareto:SHAPE:SMALLEST[:LARGEST]`.
     ///
     /// A document has the same size whenever it is asked for; web documents have shapes from 1.1 to 1.5.
     #[arg(long, value_name = "SIZES", conflicts_with = "url_list")]

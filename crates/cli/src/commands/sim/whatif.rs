@@ -26,7 +26,7 @@ pub(crate) struct WhatIfArgs {
     /// tries again: what is in the log is who came.
     #[arg(long, value_name = "LOG", requires = "config")]
     whatif: Option<PathBuf>,
-    /// The gateway's configuration: its [flash_crowd] and its bound on requests in flight count.
+    /// The gateway's configuration: its `[flash_crowd]` and its bound on requests in flight count.
     #[arg(long, value_name = "FILE", requires = "whatif")]
     config: Option<PathBuf>,
     /// F times as many requests; the copies come within a second of the original.
