@@ -25,7 +25,7 @@ fn books(tries: u64, seconds: u64, shards: usize) -> Vec<BTreeMap<String, Book>>
             2 => Outcome::TimedOut,
             3 => Outcome::Abandoned,
             4 => Outcome::Failed(ErrorKind::Closed),
-            _ => Outcome::Completed { good: latency < Duration::from_secs(1) },
+            _ => Outcome::Completed { good: latency < Duration::from_millis(2_900) },
         };
         let (ttfb, served_after) = (Some(latency / 2), latency * 2);
         ledger.settle(cell, &End { outcome, latency, ttfb, served_after, body_bytes: n });
