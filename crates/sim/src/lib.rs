@@ -1,10 +1,11 @@
 //! Deterministic simulator: the same planners and gates as the gateway's, in virtual time, from one seed.
 //!
-//! [`engine`] keeps the order of events; [`network`] is a world of packets, [`news`] puts flash crowds and NEWS in it,
-//! [`request`] is a service at the level of requests. Pure: no clock, socket, thread or file; a run is a function of its
+//! [`engine`] keeps the order of events; [`network`] is a world of packets, [`router`] is NEWS in it, [`news`] sends it flash
+//! crowds, [`request`] is a service at the level of requests. Pure: no clock, socket, thread or file; a run is a function of its
 //! settings and its seed, and [`engine::EventHash`] proves it.
 
 pub mod engine;
 pub mod network;
 pub mod news;
 pub mod request;
+pub mod router;

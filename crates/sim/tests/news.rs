@@ -3,9 +3,8 @@
 
 use flashweir_admission::flash_crowd::{Mode, PlannerMode};
 use flashweir_core::Rate;
-use flashweir_sim::news::{
-    BulkTransfer, Controller, Links, NewsError, Outcome, Reading, Scenario, Server, run,
-};
+use flashweir_sim::news::{BulkTransfer, Links, NewsError, Outcome, Scenario, Server, run};
+use flashweir_sim::router::{Controller, Reading, RouterSettings};
 use flashweir_workload::RateProfile;
 use flashweir_workload::documents::Sizes;
 use flashweir_workload::people::Wait;
@@ -32,10 +31,8 @@ fn crowd(controller: Controller) -> Scenario {
             bottleneck_buffer_packets: 20,
             ..Links::default()
         },
-        controller,
-        interval,
+        router: RouterSettings { controller, interval, reading, ..RouterSettings::default() },
         first_tick: interval,
-        reading,
         ..Scenario::default()
     }
 }
@@ -146,10 +143,8 @@ fn settings_out_of_range_are_told_by_name() {
         links(Links { access_bits_per_s: (5, 1), ..Links::default() }),
         "access link rate is 5 to 1; expected the slowest first, from 1 bit/s",
     );
-    check(
-        Scenario { interval: Duration::from_millis(10), ..crowd(Controller::None) },
-        "interval is 0.01; expected 1 to 3600 seconds",
-    );
+    let router = RouterSettings { interval: Duration::from_millis(10), ..RouterSettings::default() };
+    check(Scenario { router, ..crowd(Controller::None) }, "interval is 0.01; expected 1 to 3600 seconds");
     check(
         links(Links { bottleneck_bits_per_s: 0, ..Links::default() }),
         "link rate is 0; expected 1 to 1000000000000 bit/s",

@@ -5,7 +5,8 @@ use super::runs::{Runs, Stretch};
 use crate::finding::Claim;
 use crate::plot::Plot;
 use crate::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape, Spread};
-use flashweir_sim::news::{Outcome, Rates, Tick};
+use flashweir_sim::news::Outcome;
+use flashweir_sim::router::{Rates, Tick};
 use std::collections::BTreeMap;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {

@@ -39,7 +39,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     for interval_s in INTERVALS_S {
         let interval = Duration::from_secs(interval_s);
         let runs = Runs::with_seeds(laboratory, &NEWS_MODES, seeds, |scenario| {
-            (scenario.interval, scenario.first_tick) = (interval, interval);
+            (scenario.router.interval, scenario.first_tick) = (interval, interval);
         })?;
         look(&runs, interval_s, &mut rows, &mut points);
     }

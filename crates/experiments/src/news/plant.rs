@@ -8,7 +8,8 @@
 use crate::Options;
 use flashweir_admission::flash_crowd::PlannerMode;
 use flashweir_core::Rate;
-use flashweir_sim::news::{Controller, Links, Reading, Scenario};
+use flashweir_sim::news::{Links, Scenario};
+use flashweir_sim::router::{Controller, Reading, RouterSettings};
 use flashweir_workload::RateProfile;
 use flashweir_workload::crowd::WORLD_CUP_SEMI_FINAL;
 use flashweir_workload::documents::{Pareto, Sizes};
@@ -67,8 +68,11 @@ pub(super) fn scenario(options: &Options, mode: Mode, seed: u64) -> Scenario {
             Pareto::with_minimum(1.3, 1_300.0, 100_000).expect("a valid distribution"),
         ),
         links: Links { bottleneck_bits_per_s: 9_400_000, bottleneck_buffer_packets: 6, ..Links::default() },
-        controller: mode.controller(),
-        reading: mode.reading(),
+        router: RouterSettings {
+            controller: mode.controller(),
+            reading: mode.reading(),
+            ..RouterSettings::default()
+        },
         ..Scenario::default()
     }
 }

@@ -3,7 +3,8 @@
 use super::plant::{Mode, scenario};
 use crate::{ExperimentError, Laboratory, Row, Rule, Spread};
 use flashweir_report::Point;
-use flashweir_sim::news::{Bin, Outcome, Scenario, Tick};
+use flashweir_sim::news::{Bin, Outcome, Scenario};
+use flashweir_sim::router::Tick;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -9,12 +9,12 @@
 //! and buffer, the distributions of link rates and delays (only their ends are given) and of page sizes.
 //!
 //! ```
-//! use flashweir_sim::news::{Controller, Scenario, run};
+//! use flashweir_sim::news::{Scenario, run};
 //! use flashweir_workload::RateProfile;
 //! use std::time::Duration;
 //!
 //! let arrivals = RateProfile::constant(20.0, Duration::from_secs(10))?;
-//! let outcome = run(&Scenario { seed: 3, arrivals, controller: Controller::None, ..Scenario::default() })?;
+//! let outcome = run(&Scenario { seed: 3, arrivals, ..Scenario::default() })?;
 //! assert!((150..250).contains(&outcome.people.unique_offered));
 //! assert_eq!(outcome.gate.shed, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -22,15 +22,13 @@
 
 mod crowd;
 mod error;
-mod flow_meter;
 mod outcome;
-mod router;
 mod run;
 mod scenario;
 mod server;
 mod topology;
 
 pub use error::NewsError;
-pub use outcome::{Bin, GateCounts, Outcome, People, Rates, Tick};
+pub use outcome::{Bin, Outcome, People};
 pub use run::run;
-pub use scenario::{BulkTransfer, Controller, Links, Reading, Scenario, Server};
+pub use scenario::{BulkTransfer, Links, Scenario, Server};

@@ -1,6 +1,7 @@
 //! What a run shows.
 
-use flashweir_admission::flash_crowd::{Explanation, Mode};
+use crate::router::{GateCounts, Tick};
+use flashweir_admission::flash_crowd::Mode;
 use flashweir_core::{Duration, Instant};
 use std::ops::Range;
 
@@ -40,17 +41,6 @@ pub struct People {
     pub in_flight: u64,
 }
 
-/// What the gate counted: SYNs of connections that were not let in yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GateCounts {
-    /// SYNs that came, tries of those dropped before included (offered).
-    pub offered: u64,
-    /// Connections let in (admitted).
-    pub admitted: u64,
-    /// SYNs dropped (shed).
-    pub shed: u64,
-}
-
 /// What happened within one bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bin {
@@ -66,32 +56,6 @@ pub struct Bin {
     pub response_packets_lost: u64,
     /// Bytes that the bulk transfer's client received in order.
     pub bulk_bytes: u64,
-}
-
-/// One look at the responses, and what was decided.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tick {
-    /// When.
-    pub at: Instant,
-    /// Responses with data in the interval.
-    pub responses: usize,
-    /// Their rates by time sliding windows as published; none without responses.
-    pub published: Option<Rates>,
-    /// Their rates with the correction of the first second; none without responses.
-    pub corrected: Option<Rates>,
-    /// The planner's account of itself; none without a planner.
-    pub explanation: Option<Explanation>,
-}
-
-/// Mean rates over some responses, bytes/s.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rates {
-    /// Of the fastest tenth.
-    pub fastest: f64,
-    /// Of all.
-    pub all: f64,
-    /// Of the slowest tenth.
-    pub slowest: f64,
 }
 
 impl Outcome {
@@ -157,25 +121,11 @@ impl People {
     }
 }
 
-impl GateCounts {
-    pub(super) fn minus(&self, before: &Self) -> Self {
-        Self {
-            offered: self.offered - before.offered,
-            admitted: self.admitted - before.admitted,
-            shed: self.shed - before.shed,
-        }
-    }
-}
-
 impl Bin {
     fn plus(&self, other: &Self) -> Self {
         Self {
             unique_offered: self.unique_offered + other.unique_offered,
-            gate: GateCounts {
-                offered: self.gate.offered + other.gate.offered,
-                admitted: self.gate.admitted + other.gate.admitted,
-                shed: self.gate.shed + other.gate.shed,
-            },
+            gate: self.gate.plus(&other.gate),
             completed: self.completed + other.completed,
             response_packets: self.response_packets + other.response_packets,
             response_packets_lost: self.response_packets_lost + other.response_packets_lost,

@@ -1,12 +1,12 @@
 //! The run: people come, pages go, intervals end.
 
 use super::crowd::Crowd;
-use super::outcome::{Bin, GateCounts, People};
-use super::router::{BYSTANDER, Router, TARGET};
+use super::outcome::{Bin, People};
 use super::server::{Served, Worker};
 use super::topology::{self, Topology};
-use super::{NewsError, Outcome, Scenario, Server, Tick};
+use super::{NewsError, Outcome, Scenario, Server};
 use crate::network::{FlowEnd, FlowId, FlowRecord, FlowSettings, Happening, Response};
+use crate::router::{GateCounts, Router, Tick};
 use flashweir_core::Instant;
 
 /// Simulates a flash crowd to the end of its arrivals.
@@ -42,7 +42,7 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, NewsError> {
             }
             Happening::Woken { token: TICK } => {
                 world.ticks.push(world.router.tick(now));
-                world.topology.network.wake_at(now + scenario.interval, TICK)?;
+                world.topology.network.wake_at(now + scenario.router.interval, TICK)?;
             }
             Happening::Woken { .. } => {
                 world.close_bin();
@@ -55,6 +55,9 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, NewsError> {
     Ok(world.outcome())
 }
 
+/// The server that the crowd goes to, and the one beside it.
+const TARGET: u64 = 1;
+const BYSTANDER: u64 = 5;
 /// What wake-ups are for.
 const ARRIVAL: u64 = 0;
 const TICK: u64 = 1;
@@ -90,13 +93,13 @@ struct Before {
 impl<'a> World<'a> {
     fn new(scenario: &'a Scenario, crowd: &'a Crowd) -> Result<Self, NewsError> {
         let mut topology = topology::build(scenario)?;
-        let mut router = Router::new(scenario);
+        let mut router = Router::new(&scenario.router, scenario.seed);
         let mut bulk = None;
         if let Some((route, tcp)) = topology.bulk {
             let response = Response::Bytes(u64::MAX);
             let settings = FlowSettings { route, tcp, request_bytes: REQUEST_BYTES, response, token: BULK };
             let flow = topology.network.open(Instant::ZERO, settings)?;
-            router.expect(flow, BYSTANDER);
+            router.expect(flow, BYSTANDER, false);
             bulk = Some(flow);
         }
         topology.network.wake_at(Instant::from_duration(scenario.first_tick), TICK)?;
@@ -130,7 +133,7 @@ impl<'a> World<'a> {
             token: person,
         };
         let flow = self.topology.network.open(now, settings)?;
-        self.router.expect(flow, TARGET);
+        self.router.expect(flow, TARGET, true);
         if let Some(patience) = self.crowd.patience(person) {
             self.topology.network.abandon(now + patience, flow)?;
         }

@@ -2,8 +2,8 @@
 
 use super::NewsError;
 use crate::network::TcpSettings;
-use flashweir_admission::flash_crowd::PlannerMode;
-use flashweir_core::{Duration, Rate, limits};
+use crate::router::RouterSettings;
+use flashweir_core::{Duration, limits};
 use flashweir_workload::RateProfile;
 use flashweir_workload::documents::Sizes;
 use flashweir_workload::people::Wait;
@@ -25,14 +25,10 @@ pub struct Scenario {
     pub tcp: TcpSettings,
     /// The server of the crowd's pages.
     pub server: Server,
-    /// Who decides over new connections.
-    pub controller: Controller,
-    /// Time between two looks at the responses, and two decisions (T of the paper); 1 s to an hour.
-    pub interval: Duration,
+    /// Who decides over new connections, each 1 s to an hour.
+    pub router: RouterSettings,
     /// When the first of them is; at most one interval. Which part of it a crowd meets makes a difference.
     pub first_tick: Duration,
-    /// How the rates that the planner is told are read.
-    pub reading: Reading,
     /// A long transfer from another server through the same bottleneck, which nobody limits.
     pub bulk: Option<BulkTransfer>,
 }
@@ -70,37 +66,6 @@ pub enum Server {
     },
 }
 
-/// Who decides over new connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Controller {
-    /// Nobody: all are let in.
-    None,
-    /// A token bucket of a fixed rate.
-    Static(Rate),
-    /// NEWS by these rules.
-    News(PlannerMode),
-}
-
-/// How the rate of a response is read for the planner. The outcome has both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// RFC 2859's time sliding window, from zero, never aged: short responses read as their size per second.
-    AsPublished,
-    /// Bytes over elapsed time in the first second; aged by silence while the response goes on (flaw N-1).
-    Corrected,
-}
-
-impl Reading {
-    /// The reading that goes with a planner's rules: the published rules were made for the published reading.
-    #[must_use]
-    pub const fn usual_for(mode: PlannerMode) -> Self {
-        match mode {
-            PlannerMode::Paper | PlannerMode::Scoreboard => Self::AsPublished,
-            PlannerMode::Repaired => Self::Corrected,
-        }
-    }
-}
-
 /// A transfer without end by another server (§7.5).
 #[derive(Clone, Debug, PartialEq)]
 pub struct BulkTransfer {
@@ -125,10 +90,8 @@ impl Default for Scenario {
             links: Links::default(),
             tcp: TcpSettings::of_2003(),
             server: Server::Immediate,
-            controller: Controller::None,
-            interval: Duration::from_secs(60),
+            router: RouterSettings::default(),
             first_tick: Duration::from_secs(60),
-            reading: Reading::AsPublished,
             bulk: None,
         }
     }
@@ -167,9 +130,9 @@ impl Scenario {
         let delays_ok = !delays.0.is_zero() && delays.0 <= delays.1;
         let delays_given = format!("{:?} to {:?}", delays.0, delays.1);
         NewsError::unless(delays_ok, "access link delay", delays_given, "the shortest first, above zero")?;
-        let interval_ok = (INTERVAL_LEAST..=INTERVAL_MOST).contains(&self.interval);
-        NewsError::unless(interval_ok, "interval", self.interval.as_secs_f64(), "1 to 3600 seconds")?;
-        let first_ok = !self.first_tick.is_zero() && self.first_tick <= self.interval;
+        let interval_ok = (INTERVAL_LEAST..=INTERVAL_MOST).contains(&self.router.interval);
+        NewsError::unless(interval_ok, "interval", self.router.interval.as_secs_f64(), "1 to 3600 seconds")?;
+        let first_ok = !self.first_tick.is_zero() && self.first_tick <= self.router.interval;
         let expected = "above zero and at most the interval";
         NewsError::unless(first_ok, "first tick", self.first_tick.as_secs_f64(), expected)?;
         let seconds = self.length().as_secs_f64();

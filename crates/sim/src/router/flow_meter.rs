@@ -21,6 +21,8 @@ pub(super) struct Flow {
     id: FlowId,
     /// Which server it goes to: what an address would say.
     pub(super) host_key: u64,
+    /// Whether the router guards that server: else it neither limits nor measures the flow.
+    pub(super) is_guarded: bool,
     /// When its SYN was let in; none while it was not.
     pub(super) admitted_at: Option<Instant>,
     response: Option<ResponseMeter>,
@@ -40,7 +42,6 @@ struct ResponseMeter {
 pub(super) struct ResponseRate {
     /// When its connection was let in.
     pub(super) admitted_at: Instant,
-    pub(super) host_key: u64,
     pub(super) bytes: u64,
     /// As the paper reads it, bytes/s.
     pub(super) published: f32,
@@ -57,12 +58,12 @@ impl FlowMeter {
     }
 
     /// A flow that will appear, to the server `host_key`. It takes over the slot of one that is gone.
-    pub(super) fn expect(&mut self, id: FlowId, host_key: u64) {
+    pub(super) fn expect(&mut self, id: FlowId, host_key: u64, is_guarded: bool) {
         let slot = slot_of(id);
         if self.slots.len() <= slot {
             self.slots.resize(slot + 1, None);
         }
-        let flow = Flow { id, host_key, admitted_at: None, response: None };
+        let flow = Flow { id, host_key, is_guarded, admitted_at: None, response: None };
         let before = self.slots[slot].replace(flow);
         if let Some(before) = before {
             // The flow is gone, so its silence since says nothing: it is read at its last packet.
@@ -106,13 +107,16 @@ impl Flow {
     }
 
     fn read(&self, interval_from: Instant, now: Option<Instant>) -> Option<ResponseRate> {
-        let meter = self.response.as_ref().filter(|meter| meter.last_packet_at >= interval_from)?;
+        let meter = self.response.as_ref().filter(|_| self.is_guarded)?;
+        if meter.last_packet_at < interval_from {
+            return None;
+        }
         let published = meter.as_published.rate(meter.last_packet_at) as f32;
         // A response that goes on is aged by its silence; one that is complete, or gone, stays as it was.
         let at = now.filter(|_| !meter.finished).unwrap_or(meter.last_packet_at);
         let corrected = meter.corrected.rate(at) as f32;
         let admitted_at = self.admitted_at.unwrap_or(meter.last_packet_at);
-        Some(ResponseRate { admitted_at, host_key: self.host_key, bytes: meter.bytes, published, corrected })
+        Some(ResponseRate { admitted_at, bytes: meter.bytes, published, corrected })
     }
 }
 

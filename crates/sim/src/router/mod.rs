@@ -1,8 +1,13 @@
-//! NEWS at the router: measures responses, gates SYNs, and plans each interval.
+//! NEWS at a router: measures responses, gates SYNs, and plans each interval, by the very gate and planner that run in
+//! the gateway. It is a [`Stage`] of a packet-level network, which its owner wakes for every tick.
 
-use super::flow_meter::FlowMeter;
-use super::outcome::{GateCounts, Rates, Tick};
-use super::{Controller, Reading, Scenario};
+mod controller;
+mod flow_meter;
+mod tick;
+
+pub use controller::{Controller, Reading, RouterSettings};
+pub use tick::{GateCounts, Rates, Tick};
+
 use crate::network::{Answer, Direction, FlowId, Packet, PacketKind, Stage};
 use flashweir_admission::flash_crowd::{
     Baseline, FlashCrowdGate, FlashCrowdPlanner, GateRequest, Limit, Plan, RefusedAttempts, Response,
@@ -10,15 +15,11 @@ use flashweir_admission::flash_crowd::{
 };
 use flashweir_admission::{Gate as _, Planner as _};
 use flashweir_core::{Hasher64, Instant, Rng, Verdict};
-use flashweir_measure::mean_of_fastest;
+use flow_meter::FlowMeter;
 use std::sync::Arc;
 
-/// The server that the crowd goes to, and the one beside it.
-pub(super) const TARGET: u64 = 1;
-pub(super) const BYSTANDER: u64 = 5;
-
-/// The stage at the servers' router.
-pub(super) struct Router {
+/// The stage at the servers' router. Memory: see the flow meter, about 200 bytes for each flow at once.
+pub(crate) struct Router {
     gate: FlashCrowdGate,
     planner: Option<FlashCrowdPlanner>,
     meter: FlowMeter,
@@ -29,18 +30,18 @@ pub(super) struct Router {
 }
 
 impl Router {
-    pub(super) fn new(scenario: &Scenario) -> Self {
-        let mut seeds = Rng::new(scenario.seed).fork(ROUTER);
+    pub(crate) fn new(settings: &RouterSettings, seed: u64) -> Self {
+        let mut seeds = Rng::new(seed).fork(ROUTER);
         let mut gate = FlashCrowdGate::new(0, seeds.next_u64(), Arc::new(RefusedAttempts::default()));
-        let planner = match scenario.controller {
+        let planner = match settings.controller {
             Controller::None => None,
             Controller::Static(rate) => {
                 gate.apply(Instant::ZERO, &Plan { epoch: 1, limit: Limit::All(rate), ..Plan::open(1) });
                 None
             }
             Controller::News(mode) => {
-                let interval = scenario.interval;
-                let settings = Settings { mode, interval, hot_spots: false, ..Settings::default() };
+                let RouterSettings { interval, hot_spots, .. } = *settings;
+                let settings = Settings { mode, interval, hot_spots, ..Settings::default() };
                 Some(FlashCrowdPlanner::new(settings, &Baseline::default()))
             }
         };
@@ -48,25 +49,25 @@ impl Router {
             gate,
             planner,
             meter: FlowMeter::new(),
-            reading: scenario.reading,
+            reading: settings.reading,
             counts: GateCounts::default(),
             keys: Hasher64::new(seeds.next_u64(), seeds.next_u64()),
         }
     }
 
-    /// A flow that is about to begin: its addresses would tell a real router which server it is for.
-    pub(super) fn expect(&mut self, flow: FlowId, host_key: u64) {
-        self.meter.expect(flow, host_key);
+    /// A flow that is about to begin: its addresses would tell a real router which server it is for, and whether that
+    /// one is guarded. Flows that are not pass, and say nothing.
+    pub(crate) fn expect(&mut self, flow: FlowId, host_key: u64, is_guarded: bool) {
+        self.meter.expect(flow, host_key, is_guarded);
     }
 
-    pub(super) fn counts(&self) -> GateCounts {
+    pub(crate) fn counts(&self) -> GateCounts {
         self.counts
     }
 
     /// The end of an interval: reads the responses, plans, and obeys. O(flows).
-    pub(super) fn tick(&mut self, now: Instant) -> Tick {
-        let mut rates = self.meter.read(now);
-        rates.retain(|rate| rate.host_key == TARGET);
+    pub(crate) fn tick(&mut self, now: Instant) -> Tick {
+        let rates = self.meter.read(now);
         for rate in &rates {
             let told = match self.reading {
                 Reading::AsPublished => rate.published,
@@ -88,16 +89,16 @@ impl Router {
             self.gate.apply(now, &plan);
             plan.explanation
         });
-        let published = summary(&mut rates.iter().map(|rate| rate.published).collect::<Vec<_>>());
-        let corrected = summary(&mut rates.iter().map(|rate| rate.corrected).collect::<Vec<_>>());
+        let published = Rates::of(rates.iter().map(|rate| rate.published).collect());
+        let corrected = Rates::of(rates.iter().map(|rate| rate.corrected).collect());
         Tick { at: now, responses: rates.len(), published, corrected, explanation }
     }
 
     fn syn(&mut self, now: Instant, packet: &Packet) -> Answer {
         // Flows are expected before their first packet, so only those long gone are unknown.
         let Some(flow) = self.meter.flow(packet.flow) else { return Answer::Pass };
-        // Bystanders' servers are not NEWS's target, and a connection that was let in stays so.
-        if flow.host_key != TARGET || flow.admitted_at.is_some() {
+        // A connection that was let in stays so.
+        if !flow.is_guarded || flow.admitted_at.is_some() {
             return Answer::Pass;
         }
         let person_key = self.keys.hash(&[&packet.flow.as_u64().to_le_bytes()]);
@@ -123,7 +124,7 @@ impl Stage for Router {
             (Direction::Down, PacketKind::Data) => {
                 if let Some(flow) = self.meter.flow(packet.flow)
                     && flow.data(now, u64::from(packet.bytes), packet.last)
-                    && flow.host_key == TARGET
+                    && flow.is_guarded
                 {
                     self.gate.completed();
                 }
@@ -134,16 +135,5 @@ impl Stage for Router {
     }
 }
 
-/// Rates of some responses; reorders them.
-fn summary(rates: &mut [f32]) -> Option<Rates> {
-    let all = rates.iter().map(|&rate| f64::from(rate)).sum::<f64>() / rates.len() as f64;
-    let fastest = mean_of_fastest(rates, FASTEST)?;
-    rates.iter_mut().for_each(|rate| *rate = -*rate);
-    let slowest = -mean_of_fastest(rates, FASTEST)?;
-    Some(Rates { fastest, all, slowest })
-}
-
-/// High-bandwidth flows are the fastest tenth (p of NEWS §4.1).
-const FASTEST: f64 = 0.10;
 /// Names the fork that the router draws from: "rout" in ASCII.
 const ROUTER: u64 = 0x726F_7574;
