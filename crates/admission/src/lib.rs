@@ -8,6 +8,8 @@
 extern crate alloc;
 
 pub mod flash_crowd;
+pub mod pace;
+pub mod retry_after;
 pub mod token_bucket;
 
 use flashweir_core::{Instant, Verdict};

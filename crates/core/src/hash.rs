@@ -1,4 +1,4 @@
-//! One keyed hash for every table that clients can fill.
+//! One keyed hash for every table that clients can fill, and a mixer for numbers that nobody chooses to collide.
 
 use core::hash::Hasher as _;
 use siphasher::sip::SipHasher13;
@@ -32,4 +32,13 @@ impl Hasher64 {
         }
         state.finish()
     }
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit of the input changes about half of the output's.
+/// One to one and without a key: not for what clients choose. A few integer operations.
+#[must_use]
+pub const fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ (value >> 31)
 }

@@ -28,6 +28,8 @@ pub const LOAD_REQUESTS_IN_FLIGHT: usize = 32_768;
 pub const LOAD_IDLE_CONNECTIONS: usize = 1_024;
 /// Distinct client addresses the load tool may use: those of a /16 of the loopback network.
 pub const LOAD_SOURCES: u32 = 65_536;
+/// Addresses of a server's name that the load tool spreads connections over; further ones are left out.
+pub const LOAD_TARGET_ADDRESSES: usize = 16;
 /// Bins of a load result's series, a second each at first; longer runs have wider bins, not more.
 pub const LOAD_SERIES_BINS: usize = 7_200;
 /// Classes of one load plan; each keeps about a megabyte of distributions per thread.

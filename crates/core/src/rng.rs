@@ -1,5 +1,7 @@
 //! A small seeded generator. Ours, so that no dependency's update can change a reproduced figure.
 
+use crate::hash::mix;
+
 /// xoshiro256++ (Blackman and Vigna, 2019), seeded through SplitMix64. Not for secrets.
 ///
 /// ```
@@ -15,15 +17,15 @@ impl Rng {
     /// The generator of this seed; equal seeds give equal sequences on every machine.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let mut mix = seed;
-        Self(core::array::from_fn(|_| split_mix(&mut mix)))
+        let mut state = seed;
+        Self(core::array::from_fn(|_| split_mix(&mut state)))
     }
 
     /// An independent generator for a numbered part (a thread, a client, a component) of the same run.
     #[must_use]
     pub fn fork(&self, part: u64) -> Self {
-        let mut mix = self.0[0] ^ self.0[2].rotate_left(17) ^ part.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Self(core::array::from_fn(|_| split_mix(&mut mix)))
+        let mut state = self.0[0] ^ self.0[2].rotate_left(17) ^ part.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Self(core::array::from_fn(|_| split_mix(&mut state)))
     }
 
     /// 64 uniform bits.
@@ -58,8 +60,5 @@ impl Rng {
 
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
+    mix(*state)
 }

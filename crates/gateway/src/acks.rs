@@ -15,18 +15,17 @@
 //! that a time is wrong by a quarter at most, when a later acknowledgement hid the one that mattered. At most
 //! [`LOOKS_PER_SWEEP`] happen in one sweep, and neighbours on one connection share a look.
 //!
-//! Of the responses that end between two sweeps the first [`TAKEN_PER_SWEEP`] are measured, whatever becomes of them
+//! Of the responses that end between two sweeps the first [`MEASURED_PER_SWEEP`] are measured, whatever becomes of them
 //! afterwards: a fair sample, and far more than a verdict needs. Bounded by [`limits::ACKS_AWAITED`]: beyond it
 //! responses go unmeasured and are counted, as are those left out of the sample.
 
 use crate::tracked::{Mark, MarkMet, Wire};
 use flashweir_admission::flash_crowd::Response;
+use flashweir_admission::pace::{MEASURED_PER_SWEEP, SWEEP_INTERVAL};
 use flashweir_core::{Duration, Instant, limits};
 use flashweir_kernel::TcpInfo;
 use std::rc::Rc;
 
-/// Time between two sweeps of a worker that has something to wait for.
-pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
 /// A receiver may keep back an acknowledgement for this long (Linux's delayed acknowledgement timer).
 const DELAYED_ACK_ALLOWANCE: Duration = Duration::from_millis(40);
 /// Below this a transfer fits the first window of segments and its rate is noise.
@@ -41,9 +40,6 @@ const SEGMENTS_MAYBE_UNACKNOWLEDGED: u64 = 2;
 const LOOK_INTERVAL_MAX: Duration = Duration::from_millis(160);
 /// System calls one sweep may make: about a millisecond of this worker's time.
 const LOOKS_PER_SWEEP: usize = 1_024;
-/// Responses measured between two sweeps: 3,200 a second and worker, where a verdict asks for thirty in 100 ms. Asking
-/// the kernel about every one of tens of thousands shows in a worker's time.
-const TAKEN_PER_SWEEP: usize = 32;
 /// A client that acknowledged nothing for this long is gone in all but name.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
@@ -107,7 +103,7 @@ impl Acks {
 
     /// Takes a response to wait for, if it is one of the sample and there is room.
     pub(crate) fn push(&mut self, now: Instant, response: Finished) -> Pushed {
-        if self.taken >= TAKEN_PER_SWEEP {
+        if self.taken >= MEASURED_PER_SWEEP {
             return Pushed::LeftOut;
         }
         if self.waiting.len() >= limits::ACKS_AWAITED {

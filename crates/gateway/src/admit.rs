@@ -5,13 +5,13 @@ use crate::bounds::Taken;
 use crate::classify::Classified;
 use crate::decisions::{Decisions, Explained, PlanInForce, Record};
 use crate::refusal::Refusal;
-use crate::retry_after::RetryAfter;
 use crate::shared::Shared;
 use crate::status::ceiling_for;
 use crate::worker::Worker;
 use arc_swap::{ArcSwap, Cache};
 use flashweir_admission::Gate as _;
 use flashweir_admission::flash_crowd::{FlashCrowdGate, Plan, RefusedAttempts, Response, Sample};
+use flashweir_admission::retry_after::{self, RetryAfter};
 use flashweir_core::{DecisionId, Duration, Instant, Reason, Shed, Verdict};
 use flashweir_telemetry::{Bound, Unmeasured};
 use http::StatusCode;
@@ -19,8 +19,6 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What is told when a bound was met and nothing better is known: most requests finish within a second.
-const RETRY_AFTER_BOUND: Duration = Duration::from_secs(1);
 /// A gateway that is stopping is back, or replaced, in about this time.
 const RETRY_AFTER_DRAINING: Duration = Duration::from_secs(5);
 
@@ -152,7 +150,7 @@ impl Worker {
     }
 
     fn decide(&self, now: Instant, asked: &Classified, full: Option<Reason>) -> Result<Taken, Shed> {
-        let bound = |reason| Shed { reason, retry_after: RETRY_AFTER_BOUND };
+        let bound = |reason| Shed { reason, retry_after: retry_after::AT_A_BOUND };
         if self.shared.is_draining() {
             return Err(Shed { reason: Reason::Draining, retry_after: RETRY_AFTER_DRAINING });
         }
@@ -182,7 +180,7 @@ impl Worker {
 
     /// Refuses a request that was let in but that, after all, no upstream connection could take.
     pub(crate) fn refuse_admitted(&self, now: Instant, asked: &Classified) -> Refusal {
-        let shed = Shed { reason: Reason::UpstreamConnections, retry_after: RETRY_AFTER_BOUND };
+        let shed = Shed { reason: Reason::UpstreamConnections, retry_after: retry_after::AT_A_BOUND };
         self.gatekeeper.borrow_mut().refuse(now, asked, shed, false)
     }
 }

@@ -33,7 +33,6 @@ mod planner_task;
 mod refusal;
 mod reload;
 mod request;
-mod retry_after;
 mod settings;
 mod shared;
 mod state_file;

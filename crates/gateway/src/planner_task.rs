@@ -6,18 +6,15 @@ use flashweir_admission::Planner as _;
 use flashweir_admission::flash_crowd::{
     Baseline, Explanation, FlashCrowdPlanner, Mode, Plan, PlannerMode, Sample, Settings,
 };
+use flashweir_admission::pace::{SAMPLE_INTERVAL_MAX, TICK_INTERVAL_MIN};
 use flashweir_config::{FlashCrowd, FlashCrowdMode};
 use flashweir_core::{Duration, Instant};
 use flashweir_telemetry::{Happening, Outcome};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// Samples are drawn at least this often, so that one with a long interval between plans stays small.
-const SAMPLE_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// The planner does not wait longer for a worker's sample; a late one counts at the next tick.
 const SAMPLES_AWAITED: Duration = Duration::from_millis(25);
-/// However busy the planner wants to be.
-const TICK_MIN: Duration = Duration::from_millis(1);
 /// A crash loses at most this much learning.
 const SAVE_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -65,7 +62,7 @@ impl PlannerTask {
             let now = self.shared.clock.now();
             let sample_due = self.last_sample_at + SAMPLE_INTERVAL_MAX;
             let plan_due = self.planner.as_ref().map_or(sample_due, |planner| planner.next_plan_at());
-            let due = plan_due.min(sample_due).max(now + TICK_MIN);
+            let due = plan_due.min(sample_due).max(now + TICK_INTERVAL_MIN);
             tokio::time::sleep_until(self.shared.clock.timer_at(due)).await;
             self.tick().await;
         }

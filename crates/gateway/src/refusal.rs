@@ -7,8 +7,8 @@
 
 use crate::accept_field::{Form, preferred};
 use crate::classify::NO_STORE;
-use crate::retry_after::RetryAfter;
 use bytes::Bytes;
+use flashweir_admission::retry_after::RetryAfter;
 use flashweir_core::{DecisionId, Rate, Reason};
 use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};

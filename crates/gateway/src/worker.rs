@@ -1,7 +1,7 @@
 //! One worker: a thread with its own runtime, listeners, gate, upstream connections and measurements.
 
 use crate::accept::accept_all;
-use crate::acks::{Acks, Finished, Pushed, SWEEP_INTERVAL};
+use crate::acks::{Acks, Finished, Pushed};
 use crate::admit::Gatekeeper;
 use crate::classify::Classifier;
 use crate::commands::{Command, Stopped, WorkerEnds};
@@ -9,6 +9,7 @@ use crate::settings::{serve_settings, upstream_capacity};
 use crate::shared::{Live, Shared};
 use crate::transfers::Transfers;
 use flashweir_admission::flash_crowd::Sample;
+use flashweir_admission::pace::SWEEP_INTERVAL;
 use flashweir_core::{Instant, Rng};
 use flashweir_http::listen::WorkerListeners;
 use flashweir_http::serve::Server;

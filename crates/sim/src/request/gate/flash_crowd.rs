@@ -1,10 +1,11 @@
 //! NEWS in the simulator: gates, planner and the ticks between them.
 
-use super::retry_after;
 use flashweir_admission::flash_crowd::{
     Baseline, Explanation, FlashCrowdGate, FlashCrowdPlanner, GateRequest, RefusedAttempts, Response,
     Settings,
 };
+use flashweir_admission::pace::{MEASURED_PER_SWEEP, SAMPLE_INTERVAL_MAX, SWEEP_INTERVAL, TICK_INTERVAL_MIN};
+use flashweir_admission::retry_after::RetryAfter;
 use flashweir_admission::{Gate as _, Planner as _};
 use flashweir_core::{Duration, Instant, Rng, Shed, Verdict};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub(super) struct FlashCrowdStage {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sweep {
     number: u64,
-    taken: u32,
+    taken: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,11 +93,11 @@ impl FlashCrowdStage {
     ) {
         let gate = self.place(request);
         let sweep = &mut self.measured[gate];
-        let number = now.as_nanos() / SWEEP_NANOS;
+        let number = now.as_nanos() / SWEEP_INTERVAL.as_nanos() as u64;
         if sweep.number != number {
             *sweep = Sweep { number, taken: 0 };
         }
-        if sweep.taken < TAKEN_PER_SWEEP {
+        if sweep.taken < MEASURED_PER_SWEEP {
             sweep.taken += 1;
             self.gates[gate].observe_response(response());
         }
@@ -113,7 +114,8 @@ impl FlashCrowdStage {
 
     /// The `Retry-After` that this person is told.
     pub(super) fn told_s(&self, shed: Shed, person_key: u64) -> u16 {
-        retry_after::told_s(shed.retry_after, person_key, self.jitter_seed)
+        // At most 60, so it fits.
+        RetryAfter::new(shed.retry_after, person_key, self.jitter_seed).jittered_s as u16
     }
 
     pub(super) fn next_tick_at(&self) -> Instant {
@@ -137,7 +139,7 @@ impl FlashCrowdStage {
         }
         // As in the gateway: samples at least this often, and never two ticks at once.
         let due = self.planner.next_plan_at().min(now + SAMPLE_INTERVAL_MAX);
-        self.next_tick_at = due.max(now + TICK_MIN);
+        self.next_tick_at = due.max(now + TICK_INTERVAL_MIN);
         plan.explanation
     }
 
@@ -145,9 +147,3 @@ impl FlashCrowdStage {
         ((u128::from(request.person_key) * self.gates.len() as u128) >> 64) as usize
     }
 }
-
-/// The gateway's sweep, and how many responses one worker measures between two.
-const SWEEP_NANOS: u64 = 10_000_000;
-const TAKEN_PER_SWEEP: u32 = 32;
-const SAMPLE_INTERVAL_MAX: Duration = Duration::from_secs(1);
-const TICK_MIN: Duration = Duration::from_millis(1);

@@ -4,13 +4,14 @@
 //! server: the gate stands on a machine of its own.
 
 mod flash_crowd;
-mod retry_after;
 
 pub use flash_crowd::FlashCrowdPolicy;
 
 use flash_crowd::FlashCrowdStage;
 use flashweir_admission::flash_crowd::{Explanation, GateRequest, Response};
+use flashweir_admission::retry_after::AT_A_BOUND;
 use flashweir_admission::token_bucket::TokenBucket;
+use flashweir_core::hash::mix;
 use flashweir_core::{Duration, Hasher64, Instant, Rate, Reason, Rng, Shed, Verdict};
 
 /// Which rules let people in.
@@ -162,7 +163,7 @@ impl GateStage {
             who[12..].copy_from_slice(&class.to_le_bytes());
             keys.person_key = self.hasher.hash(&[&who]);
             // Hosts are few and nobody in here chooses their names to collide: a mixer suffices.
-            keys.host_key = retry_after::mix(u64::from(host) + 1);
+            keys.host_key = mix(u64::from(host) + 1);
         }
         Asked { keys, class, document, host }
     }
@@ -206,7 +207,7 @@ impl GateStage {
             latency_s: latency.as_secs_f32(),
             // The network has a delay at this level of detail, but no rate to measure.
             rate_bytes_per_s: None,
-            url_class: retry_after::mix((u64::from(asked.host) << 32) | u64::from(asked.document)) as u32,
+            url_class: mix((u64::from(asked.host) << 32) | u64::from(asked.document)) as u32,
         });
     }
 
@@ -234,9 +235,9 @@ impl GateStage {
             Kind::FlashCrowd(stage) => {
                 let keys = &asked.keys;
                 stage.count_unseen(now, keys);
-                stage.told_s(Shed { reason, retry_after: RETRY_AFTER_BOUND }, keys.person_key)
+                stage.told_s(Shed { reason, retry_after: AT_A_BOUND }, keys.person_key)
             }
-            Kind::Open | Kind::StaticRate(_) => RETRY_AFTER_BOUND.as_secs() as u16,
+            Kind::Open | Kind::StaticRate(_) => AT_A_BOUND.as_secs() as u16,
         };
         Refusal { reason: ShedReason::Gateway(reason), retry_after_s: Some(retry_after_s) }
     }
@@ -267,7 +268,5 @@ impl GateStage {
     }
 }
 
-/// What the gateway tells when a bound was met: most requests finish within a second.
-const RETRY_AFTER_BOUND: Duration = Duration::from_secs(1);
 /// Names the gate's fork of the seed: "gate" in ASCII.
 const GATE: u64 = 0x6761_7465 << 32;

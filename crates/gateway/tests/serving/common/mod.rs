@@ -1,7 +1,5 @@
 //! A gateway in this process, an origin with a script, and a client that shows every byte.
 
-#![allow(dead_code, clippy::allow_attributes, reason = "each test file uses its own part of this")]
-
 pub(crate) mod client;
 pub(crate) mod origin;
 

@@ -1,9 +1,7 @@
 //! HTTP/2 with prior knowledge: proxied, refused and drained like HTTP/1.1.
 
-mod common;
-
-use common::origin::Origin;
-use common::{PATIENCE, Running};
+use crate::common::origin::Origin;
+use crate::common::{PATIENCE, Running};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::client::conn::http2::{SendRequest, handshake};

@@ -1,9 +1,7 @@
 //! What outlives a request: certificates that are renewed under way, and the state file.
 
-mod common;
-
-use common::origin::Origin;
-use common::{PATIENCE, Running, eventually};
+use crate::common::origin::Origin;
+use crate::common::{PATIENCE, Running, eventually};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::fs;

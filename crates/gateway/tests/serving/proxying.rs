@@ -1,9 +1,7 @@
 //! What an intermediary owes both sides: requests and responses passed on correctly, failures answered clearly.
 
-mod common;
-
-use common::Running;
-use common::origin::Origin;
+use crate::common::origin::Origin;
+use crate::common::{PATIENCE, Running};
 
 #[test]
 fn a_request_and_its_response_pass_with_only_this_hops_fields_changed() {
@@ -135,7 +133,7 @@ fn a_client_that_goes_away_cancels_its_request_at_the_origin() {
     client.send("GET /held HTTP/1.1\r\nhost: a\r\n\r\n");
     origin.next_head();
     drop(client);
-    origin.deserted.recv_timeout(common::PATIENCE).expect("the origin's connection is closed");
+    origin.deserted.recv_timeout(PATIENCE).expect("the origin's connection is closed");
     gateway.await_metric("flashweir_requests_abandoned_total", 1.0);
     assert_eq!(gateway.metric("flashweir_requests_in_flight"), 0.0);
 }

@@ -1,10 +1,8 @@
 //! Every bound answers, never hangs; every refusal explains itself; a stop loses nothing that was admitted.
 
-mod common;
-
-use common::client::Client;
-use common::origin::Origin;
-use common::{PATIENCE, Running, eventually};
+use crate::common::client::Client;
+use crate::common::origin::Origin;
+use crate::common::{PATIENCE, Running, eventually};
 use flashweir_gateway::GatewayError;
 use serde_json::Value;
 use std::io::Write;

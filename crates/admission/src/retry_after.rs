@@ -1,39 +1,47 @@
-//! When a refused client is told to come back.
+//! When a refused client is told to come back: in the gateway and, so that simulated people wait as long as real
+//! ones, in the simulator.
 //!
 //! The gate estimates when capacity returns. Were everybody told the same second, everybody would return in it: the
 //! estimate `base` is spread over [base, 2·base], each person at a place of their own. The place is a hash, not a
 //! draw, so asking again does not help and a page reload shows the same answer.
 
 use flashweir_core::Duration;
+use flashweir_core::hash::mix;
+
+/// The estimate when a bound was met and nothing better is known: most requests finish within a second.
+pub const AT_A_BOUND: Duration = Duration::from_secs(1);
 
 /// No estimate is told beyond half a minute: twice that, jitter included, stays within the 64 s for which a refused
 /// person is recognised as the same one coming back.
 const LONGEST_S: u64 = 30;
 
 /// What a refusal says about time, in whole seconds.
+///
+/// ```
+/// use flashweir_admission::retry_after::RetryAfter;
+/// use std::time::Duration;
+/// let told = RetryAfter::new(Duration::from_millis(3_200), 0x1234, 42);
+/// assert_eq!(told.base_s, 4);
+/// assert!((4..=8).contains(&told.jittered_s));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RetryAfter {
+pub struct RetryAfter {
     /// The estimate itself, rounded up: when quota is expected again (`t` of `RateLimit`).
-    pub(crate) base_s: u64,
-    /// This client's own second (`Retry-After`, RFC 9110 §10.2.3): never 0 and never before `base_s`.
-    pub(crate) jittered_s: u64,
+    pub base_s: u64,
+    /// This client's own second (`Retry-After`, RFC 9110 §10.2.3): never 0, never before `base_s`, at most 60.
+    pub jittered_s: u64,
 }
 
 impl RetryAfter {
-    /// `person_key` and `seed` choose the place within [base, 2·base]; both are 64 well-mixed bits.
-    pub(crate) fn new(estimate: Duration, person_key: u64, seed: u64) -> Self {
+    /// For an estimate of when capacity returns. `person_key` and `seed` choose the place within [base, 2·base]; both
+    /// are 64 well-mixed bits.
+    #[must_use]
+    pub fn new(estimate: Duration, person_key: u64, seed: u64) -> Self {
         let rounded_up = estimate.as_secs().saturating_add(u64::from(estimate.subsec_nanos() > 0));
         let base_s = rounded_up.clamp(1, LONGEST_S);
         let place = u128::from(mix(person_key ^ seed)) * u128::from(base_s + 1);
         Self { base_s, jittered_s: base_s + (place >> 64) as u64 }
     }
-}
-
-/// The finaliser of SplitMix64: every input bit changes about half of the output's.
-fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

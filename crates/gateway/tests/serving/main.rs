@@ -1,0 +1,7 @@
+//! A whole gateway between scripted origins and clients on loopback.
+
+mod bounds;
+mod common;
+mod http2;
+mod lasting;
+mod proxying;
