@@ -17,7 +17,7 @@ pub mod checked;
 pub mod error;
 pub mod file;
 mod files_read;
-mod location;
+pub mod location;
 pub mod overrides;
 pub mod reference;
 pub mod schema;

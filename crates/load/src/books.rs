@@ -6,6 +6,7 @@ use crate::recovery;
 use crate::result::{ClassFacts, HurstFigure, LoadResult, RunFacts};
 use crate::sender::Sender;
 use crate::tally::Book;
+use crate::transport::ConnectionCounts;
 use crate::{LoadPlan, Progress};
 use flashweir_measure::Histogram;
 use flashweir_workload::hurst::{Hurst, HurstEstimator};
@@ -99,20 +100,18 @@ impl<'a> Books<'a> {
 
     /// The result; every thread must have ended and [`look`](Self::look) been called since.
     pub(crate) fn conclude(mut self) -> LoadResult {
-        let mut connections = 0;
-        let mut syn_retransmissions = 0;
+        let mut connections = ConnectionCounts::default();
         for sender in self.senders {
             for (mine, theirs) in self.classes.iter_mut().zip(sender.ledger().classes()) {
                 mine.totals.add(theirs);
             }
-            let counts = sender.transport.connection_counts();
-            connections += counts.opened;
-            syn_retransmissions += counts.syn_retransmissions;
+            connections.add(&sender.transport.connection_counts());
         }
         let ended = Instant::now();
         let run = RunFacts {
             format: FORMAT,
             url: self.plan.target.to_string(),
+            addresses: self.plan.target.addresses.iter().copied().collect(),
             seed: self.plan.seed,
             length_s: self.plan.schedule.length().as_secs_f64(),
             duration_s: ended.saturating_duration_since(self.started).as_secs_f64(),
@@ -126,7 +125,6 @@ impl<'a> Books<'a> {
         let mut result = conclude(run, named.collect(), self.plan.crowd);
         result.started = Some(self.started);
         result.connections = connections;
-        result.syn_retransmissions = syn_retransmissions;
         result.saturated = saturated(&result);
         result.hurst = hurst(&self.plan.schedule);
         result
@@ -149,17 +147,13 @@ pub(crate) fn conclude(
         (name, class.tally())
     });
     LoadResult {
-        started: None,
         run,
         recovery: crowd.and_then(|crowd| recovery::judge(&totals.series, bin_s, crowd)),
         crowd,
-        connections: 0,
-        syn_retransmissions: 0,
-        saturated: false,
-        hurst: None,
         series_bin_s: bin_s,
         classes: classes.collect(),
         totals,
+        ..LoadResult::default()
     }
 }
 
@@ -208,8 +202,37 @@ fn hurst(schedule: &Schedule) -> Option<HurstFigure> {
 mod tests {
     use super::*;
     use crate::Target;
+    use crate::waiting::Waiting;
     use flashweir_workload::Part;
+    use flashweir_workload::people::Retry;
     use std::net::TcpListener;
+
+    /// Both are refused a connection and would try again, but nobody may wait for that.
+    #[tokio::test]
+    async fn people_who_find_no_room_to_wait_are_the_generators_failure() {
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let target = Target::parse(&format!("http://{closed}/")).unwrap();
+        let arrivals =
+            ArrivalProcess::given_within(vec![Duration::ZERO; 2], Duration::from_secs(60)).unwrap();
+        let mut class = ClassPlan::get(&target).unwrap();
+        class.habits.retry =
+            Some(Retry { pace: "fixed:1s".parse().unwrap(), tries_most: 2, ..Retry::default() });
+        let plan = LoadPlan::new(target, Schedule::one(arrivals, 1), class);
+        let mut sender = Sender::new(plan.clone(), Part::WHOLE, Instant::now(), 9).unwrap();
+        sender.waiting = Waiting::new(0);
+        let senders = [Arc::new(sender)];
+        Arc::clone(&senders[0]).send_all().await.unwrap();
+        let mut books = Books::new(&plan, Instant::now(), &senders);
+        books.look();
+        let result = books.conclude();
+        let totals = &result.totals;
+        assert_eq!((totals.offered, totals.unique_offered, totals.in_flight), (4, 2, 0));
+        assert_eq!(
+            (totals.errors_by_kind.get("connect"), totals.errors_by_kind.get("generator_full")),
+            (Some(&2), Some(&2))
+        );
+        assert!(result.saturated);
+    }
 
     /// One person is on the way to a server that never answers; the bound of one is met by the next two, which
     /// is the generator's failure and makes the run worthless.

@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 /// A URL that cannot be loaded, a target that cannot be reached, fewer than two completions in a window, or
 /// more than 1 % failures.
 pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Result<f64, LoadError> {
-    let target = Target::parse(url)?;
+    let mut target = Target::parse(url)?;
     let most = descriptors::raise_and_count();
     if concurrency == 0 || concurrency > most {
         return Err(LoadError::Plan(format!("concurrency must be 1 to {most}, not {concurrency}")));
@@ -35,13 +35,13 @@ pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Re
     if duration.is_zero() || duration > LONGEST {
         return Err(LoadError::Plan(format!("a capacity is measured for up to {} s", LONGEST.as_secs())));
     }
-    transport::reach(&target, None)?;
+    target.addresses = transport::reachable(&target, None)?;
     let options = TransportOptions { protocol: Protocol::Http1KeepAlive, ..TransportOptions::default() };
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(LoadError::Start)?;
     let loops = Arc::new(Loops {
         transport: Transport::new(&target, &options)?,
         request: Prepared::new(&target, Method::GET, &[], Bytes::new())?,
-        path: target.path,
+        path: target.path.clone(),
         started: Instant::now(),
         completions: Mutex::default(),
         failed: AtomicU64::new(0),
@@ -58,10 +58,9 @@ pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Re
     let failed = loops.failed.load(Ordering::Relaxed);
     let completions = loops.completions.lock().unwrap_or_else(PoisonError::into_inner);
     let completed = completions.len() as u64;
-    rate(&completions, duration).filter(|_| failed * 100 <= completed).ok_or(LoadError::Capacity {
-        address: target.address,
-        completed,
-        failed,
+    rate(&completions, duration).filter(|_| failed * 100 <= completed).ok_or_else(|| {
+        let url = target.to_string();
+        LoadError::Capacity { url, completed, failed }
     })
 }
 

@@ -17,12 +17,12 @@ pub enum LoadError {
     /// A setting out of range.
     #[error("{0}")]
     Plan(String),
-    /// Nobody listens at the target: told at once rather than after the run.
+    /// Nobody listens at any of the target's addresses: told at once rather than after the run.
     #[error("{address} cannot be reached")]
     Unreachable {
-        /// The target's address.
+        /// The first of them.
         address: SocketAddr,
-        /// What the connection attempt said.
+        /// What the connection attempt to it said.
         source: io::Error,
     },
     /// The machine gave no thread, event queue or timer.
@@ -32,10 +32,10 @@ pub enum LoadError {
     #[error("a sending thread of the load generator failed; this is a bug")]
     Thread,
     /// The capacity could not be measured because too little was answered well.
-    #[error("capacity of {address} cannot be measured: {completed} answers completed, {failed} did not")]
+    #[error("capacity of {url} cannot be measured: {completed} answers completed, {failed} did not")]
     Capacity {
-        /// The target's address.
-        address: SocketAddr,
+        /// The target.
+        url: String,
         /// Requests completed while measuring.
         completed: u64,
         /// Requests that were not.

@@ -45,4 +45,4 @@ pub use result::{ClassFacts, Histograms, HurstFigure, LoadResult, Percentiles, R
 pub use run::run;
 pub use sources::Sources;
 pub use target::Target;
-pub use transport::{Prepared, Protocol, TlsOptions, TransportOptions};
+pub use transport::{ConnectionCounts, Prepared, Protocol, TlsOptions, TransportOptions};

@@ -37,13 +37,13 @@ pub fn merge(results: &[(String, LoadResult)]) -> Result<LoadResult, MergeError>
     let runs = || results.iter().map(|(_, result)| result);
     let run = RunFacts {
         duration_s: runs().map(|result| result.run.duration_s).fold(0.0, f64::max),
+        addresses: runs().flat_map(|result| result.run.addresses.iter().copied()).collect(),
         shards: runs().flat_map(|result| result.run.shards.iter().cloned()).collect(),
         interrupted: runs().any(|result| result.run.interrupted),
         ..first.run.clone()
     };
     let mut merged = conclude(run, classes, first.crowd);
-    merged.connections = runs().map(|result| result.connections).sum();
-    merged.syn_retransmissions = runs().map(|result| result.syn_retransmissions).sum();
+    runs().for_each(|result| merged.connections.add(&result.connections));
     merged.saturated = runs().any(|result| result.saturated);
     merged.hurst = first.hurst.clone();
     Ok(merged)

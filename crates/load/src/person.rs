@@ -57,7 +57,7 @@ pub(crate) async fn live(sender: &Sender, arrival: Arrival) {
         }
         asks_at = Instant::now() + person.think();
         next = person.next_request();
-        if next.is_some() && visit.wait_until(asks_at).await.is_err() {
+        if next.is_some() && visit.wait_until(asks_at, true).await.is_err() {
             return;
         }
     }
@@ -83,7 +83,7 @@ impl Visit<'_> {
             let Some(wait) = person.retry_after(why, tries, asked) else { return false };
             let again_at = Instant::now() + wait;
             if attempt.leaves_at.is_some_and(|leaves_at| leaves_at <= again_at)
-                || self.wait_until(again_at).await.is_err()
+                || self.wait_until(again_at, false).await.is_err()
             {
                 return false;
             }
@@ -91,22 +91,39 @@ impl Visit<'_> {
         }
     }
 
-    /// Waits between tries or requests. Nothing begins after the end of the schedule.
-    async fn wait_until(&self, moment: Instant) -> Result<(), NotWaited> {
+    /// Waits for the next try, the first for its answer or not. Nothing begins after the end of the schedule.
+    async fn wait_until(&self, moment: Instant, is_first: bool) -> Result<(), NotWaited> {
         if moment >= self.sender.ends_at || self.sender.plan.stop.is_set() {
             return Err(NotWaited::Closed);
         }
         if moment <= Instant::now() {
             return Ok(());
         }
-        self.sender.waiting.until(moment, &self.sender.alarm).await
+        let waited = self.sender.waiting.until(moment, &self.sender.alarm).await;
+        if waited == Err(NotWaited::Full) {
+            self.turn_away(moment, is_first);
+        }
+        waited
+    }
+
+    /// Enters a try in the books that would have begun, had there been room to wait for it.
+    fn turn_away(&self, moment: Instant, is_first: bool) {
+        let cell = self.cell(moment);
+        let attempt = Try { intended: moment, first_asked: moment, is_first, leaves_at: None };
+        let mut ledger = self.sender.ledger();
+        ledger.offer(cell, is_first, Duration::ZERO);
+        ledger.settle(cell, &attempt.ended(Outcome::Failed(ErrorKind::GeneratorFull), moment));
+    }
+
+    fn cell(&self, intended: Instant) -> Cell {
+        let second = intended.saturating_duration_since(self.sender.started).as_secs();
+        Cell { second, class: self.class_number }
     }
 
     /// One try, from its entry in the books to its outcome there.
     async fn attempt(&self, attempt: &Try, path: &str) -> Then {
         let sender = self.sender;
-        let second = attempt.intended.saturating_duration_since(sender.started).as_secs();
-        let cell = Cell { second, class: self.class_number };
+        let cell = self.cell(attempt.intended);
         sender.ledger().offer(cell, attempt.is_first, attempt.intended.elapsed());
         let (end, asked) = if sender.in_flight.load(Ordering::Relaxed) >= sender.most_in_flight {
             (attempt.end(Err(ErrorKind::GeneratorFull), self.class), None)

@@ -146,7 +146,9 @@ impl LoadPlan {
                 return wrong(format!("class {}: a timeout is at most an hour", class.name));
             }
         }
-        self.sources.check(self.target.address)?;
+        // One address that suits is enough: those that do not are left out when the run begins.
+        let suits = self.target.addresses.iter().map(|address| self.sources.check(*address));
+        suits.reduce(Result::or).unwrap_or(Ok(()))?;
         if self.threads.get() > MAX_THREADS {
             return wrong(format!("threads must be 1 to {MAX_THREADS}, not {}", self.threads));
         }

@@ -2,13 +2,15 @@
 
 use crate::distribution::Pairs;
 use crate::recovery::{CrowdWindow, Recovery};
+use crate::transport::ConnectionCounts;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 /// The whole truth about a run. Read from a file it equals what was written, except `started`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
     /// When offset zero of the schedule was; `None` when read from a file.
     #[serde(skip)]
@@ -18,10 +20,9 @@ pub struct LoadResult {
     /// Everybody.
     #[serde(flatten)]
     pub totals: Tally,
-    /// Connections opened.
-    pub connections: u64,
-    /// SYN packets the kernel had to send again, as far as it tells.
-    pub syn_retransmissions: u64,
+    /// Everybody's connections.
+    #[serde(flatten)]
+    pub connections: ConnectionCounts,
     /// The generator could not keep up, so the figures say more about it than about the target.
     pub saturated: bool,
     /// How self-similar the arrivals were; absent where there were too few to tell.
@@ -43,6 +44,8 @@ pub struct RunFacts {
     pub format: u32,
     /// The target.
     pub url: String,
+    /// The target's addresses, over which connections were spread.
+    pub addresses: BTreeSet<SocketAddr>,
     /// The seed.
     pub seed: u64,
     /// Length of the schedule, seconds.
@@ -68,7 +71,7 @@ pub struct ClassFacts {
     pub timeout_ms: f64,
 }
 
-/// The hurst parameter of the arrivals, by `estimator`.
+/// The Hurst parameter of the arrivals, by `estimator`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HurstFigure {
     /// ½ without memory, towards 1 the more self-similar.

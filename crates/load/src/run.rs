@@ -17,8 +17,8 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs the plan to its end, blocking the calling thread, and tells the progress about five times a second.
 ///
-/// Raises the process's limit on open files to the most it may have. One connection is made and closed before
-/// the run, to tell at once when nobody listens.
+/// Raises the process's limit on open files to the most it may have. One connection to each of the target's addresses
+/// is made and closed before the run, to tell at once when nobody listens; the run goes to those that accepted it.
 ///
 /// # Errors
 /// A plan out of range, a target that cannot be reached, a machine that gives no threads.
@@ -40,11 +40,11 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn run(plan: LoadPlan, mut progress: impl FnMut(&Progress)) -> Result<LoadResult, LoadError> {
+pub fn run(mut plan: LoadPlan, mut progress: impl FnMut(&Progress)) -> Result<LoadResult, LoadError> {
     plan.check()?;
     let threads = plan.threads.get();
     let most_in_flight = (descriptors::raise_and_count() / threads).max(1);
-    transport::reach(&plan.target, plan.sources.of(plan.seed, 0, 0))?;
+    plan.target.addresses = transport::reachable(&plan.target, plan.sources.of(plan.seed, 0, 0))?;
 
     let started = Instant::now() + starts_in(&plan)?;
     let (ended, all_ended) = mpsc::channel();

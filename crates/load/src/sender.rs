@@ -6,6 +6,7 @@ use crate::plan::LoadPlan;
 use crate::transport::Transport;
 use crate::waiting::Waiting;
 use crate::{LoadError, person};
+use flashweir_core::limits::LOAD_PEOPLE_WAITING;
 use flashweir_workload::{Arrival, Part};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,7 +59,7 @@ impl Sender {
             started,
             most_in_flight,
             transport,
-            waiting: Waiting::default(),
+            waiting: Waiting::new(LOAD_PEOPLE_WAITING),
             alarm: Alarm::new().map_err(LoadError::Start)?,
             in_flight: AtomicUsize::new(0),
             people: AtomicUsize::new(0),

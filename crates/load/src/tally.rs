@@ -6,6 +6,7 @@ use crate::ledger::ClassBook;
 use crate::result::{Histograms, Second, Tally};
 use crate::series::{Bin, Series};
 use flashweir_core::Reason;
+use flashweir_core::limits::LOAD_SERIES_BINS;
 use flashweir_measure::histogram::Sparse;
 use std::collections::BTreeMap;
 
@@ -16,6 +17,10 @@ pub(crate) struct Book {
     pub(crate) series: Series,
 }
 
+/// A bin as wide as this would make the series of a run longer than the longest: a week has fewer seconds.
+const BIN_S_MOST: u64 = 1 << 20;
+/// More than any machine does in one bin, and so little that the sums of all results cannot overflow.
+const COUNT_MOST: u64 = 1 << 40;
 /// Refusals that Flashweir did not make.
 const OTHER: &str = "other";
 
@@ -75,6 +80,12 @@ impl Book {
     /// # Errors
     /// What in the tally no book can have said.
     pub(crate) fn read(tally: &Tally, bin_s: u64) -> Result<Self, String> {
+        if !bin_s.is_power_of_two() || bin_s > BIN_S_MOST {
+            return Err(format!("series_bin_s is {bin_s}: expected 1, 2, 4, …"));
+        }
+        if tally.series.len() > LOAD_SERIES_BINS {
+            return Err(format!("the series has more than {LOAD_SERIES_BINS} entries"));
+        }
         let mut bins = Vec::new();
         let mut counts = Counts::default();
         for (second, place) in tally.series.iter().zip(0..) {
@@ -163,9 +174,27 @@ fn read_second(second: &Second) -> Result<Bin, String> {
         let kind = kind.ok_or_else(|| format!("\"{name}\" is no kind of error this version knows"))?;
         counts.errors_by_kind[kind as usize] = *count;
     }
+    if !is_possible(&counts) {
+        return Err("a part is more than its whole".to_owned());
+    }
     let latency =
         Sparse::from_pairs(second.latency_buckets.iter().copied()).map_err(|error| error.to_string())?;
     Ok(Bin { counts, latency, lag_max_us: second.lag_max_us })
+}
+
+/// Whether the counts of one bin can be those of a ledger.
+fn is_possible(counts: &Counts) -> bool {
+    let sum = |parts: &[u64]| parts.iter().try_fold(0u64, |sum, part| sum.checked_add(*part));
+    let at_most = |parts: &[u64], whole: u64| sum(parts).is_some_and(|sum| sum <= whole);
+    let Counts { offered, completed, refused, timed_out, abandoned, .. } = *counts;
+    sum(&counts.errors_by_kind).is_some_and(|errors| {
+        at_most(&[completed, refused, timed_out, abandoned, errors], offered)
+            && at_most(&[counts.unique_offered], offered)
+            && at_most(&[counts.goodput], completed)
+            && at_most(&[counts.refused_429], refused)
+            && at_most(&counts.refused_by_reason, refused)
+            && offered.max(counts.sent).max(counts.body_bytes) <= COUNT_MOST
+    })
 }
 
 fn refused_by_reason(counts: &Counts) -> BTreeMap<String, u64> {

@@ -1,6 +1,7 @@
 //! Where requests go: a URL taken apart once, before the run.
 
 use crate::LoadError;
+use flashweir_core::limits::LOAD_TARGET_ADDRESSES;
 use http::Uri;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -8,8 +9,11 @@ use std::net::{SocketAddr, ToSocketAddrs};
 /// Where requests go; the same for everybody.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The address that the host's name stood for when the target was made.
-    pub address: SocketAddr,
+    /// What the host's name stood for when the target was made, in the resolver's order: at least one address, at most
+    /// [`LOAD_TARGET_ADDRESSES`], each once. Connections go to each in turn.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// The port of every address.
+    pub port: u16,
     /// Host and port as the URL has them: what requests name as the host they are for.
     pub host: String,
     /// The host's name or address alone: what the server's certificate must be for.
@@ -46,13 +50,21 @@ impl Target {
             None if authority.as_str() == authority.host() => usual_port,
             None => return Err(bad("the port must be 1 to 65535")),
         };
-        let address = (name, port)
+        let found = (name, port)
             .to_socket_addrs()
-            .map_err(|error| bad(&format!("the host cannot be looked up: {error}")))?
-            .next()
-            .ok_or_else(|| bad("the host has no address"))?;
+            .map_err(|error| bad(&format!("the host cannot be looked up: {error}")))?;
+        let mut addresses = Vec::new();
+        for address in found {
+            if addresses.len() < LOAD_TARGET_ADDRESSES && !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        if addresses.is_empty() {
+            return Err(bad("the host has no address"));
+        }
         Ok(Self {
-            address,
+            addresses,
+            port,
             host: authority.as_str().to_owned(),
             server_name: name.to_owned(),
             tls,
@@ -76,14 +88,15 @@ mod tests {
     #[test]
     fn a_url_is_taken_apart() {
         let target = Target::parse("http://127.0.0.1:8080/shop?item=1").unwrap();
-        assert_eq!(target.address, SocketAddr::from(([127, 0, 0, 1], 8080)));
+        assert_eq!(target.addresses, [SocketAddr::from(([127, 0, 0, 1], 8080))]);
+        assert_eq!(target.port, 8080);
         assert_eq!((target.path.as_str(), target.tls), ("/shop?item=1", false));
         assert_eq!((target.host.as_str(), target.server_name.as_str()), ("127.0.0.1:8080", "127.0.0.1"));
         let target = Target::parse("https://[::1]").unwrap();
-        assert_eq!((target.address.to_string(), target.tls), ("[::1]:443".to_owned(), true));
+        assert_eq!((target.addresses[0].to_string(), target.tls), ("[::1]:443".to_owned(), true));
         assert_eq!((target.host.as_str(), target.server_name.as_str()), ("[::1]", "::1"));
-        assert_eq!(Target::parse("http://[::1]:81/").unwrap().address.to_string(), "[::1]:81");
-        assert_eq!(Target::parse("http://[::1]").unwrap().address.to_string(), "[::1]:80");
+        assert_eq!(Target::parse("http://[::1]:81/").unwrap().addresses[0].to_string(), "[::1]:81");
+        assert_eq!(Target::parse("http://[::1]").unwrap().addresses[0].to_string(), "[::1]:80");
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! People who think, or wait to try again: each wakes at a moment of their own.
 
 use crate::alarm::Alarm;
-use flashweir_core::limits::LOAD_PEOPLE_WAITING;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// The waiting people of one thread, at most [`LOAD_PEOPLE_WAITING`].
-#[derive(Debug, Default)]
-pub(crate) struct Waiting(Mutex<Room>);
+/// The waiting people of one thread.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// How many may wait.
+    most: usize,
+    room: Mutex<Room>,
+}
 
 #[derive(Debug, Default)]
 struct Room {
@@ -33,11 +36,16 @@ struct Sleeper {
 pub(crate) enum NotWaited {
     /// The run ends.
     Closed,
-    /// [`LOAD_PEOPLE_WAITING`] wait already.
+    /// As many wait already as may.
     Full,
 }
 
 impl Waiting {
+    /// At most `most` people wait.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, room: Mutex::default() }
+    }
+
     /// Waits until the moment; `alarm` is what the thread's own loop waits on.
     pub(crate) async fn until(&self, wakes_at: Instant, alarm: &Alarm) -> Result<(), NotWaited> {
         let (bell, rings) = oneshot::channel();
@@ -46,7 +54,7 @@ impl Waiting {
             if room.closed {
                 return Err(NotWaited::Closed);
             }
-            if room.people.len() >= LOAD_PEOPLE_WAITING {
+            if room.people.len() >= self.most {
                 return Err(NotWaited::Full);
             }
             room.seats += 1;
@@ -81,7 +89,7 @@ impl Waiting {
     }
 
     fn room(&self) -> MutexGuard<'_, Room> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,7 +125,7 @@ mod tests {
 
         /// Three people come in this order and are woken at these moments.
         pub(super) async fn woken_in_order(moments: [u64; 3]) -> Vec<usize> {
-            let waiting = Arc::new(Waiting::default());
+            let waiting = Arc::new(Waiting::new(3));
             let alarm = Arc::new(Alarm::new().unwrap());
             let started = Instant::now();
             let order = Arc::new(Mutex::new(Vec::new()));
@@ -151,7 +159,7 @@ mod tests {
 
     #[tokio::test]
     async fn closing_sends_everybody_home() {
-        let waiting = Waiting::default();
+        let waiting = Waiting::new(1);
         let alarm = Alarm::new().unwrap();
         let hour = Instant::now() + Duration::from_secs(3600);
         let (waited, ()) = tokio::join!(waiting.until(hour, &alarm), async { waiting.close() });

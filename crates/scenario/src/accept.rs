@@ -1,5 +1,6 @@
 //! Within which ranges the statistics have to lie.
 
+use crate::operator::Operator;
 use crate::problem::{Problem, wrong};
 use crate::statistic::{Statistic, statistic};
 use std::fmt;
@@ -20,24 +21,6 @@ pub enum Scope {
 /// A range of numbers, written `>= 0.9`, `< 500` or `> 1, <= 3`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range(Vec<(Operator, f64)>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
-    AtLeast,
-    AtMost,
-    Equal,
-    Above,
-    Below,
-}
-
-/// Longest first, so that `>=` is not read as `>`.
-const OPERATORS: [(&str, Operator); 5] = [
-    (">=", Operator::AtLeast),
-    ("<=", Operator::AtMost),
-    ("==", Operator::Equal),
-    (">", Operator::Above),
-    ("<", Operator::Below),
-];
 
 /// A statistic and where it has to lie.
 #[derive(Clone, Debug)]
@@ -62,13 +45,7 @@ impl Range {
     /// Whether the value lies in it; no number does not.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
-        self.0.iter().all(|(operator, bound)| match operator {
-            Operator::AtLeast => value >= *bound,
-            Operator::AtMost => value <= *bound,
-            Operator::Equal => value == *bound,
-            Operator::Above => value > *bound,
-            Operator::Below => value < *bound,
-        })
+        self.0.iter().all(|(operator, bound)| operator.holds(value, *bound))
     }
 }
 
@@ -85,17 +62,16 @@ impl FromStr for Range {
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (operator, bound)) in self.0.iter().enumerate() {
-            let sign = OPERATORS.iter().find(|(_, known)| known == operator).map_or("", |(sign, _)| sign);
             let comma = if place > 0 { ", " } else { "" };
-            write!(f, "{comma}{sign} {bound}")?;
+            write!(f, "{comma}{} {bound}", operator.sign())?;
         }
         Ok(())
     }
 }
 
 fn condition(text: &str) -> Option<(Operator, f64)> {
-    let (sign, operator) = OPERATORS.into_iter().find(|(sign, _)| text.starts_with(sign))?;
-    let bound: f64 = text[sign.len()..].trim().parse().ok()?;
+    let (operator, bound) = Operator::read(text)?;
+    let bound: f64 = bound.trim().parse().ok()?;
     bound.is_finite().then_some((operator, bound))
 }
 

@@ -1,7 +1,7 @@
 //! `--set key=value`: what this run says otherwise than the file.
 
 use crate::error::ScenarioError;
-use crate::location::split_index;
+use flashweir_config::location::split_index;
 use toml::{Table, Value};
 
 /// Settings of this run, in the order they were given; later ones win.

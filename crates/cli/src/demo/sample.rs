@@ -59,13 +59,8 @@ fn load(crowd: &Crowd, protected: bool) -> LoadResult {
         },
         classes: [("all".to_owned(), totals.clone())].into(),
         totals,
-        connections: 0,
-        syn_retransmissions: 0,
-        saturated: false,
-        hurst: None,
-        crowd: None,
-        recovery: None,
         series_bin_s: 1,
+        ..LoadResult::default()
     }
 }
 

@@ -1,8 +1,10 @@
 use super::*;
+use crate::ConnectionCounts;
 use crate::counts::{ErrorKind, Outcome};
 use crate::ledger::{Cell, End, Ledger};
 use crate::recovery::CrowdWindow;
 use flashweir_core::{Reason, Rng};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 const CLASSES: [&str; 2] = ["browsers", "buyers"];
@@ -58,9 +60,17 @@ fn run(shard: &str) -> RunFacts {
 }
 
 fn results(tries: u64, seconds: u64, shards: usize) -> Vec<(String, LoadResult)> {
-    let result = |(books, n): (_, usize)| {
+    let result = |(books, n): (_, u16)| {
         let mut result = conclude(run(&format!("{n}/{shards}")), books, Some(CROWD));
-        result.connections = n as u64;
+        let count = u64::from(n);
+        result.connections = ConnectionCounts {
+            opened: count,
+            reused: 10 * count,
+            failed: 100 * count,
+            given_up: 1_000 * count,
+            syn_retransmissions: 10_000 * count,
+        };
+        result.run.addresses.insert(SocketAddr::from(([127, 0, 0, 1], 80 + n)));
         (format!("{n}.json"), result)
     };
     books(tries, seconds, shards).into_iter().zip(1..).map(result).collect()
@@ -69,7 +79,7 @@ fn results(tries: u64, seconds: u64, shards: usize) -> Vec<(String, LoadResult)>
 /// What differs between a run and the sum of its shards by nature.
 fn without_run(mut result: LoadResult) -> LoadResult {
     result.run = run("1/1");
-    result.connections = 0;
+    result.connections = ConnectionCounts::default();
     result
 }
 
@@ -83,7 +93,11 @@ fn shards_add_up_to_the_whole() {
         .map(|(name, result)| (name, serde_json::from_str(&serde_json::to_string(&result).unwrap()).unwrap()))
         .collect();
     let merged = merge(&shards).unwrap();
-    assert_eq!((merged.run.shards.len(), merged.connections), (3, 6));
+    assert_eq!((merged.run.shards.len(), merged.run.addresses.len()), (3, 3));
+    let connections = serde_json::to_value(merged.connections).unwrap();
+    let counts: Vec<_> =
+        connections.as_object().unwrap().values().filter_map(|count| count.as_u64()).collect();
+    assert_eq!(counts.iter().sum::<u64>(), 66_666, "{connections}");
     assert_eq!(merged.totals.offered, 20_000);
     assert!(merged.recovery.is_some() && merged.recovery == whole.recovery);
     assert_eq!(without_run(merged), without_run(whole));
@@ -148,6 +162,8 @@ fn what_cannot_be_added_is_named() {
         |result| result.run.shards = vec!["2/3".to_owned()],
         "1.json is of shard 1/2 and 2.json of shard 2/3",
     );
+    check(|result| result.series_bin_s = 3, "2.json, class browsers: series_bin_s is 3: expected 1, 2, 4, …");
+    check(|result| result.series_bin_s = 1 << 63, "series_bin_s is 9223372036854775808");
     let buyers = |result: &mut LoadResult, change: fn(&mut crate::Tally)| {
         change(result.classes.get_mut("buyers").unwrap());
     };
@@ -156,6 +172,12 @@ fn what_cannot_be_added_is_named() {
             (|tally| tally.offered += 1) as fn(&mut crate::Tally),
             "2.json, class buyers: the seconds of the series do not add up to the totals",
         ),
+        (
+            |tally| tally.series[3].refused_429 = tally.series[3].refused + 1,
+            "series, second 3: a part is more than",
+        ),
+        (|tally| tally.series[3].timed_out += u64::MAX / 2, "series, second 3: a part is more than"),
+        (|tally| tally.series.resize_with(7_201, Default::default), "more than 7200 entries"),
         (|tally| tally.histograms.lag_us.truncate(3), "one value for each try"),
         (|tally| tally.series[3].second = 9, "series, second 9: expected second 3"),
         (

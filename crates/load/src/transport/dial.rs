@@ -5,18 +5,20 @@ use super::stream::Stream;
 use super::tls::{self, ALPN_HTTP2};
 use super::{Protocol, TransportOptions};
 use crate::{ErrorKind, LoadError, Target};
-use flashweir_kernel::tcp_info;
+use flashweir_kernel::{choose_port_late, tcp_info};
 use rustls::pki_types::ServerName;
 use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 /// Opens connections to one target, for one thread.
 pub(super) struct Dialler {
-    address: SocketAddr,
+    addresses: Box<[SocketAddr]>,
+    /// Connections begun: each goes to the next address.
+    begun: AtomicUsize,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     /// The server must agree to HTTP/2 where it is asked (by TLS).
     protocol: Protocol,
@@ -34,7 +36,13 @@ impl Dialler {
         } else {
             None
         };
-        Ok(Self { address: target.address, tls, protocol: options.protocol, counts: LiveCounts::default() })
+        Ok(Self {
+            addresses: target.addresses.as_slice().into(),
+            begun: AtomicUsize::new(0),
+            tls,
+            protocol: options.protocol,
+            counts: LiveCounts::default(),
+        })
     }
 
     /// Connects from `source`, or wherever the kernel pleases. Takes as long as the target does: the caller
@@ -58,7 +66,9 @@ impl Dialler {
     }
 
     async fn connect(&self, source: Option<IpAddr>) -> Result<TcpStream, ErrorKind> {
-        let socket = begin(self.address, source).inspect_err(|_| count(&self.counts.failed))?;
+        let turn = self.begun.fetch_add(1, Ordering::Relaxed);
+        let address = self.addresses[turn % self.addresses.len()];
+        let socket = begin(address, source).inspect_err(|_| count(&self.counts.failed))?;
         let mut connecting = Connecting { socket: &socket, counts: &self.counts, over: false };
         let ended = socket.writable().await.and_then(|()| socket.take_error());
         connecting.over = true;
@@ -112,10 +122,16 @@ fn new_socket(address: SocketAddr, source: Option<IpAddr>) -> io::Result<Socket>
     let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking().cloexec(), None)?;
     // Requests are written whole: waiting for more to send would only cost time.
     socket.set_tcp_nodelay(true)?;
-    if let Some(source) = source {
-        socket.bind(&SocketAddr::new(source, 0).into())?;
-    }
+    bind_to(&socket, source)?;
     Ok(socket)
+}
+
+/// Makes connections come from `source`, or from wherever the kernel pleases.
+pub(super) fn bind_to(socket: &Socket, source: Option<IpAddr>) -> io::Result<()> {
+    let Some(source) = source else { return Ok(()) };
+    // A kernel that cannot has fewer ports for each source; that much it can tell when they run out.
+    let _ = choose_port_late(socket);
+    socket.bind(&SocketAddr::new(source, 0).into())
 }
 
 fn is_under_way(error: &io::Error) -> bool {
@@ -142,6 +158,14 @@ const OUT_OF_SOCKETS: [i32; 4] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A port then serves once for each address of the target, instead of once.
+    #[test]
+    fn a_source_takes_no_port_before_it_connects() {
+        let source = IpAddr::from([127, 0, 0, 9]);
+        let socket = new_socket(SocketAddr::from(([127, 0, 0, 1], 1)), Some(source)).unwrap();
+        assert_eq!(socket.local_addr().unwrap().as_socket(), Some(SocketAddr::new(source, 0)));
+    }
 
     #[test]
     fn what_the_machine_lacks_is_not_the_targets_fault() {

@@ -13,7 +13,7 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Bytes read at once: small answers come whole, large ones in few calls, and it fits the first-level cache.
@@ -163,7 +163,7 @@ impl<'a, Sent: FnOnce()> Exchange<'a, Sent> {
         let answer = Answer {
             status: head.status,
             reason: head.reason,
-            retry_after: head.retry_after,
+            retry_after: head.retry_after.map(|asked| asked.wait(SystemTime::now)),
             head_at: self.head_at.unwrap_or(end_at),
             end_at,
             body_bytes: self.parser.body_bytes(),

@@ -1,11 +1,10 @@
 //! The head of an HTTP/1 answer: only what says how it goes on is looked at.
 
-use super::answer::{DECISION_FIELD, flashweir_reason, retry_after};
+use super::answer::{DECISION_FIELD, RetryAfter, flashweir_reason};
 use flashweir_core::Reason;
 use flashweir_core::limits::LOAD_ANSWER_FIELDS;
 use httparse::{ParserConfig, Response, Status};
 use std::mem::MaybeUninit;
-use std::time::Duration;
 
 /// An answer's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +14,7 @@ pub(super) struct Head {
     /// The connection may carry another request after this answer.
     pub(super) keeps_alive: bool,
     pub(super) reason: Option<Reason>,
-    pub(super) retry_after: Option<Duration>,
+    pub(super) retry_after: Option<RetryAfter>,
 }
 
 /// How the end of the body is found (RFC 9112 §6.3).
@@ -54,13 +53,14 @@ pub(super) fn parse(bytes: &[u8], asks_for_body: bool) -> Result<Option<(usize, 
 
 /// The fields that matter, gathered.
 #[derive(Debug, Default)]
-struct Fields {
+struct Fields<'a> {
     content_length: Option<u64>,
     transfer_encoding: Option<TransferEncoding>,
     says_close: bool,
     says_keep_alive: bool,
     reason: Option<Reason>,
-    retry_after: Option<Duration>,
+    retry_after: Option<&'a [u8]>,
+    date: Option<&'a [u8]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,12 +69,13 @@ enum TransferEncoding {
     EndsOtherwise,
 }
 
-impl Fields {
-    fn look_at(&mut self, name: &str, value: &[u8]) -> Result<(), Malformed> {
+impl<'a> Fields<'a> {
+    fn look_at(&mut self, name: &str, value: &'a [u8]) -> Result<(), Malformed> {
         // The length first: most fields are told apart without comparing any text.
         match name.len() {
+            4 if name.eq_ignore_ascii_case("date") => self.date = Some(value),
             10 if name.eq_ignore_ascii_case("connection") => self.connection(value),
-            11 if name.eq_ignore_ascii_case("retry-after") => self.retry_after = retry_after(value),
+            11 if name.eq_ignore_ascii_case("retry-after") => self.retry_after = Some(value),
             14 if name.eq_ignore_ascii_case("content-length") => self.content_length(value)?,
             17 if name.eq_ignore_ascii_case("transfer-encoding") => self.transfer_encoding(value)?,
             18 if name.eq_ignore_ascii_case(DECISION_FIELD) => self.reason = flashweir_reason(value),
@@ -146,7 +147,7 @@ impl Fields {
             framing,
             keeps_alive: keeps_alive && !self.says_close && framing != Framing::UntilClose,
             reason: self.reason,
-            retry_after: self.retry_after,
+            retry_after: self.retry_after.and_then(|value| RetryAfter::read(value, self.date)),
         })
     }
 }
@@ -226,7 +227,7 @@ mod tests {
         );
         let head = head.unwrap();
         assert_eq!((head.status, head.reason), (503, Some(Reason::Draining)));
-        assert_eq!(head.retry_after, Some(Duration::from_secs(7)));
+        assert_eq!(head.retry_after, RetryAfter::read(b"7", None));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! HTTP/2: one request as a stream of a connection that people from the same address share.
 
-use super::answer::{Answer, DECISION_FIELD, flashweir_reason, retry_after};
+use super::answer::{Answer, DECISION_FIELD, RetryAfter, flashweir_reason};
+use super::counts::count;
 use super::dial::Dialler;
 use super::http2_pool::{Http2Pool, Http2Stream};
 use super::request::Prepared;
@@ -10,7 +11,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use std::error::Error;
 use std::net::IpAddr;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// The HTTP/2 connections of one thread.
 pub(super) struct Http2 {
@@ -36,6 +37,9 @@ impl Http2 {
         let mut sent = Some(sent);
         loop {
             let mut stream = self.pool.check_out(dialler, source).await?;
+            if stream.is_reused() {
+                count(&dialler.counts().reused);
+            }
             let asked = stream.sender().try_send_request(request);
             if let Some(sent) = sent.take() {
                 sent();
@@ -62,10 +66,12 @@ async fn read(response: Response<Incoming>, _stream: Http2Stream<'_>) -> Result<
         body_bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
     }
     let field = |name: &str| head.headers.get(name).map(|value| value.as_bytes());
+    let asked = field(header::RETRY_AFTER.as_str());
+    let asked = asked.and_then(|value| RetryAfter::read(value, field(header::DATE.as_str())));
     Ok(Answer {
         status: head.status.as_u16(),
         reason: field(DECISION_FIELD).and_then(flashweir_reason),
-        retry_after: field(header::RETRY_AFTER.as_str()).and_then(retry_after),
+        retry_after: asked.map(|asked| asked.wait(SystemTime::now)),
         head_at,
         end_at: Instant::now(),
         body_bytes,

@@ -22,8 +22,8 @@ mod tests;
 mod tls;
 
 pub(crate) use answer::Answer;
-pub(crate) use counts::ConnectionCounts;
-pub(crate) use reach::reach;
+pub use counts::ConnectionCounts;
+pub(crate) use reach::reachable;
 pub use request::Prepared;
 pub use tls::TlsOptions;
 

@@ -32,8 +32,12 @@ fn a_fast_server_completes_everybody() {
         let points = (&totals.ttfb_ms, &totals.latency_ms);
         assert!(points.0.p50 <= points.1.p50 && points.1.p50 <= points.1.max);
         match protocol {
-            Protocol::Http1New => assert_eq!(result.connections, offered),
-            _ => assert!((50..offered).contains(&result.connections), "{}", result.connections),
+            Protocol::Http1New => assert_eq!(result.connections.opened, offered),
+            _ => {
+                let counts = result.connections;
+                assert!((50..offered).contains(&counts.opened), "{counts:?}");
+                assert_eq!(counts.opened + counts.reused, offered);
+            }
         }
         assert!(told.len() >= 5, "progress was told {} times", told.len());
         assert_eq!(told.last().unwrap().totals.completed, offered);

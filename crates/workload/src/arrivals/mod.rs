@@ -57,7 +57,7 @@ impl ArrivalProcess {
         Ok(Self::SelfSimilar(SelfSimilar { profile, similarity }))
     }
 
-    /// Method 2 of Esser's thesis (paper 003 §3.3): each of `workers` sends once a second, spread evenly over
+    /// Method 2 of Esser's thesis (§3.3): each of `workers` sends once a second, spread evenly over
     /// it; but `machines` that share the workers do not coordinate, so that many requests fall on the same
     /// instant. With one machine nothing collides.
     ///

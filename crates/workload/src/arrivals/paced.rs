@@ -1,8 +1,8 @@
 //! Arrivals paced worker by worker, as benchmark tools do: the thesis's methods 2 and 4.
 //!
-//! M. Esser's thesis on flash crowds (paper 003 §3.3 and §3.5) compares how a benchmark may time its requests.
-//! They are offered so that a user can see the difference; none resembles a crowd. Its method 1 is a closed
-//! loop and so no arrival process at all; method 3 is
+//! R. Esser's thesis ("Performance Analysis of a Flash-Crowd Management System", 2006, §3.3 and §3.5) compares how a
+//! benchmark may time its requests. They are offered so that a user can see the difference; none resembles a crowd.
+//! Its method 1 is a closed loop and so no arrival process at all; method 3 is
 //! [`ArrivalProcess::interleaved`](super::ArrivalProcess::interleaved).
 
 use super::ArrivalError;

@@ -71,7 +71,7 @@ pub(crate) struct ArrivalArgs {
     workers: Option<u32>,
     /// How workers send: as benchmark tools do, so that the difference to a crowd can be seen.
     ///
-    /// The four methods of M. Esser's thesis on flash crowds.
+    /// The four methods of R. Esser's thesis on flash crowds.
     #[arg(long, value_enum, requires = "workers")]
     timing: Option<Timing>,
     /// Machines that colliding workers run on [default: 2].

@@ -2,6 +2,7 @@
 
 use super::metric::{Metric, metric, seconds, written};
 use flashweir_load::LoadResult;
+use flashweir_scenario::Operator;
 use std::fmt;
 
 /// The long help of `--assert`.
@@ -10,8 +11,9 @@ Fail with exit code 1 unless this holds; may be repeated. [CLASS.]METRIC OP VALU
 
   'goodput_ratio >= 95%'   'p99 < 500ms'   'errors == 0'   'buyers.refusal_p99 < 50ms'   'recovery < 10s'
 
-Counts: offered unique_offered sent completed goodput refused timed_out abandoned errors in_flight body_bytes \
-connections syn_retransmissions. Shares of requests (unique_offered): goodput_ratio completed_ratio abandoned_ratio. \
+Counts: offered unique_offered sent completed goodput refused timed_out abandoned errors in_flight body_bytes; of the \
+whole run connections connections_reused connections_failed connections_given_up syn_retransmissions. \
+Shares of requests (unique_offered): goodput_ratio completed_ratio abandoned_ratio. \
 Shares of tries (offered): refused_ratio timed_out_ratio error_ratio. Rates over the schedule's length: offered_rps \
 completed_rps goodput_rps body_bytes_per_s. Tries for each request: retry_amplification. Times, with their unit (us, \
 ms, s): mean p50 p90 p99 p999 p9999 max of the latency of completed tries, and the same after refusal_, ttfb_, \
@@ -32,24 +34,6 @@ pub(crate) struct Assertion {
     text: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
-    AtLeast,
-    AtMost,
-    Above,
-    Below,
-    Equal,
-}
-
-/// Longest first, so that `>=` is not read as `>`.
-const OPERATORS: [(&str, Operator); 5] = [
-    (">=", Operator::AtLeast),
-    ("<=", Operator::AtMost),
-    ("==", Operator::Equal),
-    (">", Operator::Above),
-    ("<", Operator::Below),
-];
-
 /// Reads a condition.
 ///
 /// # Errors
@@ -58,9 +42,9 @@ pub(crate) fn parse(text: &str) -> Result<Assertion, String> {
     let example = "expected METRIC OP VALUE with OP one of >= <= > < ==, like 'p99 < 500ms'";
     let at = text.find(['<', '>', '=', '!']).ok_or(example)?;
     let (subject, rest) = text.split_at(at);
-    let (sign, operator) = OPERATORS.into_iter().find(|(sign, _)| rest.starts_with(sign)).ok_or(example)?;
+    let (operator, bound) = Operator::read(rest).ok_or(example)?;
     let (class, metric) = subject_of(subject.trim())?;
-    let bound = metric.quantity().read(&metric.name(), rest[sign.len()..].trim())?;
+    let bound = metric.quantity().read(&metric.name(), bound.trim())?;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok(Assertion { class: class.map(str::to_owned), metric, operator, bound, text })
 }
@@ -155,18 +139,6 @@ impl Assertion {
 impl fmt::Display for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
-    }
-}
-
-impl Operator {
-    fn holds(self, value: f64, bound: f64) -> bool {
-        match self {
-            Self::AtLeast => value >= bound,
-            Self::AtMost => value <= bound,
-            Self::Above => value > bound,
-            Self::Below => value < bound,
-            Self::Equal => value == bound,
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::class::Class;
 use super::csv;
 use super::inputs::{self, Inputs};
 use anyhow::{Context, bail, ensure};
+use flashweir_config::location::line_at;
 use flashweir_core::limits::{LOAD_CLASSES, LOAD_CLASSES_FILE_BYTES};
 use flashweir_load::Target;
 use std::path::Path;
@@ -72,12 +73,12 @@ pub(crate) fn read(
 
 fn tables(text: &str, file: &str) -> anyhow::Result<Vec<Table>> {
     let document = DeTable::parse(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| table::line_at(text, span.start));
+        let line = error.span().map_or(1, |span| line_at(text, span.start));
         anyhow::anyhow!("{file}:{line}: {}", error.message())
     })?;
     let mut tables = Vec::new();
     for (key, value) in document.into_inner() {
-        let line = table::line_at(text, key.span().start);
+        let line = line_at(text, key.span().start);
         let key = key.into_inner();
         ensure!(
             key == "class",

@@ -7,8 +7,6 @@ mod classes;
 mod generator;
 mod latency;
 mod ledger;
-#[cfg(test)]
-mod sample;
 mod summary;
 #[cfg(test)]
 mod tests;

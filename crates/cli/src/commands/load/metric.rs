@@ -2,7 +2,7 @@
 //!
 //! | Names | What |
 //! |---|---|
-//! | `offered`, `completed`, … | counts, as in the JSON; `connections` and `syn_retransmissions` of the whole run only |
+//! | `offered`, `completed`, … | counts, as in the JSON; those of connections of the whole run only |
 //! | `goodput_ratio`, `completed_ratio`, `abandoned_ratio` | shares of requests (`unique_offered`): each ends so at most once |
 //! | `refused_ratio`, `timed_out_ratio`, `error_ratio` | shares of tries (`offered`): a request can meet several |
 //! | `offered_rps`, `completed_rps`, `goodput_rps`, `body_bytes_per_s` | a second of the schedule, or of the part of it that an interrupted run did |

@@ -148,7 +148,7 @@ mod tests {
             "\nbrowsers    1,000   1,000",
             "\nbuyers        100     100",
             "goodput: 94.3 % of requests; offered 110.0/s, goodput 103.7/s over 10 s\n",
-            "connections opened: 1,000, SYN packets sent again: 3\n",
+            "connections opened: 1,000, failed: 2, SYN packets sent again: 3\n",
         ];
         for wanted in wanted {
             assert!(text.contains(wanted), "{text}\nlacks {wanted:?}");

@@ -36,7 +36,7 @@ pub(super) fn plan(options: &RunArgs, inputs: &mut Inputs) -> anyhow::Result<Loa
         ensure!(to_s < length_s, "--crowd-window: it ends at {to_s} s, but the run lasts {length_s} s");
         plan.crowd = Some(crowd);
     }
-    options.transport.apply(&plan.target.clone(), &mut plan)?;
+    options.transport.apply(&mut plan)?;
     plan.check()?;
     Ok(plan)
 }

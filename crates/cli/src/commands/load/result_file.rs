@@ -2,7 +2,8 @@
 
 use anyhow::{Context as _, bail, ensure};
 use flashweir_core::limits::LOAD_RESULT_BYTES;
-use flashweir_load::{LoadResult, RESULT_FORMAT, Tally};
+use flashweir_load::{ConnectionCounts, LoadResult, RESULT_FORMAT, Tally};
+use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -39,7 +40,8 @@ fn parse(text: &[u8]) -> anyhow::Result<LoadResult> {
         }
         Err(error) => error,
     };
-    bail!("{}", told(&error).or_else(|| in_totals(text)).unwrap_or_else(|| error.inner().to_string()))
+    let place = told(&error).or_else(|| in_part::<Tally>(text)).or_else(|| in_part::<ConnectionCounts>(text));
+    bail!("{}", place.unwrap_or_else(|| error.inner().to_string()))
 }
 
 /// The place and the complaint, if the place is known.
@@ -48,10 +50,10 @@ fn told(error: &serde_path_to_error::Error<serde_json::Error>) -> Option<String>
     (path != ".").then(|| format!("{path}: {}", error.inner()))
 }
 
-/// The place of a mistake in the totals: these stand beside the other keys, where serde loses sight of them.
-fn in_totals(text: &[u8]) -> Option<String> {
+/// The place of a mistake in a part whose keys stand beside the others, where serde loses sight of them.
+fn in_part<Part: DeserializeOwned>(text: &[u8]) -> Option<String> {
     let mut reader = serde_json::Deserializer::from_slice(text);
-    told(&serde_path_to_error::deserialize::<_, Tally>(&mut reader).err()?)
+    told(&serde_path_to_error::deserialize::<_, Part>(&mut reader).err()?)
 }
 
 /// The format a JSON text says that it has.
@@ -101,6 +103,10 @@ mod tests {
             "a.json: not a result of flashweir load: run.seed: ",
         );
         check(complaint(|value| value["offered"] = json!(-1)), "offered: invalid value");
+        check(
+            complaint(|value| value["connections_failed"] = json!(-1)),
+            "connections_failed: invalid value",
+        );
         check(complaint(|value| value["series"][3]["sent"] = json!("x")), "series[3].sent: invalid type");
         check(
             complaint(|value| value["classes"]["buyers"]["latency_ms"] = json!(1)),

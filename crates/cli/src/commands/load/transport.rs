@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
-use flashweir_load::{LoadPlan, Protocol, Sources, Target, TlsOptions, TransportOptions};
+use flashweir_load::{LoadPlan, Protocol, Sources, TlsOptions, TransportOptions};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -55,9 +55,9 @@ impl TransportArgs {
     ///
     /// # Errors
     /// A network that is none, trust without TLS.
-    pub(crate) fn apply(&self, target: &Target, plan: &mut LoadPlan) -> anyhow::Result<()> {
+    pub(crate) fn apply(&self, plan: &mut LoadPlan) -> anyhow::Result<()> {
         let is_about_trust = self.insecure || self.ca.is_some();
-        ensure!(target.tls || !is_about_trust, "--insecure and --ca are about https://, the URL is not");
+        ensure!(plan.target.tls || !is_about_trust, "--insecure and --ca are about https://, the URL is not");
         plan.sources = self.sources()?;
         plan.threads = self.threads;
         plan.transport = TransportOptions {

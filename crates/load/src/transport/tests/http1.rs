@@ -95,7 +95,8 @@ fn the_answer_to_head_is_over_after_its_head() {
 #[test]
 fn what_flashweir_says_reaches_the_ledger() {
     let server = Server::once(answer(
-        "HTTP/1.1 503 Short\r\nFlashweir-Decision: 01; reason=flash_crowd\r\nRetry-After: 3\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 503 Short\r\nFlashweir-Decision: 01; reason=flash_crowd\r\n\
+         Retry-After: Wed, 21 Oct 2026 07:28:00 GMT\r\nDate: Wed, 21 Oct 2026 07:27:57 GMT\r\ncontent-length: 0\r\n\r\n",
     ));
     let got = run(Client::new(server.address, Protocol::Http1New).get("/")).unwrap();
     assert_eq!((got.status, got.reason), (503, Some(Reason::FlashCrowd)));

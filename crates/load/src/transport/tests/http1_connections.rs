@@ -2,7 +2,7 @@
 
 use super::scripted::{OK, Seen, Server, Step, answer, write};
 use super::{Client, LONG, look_at_sockets, run};
-use crate::transport::{ConnectionCounts, Protocol, TransportOptions, reach};
+use crate::transport::{ConnectionCounts, Protocol, Transport, TransportOptions, reachable};
 use crate::{ErrorKind, LoadError, Target};
 use http::Method;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -38,6 +38,22 @@ fn strangers_open_a_connection_each() {
     let seen = server.join();
     assert_eq!(paths(&seen), [["/1"], ["/2"]]);
     assert!(seen.iter().all(|seen| seen.heads[0].contains("\r\nconnection: close\r\n")), "{seen:?}");
+}
+
+#[test]
+fn connections_go_to_each_address_in_turn() {
+    let servers = [(); 2].map(|()| Server::start(scripts([vec![answer(OK)], vec![answer(OK)]])));
+    let mut target = Target::parse("http://127.0.0.1/").unwrap();
+    target.addresses = servers.iter().map(|server| server.address).collect();
+    let transport = Transport::new(&target, &TransportOptions::default()).unwrap();
+    let client = Client { target, transport };
+    run(async {
+        for path in ["/1", "/2", "/3", "/4"] {
+            client.get(path).await.unwrap();
+        }
+    });
+    let seen = servers.map(Server::join);
+    assert_eq!([paths(&seen[0]), paths(&seen[1])], [[["/1"], ["/3"]], [["/2"], ["/4"]]]);
 }
 
 #[test]
@@ -231,10 +247,10 @@ fn connection_requests_sent_again_are_counted() {
 fn whether_anybody_listens_is_told_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
-    reach(&target, None).unwrap();
-    reach(&target, source(9)).unwrap();
+    reachable(&target, None).unwrap();
+    reachable(&target, source(9)).unwrap();
     listener.accept().unwrap();
     assert_eq!(Some(listener.accept().unwrap().1.ip()), source(9));
     drop(listener);
-    assert!(matches!(reach(&target, None), Err(LoadError::Unreachable { .. })));
+    assert!(matches!(reachable(&target, None), Err(LoadError::Unreachable { .. })));
 }

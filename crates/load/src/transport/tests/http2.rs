@@ -95,7 +95,8 @@ impl Site {
             *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
             let headers = response.headers_mut();
             headers.insert("flashweir-decision", "01; reason=draining".parse().unwrap());
-            headers.insert("retry-after", "4".parse().unwrap());
+            headers.insert("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT".parse().unwrap());
+            headers.insert("date", "Wed, 21 Oct 2026 07:27:56 GMT".parse().unwrap());
             *response.body_mut() = Full::default();
         }
         Ok(response)
@@ -163,7 +164,7 @@ fn requests_share_a_connection_and_say_who_they_are() {
         assert_eq!(refused.retry_after, Some(Duration::from_secs(4)));
         let post = client.prepare(Method::POST, vec![b'y'; 200_000]);
         client.ask(None, &post, "/post").await.unwrap();
-        assert_eq!((site.connections(), client.counts().opened), (1, 1));
+        assert_eq!((site.connections(), client.counts().opened, client.counts().reused), (1, 1, 3));
         let heads = site.heads.lock().unwrap().clone();
         assert!(heads.contains(&format!("GET http://{address}/1?a=b 0")), "{heads:?}");
         assert!(heads.contains(&format!("POST http://{address}/post 200000")), "{heads:?}");

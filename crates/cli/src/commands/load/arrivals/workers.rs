@@ -1,4 +1,4 @@
-//! Workers as benchmark tools have them, in the four ways that M. Esser's thesis (paper 003 §3) compares.
+//! Workers as benchmark tools have them, in the four ways that R. Esser's thesis (§3) compares.
 
 use super::{ArrivalArgs, DEFAULT_LENGTH};
 use anyhow::ensure;

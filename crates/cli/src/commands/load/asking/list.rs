@@ -52,7 +52,7 @@ fn path(target: &Target, line: &str) -> anyhow::Result<Box<str>> {
     let is_tls = scheme == "https";
     let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     let is_same = host.eq_ignore_ascii_case(&target.server_name)
-        && port == target.address.port()
+        && port == target.port
         && is_tls == target.tls
         && (is_tls || scheme == "http");
     if !is_same {

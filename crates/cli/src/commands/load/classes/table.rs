@@ -4,6 +4,7 @@ use crate::commands::load::class::ClassArgs;
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
+use flashweir_config::location::line_at;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -99,11 +100,6 @@ impl Table {
         let name = argument.strip_prefix("--")?.split([' ', '=']).next()?;
         self.options.iter().find(|key| key.name == name)
     }
-}
-
-/// The line (from 1) that holds the byte at `offset`.
-pub(super) fn line_at(text: &str, offset: usize) -> usize {
-    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
 }
 
 /// What to say on a command line instead.

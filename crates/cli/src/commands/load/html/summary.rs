@@ -174,16 +174,21 @@ fn recovery_text(recovery: &Recovery) -> String {
 
 /// The section on what was run, as far as the result knows.
 pub(super) fn facts(result: &LoadResult) -> Section {
-    let run = &result.run;
+    let (run, connections) = (&result.run, &result.connections);
     let rate = result.totals.body_bytes as f64 / run.duration_s.max(f64::MIN_POSITIVE);
+    let addresses: Vec<_> = run.addresses.iter().map(ToString::to_string).collect();
     let mut table = Table::new("The run itself", ["", ""])
         .row("URL", [run.url.clone()])
         .row("seed", [run.seed.to_string()])
         .row("length of the schedule", [seconds(run.length_s)])
         .row("from the start to the last answer awaited", [seconds(run.duration_s)])
         .row("shards", [run.shards.join(", ")])
-        .row("connections opened", [count(result.connections)])
-        .row("SYN packets sent again", [count(result.syn_retransmissions)])
+        .row("addresses", [addresses.join(", ")])
+        .row("connections opened", [count(connections.opened)])
+        .row("requests over a connection opened before", [count(connections.reused)])
+        .row("connections failed", [count(connections.failed)])
+        .row("connections given up", [count(connections.given_up)])
+        .row("SYN packets sent again", [count(connections.syn_retransmissions)])
         .row(
             "bodies of whole answers",
             [format!("{}, {}/s", bytes(result.totals.body_bytes as f64), bytes(rate))],

@@ -1,6 +1,7 @@
 //! Whole pages of made-up results.
 
-use super::{page, sample, write};
+use super::{page, write};
+use crate::commands::load::sample;
 
 /// The page without its style and without what is inside the plots, whose drawing the report crate's own
 /// snapshots hold; their titles and descriptions stay.

@@ -120,7 +120,7 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::load::html::sample;
+    use crate::commands::load::sample;
 
     fn offered(result: &LoadResult) -> Vec<Point> {
         Timeline::of(result).rates(&result.totals.series, |second| second.offered)

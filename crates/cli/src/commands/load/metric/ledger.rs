@@ -70,9 +70,12 @@ pub(in super::super) static LEDGER: [LedgerMetric; 22] = [
 ];
 
 /// The counts that only a whole run has.
-pub(in super::super) static RUN: [RunMetric; 2] = [
-    RunMetric { name: "connections", read: |result| result.connections },
-    RunMetric { name: "syn_retransmissions", read: |result| result.syn_retransmissions },
+pub(in super::super) static RUN: [RunMetric; 5] = [
+    RunMetric { name: "connections", read: |result| result.connections.opened },
+    RunMetric { name: "connections_reused", read: |result| result.connections.reused },
+    RunMetric { name: "connections_failed", read: |result| result.connections.failed },
+    RunMetric { name: "connections_given_up", read: |result| result.connections.given_up },
+    RunMetric { name: "syn_retransmissions", read: |result| result.connections.syn_retransmissions },
 ];
 
 /// The shares of [`LEDGER`], second by second.

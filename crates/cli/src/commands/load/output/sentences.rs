@@ -45,16 +45,22 @@ fn transfer(result: &LoadResult) -> String {
     let bytes = result.totals.body_bytes as f64;
     let seconds = seconds(result);
     let rate = if seconds > 0.0 { format!(", {}/s", size(bytes / seconds)) } else { String::new() };
-    let again = result.syn_retransmissions;
-    let again = match again {
-        0 => String::new(),
-        again => format!(", SYN packets sent again: {}", number(again as f64, 0)),
-    };
-    format!(
-        "bodies: {}{rate}; connections opened: {}{again}",
-        size(bytes),
-        number(result.connections as f64, 0)
-    )
+    let counts = &result.connections;
+    let connections = [
+        ("opened", Some(counts.opened)),
+        ("reused by requests", above_zero(counts.reused)),
+        ("failed", above_zero(counts.failed)),
+        ("given up", above_zero(counts.given_up)),
+        ("SYN packets sent again", above_zero(counts.syn_retransmissions)),
+    ];
+    let told = connections
+        .into_iter()
+        .filter_map(|(what, count)| Some(format!("{what}: {}", number(count? as f64, 0))));
+    format!("bodies: {}{rate}; connections {}", size(bytes), told.collect::<Vec<_>>().join(", "))
+}
+
+fn above_zero(count: u64) -> Option<u64> {
+    (count > 0).then_some(count)
 }
 
 fn recovery(result: &LoadResult) -> Option<String> {
