@@ -112,7 +112,7 @@ pub const LOAD_RESULT_BYTES: u64 = 512 << 20;
 pub const LOAD_RESULTS_MERGED: usize = 1_024;
 /// Events of one simulation that wait to happen (32 bytes each).
 pub const SIM_EVENTS: usize = 8_000_000;
-/// People present in one request-level simulation (about 270 bytes each), and tries on their way (90 bytes each).
+/// People present in one request-level simulation (about 270 bytes each), and tries on their way (100 bytes each).
 pub const SIM_PEOPLE: usize = 1_000_000;
 /// Bins of a request-level simulation's series, all classes together (about 150 bytes each).
 pub const SIM_SERIES_BINS: usize = 1_000_000;
@@ -140,6 +140,11 @@ pub const SIM_FLOWS: usize = 1_000_000;
 pub const SIM_SOURCES: usize = 65_536;
 /// Packets waiting or on a wire in one simulated network (40 bytes each).
 pub const SIM_PACKETS: usize = 16_000_000;
+/// Clients of one request-level simulation over packets, counted once for each class that sits at them (about 1 kB
+/// each). To find the way of one takes a look at all of them: 20,000 take a few seconds.
+pub const SIM_CLIENTS: usize = 20_000;
+/// Long transfers of one request-level simulation over packets.
+pub const SIM_TRANSFERS: usize = 1_024;
 /// One scenario file of the simulator, bytes.
 pub const SCENARIO_FILE_BYTES: u64 = 1 << 20;
 /// One table of counts that a scenario names, bytes.

@@ -3,7 +3,7 @@
 use crate::problem::{Problem, wrong};
 use flashweir_core::Duration;
 use flashweir_core::limits::{SCENARIO_MEMORY_BYTES, SIM_PEOPLE, SIM_PLANS};
-use flashweir_sim::request::{Policy, Scenario};
+use flashweir_sim::request::{NetworkModel, Policy, Scenario};
 use flashweir_workload::people::SessionLength;
 
 /// Bytes of one bin of one series, of one plan, of one document of a popularity, and of a person with their try.
@@ -11,6 +11,8 @@ const BIN_BYTES: u64 = 160;
 const PLAN_BYTES: u64 = 200;
 const DOCUMENT_BYTES: u64 = 32;
 const PERSON_BYTES: u64 = 360;
+/// Work in scenario files does not depend on how large documents are.
+pub(crate) const NO_BYTES: f64 = 0.0;
 
 /// Refuses what all seeds together would keep, beyond [`SCENARIO_MEMORY_BYTES`], and crowds of which it is certain
 /// that more than [`SIM_PEOPLE`] would be present at once. Crowds that pile up because nobody serves them are the
@@ -51,6 +53,8 @@ fn plans(scenario: &Scenario) -> u64 {
 /// The least that can be present in the busiest moment: everybody is answered at once and goes on as they like.
 fn people_at_once(scenario: &Scenario) -> f64 {
     let schedule = &scenario.schedule;
+    // Scenario files know no packets, and no work by the byte.
+    let NetworkModel::Delay(one_way_delay) = scenario.network else { return 0.0 };
     let of_stream = |stream: &flashweir_workload::Stream| {
         let expected = stream.arrivals.expected();
         let peak = stream.arrivals.profile().map_or(0.0, flashweir_workload::RateProfile::peak_rate);
@@ -61,7 +65,7 @@ fn people_at_once(scenario: &Scenario) -> f64 {
             .filter_map(|share| {
                 scenario.classes.get(usize::from(share.class)).map(|class| (share.weight, class))
             })
-            .map(|(weight, class)| weight / weights * stay_s(class, scenario.one_way_delay))
+            .map(|(weight, class)| weight / weights * stay_s(class, one_way_delay))
             .sum();
         (peak * stay_s).min(expected)
     };
@@ -75,6 +79,6 @@ fn stay_s(class: &flashweir_sim::request::ClassModel, one_way_delay: Duration) -
         SessionLength::Geometric { mean } => mean.max(1.0),
         SessionLength::Endless => f64::INFINITY,
     };
-    let asking_s = 2.0 * one_way_delay.as_secs_f64() + class.work.mean_s();
+    let asking_s = 2.0 * one_way_delay.as_secs_f64() + class.work.mean_s(NO_BYTES);
     requests * asking_s + (requests - 1.0) * session.think.mean().as_secs_f64()
 }

@@ -95,7 +95,9 @@ impl Scenario {
             schedule,
             classes,
             seed: file.seed,
-            one_way_delay: file.network.one_way_delay.map_or(Duration::ZERO, |Text(Time(delay))| delay),
+            network: request::NetworkModel::Delay(
+                file.network.one_way_delay.map_or(Duration::ZERO, |Text(Time(delay))| delay),
+            ),
             policy: file.controller.policy()?,
             requests_in_flight: file.controller.max_requests_in_flight,
             server: file.server.model()?,
@@ -239,7 +241,6 @@ fn as_key(error: &request::ScenarioError, run: &request::Scenario) -> Problem {
     });
     let key = of_class.unwrap_or_else(|| match error.key.as_str() {
         "schedule" => "workload".to_owned(),
-        "one_way_delay" => "network.one_way_delay".to_owned(),
         key => key.replace("faults", "fault").replace("policy.", "controller."),
     });
     Problem::new(key, error.problem.clone())

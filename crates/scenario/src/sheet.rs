@@ -1,6 +1,7 @@
 //! The statistics of all runs of a scenario, and whether they lie where they should.
 
 use crate::accept::{Range, Scope};
+use crate::bounds::NO_BYTES;
 use crate::checked::Scenario;
 use crate::statistic::{STATISTICS, Statistic, View};
 use crate::summary::Summary;
@@ -123,7 +124,7 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
         let mut of_class = Counts::default();
         class.bins.iter().take(bins.end).skip(bins.start).for_each(|bin| of_class.add(bin));
         counts.add(&of_class);
-        useful_s += of_class.goodput as f64 * model.work.mean_s();
+        useful_s += of_class.goodput as f64 * model.work.mean_s(NO_BYTES);
     }
     let seconds = window.map_or(run.schedule.length(), |window| window.to - window.from).as_secs_f64();
     let is_whole = window.is_none();

@@ -3,7 +3,7 @@
 
 use flashweir_core::Duration;
 use flashweir_scenario::{Scenario, Settings, swarm_text};
-use flashweir_sim::request::{FaultKind, Policy, Work};
+use flashweir_sim::request::{FaultKind, NetworkModel, Policy, Work};
 
 const WHOLE: &str = "duration = '20s'\n[workload]\nrate = 50\n[[class]]\nname = 'a'\nwork = '5ms'\n";
 
@@ -76,7 +76,10 @@ fn a_whole_scenario_says_everything() {
     .unwrap();
     let run = scenario.run(8);
     assert_eq!((scenario.seeds(), run.seed, scenario.title()), (vec![7, 8], 8, "everything"));
-    assert_eq!((run.bin, run.one_way_delay), (Duration::from_millis(500), Duration::from_millis(15)));
+    assert_eq!(
+        (run.bin, run.network),
+        (Duration::from_millis(500), NetworkModel::Delay(Duration::from_millis(15)))
+    );
     assert_eq!(run.classes[1].work, Work::Exponential { mean: Duration::from_millis(9) });
     assert_eq!((run.classes[1].host, run.classes[1].goes_on_unserved), (1, true));
     assert_eq!(run.classes[1].habits.retry.unwrap().share, 0.5);

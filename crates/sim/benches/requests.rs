@@ -3,7 +3,11 @@
 //! on the command line runs only those that contain it.
 
 use flashweir_core::{Duration, Rate};
-use flashweir_sim::request::{ClassModel, FlashCrowdPolicy, Policy, Scenario, ServerModel, Work, run};
+use flashweir_sim::network::{Buffer, LinkSettings};
+use flashweir_sim::request::{
+    ClassModel, ClassPath, ClientGroup, FlashCrowdPolicy, NetworkModel, PacketNetwork, Policy, Scenario,
+    ServerModel, Wire, Work, run,
+};
 use flashweir_workload::documents::Popularity;
 use flashweir_workload::people::{Habits, Retry, Session};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
@@ -17,7 +21,7 @@ fn main() {
     let first_come = plain(ServerModel::first_come(1, 1));
     report("first come, first served", &first_come);
     report("processor sharing", &plain(ServerModel::processor_sharing(1)));
-    let delayed = Scenario { one_way_delay: Duration::from_millis(20), ..first_come.clone() };
+    let delayed = Scenario { network: NetworkModel::Delay(Duration::from_millis(20)), ..first_come.clone() };
     report("with a network delay", &delayed);
     let policy = Policy::FlashCrowd(FlashCrowdPolicy::default());
     report("with NEWS, quiet", &Scenario { policy: policy.clone(), ..delayed.clone() });
@@ -26,6 +30,7 @@ fn main() {
     let policy = Policy::StaticRate { rate: Rate::from_per_second(RATE_RPS), burst: 100 };
     report("with a token bucket, three times the capacity", &Scenario { policy, ..crowd(work) });
     report("people with sessions, patience and retries", &people(work));
+    report("the same over packets", &over_packets(people(work)));
 }
 
 fn poisson(rate_rps: f64) -> Schedule {
@@ -41,7 +46,10 @@ fn crowd(work: Work) -> Scenario {
     let popularity = Popularity::zipf(0.6, 10_000).expect("a popularity");
     let class = ClassModel { popularity, ..ClassModel::new("all", work) };
     let delay = Duration::from_millis(20);
-    Scenario { one_way_delay: delay, ..Scenario::new(schedule, class, ServerModel::first_come(1, 1)) }
+    Scenario {
+        network: NetworkModel::Delay(delay),
+        ..Scenario::new(schedule, class, ServerModel::first_come(1, 1))
+    }
 }
 
 fn people(work: Work) -> Scenario {
@@ -54,7 +62,21 @@ fn people(work: Work) -> Scenario {
     let class = ClassModel { habits, ..ClassModel::new("all", work) };
     let delay = Duration::from_millis(20);
     let server = ServerModel::processor_sharing(1);
-    Scenario { one_way_delay: delay, ..Scenario::new(poisson(RATE_RPS / 4.0), class, server) }
+    Scenario { network: NetworkModel::Delay(delay), ..Scenario::new(poisson(RATE_RPS / 4.0), class, server) }
+}
+
+/// Behind 1,000 access links, and a wire that carries what the server makes.
+fn over_packets(scenario: Scenario) -> Scenario {
+    let delay = Duration::from_millis(10);
+    let link = LinkSettings::drop_tail(1_000_000_000, delay, Buffer::Packets(1_000));
+    let network = PacketNetwork {
+        nodes: 2,
+        wires: vec![Wire { ends: [0, 1], there: link.clone(), back: link }],
+        clients: vec![ClientGroup::alike(0, 1_000, 10_000_000, delay)],
+        paths: vec![ClassPath::new(0, 1)],
+        ..PacketNetwork::default()
+    };
+    Scenario { network: NetworkModel::Packets(Box::new(network)), ..scenario }
 }
 
 fn report(what: &str, scenario: &Scenario) {

@@ -8,7 +8,7 @@
 
 use flashweir_core::{Duration, Reason};
 use flashweir_sim::request::{
-    ClassModel, FlashCrowdPolicy, Policy, Scenario, ServerModel, ShedReason, Work, run,
+    ClassModel, FlashCrowdPolicy, NetworkModel, Policy, Scenario, ServerModel, ShedReason, Work, run,
 };
 use flashweir_workload::documents::Popularity;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
@@ -44,7 +44,7 @@ fn goodput_share(capacity_rps: f64, round_trip_ms: u64, pages: u32) -> f64 {
     let popularity = Popularity::zipf(0.0, pages).unwrap();
     let class = ClassModel { popularity, ..ClassModel::new("pages", work) };
     let outcome = run(&Scenario {
-        one_way_delay: Duration::from_millis(round_trip_ms) / 2,
+        network: NetworkModel::Delay(Duration::from_millis(round_trip_ms) / 2),
         policy: Policy::FlashCrowd(FlashCrowdPolicy::default()),
         ..Scenario::new(schedule, class, ServerModel::first_come(1, 1))
     })

@@ -6,7 +6,7 @@
 //! critical rate 43.97/s is missed by the model and only told.
 
 use flashweir_core::Duration;
-use flashweir_sim::request::{ClassModel, Outcome, Overflow, Scenario, ServerModel, Work, run};
+use flashweir_sim::request::{ClassModel, NetworkModel, Outcome, Overflow, Scenario, ServerModel, Work, run};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 
 const WORK_S: f64 = 0.0226;
@@ -28,8 +28,8 @@ fn simulated(rate_rps: f64, seed: u64) -> Outcome {
     let class = ClassModel { timeout: Duration::from_secs(600), ..ClassModel::new("all", work) };
     let overflow = Overflow::Refuse { cost: Duration::from_secs_f64(REFUSAL_S) };
     let server = ServerModel { queue: Some(256), overflow, ..ServerModel::first_come(1, 30) };
-    let one_way_delay = Duration::from_millis(60);
-    run(&Scenario { seed, one_way_delay, ..Scenario::new(schedule, class, server) }).unwrap()
+    let network = NetworkModel::Delay(Duration::from_millis(60));
+    run(&Scenario { seed, network, ..Scenario::new(schedule, class, server) }).unwrap()
 }
 
 fn row(outcome: &Outcome) -> Row {

@@ -138,15 +138,23 @@ fn settings_out_of_range_are_told_by_name() {
         assert_eq!(error.to_string(), message);
     };
     let links = |links| Scenario { links, ..crowd(Controller::None) };
-    check(links(Links { clients: 0, ..Links::default() }), "clients is 0; expected 1 to 499999");
+    check(
+        links(Links { clients: 0, ..Links::default() }),
+        "network.clients[0].count: a group without clients",
+    );
     check(
         links(Links { access_bits_per_s: (5, 1), ..Links::default() }),
-        "access link rate is 5 to 1; expected the slowest first, from 1 bit/s",
+        "network.clients[0].access_bits_per_s: 5 to 1: expected the slowest first, from 1 bit/s",
     );
     let router = RouterSettings { interval: Duration::from_millis(10), ..RouterSettings::default() };
-    check(Scenario { router, ..crowd(Controller::None) }, "interval is 0.01; expected 1 to 3600 seconds");
+    check(
+        Scenario { router, ..crowd(Controller::None) },
+        "network.router.interval: 0.01 s: expected 1 to 3600 s",
+    );
     check(
         links(Links { bottleneck_bits_per_s: 0, ..Links::default() }),
-        "link rate is 0; expected 1 to 1000000000000 bit/s",
+        "network.wires[0]: link rate is 0; expected 1 to 1000000000000 bit/s",
     );
+    let server = Server::FirstComeFirstServed { bytes_per_s: 1, requests_most: Some(0) };
+    check(Scenario { server, ..crowd(Controller::None) }, "server.requests_most: expected 1 to 4294967295");
 }

@@ -79,8 +79,9 @@ fn processor_sharing_does_not_care_how_work_is_distributed() {
         ("constant", Work::Constant(Duration::from_millis(5))),
     ];
     for (name, work) in works {
-        let delays_s = mean_delays_s(ServerModel::processor_sharing(1), work, 0.6 / work.mean_s(), 800);
-        check(&format!("M/G/1-PS, {name}"), &delays_s, work.mean_s() / (1.0 - 0.6));
+        let delays_s =
+            mean_delays_s(ServerModel::processor_sharing(1), work, 0.6 / work.mean_s(1_000.0), 800);
+        check(&format!("M/G/1-PS, {name}"), &delays_s, work.mean_s(1_000.0) / (1.0 - 0.6));
     }
 }
 

@@ -3,8 +3,8 @@
 
 use flashweir_core::{Duration, Instant, Rate, Reason};
 use flashweir_sim::request::{
-    ClassModel, Departed, Fault, FaultKind, FlashCrowdPolicy, Memory, Outcome, Overflow, Policy, RunError,
-    Scenario, ServerModel, ShedReason, Work, run,
+    ClassModel, Departed, Fault, FaultKind, FlashCrowdPolicy, Memory, NetworkModel, Outcome, Overflow,
+    Policy, RunError, Scenario, ServerModel, ShedReason, Work, run,
 };
 use flashweir_workload::documents::Popularity;
 use flashweir_workload::people::{Habits, Retry, Session};
@@ -22,11 +22,8 @@ fn class() -> ClassModel {
 }
 
 fn scenario(arrivals: ArrivalProcess, class: ClassModel) -> Scenario {
-    let one_way_delay = 10 * MS;
-    Scenario {
-        one_way_delay,
-        ..Scenario::new(Schedule::one(arrivals, 3), class, ServerModel::first_come(1, 1))
-    }
+    let network = NetworkModel::Delay(10 * MS);
+    Scenario { network, ..Scenario::new(Schedule::one(arrivals, 3), class, ServerModel::first_come(1, 1)) }
 }
 
 fn during(kind: FaultKind, from_s: u64, to_s: u64) -> Vec<Fault> {
@@ -65,7 +62,7 @@ fn everything(seed: u64) -> Scenario {
         schedule: Schedule::new(streams.collect(), seed).unwrap(),
         classes: vec![hot, other],
         seed,
-        one_way_delay: 15 * MS,
+        network: NetworkModel::Delay(15 * MS),
         policy: Policy::FlashCrowd(FlashCrowdPolicy::default()),
         requests_in_flight: Some(300),
         server: ServerModel { memory: Some(memory), ..ServerModel::processor_sharing(1) },
@@ -99,7 +96,11 @@ fn the_same_seed_is_the_same_run_everywhere() {
 fn the_people_are_those_of_the_load_tool() {
     let habits = Habits { session: reader("geometric:3", "exp:2s"), ..Habits::default() };
     let class = ClassModel { habits, ..ClassModel::new("all", Work::Constant(Duration::ZERO)) };
-    let scenario = Scenario { seed: 11, one_way_delay: Duration::ZERO, ..scenario(steady(200.0, 20), class) };
+    let scenario = Scenario {
+        seed: 11,
+        network: NetworkModel::Delay(Duration::ZERO),
+        ..scenario(steady(200.0, 20), class)
+    };
     let mut expected = [0; 20];
     for arrival in scenario.schedule.arrivals() {
         let mut person = habits.person(11, arrival.class, arrival.person);

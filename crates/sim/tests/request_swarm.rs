@@ -1,12 +1,16 @@
 //! Goal: nothing a scenario can say breaks conservation, bounds or determinism. Method: random scenarios, each seed with
 //! some features and faults off entirely and the others skewed; the simulator's checkers look after every step.
 
+use flashweir_admission::flash_crowd::PlannerMode;
 use flashweir_core::{Duration, Instant, Rate, Reason, Rng};
+use flashweir_sim::network::{self, Buffer, LinkSettings, Red, Rem, TcpSettings};
 use flashweir_sim::request::{
-    ClassModel, Departed, Discipline, Fault, FaultKind, FlashCrowdPolicy, Memory, Overflow, Policy, Scenario,
-    ServerModel, ShedReason, Work, run,
+    ClassModel, ClassPath, ClientGroup, DatagramSource, Departed, Discipline, Fault, FaultKind,
+    FlashCrowdPolicy, Memory, NetworkModel, Overflow, PacketNetwork, Policy, RouterPlace, Scenario,
+    ServerModel, ShedReason, Transfer, Wire, Work, run,
 };
-use flashweir_workload::documents::Popularity;
+use flashweir_sim::router::{Controller, Reading, RouterSettings};
+use flashweir_workload::documents::{Pareto, Popularity, Sizes};
 use flashweir_workload::people::{Habits, Retry, Session, SessionLength, Wait};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use std::num::NonZeroU32;
@@ -44,10 +48,11 @@ impl Dice {
     }
 
     fn work(&mut self) -> Work {
-        match self.0.below(4) {
+        match self.0.below(5) {
             0 => Work::Constant(self.millis(0, 20)),
             1 => Work::Exponential { mean: self.millis(1, 20) },
-            2 => Work::Pareto { shape: 1.2, least: self.millis(1, 5), most: self.millis(100, 5_000) },
+            2 => Work::PerByte { bytes_per_s: self.between(10_000, 10_000_000) },
+            3 => Work::Pareto { shape: 1.2, least: self.millis(1, 5), most: self.millis(100, 5_000) },
             _ => Work::TwoPoint { short: self.millis(0, 5), long: self.millis(5, 200), long_share: 0.1 },
         }
     }
@@ -68,6 +73,7 @@ impl Dice {
             habits: Habits { patience: self.maybe(Self::wait), session, retry: self.maybe(|_| retry) },
             goes_on_unserved: self.one_in(2),
             timeout: self.millis(1, 3_000),
+            sizes: if self.one_in(2) { Sizes::Constant(self.between(0, 30_000)) } else { small_pages() },
             ..ClassModel::new(format!("class {number}"), self.work())
         }
     }
@@ -79,10 +85,10 @@ impl Dice {
             processors: NonZeroU32::new(self.between(1, 4) as u32).unwrap(),
             workers: self.maybe(|dice| NonZeroU32::new(dice.between(1, 30) as u32).unwrap()),
             queue: self.maybe(|dice| dice.between(0, 100) as u32),
-            overflow: if self.one_in(2) {
-                Overflow::Drop
-            } else {
-                Overflow::Refuse { cost: self.millis(0, 4) }
+            overflow: match self.0.below(3) {
+                0 => Overflow::Drop,
+                1 => Overflow::Reset,
+                _ => Overflow::Refuse { cost: self.millis(0, 4) },
             },
             memory: self.maybe(|_| Memory {
                 memory_bytes: 256 << 20,
@@ -105,6 +111,110 @@ impl Dice {
         Fault { kind, during: start..start + self.millis(1, 3_000) }
     }
 
+    fn network(&mut self, classes: u64) -> NetworkModel {
+        if !self.one_in(3) {
+            return NetworkModel::Delay(self.maybe(|dice| dice.millis(0, 200)).unwrap_or_default());
+        }
+        let tcp = TcpSettings {
+            ecn: self.one_in(2),
+            syn_timeout: self.millis(100, 3_000),
+            syn_tries: self.between(1, 7) as u32,
+            // Flows that are given up belong into a swarm of twelve seconds, too.
+            timeouts: self.between(1, 5) as u32,
+            ..if self.one_in(2) { TcpSettings::modern() } else { TcpSettings::of_2003() }
+        };
+        let path = |dice: &mut Self| ClassPath {
+            tcp: tcp.clone(),
+            ..ClassPath::new(dice.between(0, 1) as usize, 1)
+        };
+        let paths = (0..classes).map(|_| path(self)).collect();
+        NetworkModel::Packets(Box::new(PacketNetwork {
+            nodes: 3,
+            wires: vec![self.wire([0, 1]), self.wire([2, 0])],
+            clients: vec![self.clients(0), self.clients(2)],
+            paths,
+            router: self.maybe(|dice| dice.router(classes)),
+            transfers: self.maybe(|dice| dice.transfer(&tcp)).into_iter().collect(),
+            datagrams: self.maybe(Self::datagrams).into_iter().collect(),
+        }))
+    }
+
+    fn wire(&mut self, ends: [u32; 2]) -> Wire {
+        Wire { ends, there: self.link(), back: self.link() }
+    }
+
+    fn link(&mut self) -> LinkSettings {
+        let discipline = match self.0.below(4) {
+            0 => network::Discipline::Red(Red {
+                threshold_low: 3.0,
+                threshold_high: 9.0,
+                probability_max: 0.2,
+                weight: 0.05,
+                packet_bytes: 1_500,
+                marks: self.one_in(2),
+            }),
+            1 => {
+                network::Discipline::Rem(Rem { target_packets: 5.0, marks: self.one_in(2), ..Rem::default() })
+            }
+            _ => network::Discipline::DropTail,
+        };
+        LinkSettings {
+            rate_bits_per_s: self.between(100_000, 20_000_000),
+            delay: self.millis(0, 50),
+            buffer: Buffer::Packets(self.between(0, 100) as u32),
+            discipline,
+            loss: self.maybe(|dice| dice.0.unit_f64() * 0.2).unwrap_or(0.0),
+        }
+    }
+
+    fn clients(&mut self, at: u32) -> ClientGroup {
+        let (rate, delay) = (self.between(20_000, 10_000_000), self.millis(1, 100));
+        ClientGroup {
+            access_bits_per_s: (rate, rate * self.between(1, 10)),
+            access_delay: (delay, delay * self.between(1, 10) as u32),
+            ..ClientGroup::alike(at, self.between(1, 20) as u32, rate, delay)
+        }
+    }
+
+    fn router(&mut self, classes: u64) -> RouterPlace {
+        let controller = match self.0.below(3) {
+            0 => Controller::None,
+            1 => Controller::Static(Rate::from_per_second(self.between(1, 100) as f64)),
+            _ => Controller::News(PlannerMode::Repaired),
+        };
+        let interval = Duration::from_secs(self.between(1, 4));
+        let hot_spots = self.one_in(2);
+        RouterPlace {
+            wire: self.between(0, 1) as usize,
+            settings: RouterSettings { controller, interval, reading: Reading::Corrected, hot_spots },
+            first_tick: self.millis(1, 1_000),
+            guarded: (0..classes).map(|_| !self.one_in(4)).collect(),
+        }
+    }
+
+    fn transfer(&mut self, tcp: &TcpSettings) -> Transfer {
+        Transfer {
+            name: "transfer".to_owned(),
+            from: 1,
+            to: 2,
+            tcp: tcp.clone(),
+            starts: self.millis(0, 5_000),
+            bytes: self.maybe(|dice| dice.between(1, 1_000_000)),
+        }
+    }
+
+    fn datagrams(&mut self) -> DatagramSource {
+        DatagramSource {
+            name: "datagrams".to_owned(),
+            from: 0,
+            to: 1,
+            packet_bytes: self.between(40, 1_500) as u16,
+            rate_bits_per_s: self.between(10_000, 2_000_000),
+            starts: self.millis(0, 5_000),
+            ends: self.maybe(|dice| dice.millis(5_000, 12_000)),
+        }
+    }
+
     fn policy(&mut self) -> Policy {
         let mut news = FlashCrowdPolicy::default();
         news.settings.gates = self.between(1, 3) as usize;
@@ -116,6 +226,10 @@ impl Dice {
             _ => Policy::StaticRate { rate: Rate::from_per_second(self.between(1, 500) as f64), burst: 20 },
         }
     }
+}
+
+fn small_pages() -> Sizes {
+    Sizes::Pareto(Pareto::with_minimum(1.3, 1_170.0, 1_000_000).unwrap())
 }
 
 fn scenario(seed: u64) -> Scenario {
@@ -134,7 +248,7 @@ fn scenario(seed: u64) -> Scenario {
         schedule: Schedule::new(streams, seed).unwrap(),
         classes: (0..classes).map(|number| dice.class(number)).collect(),
         seed,
-        one_way_delay: dice.maybe(|dice| dice.millis(0, 200)).unwrap_or_default(),
+        network: dice.network(classes),
         policy: dice.policy(),
         requests_in_flight: dice.maybe(|dice| dice.between(0, 200)),
         server: dice.server(),
@@ -145,7 +259,7 @@ fn scenario(seed: u64) -> Scenario {
 
 #[test]
 fn whatever_happens_adds_up() {
-    let mut seen = [0u64; 9];
+    let mut seen = [0u64; 13];
     for seed in 0..SEEDS {
         // A failing check panics; this names the seed to repeat it with.
         println!("seed {seed}");
@@ -158,6 +272,7 @@ fn whatever_happens_adds_up() {
         assert_eq!(outcome.began_within(0..usize::MAX), totals, "seed {seed}");
         let completed = outcome.classes.iter().map(|class| class.latency_us.count()).sum::<u64>();
         assert_eq!(completed, totals.completed, "seed {seed}");
+        let packets = outcome.packets.as_ref();
         let counts = [
             totals.goodput,
             totals.shed[ShedReason::Gateway(Reason::FlashCrowd).index()],
@@ -168,6 +283,10 @@ fn whatever_happens_adds_up() {
             totals.broken,
             outcome.server.stopped,
             outcome.gate.shed_in_shadow,
+            packets.map_or(0, |packets| packets.packets.dropped),
+            packets.map_or(0, |_| totals.broken),
+            packets.map_or(0, |packets| packets.transfers.iter().flat_map(|it| &it.received_bytes).sum()),
+            packets.and_then(|it| it.router.as_ref()).map_or(0, |router| router.totals.shed),
         ];
         seen.iter_mut().zip(counts).for_each(|(seen, count)| *seen += u64::from(count > 0));
     }

@@ -67,6 +67,8 @@ enum Server {
     /// SYN-ACKs sent so far, the last one when.
     Accepted(u32, Instant),
     Connected,
+    /// Went away unanswered; answers everything with a reset.
+    Closed,
 }
 
 #[derive(Debug)]
@@ -85,6 +87,8 @@ impl Connection {
     pub(super) fn new(settings: FlowSettings, record: FlowRecord, tcp: &TcpSettings) -> Self {
         let mut client = Endpoint::new(tcp);
         client.sender.load(settings.request_bytes, tcp);
+        let mut server = Endpoint::new(tcp);
+        server.receiver.will_answer = settings.response == Response::Decided;
         Self {
             settings,
             response_bytes: 0,
@@ -92,7 +96,7 @@ impl Connection {
             client_state: Client::Waiting,
             server_state: Server::Listening,
             client,
-            server: Endpoint::new(tcp),
+            server,
         }
     }
 
@@ -118,10 +122,24 @@ impl Connection {
 
     /// The server has decided on its response; nothing if there is no request yet, or it answers already.
     pub(super) fn respond(&mut self, now: Instant, tcp: &TcpSettings, out: &mut Vec<Segment>) {
-        if !self.server.sender.is_loaded() && self.server.receiver.is_complete() {
+        let is_asked = self.server_state == Server::Connected && self.server.receiver.is_complete();
+        if is_asked && !self.server.sender.is_loaded() {
+            self.record.responded = Some(now);
             self.server.sender.load(self.response_bytes, tcp);
             self.server.flush(now, false, tcp, out);
         }
+    }
+
+    /// The server's end goes away, if it has not begun to answer.
+    pub(super) fn reset(&mut self, out: &mut Vec<Segment>) {
+        if self.server.sender.is_loaded() {
+            return;
+        }
+        self.server_state = Server::Closed;
+        for timer in self.server.timers() {
+            timer.clear();
+        }
+        out.push(Segment::bare(PacketKind::Reset));
     }
 
     /// The client goes away: nothing more is sent but resets.
@@ -214,6 +232,9 @@ impl Connection {
                 self.client.sender.connected(sample, tcp);
                 self.client.flush(now, true, tcp, out);
             }
+            (Client::Connecting(..) | Client::Connected, PacketKind::Reset) => {
+                return self.give_up(now, FlowEnd::Reset);
+            }
             (Client::Waiting | Client::Connecting(..), _) => {}
             (Client::Connected | Client::Finished, PacketKind::SynAck) => self.client.acknowledge(out),
             (Client::Connected | Client::Finished, _) => {
@@ -242,6 +263,10 @@ impl Connection {
     ) -> Step {
         match (self.server_state, packet.kind) {
             (_, PacketKind::Reset) => return if self.has_left() { Step::Over } else { Step::Nothing },
+            (Server::Closed, _) => {
+                out.push(Segment::bare(PacketKind::Reset));
+                return Step::Nothing;
+            }
             (_, PacketKind::Syn) => {
                 let before = match self.server_state {
                     Server::Accepted(times, _) => times,
@@ -267,13 +292,20 @@ impl Connection {
         if !was_complete && self.server.receiver.is_complete() {
             self.record.request_received = Some(now);
             match self.settings.response {
-                Response::Bytes(bytes) => self.server.sender.load(bytes, tcp),
+                Response::Bytes(bytes) => {
+                    self.record.responded = Some(now);
+                    self.server.sender.load(bytes, tcp);
+                }
                 Response::Decided => step = Step::RequestReceived,
             }
         }
         self.server.flush(now, acknowledge, tcp, out);
         let over = self.server.sender.is_loaded() && !self.server.sender.is_busy();
-        if over && self.client_state == Client::Finished { Step::Over } else { step }
+        if over && self.client_state == Client::Finished {
+            self.record.acknowledged = Some(now);
+            step = Step::Over;
+        }
+        step
     }
 
     fn client_timed_out(&mut self, now: Instant, tcp: &TcpSettings, out: &mut Vec<Segment>) -> Step {

@@ -21,6 +21,8 @@ pub(super) enum Event {
     Respond { flow: FlowId },
     /// A client leaves.
     Abandon { flow: FlowId },
+    /// A server's end goes away.
+    Reset { flow: FlowId },
     /// A constant-rate source sends.
     Datagram { source: SourceId },
     /// The owner asked to be called.
@@ -39,6 +41,7 @@ impl Event {
             Self::Abandon { flow } => (8, flow.as_u64()),
             Self::Datagram { source } => (9, u64::from(source.0)),
             Self::Wake { token } => (10, token),
+            Self::Reset { flow } => (11, flow.as_u64()),
         }
     }
 }
@@ -56,6 +59,9 @@ pub enum Happening {
     },
     /// A flow ended; its record says how. Each flow ends once.
     Ended(FlowRecord),
+    /// The server's end of a flow that was completed or abandoned knows of it, by the last acknowledgement or a reset, or
+    /// has given up hope of either. Nothing is left of the flow.
+    Closed(FlowRecord),
     /// A time the owner asked for has come.
     Woken {
         /// What the owner gave with it.

@@ -65,7 +65,7 @@ pub struct LinkBooks {
     pub delivered_bytes: u64,
     /// Dropped by a stage that watches this link.
     pub refused: u64,
-    /// Lost on the wire ([`LinkSettings::loss`]).
+    /// Lost on the wire ([`LinkSettings::loss`], or while the network was cut).
     pub lost: u64,
     /// Dropped because the buffer was full.
     pub overflowed: u64,
@@ -188,6 +188,12 @@ impl Link {
     pub(super) fn refused(&mut self) {
         self.books.offered += 1;
         self.books.refused += 1;
+    }
+
+    /// A packet came to this link while nothing could be sent.
+    pub(super) fn cut(&mut self) {
+        self.books.offered += 1;
+        self.books.lost += 1;
     }
 
     pub(super) fn waiting(&self) -> usize {

@@ -53,6 +53,6 @@ pub use link::{Buffer, LinkBooks, LinkSettings};
 pub use packet::{Direction, Ecn, FlowId, Packet, PacketKind};
 pub use record::{FlowEnd, FlowRecord, FlowSettings, Response, TcpId};
 pub use stage::{Answer, NoStage, Stage, Watch};
-pub use tcp::{Counting, TcpSettings, TimeoutFloor};
+pub use tcp::{Counting, Recovery, TcpSettings, TimeoutFloor};
 pub use topology::{LinkId, NodeId, RouteId};
 pub use world::{Network, PacketBooks};

@@ -36,7 +36,7 @@ pub enum PacketKind {
     Data,
     /// An acknowledgement without data.
     Ack,
-    /// The client has left.
+    /// Its sender has left.
     Reset,
     /// One packet of a constant-rate source; nobody acknowledges it.
     Datagram,

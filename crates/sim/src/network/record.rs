@@ -43,6 +43,8 @@ pub enum FlowEnd {
     GivenUp,
     /// The owner took the client away.
     Abandoned,
+    /// The server took its end away, and the client has heard of it.
+    Reset,
 }
 
 /// What became of a flow. Times are those of the client unless said otherwise.
@@ -58,8 +60,12 @@ pub struct FlowRecord {
     pub established: Option<Instant>,
     /// When the server had the whole request.
     pub request_received: Option<Instant>,
+    /// When the server began to answer.
+    pub responded: Option<Instant>,
     /// When the first segment of the response arrived.
     pub first_byte: Option<Instant>,
+    /// When the server had the acknowledgement of the whole response.
+    pub acknowledged: Option<Instant>,
     /// When it ended, however it did.
     pub ended: Option<Instant>,
     /// How it ended; none while it goes on.
@@ -81,7 +87,9 @@ impl FlowRecord {
             opened,
             established: None,
             request_received: None,
+            responded: None,
             first_byte: None,
+            acknowledged: None,
             ended: None,
             end: None,
             response_bytes: 0,

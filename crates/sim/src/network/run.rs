@@ -70,6 +70,10 @@ impl Network {
             Event::Abandon { flow } => self.touch(now, flow, End::Client, stage, |connection, tcp, out| {
                 connection.abandon(now, tcp, out)
             }),
+            Event::Reset { flow } => self.touch(now, flow, End::Server, stage, |connection, _, out| {
+                connection.reset(out);
+                Step::Nothing
+            }),
             Event::Datagram { source } => {
                 if let Some((packet, next_at)) = self.sources[source.0 as usize].send(now, source.0) {
                     self.queue.schedule(next_at, event)?;
@@ -134,7 +138,8 @@ impl Network {
         let happening = match step {
             Step::Finished | Step::Failed => Some(Happening::Ended(connection.record(tcp))),
             Step::RequestReceived => Some(Happening::RequestReceived { flow, token: settings.token }),
-            Step::Nothing | Step::Over => None,
+            Step::Over => Some(Happening::Closed(connection.record(tcp))),
+            Step::Nothing => None,
         };
         if matches!(step, Step::Failed | Step::Over) {
             self.flows.remove(flow);
@@ -161,6 +166,11 @@ impl Network {
         let to = &mut self.links[link.0 as usize];
         if entering && stage.packet(now, packet.direction, &packet) == Answer::Drop {
             to.refused();
+            self.books.dropped += 1;
+            return Ok(());
+        }
+        if self.is_cut {
+            to.cut();
             self.books.dropped += 1;
             return Ok(());
         }

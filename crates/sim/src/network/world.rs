@@ -28,6 +28,8 @@ pub struct Network {
     pub(super) flows: Flows,
     pub(super) sources: Vec<Source>,
     pub(super) books: PacketBooks,
+    /// Whether links lose all that is offered to them.
+    pub(super) is_cut: bool,
     /// What the event at hand wants sent; empty between events, kept for its memory.
     pub(super) out: Vec<Segment>,
     /// What the event at hand touched, for the checks after it.
@@ -70,6 +72,7 @@ impl Network {
             flows: Flows::default(),
             sources: Vec::new(),
             books: PacketBooks::default(),
+            is_cut: false,
             out: Vec::new(),
             touched_link: None,
             touched_flow: None,
@@ -188,6 +191,26 @@ impl Network {
         Ok(true)
     }
 
+    /// Takes the server's end of `flow` away at `at`: it sends a reset, and answers whatever still comes with another, until
+    /// the client has heard of it or left. Does nothing if the flow is gone by then or is being answered. Returns whether
+    /// the flow exists now.
+    ///
+    /// # Errors
+    /// At the bound on events.
+    pub fn reset(&mut self, at: Instant, flow: FlowId) -> Result<bool, NetworkError> {
+        if self.flows.get(flow).is_none() {
+            return Ok(false);
+        }
+        self.queue.schedule(at, Event::Reset { flow })?;
+        Ok(true)
+    }
+
+    /// From now on, until told otherwise, every link loses whatever is offered to it. What waits or travels already
+    /// arrives.
+    pub fn cut(&mut self, is_cut: bool) {
+        self.is_cut = is_cut;
+    }
+
     /// Adds a constant-rate source, which begins by itself.
     ///
     /// # Errors
@@ -214,6 +237,12 @@ impl Network {
     #[must_use]
     pub fn now(&self) -> Instant {
         self.queue.now()
+    }
+
+    /// When the next event happens.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Instant> {
+        self.queue.next_at()
     }
 
     /// The hash of all events so far, and their number.

@@ -1,9 +1,8 @@
 //! What is simulated: the crowd, the links, the server and who controls.
 
-use super::NewsError;
 use crate::network::TcpSettings;
 use crate::router::RouterSettings;
-use flashweir_core::{Duration, limits};
+use flashweir_core::Duration;
 use flashweir_workload::RateProfile;
 use flashweir_workload::documents::Sizes;
 use flashweir_workload::people::Wait;
@@ -17,7 +16,7 @@ pub struct Scenario {
     pub arrivals: RateProfile,
     /// Bytes of each person's page.
     pub pages: Sizes,
-    /// How long a person waits for the whole page before leaving for good; none: as long as TCP does.
+    /// How long a person waits for the whole page before leaving for good; none: as long as TCP does (an hour at most).
     pub patience: Option<Wait>,
     /// The network.
     pub links: Links,
@@ -61,7 +60,7 @@ pub enum Server {
     FirstComeFirstServed {
         /// Bytes of pages made in a second; at least 1.
         bytes_per_s: u64,
-        /// Requests that may wait or be served at once; more are dropped. None: no bound.
+        /// Requests that may wait or be served at once, at least 1; the connections of more are reset. None: no bound.
         requests_most: Option<usize>,
     },
 }
@@ -119,33 +118,4 @@ impl Scenario {
     pub fn length(&self) -> Duration {
         self.arrivals.length()
     }
-
-    pub(super) fn check(&self) -> Result<(), NewsError> {
-        let Links { clients, access_bits_per_s: rates, access_delay: delays, .. } = self.links;
-        let clients_ok = clients >= 1 && (clients as usize) < limits::SIM_NODES / 2;
-        NewsError::unless(clients_ok, "clients", clients, "1 to 499999")?;
-        let rates_ok = 1 <= rates.0 && rates.0 <= rates.1;
-        let rates_given = format!("{} to {}", rates.0, rates.1);
-        NewsError::unless(rates_ok, "access link rate", rates_given, "the slowest first, from 1 bit/s")?;
-        let delays_ok = !delays.0.is_zero() && delays.0 <= delays.1;
-        let delays_given = format!("{:?} to {:?}", delays.0, delays.1);
-        NewsError::unless(delays_ok, "access link delay", delays_given, "the shortest first, above zero")?;
-        let interval_ok = (INTERVAL_LEAST..=INTERVAL_MOST).contains(&self.router.interval);
-        NewsError::unless(interval_ok, "interval", self.router.interval.as_secs_f64(), "1 to 3600 seconds")?;
-        let first_ok = !self.first_tick.is_zero() && self.first_tick <= self.router.interval;
-        let expected = "above zero and at most the interval";
-        NewsError::unless(first_ok, "first tick", self.first_tick.as_secs_f64(), expected)?;
-        let seconds = self.length().as_secs_f64();
-        NewsError::unless(self.length() <= LENGTH_MOST, "length in seconds", seconds, "at most 86400")?;
-        if let Server::FirstComeFirstServed { bytes_per_s, .. } = self.server {
-            NewsError::unless(bytes_per_s >= 1, "server bytes_per_s", bytes_per_s, "at least 1")?;
-        }
-        Ok(())
-    }
 }
-
-/// Below a second, a time sliding window has nothing new to say.
-const INTERVAL_LEAST: Duration = Duration::from_secs(1);
-const INTERVAL_MOST: Duration = Duration::from_secs(3_600);
-/// A day of bins and ticks, the most that is kept of a run.
-const LENGTH_MOST: Duration = Duration::from_secs(86_400);

@@ -31,7 +31,7 @@ pub struct Counts {
     pub timed_out: u64,
     /// Tries under way when the person lost patience and left.
     pub abandoned: u64,
-    /// Tries that broke: the server was down, or went down.
+    /// Tries that broke: the server was down, or went down, or TCP made no connection or gave it up.
     pub broken: u64,
     /// Latencies of the completed, summed, nanoseconds (from the moment a try was to begin to its whole answer).
     pub latency_nanos: u64,

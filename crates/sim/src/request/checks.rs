@@ -17,10 +17,11 @@ pub(super) fn after_every_step<'a>() -> [Check<World<'a>>; 4] {
 }
 
 /// Those that look at everybody.
-pub(super) fn now_and_then<'a>() -> [Check<World<'a>>; 2] {
+pub(super) fn now_and_then<'a>() -> [Check<World<'a>>; 3] {
     [
         ("everybody asking is known", everybody_asking_is_known),
         ("tries are where they are counted", tries_are_where),
+        ("packets and connections", packets_add_up),
     ]
 }
 
@@ -69,7 +70,7 @@ fn tries_are_where(world: &World<'_>) -> Result<(), String> {
         match attempt.place {
             Place::AtServer(_) => served += 1,
             Place::Deserted => deserted += 1,
-            Place::ToGate | Place::ToClient(_) => {}
+            Place::ToGate | Place::ToClient(_) | Place::Dropped | Place::Answered(_) => {}
         }
     }
     let (in_flight, present) = (world.gate.counts().in_flight(), world.server.present() as u64);
@@ -80,6 +81,12 @@ fn tries_are_where(world: &World<'_>) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// Every try but those whose client is known to have gone has its connection.
+fn packets_add_up(world: &World<'_>) -> Result<(), String> {
+    let Some((_, packets)) = &world.packets else { return Ok(()) };
+    packets.check(world.tries.iter().filter(|attempt| attempt.place != Place::Deserted).count())
 }
 
 /// Watches that no class is refused for ever by a gate that lets others to the same host in.

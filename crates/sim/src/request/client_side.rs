@@ -3,6 +3,7 @@
 use super::books::{End, Times};
 use super::clients::{Doing, Visitor};
 use super::event::{Event, Happened};
+use super::gate::Acknowledged;
 use super::slab::Id;
 use super::world::{Answer, Place, RunError, Try, World};
 use flashweir_core::{Duration, Instant};
@@ -73,6 +74,7 @@ impl World<'_> {
             request: visitor.request,
             cell: visitor.cell,
             received: now,
+            flow: None,
             place: Place::ToGate,
         };
         let Some(attempt) = self.tries.insert(attempt) else { return Err(self.too_many()) };
@@ -90,10 +92,7 @@ impl World<'_> {
                 }
             }
         }
-        if self.scenario.one_way_delay.is_zero() {
-            return self.arrive(now, attempt);
-        }
-        Ok(self.queue.schedule(now + self.scenario.one_way_delay, Event::Arrive(attempt))?)
+        self.send_request(now, attempt)
     }
 
     /// An answer reaches whoever asked, if they are still there.
@@ -111,15 +110,23 @@ impl World<'_> {
             return Ok(());
         }
         self.happened(now, Happened::Answered, attempt.number());
+        if answer == Answer::Whole {
+            let class = &self.scenario.classes[usize::from(asked.class)];
+            // The gate hears the acknowledgement when it has come back; it is told now, and the way is added.
+            let latency = now.saturating_since(received) + self.one_way_delay;
+            self.gate.observe(now, &asked, received, || Acknowledged {
+                bytes: class.sizes.bytes(self.scenario.seed, asked.document),
+                latency,
+                rate_bytes_per_s: None,
+            });
+        }
+        self.hear(now, visitor, answer)
+    }
+
+    /// A person hears an answer.
+    pub(super) fn hear(&mut self, now: Instant, visitor: Id, answer: Answer) -> Result<(), RunError> {
         let (end, then) = match answer {
-            Answer::Whole => {
-                let class = &self.scenario.classes[usize::from(asked.class)];
-                let bytes = || class.sizes.bytes(self.scenario.seed, asked.document);
-                // The gate hears the acknowledgement when it has come back; it is told now, and the way is added.
-                let latency = now.saturating_since(received) + self.scenario.one_way_delay;
-                self.gate.observe(now, &asked, received, latency, bytes);
-                (End::Completed, Then::Served)
-            }
+            Answer::Whole => (End::Completed, Then::Served),
             Answer::Shed(refusal) => (End::Refused, Then::Failed(Failure::Refused, refusal.retry_after_s)),
             Answer::ServerBusy => (End::Refused, Then::Failed(Failure::Refused, None)),
             Answer::Broken => (End::Broken, Then::Failed(Failure::Broken, None)),
@@ -152,17 +159,6 @@ impl World<'_> {
             self.queue.schedule(next, Event::TimeLimit(class))?;
         }
         Ok(())
-    }
-
-    /// The client hangs up; the gate will hear of it, if the try ever got there.
-    fn leave_try(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
-        if !self.tries.contains(attempt) {
-            return Ok(());
-        }
-        if self.scenario.one_way_delay.is_zero() {
-            return self.depart(now, attempt);
-        }
-        Ok(self.queue.schedule(now + self.scenario.one_way_delay, Event::Depart(attempt))?)
     }
 
     /// A try has ended; the person decides what to do next.

@@ -25,6 +25,10 @@ pub(super) enum Event {
     Tick,
     /// A fault begins or ends.
     Fault { index: u16, begins: bool },
+    /// The router's planner is due.
+    RouterTick,
+    /// A bin of the packet level's series is over.
+    CloseBin,
 }
 
 // The queue copies events about; this keeps them small.
@@ -47,4 +51,7 @@ pub(super) enum Happened {
     FaultBegan = 11,
     FaultEnded = 12,
     Swallowed = 13,
+    Disconnected = 14,
+    RouterPlanned = 15,
+    Network = 16,
 }

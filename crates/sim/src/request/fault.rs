@@ -20,9 +20,10 @@ pub enum FaultKind {
     /// The server takes so many times longer for everything (1 to a million).
     Slow(f64),
     /// The link between clients and gate carries nothing: requests and answers that would arrive meanwhile do not.
-    /// (A real transport would send them again; at this level of detail the client's time limit does.)
+    /// (A real transport would send them again; at this level of detail the client's time limit does. Over packets, every
+    /// link loses what is offered to it, and TCP does send it again.)
     LinkCut,
-    /// The planner does not get this share (0 to 1) of the gates' samples; what is in them is gone.
+    /// The planner, a router's too, does not get this share (0 to 1) of the gates' samples; what is in them is gone.
     LostFeedback(f64),
 }
 

@@ -2,10 +2,10 @@
 //!
 //! People are those of `flashweir load`: the same schedule, habits and seed bring the very same crowd. The gate is the
 //! gateway's own, with the planner that drives it. The server is a model: see [`ServerModel`]. The network between
-//! people and gate has a delay and no rate; who needs links and packets uses the packet level.
+//! people and gate is a delay, or links with packets: see [`NetworkModel`].
 //!
-//! A try goes: person → (delay) → gate → server → (delay) → person. Whoever gives up hangs up, of which the gate hears
-//! a delay later. A run ends when the schedule is over and everybody has left.
+//! A try goes: person → (network) → gate → server → (network) → person. Whoever gives up hangs up, of which the gate hears
+//! a way through the network later. A run ends when the schedule is over and everybody has left.
 //!
 //! ```
 //! use flashweir_core::Duration;
@@ -34,10 +34,13 @@ mod event;
 mod fault;
 mod gate;
 mod outcome;
+mod packet_side;
+mod packets;
 mod scenario;
 mod server;
 mod server_side;
 mod slab;
+mod transport;
 mod work;
 mod world;
 
@@ -45,6 +48,11 @@ pub use books::Counts;
 pub use fault::{Fault, FaultKind};
 pub use gate::{FlashCrowdPolicy, GateCounts, PlanTaken, Policy, ShedReason};
 pub use outcome::{ClassOutcome, MeanLevel, Outcome};
+pub use packets::{
+    ClassPath, ClientGroup, ConnectionBin, DatagramBin, DatagramOutcome, DatagramSource, LinkBin,
+    NetworkModel, PacketNetwork, PacketOutcome, RouterOutcome, RouterPlace, Transfer, TransferOutcome, Wire,
+    WireOutcome,
+};
 pub use scenario::{ClassModel, Scenario, ScenarioError};
 pub use server::{Departed, Discipline, Level, Memory, Overflow, ServerCounts, ServerModel};
 pub use work::Work;

@@ -1,7 +1,9 @@
 //! What a run shows.
 
 use super::books::{ClassBook, Counts};
+use super::event::Happened;
 use super::gate::{GateCounts, PlanTaken};
+use super::packets::PacketOutcome;
 use super::server::{Level, ServerCounts};
 use super::world::World;
 use flashweir_core::{Duration, Instant};
@@ -23,6 +25,8 @@ pub struct Outcome {
     pub plans: Vec<PlanTaken>,
     /// Plans beyond the bound on those kept.
     pub plans_left_out: u64,
+    /// What became of packets, where the network has any.
+    pub packets: Option<PacketOutcome>,
     /// Width of the bins.
     pub bin: Duration,
     /// When the last thing happened.
@@ -64,7 +68,12 @@ pub struct MeanLevel {
 }
 
 impl Outcome {
-    pub(super) fn new(world: World<'_>) -> Self {
+    pub(super) fn new(mut world: World<'_>) -> Self {
+        let (ended_at, events) = (world.now(), world.events());
+        if let Some((_, packets)) = &world.packets {
+            let network = packets.hash().value();
+            world.happened(ended_at, Happened::Network, network);
+        }
         let names = world.scenario.classes.iter().map(|class| class.name.clone());
         let class = |(name, book): (String, ClassBook)| ClassOutcome {
             name,
@@ -82,8 +91,9 @@ impl Outcome {
             plans: world.plans,
             plans_left_out: world.plans_left_out,
             bin: world.scenario.bin,
-            ended_at: world.queue.now(),
-            events: world.hash.events(),
+            packets: world.packets.map(|(described, packets)| packets.into_outcome(described)),
+            ended_at,
+            events,
             event_hash: world.hash.value(),
         }
     }

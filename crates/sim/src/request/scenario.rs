@@ -1,6 +1,6 @@
 //! Everything that defines a run at request level.
 
-use super::{Fault, Policy, ServerModel, Work};
+use super::{Fault, NetworkModel, Policy, ServerModel, Work};
 use flashweir_core::limits::{SIM_FAULTS, SIM_SERIES_BINS};
 use flashweir_core::{Duration, Instant};
 use flashweir_workload::Schedule;
@@ -18,8 +18,8 @@ pub struct Scenario {
     /// Draws each person's habits and documents, each request's work, and the gate's keys. With the seed of
     /// `flashweir load` (and the same schedule and habits) the very same people come.
     pub seed: u64,
-    /// Time from a client to the gate, and back. Gate and server are next to each other.
-    pub one_way_delay: Duration,
+    /// What is between clients and gate. Gate and server are next to each other.
+    pub network: NetworkModel,
     /// Who is let in.
     pub policy: Policy,
     /// Requests between gate and server at once; more are shed.
@@ -91,7 +91,7 @@ impl Scenario {
             schedule,
             classes: vec![class],
             seed: 1,
-            one_way_delay: Duration::ZERO,
+            network: NetworkModel::Delay(Duration::ZERO),
             policy: Policy::None,
             requests_in_flight: None,
             server,
@@ -117,9 +117,16 @@ impl Scenario {
         for class in &self.classes {
             class.check()?;
         }
-        if self.one_way_delay > DELAY_MOST {
-            return wrong("one_way_delay", format!("at most {} s", DELAY_MOST.as_secs()));
-        }
+        let series = match &self.network {
+            NetworkModel::Delay(delay) if *delay > DELAY_MOST => {
+                return wrong("network.one_way_delay", format!("at most {} s", DELAY_MOST.as_secs()));
+            }
+            NetworkModel::Delay(_) => self.classes.len() + 1,
+            NetworkModel::Packets(packets) => {
+                packets.check(&self.classes, self.schedule.length())?;
+                self.classes.len() + 1 + packets.series()
+            }
+        };
         if let Policy::FlashCrowd(policy) = &self.policy {
             let settings = &policy.settings;
             if settings.interval < INTERVAL_LEAST {
@@ -146,7 +153,7 @@ impl Scenario {
         if self.bin < BIN_LEAST {
             return wrong("bin", format!("at least {} ms", BIN_LEAST.as_millis()));
         }
-        match self.bins().checked_mul(self.classes.len() + 1) {
+        match self.bins().checked_mul(series) {
             Some(bins) if bins <= SIM_SERIES_BINS => Ok(()),
             _ => wrong(
                 "bin",

@@ -1,15 +1,17 @@
 //! What happens at the gate and behind it.
 
+use super::ClassModel;
 use super::event::{Event, Happened};
 use super::server::Offered;
 use super::slab::Id;
 use super::world::{Answer, Place, RunError, World};
-use flashweir_core::{Duration, Instant};
+use flashweir_core::Instant;
 
 impl World<'_> {
     /// A try reaches the gate, which decides, and the server, if it may.
     pub(super) fn arrive(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
-        if self.troubles.link_is_cut() {
+        // Packets that come here have come through.
+        if self.packets.is_none() && self.troubles.link_is_cut() {
             self.happened(now, Happened::Swallowed, attempt.number());
             self.tries.remove(attempt);
             return Ok(());
@@ -32,8 +34,9 @@ impl World<'_> {
             return self.send_answer(now, attempt, Answer::Broken);
         }
         let class = usize::from(asked.class);
+        let ClassModel { work, sizes, .. } = &self.scenario.classes[class];
         let draws = || self.work[class].fork(person).fork(request);
-        let work = self.scenario.classes[class].work.draw(draws);
+        let work = work.draw(draws, || sizes.bytes(self.scenario.seed, asked.document));
         match self.server.offer(now, attempt, work) {
             Offered::Accepted(turn) => {
                 if let Some(accepted) = self.tries.get_mut(attempt) {
@@ -48,8 +51,12 @@ impl World<'_> {
             }
             Offered::Dropped => {
                 self.gate.ended(&asked, false);
-                self.tries.remove(attempt);
+                self.say_nothing(attempt);
                 Ok(())
+            }
+            Offered::Reset => {
+                self.gate.ended(&asked, false);
+                self.send_answer(now, attempt, Answer::Broken)
             }
         }
     }
@@ -119,16 +126,5 @@ impl World<'_> {
         }
         self.serve_at = Some(done_at);
         Ok(self.queue.schedule(done_at, Event::Serve)?)
-    }
-
-    /// An answer is sent at `at`, now or later.
-    fn send_answer(&mut self, at: Instant, attempt: Id, answer: Answer) -> Result<(), RunError> {
-        let Some(answered) = self.tries.get_mut(attempt) else { return Ok(()) };
-        answered.place = Place::ToClient(answer);
-        let arrives_at = at + self.scenario.one_way_delay;
-        if at.saturating_since(self.queue.now()) == Duration::ZERO && self.scenario.one_way_delay.is_zero() {
-            return self.answer(at, attempt);
-        }
-        Ok(self.queue.schedule(arrives_at, Event::Answer(attempt))?)
     }
 }

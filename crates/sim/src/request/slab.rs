@@ -29,6 +29,12 @@ impl Id {
     pub(super) fn number(self) -> u64 {
         (u64::from(self.generation) << 32) | u64::from(self.index)
     }
+
+    /// The id of which [`number`](Self::number) made this.
+    pub(super) fn of_number(number: u64) -> Self {
+        // Both halves, on purpose.
+        Self { index: number as u32, generation: (number >> 32) as u32 }
+    }
 }
 
 impl<T> Slab<T> {
@@ -118,5 +124,6 @@ mod tests {
         assert_eq!(slab.renew(second), None);
         assert_eq!(slab.iter().collect::<String>(), "cb");
         assert_ne!(first.number(), third.number());
+        assert_eq!(Id::of_number(third.number()), third);
     }
 }

@@ -9,8 +9,9 @@ use flashweir_core::{Duration, Rng};
 /// use flashweir_core::{Duration, Rng};
 /// use flashweir_sim::request::Work;
 /// let mean = Duration::from_millis(20);
-/// assert_eq!(Work::Constant(mean).draw(|| Rng::new(1)), mean);
-/// assert_eq!(Work::Exponential { mean }.mean_s(), 0.020);
+/// assert_eq!(Work::Constant(mean).draw(|| Rng::new(1), || 4_000), mean);
+/// assert_eq!(Work::Exponential { mean }.mean_s(4_000.0), 0.020);
+/// assert_eq!(Work::PerByte { bytes_per_s: 1_000_000 }.mean_s(4_000.0), 0.004);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Work {
@@ -39,12 +40,17 @@ pub enum Work {
         /// How many are slow, 0 to 1.
         long_share: f64,
     },
+    /// So much for each byte of the document.
+    PerByte {
+        /// Bytes of documents that a processor makes in a second; at least 1.
+        bytes_per_s: u64,
+    },
 }
 
 impl Work {
-    /// One request's processor time, to the nearest nanosecond; `draws` gives the generator of this very request
-    /// and is called only if something is to be drawn. About 20 ns.
-    pub fn draw(&self, draws: impl FnOnce() -> Rng) -> Duration {
+    /// One request's processor time, to the nearest nanosecond. `draws` gives the generator of this very request and
+    /// `bytes` its document's size; each is called only if it is needed. About 20 ns.
+    pub fn draw(&self, draws: impl FnOnce() -> Rng, bytes: impl FnOnce() -> u64) -> Duration {
         match *self {
             Self::Constant(work) => work,
             Self::Exponential { mean } => rounded(draws().exponential(mean.as_secs_f64())),
@@ -59,13 +65,17 @@ impl Work {
                     short
                 }
             }
+            Self::PerByte { bytes_per_s } => {
+                let nanos = u128::from(bytes()) * 1_000_000_000 / u128::from(bytes_per_s);
+                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+            }
         }
         .min(LONGEST)
     }
 
-    /// The mean, seconds of processor time.
+    /// The mean, seconds of processor time, where documents have so many bytes in the mean.
     #[must_use]
-    pub fn mean_s(&self) -> f64 {
+    pub fn mean_s(&self, document_bytes: f64) -> f64 {
         match *self {
             Self::Constant(work) => work.as_secs_f64(),
             Self::Exponential { mean } => mean.as_secs_f64(),
@@ -81,6 +91,7 @@ impl Work {
             Self::TwoPoint { short, long, long_share } => {
                 short.as_secs_f64() * (1.0 - long_share) + long.as_secs_f64() * long_share
             }
+            Self::PerByte { bytes_per_s } => document_bytes / bytes_per_s as f64,
         }
     }
 
@@ -100,6 +111,10 @@ impl Work {
                 }
                 (1.0, short.max(long))
             }
+            Self::PerByte { bytes_per_s: 0 } => {
+                return Some("no bytes a second: expected at least 1".to_owned());
+            }
+            Self::PerByte { .. } => (1.0, Duration::ZERO),
         };
         if !(shape.is_finite() && shape > 0.0) {
             return Some(format!("{shape} is no shape of a Pareto distribution: expected a number above 0"));
@@ -131,13 +146,15 @@ mod tests {
             Work::Pareto { shape: 1.5, least: MS, most: 100 * MS },
             Work::Pareto { shape: 1.0, least: MS, most: 20 * MS },
             Work::TwoPoint { short: MS, long: 50 * MS, long_share: 0.1 },
+            Work::PerByte { bytes_per_s: 1_000_000 },
         ];
         for work in works {
             assert_eq!(work.problem(), None);
             let root = Rng::new(3);
-            let sum: f64 = (0..200_000).map(|part| work.draw(|| root.fork(part)).as_secs_f64()).sum();
+            let sum: f64 =
+                (0..200_000).map(|part| work.draw(|| root.fork(part), || 3_000).as_secs_f64()).sum();
             let mean_s = sum / 200_000.0;
-            assert!((mean_s / work.mean_s() - 1.0).abs() < 0.015, "{work:?}: {mean_s}");
+            assert!((mean_s / work.mean_s(3_000.0) - 1.0).abs() < 0.015, "{work:?}: {mean_s}");
         }
     }
 
@@ -148,6 +165,7 @@ mod tests {
             (Work::Pareto { shape: 1.5, least: 2 * MS, most: MS }, "0 < least <= most"),
             (Work::Pareto { shape: f64::NAN, least: MS, most: MS }, "NaN is no shape"),
             (Work::TwoPoint { short: MS, long: MS, long_share: 1.5 }, "1.5 is no share"),
+            (Work::PerByte { bytes_per_s: 0 }, "no bytes a second"),
         ] {
             assert!(work.problem().is_some_and(|said| said.contains(why)), "{work:?}");
         }

@@ -7,12 +7,14 @@ use super::event::{Event, Happened};
 use super::fault::{FaultKind, Troubles};
 use super::gate::{Asked, GateStage, PlanTaken, Refusal};
 use super::outcome::Outcome;
+use super::packets::Packets;
 use super::server::{Server, Turn};
 use super::slab::{Id, Slab};
-use super::{Scenario, ScenarioError};
+use super::{NetworkModel, PacketNetwork, Scenario, ScenarioError};
 use crate::engine::{EventHash, Queue, QueueError};
+use crate::network::{FlowId, NetworkError};
 use flashweir_core::limits::{SIM_PEOPLE, SIM_PLANS};
-use flashweir_core::{Instant, Rng};
+use flashweir_core::{Duration, Instant, Rng};
 use flashweir_workload::Arrival;
 use flashweir_workload::schedule::Arrivals;
 
@@ -47,6 +49,9 @@ pub enum RunError {
     /// Too many events wait.
     #[error(transparent)]
     Queue(#[from] QueueError),
+    /// Too many packets or connections at once.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
     /// Too many people, or tries, at once.
     #[error(
         "more than {SIM_PEOPLE} people or tries at once at {at_s} s: the crowd is too large for this bound"
@@ -65,6 +70,10 @@ pub(super) struct World<'a> {
     arrivals: Arrivals<'a>,
     pub(super) coming: Option<Arrival>,
     pub(super) queue: Queue<Event>,
+    /// From a client to the gate, and back; nothing at the packet level.
+    pub(super) one_way_delay: Duration,
+    /// The packet level, if there is one, and its description.
+    pub(super) packets: Option<(&'a PacketNetwork, Box<Packets>)>,
     pub(super) hash: EventHash,
     pub(super) visitors: Slab<Visitor>,
     /// Visitors with a try under way.
@@ -97,6 +106,8 @@ pub(super) struct Try {
     pub(super) cell: super::books::Cell,
     /// When it reached the gate.
     pub(super) received: Instant,
+    /// Its connection, at the packet level.
+    pub(super) flow: Option<FlowId>,
     pub(super) place: Place,
 }
 
@@ -108,6 +119,10 @@ pub(super) enum Place {
     /// At a server that works on for a client who has gone.
     Deserted,
     ToClient(Answer),
+    /// At the packet level: the server will never answer, and the connection stays until the client gives up.
+    Dropped,
+    /// At the packet level: the client has its answer, and the last acknowledgement is still to come.
+    Answered(Answer),
 }
 
 /// What a client is told.
@@ -138,8 +153,8 @@ impl<'a> Simulation<'a> {
             if self.0.is_over() {
                 return Ok(false);
             }
-            match self.0.queue.next_at() {
-                Some(at) if at < until => self.0.step()?,
+            match self.0.next_at() {
+                Some(at) if at < until => self.0.step(until)?,
                 Some(_) => return Ok(true),
                 None => return Ok(false),
             }
@@ -149,20 +164,20 @@ impl<'a> Simulation<'a> {
     /// The time of the next event: where [`run_until`](Self::run_until) stopped, or a little later.
     #[must_use]
     pub fn now(&self) -> Instant {
-        self.0.queue.next_at().unwrap_or_else(|| self.0.queue.now())
+        self.0.next_at().unwrap_or_else(|| self.0.now())
     }
 
     /// Events that have happened.
     #[must_use]
     pub fn events(&self) -> u64 {
-        self.0.hash.events()
+        self.0.events()
     }
 
     /// What came of it.
     #[must_use]
     pub fn finish(mut self) -> Outcome {
         self.0.check_everything();
-        let now = self.0.queue.now();
+        let now = self.0.now();
         self.0.server.advance(now);
         Outcome::new(self.0)
     }
@@ -184,12 +199,20 @@ impl<'a> World<'a> {
         let classes = scenario.classes.len();
         let root = Rng::new(scenario.seed).fork(WORK);
         let mut arrivals = scenario.schedule.arrivals();
+        let (one_way_delay, packets) = match &scenario.network {
+            NetworkModel::Delay(delay) => (*delay, None),
+            NetworkModel::Packets(described) => {
+                (Duration::ZERO, Some((&**described, Box::new(Packets::new(described, scenario)?))))
+            }
+        };
         let mut world = Self {
             scenario,
             ends_at: scenario.ends_at(),
             coming: arrivals.next(),
             arrivals,
             queue: Queue::new(),
+            one_way_delay,
+            packets,
             hash: EventHash::new(),
             visitors: Slab::with_bound(SIM_PEOPLE),
             asking: 0,
@@ -213,6 +236,7 @@ impl<'a> World<'a> {
         if let Some(first) = world.gate.next_tick_at() {
             world.queue.schedule(first, Event::Tick)?;
         }
+        world.schedule_packet_level()?;
         world.schedule_coming()?;
         Ok(world)
     }
@@ -220,12 +244,28 @@ impl<'a> World<'a> {
     /// Nobody is present and nobody will come; planners go on until the end of the schedule.
     fn is_over(&self) -> bool {
         let planner_goes_on = self.gate.next_tick_at().is_some_and(|next| next < self.ends_at);
-        self.coming.is_none() && self.visitors.len() == 0 && !planner_goes_on
+        let packets_go_on = self.packets.as_ref().is_some_and(|(_, packets)| {
+            packets.has_bins_to_close() || packets.next_tick_at().is_some_and(|next| next < self.ends_at)
+        });
+        self.coming.is_none() && self.visitors.len() == 0 && !planner_goes_on && !packets_go_on
     }
 
-    /// Lets the next thing happen.
-    fn step(&mut self) -> Result<(), RunError> {
-        let Some((now, event)) = self.queue.pop() else { return Ok(()) };
+    /// Lets the next thing happen, if it is before `until`. Where packets and people are due at the same time, packets
+    /// are first.
+    fn step(&mut self, until: Instant) -> Result<(), RunError> {
+        if let Some((now, happening)) = self.next_of_packets(until)? {
+            self.happened_to_packets(now, happening)?;
+            self.check_step(now);
+        } else if self.queue.next_at().is_some_and(|at| at < until)
+            && let Some((now, event)) = self.queue.pop()
+        {
+            self.handle(now, event)?;
+            self.check_step(now);
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, now: Instant, event: Event) -> Result<(), RunError> {
         match event {
             Event::Come => self.come(now)?,
             Event::Ask(visitor) => self.ask(now, visitor)?,
@@ -237,14 +277,19 @@ impl<'a> World<'a> {
             Event::Answer(attempt) => self.answer(now, attempt)?,
             Event::Tick => self.tick(now)?,
             Event::Fault { index, begins } => self.change_fault(now, index, begins)?,
+            Event::RouterTick => self.router_tick(now)?,
+            Event::CloseBin => self.close_bin(now)?,
         }
+        Ok(())
+    }
+
+    fn check_step(&mut self, now: Instant) {
         if cfg!(debug_assertions) {
             crate::engine::check_world(now, self, &checks::after_every_step());
             if self.hash.events() >= self.checked_at_events + EVENTS_BETWEEN_FULL_CHECKS {
                 self.check_everything();
             }
         }
-        Ok(())
     }
 
     /// The next person is taken from the schedule.
@@ -259,7 +304,7 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn too_many(&self) -> RunError {
-        RunError::People { at_s: self.queue.now().as_nanos() / 1_000_000_000 }
+        RunError::People { at_s: self.now().as_nanos() / 1_000_000_000 }
     }
 
     fn schedule_coming(&mut self) -> Result<(), RunError> {
@@ -295,13 +340,20 @@ impl<'a> World<'a> {
                 self.server.slow_down(now, self.troubles.slowdown());
                 self.arm_server()
             }
-            FaultKind::LinkCut | FaultKind::LostFeedback(_) => Ok(()),
+            FaultKind::LinkCut => {
+                let is_cut = self.troubles.link_is_cut();
+                if let Some((_, packets)) = &mut self.packets {
+                    packets.cut(is_cut);
+                }
+                Ok(())
+            }
+            FaultKind::LostFeedback(_) => Ok(()),
         }
     }
 
     fn check_everything(&mut self) {
         self.checked_at_events = self.hash.events();
-        crate::engine::check_world(self.queue.now(), self, &checks::now_and_then());
+        crate::engine::check_world(self.now(), self, &checks::now_and_then());
     }
 }
 

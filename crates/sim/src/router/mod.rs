@@ -19,6 +19,7 @@ use flow_meter::FlowMeter;
 use std::sync::Arc;
 
 /// The stage at the servers' router. Memory: see the flow meter, about 200 bytes for each flow at once.
+#[derive(Debug)]
 pub(crate) struct Router {
     gate: FlashCrowdGate,
     planner: Option<FlashCrowdPlanner>,
@@ -65,8 +66,9 @@ impl Router {
         self.counts
     }
 
-    /// The end of an interval: reads the responses, plans, and obeys. O(flows).
-    pub(crate) fn tick(&mut self, now: Instant) -> Tick {
+    /// The end of an interval: reads the responses, plans, and obeys. O(flows). A planner whose sample is lost knows
+    /// nothing of the interval.
+    pub(crate) fn tick(&mut self, now: Instant, sample_is_lost: bool) -> Tick {
         let rates = self.meter.read(now);
         for rate in &rates {
             let told = match self.reading {
@@ -84,7 +86,9 @@ impl Router {
         }
         let sample = self.gate.drain(now);
         let explanation = self.planner.as_mut().map(|planner| {
-            planner.observe(now, &sample);
+            if !sample_is_lost {
+                planner.observe(now, &sample);
+            }
             let plan = planner.plan(now);
             self.gate.apply(now, &plan);
             plan.explanation

@@ -14,7 +14,7 @@ struct Run {
     events: u64,
     opened: u64,
     /// In the order of [`FlowEnd`].
-    ends: [u64; 4],
+    ends: [u64; 5],
     left_over: usize,
 }
 
@@ -70,26 +70,45 @@ fn drive(mut network: Network, mut rng: Rng, opened: u64) -> Result<Run, String>
         let unlucky = packet.kind == PacketKind::Syn && chances.below(8) < refusals;
         if unlucky { Answer::Drop } else { Answer::Pass }
     };
-    let (mut ended, mut ends) = (vec![0; opened as usize], [0; 4]);
+    let mut resets = rng.fork(2);
+    let server_resets = resets.below(4) == 0;
+    let (mut ended, mut closed, mut ends) = (vec![0; opened as usize], vec![0; opened as usize], [0; 5]);
+    let mut to_close = 0;
     while let Some((now, happening)) =
         network.next(&mut stage, Instant::MAX).map_err(|error| error.to_string())?
     {
         match happening {
             Happening::RequestReceived { flow, .. } => {
                 let at = now + Duration::from_millis(rng.below(500));
-                network.respond(at, flow, 1 + rng.below(30_000)).unwrap();
+                if server_resets && resets.below(2) == 0 {
+                    network.reset(at, flow).unwrap();
+                    // A client whose reset was lost is told by nobody but its own time limit.
+                    network.abandon(at + Duration::from_secs(600), flow).unwrap();
+                } else {
+                    network.respond(at, flow, 1 + rng.below(30_000)).unwrap();
+                }
             }
             Happening::Ended(record) => {
                 ended[record.token as usize] += 1;
                 ends[record.end.ok_or("an ended flow without an end")? as usize] += 1;
+                to_close += u32::from(matches!(record.end, Some(FlowEnd::Completed | FlowEnd::Abandoned)));
                 if record.end == Some(FlowEnd::Completed) && record.response_bytes == 0 {
                     return Err(format!("complete without a byte: {record:?}"));
+                }
+            }
+            Happening::Closed(record) => {
+                closed[record.token as usize] += 1;
+                if record.acknowledged.is_some() && record.acknowledged < record.ended {
+                    return Err(format!("acknowledged before it was there: {record:?}"));
                 }
             }
             Happening::Woken { .. } => {}
         }
     }
     network.check()?;
+    if closed.iter().sum::<u32>() != to_close || closed.iter().any(|&times| times > 1) {
+        return Err(format!("{to_close} flows were to be closed once, not {closed:?}"));
+    }
     if ended.iter().any(|&times| times != 1) {
         return Err(format!("flows ended so many times: {ended:?}"));
     }
@@ -158,8 +177,8 @@ proptest! {
 #[test]
 fn the_random_runs_reach_every_end() {
     let ends = (0..200).map(|seed| run(seed).unwrap().ends);
-    let sum = ends.fold([0; 4], |sum, ends| std::array::from_fn(|end| sum[end] + ends[end]));
-    println!("completed, not connected, given up, abandoned: {sum:?}");
+    let sum = ends.fold([0; 5], |sum, ends| std::array::from_fn(|end| sum[end] + ends[end]));
+    println!("completed, not connected, given up, abandoned, reset: {sum:?}");
     assert!(sum.iter().all(|&times| times >= 10), "{sum:?}");
 }
 
@@ -167,9 +186,9 @@ fn the_random_runs_reach_every_end() {
 #[test]
 fn these_runs_are_the_same_everywhere() {
     for (seed, expected) in [
-        (1, (6179192085247357637, 1417, [10, 0, 0, 9])),
-        (2, (6794357834407608682, 688, [4, 0, 0, 12])),
-        (3, (11274630880841361445, 2726, [8, 0, 5, 0])),
+        (1, (10085686422609209878, 1394, [10, 0, 0, 9, 0])),
+        (2, (2550727298268446541, 624, [1, 0, 0, 10, 5])),
+        (3, (11274630880841361445, 2726, [8, 0, 5, 0, 0])),
     ] {
         let run = run(seed).unwrap();
         assert_eq!((run.hash, run.events, run.ends), expected, "seed {seed}");

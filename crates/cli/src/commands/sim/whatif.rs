@@ -68,7 +68,7 @@ impl WhatIfArgs {
             schedule: crowd.schedule()?,
             classes: crowd.classes.clone(),
             seed: SEED,
-            one_way_delay: Duration::ZERO,
+            network: request::NetworkModel::Delay(Duration::ZERO),
             policy: policy(&config),
             requests_in_flight: Some(config.bounds.max_requests_in_flight as u64),
             server: ServerModel {

@@ -17,5 +17,5 @@ mod window;
 
 pub(super) use endpoint::{Endpoint, Segment, syn_wait};
 pub(super) use sender::Timeout;
-pub use settings::{Counting, TcpSettings, TimeoutFloor};
+pub use settings::{Counting, Recovery, TcpSettings, TimeoutFloor};
 pub(super) use timer::Timer;

@@ -14,6 +14,8 @@ pub(in crate::network) struct Receiver {
     total: Option<u32>,
     /// Segments in order that nothing has acknowledged yet.
     unacknowledged: u8,
+    /// What arrives will be answered, some time: the acknowledgement of its last segment may wait for that, too.
+    pub(in crate::network) will_answer: bool,
     /// A mark was seen and the sender has not said that it slowed down.
     pub(super) echo: bool,
     pub(in crate::network) delay: Timer,
@@ -21,7 +23,15 @@ pub(in crate::network) struct Receiver {
 
 impl Receiver {
     pub(super) fn new() -> Self {
-        Self { next: 0, beyond: Vec::new(), total: None, unacknowledged: 0, echo: false, delay: Timer::new() }
+        Self {
+            next: 0,
+            beyond: Vec::new(),
+            total: None,
+            unacknowledged: 0,
+            will_answer: false,
+            echo: false,
+            delay: Timer::new(),
+        }
     }
 
     pub(in crate::network) fn next(&self) -> u32 {
@@ -50,8 +60,9 @@ impl Receiver {
             self.next = self.beyond.remove(0).end;
         }
         self.unacknowledged += 1;
+        let may_wait = self.will_answer || !self.is_complete();
         match settings.acknowledgement_delay {
-            Some(delay) if self.unacknowledged < 2 && !filled_a_gap && !self.is_complete() => {
+            Some(delay) if self.unacknowledged < 2 && !filled_a_gap && may_wait => {
                 self.delay.set(now + delay);
                 false
             }

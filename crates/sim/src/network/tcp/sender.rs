@@ -2,7 +2,7 @@
 
 use super::round_trip::RoundTrip;
 use super::window::{DUPLICATES, Window};
-use super::{Segment, TcpSettings, Timer};
+use super::{Recovery, Segment, TcpSettings, Timer};
 use crate::network::packet::{Ecn, PacketKind};
 use flashweir_core::{Duration, Instant};
 
@@ -22,7 +22,7 @@ pub(in crate::network) struct Sender {
     duplicates: u32,
     /// In fast recovery: what must be acknowledged to leave it.
     recovering_until: Option<u32>,
-    /// Whether a partial acknowledgement has restarted the timer in this recovery; only the first does.
+    /// Whether a partial acknowledgement has restarted the timer in this recovery.
     partial_seen: bool,
     /// No fast retransmit before this is acknowledged: earlier duplicates echo an earlier loss (RFC 6582 §3.2 step 1).
     barred_until: u32,
@@ -198,7 +198,7 @@ impl Sender {
             Some(_) => {
                 self.window.deflate(newly);
                 self.emit(now, self.oldest, settings, out);
-                restarts_timer = !self.partial_seen;
+                restarts_timer = settings.recovery == Recovery::SlowButSteady || !self.partial_seen;
                 self.partial_seen = true;
             }
             None if grows => self.window.grow(newly, settings),

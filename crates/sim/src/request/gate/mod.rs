@@ -73,6 +73,16 @@ pub(super) struct Asked {
     host: u32,
 }
 
+/// A whole answer as the gateway measures it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acknowledged {
+    pub(super) bytes: u64,
+    /// From the request's arrival to the acknowledgement's.
+    pub(super) latency: Duration,
+    /// None where there is no rate to measure: of small answers, and in a network that is but a delay.
+    pub(super) rate_bytes_per_s: Option<f32>,
+}
+
 /// The gate with its policy.
 #[derive(Debug)]
 pub(super) struct GateStage {
@@ -162,8 +172,7 @@ impl GateStage {
             who[8..12].copy_from_slice(&document.to_le_bytes());
             who[12..].copy_from_slice(&class.to_le_bytes());
             keys.person_key = self.hasher.hash(&[&who]);
-            // Hosts are few and nobody in here chooses their names to collide: a mixer suffices.
-            keys.host_key = mix(u64::from(host) + 1);
+            keys.host_key = host_key(host);
         }
         Asked { keys, class, document, host }
     }
@@ -191,23 +200,24 @@ impl GateStage {
         }
     }
 
-    /// A whole answer reached its client, `latency` after it was received if the acknowledgement's way is counted.
+    /// A whole answer to what was received at `started` reached its client.
     pub(super) fn observe(
         &mut self,
         now: Instant,
         asked: &Asked,
         started: Instant,
-        latency: Duration,
-        bytes: impl FnOnce() -> u64,
+        answered: impl FnOnce() -> Acknowledged,
     ) {
         let Kind::FlashCrowd(stage) = &mut self.kind else { return };
-        stage.observe(now, &asked.keys, || Response {
-            started,
-            bytes: bytes(),
-            latency_s: latency.as_secs_f32(),
-            // The network has a delay at this level of detail, but no rate to measure.
-            rate_bytes_per_s: None,
-            url_class: mix((u64::from(asked.host) << 32) | u64::from(asked.document)) as u32,
+        stage.observe(now, &asked.keys, || {
+            let Acknowledged { bytes, latency, rate_bytes_per_s } = answered();
+            Response {
+                started,
+                bytes,
+                latency_s: latency.as_secs_f32(),
+                rate_bytes_per_s,
+                url_class: mix((u64::from(asked.host) << 32) | u64::from(asked.document)) as u32,
+            }
         });
     }
 
@@ -266,6 +276,11 @@ impl GateStage {
             }
         }
     }
+}
+
+/// What a hot-spot is known by. Hosts are few and nobody in here chooses their names to collide: a mixer suffices.
+pub(super) fn host_key(host: u32) -> u64 {
+    mix(u64::from(host) + 1)
 }
 
 /// Names the gate's fork of the seed: "gate" in ASCII.

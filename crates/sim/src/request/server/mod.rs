@@ -57,7 +57,7 @@ pub struct ServerCounts {
     pub crashed: u64,
     /// Refused by the server itself.
     pub refused: u64,
-    /// Dropped without an answer.
+    /// Dropped without an answer, whether or not their clients were told by a broken connection.
     pub dropped: u64,
 }
 
@@ -72,6 +72,7 @@ pub(super) enum Offered {
     /// The refusal is sent at this moment.
     Refused(Instant),
     Dropped,
+    Reset,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -253,13 +254,21 @@ impl Server {
     }
 
     fn overflow(&mut self, now: Instant) -> Offered {
-        if self.model.overflow == Overflow::Drop {
-            self.counts.dropped += 1;
-            return Offered::Dropped;
+        match self.model.overflow {
+            Overflow::Drop => {
+                self.counts.dropped += 1;
+                Offered::Dropped
+            }
+            Overflow::Reset => {
+                self.counts.dropped += 1;
+                Offered::Reset
+            }
+            Overflow::Refuse { .. } => {
+                self.counts.refused += 1;
+                self.refusing = self.refusing.plus(self.cost_of_refusal);
+                Offered::Refused(now + Duration::from_nanos(self.refusals_take_nanos()))
+            }
         }
-        self.counts.refused += 1;
-        self.refusing = self.refusing.plus(self.cost_of_refusal);
-        Offered::Refused(now + Duration::from_nanos(self.refusals_take_nanos()))
     }
 
     /// Where in the line this turn is. Those who leave have mostly waited longest, and while nobody was taken out from

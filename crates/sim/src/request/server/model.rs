@@ -53,6 +53,8 @@ pub enum Overflow {
     },
     /// It is dropped before any work was done; nobody is told.
     Drop,
+    /// It is dropped before any work was done, and its connection breaks.
+    Reset,
 }
 
 /// Memory that runs short: beyond it, part of what requests touch must be fetched from a slow disk, so that they
