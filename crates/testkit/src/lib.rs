@@ -1,8 +1,9 @@
 //! Starts real servers and the real binary for tests, and always stops them.
 //!
 //! Plain threads and blocking sockets, so that a test needs no runtime and shares no code with what it tests: the
-//! HTTP spoken here is read and written byte by byte. Everything stays on loopback, every wait has a deadline, and
-//! whatever a test started is ended by its own id when it goes out of scope, also when the test fails.
+//! HTTP spoken here is read and written byte by byte. Everything stays on loopback or in network namespaces of its own
+//! ([`Testbed`]), every wait has a deadline, and whatever a test started is ended by its own id when it goes out of
+//! scope, also when the test fails.
 //!
 //! What goes wrong in here panics with a message that names it: to a test, a server that does not start is a
 //! failure like any other.
@@ -23,6 +24,7 @@ mod pattern;
 mod ports;
 mod process;
 mod programs;
+mod testbed;
 mod upstream;
 
 pub use binary::Flashweir;
@@ -41,4 +43,5 @@ pub use pattern::{checksum, pattern};
 pub use ports::free_address;
 pub use process::{Finished, Process, Signal};
 pub use programs::{require_program, skip};
+pub use testbed::{QueueBooks, Testbed, TokenBucket};
 pub use upstream::{Upstream, reflect};

@@ -1,0 +1,50 @@
+//! A token bucket before an interface, and the books of the queue behind it.
+
+use serde_json::Value;
+
+use super::tools::run;
+
+/// A token bucket filter with a drop-tail queue. Linux counts frames: 14 bytes more than the IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenBucket {
+    /// Tokens that come in each second, bits.
+    pub rate_bits_per_s: u64,
+    /// Tokens kept while nothing is sent, bytes. Less than a frame lets nothing through; a single frame loses rate
+    /// whenever a timer is late.
+    pub burst_bytes: u32,
+    /// Room for frames that wait for tokens, bytes.
+    pub limit_bytes: u32,
+}
+
+/// What a queue has seen since it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueBooks {
+    /// Frames that left.
+    pub sent: u64,
+    /// Frames refused for want of room.
+    pub dropped: u64,
+    /// Frames that wait now.
+    pub waiting: u64,
+}
+
+impl TokenBucket {
+    pub(super) fn put(self, name: &str, interface: &str) {
+        let rate = format!("{}bit", self.rate_bits_per_s);
+        let [burst, limit] = [self.burst_bytes, self.limit_bytes].map(|bytes| bytes.to_string());
+        let tbf = ["tbf", "rate", &rate, "burst", &burst, "limit", &limit];
+        run("tc", &[&["-n", name, "qdisc", "replace", "dev", interface, "root"], tbf.as_slice()].concat());
+    }
+}
+
+impl QueueBooks {
+    pub(super) fn read(name: &str, interface: &str) -> Self {
+        let text = run("tc", &["-n", name, "-s", "-j", "qdisc", "show", "dev", interface, "root"]);
+        let books: Value = serde_json::from_str(&text).unwrap_or_default();
+        let count = |what: &str| {
+            books[0][what]
+                .as_u64()
+                .unwrap_or_else(|| panic!("tc tells no {what} of {name} {interface}: {text}"))
+        };
+        Self { sent: count("packets"), dropped: count("drops"), waiting: count("qlen") }
+    }
+}
