@@ -61,3 +61,34 @@ fn a_short_run_prints_json_and_leaves_a_chart_and_its_numbers() {
     // The table of all verdicts is only written when all were run.
     assert!(!directory.path().join("reproduction.md").exists());
 }
+
+/// Goal: a log that is not as expected is told in one line with file and line, before anything runs.
+#[test]
+fn a_log_with_a_hole_is_told_by_file_and_line() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let traces = directory.path().to_str().expect("temporary names are text");
+    let log = directory.path().join("wc98_brazil_scotland_19980610.csv");
+    let run = |text: &str| {
+        std::fs::write(&log, text).expect("a file");
+        let out = directory.path().join("figures");
+        let output = reproduce(&["NEWS-F6", "--traces", traces, "--out", out.to_str().expect("text")]);
+        assert_eq!(output.status.code(), Some(64));
+        assert!(output.stdout.is_empty() && !out.exists());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let named = format!("flashweir: {}: line ", log.display());
+    let hole = run("minute_gmt,requests\n1998-06-10T15:00:00Z,10\n1998-06-10T15:02:00Z,10\n");
+    assert_eq!(
+        hole,
+        format!("{named}3: 1998-06-10T15:02:00Z comes after 1998-06-10T15:00:00Z: the log has a hole\n")
+    );
+    let short = run("minute_gmt,requests\n1998-06-10T15:29:00Z,10\n1998-06-10T15:30:00Z,10\n");
+    assert!(short.starts_with(&format!("{named}3: the log ends, and goes from 60 s before")), "{short}");
+    let words = run("minute_gmt,requests\n1998-06-10T15:29:00Z,ten\n");
+    assert_eq!(words, format!("{named}2: \"ten\" is not a count of requests\n"));
+    let missing = reproduce(&["NEWS-F6", "--traces", log.to_str().expect("text")]);
+    assert_eq!(
+        String::from_utf8_lossy(&missing.stderr),
+        format!("flashweir: {}: not a directory\n", log.display())
+    );
+}

@@ -1,6 +1,6 @@
 //! What can go wrong with an experiment.
 
-use flashweir_sim::news::NewsError;
+use flashweir_sim::request::RunError;
 
 /// An experiment cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -23,9 +23,9 @@ pub enum ExperimentError {
         /// What would have been accepted.
         expected: &'static str,
     },
-    /// The simulation failed.
+    /// A simulation failed.
     #[error(transparent)]
-    News(#[from] NewsError),
+    Run(#[from] RunError),
     /// A chart could not be drawn.
     #[error(transparent)]
     Report(#[from] flashweir_report::ReportError),

@@ -1,7 +1,6 @@
 //! The experiments by name.
 
-use crate::news;
-use crate::{ExperimentError, Finding, Laboratory};
+use crate::{ExperimentError, Finding, Laboratory, intel, news};
 
 /// One table or figure of a paper.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +26,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
     news::bulk_bystander::EXPERIMENT,
     news::impatience::EXPERIMENT,
     news::server_delay::EXPERIMENT,
+    intel::table_one::EXPERIMENT,
+    intel::throughput::EXPERIMENT,
+    intel::response_times::EXPERIMENT,
+    intel::self_similar_throughput::EXPERIMENT,
+    intel::self_similar_response_times::EXPERIMENT,
 ];
 
 /// The experiment of this name, in capitals or not.

@@ -1,39 +1,43 @@
-//! Runs scenarios on a few threads, each once.
+//! Runs simulations on a few threads, each once.
 
-use crate::ExperimentError;
-use flashweir_sim::news::{NewsError, Outcome, Scenario, run};
+use crate::{ExperimentError, Options};
+use flashweir_sim::news;
+use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How much is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The first seed; the others follow.
-    pub seed: u64,
-    /// How many seeds, 1 to 1000.
-    pub seeds: u32,
-    /// Threads that run scenarios at the same time, 1 to 256.
-    pub threads: usize,
-    /// Seconds before the crowd comes: 1,000 in the paper; 120 to 20,000.
-    pub quiet_s: u64,
-    /// Seconds of crowd: 3,000 in the paper; 120 to 20,000.
-    pub crowd_s: u64,
+/// Something that can be simulated.
+///
+/// Its `Debug` text has to show every setting: simulations of one type with the same text are the same, and run once.
+pub(crate) trait Simulation: Debug + Sync + 'static {
+    /// What a run shows.
+    type Outcome: Send + Sync + 'static;
+
+    /// Runs it; the same settings give the same outcome.
+    fn run(&self) -> Result<Self::Outcome, ExperimentError>;
 }
 
 /// Options, and what was run so far.
 #[derive(Debug)]
 pub struct Laboratory {
     options: Options,
-    outcomes: Mutex<BTreeMap<String, Arc<Outcome>>>,
+    outcomes: Mutex<BTreeMap<Key, Arc<dyn Any + Send + Sync>>>,
+    progress: fn(Progress),
 }
 
-impl Default for Options {
-    /// The paper's 4,000 seconds, three seeds, two threads.
-    fn default() -> Self {
-        Self { seed: 1, seeds: 3, threads: 2, quiet_s: 1_000, crowd_s: 3_000 }
-    }
+/// How far the runs are that an experiment is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs that are over.
+    pub done: usize,
+    /// Runs in all; those that were there already are not counted.
+    pub of: usize,
 }
+
+/// The kind of simulation, and its settings.
+type Key = (TypeId, String);
 
 impl Laboratory {
     /// An empty one.
@@ -41,16 +45,15 @@ impl Laboratory {
     /// # Errors
     /// [`ExperimentError::Option`] for options out of range.
     pub fn new(options: Options) -> Result<Self, ExperimentError> {
-        let check = |what, value: u64, range: std::ops::RangeInclusive<u64>, expected| {
-            let value_text = value.to_string();
-            let wrong = ExperimentError::Option { what, value: value_text, expected };
-            if range.contains(&value) { Ok(()) } else { Err(wrong) }
-        };
-        check("number of seeds", u64::from(options.seeds), 1..=1_000, "1 to 1000")?;
-        check("number of threads", options.threads as u64, 1..=256, "1 to 256")?;
-        check("quiet time in seconds", options.quiet_s, 120..=20_000, "120 to 20000")?;
-        check("crowd in seconds", options.crowd_s, 120..=20_000, "120 to 20000")?;
-        Ok(Self { options, outcomes: Mutex::new(BTreeMap::new()) })
+        options.check()?;
+        Ok(Self { options, outcomes: Mutex::default(), progress: |_| () })
+    }
+
+    /// Tells how far the runs are, whenever one is over, from the thread that ran it; the others wait with theirs
+    /// meanwhile.
+    #[must_use]
+    pub fn telling(self, progress: fn(Progress)) -> Self {
+        Self { progress, ..self }
     }
 
     /// How much is run.
@@ -59,22 +62,25 @@ impl Laboratory {
         &self.options
     }
 
-    /// The outcomes of the scenarios, in their order. Each scenario runs once in the life of a laboratory.
+    /// The outcomes of the simulations, in their order. Each runs once in the life of a laboratory.
     ///
     /// # Errors
-    /// The first failure, by the order of the scenarios.
-    pub(crate) fn run(&self, scenarios: &[Scenario]) -> Result<Vec<Arc<Outcome>>, ExperimentError> {
-        let missing = self.missing(scenarios);
-        let next = AtomicUsize::new(0);
-        let done: Mutex<Vec<(usize, Result<Outcome, NewsError>)>> = Mutex::new(Vec::new());
+    /// The first failure, by the order of the simulations.
+    pub(crate) fn run<S: Simulation>(
+        &self,
+        simulations: &[S],
+    ) -> Result<Vec<Arc<S::Outcome>>, ExperimentError> {
+        let keys: Vec<Key> = simulations.iter().map(key).collect();
+        let missing = self.missing(&keys);
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         std::thread::scope(|scope| {
             for _ in 0..self.options.threads.min(missing.len()) {
                 scope.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(scenario) = missing.get(index) else { break };
-                        let outcome = run(scenario);
-                        lock(&done).push((index, outcome));
+                    while let Some(&index) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let outcome = simulations[index].run();
+                        let mut done = lock(&done);
+                        done.push((index, outcome));
+                        (self.progress)(Progress { done: done.len(), of: missing.len() });
                     }
                 });
             }
@@ -83,32 +89,93 @@ impl Laboratory {
         done.sort_by_key(|(index, _)| *index);
         let mut outcomes = lock(&self.outcomes);
         for (index, outcome) in done {
-            outcomes.insert(key(missing[index]), Arc::new(outcome?));
+            outcomes.insert(keys[index].clone(), Arc::new(outcome?));
         }
-        // Holds because every scenario was there before or has just been run.
-        let of = |scenario| outcomes.get(&key(scenario)).cloned().expect("every scenario has an outcome");
-        Ok(scenarios.iter().map(of).collect())
+        // Holds because every simulation was there before or has just been run, and the key says its type.
+        let of = |key| outcomes.get(key).cloned().and_then(|outcome| outcome.downcast().ok());
+        Ok(keys.iter().map(|key| of(key).expect("every simulation has an outcome")).collect())
     }
 
-    /// Those that were not run yet, each once.
-    fn missing<'a>(&self, scenarios: &'a [Scenario]) -> Vec<&'a Scenario> {
+    /// The places of those that were not run yet, each once.
+    fn missing(&self, keys: &[Key]) -> Vec<usize> {
         let outcomes = lock(&self.outcomes);
-        let mut missing: Vec<&Scenario> = Vec::new();
-        for scenario in scenarios {
-            if !outcomes.contains_key(&key(scenario)) && !missing.contains(&scenario) {
-                missing.push(scenario);
-            }
+        let mut missing = BTreeMap::new();
+        for (index, key) in keys.iter().enumerate().filter(|(_, key)| !outcomes.contains_key(*key)) {
+            missing.entry(key).or_insert(index);
         }
+        let mut missing: Vec<usize> = missing.into_values().collect();
+        missing.sort_unstable();
         missing
     }
 }
 
-/// A scenario's settings, all of them, as text: outcomes depend on nothing else.
-fn key(scenario: &Scenario) -> String {
-    format!("{scenario:?}")
+impl Simulation for news::Scenario {
+    type Outcome = news::Outcome;
+
+    fn run(&self) -> Result<news::Outcome, ExperimentError> {
+        Ok(news::run(self)?)
+    }
+}
+
+fn key<S: Simulation>(simulation: &S) -> Key {
+    (TypeId::of::<S>(), format!("{simulation:?}"))
 }
 
 /// A panic in a run ends the whole laboratory, so nobody sees what a poisoned lock protects.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    static OVER: AtomicUsize = AtomicUsize::new(0);
+
+    /// Doubles its number; fails above 9.
+    #[derive(Debug)]
+    struct Double(u64);
+    /// Another kind with the same text.
+    mod other {
+        #[derive(Debug)]
+        pub(super) struct Double(pub(super) u64);
+    }
+
+    impl Simulation for Double {
+        type Outcome = u64;
+        fn run(&self) -> Result<u64, ExperimentError> {
+            RUNS.fetch_add(1, Ordering::Relaxed);
+            if self.0 > 9 { Err(crate::find(&self.0.to_string()).unwrap_err()) } else { Ok(self.0 * 2) }
+        }
+    }
+
+    impl Simulation for other::Double {
+        type Outcome = String;
+        fn run(&self) -> Result<String, ExperimentError> {
+            Ok(format!("{0}{0}", self.0))
+        }
+    }
+
+    /// Goal: what has run is not run again, kinds with the same text are told apart, the first failure is the one by
+    /// order. Method: count the runs of a simulation that only doubles.
+    #[test]
+    fn each_simulation_runs_once_whatever_its_kind() {
+        let laboratory = Laboratory::new(Options::default()).unwrap().telling(|progress| {
+            assert!(progress.done <= progress.of);
+            OVER.fetch_add(1, Ordering::Relaxed);
+        });
+        let doubled = |numbers: &[u64]| {
+            let simulations: Vec<Double> = numbers.iter().copied().map(Double).collect();
+            laboratory.run(&simulations).map(|outcomes| outcomes.iter().map(|it| **it).collect::<Vec<_>>())
+        };
+        assert_eq!(doubled(&[3, 1, 3, 2]).unwrap(), [6, 2, 6, 4]);
+        assert_eq!(doubled(&[2, 4, 3]).unwrap(), [4, 8, 6]);
+        assert_eq!(RUNS.load(Ordering::Relaxed), 4);
+        assert_eq!(*laboratory.run(&[other::Double(3)]).unwrap()[0], "33");
+        assert_eq!(OVER.load(Ordering::Relaxed), 5);
+        let failure = doubled(&[1, 11, 10]).unwrap_err().to_string();
+        assert!(failure.starts_with("there is no experiment `11`"), "{failure}");
+        assert_eq!(doubled(&[]).unwrap(), [0; 0]);
+    }
 }

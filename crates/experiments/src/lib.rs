@@ -5,7 +5,7 @@
 //! and a chart. The rules of the verdict are in the code of each experiment (tolerances, conditions), not in anybody's
 //! eye. A value that is missed is shown as missed.
 //!
-//! A [`Laboratory`] runs scenarios on a few threads and remembers outcomes, as several figures show the same runs.
+//! A [`Laboratory`] runs simulations on a few threads and remembers outcomes, as several figures show the same runs.
 //!
 //! ```
 //! use flashweir_experiments::{find, EXPERIMENTS};
@@ -15,18 +15,25 @@
 //! # Ok::<(), flashweir_experiments::ExperimentError>(())
 //! ```
 
+mod crowd;
 mod error;
 mod experiment;
 mod finding;
+mod game;
+mod intel;
 mod laboratory;
 mod news;
+mod options;
 mod plot;
 mod spread;
 mod table_text;
 
+pub use crowd::Crowd;
 pub use error::ExperimentError;
 pub use experiment::{EXPERIMENTS, Experiment, find};
 pub use finding::{Finding, Row, Rule, Shape, Verdict};
-pub use laboratory::{Laboratory, Options};
+pub use game::{Game, LogError, OPENING_MATCH, SEMI_FINAL};
+pub use laboratory::{Laboratory, Progress};
+pub use options::Options;
 pub use spread::Spread;
 pub use table_text::{document, figures_named, text};

@@ -1,7 +1,7 @@
 //! Goal: an experiment is repeatable, judged by its rules, and its table changes only when an algorithm does. Method: one
 //! experiment with minutes instead of an hour, compared with the committed table.
 
-use flashweir_experiments::{EXPERIMENTS, Laboratory, Options, document, find, text};
+use flashweir_experiments::{EXPERIMENTS, Finding, Laboratory, OPENING_MATCH, Options, document, find, text};
 use std::collections::BTreeSet;
 
 fn short() -> Laboratory {
@@ -26,6 +26,37 @@ fn a_short_run_of_figure_13_has_the_committed_table() {
     assert!(finding.csv.starts_with("series,seconds,kb/s\nnone,60,"));
     let document = document(&[(experiment, finding)], "figures");
     assert!(document.contains("| [NEWS-F13](#news-f13) |") && document.contains("(figures/news-f13.svg)"));
+}
+
+/// Goal: the same for the server without control, whose runs are short enough to be made as they are.
+#[test]
+fn the_server_without_control_has_the_committed_tables() {
+    let laboratory = Laboratory::new(Options { seeds: 1, ..Options::default() }).expect("options in range");
+    for id in ["INTEL-T1", "INTEL-F3", "INTEL-F4", "INTEL-F5", "INTEL-F6"] {
+        let experiment = find(id).expect("it exists");
+        let finding = (experiment.run)(&laboratory).expect("it runs");
+        insta::assert_snapshot!(id, text(experiment, &finding));
+    }
+}
+
+/// Goal: a log of the match takes the place of the built-in crowd, and the finding says so.
+#[test]
+fn a_log_changes_who_comes_and_is_named_in_the_notes() {
+    let minute = |minute: u32| {
+        let requests = if minute < 930 { 600 } else { 6_000 + 60 * (minute - 930) };
+        format!("1998-06-10T{:02}:{:02}:00Z,{requests}\n", minute / 60, minute % 60)
+    };
+    let log = format!("minute_gmt,requests\n{}", (900..990).map(minute).collect::<String>());
+    let opening_match = OPENING_MATCH.crowd(&log).expect("a log");
+    let options = Options { seeds: 1, quiet_s: 120, crowd_s: 120, opening_match, ..Options::default() };
+    let built_in = Options { opening_match: Options::default().opening_match, ..options.clone() };
+    let experiment = find("NEWS-F6").expect("it exists");
+    let run = |options| (experiment.run)(&Laboratory::new(options).expect("in range")).expect("it runs");
+    let (logged, built_in) = (run(options), run(built_in));
+    let says = |finding: &Finding, what: &str| finding.notes.iter().any(|note| note.contains(what));
+    assert!(says(&logged, "People come as the log of the opening match"), "{:?}", logged.notes);
+    assert!(says(&built_in, "built-in World Cup semi-final") && !says(&logged, "built-in"));
+    assert_ne!(logged.rows, built_in.rows);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! `flashweir reproduce`.
 
-use std::io::Write as _;
+use std::fmt::Display;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use flashweir_core::limits::SCENARIO_TABLE_BYTES;
 use flashweir_experiments::{
-    EXPERIMENTS, Experiment, ExperimentError, Finding, Laboratory, Options, Spread, document, figures_named,
-    find, text,
+    Crowd, EXPERIMENTS, Experiment, ExperimentError, Finding, Game, Laboratory, OPENING_MATCH, Options,
+    Progress, SEMI_FINAL, Spread, document, figures_named, find, text,
 };
 use serde_json::{Map, Value, json};
 
@@ -44,15 +46,19 @@ pub(crate) struct ReproduceArgs {
     /// Seconds of crowd, fewer than the paper's 3,000 for a quick look; the finding then says so.
     #[arg(long, value_name = "S", default_value_t = Options::default().crowd_s)]
     crowd_s: u64,
+    /// Where the World Cup's logs are, counted by the minute (wc98_brazil_scotland_19980610.csv and
+    /// wc98_brazil_netherlands_19980707.csv, with the columns minute_gmt and requests). Of a log that is not there, the
+    /// built-in table of relative rates takes the place; the findings say which was used [default: ../shared/traces,
+    /// if it is there].
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
 }
 
 impl ReproduceArgs {
     /// Runs the experiments one after another and prints each as soon as it is done.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Some(chosen) = self.chosen()? else { return list() };
-        let Self { seed, seeds, threads, quiet_s, crowd_s, .. } = self;
-        let options = Options { seed, seeds, threads, quiet_s, crowd_s };
-        let laboratory = Laboratory::new(options).map_err(usage)?;
+        let laboratory = Laboratory::new(self.options()?).map_err(usage)?.telling(show);
         std::fs::create_dir_all(&self.out)
             .with_context(|| format!("{}: cannot be made", self.out.display()))?;
         let mut findings = Vec::new();
@@ -80,6 +86,29 @@ impl ReproduceArgs {
         Ok(())
     }
 
+    fn options(&self) -> anyhow::Result<Options> {
+        let &Self { seed, seeds, threads, quiet_s, crowd_s, .. } = self;
+        let mut options = Options { seed, seeds, threads, quiet_s, crowd_s, ..Options::default() };
+        if let Some(directory) = self.traces()? {
+            if let Some(crowd) = crowd(&OPENING_MATCH, directory)? {
+                options.opening_match = crowd;
+            }
+            if let Some(crowd) = crowd(&SEMI_FINAL, directory)? {
+                options.semi_final = crowd;
+            }
+        }
+        Ok(options)
+    }
+
+    /// Where the logs are; none where the usual place is not there.
+    fn traces(&self) -> anyhow::Result<Option<&Path>> {
+        match &self.traces {
+            Some(directory) if directory.is_dir() => Ok(Some(directory)),
+            Some(other) => Err(UsageError::new(format!("{}: not a directory", other.display())).into()),
+            None => Ok(Some(Path::new(TRACES)).filter(|usual| usual.is_dir())),
+        }
+    }
+
     /// The experiments asked for; none when only their names are wanted.
     fn chosen(&self) -> anyhow::Result<Option<Vec<&'static Experiment>>> {
         let is = |word: &str| self.ids.iter().any(|id| id.eq_ignore_ascii_case(word));
@@ -91,6 +120,34 @@ impl ReproduceArgs {
         }
         let chosen: Result<Vec<_>, _> = self.ids.iter().map(|id| find(id)).collect();
         Ok(Some(chosen.map_err(usage)?))
+    }
+}
+
+/// Beside the repository, as terms keep the logs out of it.
+const TRACES: &str = "../shared/traces";
+
+/// The crowd of a game's log; none where there is no log.
+fn crowd(game: &Game, directory: &Path) -> anyhow::Result<Option<Crowd>> {
+    let path = directory.join(game.file);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let wrong = |problem: &dyn Display| UsageError::new(format!("{}: {problem}", path.display()));
+    let size = std::fs::metadata(&path).map_err(|error| wrong(&error))?.len();
+    if size > SCENARIO_TABLE_BYTES {
+        return Err(wrong(&format!("more than {SCENARIO_TABLE_BYTES} bytes")).into());
+    }
+    let text = std::fs::read_to_string(&path).map_err(|error| wrong(&error))?;
+    Ok(Some(game.crowd(&text).map_err(|error| wrong(&error))?))
+}
+
+/// One line that counts the runs an experiment waits for; only where somebody looks.
+fn show(Progress { done, of }: Progress) {
+    let mut out = std::io::stderr();
+    if out.is_terminal() {
+        let line = if done == of { String::new() } else { format!("  {done} of {of} runs") };
+        // Nobody is left to tell when standard error is closed.
+        let _unheard = write!(out, "\r\x1b[K{line}");
     }
 }
 

@@ -1,0 +1,47 @@
+//! INTEL-T1: processor and queue without control.
+
+use super::runs::{CRITICAL, CRITICAL_NOTE, HIGH, HIGHEST, LIGHT, NONE, Runs, TABLE_RATES, within};
+use super::server::Spacing;
+use crate::finding::Claim;
+use crate::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "INTEL-T1",
+    title: "Processor and queue of a server without overload control",
+    paper: "Table 1: 73.67, 99.95, 99.87 and 99.82 % of the processor and a mean queue of 0.043, 105, 249.5 and 252.7 \
+            at 32.58, 43.97, 71.42 and 99.55 requests/s",
+    run,
+};
+
+const PROCESSOR_PERCENT: [f64; 4] = [73.67, 99.95, 99.87, 99.82];
+const QUEUE: [f64; 4] = [0.043, 105.02, 249.52, 252.68];
+
+fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
+    let runs = Runs::new(laboratory, Spacing::Even, &TABLE_RATES)?;
+    let near = |by| Rule::Near { mode: NONE.to_owned(), by };
+    let mut rows = Vec::new();
+    for (rate, paper) in TABLE_RATES.into_iter().zip(PROCESSOR_PERCENT) {
+        let rule = if rate == CRITICAL { Rule::Told } else { near(1.0) };
+        rows.push(runs.row("processor, %,", rate, Some(paper), rule, |measured| measured.busy * 100.0));
+    }
+    let queue_rules = [near(0.5), Rule::Told, within(0.02), within(0.02)];
+    for ((rate, paper), rule) in TABLE_RATES.into_iter().zip(QUEUE).zip(queue_rules) {
+        rows.push(runs.row("mean queue", rate, Some(paper), rule, |measured| measured.waiting));
+    }
+    let queue = |rate| runs.mean(rate, |measured| measured.waiting);
+    let busy = |rate| runs.mean(rate, |measured| measured.busy);
+    let shapes = vec![
+        Shape::new("at the light load hardly anybody waits", queue(LIGHT) < 1.0),
+        Shape::new(
+            "at 160 % and 225 % the queue is nine tenths full",
+            queue(HIGH).min(queue(HIGHEST)) >= 230.4,
+        ),
+        Shape::new("there the processor is never idle", busy(HIGH).min(busy(HIGHEST)) >= 0.99),
+        Shape::new("at the critical load the queue is between", (1.0..230.4).contains(&queue(CRITICAL))),
+    ];
+    let mut notes = runs.notes(laboratory);
+    notes.push(CRITICAL_NOTE.to_owned());
+    let paper: Vec<_> = TABLE_RATES.into_iter().zip(QUEUE).collect();
+    let plot = runs.plot("Mean queue without control", "requests", &paper, |measured| measured.waiting);
+    plot.finding(rows, shapes, Claim::Shape, notes)
+}
