@@ -46,6 +46,46 @@ fn a_scenario_that_holds_is_told_in_all_forms() {
     assert_eq!(found["event_hashes"][1], json("6")["event_hashes"][0]);
 }
 
+const NARROW: &str = "duration = '20s'\nseeds = 2\n[[link]]\nname = 'uplink'\nbetween = ['homes', 'shop']\nrate = '2Mb/s'\n\
+                      buffer = '20 packets'\n[workload]\nrate = 9\n[[class]]\nname = 'a'\nwork = '1ms'\n\
+                      clients = { at = 'homes', count = 9, rate = '1Mb/s', delay = '5ms' }\n\
+                      [[transfer]]\nname = 'backup'\nfrom = 'shop'\nto = 'homes'\n\
+                      [[datagrams]]\nname = 'camera'\nfrom = 'homes'\nto = 'shop'\nrate = '100kb/s'\n\
+                      [controller]\nat = 'router'\n[accept]\nuplink.back_utilization = '> 0.9'\nbackup.goodput_kbps = '> 500'\n";
+
+#[test]
+fn packets_are_told_in_all_forms() {
+    let directory = directory(&[("narrow.toml", NARROW), ("quiet.toml", QUIET)]);
+    let finished = sim(directory.path(), &["narrow.toml", "--out", "found"]);
+    assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
+    for wanted in
+        ["uplink.back_loss_ratio", "backup.goodput_kbps", "camera.delivered_ratio", "router_shed_ratio"]
+    {
+        assert!(finished.stdout.contains(wanted), "{} lacks {wanted}", finished.stdout);
+    }
+    let found = |name: &str| std::fs::read_to_string(directory.path().join("found").join(name)).unwrap();
+    let report = found("report.html");
+    for title in ["Packets lost of those that came", "Utilization", "Long transfers", "SYNs at the router"] {
+        assert!(report.contains(title), "the report lacks {title}");
+    }
+    for name in ["loss.svg", "utilization.svg", "transfers.svg", "router.svg"] {
+        assert!(found(name).len() > 500, "{name}");
+    }
+    // Two seeds, two directions, twenty bins and the one beyond the end.
+    let links = found("links.csv");
+    assert_eq!(links.lines().count(), 1 + 2 * 2 * 21, "{links}");
+    let head = "seed,from_s,link,direction,offered,dropped,marked,delivered_bytes,utilization";
+    assert_eq!(links.lines().next(), Some(head));
+    let received = found("transfers.csv");
+    let bytes = received.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap());
+    // Two runs of twenty seconds at two megabits a second, shared with the people.
+    assert!((4_000_000..10_000_000).contains(&bytes.sum::<u64>()), "{received}");
+    assert!(found("datagrams.csv").contains(",camera,") && found("router.csv").lines().count() > 40);
+    let finished = sim(directory.path(), &["quiet.toml", "--out", "quiet"]);
+    assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
+    assert!(!directory.path().join("quiet/links.csv").exists());
+}
+
 #[test]
 fn a_missed_range_is_exit_code_1_and_a_wrong_file_64() {
     let directory = directory(&[("quiet.toml", QUIET), ("wrong.toml", "duration = '5s'\nworkers = 3\n")]);
@@ -110,7 +150,9 @@ fn a_recorded_crowd_tells_what_would_have_been_refused_and_when() {
     );
     assert!(told.contains("+0:05:00") && !told.contains("+0:02:00"), "{told}");
     assert!(told.contains("GET /page/1"), "{told}");
-    for name in ["refused_over_time.csv", "refused_documents.csv"] {
+    for name in
+        ["refused_over_time.csv", "refused_documents.csv", "requests.svg", "refused.svg", "report.html"]
+    {
         assert!(directory.path().join("found").join(name).exists());
     }
     let json = |more: &[&str]| -> serde_json::Value { serde_json::from_str(&whatif(more)).unwrap() };

@@ -151,6 +151,8 @@ pub const SCENARIO_FILE_BYTES: u64 = 1 << 20;
 pub const SCENARIO_TABLE_BYTES: u64 = 64 << 20;
 /// Classes of one scenario, and windows.
 pub const SCENARIO_CLASSES: usize = 64;
+/// Links of one scenario over packets: their nodes are looked up by name, one after the other.
+pub const SCENARIO_LINKS: usize = 1_024;
 /// Seeds of one scenario, and scenarios of one swarm.
 pub const SCENARIO_SEEDS: u32 = 100_000;
 /// What the runs of one scenario keep for its report, all seeds together, bytes.

@@ -3,6 +3,7 @@
 use crate::operator::Operator;
 use crate::problem::{Problem, wrong};
 use crate::statistic::{Statistic, statistic};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use toml::{Table, Value};
@@ -16,6 +17,21 @@ pub enum Scope {
     Window(String),
     /// One class over the whole run.
     Class(String),
+    /// One link, both ways.
+    Link(Within),
+    /// One long transfer.
+    Transfer(Within),
+    /// One source of datagrams.
+    Datagrams(Within),
+}
+
+/// Something of the network, over the whole run or a window.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Within {
+    /// The window; none: the whole run.
+    pub window: Option<String>,
+    /// The name of the link, transfer or source.
+    pub name: String,
 }
 
 /// A range of numbers, written `>= 0.9`, `< 500` or `> 1, <= 3`.
@@ -31,12 +47,40 @@ pub(crate) struct Accepted {
 }
 
 impl Scope {
-    /// What stands before the dot; empty for the whole run.
+    /// What stands before the dot, with dots of its own; empty for the whole run.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> String {
         match self {
-            Self::Run => "",
-            Self::Window(name) | Self::Class(name) => name,
+            Self::Run => String::new(),
+            Self::Window(name) | Self::Class(name) => name.clone(),
+            Self::Link(Within { window, name })
+            | Self::Transfer(Within { window, name })
+            | Self::Datagrams(Within { window, name }) => match window {
+                Some(window) => format!("{window}.{name}"),
+                None => name.clone(),
+            },
+        }
+    }
+
+    /// The window that it is told of, if it is not the whole run.
+    #[must_use]
+    pub fn window(&self) -> Option<&str> {
+        match self {
+            Self::Run | Self::Class(_) => None,
+            Self::Window(name) => Some(name),
+            Self::Link(within) | Self::Transfer(within) | Self::Datagrams(within) => within.window.as_deref(),
+        }
+    }
+
+    /// What kind of thing it is, for messages.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Run => "the run",
+            Self::Window(_) => "a window",
+            Self::Class(_) => "a class",
+            Self::Link(_) => "a link",
+            Self::Transfer(_) => "a transfer",
+            Self::Datagrams(_) => "datagrams",
         }
     }
 }
@@ -75,42 +119,105 @@ fn condition(text: &str) -> Option<(Operator, f64)> {
     bound.is_finite().then_some((operator, bound))
 }
 
-/// Reads `[accept]`: statistics of the run, and tables of those of a window or a class.
-pub(crate) fn read(table: &Table, windows: &[&str], classes: &[&str]) -> Result<Vec<Accepted>, Problem> {
+/// The names that may stand before a dot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names<'a> {
+    pub(crate) windows: &'a [&'a str],
+    pub(crate) classes: &'a [&'a str],
+    pub(crate) links: &'a [&'a str],
+    pub(crate) transfers: &'a [&'a str],
+    pub(crate) datagrams: &'a [&'a str],
+}
+
+/// Reads `[accept]`: statistics of the run, and tables of those of a window, a class or a part of the network.
+pub(crate) fn read(table: &Table, names: Names<'_>) -> Result<Vec<Accepted>, Problem> {
     let mut accepted = Vec::new();
     for (name, value) in table {
         let key = format!("accept.{name}");
-        let Value::Table(inner) = value else {
-            accepted.push(one(&key, name, Scope::Run, value)?);
-            continue;
-        };
-        let scope = if windows.contains(&name.as_str()) {
-            Scope::Window(name.clone())
-        } else if classes.contains(&name.as_str()) {
-            Scope::Class(name.clone())
-        } else {
-            return wrong(key, "there is no window and no class of this name");
-        };
-        for (name, value) in inner {
-            accepted.push(one(&format!("{key}.{name}"), name, scope.clone(), value)?);
+        match value {
+            Value::Table(inner) => read_scope(&mut accepted, &key, names.scope(&key, name)?, inner, names)?,
+            _ => accepted.push(one(&key, name, Scope::Run, value)?),
         }
     }
     Ok(accepted)
 }
 
+fn read_scope(
+    accepted: &mut Vec<Accepted>,
+    key: &str,
+    scope: Scope,
+    table: &Table,
+    names: Names<'_>,
+) -> Result<(), Problem> {
+    for (name, value) in table {
+        let key = format!("{key}.{name}");
+        let (Value::Table(inner), Scope::Window(window)) = (value, &scope) else {
+            accepted.push(one(&key, name, scope.clone(), value)?);
+            continue;
+        };
+        let Some(part) = names.part(name, Some(window)) else {
+            return wrong(key, "there is no link, transfer or source of datagrams of this name");
+        };
+        for (name, value) in inner {
+            accepted.push(one(&format!("{key}.{name}"), name, part.clone(), value)?);
+        }
+    }
+    Ok(())
+}
+
+impl Names<'_> {
+    fn scope(&self, key: &str, name: &str) -> Result<Scope, Problem> {
+        if self.windows.contains(&name) {
+            return Ok(Scope::Window(name.to_owned()));
+        }
+        if self.classes.contains(&name) {
+            return Ok(Scope::Class(name.to_owned()));
+        }
+        self.part(name, None).ok_or_else(|| {
+            Problem::new(key, "there is no window, class, link, transfer or source of datagrams of this name")
+        })
+    }
+
+    fn part(&self, name: &str, window: Option<&str>) -> Option<Scope> {
+        let within = || Within { window: window.map(str::to_owned), name: name.to_owned() };
+        if self.links.contains(&name) {
+            Some(Scope::Link(within()))
+        } else if self.transfers.contains(&name) {
+            Some(Scope::Transfer(within()))
+        } else {
+            self.datagrams.contains(&name).then(|| Scope::Datagrams(within()))
+        }
+    }
+
+    /// That no name stands for two things.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        let kinds = [
+            ("class", "a class", self.classes),
+            ("link", "a link", self.links),
+            ("transfer", "a transfer", self.transfers),
+            ("datagrams", "a source of datagrams", self.datagrams),
+        ];
+        let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+        for (table, kind, names) in kinds {
+            for (index, name) in names.iter().enumerate() {
+                if let Some(other) = known.insert(name, kind) {
+                    let problem = format!("{other} is called \"{name}\" already");
+                    return wrong(format!("{table}[{index}].name"), problem);
+                }
+            }
+        }
+        let taken = self.windows.iter().find_map(|name| known.get(name).map(|kind| (name, kind)));
+        match taken {
+            Some((name, kind)) => wrong(format!("window.{name}"), format!("{kind} has this name already")),
+            None => Ok(()),
+        }
+    }
+}
+
 fn one(key: &str, name: &str, scope: Scope, value: &Value) -> Result<Accepted, Problem> {
     let statistic = statistic(name).map_err(|said| Problem::new(key, said))?;
     if !statistic.is_of(&scope) {
-        return wrong(
-            key,
-            format!(
-                "{name} is not told of {}",
-                match scope {
-                    Scope::Window(_) => "a window: only of the whole run",
-                    Scope::Run | Scope::Class(_) => "a class: only of the whole run and of windows",
-                }
-            ),
-        );
+        return wrong(key, format!("{name} is not told of {}, but of {}", scope.kind(), statistic.told_of()));
     }
     let Value::String(text) = value else {
         return wrong(key, "expected a range in quotes, like \">= 0.9\"");

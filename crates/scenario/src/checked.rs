@@ -1,18 +1,20 @@
 //! The scenario that cannot be wrong.
 
-use crate::accept::{self, Accepted};
+use crate::accept::{self, Accepted, Names};
 use crate::arrivals::Around;
 use crate::bounds;
 use crate::class::check_name;
 use crate::error::ScenarioError;
 use crate::file::File;
+use crate::link::Link;
+use crate::packets;
 use crate::problem::{Problem, within, wrong};
 use crate::settings::Settings;
 use crate::text::{Text, Time};
 use flashweir_config::location::{line_at, line_of_key};
 use flashweir_core::Duration;
 use flashweir_core::limits::{SCENARIO_CLASSES, SCENARIO_FILE_BYTES, SCENARIO_SEEDS};
-use flashweir_sim::request;
+use flashweir_sim::request::{self, NetworkModel, PacketNetwork};
 use flashweir_workload::{Schedule, Share, Stream};
 use std::io::Read as _;
 use std::ops::Range;
@@ -27,6 +29,8 @@ pub struct Scenario {
     seeds: u32,
     windows: Vec<Window>,
     accepted: Vec<Accepted>,
+    /// In the order of the network's wires.
+    links: Vec<Link>,
     run: request::Scenario,
 }
 
@@ -91,33 +95,35 @@ impl Scenario {
         let faults = file.faults.iter().enumerate();
         let faults =
             faults.map(|(index, fault)| fault.fault(&format!("fault[{index}]"))).collect::<Result<_, _>>()?;
+        let delay = file.network.one_way_delay.map_or(Duration::ZERO, |Text(Time(delay))| delay);
+        let (network, links) = match packets::network(file, schedule.length())? {
+            Some((network, links)) => (NetworkModel::Packets(Box::new(network)), links),
+            None => (NetworkModel::Delay(delay), Vec::new()),
+        };
         let run = request::Scenario {
             schedule,
             classes,
             seed: file.seed,
-            network: request::NetworkModel::Delay(
-                file.network.one_way_delay.map_or(Duration::ZERO, |Text(Time(delay))| delay),
-            ),
+            network,
             policy: file.controller.policy()?,
             requests_in_flight: file.controller.max_requests_in_flight,
             server: file.server.model()?,
             faults,
             bin: file.bin.0.0,
         };
-        run.check().map_err(|error| as_key(&error, &run))?;
+        run.check().map_err(|error| as_key(&error, &run, file))?;
         let documents = file.classes.iter().filter(|class| class.zipf.is_some());
         let documents = documents.map(|class| u64::from(class.documents.get())).sum();
         bounds::check(&run, documents, file.seeds)?;
         let windows = windows(file, &run)?;
-        let window_names: Vec<_> = windows.iter().map(|window| window.name.as_str()).collect();
-        let class_names: Vec<_> = run.classes.iter().map(|class| class.name.as_str()).collect();
-        let accepted = accept::read(&file.accept, &window_names, &class_names)?;
+        let accepted = accepted(file, &windows, &run, &links)?;
         Ok(Self {
             title: file.title.clone(),
             first_seed: file.seed,
             seeds: file.seeds,
             windows,
             accepted,
+            links,
             run,
         })
     }
@@ -154,6 +160,25 @@ impl Scenario {
         self.run.classes.iter().map(|class| class.name.as_str())
     }
 
+    /// Its links, in their order; none at the level of requests.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Names of its long transfers, in their order.
+    pub fn transfers(&self) -> impl Iterator<Item = &str> {
+        self.packets()
+            .into_iter()
+            .flat_map(|packets| &packets.transfers)
+            .map(|transfer| transfer.name.as_str())
+    }
+
+    /// Names of its sources of datagrams, in their order.
+    pub fn datagrams(&self) -> impl Iterator<Item = &str> {
+        self.packets().into_iter().flat_map(|packets| &packets.datagrams).map(|source| source.name.as_str())
+    }
+
     /// How long people come.
     #[must_use]
     pub fn length(&self) -> Duration {
@@ -162,6 +187,17 @@ impl Scenario {
 
     pub(crate) fn accepted(&self) -> &[Accepted] {
         &self.accepted
+    }
+
+    pub(crate) fn has_router(&self) -> bool {
+        self.packets().is_some_and(|packets| packets.router.is_some())
+    }
+
+    fn packets(&self) -> Option<&PacketNetwork> {
+        match &self.run.network {
+            NetworkModel::Packets(packets) => Some(packets),
+            NetworkModel::Delay(_) => None,
+        }
     }
 
     pub(crate) fn template(&self) -> &request::Scenario {
@@ -216,9 +252,6 @@ fn windows(file: &File, run: &request::Scenario) -> Result<Vec<Window>, Problem>
     let window = |(name, Text(stretch)): (&String, &Text<crate::text::Stretch>)| {
         let key = format!("window.{name}");
         check_name(&key, name)?;
-        if run.classes.iter().any(|class| class.name == *name) {
-            return wrong(key, "a class has this name already");
-        }
         let (from, to) = (stretch.from, stretch.to);
         if to > run.schedule.length() {
             return wrong(key, "it ends after the run");
@@ -233,15 +266,35 @@ fn windows(file: &File, run: &request::Scenario) -> Result<Vec<Window>, Problem>
     file.window.iter().map(window).collect()
 }
 
+/// The accepted ranges, with names that are nobody else's.
+fn accepted(
+    file: &File,
+    windows: &[Window],
+    run: &request::Scenario,
+    links: &[Link],
+) -> Result<Vec<Accepted>, Problem> {
+    let names = Names {
+        windows: &windows.iter().map(|window| window.name.as_str()).collect::<Vec<_>>(),
+        classes: &run.classes.iter().map(|class| class.name.as_str()).collect::<Vec<_>>(),
+        links: &links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>(),
+        transfers: &file.transfers.iter().map(|transfer| transfer.name.as_str()).collect::<Vec<_>>(),
+        datagrams: &file.datagrams.iter().map(|source| source.name.as_str()).collect::<Vec<_>>(),
+    };
+    names.check()?;
+    accept::read(&file.accept, names)
+}
+
 /// The simulator's own checks, by the file's keys.
-fn as_key(error: &request::ScenarioError, run: &request::Scenario) -> Problem {
+fn as_key(error: &request::ScenarioError, run: &request::Scenario, file: &File) -> Problem {
     let of_class = run.classes.iter().enumerate().find_map(|(index, class)| {
         let field = error.key.strip_prefix(&format!("class {}, ", class.name))?;
         Some(format!("class[{index}].{field}"))
     });
-    let key = of_class.unwrap_or_else(|| match error.key.as_str() {
-        "schedule" => "workload".to_owned(),
-        key => key.replace("faults", "fault").replace("policy.", "controller."),
+    let key = of_class.unwrap_or_else(|| match error.key.strip_prefix("network.") {
+        Some("one_way_delay") => error.key.clone(),
+        Some(key) => packets::key_of(key, file),
+        None if error.key == "schedule" => "workload".to_owned(),
+        None => error.key.replace("faults", "fault").replace("policy.", "controller."),
     });
     Problem::new(key, error.problem.clone())
 }

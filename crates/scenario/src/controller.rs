@@ -1,6 +1,7 @@
 //! Who is let in, from what was written.
 
 use crate::file::{ControllerFile, ControllerMode};
+use crate::packet_file::Place;
 use crate::problem::{Problem, within, wrong};
 use crate::text::{Text, Time};
 use flashweir_admission::flash_crowd::{Baseline, PlannerMode, Settings};
@@ -9,8 +10,11 @@ use flashweir_core::{Duration, Rate};
 use flashweir_sim::request::{FlashCrowdPolicy, Policy};
 
 impl ControllerFile {
-    /// The policy.
+    /// The policy of the gate before the server, which lets everybody in if the controller is at a router.
     pub(crate) fn policy(&self) -> Result<Policy, Problem> {
+        if self.at == Place::Router {
+            return Ok(Policy::None);
+        }
         let news = |mode| self.flash_crowd(mode).map(Policy::FlashCrowd);
         // What is written is checked whatever the mode.
         let checked = news(PlannerMode::Repaired)?;
@@ -28,14 +32,19 @@ impl ControllerFile {
     }
 
     fn bucket(&self) -> Result<Option<Policy>, Problem> {
-        let Some(rate) = self.rate else { return Ok(None) };
-        let rate = within("controller.rate", rate, 0.001, Rate::MAX.per_second())?;
+        let Some(rate) = self.static_rate()? else { return Ok(None) };
         // A second's worth, as the comparisons of the NEWS paper have it.
         let burst = self.burst.unwrap_or(rate.ceil() as u64);
         if burst == 0 {
             return wrong("controller.burst", "expected at least 1, or nobody would ever be let in");
         }
         Ok(Some(Policy::StaticRate { rate: Rate::from_per_second(rate), burst }))
+    }
+
+    /// The rate of a token bucket, wherever it is; a second.
+    pub(crate) fn static_rate(&self) -> Result<Option<f64>, Problem> {
+        let within_bounds = |rate| within("controller.rate", rate, 0.001, Rate::MAX.per_second());
+        self.rate.map(within_bounds).transpose()
     }
 
     fn flash_crowd(&self, mode: PlannerMode) -> Result<FlashCrowdPolicy, Problem> {

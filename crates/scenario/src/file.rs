@@ -1,5 +1,6 @@
 //! What may be written in a scenario file. The keys of `[workload]` and of what people do are the load tool's words.
 
+use crate::packet_file::{ClientsFile, DatagramsFile, LinkFile, Place, TcpName, TransferFile};
 use crate::text::{OneOrMany, RateAt, Stretch, Text, Time};
 use crate::work::WorkText;
 use flashweir_core::Duration;
@@ -28,6 +29,12 @@ pub(crate) struct File {
     pub(crate) classes: Vec<ClassFile>,
     #[serde(default)]
     pub(crate) network: NetworkFile,
+    #[serde(default, rename = "link")]
+    pub(crate) links: Vec<LinkFile>,
+    #[serde(default, rename = "transfer")]
+    pub(crate) transfers: Vec<TransferFile>,
+    #[serde(default)]
+    pub(crate) datagrams: Vec<DatagramsFile>,
     #[serde(default)]
     pub(crate) server: ServerFile,
     #[serde(default)]
@@ -103,13 +110,16 @@ pub(crate) struct ClassFile {
     pub(crate) retry_on: Option<Text<Failures>>,
     #[serde(default)]
     pub(crate) goes_on_unserved: bool,
+    pub(crate) clients: Option<ClientsFile>,
+    pub(crate) server: Option<String>,
 }
 
-/// What lies between people and the gate.
+/// What lies between people and the gate, unless links say it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NetworkFile {
     pub(crate) one_way_delay: Option<Text<Time>>,
+    pub(crate) tcp: Option<TcpName>,
 }
 
 /// Who serves.
@@ -170,6 +180,9 @@ pub(crate) struct MemoryFile {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ControllerFile {
     pub(crate) mode: ControllerMode,
+    pub(crate) at: Place,
+    pub(crate) link: Option<String>,
+    pub(crate) guards: Option<Vec<String>>,
     pub(crate) max_requests_in_flight: Option<u64>,
     pub(crate) rate: Option<f64>,
     pub(crate) burst: Option<u64>,

@@ -1,8 +1,8 @@
 //! The statistics of all runs of a scenario, and whether they lie where they should.
 
-use crate::accept::{Range, Scope};
-use crate::bounds::NO_BYTES;
+use crate::accept::{Range, Scope, Within};
 use crate::checked::Scenario;
+use crate::packet_view::PacketView;
 use crate::statistic::{STATISTICS, Statistic, View};
 use crate::summary::Summary;
 use flashweir_measure::Histogram;
@@ -11,7 +11,7 @@ use flashweir_sim::request::{Counts, Outcome};
 /// All statistics of a scenario's runs.
 #[derive(Clone, Debug)]
 pub struct Sheet {
-    /// One line for each statistic: the whole run first, then windows, then classes.
+    /// One line for each statistic: the whole run first, then windows, classes, links, transfers and datagrams.
     pub lines: Vec<Line>,
 }
 
@@ -41,7 +41,8 @@ impl Sheet {
         let is_asked = |scope: &Scope| scenario.accepted().iter().any(|accepted| accepted.scope == *scope);
         let several = classes.len() > 1;
         let classes = classes.into_iter().filter(|class| several || is_asked(class));
-        let scopes: Vec<_> = [Scope::Run].into_iter().chain(windows).chain(classes).collect();
+        let scopes = [Scope::Run].into_iter().chain(windows).chain(classes).chain(parts(scenario));
+        let scopes: Vec<_> = scopes.collect();
         let lines = scopes.iter().flat_map(|scope| lines(scenario, outcomes, scope)).collect();
         Self { lines }
     }
@@ -69,18 +70,32 @@ impl Line {
     /// Its name with what it is told of before a dot.
     #[must_use]
     pub fn name(&self) -> String {
-        match self.scope.name() {
+        match self.scope.name().as_str() {
             "" => self.statistic.name.to_owned(),
             scope => format!("{scope}.{}", self.statistic.name),
         }
     }
 }
 
+/// Links, transfers and datagrams: over the run, and over the windows for which a range is said.
+fn parts(scenario: &Scenario) -> Vec<Scope> {
+    let whole = |name: &str| Within { window: None, name: name.to_owned() };
+    let links = scenario.links().iter().map(|link| Scope::Link(whole(&link.name)));
+    let transfers = scenario.transfers().map(|name| Scope::Transfer(whole(name)));
+    let datagrams = scenario.datagrams().map(|name| Scope::Datagrams(whole(name)));
+    let asked = scenario.accepted().iter().map(|accepted| &accepted.scope);
+    let asked = asked.filter(|scope| !matches!(scope, Scope::Window(_)) && scope.window().is_some());
+    let mut asked: Vec<Scope> = asked.cloned().collect();
+    // Ranges of one scope are in one table of the file.
+    asked.dedup();
+    links.chain(transfers).chain(datagrams).chain(asked).collect()
+}
+
 fn lines(scenario: &Scenario, outcomes: &[Outcome], scope: &Scope) -> Vec<Line> {
     let values: Vec<Vec<Option<f64>>> =
         outcomes.iter().map(|outcome| values(scenario, outcome, scope)).collect();
     let told = STATISTICS.iter().enumerate().filter(|(_, statistic)| statistic.is_of(scope));
-    told.map(|(place, statistic)| {
+    let told = told.map(|(place, statistic)| {
         let values: Vec<Option<f64>> = values.iter().map(|of_run| of_run[place]).collect();
         let measured: Option<Vec<f64>> = values.iter().copied().collect();
         let accepted = scenario.accepted().iter();
@@ -93,8 +108,10 @@ fn lines(scenario: &Scenario, outcomes: &[Outcome], scope: &Scope) -> Vec<Line> 
             summary: measured.as_deref().and_then(Summary::of),
             accepted: accepted.next().map(|accepted| accepted.range.clone()),
         }
-    })
-    .collect()
+    });
+    // Nobody misses what a router would tell where there is none, unless a range asks for it.
+    let has_router = scenario.has_router();
+    told.filter(|line| has_router || line.accepted.is_some() || !line.statistic.needs_router()).collect()
 }
 
 /// The values of all statistics of one run, in their order; those not told of the scope are nothing.
@@ -108,8 +125,7 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
         whole.2.add(&class.served_us);
     }
     let run = scenario.template();
-    let window =
-        scenario.windows().iter().find(|window| matches!(scope, Scope::Window(name) if *name == window.name));
+    let window = scope.window().and_then(|name| scenario.windows().iter().find(|window| window.name == name));
     let bins = window.map_or(0..usize::MAX, |window| window.bins.clone());
     // Nobody comes after the end of the schedule: levels are told up to there. A run has fewer bins than
     // SIM_SERIES_BINS.
@@ -124,11 +140,12 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
         let mut of_class = Counts::default();
         class.bins.iter().take(bins.end).skip(bins.start).for_each(|bin| of_class.add(bin));
         counts.add(&of_class);
-        useful_s += of_class.goodput as f64 * model.work.mean_s(NO_BYTES);
+        // No word for work in a scenario depends on the size of documents.
+        useful_s += of_class.goodput as f64 * model.work.mean_s(0.0);
     }
     let seconds = window.map_or(run.schedule.length(), |window| window.to - window.from).as_secs_f64();
     let is_whole = window.is_none();
-    let of_server = !matches!(scope, Scope::Class(_));
+    let of_server = matches!(scope, Scope::Run | Scope::Window(_));
     let view = View {
         counts,
         seconds,
@@ -139,6 +156,23 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
         served_us: is_whole.then_some(&whole.2),
         level: of_server.then(|| outcome.mean_level(levels)),
         plans: &outcome.plans,
+        packets: packets(scenario, outcome, scope, bins),
     };
     STATISTICS.iter().map(|statistic| statistic.value(&view)).collect()
+}
+
+/// Packets are told of over whole bins up to the end of the schedule: what is sent later is nobody's any more.
+fn packets<'a>(
+    scenario: &Scenario,
+    outcome: &'a Outcome,
+    scope: &Scope,
+    bins: std::ops::Range<usize>,
+) -> PacketView<'a> {
+    let run = scenario.template();
+    let end = (run.schedule.length().as_nanos() / run.bin.as_nanos()) as usize;
+    let bins = bins.start..bins.end.min(end);
+    let of_packets = outcome.packets.as_ref();
+    of_packets.map_or_else(PacketView::default, |packets| {
+        PacketView::new(packets, scenario.links(), scope, (&bins, run.bin.as_secs_f64()))
+    })
 }

@@ -1,6 +1,7 @@
 //! What a run is judged by: the load tool's words, and a few of the server's and the policy's.
 
 use crate::accept::Scope;
+use crate::packet_view::{LinkFlow, PacketView};
 use flashweir_admission::flash_crowd::Rule;
 use flashweir_measure::Histogram;
 use flashweir_sim::request::{Counts, MeanLevel, PlanTaken};
@@ -31,6 +32,8 @@ pub enum Unit {
     Factor,
     /// Milliseconds.
     Milliseconds,
+    /// Thousands of bits a second.
+    KilobitsPerSecond,
 }
 
 /// Of what it can be told.
@@ -44,6 +47,14 @@ enum Reach {
     NotClasses,
     /// Runs.
     RunOnly,
+    /// Runs and windows, with the controller at a router.
+    Router,
+    /// Links.
+    Links,
+    /// Long transfers.
+    Transfers,
+    /// Sources of datagrams.
+    Datagrams,
 }
 
 /// What statistics are computed from.
@@ -59,6 +70,7 @@ pub(crate) struct View<'a> {
     pub(crate) served_us: Option<&'a Histogram>,
     pub(crate) level: Option<MeanLevel>,
     pub(crate) plans: &'a [PlanTaken],
+    pub(crate) packets: PacketView<'a>,
 }
 
 /// All statistics, in the order of tables.
@@ -113,9 +125,60 @@ pub(crate) const STATISTICS: &[Statistic] = &[
         unit: Unit::Count,
         meaning: "times the policy found a crowd",
         reach: Reach::RunOnly,
-        value: |view| Some(alarms(view.plans) as f64),
+        value: |view| Some(alarms(view) as f64),
+    },
+    router(
+        "router_offered_rps",
+        Unit::PerSecond,
+        "SYNs of new connections that came to the router, a second",
+        |view| ratio(view.packets.router?.offered as f64, view.packets.seconds),
+    ),
+    router(
+        "router_shed_ratio",
+        Unit::Share,
+        "SYNs that the router dropped, of those that came to it",
+        |view| {
+            let syns = view.packets.router?;
+            ratio(syns.shed as f64, syns.offered as f64)
+        },
+    ),
+    link(
+        "there_loss_ratio",
+        "packets lost of those that came to the link, from its first end to its second",
+        |view| view.packets.link?[THERE].loss_ratio(),
+    ),
+    link("back_loss_ratio", "the same the other way", |view| view.packets.link?[BACK].loss_ratio()),
+    link("there_marked_ratio", "packets marked instead of lost, there", |view| {
+        view.packets.link?[THERE].marked_ratio()
+    }),
+    link("back_marked_ratio", "the same the other way", |view| view.packets.link?[BACK].marked_ratio()),
+    link("there_utilization", "bits that arrived, of those that the link carries, there", |view| {
+        view.packets.link?[THERE].utilization(view.packets.seconds)
+    }),
+    link("back_utilization", "the same the other way", |view| {
+        view.packets.link?[BACK].utilization(view.packets.seconds)
+    }),
+    Statistic {
+        name: "goodput_kbps",
+        unit: Unit::KilobitsPerSecond,
+        meaning: "kilobits a second that a transfer's receiver got in order, over the whole run or window",
+        reach: Reach::Transfers,
+        value: |view| ratio(view.packets.received_bytes? as f64 * 8e-3, view.packets.seconds),
+    },
+    Statistic {
+        name: "delivered_ratio",
+        unit: Unit::Share,
+        meaning: "datagrams that arrived, of those sent",
+        reach: Reach::Datagrams,
+        value: |view| {
+            let datagrams = view.packets.datagrams?;
+            ratio(datagrams.delivered as f64, datagrams.sent as f64)
+        },
     },
 ];
+
+const THERE: usize = 0;
+const BACK: usize = 1;
 
 const fn all(
     name: &'static str,
@@ -138,6 +201,19 @@ const fn server(name: &'static str, meaning: &'static str, value: fn(&View<'_>) 
     Statistic { name, unit: Unit::Factor, meaning, reach: Reach::NotClasses, value }
 }
 
+const fn router(
+    name: &'static str,
+    unit: Unit,
+    meaning: &'static str,
+    value: fn(&View<'_>) -> Option<f64>,
+) -> Statistic {
+    Statistic { name, unit, meaning, reach: Reach::Router, value }
+}
+
+const fn link(name: &'static str, meaning: &'static str, value: fn(&View<'_>) -> Option<f64>) -> Statistic {
+    Statistic { name, unit: Unit::Share, meaning, reach: Reach::Links, value }
+}
+
 impl Statistic {
     /// All there are, in the order of tables.
     #[must_use]
@@ -147,11 +223,33 @@ impl Statistic {
 
     /// Whether it can be told of this.
     pub(crate) fn is_of(&self, scope: &Scope) -> bool {
-        match (scope, self.reach) {
-            (Scope::Run, _) | (_, Reach::All) => true,
-            (Scope::Window(_), reach) => reach == Reach::NotClasses,
-            (Scope::Class(_), reach) => reach == Reach::NotWindows,
+        use Reach::{All, Datagrams, Links, NotClasses, NotWindows, Router, Transfers};
+        match scope {
+            Scope::Run => !matches!(self.reach, Links | Transfers | Datagrams),
+            Scope::Window(_) => matches!(self.reach, All | NotClasses | Router),
+            Scope::Class(_) => matches!(self.reach, All | NotWindows),
+            Scope::Link(_) => self.reach == Links,
+            Scope::Transfer(_) => self.reach == Transfers,
+            Scope::Datagrams(_) => self.reach == Datagrams,
         }
+    }
+
+    /// What it can be told of, for messages.
+    pub(crate) fn told_of(&self) -> &'static str {
+        match self.reach {
+            Reach::All => "runs, windows and classes",
+            Reach::NotWindows => "runs and classes",
+            Reach::NotClasses | Reach::Router => "runs and windows",
+            Reach::RunOnly => "runs",
+            Reach::Links => "links",
+            Reach::Transfers => "transfers",
+            Reach::Datagrams => "datagrams",
+        }
+    }
+
+    /// Whether there is nothing to tell without a router.
+    pub(crate) fn needs_router(&self) -> bool {
+        self.reach == Reach::Router
     }
 
     /// Its value; `None` if there was nothing to measure.
@@ -182,6 +280,20 @@ impl View<'_> {
     }
 }
 
+impl LinkFlow {
+    fn loss_ratio(&self) -> Option<f64> {
+        ratio(self.packets.dropped as f64, self.packets.offered as f64)
+    }
+
+    fn marked_ratio(&self) -> Option<f64> {
+        ratio(self.packets.marked as f64, self.packets.offered as f64)
+    }
+
+    fn utilization(&self, seconds: f64) -> Option<f64> {
+        ratio(self.packets.delivered_bytes as f64 * 8.0, self.rate_bits_per_s as f64 * seconds)
+    }
+}
+
 fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
@@ -190,6 +302,9 @@ fn millis(histogram: Option<&Histogram>, share: f64) -> Option<f64> {
     histogram?.quantile(share).map(|micros| micros as f64 / 1e3)
 }
 
-fn alarms(plans: &[PlanTaken]) -> usize {
-    plans.iter().filter(|plan| plan.explanation.rule == Rule::Raise).count()
+/// Of the planner before the server and of the router's: there is one of them at most.
+fn alarms(view: &View<'_>) -> usize {
+    let at_gate = view.plans.iter().filter(|plan| plan.explanation.rule == Rule::Raise).count();
+    let explanations = view.packets.ticks.iter().filter_map(|tick| tick.explanation.as_ref());
+    at_gate + explanations.filter(|explanation| explanation.rule == Rule::Raise).count()
 }

@@ -31,11 +31,25 @@ pub fn swarm_text(seed: u64) -> String {
     };
     let spread = dice.one_of(&["poisson", "constant", "self_similar"]);
     push(&mut text, format_args!("[workload]\nrate = {quiet}\n{shape}arrivals = \"{spread}\"\n"));
+    let has_packets = dice.one_in(3);
     for number in 0..dice.between(1, 3) {
         dice.class(&mut text, number);
+        if has_packets && (number == 0 || dice.one_in(2)) {
+            dice.clients(&mut text);
+        }
     }
-    dice.network_and_server(&mut text);
-    dice.controller(&mut text);
+    if has_packets {
+        dice.links(&mut text);
+        dice.other_senders(&mut text, length_s);
+    } else if dice.one_in(2) {
+        push(&mut text, format_args!("[network]\none_way_delay = \"{}ms\"\n", dice.between(0, 200)));
+    }
+    dice.server(&mut text);
+    if has_packets && dice.one_in(2) {
+        dice.router(&mut text);
+    } else {
+        dice.controller(&mut text);
+    }
     for _ in 0..dice.between(0, 4) {
         dice.fault(&mut text, length_s);
     }
@@ -94,10 +108,87 @@ impl Dice {
         }
     }
 
-    fn network_and_server(&mut self, text: &mut String) {
-        if self.one_in(2) {
-            push(text, format_args!("[network]\none_way_delay = \"{}ms\"\n", self.between(0, 200)));
+    fn clients(&mut self, text: &mut String) {
+        let (at, count) = (self.one_of(&["west", "east"]), self.between(1, 20));
+        let (kbps, factor) = (self.between(20, 5_000), self.between(1, 10));
+        let delay_ms = self.between(1, 100);
+        push(
+            text,
+            format_args!(
+                "server = \"hub\"\nclients = {{ at = \"{at}\", count = {count}, rate = \"{kbps}kb/s-{}kb/s\", \
+                 delay = \"{delay_ms}ms-{}ms\" }}\n",
+                kbps * factor,
+                delay_ms * factor
+            ),
+        );
+    }
+
+    /// Two links to the servers, from the west and from the east.
+    fn links(&mut self, text: &mut String) {
+        for side in ["west", "east"] {
+            let (kbps, delay_ms, packets) =
+                (self.between(200, 20_000), self.between(0, 50), self.between(0, 100));
+            push(
+                text,
+                format_args!(
+                    "[[link]]\nname = \"{side}\"\nbetween = [\"{side}\", \"hub\"]\nrate = \"{kbps}kb/s\"\n\
+                     delay = \"{delay_ms}ms\"\nbuffer = \"{packets} packets\"\n"
+                ),
+            );
+            if self.one_in(3) {
+                push(text, format_args!("loss = 0.{:02}\n", self.between(0, 20)));
+            }
+            let discipline = self.one_of(&["drop_tail", "drop_tail", "red", "rem"]);
+            push(text, format_args!("discipline = \"{discipline}\"\n"));
+            if discipline != "drop_tail" && self.one_in(2) {
+                text.push_str("ecn = true\n");
+            }
         }
+        if self.one_in(2) {
+            text.push_str("[network]\ntcp = \"2003\"\n");
+        }
+    }
+
+    fn other_senders(&mut self, text: &mut String, length_s: u64) {
+        if self.one_in(2) {
+            let starts_s = self.between(0, length_s - 1);
+            push(
+                text,
+                format_args!(
+                    "[[transfer]]\nname = \"bulk\"\nfrom = \"hub\"\nto = \"west\"\nstarts = \"{starts_s}s\"\n"
+                ),
+            );
+            if self.one_in(2) {
+                push(text, format_args!("bytes = \"{}kB\"\n", self.between(1, 5_000)));
+            }
+        }
+        if self.one_in(2) {
+            let (kbps, bytes) = (self.between(10, 5_000), self.between(40, 1_500));
+            push(
+                text,
+                format_args!(
+                    "[[datagrams]]\nname = \"steady\"\nfrom = \"east\"\nto = \"west\"\nrate = \"{kbps}kb/s\"\n\
+                     packet_bytes = {bytes}\n"
+                ),
+            );
+        }
+    }
+
+    /// At a link over which some class comes.
+    fn router(&mut self, text: &mut String) {
+        let link = if text.contains("clients = { at = \"west\"") { "west" } else { "east" };
+        let mode = self.one_of(&["none", "static", "repaired", "repaired", "paper", "scoreboard"]);
+        let (rate, interval_s) = (self.between(1, 400), self.between(1, 5));
+        push(
+            text,
+            format_args!(
+                "[controller]\nat = \"router\"\nlink = \"{link}\"\nmode = \"{mode}\"\nrate = {rate}\n\
+                 interval = \"{interval_s}s\"\n"
+            ),
+        );
+    }
+
+    fn server(&mut self, text: &mut String) {
         let kind = self.one_of(&["first_come", "shared"]);
         push(text, format_args!("[server]\nkind = \"{kind}\"\nprocessors = {}\n", self.between(1, 4)));
         if self.one_in(2) {

@@ -17,7 +17,7 @@ pub(crate) struct Text<T>(pub(crate) T);
 pub(crate) struct OneOrMany<T>(pub(crate) Vec<T>);
 
 /// A length of time with its unit: `500ms`, `1.5s`, `2m`, `1h`; zero is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Time(pub(crate) Duration);
 
 /// A rate and the time that goes with it: `500@10s`.

@@ -38,3 +38,11 @@ fn a_retry_storm_ends_and_stays_without_the_controller() {
     let without = missed(&sheet("retry_storm.toml", &["controller.mode=none"]));
     assert!(without.contains(&"after.goodput_ratio".to_owned()), "{without:?}");
 }
+
+#[test]
+fn a_crowd_behind_a_narrow_link_is_held_and_starves_without_the_controller() {
+    assert_eq!(missed(&sheet("packets.toml", &[])), [""; 0]);
+    assert_eq!(missed(&sheet("packets.toml", &["seed=2"])), [""; 0]);
+    let without = missed(&sheet("packets.toml", &["controller.mode=none"]));
+    assert!(without.contains(&"crowd.goodput_rps".to_owned()), "{without:?}");
+}

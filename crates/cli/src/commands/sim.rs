@@ -3,6 +3,8 @@
 mod csv;
 mod json;
 mod judge;
+mod network_charts;
+mod network_csv;
 mod page;
 mod progress;
 mod swarm;

@@ -1,19 +1,21 @@
 //! Tables for other tools: the statistics of each seed, and what happened bin by bin.
 
 use super::judge::Judged;
+use super::network_csv;
 use crate::commands::load::file;
 use anyhow::Context as _;
 use csv::{Terminator, Writer, WriterBuilder};
 use flashweir_sim::request::{Counts, Outcome};
 use std::path::Path;
 
-/// Writes `statistics.csv` and `series.csv`: RFC 4180, CRLF as there.
+/// Writes `statistics.csv` and `series.csv`, and the tables of a network that has packets: RFC 4180, CRLF as there.
 ///
 /// # Errors
 /// A file that cannot be written, by its name.
 pub(super) fn write(judged: &Judged<'_>, directory: &Path) -> anyhow::Result<()> {
     put(&directory.join("statistics.csv"), &statistics(judged)?)?;
-    put(&directory.join("series.csv"), &series(judged)?)
+    put(&directory.join("series.csv"), &series(judged)?)?;
+    network_csv::write(judged, directory)
 }
 
 /// Writes a file whole or not at all.

@@ -2,36 +2,46 @@
 
 use super::csv::put;
 use super::judge::Judged;
+use super::network_charts;
 use super::table;
 use flashweir_report::{Chart, Figure, Hue, KeyFigure, Page, Section, Series, Table, Tone};
 use flashweir_scenario::Statistic;
 use flashweir_sim::request::{Counts, Outcome};
 use std::path::Path;
 
-/// Writes `report.html`, and its charts as `rates.svg`, `latency.svg` and `server.svg`.
+/// Writes `report.html`, and its charts as `rates.svg`, `latency.svg` and `server.svg`; of a network that has packets
+/// also as `loss.svg`, `utilization.svg`, `transfers.svg` and `router.svg`.
 ///
 /// # Errors
 /// A file that cannot be written, by its name.
 pub(super) fn write(judged: &Judged<'_>, directory: &Path) -> anyhow::Result<()> {
-    let figures =
-        [("rates.svg", rates(judged)?), ("latency.svg", latency(judged)?), ("server.svg", server(judged)?)];
-    for (name, figure) in &figures {
+    let people = vec![
+        ("rates.svg", rates(judged)?),
+        ("latency.svg", latency(judged)?),
+        ("server.svg", server(judged)?),
+    ];
+    let network = network_charts::figures(judged)?;
+    for (name, figure) in people.iter().chain(&network) {
         put(&directory.join(name), figure.svg())?;
     }
-    put(&directory.join("report.html"), &page(judged, figures.map(|(_, figure)| figure))?)
+    put(&directory.join("report.html"), &page(judged, people, network)?)
 }
 
-fn page(judged: &Judged<'_>, figures: [Figure; 3]) -> anyhow::Result<String> {
+/// Figures by the names of their files.
+pub(super) type Figures = Vec<(&'static str, Figure)>;
+
+fn page(judged: &Judged<'_>, people: Figures, network: Figures) -> anyhow::Result<String> {
     let told = judged.sheet.lines.iter().filter(|line| table::is_told(line));
     let columns = ["statistic", "mean", "95 % interval", "accepted", "verdict"];
     let statistics = told.fold(Table::new("Statistics over all seeds", columns), |statistics, line| {
         let [name, cells @ ..] = table::row(line);
         statistics.row(name, cells)
     });
-    let words =
-        Statistic::all().iter().fold(Table::new("Words", ["statistic", "what it is"]), |words, statistic| {
-            words.row(statistic.name, [statistic.meaning])
-        });
+    let is_used = |name| judged.sheet.lines.iter().any(|line| line.statistic.name == name);
+    let words = Statistic::all().iter().filter(|statistic| is_used(statistic.name));
+    let words = words.fold(Table::new("Words", ["statistic", "what it is"]), |words, statistic| {
+        words.row(statistic.name, [statistic.meaning])
+    });
     let mut overview = Section::new("What was found");
     if !judged.sheet.is_accepted() {
         overview = overview.warning(table::verdict(judged));
@@ -42,22 +52,22 @@ fn page(judged: &Judged<'_>, figures: [Figure; 3]) -> anyhow::Result<String> {
         let tone = if line.is_ok() == Some(true) { Tone::Good } else { Tone::Bad };
         KeyFigure::new(name, mean).note(format!("accepted: {accepted}")).tone(tone)
     }));
-    let [rates, latency, server] = figures;
     let seeds = judged.scenario.seeds().len();
-    let page = Page::new(table::heading(judged), table::verdict(judged))
-        .section(overview)
-        .section(
-            Section::new("Over time")
-                .text(format!("Means over {seeds} seeds. Tries are counted where they began."))
-                .figure(rates)
-                .figure(latency)
-                .figure(server),
-        )
-        .section(Section::new("All numbers").table(statistics).table(words))
-        .footer(format!(
-            "flashweir sim {}, in virtual time. See docs/simulator.md for what the models leave out.",
-            judged.file
-        ));
+    let over_time = people.into_iter().fold(
+        Section::new("Over time")
+            .text(format!("Means over {seeds} seeds. Tries are counted where they began.")),
+        |section, (_, figure)| section.figure(figure),
+    );
+    let mut page =
+        Page::new(table::heading(judged), table::verdict(judged)).section(overview).section(over_time);
+    if !network.is_empty() {
+        let section = Section::new("The network").text(network_charts::legend(judged));
+        page = page.section(network.into_iter().fold(section, |section, (_, figure)| section.figure(figure)));
+    }
+    let page = page.section(Section::new("All numbers").table(statistics).table(words)).footer(format!(
+        "flashweir sim {}, in virtual time. See docs/simulator.md for what the models leave out.",
+        judged.file
+    ));
     Ok(page.html()?)
 }
 
@@ -105,12 +115,12 @@ fn server(judged: &Judged<'_>) -> anyhow::Result<Figure> {
     Ok(chart.figure()?)
 }
 
-fn bin_s(judged: &Judged<'_>) -> f64 {
+pub(super) fn bin_s(judged: &Judged<'_>) -> f64 {
     judged.outcomes.first().map_or(1.0, |outcome| outcome.bin.as_secs_f64())
 }
 
 /// The mean over all runs that have a value, bin by bin up to the end of the schedule.
-fn over_time(
+pub(super) fn over_time(
     judged: &Judged<'_>,
     value: impl Fn(&Outcome, usize) -> Option<f64>,
 ) -> Vec<flashweir_report::Point> {

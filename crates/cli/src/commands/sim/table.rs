@@ -49,9 +49,10 @@ pub(super) fn verdict(judged: &Judged<'_>) -> String {
     }
 }
 
-/// Whether a line is for people: all of the whole run, and the most telling of parts.
+/// Whether a line is for people: all of the whole run and of the network, and the most telling of windows and classes.
 pub(super) fn is_told(line: &Line) -> bool {
-    line.scope == Scope::Run || line.accepted.is_some() || OF_PARTS.contains(&line.statistic.name)
+    let is_of_people = matches!(line.scope, Scope::Window(_) | Scope::Class(_));
+    !is_of_people || line.accepted.is_some() || OF_PARTS.contains(&line.statistic.name)
 }
 
 /// Name, mean, interval, range and verdict.
@@ -78,7 +79,7 @@ fn written(value: f64, unit: Unit) -> String {
     let decimals = match unit {
         Unit::Count => 0,
         Unit::Share => 4,
-        Unit::PerSecond | Unit::Milliseconds => 1,
+        Unit::PerSecond | Unit::Milliseconds | Unit::KilobitsPerSecond => 1,
         Unit::Factor => 3,
     };
     flashweir_report::number(value, decimals)

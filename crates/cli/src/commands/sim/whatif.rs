@@ -1,6 +1,7 @@
 //! `--whatif`: a recorded log against the gateway's policy.
 
 mod crowd;
+mod report;
 mod told;
 
 use crate::exit::UsageError;
@@ -8,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use flashweir_admission::flash_crowd::{Baseline, PlannerMode, Settings};
 use flashweir_config::{Config, FlashCrowdMode, Overrides};
 use flashweir_core::Duration;
-use flashweir_sim::request::{self, Departed, FlashCrowdPolicy, Policy, ServerModel};
+use flashweir_sim::request::{self, Departed, FlashCrowdPolicy, NetworkModel, Policy, ServerModel};
 use flashweir_workload::recording::{Options, Recording};
 use std::io::Write as _;
 use std::num::NonZeroU32;
@@ -68,7 +69,7 @@ impl WhatIfArgs {
             schedule: crowd.schedule()?,
             classes: crowd.classes.clone(),
             seed: SEED,
-            network: request::NetworkModel::Delay(Duration::ZERO),
+            network: NetworkModel::Delay(Duration::ZERO),
             policy: policy(&config),
             requests_in_flight: Some(config.bounds.max_requests_in_flight as u64),
             server: ServerModel {

@@ -58,11 +58,9 @@ impl Crowd {
         let names = told.iter().map(|document| name(recording, *document)).chain(["all others".to_owned()]);
         let classes = names.zip(&comings).map(|(name, coming)| {
             let documents: Vec<u32> = coming.iter().map(|(_, document)| *document).collect();
-            let bytes =
-                documents.first().and_then(|document| recording.document(*document)).map_or(0, |it| it.bytes);
             ClassModel {
+                sizes: Sizes::Constant(mean_bytes(recording, &documents)),
                 popularity: Popularity::Recorded(documents.into()),
-                sizes: Sizes::Constant(bytes),
                 timeout: TIMEOUT,
                 ..ClassModel::new(name, work)
             }
@@ -93,6 +91,16 @@ impl Crowd {
     }
 }
 
+/// The mean size of what is asked for, in whole bytes; zero if nothing is. A class has one size, and of a class of one document
+/// this is that document's.
+fn mean_bytes(recording: &Recording, asked_for: &[u32]) -> u64 {
+    let bytes =
+        |document: &u32| recording.document(*document).map_or(0, |document| u128::from(document.bytes));
+    let sum: u128 = asked_for.iter().map(bytes).sum();
+    // A mean is no larger than the largest.
+    u64::try_from(sum / asked_for.len().max(1) as u128).unwrap_or(u64::MAX)
+}
+
 fn name(recording: &Recording, document: u32) -> String {
     recording
         .document(document)
@@ -101,3 +109,27 @@ fn name(recording: &Recording, document: u32) -> String {
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashweir_workload::recording::Options;
+
+    /// Goal: what is told together has the mean size of what was asked for, not that of whichever came first. Method: a log
+    /// of forty documents asked for twice, and of a small and a large one asked for once.
+    #[test]
+    fn all_others_have_the_mean_size() {
+        let line = |path: &str, bytes: u32| {
+            format!("192.0.2.1 - - [17/May/2015:10:00:00 +0000] \"GET {path} HTTP/1.1\" 200 {bytes}\n")
+        };
+        let told = (0..2 * TOLD).map(|place| line(&format!("/{}", place % TOLD), 500));
+        let log: String = told.chain([line("/small", 100), line("/large", 1_100)]).collect();
+        let (_, recording) = Recording::read_detecting(log.as_bytes(), &Options::default()).unwrap();
+        let crowd = Crowd::new(&recording, 1.0, Duration::from_millis(1)).unwrap();
+        let sizes: Vec<_> = crowd.classes.iter().map(|class| class.sizes).collect();
+        assert_eq!(sizes.len(), TOLD + 1);
+        assert!(sizes[..TOLD].iter().all(|size| *size == Sizes::Constant(500)), "{sizes:?}");
+        assert_eq!(crowd.classes[TOLD].name, "all others");
+        assert_eq!(sizes[TOLD], Sizes::Constant(600));
+    }
+}

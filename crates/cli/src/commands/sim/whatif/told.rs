@@ -1,6 +1,7 @@
 //! What would have been refused, and when.
 
 use super::crowd::Crowd;
+use super::report;
 use crate::commands::sim::csv;
 use flashweir_sim::request::{ClassOutcome, Counts, Outcome};
 use serde_json::json;
@@ -22,20 +23,8 @@ pub(super) struct Told<'a> {
 impl Told<'_> {
     /// For people.
     pub(super) fn text(&self) -> String {
-        let totals = self.outcome.totals();
-        let shed = totals.shed_total();
-        let number = |count: u64| flashweir_report::number(count as f64, 0);
-        let mut text = format!("{}\n", self.assumption);
-        let length = clock(self.crowd.length.as_secs());
-        text += &format!(
-            "{} requests in {length}: {} refused ({}), {} completed, {} gave up waiting\n",
-            number(totals.offered),
-            number(shed),
-            percent(shed, totals.offered),
-            number(totals.completed),
-            number(totals.timed_out)
-        );
-        if shed == 0 {
+        let mut text = format!("{}\n{}\n", self.assumption, self.summary());
+        if self.outcome.totals().shed_total() == 0 {
             return text + "nobody would have been refused\n";
         }
         let refused: Vec<(u64, Counts)> =
@@ -63,6 +52,20 @@ impl Told<'_> {
         text
     }
 
+    /// In one sentence.
+    pub(super) fn summary(&self) -> String {
+        let totals = self.outcome.totals();
+        format!(
+            "{} requests in {}: {} refused ({}), {} completed, {} gave up waiting",
+            number(totals.offered),
+            clock(self.crowd.length.as_secs()),
+            number(totals.shed_total()),
+            percent(totals.shed_total(), totals.offered),
+            number(totals.completed),
+            number(totals.timed_out)
+        )
+    }
+
     /// For programs.
     pub(super) fn json(&self) -> serde_json::Result<String> {
         let totals = self.outcome.totals();
@@ -85,7 +88,7 @@ impl Told<'_> {
         Ok(serde_json::to_string(&whole)? + "\n")
     }
 
-    /// `refused_over_time.csv` and `refused_documents.csv`.
+    /// `refused_over_time.csv` and `refused_documents.csv`, and the report with its charts.
     ///
     /// # Errors
     /// A file that cannot be written, by its name.
@@ -107,11 +110,12 @@ impl Told<'_> {
                 totals.shed_total().to_string(),
             ])?;
         }
-        csv::put(&directory.join("refused_documents.csv"), &csv::text(table)?)
+        csv::put(&directory.join("refused_documents.csv"), &csv::text(table)?)?;
+        report::write(self, directory)
     }
 
     /// Stretches of the log and everybody's counts in them, by their beginning in seconds.
-    fn stretches(&self) -> impl Iterator<Item = (u64, Counts)> {
+    pub(super) fn stretches(&self) -> impl Iterator<Item = (u64, Counts)> {
         let bin_s = self.outcome.bin.as_secs();
         let count = self.crowd.length.as_secs().div_ceil(bin_s);
         (0..count).map(move |place| {
@@ -122,12 +126,17 @@ impl Told<'_> {
     }
 
     /// Documents that somebody was refused, those refused most first.
-    fn refused_documents(&self) -> Vec<&ClassOutcome> {
+    pub(super) fn refused_documents(&self) -> Vec<&ClassOutcome> {
         let mut refused: Vec<_> =
             self.outcome.classes.iter().filter(|class| class.totals.shed_total() > 0).collect();
         refused.sort_by_key(|class| std::cmp::Reverse(class.totals.shed_total()));
         refused
     }
+}
+
+/// With thin gaps between thousands.
+pub(super) fn number(count: u64) -> String {
+    flashweir_report::number(count as f64, 0)
 }
 
 fn more(text: &mut String, rows: usize) {
@@ -137,10 +146,10 @@ fn more(text: &mut String, rows: usize) {
 }
 
 /// Time since the first second of the log.
-fn clock(seconds: u64) -> String {
+pub(super) fn clock(seconds: u64) -> String {
     format!("+{}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
-fn percent(part: u64, whole: u64) -> String {
+pub(super) fn percent(part: u64, whole: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
