@@ -9,16 +9,19 @@
 //! | worse | risen | cause | action |
 //! |---|---|---|---|
 //! | no | no | calm | learn |
-//! | no | yes | surge_ok | learn: the service carries it |
+//! | no | yes | surge_ok | learn the demand: the service carries it |
 //! | yes | no | slow_backend | none; after a minute the baseline drifts to the new normal |
 //! | yes | yes | popular | alarm, after three such evaluations of the last four |
 //!
-//! Repairs (docs/algorithms/news.md): compare before update; baselines move only in calm, so a crowd cannot
-//! drag them down; they are means over a minute (7.5 intervals if longer), so a slow ramp is followed and a
-//! fast one is not; the margin is at least δ and three standard deviations of the signal as seen in calm.
+//! Repairs (docs/algorithms/news.md): compare before update; the signals' baselines move only at the usual demand, so a
+//! crowd cannot drag them down, however slowly it comes; they are means over a minute (7.5 intervals if longer). A surge
+//! that is carried becomes the usual demand, and then its signals count. The margin is at least δ and three standard
+//! deviations of the signal, of which the part that is chance is that of the responses at hand ([`Signal`]).
 //! Cold start: the first valid evaluation seeds the baselines, and nothing can alarm in the first three seconds. Cost: a few dozen operations.
 
-use super::{Baseline, Cause, window::Measurement};
+use super::signal::Signal;
+use super::window::{Fastest, Measurement};
+use super::{Baseline, Cause};
 use flashweir_core::{Duration, Instant};
 use flashweir_measure::DecayingMean;
 
@@ -32,8 +35,6 @@ const WARM_UP: Duration = Duration::from_secs(3);
 /// Poisson count are chance (a service at 0.75 of its capacity then alarmed once in five minutes). Real demand is
 /// burstier than Poisson: NASA's busy hours, squeezed to minutes, alarmed until its own variance was learned.
 const RISEN_SIGMAS: f64 = 4.0;
-/// The margin never exceeds this: beyond it the signal is too noisy to wait for any worse.
-const MARGIN_MAX: f64 = 0.5;
 /// A lasting change without more demand is taken for the new normal after this long, or 15 intervals.
 const REBASE_AFTER: Duration = Duration::from_secs(60);
 const REBASE_AFTER_INTERVALS: u32 = 15;
@@ -47,6 +48,8 @@ const SINGLE_EVALUATION: Duration = Duration::from_secs(5);
 pub(super) struct Judgement {
     /// The worst signal over its baseline; 1 is as usual.
     pub(super) quality: f64,
+    /// The margin of that signal.
+    pub(super) margin: f64,
     /// Condition (1).
     pub(super) is_worse: bool,
     /// Condition (2).
@@ -69,13 +72,12 @@ impl Judgement {
 pub(super) struct Detector {
     interval: Duration,
     delta: f64,
-    fast_rate: DecayingMean,
-    fast_score: DecayingMean,
+    fast_rate: Signal,
+    fast_score: Signal,
     unique_offered: DecayingMean,
     unique_offered_variance: DecayingMean,
     /// When the last whole span was looked at, and unique offered in it, requests per second.
     previous_span: Option<(Instant, f64)>,
-    variance: DecayingMean,
     /// Conditions (1) and (2) at the last four evaluations, newest in bit 0.
     evidence: u8,
     worse_since: Option<Instant>,
@@ -85,50 +87,42 @@ pub(super) struct Detector {
 impl Detector {
     pub(super) fn new(interval: Duration, delta: f64, known: &Baseline) -> Self {
         let memory = BASELINE_MEMORY.max(interval.mul_f64(BASELINE_MEMORY_INTERVALS));
-        let seeded = |value: Option<f64>| {
-            value.map_or_else(|| DecayingMean::new(memory), |value| DecayingMean::seeded(memory, value))
-        };
+        let signal = |known| Signal::new(known, memory, interval, delta);
         Self {
             interval,
             delta,
-            fast_rate: seeded(known.fast_rate_bytes_per_s),
+            fast_rate: signal(known.fast_rate_bytes_per_s),
             // A class's own median is what scores are relative to, so the usual score is 1 until learned otherwise.
-            fast_score: seeded(known.fast_score.or(Some(1.0))),
-            unique_offered: seeded(known.unique_offered_rps),
+            fast_score: signal(known.fast_score.or(Some(1.0))),
+            unique_offered: known
+                .unique_offered_rps
+                .map_or_else(|| DecayingMean::new(memory), |rps| DecayingMean::seeded(memory, rps)),
             unique_offered_variance: DecayingMean::new(memory),
             previous_span: None,
-            // Before anything is known the noise is taken to be what the configured margin allows for.
-            variance: DecayingMean::seeded(memory.mul_f64(0.1), (delta / 3.0) * (delta / 3.0)),
             evidence: 0,
             worse_since: None,
             last_learned: None,
         }
     }
 
-    /// The margin in force.
-    pub(super) fn margin(&self) -> f64 {
-        let three_sigma = 3.0 * libm::sqrt(self.variance.value().unwrap_or(0.0));
-        three_sigma.clamp(self.delta, MARGIN_MAX.max(self.delta))
-    }
-
     /// Compares a measurement with the baselines; `None` when there is nothing to compare (yet).
     pub(super) fn judge(&self, measured: &Measurement) -> Option<Judgement> {
-        let quality = if measured.is_valid() {
-            let ratio = |signal: Option<f64>, usual: &DecayingMean| Some(signal? / usual.value()?);
-            let of_rate = ratio(measured.fast_rate, &self.fast_rate);
-            let of_score = ratio(measured.fast_score, &self.fast_score);
-            match (of_rate, of_score) {
-                (Some(rate), Some(score)) => rate.min(score),
-                (one, other) => one.or(other)?,
-            }
+        let (quality, margin) = if measured.is_valid() {
+            let of_rate = measured.fast_rate.and_then(|rate| self.fast_rate.compare(rate));
+            let of_score = measured.fast_score.and_then(|score| self.fast_score.compare(score));
+            // The worse one, each by its own margin.
+            let shortfall = |&(quality, margin): &(f64, f64)| (1.0 - quality) / margin;
+            let signals = [of_rate, of_score].into_iter().flatten();
+            signals.max_by(|one, other| shortfall(one).total_cmp(&shortfall(other)))?
         } else if measured.is_stalled() {
-            0.0
+            (0.0, self.delta)
         } else {
             return None;
         };
         Some(Judgement {
             quality,
-            is_worse: quality < 1.0 - self.margin(),
+            margin,
+            is_worse: quality < 1.0 - margin,
             has_risen: self.has_risen(measured),
         })
     }
@@ -139,7 +133,10 @@ impl Detector {
             let excess_rps = measured.unique_offered_rps - usual_rps;
             let poisson = usual_rps / measured.span_s.max(1e-9);
             let variance = self.unique_offered_variance.value().unwrap_or(0.0).max(poisson);
-            excess_rps > usual_rps * self.delta && excess_rps > RISEN_SIGMAS * libm::sqrt(variance)
+            // The baseline is a mean of such spans itself, of few at first.
+            let of_difference =
+                variance * (1.0 + measured.span_s / self.unique_offered.covers().as_secs_f64());
+            excess_rps > usual_rps * self.delta && excess_rps > RISEN_SIGMAS * libm::sqrt(of_difference)
         })
     }
 
@@ -169,17 +166,14 @@ impl Detector {
             self.learn_variance(now, measured);
             self.unique_offered.update(measured.unique_offered_rps, span);
         }
-        if let Some(judgement) = judgement.filter(|judgement| !judgement.has_risen) {
-            let residual = (judgement.quality - 1.0).clamp(-MARGIN_MAX, MARGIN_MAX);
-            self.variance.update(residual * residual, span);
+        if !has_risen {
+            self.each_signal(measured, |signal, measured| signal.learn_noise(measured, span));
         }
         if !is_worse {
-            for (signal, usual) in
-                [(measured.fast_rate, &mut self.fast_rate), (measured.fast_score, &mut self.fast_score)]
-            {
-                if let Some(signal) = signal {
-                    usual.update(signal, span);
-                }
+            // What is usual is what it is at the usual demand: learned from a surge, it would follow a crowd that
+            // comes slowly enough, and call it carried.
+            if !has_risen {
+                self.each_signal(measured, |signal, measured| signal.learn(measured, span));
             }
             return false;
         }
@@ -218,11 +212,15 @@ impl Detector {
     }
 
     fn drift(&mut self, fraction: f64, measured: &Measurement) {
-        for (signal, usual) in
-            [(measured.fast_rate, &mut self.fast_rate), (measured.fast_score, &mut self.fast_score)]
-        {
-            if let Some(signal) = signal {
-                usual.drift(signal, fraction);
+        self.each_signal(measured, |signal, measured| signal.drift(measured, fraction));
+    }
+
+    fn each_signal(&mut self, measured: &Measurement, mut tell: impl FnMut(&mut Signal, Fastest)) {
+        let signals =
+            [(&mut self.fast_rate, measured.fast_rate), (&mut self.fast_score, measured.fast_score)];
+        for (signal, measured) in signals {
+            if let Some(measured) = measured {
+                tell(signal, measured);
             }
         }
     }
@@ -236,11 +234,11 @@ impl Detector {
     }
 
     pub(super) fn fast_rate_usual(&self) -> Option<f64> {
-        self.fast_rate.value()
+        self.fast_rate.usual()
     }
 
     pub(super) fn fast_score_usual(&self) -> Option<f64> {
-        self.fast_score.value()
+        self.fast_score.usual()
     }
 
     pub(super) fn unique_offered_usual_rps(&self) -> Option<f64> {

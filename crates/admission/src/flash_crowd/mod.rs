@@ -17,6 +17,7 @@ mod rate_limit;
 mod sample;
 mod settings;
 mod shares;
+mod signal;
 mod window;
 
 pub use attempts::RefusedAttempts;

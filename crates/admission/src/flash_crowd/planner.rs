@@ -111,11 +111,11 @@ impl FlashCrowdPlanner {
             rule: decision.rule,
             ceiling_rps: decision.ceiling_rps,
             quality: decision.judged.map(|judged| judged.quality),
-            fast_rate_bytes_per_s: measured.fast_rate,
+            fast_rate_bytes_per_s: measured.fast_rate.map(|fastest| fastest.mean),
             fast_rate_reference: None,
-            fast_score: measured.fast_score,
+            fast_score: measured.fast_score.map(|fastest| fastest.mean),
             fast_score_reference: None,
-            margin: self.settings.margin,
+            margin: decision.judged.map_or(self.settings.margin, |judged| judged.margin),
             offered_rps: measured.offered_rps,
             unique_offered_rps: measured.unique_offered_rps,
             unique_offered_reference_rps: None,
@@ -135,7 +135,6 @@ impl FlashCrowdPlanner {
             }
             Rules::Repaired(repaired) => {
                 let (detector, _) = &**repaired;
-                explanation.margin = detector.margin();
                 explanation.fast_rate_reference = detector.fast_rate_usual();
                 explanation.fast_score_reference = detector.fast_score_usual();
                 explanation.unique_offered_reference_rps = detector.unique_offered_usual_rps();
@@ -173,7 +172,7 @@ fn decide_repaired(
             }
         }
     } else {
-        let rule = limit.step(now, measured, judged, detector.margin());
+        let rule = limit.step(now, measured, judged);
         match rule {
             Rule::Release => detector.clear_evidence(),
             Rule::Rebase => detector.adopt(measured),

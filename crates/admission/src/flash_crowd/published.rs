@@ -74,7 +74,7 @@ impl Published {
 
     /// One tick. A window without responses is skipped: nothing changes.
     pub(super) fn step(&mut self, measured: &Measurement) -> (Rule, Cause) {
-        let Some(responses) = measured.fast_rate.or(measured.fast_score) else {
+        let Some(responses) = measured.fast_rate.or(measured.fast_score).map(|fastest| fastest.mean) else {
             return (Rule::None, Cause::TooFewSamples);
         };
         let requests_rps = measured.admitted_rps;

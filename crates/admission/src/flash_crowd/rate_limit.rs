@@ -138,13 +138,7 @@ impl RateLimit {
     }
 
     /// One evaluation while limiting. `judged` is `None` when too little fresh evidence has come in.
-    pub(super) fn step(
-        &mut self,
-        now: Instant,
-        measured: &Measurement,
-        judged: Option<Judgement>,
-        margin: f64,
-    ) -> Rule {
+    pub(super) fn step(&mut self, now: Instant, measured: &Measurement, judged: Option<Judgement>) -> Rule {
         if self.is_slack(now, measured) {
             self.mode = Mode::Normal;
             self.ceiling_rps = f64::INFINITY;
@@ -156,6 +150,7 @@ impl RateLimit {
             self.completed_most_rps = self.completed_most_rps.max(measured.completed_rps);
         }
         let Some(judged) = judged else { return self.guard_capacity(now, measured) };
+        let margin = judged.margin;
         let improves = judged.quality > self.last_quality + IMPROVEMENT;
         let unmoved = self.is_unmoved(measured, judged.quality);
         (self.last_quality, self.last_excess_s) = (judged.quality, measured.excess_s);

@@ -9,7 +9,7 @@
 use super::latency_reference::Score;
 use alloc::{collections::VecDeque, vec::Vec};
 use flashweir_core::{Duration, Instant, limits::RESPONSES_PER_WINDOW};
-use flashweir_measure::{fastest::fastest, mean_of_fastest};
+use flashweir_measure::fastest::fastest;
 
 /// Fewer responses than this are no measurement: a tenth of fewer is one or two.
 pub(super) const RESPONSES_MIN: usize = 30;
@@ -61,14 +61,36 @@ pub(super) struct Measurement {
     pub(super) unique_offered_rps: f64,
     pub(super) admitted_rps: f64,
     pub(super) completed_rps: f64,
-    /// Mean rate of the fastest tenth, when at least a tenth of responses (and thirty) are large enough.
-    pub(super) fast_rate: Option<f64>,
-    /// Mean latency score of the fastest tenth, when at least thirty responses are scored.
-    pub(super) fast_score: Option<f64>,
+    /// Rates of the fastest tenth, when at least a tenth of responses (and thirty) are large enough.
+    pub(super) fast_rate: Option<Fastest>,
+    /// Latency scores of the fastest tenth, when at least thirty responses are scored.
+    pub(super) fast_score: Option<Fastest>,
     /// Mean time the fastest tenth waited beyond the usual, seconds: the backlog they met.
     pub(super) excess_s: f64,
     /// Responses looked at.
     pub(super) responses: usize,
+}
+
+/// A signal: what the fastest tenth say.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Fastest {
+    /// Their mean.
+    pub(super) mean: f64,
+    /// How far chance alone moves that mean, as a variance: other responses of the same service would have had another.
+    pub(super) chance: f64,
+}
+
+impl Fastest {
+    /// Of `fastest`, the best [`FASTEST`] of all; not empty. O(fastest).
+    fn of<T>(fastest: &[T], speed: impl Fn(&T) -> f32) -> Self {
+        let speeds = || fastest.iter().map(|item| f64::from(speed(item)));
+        let count = fastest.len() as f64;
+        let mean = speeds().sum::<f64>() / count;
+        let variance = speeds().map(|speed| (speed - mean) * (speed - mean)).sum::<f64>() / count;
+        let least = speeds().fold(f64::INFINITY, f64::min);
+        // The asymptotic variance of a mean above a quantile: theirs, and that of the quantile that chose them.
+        Self { mean, chance: (variance + (1.0 - FASTEST) * (mean - least) * (mean - least)) / count }
+    }
 }
 
 impl Measurement {
@@ -132,12 +154,11 @@ impl Window {
         let responses = self.gather(now, evidence_from);
         let large_enough =
             self.scratch_rates.len() >= RESPONSES_MIN && self.scratch_rates.len() * 10 >= responses;
-        let fast_rate = if large_enough { mean_of_fastest(&mut self.scratch_rates, FASTEST) } else { None };
+        let fast_rate = large_enough
+            .then(|| Fastest::of(fastest(&mut self.scratch_rates, FASTEST, |&rate| rate), |&rate| rate));
         let scored = self.scratch.len() >= RESPONSES_MIN;
         let canaries = if scored { fastest(&mut self.scratch, FASTEST, |score| score.relative) } else { &[] };
-        let mean = |part: fn(&Score) -> f32| {
-            canaries.iter().map(|score| f64::from(part(score))).sum::<f64>() / canaries.len().max(1) as f64
-        };
+        let excess_s = canaries.iter().map(|score| f64::from(score.excess_s)).sum::<f64>();
         Measurement {
             span_s,
             offered_rps,
@@ -145,8 +166,8 @@ impl Window {
             admitted_rps,
             completed_rps,
             fast_rate,
-            fast_score: scored.then(|| mean(|score| score.relative)),
-            excess_s: mean(|score| score.excess_s),
+            fast_score: scored.then(|| Fastest::of(canaries, |score| score.relative)),
+            excess_s: excess_s / canaries.len().max(1) as f64,
             responses,
         }
     }
