@@ -8,7 +8,8 @@
 
 use flashweir_core::{Duration, Reason};
 use flashweir_sim::request::{
-    ClassModel, FlashCrowdPolicy, NetworkModel, Policy, Scenario, ServerModel, ShedReason, Work, run,
+    ClassModel, Departed, FlashCrowdPolicy, NetworkModel, Policy, Scenario, ServerModel, ShedReason, Work,
+    run,
 };
 use flashweir_workload::documents::Popularity;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
@@ -51,4 +52,30 @@ fn goodput_share(capacity_rps: f64, round_trip_ms: u64, pages: u32) -> f64 {
     .unwrap();
     assert!(outcome.totals().shed[ShedReason::Gateway(Reason::FlashCrowd).index()] > 0, "no alarm");
     outcome.began_within(30..40).goodput as f64 / (10.0 * capacity_rps)
+}
+
+/// Regression: under processor sharing a step to five times the capacity leaves nobody a whole answer before their client
+/// gives up. The last responses, all from before the crowd, were then judged for a minute to be as usual, no alarm came,
+/// and goodput was 0.
+#[test]
+fn a_crowd_that_lets_nothing_complete_is_seen() {
+    for (departed, in_flight) in
+        [(Departed::Stops, 4_096), (Departed::Stops, 256), (Departed::WorksOn, 1_024)]
+    {
+        let crowd = RateProfile::step(60.0, 1_000.0, 20 * SECOND, 60 * SECOND).unwrap();
+        let schedule = Schedule::one(ArrivalProcess::Poisson(crowd), 5);
+        let class = ClassModel::new("all", Work::Constant(Duration::from_millis(5)));
+        let server = ServerModel { departed, ..ServerModel::processor_sharing(1) };
+        let outcome = run(&Scenario {
+            policy: Policy::FlashCrowd(FlashCrowdPolicy::default()),
+            requests_in_flight: Some(in_flight),
+            ..Scenario::new(schedule, class, server)
+        })
+        .unwrap();
+        let capacity_in_ten_seconds = 2_000.0;
+        let shares = [20..30, 30..40, 40..50]
+            .map(|bins| outcome.began_within(bins).goodput as f64 / capacity_in_ten_seconds);
+        println!("{departed:?}, {in_flight} in flight: {shares:.2?} of capacity");
+        assert!(shares[1] > 0.85 && shares[2] > 0.95, "{departed:?}, {in_flight} in flight: {shares:.2?}");
+    }
 }

@@ -20,7 +20,7 @@
 //! Cold start: the first valid evaluation seeds the baselines, and nothing can alarm in the first three seconds. Cost: a few dozen operations.
 
 use super::signal::Signal;
-use super::window::{Fastest, Measurement};
+use super::window::{Fastest, Measurement, RESPONSES_MIN};
 use super::{Baseline, Cause};
 use flashweir_core::{Duration, Instant};
 use flashweir_measure::DecayingMean;
@@ -42,6 +42,10 @@ const REBASE_AFTER_INTERVALS: u32 = 15;
 const REBASE_PER_SECOND: f64 = 0.02;
 /// Intervals at least this long don't overlap in their responses: one evaluation is evidence enough.
 const SINGLE_EVALUATION: Duration = Duration::from_secs(5);
+
+/// A service that carries a surge completes what it did before, and more; below this part of the usual it does not. Of
+/// thirty that are expected, chance leaves fewer than eight once in a million.
+const COLLAPSED: f64 = 0.25;
 
 /// What one evaluation found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,6 +127,21 @@ impl Detector {
             quality,
             margin,
             is_worse: quality < 1.0 - margin,
+            has_risen: self.has_risen(measured),
+        })
+    }
+
+    /// More is let in than usual, and far less comes out than usually does: nobody is served in time any more. The
+    /// responses at hand are then the last ones from before, and say that all is well.
+    pub(super) fn judge_collapse(&self, measured: &Measurement) -> Option<Judgement> {
+        let usual_rps = self.unique_offered.value().filter(|_| self.unique_offered.covers() >= WARM_UP)?;
+        let part = measured.completed_rps / usual_rps;
+        let is_told = usual_rps * measured.span_s >= RESPONSES_MIN as f64;
+        let has_collapsed = is_told && measured.admitted_rps >= usual_rps && part < COLLAPSED;
+        has_collapsed.then(|| Judgement {
+            quality: part,
+            margin: self.delta,
+            is_worse: true,
             has_risen: self.has_risen(measured),
         })
     }

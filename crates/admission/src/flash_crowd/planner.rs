@@ -150,8 +150,10 @@ fn decide_repaired(
     now: Instant,
     measured: &Measurement,
 ) -> Decision {
-    let judged = detector.judge(measured);
-    let (rule, cause) = if limit.mode() == Mode::Normal {
+    let is_normal = limit.mode() == Mode::Normal;
+    let collapse = if is_normal { detector.judge_collapse(measured) } else { None };
+    let judged = collapse.or_else(|| detector.judge(measured));
+    let (rule, cause) = if is_normal {
         match judged {
             Some(judgement) if detector.alarms(judgement) => {
                 let usual_rps = detector.unique_offered_usual_rps().unwrap_or(0.0);

@@ -7,7 +7,7 @@
 //! ALARM: cut by `clamp(quality/(1−m/4), 0.7, 0.98)`, never below T, and not while responses improve or
 //! the backlog drains by itself; PROBE once quality ≥ 1−m/2, from 0.9 of the most that was completed
 //! during the alarm: what a service completes while its backlog lasts is its capacity.
-//! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds, 5 % then
+//! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds, twofold up to RO, 5 % then
 //! 10 % a decision, at most 1.2 of what completes, but 1 % near where it last failed, or up by half when it does not bind.
 //! Released when offered stays under 0.8 of the ceiling for three intervals and three seconds, whatever
 //! quality is: a ceiling that does not bind is not what helps.
@@ -40,6 +40,8 @@ const PROBE_LARGEST: f64 = 0.10;
 /// responses that come back first are the quick ones.
 const PROBE_AHEAD: f64 = 1.2;
 const PROBE_NEAR_FAILURE: f64 = 0.01;
+/// The step while the ceiling is below the usual demand, which was carried before the crowd: there is nothing to feel out.
+const REGAIN: f64 = 2.0;
 const RELAX: f64 = 0.5;
 /// "Near" the ceiling that last failed starts at this part of it.
 const NEAR_FAILURE: f64 = 0.93;
@@ -226,6 +228,10 @@ impl RateLimit {
             self.failed_at_rps = f64::INFINITY;
         }
         let near_rps = NEAR_FAILURE * self.failed_at_rps;
+        if self.ceiling_rps < self.usual_rps && self.usual_rps < near_rps {
+            self.set(now, (self.ceiling_rps * REGAIN).min(self.usual_rps));
+            return Rule::ProbeUp;
+        }
         let target_rps = if self.ceiling_rps >= near_rps {
             self.ceiling_rps * (1.0 + PROBE_NEAR_FAILURE)
         } else {
