@@ -260,7 +260,10 @@ fn scenario(seed: u64) -> Scenario {
 }
 
 fn from_environment(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number of seeds"))
+    let text = std::env::var_os(name);
+    text.map_or(otherwise, |text| {
+        text.to_str().and_then(|text| text.parse().ok()).expect("a number of seeds")
+    })
 }
 
 #[test]
