@@ -39,6 +39,19 @@ fn the_server_without_control_has_the_committed_tables() {
     }
 }
 
+/// Goal: the same for the testbed, with bystanders and with a server short of memory. Method: minutes instead
+/// of the paper's half an hour, in which NEWS decides ten times.
+#[test]
+fn short_runs_on_the_testbed_have_the_committed_tables() {
+    let options = Options { seeds: 1, quiet_s: 240, crowd_s: 400, ..Options::default() };
+    let laboratory = Laboratory::new(options).expect("options in range");
+    for id in ["NEWS-F22", "NEWS-T3"] {
+        let experiment = find(id).expect("it exists");
+        let finding = (experiment.run)(&laboratory).expect("it runs");
+        insta::assert_snapshot!(id, text(experiment, &finding));
+    }
+}
+
 /// Goal: a log of the match takes the place of the built-in crowd, and the finding says so.
 #[test]
 fn a_log_changes_who_comes_and_is_named_in_the_notes() {

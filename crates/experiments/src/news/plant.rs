@@ -1,4 +1,4 @@
-//! The network and the crowd that all NEWS experiments share, and how they were chosen.
+//! The network and the crowd that the simulations of NEWS (its §7) share, and how they were chosen.
 //!
 //! The paper gives the number of clients, the ends of the access links' rates and delays, the length of the run, the
 //! onset and that requests rise more than sixfold. It does not give the bottleneck, its buffer, or the distributions of
@@ -49,7 +49,7 @@ impl Mode {
         }
     }
 
-    fn controller(self) -> Controller {
+    pub(super) fn controller(self) -> Controller {
         match self {
             Self::None => Controller::None,
             Self::Paper => Controller::News(PlannerMode::Paper),

@@ -1,6 +1,7 @@
 //! The runs of an experiment, by mode, and what is read from them.
 
 use super::plant::{Mode, scenario};
+use crate::laboratory::Simulation;
 use crate::{ExperimentError, Laboratory, Row, Rule, Spread};
 use flashweir_report::Point;
 use flashweir_sim::news::{Bin, Outcome, Scenario};
@@ -8,8 +9,9 @@ use flashweir_sim::router::Tick;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(super) struct Runs {
-    by_mode: Vec<(Mode, Vec<Arc<Outcome>>)>,
+/// Over all seeds; `O` is what one run shows.
+pub(super) struct Runs<O = Outcome> {
+    by_mode: Vec<(Mode, Vec<Arc<O>>)>,
     onset_s: u64,
     end_s: u64,
 }
@@ -38,54 +40,13 @@ impl Runs {
         change: impl Fn(&mut Scenario),
     ) -> Result<Self, ExperimentError> {
         let options = laboratory.options();
-        let seeds = || (0..u64::from(seeds)).map(|n| options.seed + n);
-        let scenarios: Vec<Scenario> = modes
-            .iter()
-            .flat_map(|&mode| seeds().map(move |seed| scenario(options, mode, seed)))
-            .map(|mut scenario| {
-                change(&mut scenario);
-                scenario
-            })
-            .collect();
-        let outcomes = laboratory.run(&scenarios)?;
-        let by_mode =
-            modes.iter().copied().zip(outcomes.chunks(seeds().count()).map(<[_]>::to_vec)).collect();
-        Ok(Self { by_mode, onset_s: options.quiet_s, end_s: options.quiet_s + options.crowd_s })
-    }
-
-    pub(super) fn onset_s(&self) -> u64 {
-        self.onset_s
-    }
-
-    pub(super) fn within(&self, stretch: Stretch) -> Range<u64> {
-        match stretch {
-            // The first minute fills the network.
-            Stretch::Quiet => 60..self.onset_s,
-            Stretch::Crowd => self.onset_s..self.end_s,
-        }
-    }
-
-    /// A value over the seeds of a mode; seeds that have none are left out.
-    pub(super) fn spread(&self, mode: Mode, value: impl Fn(&Outcome) -> Option<f64>) -> Option<Spread> {
-        let (_, outcomes) = self.by_mode.iter().find(|(other, _)| *other == mode)?;
-        Spread::of(outcomes.iter().filter_map(|outcome| value(outcome)))
-    }
-
-    /// The mean over the seeds; not a number where there is none, which fails every comparison.
-    pub(super) fn mean(&self, mode: Mode, value: impl Fn(&Outcome) -> Option<f64>) -> f64 {
-        self.spread(mode, value).map_or(f64::NAN, |spread| spread.mean)
-    }
-
-    pub(super) fn row(
-        &self,
-        what: impl Into<String>,
-        paper: Option<f64>,
-        rule: Rule,
-        modes: &[Mode],
-        value: impl Fn(&Outcome) -> Option<f64>,
-    ) -> Row {
-        let ours = modes.iter().filter_map(|&mode| Some((mode.name(), self.spread(mode, &value)?)));
-        Row { what: what.into(), paper, ours: ours.collect(), rule }
+        let described = |mode, seed| {
+            let mut scenario = scenario(options, mode, seed);
+            change(&mut scenario);
+            scenario
+        };
+        let stretches = [options.quiet_s, options.crowd_s];
+        Self::of(laboratory, modes, seeds, stretches, described)
     }
 
     pub(super) fn admitted(&self, stretch: Stretch) -> impl Fn(&Outcome) -> Option<f64> {
@@ -139,15 +100,72 @@ impl Runs {
         let ticks = self.first(mode).into_iter().flat_map(|outcome| &outcome.ticks);
         ticks.map(|tick| (tick.at.as_secs_f64(), value(tick))).collect()
     }
+}
 
-    fn first(&self, mode: Mode) -> Option<&Outcome> {
+impl<O> Runs<O> {
+    /// Runs what is `described` for every mode and seed: first a quiet stretch, then a crowd, seconds of each.
+    pub(super) fn of<S: Simulation<Outcome = O>>(
+        laboratory: &Laboratory,
+        modes: &[Mode],
+        seeds: u32,
+        [quiet_s, crowd_s]: [u64; 2],
+        described: impl Fn(Mode, u64) -> S,
+    ) -> Result<Self, ExperimentError> {
+        let first = laboratory.options().seed;
+        let seeds = || (0..u64::from(seeds)).map(|n| first + n);
+        let described = &described;
+        let simulations: Vec<S> =
+            modes.iter().flat_map(|&mode| seeds().map(move |seed| described(mode, seed))).collect();
+        let outcomes = laboratory.run(&simulations)?;
+        let by_mode =
+            modes.iter().copied().zip(outcomes.chunks(seeds().count()).map(<[_]>::to_vec)).collect();
+        Ok(Self { by_mode, onset_s: quiet_s, end_s: quiet_s + crowd_s })
+    }
+
+    pub(super) fn onset_s(&self) -> u64 {
+        self.onset_s
+    }
+
+    pub(super) fn within(&self, stretch: Stretch) -> Range<u64> {
+        match stretch {
+            // The first minute fills the network.
+            Stretch::Quiet => 60..self.onset_s,
+            Stretch::Crowd => self.onset_s..self.end_s,
+        }
+    }
+
+    /// A value over the seeds of a mode; seeds that have none are left out.
+    pub(super) fn spread(&self, mode: Mode, value: impl Fn(&O) -> Option<f64>) -> Option<Spread> {
+        let (_, outcomes) = self.by_mode.iter().find(|(other, _)| *other == mode)?;
+        Spread::of(outcomes.iter().filter_map(|outcome| value(outcome)))
+    }
+
+    /// The mean over the seeds; not a number where there is none, which fails every comparison.
+    pub(super) fn mean(&self, mode: Mode, value: impl Fn(&O) -> Option<f64>) -> f64 {
+        self.spread(mode, value).map_or(f64::NAN, |spread| spread.mean)
+    }
+
+    pub(super) fn row(
+        &self,
+        what: impl Into<String>,
+        paper: Option<f64>,
+        rule: Rule,
+        modes: &[Mode],
+        value: impl Fn(&O) -> Option<f64>,
+    ) -> Row {
+        let ours = modes.iter().filter_map(|&mode| Some((mode.name(), self.spread(mode, &value)?)));
+        Row { what: what.into(), paper, ours: ours.collect(), rule }
+    }
+
+    /// The outcome of the first seed of a mode.
+    pub(super) fn first(&self, mode: Mode) -> Option<&O> {
         let (_, outcomes) = self.by_mode.iter().find(|(other, _)| *other == mode)?;
         outcomes.first().map(|outcome| &**outcome)
     }
 }
 
-const MINUTE_S: u64 = 60;
+pub(super) const MINUTE_S: u64 = 60;
 
-fn kbps(bytes_per_s: f64) -> f64 {
+pub(super) fn kbps(bytes_per_s: f64) -> f64 {
     bytes_per_s * 8.0 / 1_000.0
 }
