@@ -1,6 +1,6 @@
 //! A drawn plot: an SVG that can be read aloud, and its legend.
 
-use crate::{Hue, ReportError};
+use crate::{Hue, ReportError, standalone};
 use askama::Template;
 
 /// Width of every figure, and the x positions between which its points lie: the same for all, so that their
@@ -14,6 +14,7 @@ pub(crate) const PLOT_RIGHT: i32 = 900;
 pub struct Figure {
     title: String,
     svg: String,
+    height: u32,
     legend: Vec<LegendEntry>,
 }
 
@@ -26,13 +27,21 @@ impl Figure {
         legend: Vec<LegendEntry>,
     ) -> Result<Self, ReportError> {
         let svg = Svg { title, description: &description, width, height, body: &body }.render()?;
-        Ok(Self { title: title.to_owned(), svg, legend })
+        Ok(Self { title: title.to_owned(), svg, height, legend })
     }
 
     /// What is shown.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    /// The plot for a file of its own: an SVG document with title and legend, on white.
+    ///
+    /// # Errors
+    /// [`ReportError`] when the template fails, which no figure should cause.
+    pub fn standalone(&self) -> Result<String, ReportError> {
+        standalone::svg(self, self.height)
     }
 
     /// The plot alone, a whole SVG document without its legend.

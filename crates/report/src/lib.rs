@@ -26,6 +26,7 @@ mod palette;
 mod scale;
 mod series;
 mod stack;
+mod standalone;
 mod strip;
 mod table;
 mod thinning;

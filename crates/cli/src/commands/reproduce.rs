@@ -166,7 +166,7 @@ fn list() -> anyhow::Result<()> {
 
 fn write_figures(directory: &Path, experiment: &Experiment, finding: &Finding) -> anyhow::Result<()> {
     let [picture, numbers] = figures_named(experiment.id);
-    write(&directory.join(picture), finding.figure.svg())?;
+    write(&directory.join(picture), &finding.figure.standalone()?)?;
     write(&directory.join(numbers), &finding.csv)
 }
 

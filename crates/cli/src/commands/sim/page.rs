@@ -22,7 +22,7 @@ pub(super) fn write(judged: &Judged<'_>, directory: &Path) -> anyhow::Result<()>
     ];
     let network = network_charts::figures(judged)?;
     for (name, figure) in people.iter().chain(&network) {
-        put(&directory.join(name), figure.svg())?;
+        put(&directory.join(name), &figure.standalone()?)?;
     }
     put(&directory.join("report.html"), &page(judged, people, network)?)
 }

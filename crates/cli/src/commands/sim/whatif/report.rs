@@ -15,8 +15,8 @@ const ROWS: usize = 40;
 /// A file that cannot be written, by its name.
 pub(super) fn write(told: &Told<'_>, directory: &Path) -> anyhow::Result<()> {
     let (requests, refused) = (requests(told)?, refused(told)?);
-    put(&directory.join("requests.svg"), requests.svg())?;
-    put(&directory.join("refused.svg"), refused.svg())?;
+    put(&directory.join("requests.svg"), &requests.standalone()?)?;
+    put(&directory.join("refused.svg"), &refused.standalone()?)?;
     put(&directory.join("report.html"), &page(told, requests, refused)?)
 }
 
