@@ -10,6 +10,7 @@ extern crate alloc;
 pub mod flash_crowd;
 pub mod pace;
 pub mod retry_after;
+pub mod sentry;
 pub mod token_bucket;
 
 use flashweir_core::{Instant, Verdict};

@@ -157,3 +157,7 @@ pub const SCENARIO_LINKS: usize = 1_024;
 pub const SCENARIO_SEEDS: u32 = 100_000;
 /// What the runs of one scenario keep for its report, all seeds together, bytes.
 pub const SCENARIO_MEMORY_BYTES: u64 = 2 << 30;
+/// Requests one gate holds at once while they wait for room at the origin (about 40 bytes each besides what is kept).
+pub const REQUESTS_HELD: usize = 16_384;
+/// The most requests the sentry ever lets be in flight to one service at once.
+pub const SENTRY_IN_FLIGHT: u32 = 65_536;

@@ -2,6 +2,7 @@
 #![no_std]
 extern crate alloc;
 
+pub mod ages;
 pub mod average;
 pub mod fastest;
 pub mod histogram;
@@ -9,6 +10,7 @@ pub mod running_median;
 pub mod space_saving;
 pub mod tsw;
 
+pub use ages::Ages;
 pub use average::{DecayingMean, HighLowFilter};
 pub use fastest::mean_of_fastest;
 pub use histogram::Histogram;

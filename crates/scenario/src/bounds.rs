@@ -61,8 +61,12 @@ pub(crate) fn check(scenario: &Scenario, documents: u64, seeds: u32) -> Result<(
 }
 
 fn plans(scenario: &Scenario) -> u64 {
-    let Policy::FlashCrowd(policy) = &scenario.policy else { return 0 };
-    let plans = scenario.schedule.length().as_nanos() / policy.settings.interval.as_nanos().max(1);
+    let interval = match &scenario.policy {
+        Policy::FlashCrowd(policy) => policy.settings.interval,
+        Policy::Sentry(policy) => policy.settings.interval,
+        Policy::None | Policy::StaticRate { .. } => return 0,
+    };
+    let plans = scenario.schedule.length().as_nanos() / interval.as_nanos().max(1);
     u64::try_from(plans).unwrap_or(u64::MAX).min(SIM_PLANS as u64)
 }
 

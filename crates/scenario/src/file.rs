@@ -188,6 +188,7 @@ pub(crate) struct ControllerFile {
     pub(crate) burst: Option<u64>,
     pub(crate) interval: Option<Text<Time>>,
     pub(crate) margin: Option<f64>,
+    pub(crate) target: Option<Text<Time>>,
     pub(crate) gates: Option<usize>,
     pub(crate) hot_spots: Option<bool>,
     pub(crate) shadow: bool,
@@ -204,6 +205,7 @@ pub(crate) enum ControllerMode {
     Repaired,
     Paper,
     Scoreboard,
+    Sentry,
 }
 
 /// What goes wrong.

@@ -35,6 +35,12 @@ impl ControllerFile {
             ControllerMode::Repaired => Controller::News(PlannerMode::Repaired),
             ControllerMode::Paper => Controller::News(PlannerMode::Paper),
             ControllerMode::Scoreboard => Controller::News(PlannerMode::Scoreboard),
+            ControllerMode::Sentry => {
+                return wrong(
+                    "controller.mode",
+                    "\"sentry\" goes with at = \"gateway\": a router holds no requests",
+                );
+            }
         };
         let reading = match controller {
             Controller::News(mode) => Reading::usual_for(mode),
@@ -53,6 +59,7 @@ impl ControllerFile {
         let at_gateway = [
             ("burst", self.burst.is_some()),
             ("margin", self.margin.is_some()),
+            ("target", self.target.is_some()),
             ("gates", self.gates.is_some()),
             ("shadow", self.shadow),
         ];

@@ -40,6 +40,7 @@ impl ServerFile {
                 OverflowKind::Refuse => Overflow::Refuse { cost },
             },
             memory: memory.transpose()?,
+            contention: 0.0,
             departed: match self.departed {
                 DepartedKind::Stops => Departed::Stops,
                 DepartedKind::WorksOn => Departed::WorksOn,

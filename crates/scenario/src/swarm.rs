@@ -211,10 +211,11 @@ impl Dice {
     }
 
     fn controller(&mut self, text: &mut String) {
-        let mode = self.one_of(&["none", "static", "repaired", "repaired", "paper", "scoreboard"]);
+        let mode = self.one_of(&["none", "static", "repaired", "repaired", "paper", "scoreboard", "sentry"]);
         push(text, format_args!("[controller]\nmode = \"{mode}\"\nrate = {}\n", self.between(1, 400)));
         let lines = [
             format!("gates = {}\n", self.between(1, 4)),
+            format!("target = \"{}ms\"\n", self.between(100, 2_000)),
             "shadow = true\n".to_owned(),
             "hot_spots = false\n".to_owned(),
             format!("max_requests_in_flight = {}\n", self.between(0, 300)),

@@ -46,3 +46,11 @@ fn a_crowd_behind_a_narrow_link_is_held_and_starves_without_the_controller() {
     let without = missed(&sheet("packets.toml", &["controller.mode=none"]));
     assert!(without.contains(&"crowd.goodput_rps".to_owned()), "{without:?}");
 }
+
+#[test]
+fn a_crowd_is_held_by_the_sentry_and_collapses_without_it() {
+    assert_eq!(missed(&sheet("sentry.toml", &[])), [""; 0]);
+    assert_eq!(missed(&sheet("sentry.toml", &["seed=2"])), [""; 0]);
+    let without = missed(&sheet("sentry.toml", &["controller.mode=none"]));
+    assert!(without.contains(&"crowd.goodput_rps".to_owned()), "{without:?}");
+}

@@ -198,6 +198,19 @@ fn settings_win_over_the_file_and_are_named_when_they_are_wrong() {
     assert!(set("controller.mode=static").unwrap_err().starts_with("FILE:1: controller.rate: missing"));
 }
 
+#[test]
+fn the_sentry_has_a_target_of_a_second_if_not_said() {
+    let target = |more: &str| {
+        read(&format!("{WHOLE}[controller]\nmode = 'sentry'\n{more}")).map(|scenario| {
+            let Policy::Sentry(sentry) = scenario.run(1).policy else { panic!("no sentry") };
+            sentry.settings.target
+        })
+    };
+    assert_eq!(target(""), Ok(Duration::from_secs(1)));
+    assert_eq!(target("target = '300ms'\n"), Ok(Duration::from_millis(300)));
+    assert_eq!(target("target = '2m'\n").unwrap_err(), "FILE:9: controller.target: expected 10ms to 1m");
+}
+
 /// A file cut off anywhere is refused or makes a scenario; nothing panics.
 #[test]
 fn a_file_cut_off_anywhere_is_no_trouble() {
@@ -224,6 +237,7 @@ fn every_random_scenario_is_one_and_the_swarm_has_all_kinds() {
         "shadow",
         "scoreboard",
         "paper",
+        "sentry",
         "static",
         "spike",
         "ramp",

@@ -241,6 +241,8 @@ fn what_is_wrong_is_told_with_line_and_key() {
     check(&router("guards = ['b']\n"), "FILE:15: controller.guards: there is no class \"b\"");
     check(&router("guards = []\n"), "FILE:15: controller.guards: expected one class at least");
     check(&router("margin = 0.2\n"), "FILE:15: controller.margin: goes with at = \"gateway\"");
+    check(&router("target = '1s'\n"), "FILE:15: controller.target: goes with at = \"gateway\"");
+    check(&router("mode = 'sentry'\n"), "FILE:15: controller.mode: \"sentry\" goes with at = \"gateway\"");
     check(&router("interval = '100ms'\n"), "FILE:15: controller.interval: 0.1 s: expected 1 to 3600 s");
     check(&router("mode = 'static'\n"), "FILE:13: controller.rate: missing");
     check(&with("[controller]\nguards = ['a']\n"), "FILE:14: controller.guards: goes with at = \"router\"");

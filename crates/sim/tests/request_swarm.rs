@@ -4,12 +4,13 @@
 //! `SWARM_SEEDS=10000 cargo test -p flashweir-sim --test request_swarm` looks longer; a failure prints what repeats it.
 
 use flashweir_admission::flash_crowd::PlannerMode;
+use flashweir_admission::sentry::Settings;
 use flashweir_core::{Duration, Instant, Rate, Reason, Rng};
 use flashweir_sim::network::{self, Buffer, LinkSettings, Red, Rem, TcpSettings};
 use flashweir_sim::request::{
     ClassModel, ClassPath, ClientGroup, DatagramSource, Departed, Discipline, Fault, FaultKind,
     FlashCrowdPolicy, Memory, NetworkModel, Overflow, PacketNetwork, Policy, RouterPlace, Scenario,
-    ServerModel, ShedReason, Transfer, Wire, Work, run,
+    SentryPolicy, ServerModel, ShedReason, Transfer, Wire, Work, run,
 };
 use flashweir_sim::router::{Controller, Reading, RouterSettings};
 use flashweir_workload::documents::{Pareto, Popularity, Sizes};
@@ -98,6 +99,7 @@ impl Dice {
                 request_bytes,
                 penalty: 10.0,
             }),
+            contention: if self.one_in(4) { 0.02 } else { 0.0 },
             departed: if self.one_in(2) { Departed::Stops } else { Departed::WorksOn },
         }
     }
@@ -222,9 +224,10 @@ impl Dice {
         news.settings.gates = self.between(1, 3) as usize;
         news.settings.shadow = self.one_in(3);
         news.first_tick = self.millis(0, 1_000);
-        match self.0.below(3) {
+        match self.0.below(4) {
             0 => Policy::None,
             1 => Policy::FlashCrowd(news),
+            2 => Policy::Sentry(SentryPolicy::new(Settings::new(self.millis(200, 2_000)))),
             _ => Policy::StaticRate { rate: Rate::from_per_second(self.between(1, 500) as f64), burst: 20 },
         }
     }
@@ -268,7 +271,7 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn whatever_happens_adds_up() {
-    let mut seen = [0u64; 13];
+    let mut seen = [0u64; 17];
     let (from, seeds) = (from_environment("SWARM_FROM", 0), from_environment("SWARM_SEEDS", SEEDS));
     for seed in from..from + seeds {
         // A failing check panics; this is what repeats it.
@@ -293,6 +296,10 @@ fn whatever_happens_adds_up() {
             totals.broken,
             outcome.server.stopped,
             outcome.gate.shed_in_shadow,
+            totals.shed[ShedReason::NoRoom.index()],
+            totals.shed[ShedReason::WaitedTooLong.index()],
+            outcome.gate.left,
+            packets.map_or(0, |_| outcome.gate.left),
             packets.map_or(0, |packets| packets.packets.dropped),
             packets.map_or(0, |_| totals.broken),
             packets.map_or(0, |packets| packets.transfers.iter().flat_map(|it| &it.received_bytes).sum()),

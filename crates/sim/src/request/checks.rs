@@ -65,15 +65,19 @@ fn everybody_asking_is_known(world: &World<'_>) -> Result<(), String> {
 }
 
 fn tries_are_where(world: &World<'_>) -> Result<(), String> {
-    let (mut served, mut deserted) = (0, 0);
+    let (mut served, mut deserted, mut held) = (0, 0, 0);
     for attempt in world.tries.iter() {
         match attempt.place {
             Place::AtServer(_) => served += 1,
             Place::Deserted => deserted += 1,
+            Place::Held(_) => held += 1,
             Place::ToGate | Place::ToClient(_) | Place::Dropped | Place::Answered(_) => {}
         }
     }
     let (in_flight, present) = (world.gate.counts().in_flight(), world.server.present() as u64);
+    if held != world.gate.counts().held {
+        return Err(format!("{held} tries are held, but {:?}", world.gate.counts()));
+    }
     if (served, served + deserted) != (in_flight, present) {
         return Err(format!(
             "{served} tries are being served and {deserted} for nobody, but {in_flight} are in flight and {present} \
@@ -91,8 +95,11 @@ fn packets_add_up(world: &World<'_>) -> Result<(), String> {
 
 /// Watches that no class is refused for ever by a gate that lets others to the same host in.
 ///
-/// A class is starved when, since one of its own was last admitted, so many tries were admitted that at least
-/// [`EXPECTED`] of them would be its own had they been drawn from all: by chance that happens once in e^50.
+/// A class is starved when, since one of its own was last admitted, so many tries got through that at least
+/// [`EXPECTED`] of them would be its own had they been drawn from all: by chance that happens once in e^50. Where tries
+/// are held, coming and being decided are two moments, and both have to say so: of those who came, the part that got a
+/// place (was admitted, or held until that ended in a refusal), and of those decided, the part that was admitted. One
+/// that is held ends no wait: with such, the bound is that of a Poisson number's lower tail.
 #[derive(Debug)]
 pub(super) struct Starvation {
     /// Each class's place in `hosts`, tries shed since its last admission, and the host's counts back then.
@@ -103,14 +110,28 @@ pub(super) struct Starvation {
 #[derive(Clone, Copy, Debug, Default)]
 struct Decided {
     offered: u64,
+    /// Admitted, or held and not refused.
+    placed: u64,
     admitted: u64,
+    shed: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Watched {
     host: usize,
     shed: u64,
+    held: u64,
     then: Decided,
+}
+
+impl Decided {
+    /// The part of tries since `then` that got through.
+    fn share_since(&self, then: &Self) -> f64 {
+        let (admitted, shed) = (self.admitted - then.admitted, self.shed - then.shed);
+        let placed = self.placed.saturating_sub(then.placed) as f64;
+        (placed / (self.offered - then.offered).max(1) as f64)
+            .min(admitted as f64 / (admitted + shed).max(1) as f64)
+    }
 }
 
 impl Starvation {
@@ -127,30 +148,51 @@ impl Starvation {
         Self { classes: classes.collect(), hosts }
     }
 
-    /// The gate decided a try. O(1); nothing where nothing is checked.
-    pub(super) fn decided(&mut self, class: u16, admitted: bool) {
+    /// The gate decided a try, which it had held or which has just come. O(1); nothing where nothing is checked.
+    pub(super) fn decided(&mut self, class: u16, was_held: bool, admitted: bool) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let watched = &mut self.classes[usize::from(class)];
+        let (_, host) = &mut self.hosts[watched.host];
+        if !was_held {
+            host.offered += 1;
+            host.placed += u64::from(admitted);
+        } else if !admitted {
+            host.placed -= 1;
+            // It may have come before the last admission.
+            watched.held = watched.held.saturating_sub(1);
+        }
+        host.admitted += u64::from(admitted);
+        host.shed += u64::from(!admitted);
+        if admitted {
+            *watched = Watched { host: watched.host, shed: 0, held: 0, then: *host };
+        } else {
+            watched.shed += 1;
+        }
+    }
+
+    /// The gate holds a try.
+    pub(super) fn held(&mut self, class: u16) {
         if !cfg!(debug_assertions) {
             return;
         }
         let watched = &mut self.classes[usize::from(class)];
         let (_, host) = &mut self.hosts[watched.host];
         host.offered += 1;
-        host.admitted += u64::from(admitted);
-        if admitted {
-            *watched = Watched { shed: 0, then: *host, ..*watched };
-        } else {
-            watched.shed += 1;
-        }
+        host.placed += 1;
+        watched.held += 1;
     }
 
     fn check(&self) -> Result<(), String> {
-        for (class, Watched { host, shed, then }) in self.classes.iter().enumerate() {
-            let (_, now) = self.hosts[*host];
-            let offered = (now.offered - then.offered).max(1);
-            let expected = *shed as f64 * (now.admitted - then.admitted) as f64 / offered as f64;
-            if expected >= EXPECTED {
+        for (class, Watched { host, shed, held, then }) in self.classes.iter().enumerate() {
+            let share = self.hosts[*host].1.share_since(then);
+            let expected = (shed + held) as f64 * share;
+            let placed = *held as f64;
+            let chance = if placed > 0.0 { placed * libm::log(placed / expected) } else { 0.0 };
+            if expected > placed && expected - placed + chance >= EXPECTED {
                 return Err(format!(
-                    "class {class} had {shed} tries shed in a row; {expected:.0} should have passed"
+                    "class {class} had {shed} tries shed in a row, {held} more were held; {expected:.0} should have passed"
                 ));
             }
         }
@@ -175,17 +217,46 @@ mod tests {
         let mut starvation = Starvation::new(&[class(0), class(0), class(1)]);
         for _ in 0..540 {
             // One in ten of class 1 passes, none of class 0, and all of another host's class 2.
-            starvation.decided(0, false);
-            starvation.decided(2, true);
-            (0..10).for_each(|turn| starvation.decided(1, turn == 0));
+            starvation.decided(0, false, false);
+            starvation.decided(2, false, true);
+            (0..10).for_each(|turn| starvation.decided(1, false, turn == 0));
         }
         assert_eq!(starvation.check(), Ok(()));
         for _ in 0..20 {
-            starvation.decided(0, false);
-            (0..10).for_each(|turn| starvation.decided(1, turn == 0));
+            starvation.decided(0, false, false);
+            (0..10).for_each(|turn| starvation.decided(1, false, turn == 0));
         }
-        assert!(starvation.check().unwrap_err().starts_with("class 0 had 560 tries shed in a row; 5"));
-        starvation.decided(0, true);
+        assert!(starvation.check().unwrap_err().starts_with("class 0 had 560 tries shed in a row, 0 "));
+        starvation.decided(0, false, true);
         assert_eq!(starvation.check(), Ok(()));
+    }
+
+    #[test]
+    fn those_who_are_held_count_as_placed_but_end_no_wait() {
+        let check = |held_of_a_hundred: usize| {
+            let mut starvation = Starvation::new(&[class(0), class(0)]);
+            for turn in 0..2_000 {
+                if turn % 100 < held_of_a_hundred {
+                    starvation.held(0)
+                } else {
+                    starvation.decided(0, false, false)
+                }
+                starvation.decided(1, false, turn % 5 == 0);
+            }
+            starvation.check()
+        };
+        assert_eq!(check(20), Ok(()));
+        assert!(check(0).is_err() && check(1).is_err() && check(3).is_err());
+    }
+
+    #[test]
+    fn a_class_that_is_always_held_and_then_refused_is_starved() {
+        let mut starvation = Starvation::new(&[class(0), class(0)]);
+        for _ in 0..200 {
+            (0..2).for_each(|class| starvation.held(class));
+            starvation.decided(0, true, false);
+            starvation.decided(1, true, true);
+        }
+        assert!(starvation.check().unwrap_err().starts_with("class 0 had 200 tries shed in a row, 0 "));
     }
 }

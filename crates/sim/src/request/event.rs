@@ -21,6 +21,8 @@ pub(super) enum Event {
     Serve,
     /// An answer reaches the client of a try.
     Answer(Id),
+    /// The oldest that is held at the gate may have waited too long.
+    HoldExpiry,
     /// The planner is due.
     Tick,
     /// A fault begins or ends.
@@ -54,4 +56,6 @@ pub(super) enum Happened {
     Disconnected = 14,
     RouterPlanned = 15,
     Network = 16,
+    Held = 17,
+    LeftHold = 18,
 }

@@ -1,6 +1,7 @@
 //! What goes wrong, and when.
 
 use flashweir_core::Instant;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// Something that goes wrong for a while.
@@ -19,6 +20,9 @@ pub enum FaultKind {
     Crash,
     /// The server takes so many times longer for everything (1 to a million).
     Slow(f64),
+    /// The server has so many processors instead of its own, fewer or more; of several the last to begin counts. Only
+    /// under processor sharing: nobody who is being worked on has to stop.
+    Processors(NonZeroU32),
     /// The link between clients and gate carries nothing: requests and answers that would arrive meanwhile do not.
     /// (A real transport would send them again; at this level of detail the client's time limit does. Over packets, every
     /// link loses what is offered to it, and TCP does send it again.)
@@ -32,6 +36,7 @@ pub enum FaultKind {
 pub(super) struct Troubles {
     crashes: u32,
     cuts: u32,
+    processors: Vec<NonZeroU32>,
     /// The factors and shares in force, in the order they began.
     slowdowns: Vec<f64>,
     lost_shares: Vec<f64>,
@@ -65,6 +70,7 @@ impl Troubles {
         match kind {
             FaultKind::Crash => count(&mut self.crashes, begins),
             FaultKind::LinkCut => count(&mut self.cuts, begins),
+            FaultKind::Processors(count) => list(&mut self.processors, count, begins),
             FaultKind::Slow(factor) => list(&mut self.slowdowns, factor, begins),
             FaultKind::LostFeedback(share) => list(&mut self.lost_shares, share, begins),
         }
@@ -82,6 +88,11 @@ impl Troubles {
         self.slowdowns.iter().product()
     }
 
+    /// How many processors the server has, if not its own.
+    pub(super) fn processors(&self) -> Option<NonZeroU32> {
+        self.processors.last().copied()
+    }
+
     /// The share of samples that is lost.
     pub(super) fn lost_feedback(&self) -> f64 {
         1.0 - self.lost_shares.iter().map(|share| 1.0 - share).product::<f64>()
@@ -93,10 +104,10 @@ fn count(now: &mut u32, begins: bool) {
     *now = if begins { *now + 1 } else { *now - 1 };
 }
 
-fn list(now: &mut Vec<f64>, value: f64, begins: bool) {
+fn list<T: PartialEq>(now: &mut Vec<T>, value: T, begins: bool) {
     if begins {
         now.push(value);
-    } else if let Some(place) = now.iter().position(|&other| other == value) {
+    } else if let Some(place) = now.iter().position(|other| *other == value) {
         now.remove(place);
     }
 }

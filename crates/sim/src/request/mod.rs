@@ -46,7 +46,7 @@ mod world;
 
 pub use books::Counts;
 pub use fault::{Fault, FaultKind};
-pub use gate::{FlashCrowdPolicy, GateCounts, PlanTaken, Policy, ShedReason};
+pub use gate::{FlashCrowdPolicy, GateCounts, LimitTaken, PlanTaken, Policy, SentryPolicy, ShedReason};
 pub use outcome::{ClassOutcome, MeanLevel, Outcome};
 pub use packets::{
     ClassPath, ClientGroup, ConnectionBin, DatagramBin, DatagramOutcome, DatagramSource, LinkBin,

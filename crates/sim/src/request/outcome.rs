@@ -2,7 +2,7 @@
 
 use super::books::{ClassBook, Counts};
 use super::event::Happened;
-use super::gate::{GateCounts, PlanTaken};
+use super::gate::{GateCounts, LimitTaken, PlanTaken};
 use super::packets::PacketOutcome;
 use super::server::{Level, ServerCounts};
 use super::world::World;
@@ -23,6 +23,8 @@ pub struct Outcome {
     pub levels: Vec<Level>,
     /// The policy's plans, in their order.
     pub plans: Vec<PlanTaken>,
+    /// The sentry's plans that changed something, in their order.
+    pub limits: Vec<LimitTaken>,
     /// Plans beyond the bound on those kept.
     pub plans_left_out: u64,
     /// What became of packets, where the network has any.
@@ -89,6 +91,7 @@ impl Outcome {
             server: world.server.counts(),
             levels: world.server.into_levels(),
             plans: world.plans,
+            limits: world.limits,
             plans_left_out: world.plans_left_out,
             bin: world.scenario.bin,
             packets: world.packets.map(|(described, packets)| packets.into_outcome(described)),

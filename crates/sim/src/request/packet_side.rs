@@ -134,7 +134,7 @@ impl World<'_> {
     /// Takes a try out with its connection, and out of the server, if it is there and the server notices.
     fn connection_is_over(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
         match self.tries.get(attempt).map(|attempt| attempt.place) {
-            Some(Place::AtServer(_)) => self.depart(now, attempt),
+            Some(Place::Held(_) | Place::AtServer(_)) => self.depart(now, attempt),
             Some(Place::Deserted) | None => Ok(()),
             Some(Place::ToGate | Place::ToClient(_) | Place::Dropped | Place::Answered(_)) => {
                 self.tries.remove(attempt);

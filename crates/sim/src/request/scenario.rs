@@ -146,7 +146,7 @@ impl Scenario {
             return wrong("faults", format!("{} are more than {SIM_FAULTS}", self.faults.len()));
         }
         for (index, fault) in self.faults.iter().enumerate() {
-            if let Some(problem) = fault.problem() {
+            if let Some(problem) = fault.problem().or_else(|| self.server.problem_with(&fault.kind)) {
                 return wrong(format!("faults[{index}]"), problem);
             }
         }

@@ -2,9 +2,11 @@
 
 use super::ClassModel;
 use super::event::{Event, Happened};
+use super::gate::{Decided, Refusal, ReleasedTry};
 use super::server::Offered;
 use super::slab::Id;
 use super::world::{Answer, Place, RunError, World};
+use flashweir_admission::sentry::{Permit, Ticket};
 use flashweir_core::Instant;
 
 impl World<'_> {
@@ -18,19 +20,73 @@ impl World<'_> {
         }
         let Some(arrived) = self.tries.get_mut(attempt) else { return Ok(()) };
         arrived.received = now;
-        let (asked, cell, (person, request)) =
-            (arrived.asked, arrived.cell, (arrived.person, arrived.request));
-        let decided = self.gate.decide(now, &asked);
-        self.starvation.decided(asked.class, decided.is_ok());
-        if let Err(refusal) = decided {
-            self.books.shed(cell, refusal.reason);
-            self.happened(now, Happened::Shed, attempt.number());
-            return self.send_answer(now, attempt, Answer::Shed(refusal));
+        let asked = arrived.asked;
+        match self.gate.decide(now, attempt, &asked) {
+            Decided::Admitted(permit) => self.admit(now, attempt, permit),
+            Decided::Refused(refusal) => self.refuse(now, attempt, refusal),
+            Decided::Held(ticket) => {
+                self.hold(now, attempt, ticket);
+                Ok(())
+            }
+            Decided::HeldInsteadOf(ticket, other, refusal) => {
+                self.hold(now, attempt, ticket);
+                self.refuse(now, other, refusal)
+            }
         }
+    }
+
+    /// Those who were held at the gate go on where there is room, or are refused when they waited too long.
+    pub(super) fn release_held(&mut self, now: Instant) -> Result<(), RunError> {
+        while let Some(released) = self.gate.release(now) {
+            match released {
+                ReleasedTry::Admitted(attempt, permit) => self.admit(now, attempt, Some(permit))?,
+                ReleasedTry::Refused(attempt, refusal) => self.refuse(now, attempt, refusal)?,
+            }
+        }
+        let Some(expiry) = self.gate.next_expiry() else { return Ok(()) };
+        if self.hold_expiry_at.is_some_and(|pending| pending <= expiry) {
+            return Ok(());
+        }
+        self.hold_expiry_at = Some(expiry);
+        Ok(self.queue.schedule(expiry, Event::HoldExpiry)?)
+    }
+
+    /// It may be time to look after those who are held: whoever waited too long is found by `release_held`.
+    pub(super) fn meet_hold_expiry(&mut self, now: Instant) {
+        if self.hold_expiry_at.is_some_and(|pending| pending <= now) {
+            self.hold_expiry_at = None;
+        }
+    }
+
+    fn hold(&mut self, now: Instant, attempt: Id, ticket: Ticket) {
+        self.happened(now, Happened::Held, attempt.number());
+        if let Some(held) = self.tries.get_mut(attempt) {
+            held.place = Place::Held(ticket);
+            self.starvation.held(held.asked.class);
+        }
+    }
+
+    fn refuse(&mut self, now: Instant, attempt: Id, refusal: Refusal) -> Result<(), RunError> {
+        let Some(refused) = self.tries.get(attempt) else { return Ok(()) };
+        let was_held = matches!(refused.place, Place::Held(_));
+        self.starvation.decided(refused.asked.class, was_held, false);
+        self.books.shed(refused.cell, refusal.reason);
+        self.happened(now, Happened::Shed, attempt.number());
+        self.send_answer(now, attempt, Answer::Shed(refusal))
+    }
+
+    /// A try goes to the server.
+    fn admit(&mut self, now: Instant, attempt: Id, permit: Option<Permit>) -> Result<(), RunError> {
+        let Some(admitted) = self.tries.get_mut(attempt) else { return Ok(()) };
+        admitted.asked.permit = permit;
+        let was_held = matches!(admitted.place, Place::Held(_));
+        let (asked, cell, (person, request)) =
+            (admitted.asked, admitted.cell, (admitted.person, admitted.request));
+        self.starvation.decided(asked.class, was_held, true);
         self.books.admit(cell);
         self.happened(now, Happened::Admitted, attempt.number());
         if self.server.is_down() {
-            self.gate.ended(&asked, false);
+            self.gate.ended(now, &asked, false);
             return self.send_answer(now, attempt, Answer::Broken);
         }
         let class = usize::from(asked.class);
@@ -46,16 +102,16 @@ impl World<'_> {
             }
             Offered::Refused(at) => {
                 self.books.refuse_at_server(cell);
-                self.gate.ended(&asked, false);
+                self.gate.ended(now, &asked, false);
                 self.send_answer(at, attempt, Answer::ServerBusy)
             }
             Offered::Dropped => {
-                self.gate.ended(&asked, false);
+                self.gate.ended(now, &asked, false);
                 self.say_nothing(attempt);
                 Ok(())
             }
             Offered::Reset => {
-                self.gate.ended(&asked, false);
+                self.gate.ended(now, &asked, false);
                 self.send_answer(now, attempt, Answer::Broken)
             }
         }
@@ -64,10 +120,17 @@ impl World<'_> {
     /// The gate learns that a client has gone, and tells the server.
     pub(super) fn depart(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
         let Some(left) = self.tries.get_mut(attempt) else { return Ok(()) };
-        let Place::AtServer(turn) = left.place else { return Ok(()) };
+        let place = left.place;
+        if let Place::Held(ticket) = place {
+            self.happened(now, Happened::LeftHold, attempt.number());
+            self.gate.leave(now, ticket);
+            self.tries.remove(attempt);
+            return Ok(());
+        }
+        let Place::AtServer(turn) = place else { return Ok(()) };
         let asked = left.asked;
         self.happened(now, Happened::Departed, attempt.number());
-        self.gate.ended(&asked, false);
+        self.gate.ended(now, &asked, false);
         if self.server.depart(now, turn) {
             self.tries.remove(attempt);
         } else if let Some(left) = self.tries.get_mut(attempt) {
@@ -89,7 +152,7 @@ impl World<'_> {
                 continue;
             }
             let asked = done.asked;
-            self.gate.ended(&asked, true);
+            self.gate.ended(now, &asked, true);
             self.send_answer(now, attempt, Answer::Whole)?;
         }
         self.arm_server()
@@ -112,7 +175,7 @@ impl World<'_> {
                 continue;
             }
             let asked = lost.asked;
-            self.gate.ended(&asked, false);
+            self.gate.ended(now, &asked, false);
             self.send_answer(now, attempt, Answer::Broken)?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use super::checks::{self, Starvation};
 use super::clients::{TimeLimits, Visitor};
 use super::event::{Event, Happened};
 use super::fault::{FaultKind, Troubles};
-use super::gate::{Asked, GateStage, PlanTaken, Refusal};
+use super::gate::{Asked, GateStage, LimitTaken, PlanTaken, Refusal, Ticked};
 use super::outcome::Outcome;
 use super::packets::Packets;
 use super::server::{Server, Turn};
@@ -13,6 +13,7 @@ use super::slab::{Id, Slab};
 use super::{NetworkModel, PacketNetwork, Scenario, ScenarioError};
 use crate::engine::{EventHash, Queue, QueueError};
 use crate::network::{FlowId, NetworkError};
+use flashweir_admission::sentry::{Rule, Ticket};
 use flashweir_core::limits::{SIM_PEOPLE, SIM_PLANS};
 use flashweir_core::{Duration, Instant, Rng};
 use flashweir_workload::Arrival;
@@ -82,11 +83,14 @@ pub(super) struct World<'a> {
     pub(super) tries: Slab<Try>,
     pub(super) gate: GateStage,
     pub(super) server: Server,
+    /// The earliest pending [`Event::HoldExpiry`].
+    pub(super) hold_expiry_at: Option<Instant>,
     /// The earliest pending [`Event::Serve`].
     pub(super) serve_at: Option<Instant>,
     pub(super) troubles: Troubles,
     pub(super) books: Books,
     pub(super) plans: Vec<PlanTaken>,
+    pub(super) limits: Vec<LimitTaken>,
     pub(super) plans_left_out: u64,
     /// Each class's generator of work.
     pub(super) work: Vec<Rng>,
@@ -115,6 +119,7 @@ pub(super) struct Try {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     ToGate,
+    Held(Ticket),
     AtServer(Turn),
     /// At a server that works on for a client who has gone.
     Deserted,
@@ -220,10 +225,12 @@ impl<'a> World<'a> {
             tries: Slab::with_bound(SIM_PEOPLE),
             gate: GateStage::new(&scenario.policy, scenario.requests_in_flight, scenario.seed),
             server: Server::new(scenario.server, bin, bins),
+            hold_expiry_at: None,
             serve_at: None,
             troubles: Troubles::default(),
             books: Books::new(scenario.classes.iter().map(|class| class.good_within), bin, bins),
             plans: Vec::new(),
+            limits: Vec::new(),
             plans_left_out: 0,
             work: (0..classes).map(|class| root.fork(class as u64)).collect(),
             starvation: Starvation::new(&scenario.classes),
@@ -255,11 +262,13 @@ impl<'a> World<'a> {
     fn step(&mut self, until: Instant) -> Result<(), RunError> {
         if let Some((now, happening)) = self.next_of_packets(until)? {
             self.happened_to_packets(now, happening)?;
+            self.release_held(now)?;
             self.check_step(now);
         } else if self.queue.next_at().is_some_and(|at| at < until)
             && let Some((now, event)) = self.queue.pop()
         {
             self.handle(now, event)?;
+            self.release_held(now)?;
             self.check_step(now);
         }
         Ok(())
@@ -275,6 +284,7 @@ impl<'a> World<'a> {
             Event::Depart(attempt) => self.depart(now, attempt)?,
             Event::Serve => self.serve(now)?,
             Event::Answer(attempt) => self.answer(now, attempt)?,
+            Event::HoldExpiry => self.meet_hold_expiry(now),
             Event::Tick => self.tick(now)?,
             Event::Fault { index, begins } => self.change_fault(now, index, begins)?,
             Event::RouterTick => self.router_tick(now)?,
@@ -315,13 +325,27 @@ impl<'a> World<'a> {
     }
 
     fn tick(&mut self, now: Instant) -> Result<(), RunError> {
-        let Some(plan) = self.gate.tick(now, self.troubles.lost_feedback()) else { return Ok(()) };
-        let ceiling_milli = plan.explanation.ceiling_rps.map_or(u64::MAX, |rps| (rps * 1e3) as u64);
-        self.happened(now, Happened::Planned, ceiling_milli);
-        if self.plans.len() < SIM_PLANS {
-            self.plans.push(plan);
-        } else {
-            self.plans_left_out += 1;
+        let Some(ticked) = self.gate.tick(now, self.troubles.lost_feedback()) else { return Ok(()) };
+        let has_room = self.plans.len() + self.limits.len() < SIM_PLANS;
+        match ticked {
+            Ticked::FlashCrowd(plan) => {
+                let ceiling_milli = plan.explanation.ceiling_rps.map_or(u64::MAX, |rps| (rps * 1e3) as u64);
+                self.happened(now, Happened::Planned, ceiling_milli);
+                if has_room {
+                    self.plans.push(plan);
+                } else {
+                    self.plans_left_out += 1;
+                }
+            }
+            Ticked::Sentry(taken) if matches!(taken.plan.explanation.rule, Rule::None | Rule::Quiet) => {}
+            Ticked::Sentry(taken) => {
+                self.happened(now, Happened::Planned, taken.plan.limit.into());
+                if has_room {
+                    self.limits.push(taken);
+                } else {
+                    self.plans_left_out += 1;
+                }
+            }
         }
         if let Some(next) = self.gate.next_tick_at() {
             self.queue.schedule(next, Event::Tick)?;
@@ -338,6 +362,11 @@ impl<'a> World<'a> {
             FaultKind::Crash => self.follow_crash(now),
             FaultKind::Slow(_) => {
                 self.server.slow_down(now, self.troubles.slowdown());
+                self.arm_server()
+            }
+            FaultKind::Processors(_) => {
+                let own = self.scenario.server.processors;
+                self.server.change_processors(now, self.troubles.processors().unwrap_or(own));
                 self.arm_server()
             }
             FaultKind::LinkCut => {

@@ -73,6 +73,7 @@ impl WhatIfArgs {
             policy: policy(&config),
             requests_in_flight: Some(config.bounds.max_requests_in_flight as u64),
             server: ServerModel {
+                contention: 0.0,
                 departed: Departed::WorksOn,
                 ..ServerModel::first_come(self.workers.get(), self.workers.get())
             },

@@ -4,15 +4,20 @@
 //! server: the gate stands on a machine of its own.
 
 mod flash_crowd;
+mod sentry;
 
 pub use flash_crowd::FlashCrowdPolicy;
+pub use sentry::{LimitTaken, SentryPolicy};
 
+use super::slab::Id;
 use flash_crowd::FlashCrowdStage;
 use flashweir_admission::flash_crowd::{Explanation, GateRequest, Response};
 use flashweir_admission::retry_after::AT_A_BOUND;
+use flashweir_admission::sentry::{Arrived, Permit, Released, Ticket};
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_core::hash::mix;
 use flashweir_core::{Duration, Hasher64, Instant, Rate, Reason, Rng, Shed, Verdict};
+use sentry::SentryStage;
 
 /// Which rules let people in.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +27,8 @@ pub enum Policy {
     None,
     /// NEWS, in any of its modes.
     FlashCrowd(FlashCrowdPolicy),
+    /// The sentry, with one class.
+    Sentry(SentryPolicy),
     /// A token bucket that was set by hand, as the papers' comparisons have it.
     StaticRate {
         /// The rate.
@@ -38,6 +45,10 @@ pub enum ShedReason {
     Gateway(Reason),
     /// The rate of [`Policy::StaticRate`] is spent.
     StaticRate,
+    /// The sentry found no room for it, not even to wait.
+    NoRoom,
+    /// It waited at the sentry until it could not be answered in time any more.
+    WaitedTooLong,
 }
 
 /// What the gate counted.
@@ -53,6 +64,10 @@ pub struct GateCounts {
     pub ended: u64,
     /// Refused by a gate that only watches, and let in.
     pub shed_in_shadow: u64,
+    /// Waiting at the gate, now.
+    pub held: u64,
+    /// Waited at the gate until their clients left.
+    pub left: u64,
 }
 
 /// A plan of the policy, as it explains itself.
@@ -70,7 +85,33 @@ pub(super) struct Asked {
     pub(super) keys: GateRequest,
     pub(super) class: u16,
     pub(super) document: u32,
+    /// The sentry's, of one it has admitted.
+    pub(super) permit: Option<Permit>,
     host: u32,
+}
+
+/// What the gate makes of a try that arrives.
+#[derive(Debug)]
+pub(super) enum Decided {
+    Admitted(Option<Permit>),
+    Refused(Refusal),
+    Held(Ticket),
+    /// Held, and another one, which waited for it, is refused.
+    HeldInsteadOf(Ticket, Id, Refusal),
+}
+
+/// What the gate makes of a try that was held.
+#[derive(Debug)]
+pub(super) enum ReleasedTry {
+    Admitted(Id, Permit),
+    Refused(Id, Refusal),
+}
+
+/// What a policy decided at its tick.
+#[derive(Debug)]
+pub(super) enum Ticked {
+    FlashCrowd(PlanTaken),
+    Sentry(LimitTaken),
 }
 
 /// A whole answer as the gateway measures it.
@@ -96,6 +137,7 @@ pub(super) struct GateStage {
 enum Kind {
     Open,
     FlashCrowd(Box<FlashCrowdStage>),
+    Sentry(Box<SentryStage>),
     StaticRate(TokenBucket),
 }
 
@@ -108,11 +150,12 @@ pub(super) struct Refusal {
 
 impl ShedReason {
     /// How many there are.
-    pub const COUNT: usize = Reason::ALL.len() + 1;
+    pub const COUNT: usize = Reason::ALL.len() + 3;
 
     /// All of them, in the order of [`index`](Self::index).
     pub fn all() -> impl Iterator<Item = Self> {
-        Reason::ALL.into_iter().map(Self::Gateway).chain([Self::StaticRate])
+        let own = [Self::StaticRate, Self::NoRoom, Self::WaitedTooLong];
+        Reason::ALL.into_iter().map(Self::Gateway).chain(own)
     }
 
     /// Its place among all.
@@ -121,6 +164,8 @@ impl ShedReason {
         match self {
             Self::Gateway(reason) => reason as usize,
             Self::StaticRate => Reason::ALL.len(),
+            Self::NoRoom => Reason::ALL.len() + 1,
+            Self::WaitedTooLong => Reason::ALL.len() + 2,
         }
     }
 
@@ -130,7 +175,16 @@ impl ShedReason {
         match self {
             Self::Gateway(reason) => reason.as_str(),
             Self::StaticRate => "static_rate",
+            Self::NoRoom => "no_room",
+            Self::WaitedTooLong => "waited_too_long",
         }
+    }
+}
+
+impl Asked {
+    /// The key that the classifier would make of method and path.
+    fn url_class(&self) -> u32 {
+        mix((u64::from(self.host) << 32) | u64::from(self.document)) as u32
     }
 }
 
@@ -138,7 +192,7 @@ impl GateCounts {
     /// Received, and nobody decided: a bug if it is not zero.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.received.saturating_sub(self.admitted + self.shed)
+        self.received.saturating_sub(self.admitted + self.shed + self.held + self.left)
     }
 
     /// Admitted and still in the service.
@@ -154,6 +208,7 @@ impl GateStage {
         let kind = match policy {
             Policy::None => Kind::Open,
             Policy::FlashCrowd(policy) => Kind::FlashCrowd(Box::new(FlashCrowdStage::new(policy, &keys))),
+            Policy::Sentry(policy) => Kind::Sentry(Box::new(SentryStage::new(policy, &keys))),
             Policy::StaticRate { rate, burst } => {
                 Kind::StaticRate(TokenBucket::full(Instant::ZERO, *rate, *burst))
             }
@@ -174,29 +229,77 @@ impl GateStage {
             keys.person_key = self.hasher.hash(&[&who]);
             keys.host_key = host_key(host);
         }
-        Asked { keys, class, document, host }
+        Asked { keys, class, document, permit: None, host }
     }
 
     /// Decides one request.
-    pub(super) fn decide(&mut self, now: Instant, asked: &Asked) -> Result<(), Refusal> {
+    pub(super) fn decide(&mut self, now: Instant, attempt: Id, asked: &Asked) -> Decided {
         self.counts.received += 1;
-        let decided = if self.most_in_flight.is_some_and(|most| self.counts.in_flight() >= most) {
-            Err(self.refuse_for_bound(now, asked))
-        } else {
-            self.ask_policy(now, asked)
-        };
+        let decided =
+            if self.most_in_flight.is_some_and(|most| self.counts.in_flight() + self.counts.held >= most) {
+                Decided::Refused(self.refuse_for_bound(now, asked))
+            } else if let Kind::Sentry(stage) = &mut self.kind {
+                match stage.gate.arrive(now, attempt) {
+                    Arrived::Admit(_, permit) => Decided::Admitted(Some(permit)),
+                    Arrived::Shed(_) => Decided::Refused(stage.refusal(ShedReason::NoRoom)),
+                    Arrived::Held(ticket) => Decided::Held(ticket),
+                    Arrived::HeldInsteadOf(ticket, other) => {
+                        Decided::HeldInsteadOf(ticket, other, stage.refusal(ShedReason::WaitedTooLong))
+                    }
+                }
+            } else {
+                self.ask_policy(now, asked).map_or_else(Decided::Refused, |()| Decided::Admitted(None))
+            };
         match decided {
-            Ok(()) => self.counts.admitted += 1,
-            Err(_) => self.counts.shed += 1,
+            Decided::Admitted(_) => self.counts.admitted += 1,
+            Decided::Refused(_) => self.counts.shed += 1,
+            Decided::Held(_) => self.counts.held += 1,
+            // One more waits, and one less.
+            Decided::HeldInsteadOf(..) => self.counts.shed += 1,
         }
         decided
     }
 
+    /// The next of those who were held that waits no longer, if there is one.
+    pub(super) fn release(&mut self, now: Instant) -> Option<ReleasedTry> {
+        let Kind::Sentry(stage) = &mut self.kind else { return None };
+        let released = stage.gate.next(now)?;
+        self.counts.held -= 1;
+        Some(match released {
+            Released::Admit(attempt, permit) => {
+                self.counts.admitted += 1;
+                ReleasedTry::Admitted(attempt, permit)
+            }
+            Released::Expired(attempt) => {
+                self.counts.shed += 1;
+                ReleasedTry::Refused(attempt, stage.refusal(ShedReason::WaitedTooLong))
+            }
+        })
+    }
+
+    /// When the next of those who are held has waited too long.
+    pub(super) fn next_expiry(&self) -> Option<Instant> {
+        let Kind::Sentry(stage) = &self.kind else { return None };
+        stage.gate.next_expiry()
+    }
+
+    /// The client of a try that is held has gone.
+    pub(super) fn leave(&mut self, now: Instant, ticket: Ticket) {
+        if let Kind::Sentry(stage) = &mut self.kind
+            && stage.gate.leave(now, ticket).is_some()
+        {
+            self.counts.held -= 1;
+            self.counts.left += 1;
+        }
+    }
+
     /// An admitted request is over, and how.
-    pub(super) fn ended(&mut self, asked: &Asked, completed: bool) {
+    pub(super) fn ended(&mut self, now: Instant, asked: &Asked, completed: bool) {
         self.counts.ended += 1;
-        if completed && let Kind::FlashCrowd(stage) = &mut self.kind {
-            stage.gate_for(&asked.keys).completed();
+        match (&mut self.kind, asked.permit) {
+            (Kind::FlashCrowd(stage), _) if completed => stage.gate_for(&asked.keys).completed(),
+            (Kind::Sentry(stage), Some(permit)) => stage.gate.end(now, permit, asked.url_class(), completed),
+            _ => {}
         }
     }
 
@@ -216,7 +319,7 @@ impl GateStage {
                 bytes,
                 latency_s: latency.as_secs_f32(),
                 rate_bytes_per_s,
-                url_class: mix((u64::from(asked.host) << 32) | u64::from(asked.document)) as u32,
+                url_class: asked.url_class(),
             }
         });
     }
@@ -225,14 +328,23 @@ impl GateStage {
     pub(super) fn next_tick_at(&self) -> Option<Instant> {
         match &self.kind {
             Kind::FlashCrowd(stage) => Some(stage.next_tick_at()),
+            Kind::Sentry(stage) => Some(stage.next_tick_at()),
             Kind::Open | Kind::StaticRate(_) => None,
         }
     }
 
     /// Samples, plan, gates: what the gateway's planner task does. `lost_feedback` of the samples get lost.
-    pub(super) fn tick(&mut self, now: Instant, lost_feedback: f64) -> Option<PlanTaken> {
-        let Kind::FlashCrowd(stage) = &mut self.kind else { return None };
-        Some(PlanTaken { at: now, explanation: stage.tick(now, lost_feedback) })
+    pub(super) fn tick(&mut self, now: Instant, lost_feedback: f64) -> Option<Ticked> {
+        match &mut self.kind {
+            Kind::FlashCrowd(stage) => {
+                let explanation = stage.tick(now, lost_feedback);
+                Some(Ticked::FlashCrowd(PlanTaken { at: now, explanation }))
+            }
+            Kind::Sentry(stage) => {
+                Some(Ticked::Sentry(LimitTaken { at: now, plan: stage.tick(now, lost_feedback) }))
+            }
+            Kind::Open | Kind::StaticRate(_) => None,
+        }
     }
 
     pub(super) fn counts(&self) -> GateCounts {
@@ -247,14 +359,15 @@ impl GateStage {
                 stage.count_unseen(now, keys);
                 stage.told_s(Shed { reason, retry_after: AT_A_BOUND }, keys.person_key)
             }
-            Kind::Open | Kind::StaticRate(_) => AT_A_BOUND.as_secs() as u16,
+            Kind::Open | Kind::Sentry(_) | Kind::StaticRate(_) => AT_A_BOUND.as_secs() as u16,
         };
         Refusal { reason: ShedReason::Gateway(reason), retry_after_s: Some(retry_after_s) }
     }
 
     fn ask_policy(&mut self, now: Instant, asked: &Asked) -> Result<(), Refusal> {
         match &mut self.kind {
-            Kind::Open => Ok(()),
+            // The sentry is asked before.
+            Kind::Open | Kind::Sentry(_) => Ok(()),
             Kind::StaticRate(bucket) => match bucket.admit(now) {
                 true => Ok(()),
                 false => Err(Refusal { reason: ShedReason::StaticRate, retry_after_s: None }),

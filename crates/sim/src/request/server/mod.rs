@@ -19,6 +19,7 @@ use level::Levels;
 use progress::{Speed, Units};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::num::NonZeroU32;
 
 /// The server, with everybody in it.
 #[derive(Debug)]
@@ -98,7 +99,7 @@ impl Server {
             progress: Units::ZERO,
             refusing: Units::ZERO,
             fault_slowdown: 1.0,
-            speed: Speed::slowed(model.memory_slowdown(0)),
+            speed: Speed::slowed(model.slowdown(0)),
             updated: Instant::ZERO,
             is_down: false,
             counts: ServerCounts::default(),
@@ -119,7 +120,7 @@ impl Server {
         self.counts.accepted += 1;
         self.waiting.push_back(Waiting { turn, request, work: Units::of(work), left: false });
         self.start_next();
-        self.follow_memory();
+        self.follow_load();
         Offered::Accepted(turn)
     }
 
@@ -135,7 +136,7 @@ impl Server {
         self.counts.completed += 1;
         self.levels.serve();
         self.start_next();
-        self.follow_memory();
+        self.follow_load();
         Some(request)
     }
 
@@ -159,7 +160,7 @@ impl Server {
             Some(place) => self.leave_line(place),
             None => self.stop_running(turn),
         }
-        self.follow_memory();
+        self.follow_load();
         true
     }
 
@@ -178,7 +179,7 @@ impl Server {
         self.waiting_left = 0;
         self.refusing = Units::ZERO;
         self.counts.crashed += lost.len() as u64;
-        self.follow_memory();
+        self.follow_load();
         lost
     }
 
@@ -195,6 +196,13 @@ impl Server {
     pub(super) fn slow_down(&mut self, now: Instant, slowdown: f64) {
         self.advance(now);
         self.fault_slowdown = slowdown;
+        self.follow_speed();
+    }
+
+    /// From now on there are so many processors; only under processor sharing, where nobody has to stop for it.
+    pub(super) fn change_processors(&mut self, now: Instant, processors: NonZeroU32) {
+        self.advance(now);
+        self.model.processors = processors;
         self.follow_speed();
     }
 
@@ -328,15 +336,15 @@ impl Server {
         }
     }
 
-    fn follow_memory(&mut self) {
-        if self.model.memory.is_some() {
+    fn follow_load(&mut self) {
+        if self.model.slows_with_load() {
             self.follow_speed();
         }
     }
 
     fn follow_speed(&mut self) {
         let in_service = self.present().min(self.workers());
-        self.speed = Speed::slowed(self.fault_slowdown * self.model.memory_slowdown(in_service));
+        self.speed = Speed::slowed(self.fault_slowdown * self.model.slowdown(in_service));
     }
 
     fn speed_of_each(&self) -> Speed {

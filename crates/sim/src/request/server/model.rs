@@ -1,5 +1,6 @@
 //! What a server is like.
 
+use crate::request::FaultKind;
 use flashweir_core::Duration;
 use flashweir_core::limits::SIM_PROCESSORS;
 use std::num::NonZeroU32;
@@ -29,6 +30,9 @@ pub struct ServerModel {
     pub overflow: Overflow,
     /// Memory that requests in service take, where it can run short.
     pub memory: Option<Memory>,
+    /// How much each further request in service slows every one down (locks, caches): with n of them, work takes
+    /// 1 + contention · (n − 1) times as long, so that throughput falls where n exceeds the processors. 0: not at all.
+    pub contention: f64,
     /// What a server does with the request of a client who has gone.
     pub departed: Departed,
 }
@@ -94,6 +98,7 @@ impl ServerModel {
             queue: None,
             overflow: Overflow::Drop,
             memory: None,
+            contention: 0.0,
             departed: Departed::Stops,
         }
     }
@@ -114,6 +119,9 @@ impl ServerModel {
         if self.processors.get() > SIM_PROCESSORS {
             return Some(format!("{} processors are more than {SIM_PROCESSORS}", self.processors));
         }
+        if !(0.0..=CONTENTION_MOST).contains(&self.contention) {
+            return Some(format!("a contention of {}: expected 0 to {CONTENTION_MOST}", self.contention));
+        }
         let Memory { memory_bytes, penalty, .. } = self.memory?;
         if memory_bytes == 0 {
             return Some("a machine without memory".to_owned());
@@ -122,8 +130,26 @@ impl ServerModel {
             .then(|| format!("a swapping penalty of {penalty}: expected 0 to {PENALTY_MOST}"))
     }
 
+    /// What keeps a fault from happening to it, if anything.
+    pub(in crate::request) fn problem_with(&self, fault: &FaultKind) -> Option<String> {
+        let FaultKind::Processors(processors) = fault else { return None };
+        if self.discipline != Discipline::Shared {
+            return Some("the number of processors changes only under processor sharing".to_owned());
+        }
+        Self { processors: *processors, ..*self }.problem()
+    }
+
     /// How many times longer work takes with so many requests in service.
-    pub(super) fn memory_slowdown(&self, in_service: usize) -> f64 {
+    pub(super) fn slowdown(&self, in_service: usize) -> f64 {
+        self.memory_slowdown(in_service) * (1.0 + self.contention * in_service.saturating_sub(1) as f64)
+    }
+
+    /// Whether the number of requests in service changes the speed of each.
+    pub(super) fn slows_with_load(&self) -> bool {
+        self.memory.is_some() || self.contention > 0.0
+    }
+
+    fn memory_slowdown(&self, in_service: usize) -> f64 {
         let Some(memory) = self.memory else { return 1.0 };
         let resident =
             memory.base_bytes.saturating_add(memory.request_bytes.saturating_mul(in_service as u64));
@@ -136,3 +162,5 @@ impl ServerModel {
 
 /// A disk is five orders of magnitude slower than memory.
 const PENALTY_MOST: f64 = 100_000.0;
+/// One more request doubles everybody's work: nothing contends harder and still serves.
+const CONTENTION_MOST: f64 = 1.0;

@@ -1,0 +1,176 @@
+//! What a request takes when it is alone, learned from the traffic as it comes.
+//!
+//! *Between URL classes:* how costly each is relative to the others, from latencies of the same time (what slows one
+//! down slows all). Completions times cost is *work*, so that a shift to costlier pages is no loss of throughput.
+//!
+//! *Altogether:* by Little's law, requests in flight over work done per second is the time that one unit of work takes
+//! at that level; at levels so low that nobody waits for anybody, that is the inherent time. Levels are told apart by
+//! how many were in flight, so no request's own latency is needed and none is censored.
+
+use super::measured::Variation;
+use super::sample::Sample;
+use alloc::vec;
+use alloc::vec::Vec;
+use flashweir_core::limits::URL_CLASSES;
+use flashweir_measure::histogram::BUCKETS;
+
+/// Costs of classes, and what the origin did at each level.
+#[derive(Debug)]
+pub(super) struct Inherent {
+    /// Mean cost of each class in units of work, and how many requests it rests on.
+    costs: Vec<Cost>,
+    levels: Vec<Level>,
+    within: Spread,
+    all: Spread,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    mean: f64,
+    count: f64,
+}
+
+/// Decaying sums of values and their squares, and how many.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    sum: f64,
+    squares: f64,
+    count: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    in_flight_s: f64,
+    work: f64,
+    completed: f64,
+}
+
+impl Inherent {
+    pub(super) fn new() -> Self {
+        Self {
+            costs: vec![Cost::default(); URL_CLASSES],
+            levels: vec![Level::default(); BUCKETS],
+            within: Spread::default(),
+            all: Spread::default(),
+        }
+    }
+
+    /// Learns from a sample; how much work it completed.
+    pub(super) fn observe(&mut self, sample: &Sample) -> f64 {
+        let stretch = self.stretch(sample);
+        let mut work = 0.0;
+        let fade = libm::exp(-(sample.completed as f64) / SPREAD_MEMORY);
+        self.within.fade(fade);
+        self.all.fade(fade);
+        for class in &sample.classes {
+            let Some(cost) = self.costs.get_mut(usize::from(class.class)) else { continue };
+            let (count, latency_s) = (f64::from(class.count), class.latency_us as f64 / 1e6);
+            cost.count = (cost.count + count).min(COST_MEMORY);
+            cost.mean += (latency_s / count / stretch - cost.mean) * (count / cost.count).min(1.0);
+            work += cost.mean * count;
+            let unit = cost.mean.max(1e-9);
+            let squares = class.latency_us_squared as f64 / 1e12;
+            self.within.add(latency_s / unit, squares / (unit * unit), count);
+            self.all.add(latency_s, squares, count);
+        }
+        self.observe_levels(sample, work);
+        work
+    }
+
+    /// What a unit of work takes when it is alone, seconds; `None` until enough was seen at low levels.
+    pub(super) fn alone_s(&self) -> Option<f64> {
+        let mut known = Level::default();
+        for level in self.levels.iter().skip(1).filter(|level| level.completed > 0.0) {
+            if known.completed >= LOW_LEVEL_LEAST {
+                let (known_s, next_s) = (known.in_flight_s / known.work, level.in_flight_s / level.work);
+                let error = libm::sqrt(1.0 / known.completed + 1.0 / level.completed);
+                if next_s > known_s * (1.15 + 2.0 * error) {
+                    break;
+                }
+            }
+            known.in_flight_s += level.in_flight_s;
+            known.work += level.work;
+            known.completed += level.completed;
+            if known.completed >= LOW_LEVEL_ENOUGH {
+                break;
+            }
+        }
+        (known.completed >= LOW_LEVEL_LEAST).then(|| known.in_flight_s / known.work)
+    }
+
+    /// How uneven requests are.
+    pub(super) fn variation(&self) -> Variation {
+        Variation { within: self.within.variation(), all: self.all.variation() }
+    }
+
+    /// How many times longer than their cost requests took, over the classes that are known; 1 if none is.
+    fn stretch(&self, sample: &Sample) -> f64 {
+        let (mut latency_s, mut cost_s) = (0.0, 0.0);
+        for class in &sample.classes {
+            let known = self.costs.get(usize::from(class.class)).copied().unwrap_or_default();
+            if known.count > 0.0 {
+                latency_s += class.latency_us as f64 / 1e6;
+                cost_s += known.mean * f64::from(class.count);
+            }
+        }
+        if cost_s > 0.0 { (latency_s / cost_s).max(1e-6) } else { 1.0 }
+    }
+
+    fn observe_levels(&mut self, sample: &Sample, work: f64) {
+        let span_s = sample.to.saturating_since(sample.from).as_secs_f64();
+        let fade = libm::exp(-span_s / LEVEL_MEMORY_S);
+        for level in &mut self.levels {
+            level.in_flight_s *= fade;
+            level.work *= fade;
+            level.completed *= fade;
+        }
+        let each = work / (sample.completed as f64).max(1.0);
+        for seen in &sample.levels {
+            let Some(level) = self.levels.get_mut(usize::from(seen.level)) else { continue };
+            level.in_flight_s += seen.in_flight_nanos as f64 / 1e9;
+            level.work += seen.completed as f64 * each;
+            level.completed += seen.completed as f64;
+        }
+    }
+}
+
+impl Spread {
+    fn add(&mut self, sum: f64, squares: f64, count: f64) {
+        self.sum += sum;
+        self.squares += squares;
+        self.count += count;
+    }
+
+    fn fade(&mut self, part: f64) {
+        self.sum *= part;
+        self.squares *= part;
+        self.count *= part;
+    }
+
+    /// The squared coefficient of variation.
+    fn variation(&self) -> f64 {
+        if self.count < 2.0 || self.sum <= 0.0 {
+            return VARIATION_PRIOR;
+        }
+        let seen = self.squares * self.count / (self.sum * self.sum) - 1.0;
+        let prior = VARIATION_PRIOR * VARIATION_PRIOR_COUNT;
+        ((seen * self.count + prior) / (self.count + VARIATION_PRIOR_COUNT))
+            .clamp(VARIATION_LEAST, VARIATION_MOST)
+    }
+}
+
+/// Requests over which a class's cost is averaged.
+const COST_MEMORY: f64 = 2_000.0;
+const SPREAD_MEMORY: f64 = 500.0;
+/// What happened at a level is forgotten over so many seconds.
+const LEVEL_MEMORY_S: f64 = 60.0;
+/// Completions at low levels that make an estimate (within a third), and that make a good one.
+const LOW_LEVEL_LEAST: f64 = 10.0;
+const LOW_LEVEL_ENOUGH: f64 = 1_000.0;
+/// Assumed until requests say otherwise, as if so many had: the slow ones are rare and come later.
+const VARIATION_PRIOR: f64 = 3.0;
+const VARIATION_PRIOR_COUNT: f64 = 10.0;
+/// Even requests that are all alike do not complete like clockwork.
+const VARIATION_LEAST: f64 = 0.1;
+/// What is even more uneven is not waited for.
+const VARIATION_MOST: f64 = 8.0;

@@ -1,0 +1,161 @@
+//! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by cell.
+//!
+//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [seed=S] [seeds=K] [trace] [WORD...]`: only cells whose
+//! name has all words (`c=4 Heavy x3`), a sample of N of them, K seeds each; `trace` prints the limits taken.
+
+#[path = "../tests/capacity/cell.rs"]
+mod cell;
+
+use cell::{Cell, Change, Score, Spread};
+use flashweir_core::Rng;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let number = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)?.parse::<u64>().ok());
+    let seed = number("seed=").unwrap_or(1);
+    let mut cells = all_cells();
+    let filters: Vec<&String> = words
+        .iter()
+        .filter(|word| !word.starts_with("sample=") && !word.starts_with("seed") && *word != "trace")
+        .collect();
+    cells.retain(|cell| {
+        let name = format!("{cell} ");
+        filters.iter().all(|word| name.contains(&format!("{word} ")))
+    });
+    let mut rng = Rng::new(99);
+    for last in (1..cells.len()).rev() {
+        cells.swap(last, rng.below(last as u64 + 1) as usize);
+    }
+    cells.truncate(number("sample=").unwrap_or(u64::MAX) as usize);
+    if words.iter().any(|word| word == "trace") {
+        return cells.iter().for_each(|cell| trace(cell, seed));
+    }
+    let mut scored = score_all(&cells, seed..seed + number("seeds=").unwrap_or(1));
+    scored.sort_by(|(_, one), (_, other)| one.share.total_cmp(&other.share));
+    print_cells(&scored);
+    print_summary(&scored);
+}
+
+fn all_cells() -> Vec<Cell> {
+    use Change::{ColdStart, FewerCores, MixShift, MoreCores, Pool, Retrograde, Slower, Steady};
+    let changes = [
+        Steady,
+        FewerCores,
+        Slower,
+        MoreCores,
+        ColdStart,
+        Retrograde(0.005),
+        Retrograde(0.02),
+        Pool,
+        MixShift,
+    ];
+    let mut cells = Vec::new();
+    for cores in [1, 4, 16, 64] {
+        for work_ms in [1, 15, 100, 500] {
+            for spread in [Spread::Constant, Spread::Exponential, Spread::Heavy, Spread::ByPage] {
+                for target_s in [0.3, 1.0, 3.0] {
+                    for load in [1.5, 3.0, 10.0] {
+                        for change in changes {
+                            cells.push(Cell { cores, work_ms, spread, target_s, load, change });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    cells.retain(Cell::makes_sense);
+    cells
+}
+
+fn score_all(cells: &[Cell], seeds: std::ops::Range<u64>) -> Vec<(Cell, Score)> {
+    let next = AtomicUsize::new(0);
+    let jobs: Vec<(Cell, u64)> =
+        cells.iter().flat_map(|cell| seeds.clone().map(move |seed| (*cell, seed))).collect();
+    std::thread::scope(|scope| {
+        let work = || {
+            let mut scored = Vec::new();
+            while let Some((cell, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                scored.push((*cell, cell.score(*seed)));
+            }
+            scored
+        };
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+    })
+}
+
+fn print_cells(scored: &[(Cell, Score)]) {
+    println!("share settled p99/R  90% at   possible/s  refused in quiet  infeasible told  cell");
+    for (cell, score) in scored {
+        let mark = if cell.is_feasible() { ' ' } else { '!' };
+        println!(
+            "{:>5.3} {:>6.3} {:>6.2} {:>6.1} s {:>10.1} {:>8}/{:<8} {:>6.2} {mark} {cell}",
+            score.share,
+            score.settled_share,
+            score.p99_over_target,
+            score.recovery_s,
+            score.known_rps,
+            score.refused_in_quiet.0,
+            score.refused_in_quiet.1,
+            score.reported_infeasible,
+        );
+    }
+}
+
+fn print_summary(scored: &[(Cell, Score)]) {
+    let mut groups: BTreeMap<String, Vec<&Score>> = BTreeMap::new();
+    for (cell, score) in scored {
+        let feasible = if cell.is_feasible() { "feasible" } else { "infeasible" };
+        let change = format!("{:?}", cell.change);
+        for key in [
+            String::new(),
+            change,
+            format!("c={}", cell.cores),
+            format!("s={}", cell.work_ms),
+            format!("{:?}", cell.spread),
+            format!("R={}", cell.target_s),
+            format!("x{}", cell.load),
+        ] {
+            groups.entry(format!("{feasible} {key}")).or_default().push(score);
+        }
+    }
+    println!("\n{:<28} cells   mean  worst  >=.95  >=.90  90% in 3 s  told infeasible", "");
+    for (key, scores) in groups {
+        let count = scores.len() as f64;
+        let part =
+            |good: &dyn Fn(&Score) -> bool| scores.iter().filter(|score| good(score)).count() as f64 / count;
+        let mean = scores.iter().map(|score| score.share.min(1.0)).sum::<f64>() / count;
+        let worst = scores.iter().map(|score| score.share).fold(f64::INFINITY, f64::min);
+        println!(
+            "{key:<28} {count:>5} {mean:>6.3} {worst:>6.3} {:>6.2} {:>6.2} {:>8.2} {:>10.2}",
+            part(&|score| score.share >= 0.95),
+            part(&|score| score.share >= 0.90),
+            part(&|score| score.recovery_s <= 3.0),
+            scores.iter().map(|score| score.reported_infeasible).sum::<f64>() / count,
+        );
+    }
+}
+
+fn trace(cell: &Cell, seed: u64) {
+    let outcome = cell.run(seed);
+    println!("{cell}");
+    for taken in &outcome.limits {
+        let (plan, why) = (&taken.plan, &taken.plan.explanation);
+        println!(
+            "{:>8.2} s  limit {:>5} {:<10} in flight {:>7.1}  {:>9.1}/s  knee {:>7.1} stretch {:>5.2} p95 {:>6.3} s  hold {:>4} for {:?} {}",
+            taken.at.as_secs_f64(),
+            plan.limit,
+            format!("{:?}", why.rule),
+            why.in_flight,
+            why.completed_rps,
+            why.knee.unwrap_or(f64::NAN),
+            why.stretch.unwrap_or(f64::NAN),
+            why.response_p95_s.unwrap_or(f64::NAN),
+            plan.hold_len,
+            plan.hold_for,
+            if why.target_infeasible { "infeasible" } else { "" },
+        );
+    }
+}
