@@ -311,9 +311,10 @@ fn parse(text: &str, file_name: &str, settings: &Settings) -> Result<File, Scena
     serde_path_to_error::deserialize(Value::Table(document)).map_err(|error| {
         let key = error.path().to_string();
         let key = if key == "." { String::new() } else { key };
-        // "key" is the file's word; serde says "field".
+        // The file's words, not those of serde and Rust.
         let said = error.inner().message();
         let said = said.replace("unknown field", "unknown key").replace("missing field", "missing key");
+        let said = said.replace("a nonzero u32", "a whole number above zero");
         locate(Problem::new(key, said), text, file_name, settings)
     })
 }

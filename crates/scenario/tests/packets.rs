@@ -196,7 +196,9 @@ fn what_is_wrong_is_told_with_line_and_key() {
         &instead("at = 'homes'", "at = 'moon'"),
         "FILE:12: class[0].clients.at: there is no node \"moon\": expected an end of a link",
     );
-    check(&instead("count = 10", "count = 0"), "FILE:12: class[0].clients.count: invalid value: integer `0`");
+    let none =
+        "FILE:12: class[0].clients.count: invalid value: integer `0`, expected a whole number above zero";
+    check(&instead("count = 10", "count = 0"), none);
     check(
         &instead("count = 10", "count = 30000"),
         "FILE:9: class: 30000 clients of all classes are more than",
