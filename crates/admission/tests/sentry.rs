@@ -3,13 +3,15 @@
 
 use flashweir_admission::Planner;
 use flashweir_admission::sentry::{
-    Arrived, ClassSum, Hold, Permit, Plan, Released, Sample, SentryGate, SentryPlanner, Settings, Ticket,
+    Arrived, Asked, ClassPlan, Common, Ending, Hold, Permit, Plan, Policy, Released, Sample, SentryGate,
+    SentryPlanner, Ticket, UrlSum,
 };
 use flashweir_core::limits::{REQUESTS_HELD, SENTRY_IN_FLIGHT};
-use flashweir_core::{Duration, Instant};
+use flashweir_core::{Duration, Instant, Reason, Shed};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const TARGET: Duration = Duration::from_secs(1);
 
@@ -34,10 +36,18 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn plan(epoch: u64, limit: u32, hold_len: u32, hold_ms: u64) -> Plan {
-    let plan = *SentryPlanner::new(Settings::new(TARGET)).current();
+    let mut plan = SentryPlanner::new(Arc::new(Policy::single(TARGET))).current().clone();
     let hold_for = Duration::from_millis(hold_ms);
-    Plan { epoch, limit, hold_len, hold_for, newest_first_after: hold_for / 2, ..plan }
+    plan.classes[0] =
+        ClassPlan { limit, hold_len, hold_for, newest_first_after: hold_for / 2, ..plan.classes[0] };
+    Plan { epoch, limit, ..plan }
 }
+
+fn gate<T>(plan: &Plan) -> SentryGate<T> {
+    SentryGate::new(Arc::new(Common::new(1)), 0, &Policy::single(TARGET), plan)
+}
+
+const ANSWERED: Ending = Ending { completed: true, measured_us: None };
 
 /// Everybody's whereabouts, kept beside the gate.
 #[derive(Default)]
@@ -59,13 +69,19 @@ impl Ledger {
             match released {
                 Released::Admit(request, permit) => {
                     let (since, _) = self.held.remove(&request).expect("it was held");
-                    prop_assert!(now.saturating_since(since) < plan.hold_for, "expired, and admitted");
+                    prop_assert!(
+                        now.saturating_since(since) < plan.classes[0].hold_for,
+                        "expired, and admitted"
+                    );
                     self.in_flight.push(permit);
                     prop_assert!(self.in_flight.len() <= plan.limit as usize);
                 }
-                Released::Expired(request) => {
+                Released::Shed(request, _) => {
                     let (since, _) = self.held.remove(&request).expect("it was held");
-                    prop_assert!(now.saturating_since(since) >= plan.hold_for, "refused before its time");
+                    prop_assert!(
+                        now.saturating_since(since) >= plan.classes[0].hold_for,
+                        "refused before its time"
+                    );
                 }
             }
         }
@@ -78,7 +94,7 @@ proptest! {
     #[test]
     fn the_gate_keeps_its_bounds_and_loses_nobody(steps in steps()) {
         let mut plan = plan(1, 5, 10, 500);
-        let mut gate = SentryGate::new(&plan, TARGET);
+        let mut gate = gate(&plan);
         let mut ledger = Ledger::default();
         let (mut now, mut requests, mut left) = (Instant::from_secs(1), 0u64, 0u64);
         for (epoch, step) in steps.into_iter().enumerate() {
@@ -86,31 +102,31 @@ proptest! {
                 Step::Arrive => {
                     requests += 1;
                     let was_free = gate.held() == 0 && gate.in_flight() < plan.limit;
-                    match gate.arrive(now, requests) {
+                    match gate.arrive(now, Asked::default(), requests) {
                         Arrived::Admit(_, permit) => {
                             prop_assert!(was_free);
                             ledger.in_flight.push(permit);
                             ledger.decided += 1;
                         }
                         Arrived::Held(ticket) => {
-                            prop_assert!(gate.held() <= plan.hold_len as usize);
+                            prop_assert!(gate.held() <= plan.classes[0].hold_len as usize);
                             ledger.held.insert(requests, (now, ticket));
                         }
-                        Arrived::HeldInsteadOf(ticket, displaced) => {
+                        Arrived::HeldInsteadOf(ticket, displaced, _) => {
                             let (since, _) = ledger.held.remove(&displaced).expect("it was held");
                             prop_assert!(ledger.held.values().all(|(other, _)| since <= *other));
                             ledger.held.insert(requests, (now, ticket));
                             ledger.decided += 1;
                         }
-                        Arrived::Shed(_) => {
-                            prop_assert!(!was_free && gate.held() >= plan.hold_len as usize, "refused with room left");
+                        Arrived::Shed(..) => {
+                            prop_assert!(!was_free && gate.held() >= plan.classes[0].hold_len as usize, "refused with room left");
                             ledger.decided += 1;
                         }
                     }
                 }
                 Step::End(which) if !ledger.in_flight.is_empty() => {
                     let permit = ledger.in_flight.swap_remove(which % ledger.in_flight.len());
-                    gate.end(now, permit, which as u32, which % 3 > 0);
+                    gate.end(now, permit, Ending { completed: which % 3 > 0, measured_us: None });
                 }
                 Step::Leave(which) if !ledger.held.is_empty() => {
                     let request = *ledger.held.keys().nth(which % ledger.held.len()).expect("somebody");
@@ -144,7 +160,7 @@ proptest! {
         ticks in vec((0u64..5_000, 0u64..10_000, 0u64..2_000, 0u64..5_000_000, any::<bool>(), 0u64..3_000), 1..80),
     ) {
         let plans = || {
-            let mut planner = SentryPlanner::new(Settings::new(TARGET));
+            let mut planner = SentryPlanner::new(Arc::new(Policy::single(TARGET)));
             let mut now = Instant::from_secs(1);
             ticks.iter().map(|&(completed, in_flight, shed, latency_us, waits, gap_ms)| {
                 let from = now;
@@ -158,7 +174,7 @@ proptest! {
                 if completed > 0 {
                     let latency_us_squared = latency_us.pow(2).saturating_mul(completed);
                     let latency_us = latency_us * completed;
-                    sample.classes.push(ClassSum { class: 7, count: completed as u32, latency_us, latency_us_squared });
+                    sample.urls.push(UrlSum { url_class: 7, count: completed as u32, latency_us, latency_us_squared, ..UrlSum::default() });
                 }
                 planner.observe(now, &sample);
                 planner.plan(now)
@@ -167,9 +183,9 @@ proptest! {
         let first = plans();
         for plan in &first {
             prop_assert!((1..=SENTRY_IN_FLIGHT).contains(&plan.limit));
-            prop_assert!(plan.hold_len >= 1 && plan.hold_len as usize <= REQUESTS_HELD);
-            prop_assert!(plan.hold_for > Duration::ZERO && plan.hold_for <= TARGET * 4);
-            prop_assert!(plan.retry_after >= Duration::from_secs(1) && plan.retry_after <= Duration::from_secs(30));
+            prop_assert!(plan.classes[0].hold_len >= 1 && plan.classes[0].hold_len as usize <= REQUESTS_HELD);
+            prop_assert!(plan.classes[0].hold_for > Duration::ZERO && plan.classes[0].hold_for <= TARGET * 4);
+            prop_assert!(plan.classes[0].retry_after >= Duration::from_secs(1) && plan.classes[0].retry_after <= Duration::from_secs(30));
         }
         prop_assert_eq!(format!("{first:?}"), format!("{:?}", plans()));
     }
@@ -177,22 +193,24 @@ proptest! {
 
 #[test]
 fn the_oldest_goes_first_until_the_queue_is_half_its_time_old() {
-    let mut gate = SentryGate::new(&plan(1, 1, 3, 1_000), TARGET);
+    let mut gate = gate(&plan(1, 1, 3, 1_000));
     let at = Instant::from_millis;
-    let Arrived::Admit(_, running) = gate.arrive(at(0), 0) else { panic!("there is room") };
+    let Arrived::Admit(_, running) = gate.arrive(at(0), Asked::default(), 0) else { panic!("there is room") };
     for request in 1..=3 {
-        assert!(matches!(gate.arrive(at(request * 10), request), Arrived::Held(_)));
+        assert!(matches!(gate.arrive(at(request * 10), Asked::default(), request), Arrived::Held(_)));
     }
-    assert_eq!(gate.arrive(at(40), 4), Arrived::Shed(4));
-    gate.end(at(100), running, 0, true);
+    assert!(matches!(gate.arrive(at(40), Asked::default(), 4), Arrived::Shed(4, _)));
+    gate.end(at(100), running, ANSWERED);
     let Some(Released::Admit(1, running)) = gate.next(at(100)) else { panic!("the oldest") };
-    gate.end(at(600), running, 0, true);
+    gate.end(at(600), running, ANSWERED);
     let Some(Released::Admit(3, _)) = gate.next(at(600)) else { panic!("the newest") };
-    assert!(matches!(gate.arrive(at(610), 5), Arrived::Held(_)));
-    assert!(matches!(gate.arrive(at(610), 6), Arrived::Held(_)));
-    let Arrived::HeldInsteadOf(_, 2) = gate.arrive(at(620), 7) else { panic!("the oldest makes room") };
-    assert_eq!((gate.next(at(1_000)), gate.next_expiry()), (None, Some(at(1_610))));
-    assert_eq!(gate.next(at(1_610)), Some(Released::Expired(5)));
+    assert!(matches!(gate.arrive(at(610), Asked::default(), 5), Arrived::Held(_)));
+    assert!(matches!(gate.arrive(at(610), Asked::default(), 6), Arrived::Held(_)));
+    let Arrived::HeldInsteadOf(_, 2, _) = gate.arrive(at(620), Asked::default(), 7) else {
+        panic!("the oldest makes room")
+    };
+    assert_eq!((gate.next(at(1_000)), gate.next_wake()), (None, Some(at(1_610))));
+    assert!(matches!(gate.next(at(1_610)), Some(Released::Shed(5, Shed { reason: Reason::Deadline, .. }))));
 }
 
 #[test]

@@ -161,3 +161,5 @@ pub const SCENARIO_MEMORY_BYTES: u64 = 2 << 30;
 pub const REQUESTS_HELD: usize = 16_384;
 /// The most requests the sentry ever lets be in flight to one service at once.
 pub const SENTRY_IN_FLIGHT: u32 = 65_536;
+/// Classes of one service's policy: each has a queue in every worker and is walked at every decision.
+pub const CLASSES: usize = 16;

@@ -37,17 +37,35 @@ pub enum Reason {
     ConnectionsPerClient,
     /// The gateway is shutting down and takes no new work.
     Draining,
+    /// The origin has as many requests in flight as it can serve, and as many wait as can still be answered in time.
+    Capacity,
+    /// It waited until it could no longer be answered in time.
+    Deadline,
+    /// What room there is, is kept for more important classes.
+    Reserved,
+    /// Its class is below the threshold up to which the origin's capacity reaches.
+    Threshold,
+    /// Its batch would not have been answered in time.
+    Batch,
+    /// Others of its class wait, and this client has had, or asks for, more than its share.
+    ClientShare,
 }
 
 impl Reason {
     /// All reasons, in the order of their discriminants.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 12] = [
         Self::FlashCrowd,
         Self::RequestsInFlight,
         Self::UpstreamConnections,
         Self::Connections,
         Self::ConnectionsPerClient,
         Self::Draining,
+        Self::Capacity,
+        Self::Deadline,
+        Self::Reserved,
+        Self::Threshold,
+        Self::Batch,
+        Self::ClientShare,
     ];
 
     /// The one spelling used in metrics, logs and the `Flashweir-Decision` header.
@@ -60,6 +78,12 @@ impl Reason {
             Self::Connections => "connections",
             Self::ConnectionsPerClient => "connections_per_client",
             Self::Draining => "draining",
+            Self::Capacity => "capacity",
+            Self::Deadline => "deadline",
+            Self::Reserved => "reserved",
+            Self::Threshold => "threshold",
+            Self::Batch => "batch",
+            Self::ClientShare => "client_share",
         }
     }
 
@@ -67,7 +91,7 @@ impl Reason {
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
-            Self::ConnectionsPerClient => 429,
+            Self::ConnectionsPerClient | Self::ClientShare => 429,
             _ => 503,
         }
     }

@@ -192,7 +192,14 @@ fn bound_of(reason: Reason) -> Option<Bound> {
         Reason::UpstreamConnections => Some(Bound::UpstreamConnections),
         Reason::Connections => Some(Bound::Connections),
         Reason::ConnectionsPerClient => Some(Bound::ConnectionsPerClient),
-        Reason::FlashCrowd | Reason::Draining => None,
+        Reason::FlashCrowd
+        | Reason::Draining
+        | Reason::Capacity
+        | Reason::Deadline
+        | Reason::Reserved
+        | Reason::Threshold
+        | Reason::Batch
+        | Reason::ClientShare => None,
     }
 }
 

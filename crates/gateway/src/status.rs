@@ -84,6 +84,12 @@ fn sentence(record: &Explained, ceiling: Option<Rate>) -> String {
             format!("The request {would}: its client held client.max_connections_per_client connections.")
         }
         Reason::Draining => format!("The request {would}: the gateway was shutting down."),
+        Reason::Capacity
+        | Reason::Deadline
+        | Reason::Reserved
+        | Reason::Threshold
+        | Reason::Batch
+        | Reason::ClientShare => format!("The request {would}: {}.", record.reason),
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn check(scenario: &Scenario, documents: u64, seeds: u32) -> Result<(
 fn plans(scenario: &Scenario) -> u64 {
     let interval = match &scenario.policy {
         Policy::FlashCrowd(policy) => policy.settings.interval,
-        Policy::Sentry(policy) => policy.settings.interval,
+        Policy::Sentry(policy) => policy.policy.interval,
         Policy::None | Policy::StaticRate { .. } => return 0,
     };
     let plans = scenario.schedule.length().as_nanos() / interval.as_nanos().max(1);

@@ -20,7 +20,7 @@ impl ControllerFile {
         // What is written is checked whatever the mode.
         let checked = news(PlannerMode::Repaired)?;
         let bucket = self.bucket()?;
-        let sentry = SentryPolicy::new(sentry::Settings::new(self.sentry_target()?));
+        let sentry = SentryPolicy::new(sentry::Policy::single(self.sentry_target()?));
         match self.mode {
             ControllerMode::None => Ok(Policy::None),
             ControllerMode::Static => match bucket {

@@ -203,7 +203,7 @@ fn the_sentry_has_a_target_of_a_second_if_not_said() {
     let target = |more: &str| {
         read(&format!("{WHOLE}[controller]\nmode = 'sentry'\n{more}")).map(|scenario| {
             let Policy::Sentry(sentry) = scenario.run(1).policy else { panic!("no sentry") };
-            sentry.settings.target
+            sentry.policy.target
         })
     };
     assert_eq!(target(""), Ok(Duration::from_secs(1)));

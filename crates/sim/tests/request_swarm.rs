@@ -4,7 +4,7 @@
 //! `SWARM_SEEDS=10000 cargo test -p flashweir-sim --test request_swarm` looks longer; a failure prints what repeats it.
 
 use flashweir_admission::flash_crowd::PlannerMode;
-use flashweir_admission::sentry::Settings;
+use flashweir_admission::sentry;
 use flashweir_core::{Duration, Instant, Rate, Reason, Rng};
 use flashweir_sim::network::{self, Buffer, LinkSettings, Red, Rem, TcpSettings};
 use flashweir_sim::request::{
@@ -227,7 +227,7 @@ impl Dice {
         match self.0.below(4) {
             0 => Policy::None,
             1 => Policy::FlashCrowd(news),
-            2 => Policy::Sentry(SentryPolicy::new(Settings::new(self.millis(200, 2_000)))),
+            2 => Policy::Sentry(SentryPolicy::new(sentry::Policy::single(self.millis(200, 2_000)))),
             _ => Policy::StaticRate { rate: Rate::from_per_second(self.between(1, 500) as f64), burst: 20 },
         }
     }
@@ -296,8 +296,8 @@ fn whatever_happens_adds_up() {
             totals.broken,
             outcome.server.stopped,
             outcome.gate.shed_in_shadow,
-            totals.shed[ShedReason::NoRoom.index()],
-            totals.shed[ShedReason::WaitedTooLong.index()],
+            totals.shed[ShedReason::Gateway(Reason::Capacity).index()],
+            totals.shed[ShedReason::Gateway(Reason::Deadline).index()],
             outcome.gate.left,
             packets.map_or(0, |_| outcome.gate.left),
             packets.map_or(0, |packets| packets.packets.dropped),

@@ -2,7 +2,10 @@
 //!
 //! Per begin or end: one integral, one counter by level, one by start, one by URL class.
 
-use super::sample::{ClassSum, LevelSum, Sample};
+use super::common::Common;
+use super::gate::{Asked, Ending};
+use super::sample::{LevelSum, Sample, UrlSum};
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use flashweir_core::limits::URL_CLASSES;
@@ -13,38 +16,44 @@ use flashweir_measure::histogram::{BUCKETS, index};
 /// One admitted request; goes back to [`InFlight::end`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permit {
+    /// When the request arrived at the gate.
+    pub(super) arrived: Instant,
     started: Instant,
+    pub(super) asked: Asked,
 }
 
 /// The count with everything that is measured by it.
 #[derive(Debug)]
 pub struct InFlight {
+    common: Arc<Common>,
+    /// Of this gate.
     count: u32,
     /// Until when the integrals are done.
     updated: Instant,
     is_waiting: bool,
     ages: Ages,
     levels: Vec<LevelSum>,
-    classes: Vec<ClassSum>,
+    urls: Vec<UrlSum>,
     sample: Sample,
 }
 
 impl InFlight {
     /// Nobody; ages are told up to `reach`.
     #[must_use]
-    pub fn new(reach: Duration) -> Self {
+    pub fn new(common: Arc<Common>, reach: Duration) -> Self {
         Self {
+            common,
             count: 0,
             updated: Instant::ZERO,
             is_waiting: false,
             ages: Ages::new(reach),
             levels: vec![LevelSum::default(); BUCKETS],
-            classes: vec![ClassSum::default(); URL_CLASSES],
+            urls: vec![UrlSum::default(); URL_CLASSES],
             sample: Sample::default(),
         }
     }
 
-    /// How many are in flight.
+    /// How many this gate has in flight.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
@@ -55,33 +64,46 @@ impl InFlight {
         &mut self.sample
     }
 
-    /// One is sent to the origin.
-    pub fn begin(&mut self, now: Instant) -> Permit {
+    /// One is sent to the origin, if fewer than `limit` are there, from all gates together.
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        limit: u32,
+        arrived: Instant,
+        asked: Asked,
+    ) -> Option<Permit> {
+        if !self.common.take(limit) {
+            return None;
+        }
         self.advance(now);
         self.count += 1;
         self.ages.begin(now);
         self.sample.admitted += 1;
-        Permit { started: now }
+        Some(Permit { arrived, started: now, asked })
     }
 
-    /// One is over; `completed` if the origin answered to the end.
-    pub fn end(&mut self, now: Instant, permit: Permit, class: u32, completed: bool) {
+    /// One is over.
+    pub(super) fn end(&mut self, now: Instant, permit: Permit, ending: Ending) {
         self.advance(now);
-        let level = usize::from(index(self.count.into()));
+        let level = usize::from(index(self.common.in_flight().into()));
+        self.common.give_back();
         self.count = self.count.saturating_sub(1);
         self.ages.end(now, permit.started);
-        if !completed {
+        if !ending.completed {
             return;
         }
         self.levels[level].completed += 1;
         self.sample.completed += 1;
         let latency_us = (now.saturating_since(permit.started).as_nanos() / 1_000) as u64;
         self.sample.latency_us.record(latency_us);
-        let class = &mut self.classes[class as usize % URL_CLASSES];
-        class.count = class.count.saturating_add(1);
-        class.latency_us = class.latency_us.saturating_add(latency_us);
-        class.latency_us_squared =
-            class.latency_us_squared.saturating_add(latency_us.saturating_mul(latency_us));
+        let url = &mut self.urls[permit.asked.url_class as usize % URL_CLASSES];
+        url.count = url.count.saturating_add(1);
+        url.latency_us = url.latency_us.saturating_add(latency_us);
+        url.latency_us_squared = url.latency_us_squared.saturating_add(latency_us.saturating_mul(latency_us));
+        if let Some(measured_us) = ending.measured_us {
+            url.measured_count = url.measured_count.saturating_add(1);
+            url.measured_us = url.measured_us.saturating_add(measured_us.into());
+        }
     }
 
     /// From now on somebody waits for room, or nobody does.
@@ -102,8 +124,8 @@ impl InFlight {
         for (level, sum) in self.levels.iter_mut().enumerate().filter(|(_, sum)| sum.nanos > 0) {
             sample.levels.push(LevelSum { level: level as u16, ..core::mem::take(sum) });
         }
-        for (class, sum) in self.classes.iter_mut().enumerate().filter(|(_, sum)| sum.count > 0) {
-            sample.classes.push(ClassSum { class: class as u16, ..core::mem::take(sum) });
+        for (url_class, sum) in self.urls.iter_mut().enumerate().filter(|(_, sum)| sum.count > 0) {
+            sample.urls.push(UrlSum { url_class: url_class as u16, ..core::mem::take(sum) });
         }
         sample
     }
@@ -117,7 +139,7 @@ impl InFlight {
         if self.is_waiting {
             self.sample.waiting_nanos += nanos;
         }
-        let level = &mut self.levels[usize::from(index(self.count.into()))];
+        let level = &mut self.levels[usize::from(index(self.common.in_flight().into()))];
         level.nanos += nanos;
         level.in_flight_nanos = level.in_flight_nanos.saturating_add(integral);
     }

@@ -62,8 +62,8 @@ impl Inherent {
         let fade = libm::exp(-(sample.completed as f64) / SPREAD_MEMORY);
         self.within.fade(fade);
         self.all.fade(fade);
-        for class in &sample.classes {
-            let Some(cost) = self.costs.get_mut(usize::from(class.class)) else { continue };
+        for class in &sample.urls {
+            let Some(cost) = self.costs.get_mut(usize::from(class.url_class)) else { continue };
             let (count, latency_s) = (f64::from(class.count), class.latency_us as f64 / 1e6);
             cost.count = (cost.count + count).min(COST_MEMORY);
             cost.mean += (latency_s / count / stretch - cost.mean) * (count / cost.count).min(1.0);
@@ -106,8 +106,8 @@ impl Inherent {
     /// How many times longer than their cost requests took, over the classes that are known; 1 if none is.
     fn stretch(&self, sample: &Sample) -> f64 {
         let (mut latency_s, mut cost_s) = (0.0, 0.0);
-        for class in &sample.classes {
-            let known = self.costs.get(usize::from(class.class)).copied().unwrap_or_default();
+        for class in &sample.urls {
+            let known = self.costs.get(usize::from(class.url_class)).copied().unwrap_or_default();
             if known.count > 0.0 {
                 latency_s += class.latency_us as f64 / 1e6;
                 cost_s += known.mean * f64::from(class.count);

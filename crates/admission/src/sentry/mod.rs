@@ -17,6 +17,7 @@
 //! nobody is to be refused for lack of samples. Known weakness: where few requests complete per second and their work is very uneven, what the tests
 //! need takes a minute. Source: Urgaonkar and Shenoy, Cataclysm §3 (the in-flight test), with a learned limit.
 
+mod common;
 mod gate;
 mod hold;
 mod in_flight;
@@ -26,13 +27,14 @@ mod limit;
 mod measured;
 mod plan;
 mod planner;
+mod policy;
 mod sample;
-mod settings;
 
-pub use gate::{Arrived, Released, SentryGate};
+pub use common::Common;
+pub use gate::{Arrived, Asked, Ending, Released, SentryGate};
 pub use hold::{Hold, Ticket};
 pub use in_flight::{InFlight, Permit};
-pub use plan::{Explanation, Plan, Rule};
+pub use plan::{ClassPlan, Costs, Explanation, Plan, Rule};
 pub use planner::SentryPlanner;
-pub use sample::{ClassSum, LevelSum, Sample};
-pub use settings::Settings;
+pub use policy::{ClassPolicy, LadderStep, Policing, Policy};
+pub use sample::{ClassCounts, LevelSum, Sample, UrlSum};

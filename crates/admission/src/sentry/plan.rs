@@ -1,25 +1,63 @@
 //! What the planner tells the gate, and how it explains itself.
 
-use flashweir_core::Duration;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use flashweir_core::limits::URL_CLASSES;
+use flashweir_core::{Duration, Rate};
 
 /// The limit in force and the numbers behind it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Counts changes; a gate applies a plan once.
     pub epoch: u64,
     /// Requests in flight at most, at least 1.
     pub limit: u32,
-    /// Requests that may wait for room.
+    /// For each class of the policy, in its order.
+    pub classes: Vec<ClassPlan>,
+    /// What requests cost, for those who decide by it.
+    pub costs: Arc<Costs>,
+    /// What one second of a server earns with the least important request that is let in; 0 while there is room for all.
+    pub price: f64,
+    /// Why.
+    pub explanation: Explanation,
+}
+
+/// What the gate is to do with one class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClassPlan {
+    /// Requests in flight, of all classes together, below which one of this class is let in; at most [`Plan::limit`].
+    pub limit: u32,
+    /// Requests of this class that may wait for room, over all gates.
     pub hold_len: u32,
     /// How long a request may wait: afterwards it could not be answered within the target. While nothing is known of the
     /// origin, longer.
     pub hold_for: Duration,
     /// Once the oldest has waited so long, those who came last go first: they can still be answered in time.
     pub newest_first_after: Duration,
+    /// The guaranteed rate, scaled down if the origin cannot serve all guarantees.
+    pub guaranteed_rate: Rate,
     /// When a refused client may hope for better; shells round up to seconds and add jitter.
     pub retry_after: Duration,
-    /// Why.
-    pub explanation: Explanation,
+}
+
+/// Inherent service times, microseconds: what a request takes at the origin when it is alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Costs {
+    /// By URL class; 0 where nothing is known. [`URL_CLASSES`] of them.
+    pub by_url_class_us: Vec<u32>,
+    /// Of a request of which nothing is known; 0 if nothing at all is.
+    pub usual_us: u32,
+}
+
+impl Costs {
+    /// Of one request.
+    #[must_use]
+    pub fn of(&self, url_class: u32) -> u32 {
+        match self.by_url_class_us.get(url_class as usize % URL_CLASSES) {
+            Some(&known) if known > 0 => known,
+            _ => self.usual_us,
+        }
+    }
 }
 
 /// Which rule made the limit what it is.

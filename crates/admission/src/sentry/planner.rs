@@ -4,18 +4,20 @@ use super::inherent::Inherent;
 use super::judgement::Look;
 use super::limit::LimitRule;
 use super::measured::Measured;
-use super::plan::{Explanation, Plan, Rule};
+use super::plan::{ClassPlan, Costs, Explanation, Plan, Rule};
+use super::policy::{ClassPolicy, Policy};
 use super::sample::Sample;
-use super::settings::Settings;
 use crate::Planner;
-use flashweir_core::limits::REQUESTS_HELD;
+use alloc::sync::Arc;
+use alloc::vec;
+use flashweir_core::limits::{REQUESTS_HELD, URL_CLASSES};
 use flashweir_core::{Duration, Instant};
 use flashweir_measure::Histogram;
 
 /// Learns one service's limit.
 #[derive(Debug)]
 pub struct SentryPlanner {
-    settings: Settings,
+    policy: Arc<Policy>,
     inherent: Inherent,
     rule: LimitRule,
     /// What was observed since the last plan.
@@ -36,15 +38,22 @@ pub struct SentryPlanner {
 impl SentryPlanner {
     /// Nothing is known yet.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(policy: Arc<Policy>) -> Self {
         let rule = LimitRule::new();
+        let class = |class: &ClassPolicy| ClassPlan {
+            limit: rule.limit(),
+            hold_len: HELD_AT_START,
+            hold_for: policy.target * HELD_AT_START_TARGETS,
+            newest_first_after: policy.target / 2,
+            guaranteed_rate: class.guaranteed_rate,
+            retry_after: Duration::from_secs(1),
+        };
         let plan = Plan {
             epoch: 0,
             limit: rule.limit(),
-            hold_len: HELD_AT_START,
-            hold_for: settings.target * HELD_AT_START_TARGETS,
-            newest_first_after: settings.target / 2,
-            retry_after: Duration::from_secs(1),
+            classes: policy.classes.iter().map(class).collect(),
+            costs: Arc::new(Costs { by_url_class_us: vec![0; URL_CLASSES], usual_us: 0 }),
+            price: 0.0,
             explanation: Explanation {
                 rule: Rule::None,
                 in_flight: 0.0,
@@ -56,7 +65,7 @@ impl SentryPlanner {
             },
         };
         Self {
-            settings,
+            policy,
             inherent: Inherent::new(),
             rule,
             pending: Measured::default(),
@@ -89,7 +98,7 @@ impl SentryPlanner {
     /// How many may wait, and how long: whoever waits longer would not be answered within the target, and whoever
     /// would wait longer than half of what is left besides the response itself is better told at once.
     fn hold(&self, p95_s: Option<f64>) -> (u32, Duration) {
-        let target_s = self.settings.target.as_secs_f64();
+        let target_s = self.policy.target.as_secs_f64();
         let usual_s = self.usual_s.unwrap_or(0.0);
         let hold_s = (target_s - usual_s).max(HOLD_LEAST_SHARE * target_s);
         let late_s = p95_s.unwrap_or(usual_s);
@@ -119,7 +128,7 @@ impl Planner for SentryPlanner {
             span_s,
             in_flight_s: sample.in_flight_nanos as f64 / 1e9,
             work,
-            latency_s: sample.classes.iter().map(|class| class.latency_us as f64 / 1e6).sum(),
+            latency_s: sample.urls.iter().map(|class| class.latency_us as f64 / 1e6).sum(),
             completed: sample.completed as f64,
             waiting_s: sample.waiting_nanos as f64 / 1e9,
             shed: sample.shed as f64,
@@ -136,9 +145,9 @@ impl Planner for SentryPlanner {
 
     fn plan(&mut self, now: Instant) -> Plan {
         if now < self.next_plan_at {
-            return self.plan;
+            return self.plan.clone();
         }
-        self.next_plan_at = now + self.settings.interval;
+        self.next_plan_at = now + self.policy.interval;
         let p95_s = self.p95_s();
         let tick = core::mem::take(&mut self.pending);
         let look = Look {
@@ -147,7 +156,7 @@ impl Planner for SentryPlanner {
             variation: self.inherent.variation(),
             low_level_s: self.inherent.alone_s(),
             p95_s,
-            target_s: self.settings.target.as_secs_f64(),
+            target_s: self.policy.target.as_secs_f64(),
         };
         let window = {
             let mut window = *self.rule.window();
@@ -163,17 +172,28 @@ impl Planner for SentryPlanner {
         let (hold_len, worth_it) = self.hold(p95_s);
         let is_known = self.rule.alone_s().is_some();
         let hold_for =
-            if is_known { worth_it } else { worth_it.max(self.settings.target * HELD_AT_START_TARGETS) };
+            if is_known { worth_it } else { worth_it.max(self.policy.target * HELD_AT_START_TARGETS) };
         if moved || self.latency_us.count() > QUANTILE_MOST {
             self.latency_us.clear();
         }
         self.plan = Plan {
             epoch: self.plan.epoch + 1,
             limit: self.rule.limit(),
-            hold_len,
-            hold_for,
-            newest_first_after: worth_it / 2,
-            retry_after: self.retry_after(),
+            classes: self
+                .plan
+                .classes
+                .iter()
+                .map(|before| ClassPlan {
+                    limit: self.rule.limit(),
+                    hold_len,
+                    hold_for,
+                    newest_first_after: worth_it / 2,
+                    retry_after: self.retry_after(),
+                    ..*before
+                })
+                .collect(),
+            costs: self.plan.costs.clone(),
+            price: 0.0,
             explanation: Explanation {
                 rule,
                 in_flight: window.in_flight(),
@@ -184,7 +204,7 @@ impl Planner for SentryPlanner {
                 target_infeasible: self.rule.target_infeasible(),
             },
         };
-        self.plan
+        self.plan.clone()
     }
 
     fn next_plan_at(&self) -> Instant {

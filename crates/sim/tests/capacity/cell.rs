@@ -1,7 +1,7 @@
 //! One cell of the capacity matrix: an origin, a crowd and what changes, and how the sentry fares in it against somebody
 //! who knows the origin and has the same queue.
 
-use flashweir_admission::sentry::Settings;
+use flashweir_admission::sentry;
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{
     ClassModel, Fault, FaultKind, Outcome, Overflow, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
@@ -10,6 +10,7 @@ use flashweir_workload::schedule::{Share, Stream};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::ops::Range;
 
 /// One cell.
@@ -224,11 +225,11 @@ impl Cell {
             }
             _ => Vec::new(),
         };
-        let settings = Settings::new(Duration::from_secs_f64(self.target_s));
+        let policy = Arc::new(sentry::Policy::single(Duration::from_secs_f64(self.target_s)));
         let class = ClassModel::new("replaced", Work::Constant(Duration::ZERO));
         Scenario {
             classes: self.classes(),
-            policy: Policy::Sentry(SentryPolicy { settings, known_limits }),
+            policy: Policy::Sentry(SentryPolicy { policy, known_limits }),
             faults,
             seed,
             bin: Duration::from_millis(BIN_MS),

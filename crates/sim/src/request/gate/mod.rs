@@ -13,7 +13,7 @@ use super::slab::Id;
 use flash_crowd::FlashCrowdStage;
 use flashweir_admission::flash_crowd::{Explanation, GateRequest, Response};
 use flashweir_admission::retry_after::AT_A_BOUND;
-use flashweir_admission::sentry::{Arrived, Permit, Released, Ticket};
+use flashweir_admission::sentry::{Arrived, Asked as SentryAsked, Ending, Permit, Released, Ticket};
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_core::hash::mix;
 use flashweir_core::{Duration, Hasher64, Instant, Rate, Reason, Rng, Shed, Verdict};
@@ -45,10 +45,6 @@ pub enum ShedReason {
     Gateway(Reason),
     /// The rate of [`Policy::StaticRate`] is spent.
     StaticRate,
-    /// The sentry found no room for it, not even to wait.
-    NoRoom,
-    /// It waited at the sentry until it could not be answered in time any more.
-    WaitedTooLong,
 }
 
 /// What the gate counted.
@@ -150,12 +146,11 @@ pub(super) struct Refusal {
 
 impl ShedReason {
     /// How many there are.
-    pub const COUNT: usize = Reason::ALL.len() + 3;
+    pub const COUNT: usize = Reason::ALL.len() + 1;
 
     /// All of them, in the order of [`index`](Self::index).
     pub fn all() -> impl Iterator<Item = Self> {
-        let own = [Self::StaticRate, Self::NoRoom, Self::WaitedTooLong];
-        Reason::ALL.into_iter().map(Self::Gateway).chain(own)
+        Reason::ALL.into_iter().map(Self::Gateway).chain([Self::StaticRate])
     }
 
     /// Its place among all.
@@ -164,8 +159,6 @@ impl ShedReason {
         match self {
             Self::Gateway(reason) => reason as usize,
             Self::StaticRate => Reason::ALL.len(),
-            Self::NoRoom => Reason::ALL.len() + 1,
-            Self::WaitedTooLong => Reason::ALL.len() + 2,
         }
     }
 
@@ -175,8 +168,6 @@ impl ShedReason {
         match self {
             Self::Gateway(reason) => reason.as_str(),
             Self::StaticRate => "static_rate",
-            Self::NoRoom => "no_room",
-            Self::WaitedTooLong => "waited_too_long",
         }
     }
 }
@@ -239,12 +230,13 @@ impl GateStage {
             if self.most_in_flight.is_some_and(|most| self.counts.in_flight() + self.counts.held >= most) {
                 Decided::Refused(self.refuse_for_bound(now, asked))
             } else if let Kind::Sentry(stage) = &mut self.kind {
-                match stage.gate.arrive(now, attempt) {
+                let asked = SentryAsked { url_class: asked.url_class(), ..SentryAsked::default() };
+                match stage.gate.arrive(now, asked, attempt) {
                     Arrived::Admit(_, permit) => Decided::Admitted(Some(permit)),
-                    Arrived::Shed(_) => Decided::Refused(stage.refusal(ShedReason::NoRoom)),
+                    Arrived::Shed(_, shed) => Decided::Refused(stage.refusal(shed)),
                     Arrived::Held(ticket) => Decided::Held(ticket),
-                    Arrived::HeldInsteadOf(ticket, other) => {
-                        Decided::HeldInsteadOf(ticket, other, stage.refusal(ShedReason::WaitedTooLong))
+                    Arrived::HeldInsteadOf(ticket, other, shed) => {
+                        Decided::HeldInsteadOf(ticket, other, stage.refusal(shed))
                     }
                 }
             } else {
@@ -270,9 +262,9 @@ impl GateStage {
                 self.counts.admitted += 1;
                 ReleasedTry::Admitted(attempt, permit)
             }
-            Released::Expired(attempt) => {
+            Released::Shed(attempt, shed) => {
                 self.counts.shed += 1;
-                ReleasedTry::Refused(attempt, stage.refusal(ShedReason::WaitedTooLong))
+                ReleasedTry::Refused(attempt, stage.refusal(shed))
             }
         })
     }
@@ -280,7 +272,7 @@ impl GateStage {
     /// When the next of those who are held has waited too long.
     pub(super) fn next_expiry(&self) -> Option<Instant> {
         let Kind::Sentry(stage) = &self.kind else { return None };
-        stage.gate.next_expiry()
+        stage.gate.next_wake()
     }
 
     /// The client of a try that is held has gone.
@@ -298,7 +290,9 @@ impl GateStage {
         self.counts.ended += 1;
         match (&mut self.kind, asked.permit) {
             (Kind::FlashCrowd(stage), _) if completed => stage.gate_for(&asked.keys).completed(),
-            (Kind::Sentry(stage), Some(permit)) => stage.gate.end(now, permit, asked.url_class(), completed),
+            (Kind::Sentry(stage), Some(permit)) => {
+                stage.gate.end(now, permit, Ending { completed, measured_us: None });
+            }
             _ => {}
         }
     }

@@ -4,21 +4,22 @@ use super::{Refusal, ShedReason};
 use crate::request::slab::Id;
 use flashweir_admission::Planner as _;
 use flashweir_admission::retry_after::RetryAfter;
-use flashweir_admission::sentry::{Plan, SentryGate, SentryPlanner, Settings};
-use flashweir_core::{Instant, Rng};
+use flashweir_admission::sentry::{Common, Plan, Policy, SentryGate, SentryPlanner};
+use flashweir_core::{Instant, Rng, Shed};
+use std::sync::Arc;
 
 /// The sentry with its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SentryPolicy {
-    /// The target, and how often the planner looks.
-    pub settings: Settings,
+    /// Classes and targets.
+    pub policy: Arc<Policy>,
     /// Limits set by hand, each from its moment on (in order), instead of learned ones: what somebody who knows the
     /// server would do, with the same queue.
     pub known_limits: Vec<(Instant, u32)>,
 }
 
 /// A plan of the sentry that changed something.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LimitTaken {
     /// When it was made.
     pub at: Instant,
@@ -29,8 +30,8 @@ pub struct LimitTaken {
 impl SentryPolicy {
     /// The sentry as it is: it learns the limit.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
-        Self { settings, known_limits: Vec::new() }
+    pub fn new(policy: Policy) -> Self {
+        Self { policy: Arc::new(policy), known_limits: Vec::new() }
     }
 }
 
@@ -49,24 +50,24 @@ pub(super) struct SentryStage {
 
 impl SentryStage {
     pub(super) fn new(policy: &SentryPolicy, keys: &Rng) -> Self {
-        let planner = SentryPlanner::new(policy.settings);
-        let mut plan = *planner.current();
+        let planner = SentryPlanner::new(policy.policy.clone());
+        let mut plan = planner.current().clone();
         replace_limit(&mut plan, &policy.known_limits, Instant::ZERO);
         Self {
-            gate: SentryGate::new(&plan, policy.settings.target),
+            gate: SentryGate::new(Arc::new(Common::new(1)), 0, &policy.policy, &plan),
             planner,
             policy: policy.clone(),
-            next_tick_at: Instant::ZERO + policy.settings.interval,
+            next_tick_at: Instant::ZERO + policy.policy.interval,
             jitter: keys.fork(1),
             losses: keys.fork(2),
         }
     }
 
     /// A refusal as the client is told of it.
-    pub(super) fn refusal(&mut self, reason: ShedReason) -> Refusal {
+    pub(super) fn refusal(&mut self, shed: Shed) -> Refusal {
         // At most 60 s.
-        let told_s = RetryAfter::new(self.gate.retry_after(), self.jitter.next_u64(), 0).jittered_s as u16;
-        Refusal { reason, retry_after_s: Some(told_s) }
+        let told_s = RetryAfter::new(shed.retry_after, self.jitter.next_u64(), 0).jittered_s as u16;
+        Refusal { reason: ShedReason::Gateway(shed.reason), retry_after_s: Some(told_s) }
     }
 
     pub(super) fn next_tick_at(&self) -> Instant {
@@ -90,5 +91,6 @@ impl SentryStage {
 fn replace_limit(plan: &mut Plan, known: &[(Instant, u32)], now: Instant) {
     if let Some((_, limit)) = known.iter().rev().find(|(from, _)| *from <= now) {
         plan.limit = *limit;
+        plan.classes.iter_mut().for_each(|class| class.limit = *limit);
     }
 }

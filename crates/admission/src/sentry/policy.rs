@@ -1,0 +1,90 @@
+//! What the operator states: classes, what they are worth, what they are promised. Nothing here has to be tuned.
+
+use alloc::vec::Vec;
+use flashweir_core::limits::CLASSES;
+use flashweir_core::{Duration, Rate};
+
+/// The policy of one service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// The classes, in the order in which they were written: a class is its place in here. 1 to [`CLASSES`].
+    pub classes: Vec<ClassPolicy>,
+    /// How capacity is given out among them.
+    pub policing: Policing,
+    /// Answers are to come within this time from the request's arrival, where neither class nor ladder says otherwise.
+    pub target: Duration,
+    /// Targets by arrival rate, rates rising; empty for one target at any rate (Cataclysm §2, table 1).
+    pub ladder: Vec<LadderStep>,
+    /// How often the planner looks. Shorter finds changes of fast services sooner and costs more.
+    pub interval: Duration,
+}
+
+/// One class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClassPolicy {
+    /// What one request answered in time is worth: a class worth more goes first. Positive and finite.
+    pub revenue: f64,
+    /// So many are let in at any load. The planner scales all down together if the origin cannot serve them all.
+    pub guaranteed_rate: Rate,
+    /// The class's own response-time target.
+    pub target: Option<Duration>,
+    /// So many may wait; without it, as many as can be answered in time.
+    pub queue: Option<u32>,
+}
+
+/// How capacity is given out among classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Policing {
+    /// Room in flight is kept for the more important; who waits goes in order of importance.
+    #[default]
+    Reservation,
+    /// Requests of a class gather for a while and are tested bucket by bucket of service time (Cataclysm §3.2).
+    Batch,
+    /// Classes below a threshold are refused at once (Cataclysm §3.3).
+    Threshold,
+    /// `Batch` while deciding costs little, `Threshold` when it costs much (Cataclysm §3.3).
+    Auto,
+}
+
+/// One step of a ladder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LadderStep {
+    /// Below this arrival rate; infinite in the last step.
+    pub below_rps: f64,
+    /// the target is this.
+    pub target: Duration,
+}
+
+impl Policy {
+    /// One class, one target, nothing guaranteed.
+    #[must_use]
+    pub fn single(target: Duration) -> Self {
+        Self {
+            classes: alloc::vec![ClassPolicy::default()],
+            policing: Policing::Reservation,
+            target,
+            ladder: Vec::new(),
+            interval: Duration::from_millis(20),
+        }
+    }
+
+    /// Each class's place in the order of importance, 0 the first; classes of equal revenue share one.
+    #[must_use]
+    pub fn ranks(&self) -> Vec<u8> {
+        let is_worth_more = |than: f64| {
+            let mut worth: Vec<f64> = self.classes.iter().map(|class| class.revenue).collect();
+            worth.retain(|&revenue| revenue > than);
+            worth.sort_by(f64::total_cmp);
+            worth.dedup();
+            worth.len() as u8
+        };
+        const { assert!(CLASSES <= u8::MAX as usize) };
+        self.classes.iter().map(|class| is_worth_more(class.revenue)).collect()
+    }
+}
+
+impl Default for ClassPolicy {
+    fn default() -> Self {
+        Self { revenue: 1.0, guaranteed_rate: Rate::ZERO, target: None, queue: None }
+    }
+}
