@@ -1,10 +1,13 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo test bench bench-load bench-tcp compare build check setup setup-test setup-bench setup-tcp
+.PHONY: demo test bench bench-load bench-tcp bench-kernel compare build check setup setup-kernel setup-test setup-bench setup-tcp
 
 CARGO ?= cargo
 BUILD_TOOLS = cc=gcc
 NETWORK_TOOLS = ip=iproute2 ethtool=ethtool
 TEST_TOOLS = curl=curl nginx=nginx-light gzip=gzip $(NETWORK_TOOLS)
+# What the programs in the kernel (feature `bpf` of flashweir-kernel) are built with; a path stands for a file of the package.
+KERNEL_TOOLS = clang=clang pkg-config=pkg-config /usr/include/bpf/bpf_helpers.h=libbpf-dev \
+	/usr/include/gelf.h=libelf-dev /usr/include/zlib.h=zlib1g-dev
 BENCH_TOOLS = nginx=nginx-light haproxy=haproxy wrk=wrk taskset=util-linux
 
 demo: setup
@@ -14,14 +17,18 @@ demo: setup
 build: setup
 	$(CARGO) build --release --locked -p flashweir-cli
 
+# The programs in the kernel are tested where there is root; elsewhere their tests say that they are skipped.
 test: setup-test
 	$(CARGO) test --workspace --locked
+	$(CARGO) test -p flashweir-kernel --features bpf --locked
 
 # Format, lints, documentation: what the gate checks before the tests.
-check: setup
+check: setup setup-kernel
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p flashweir-kernel --features bpf --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked
+	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc -p flashweir-kernel --features bpf --no-deps --locked
 
 # Costs of decisions and of simulated events, then the load generator against wrk and oha, then proxying and refusing against nginx and
 # HAProxy, then simulated TCP beside the kernel's: ratios from one run.
@@ -31,6 +38,7 @@ bench: setup-bench
 	$(MAKE) bench-load
 	$(MAKE) compare
 	$(MAKE) bench-tcp
+	$(MAKE) bench-kernel
 
 # oha is built from its package once, into the target directory.
 bench-load: setup-bench
@@ -41,13 +49,20 @@ bench-load: setup-bench
 bench-tcp: setup-tcp
 	$(CARGO) bench --locked -p flashweir-sim --bench tcp
 
+# Needs root: it loads programs into the kernel and makes network namespaces. One minute. What is measured runs in the kernel, so the
+# profile of tests will do.
+bench-kernel: setup-kernel setup-test
+	$(CARGO) bench --profile dev --locked -p flashweir-kernel --features bpf --bench gate
+
 compare: setup-bench
 	$(CARGO) build --release --locked -p flashweir-cli
 	$(CARGO) bench --locked -p flashweir-cli --bench proxy_cost
 
 setup:
 	@scripts/install-missing.sh $(BUILD_TOOLS)
-setup-test:
+setup-kernel:
+	@scripts/install-missing.sh $(BUILD_TOOLS) $(KERNEL_TOOLS)
+setup-test: setup-kernel
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(TEST_TOOLS)
 setup-bench:
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(BENCH_TOOLS)

@@ -1,12 +1,14 @@
 #!/bin/sh
-# Installs the Debian packages whose programs are missing: install-missing.sh PROGRAM=PACKAGE...
+# Installs the Debian packages whose programs (or files, if a path is given) are missing:
+# install-missing.sh PROGRAM=PACKAGE... /PATH=PACKAGE...
 # Nothing missing: no package manager is started and no rights are needed.
 set -eu
 
 packages=
 for pair in "$@"; do
   program=${pair%%=*}
-  command -v "$program" >/dev/null 2>&1 || [ -x "/usr/sbin/$program" ] || packages="$packages ${pair#*=}"
+  command -v "$program" >/dev/null 2>&1 || [ -x "/usr/sbin/$program" ] ||
+    { [ "${program#/}" != "$program" ] && [ -e "$program" ]; } || packages="$packages ${pair#*=}"
 done
 [ -n "$packages" ] || exit 0
 

@@ -163,3 +163,11 @@ pub const REQUESTS_HELD: usize = 16_384;
 pub const SENTRY_IN_FLIGHT: u32 = 65_536;
 /// Classes of one service's policy: each has a queue in every worker and is walked at every decision.
 pub const CLASSES: usize = 16;
+/// Services that the gate in the kernel protects: the size of its tables, 9 kB each with their responses.
+pub const KERNEL_SERVICES: usize = 64;
+/// Addresses and ports of all those services together.
+pub const KERNEL_ENDPOINTS: usize = 256;
+/// Networks that the gate in the kernel prefers.
+pub const KERNEL_PREFERRED_NETWORKS: usize = 4_096;
+/// Sources whose new connections the gate in the kernel drops; the one longest without traffic goes first.
+pub const KERNEL_PURGED_SOURCES: usize = 65_536;

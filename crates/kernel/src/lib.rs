@@ -1,7 +1,18 @@
-//! Safe wrappers over what only the kernel knows; the one crate that may use unsafe code.
+//! Safe wrappers over what only the kernel knows, and programs that run inside it; the one crate that may use unsafe
+//! code.
+//!
+//! The programs (feature `bpf`) are C, in `bpf/`; the build compiles them and the library carries them along.
 
+#[cfg(feature = "bpf")]
+mod clock;
+#[cfg(feature = "bpf")]
+pub mod gate;
 mod late_port;
+#[cfg(feature = "bpf")]
+mod program;
 mod tcp_info;
 
 pub use late_port::choose_port_late;
+#[cfg(feature = "bpf")]
+pub use program::{LoadError, PacketRun};
 pub use tcp_info::{TcpInfo, tcp_info};

@@ -20,6 +20,7 @@ mod latch;
 mod message;
 mod nginx;
 mod open_metrics;
+pub mod packet;
 mod pattern;
 mod ports;
 mod process;

@@ -1,0 +1,182 @@
+// The gate: judges new connections of protected services before the stack hears of them.
+//
+// A new connection (SYN without ACK) is charged to its service's bucket, or to that of preferred networks; what does
+// not fit is dropped, reset or answered, as the plan says. Everything else passes, except segments of connections that
+// were answered here. When user space has not been heard of for three seconds, every new connection passes.
+#include "answer.h"
+#include "attempts.h"
+#include "bucket.h"
+
+#define SILENCE_NS 3000000000ULL
+
+// Set before loading, by tests only: then `control` says what time it is. The verifier removes what is never reached.
+SEC(".rodata.clock") const volatile __u32 time_is_told = 0;
+
+static __always_inline __u64 time_now(const struct control *control)
+{
+    return time_is_told ? control->test_now_ns : bpf_ktime_get_ns();
+}
+
+static __always_inline int pass(enum passed reason)
+{
+    __u32 index = reason;
+    __u64 *count = bpf_map_lookup_elem(&passes, &index);
+    if (count)
+        (*count)++;
+    return XDP_PASS;
+}
+
+static __always_inline enum passed not_understood(enum parsed parsed)
+{
+    switch (parsed) {
+    case PARSED_NOT_IP:
+        return PASSED_NOT_IP;
+    case PARSED_NOT_TCP:
+        return PASSED_NOT_TCP;
+    case PARSED_FRAGMENT:
+        return PASSED_FRAGMENT;
+    case PARSED_TOO_MANY_HEADERS:
+        return PASSED_TOO_MANY_HEADERS;
+    default:
+        return PASSED_MALFORMED;
+    }
+}
+
+// The service at a segment's destination: by its address, else by its port on every address.
+static __always_inline __u32 *service_of(const struct segment *segment)
+{
+    struct endpoint endpoint = { .address = segment->destination, .port = segment->destination_port };
+    __u32 *service = bpf_map_lookup_elem(&endpoints, &endpoint);
+    if (service)
+        return service;
+    endpoint.address = segment->is_ipv6 ? (struct address){} : mapped(0);
+    return bpf_map_lookup_elem(&endpoints, &endpoint);
+}
+
+static __always_inline bool is_preferred(const struct control *control, const struct segment *segment)
+{
+    if (!(control->flags & CONTROL_PREFERS))
+        return false;
+    struct network network = { .bits = 128, .address = segment->source };
+    __u32 *is_ipv6 = bpf_map_lookup_elem(&preferred, &network);
+    return is_ipv6 && *is_ipv6 == segment->is_ipv6;
+}
+
+static __always_inline bool is_purged(const struct control *control, const struct segment *segment, __u64 now_ns)
+{
+    if (!(control->flags & CONTROL_PURGES))
+        return false;
+    __u64 *until_ns = bpf_map_lookup_elem(&purged, &segment->source);
+    return until_ns && now_ns < *until_ns;
+}
+
+// Does to a SYN that is refused what the plan says, and counts it.
+static __always_inline int refuse(struct xdp_md *context, const struct control *control, const struct plan *plan,
+                                  struct counts *counts, __u32 service, const struct segment *segment, __u64 now_ns)
+{
+    int verdict;
+    if (plan->mode == MODE_ANSWER && !(plan->flags & SERVICE_TLS)) {
+        counts->answered++;
+        verdict = answer_syn(context, control, service, segment, now_ns);
+    } else if (plan->mode == MODE_RESET || plan->mode == MODE_ANSWER) {
+        counts->reset++;
+        verdict = reset_syn(context, segment);
+    } else {
+        counts->dropped++;
+        return XDP_DROP;
+    }
+    if (verdict == XDP_DROP)
+        counts->unsent++;
+    return verdict;
+}
+
+static __always_inline int judge(struct xdp_md *context, const struct control *control, const struct plan *plan,
+                                 struct counts *counts, __u32 service, const struct segment *segment, __u64 now_ns)
+{
+    __u64 attempt = hash_of(&control->attempts_key, segment, segment->sequence);
+    bool retry = is_retry(now_ns, attempt);
+    bool prefers = is_preferred(control, segment);
+    __u32 index = 2 * service + prefers;
+    struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
+    if (!bucket)
+        return XDP_PASS;
+    counts->offered++;
+    counts->unique_offered += !retry;
+    counts->preferred_offered += prefers;
+
+    bool silent = now_ns - control->beat_ns > SILENCE_NS && now_ns > control->beat_ns &&
+                  !(control->flags & CONTROL_FAIL_CLOSED);
+    bool purges = false, admits = silent || plan->mode == MODE_PASS;
+    if (!admits) {
+        purges = is_purged(control, segment, now_ns);
+        admits = !purges && bucket_admits(bucket, now_ns);
+    }
+    bool shadows = !admits && plan->flags & SERVICE_SHADOW;
+    if (admits || shadows) {
+        counts->admitted++;
+        counts->preferred_admitted += prefers;
+        counts->failed_open += silent;
+        counts->shadowed += shadows;
+        if (retry)
+            forget_attempt(attempt);
+        return XDP_PASS;
+    }
+    remember_attempt(now_ns, attempt);
+    if (purges) {
+        counts->purged++;
+        return XDP_DROP;
+    }
+    return refuse(context, control, plan, counts, service, segment, now_ns);
+}
+
+SEC("xdp")
+int gate(struct xdp_md *context)
+{
+    struct segment segment;
+    enum parsed parsed = parse_frame((void *)(long)context->data, (void *)(long)context->data_end, &segment);
+    if (parsed != PARSED_TCP)
+        return pass(not_understood(parsed));
+    __u32 *found = service_of(&segment);
+    if (!found)
+        return pass(PASSED_NOT_PROTECTED);
+    __u32 zero = 0, service = *found;
+    struct control *state = bpf_map_lookup_elem(&control, &zero);
+    struct plan *plan = bpf_map_lookup_elem(&plans, &service);
+    struct counts *count = bpf_map_lookup_elem(&counts, &service);
+    if (!state || !plan || !count)
+        return pass(PASSED_NOT_PROTECTED);
+    __u64 now_ns = time_now(state);
+    bool is_new = (segment.flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
+    if (is_new)
+        return judge(context, state, plan, count, service, &segment, now_ns);
+    // Also under a plan that refuses no more: what began must end.
+    if (answers_lately(service, now_ns)) {
+        int verdict = go_on_answering(context, state, count, service, &segment);
+        if (verdict != XDP_PASS)
+            return verdict;
+    }
+    return pass(PASSED_NOT_NEW);
+}
+
+static long apply_ceiling(__u32 index, void *unused)
+{
+    (void)unused;
+    __u32 service = index / 2;
+    struct plan *plan = bpf_map_lookup_elem(&plans, &service);
+    struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
+    if (plan && bucket)
+        set_ceiling(bucket, plan->at_ns, &plan->ceilings[index % 2]);
+    return 0;
+}
+
+// Puts what is in `plans` into force. User space runs it on an empty frame once it has written a plan: so every bucket
+// is settled at the plan's own moment and under its lock, and no packet ever sees half of a new ceiling.
+SEC("xdp")
+int apply_plans(struct xdp_md *context)
+{
+    (void)context;
+    bpf_loop(2 * SERVICES, apply_ceiling, 0, 0);
+    return XDP_PASS;
+}
+
+char gate_license[] SEC("license") = "Apache-2.0";

@@ -1,0 +1,299 @@
+//! A gate in the kernel: refuses new connections before the TCP stack hears of them.
+//!
+//! The program (`bpf/gate.bpf.c`) judges every new connection of the protected services by the plan it was given last;
+//! user space makes plans, reads counters, and says at least every second that it lives ([`KernelGate::beat`]). If it
+//! does not for three seconds the gate lets everything in. Nothing is pinned: when the process ends, however it ends,
+//! the kernel detaches the program and forgets it.
+//!
+//! ```no_run
+//! use flashweir_core::{Duration, Rate};
+//! use flashweir_kernel::gate::{Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut gate = KernelGate::load()?;
+//! let endpoints = vec!["192.0.2.80:80".parse()?];
+//! gate.set_services(vec![Service { endpoints, speaks_tls: false, page: Page::default() }])?;
+//! let _attached = gate.attach("eth0", Hook::Auto)?;
+//! // A hundred new connections a second; whoever comes beyond is told to come back in 5 to 10 seconds.
+//! gate.apply(&[ServicePlan {
+//!     everybody: Some(Ceiling { rate: Rate::from_per_second(100.0), burst: 25 }),
+//!     refusal: Refusal::Answer,
+//!     retry_after: Duration::from_secs(5),
+//!     ..ServicePlan::default()
+//! }])?;
+//! gate.beat()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod abi;
+mod attach;
+mod counters;
+mod maps;
+mod page;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+
+use flashweir_core::{Duration, limits};
+use maps::Maps;
+
+pub use attach::{AttachError, Attachment, Hook};
+pub use counters::{Passed, ServiceCounts};
+pub use page::{Page, PageError};
+pub use plan::{Ceiling, Refusal, Service, ServicePlan};
+
+use crate::clock::{monotonic_ns, random_key};
+use crate::program::{LoadError, PacketRun, Program};
+use abi::{Address, Control, Endpoint, Network, bytes_of};
+
+/// The programs of `bpf/gate.bpf.c`, as clang left them.
+static COMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gate.o"));
+
+/// A key makes sequence numbers for so long and is honoured for so long again: longer than any handshake takes.
+const KEY_LIFE_NS: u64 = 64_000_000_000;
+
+/// The gate's programs and maps in the kernel. Dropping it leaves attached programs running until their
+/// [`Attachment`] is dropped too.
+#[derive(Debug)]
+pub struct KernelGate {
+    program: Program,
+    maps: Maps,
+    control: Control,
+    key_since_ns: u64,
+    services: Vec<Service>,
+    retry_after: Vec<Option<Duration>>,
+    time_is_told: bool,
+}
+
+/// What can be wrong with what the gate is told.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    /// The kernel's side.
+    #[error(transparent)]
+    Kernel(#[from] LoadError),
+    /// More than there is room for.
+    #[error("{what}: {count} are more than the kernel's table holds, {most}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A plan for other services than there are.
+    #[error("a plan for {plans} services, where there are {services}")]
+    OtherServices {
+        /// Those of the plan.
+        plans: usize,
+        /// Those there are.
+        services: usize,
+    },
+    /// A network that cannot be.
+    #[error("a network {0} bits long")]
+    Network(u8),
+}
+
+impl KernelGate {
+    /// Loads the gate; it judges nothing until it is attached. Takes some 200 ms, most of it the kernel's checks.
+    ///
+    /// # Errors
+    /// When this process may not, or this kernel cannot.
+    pub fn load() -> Result<Self, LoadError> {
+        Self::load_with_clock(false)
+    }
+
+    /// As [`KernelGate::load`]; `time_is_told` makes the program read the time from its map. Only tests may: with it a
+    /// mistake here would stop time in a gate that protects something.
+    fn load_with_clock(time_is_told: bool) -> Result<Self, LoadError> {
+        let program = Program::load(COMPILED, |object| {
+            let mut constant = object.maps_mut().find(|map| map.name() == ".rodata.clock");
+            let told = constant.as_mut().and_then(|map| map.initial_value_mut());
+            told.ok_or(LoadError::Missing("clock"))?.copy_from_slice(bytes_of(&u32::from(time_is_told)));
+            Ok(())
+        })?;
+        let maps = Maps::of(&program)?;
+        let control = Control {
+            answer_keys: [random_key()?, random_key()?],
+            attempts_key: random_key()?,
+            ..Control::default()
+        };
+        let mut gate = Self {
+            program,
+            maps,
+            control,
+            key_since_ns: 0,
+            services: Vec::new(),
+            retry_after: Vec::new(),
+            time_is_told,
+        };
+        gate.beat()?;
+        Ok(gate)
+    }
+
+    /// Says which services are protected, in place of those before; each starts with the plan that refuses nothing.
+    /// Services keep their counters by their place.
+    ///
+    /// # Errors
+    /// When there are too many, or the kernel does not take them.
+    pub fn set_services(&mut self, services: Vec<Service>) -> Result<(), GateError> {
+        let endpoints: usize = services.iter().map(|service| service.endpoints.len()).sum();
+        check_count("services", services.len(), abi::SERVICES)?;
+        check_count("endpoints of services", endpoints, limits::KERNEL_ENDPOINTS)?;
+        self.retry_after = vec![None; services.len()];
+        self.services = services;
+        self.apply(&vec![ServicePlan::default(); self.services.len()])?;
+        let endpoints = self.services.iter().zip(0u32..).flat_map(|(service, index)| {
+            service.endpoints.iter().map(move |&at| (Endpoint::from(at), index))
+        });
+        Ok(self.maps.endpoints.replace(&endpoints.collect::<Vec<_>>())?)
+    }
+
+    /// Puts a plan into force, one part for each service in the order they were given. From the moment it is called,
+    /// whatever was earned until then counts at the old rates; a service that had no ceiling starts with an empty
+    /// bucket. About 10 µs, and as much for each service whose `Retry-After` changes.
+    ///
+    /// # Errors
+    /// When it is for other services, or the kernel does not take it.
+    pub fn apply(&mut self, plans: &[ServicePlan]) -> Result<(), GateError> {
+        if plans.len() != self.services.len() {
+            return Err(GateError::OtherServices { plans: plans.len(), services: self.services.len() });
+        }
+        let at_ns = self.now_ns();
+        for (index, plan) in plans.iter().enumerate() {
+            let service = &self.services[index];
+            if plan.refusal == Refusal::Answer && self.retry_after[index] != Some(plan.retry_after) {
+                for (variant, answer) in service.page.answers(plan.retry_after).iter().enumerate() {
+                    self.maps.answers.write(&((index * abi::ANSWER_VARIANTS + variant) as u32), answer)?;
+                }
+                self.retry_after[index] = Some(plan.retry_after);
+            }
+            self.maps.plans.write(&(index as u32), &plan.in_kernel(at_ns, service.speaks_tls))?;
+        }
+        self.program.run("apply_plans", &[0; EMPTY_FRAME_BYTES], 1)?;
+        self.control.generation += 1;
+        Ok(self.write_control()?)
+    }
+
+    /// Says that user space lives, and changes the key of answers when it is old enough. Call it every second; after
+    /// three without it the gate lets everything in.
+    ///
+    /// # Errors
+    /// When the kernel does not take it.
+    pub fn beat(&mut self) -> Result<(), LoadError> {
+        let now_ns = self.now_ns();
+        if now_ns.saturating_sub(self.key_since_ns) >= KEY_LIFE_NS {
+            let next = 1 - self.control.key_index;
+            self.control.answer_keys[next as usize] = random_key()?;
+            // First the key, then its use: no SYN is answered with half a key.
+            self.write_control()?;
+            self.control.key_index = next;
+            self.key_since_ns = now_ns;
+        }
+        self.control.beat_ns = now_ns;
+        self.write_control()
+    }
+
+    /// Chooses whether the gate goes on judging when user space falls silent. By default it lets everything in.
+    ///
+    /// # Errors
+    /// When the kernel does not take it.
+    pub fn fail_closed(&mut self, closed: bool) -> Result<(), LoadError> {
+        self.set_flag(abi::CONTROL_FAIL_CLOSED, closed)
+    }
+
+    /// Says which networks (an address and its first bits) are charged to the bucket of preferred ones, in place of
+    /// those before.
+    ///
+    /// # Errors
+    /// When there are too many, one is impossible, or the kernel does not take them.
+    pub fn prefer(&mut self, networks: &[(IpAddr, u8)]) -> Result<(), GateError> {
+        check_count("preferred networks", networks.len(), limits::KERNEL_PREFERRED_NETWORKS)?;
+        let longest = |address: &IpAddr| if address.is_ipv4() { 32 } else { 128 };
+        if let Some(&(_, bits)) = networks.iter().find(|(address, bits)| *bits > longest(address)) {
+            return Err(GateError::Network(bits));
+        }
+        let entries: Vec<_> = networks.iter().map(|&(address, bits)| Network::of(address, bits)).collect();
+        self.maps.preferred.replace(&entries)?;
+        Ok(self.set_flag(abi::CONTROL_PREFERS, !networks.is_empty())?)
+    }
+
+    /// Drops new connections of `source` for so long. Where the table is full, the source longest without traffic goes.
+    ///
+    /// # Errors
+    /// When the kernel does not take it.
+    pub fn purge(&mut self, source: IpAddr, during: Duration) -> Result<(), LoadError> {
+        let during_ns = u64::try_from(during.as_nanos()).unwrap_or(u64::MAX);
+        let until_ns = self.now_ns().saturating_add(during_ns);
+        self.maps.purged.write(&Address::from(source), &until_ns)?;
+        self.set_flag(abi::CONTROL_PURGES, true)
+    }
+
+    /// What was counted for each service, in the order they were given. About a microsecond for each.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn counters(&self) -> Result<Vec<ServiceCounts>, LoadError> {
+        (0..self.services.len() as u32)
+            .map(|index| Ok(ServiceCounts::sum(self.maps.counts.of_processors(&index)?.into_iter())))
+            .collect()
+    }
+
+    /// Frames that went on unjudged, by reason.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn passed(&self) -> Result<[(Passed, u64); 7], LoadError> {
+        let mut passed = Passed::ALL.map(|reason| (reason, 0));
+        for (index, (_, count)) in passed.iter_mut().enumerate() {
+            *count = self.maps.passes.of_processors::<u64>(&(index as u32))?.into_iter().sum();
+        }
+        Ok(passed)
+    }
+
+    /// Counts plans put into force.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.control.generation
+    }
+
+    /// Puts the gate before an interface of this network namespace.
+    ///
+    /// # Errors
+    /// When there is no such interface, or it does not take the program.
+    pub fn attach(&self, interface: &str, hook: Hook) -> Result<Attachment, AttachError> {
+        attach::attach(self.program.descriptor("gate")?, interface, hook)
+    }
+
+    /// What the gate makes of a frame, by running it `times`: no interface is needed, and the counters count it. What
+    /// one run changes in a packet stays changed for the next, so only a packet that passes or is dropped can be run
+    /// often.
+    ///
+    /// # Errors
+    /// When the kernel refuses the frame, as one that is shorter than an Ethernet header.
+    pub fn try_frame(&self, frame: &[u8], times: u32) -> Result<PacketRun, LoadError> {
+        self.program.run("gate", frame, times)
+    }
+
+    fn now_ns(&self) -> u64 {
+        if self.time_is_told { self.control.test_now_ns } else { monotonic_ns() }
+    }
+
+    fn set_flag(&mut self, flag: u32, set: bool) -> Result<(), LoadError> {
+        self.control.flags = if set { self.control.flags | flag } else { self.control.flags & !flag };
+        self.write_control()
+    }
+
+    fn write_control(&self) -> Result<(), LoadError> {
+        self.maps.control.write(&0u32, &self.control)
+    }
+}
+
+/// Ethernet's header: the shortest frame that a program is run on.
+const EMPTY_FRAME_BYTES: usize = 14;
+
+fn check_count(what: &'static str, count: usize, most: usize) -> Result<(), GateError> {
+    if count > most { Err(GateError::TooMany { what, count, most }) } else { Ok(()) }
+}

@@ -1,0 +1,85 @@
+//! What the gate is told: which services there are, and what to do about new connections that do not fit.
+
+use std::net::SocketAddr;
+
+use flashweir_core::{Duration, Rate};
+
+use super::Page;
+use super::abi;
+
+/// A protected service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Where it listens. An unspecified address (`0.0.0.0`, `::`) stands for every address of its family.
+    pub endpoints: Vec<SocketAddr>,
+    /// Clients speak TLS: where others get an answer, they get a reset, since they would not understand one.
+    pub speaks_tls: bool,
+    /// What [`Refusal::Answer`] says.
+    pub page: Page,
+}
+
+/// What is done about a new connection that does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing: it is let in, and counted.
+    #[default]
+    Pass,
+    /// It is dropped without a word. The client sends again after 1, 3, 7 s: for sources judged abusive.
+    Drop,
+    /// It is reset: the client learns at once, and nothing else.
+    Reset,
+    /// It gets a whole HTTP response, a 503 with `Retry-After`, which no server ever sees.
+    Answer,
+}
+
+/// The most new connections that are let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ceiling {
+    /// New connections per second.
+    pub rate: Rate,
+    /// How many may come at once; 1 to 1,000,000.
+    pub burst: u32,
+}
+
+/// One service's part of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServicePlan {
+    /// The ceiling on everybody but the preferred networks; `None` lets everything in.
+    pub everybody: Option<Ceiling>,
+    /// The ceiling on preferred networks, counted by itself; `None` lets them all in.
+    pub preferred: Option<Ceiling>,
+    /// What is done about the rest.
+    pub refusal: Refusal,
+    /// Decide and count, but let everything in.
+    pub shadow: bool,
+    /// When a refused client may hope for better: its `Retry-After` lies between this and twice this, by its address
+    /// and port.
+    pub retry_after: Duration,
+}
+
+impl ServicePlan {
+    pub(super) fn in_kernel(&self, at_ns: u64, speaks_tls: bool) -> abi::Plan {
+        let mode = match self.refusal {
+            Refusal::Pass => abi::MODE_PASS,
+            Refusal::Drop => abi::MODE_DROP,
+            Refusal::Reset => abi::MODE_RESET,
+            Refusal::Answer => abi::MODE_ANSWER,
+        };
+        let shadow = if self.shadow { abi::SERVICE_SHADOW } else { 0 };
+        let tls = if speaks_tls { abi::SERVICE_TLS } else { 0 };
+        abi::Plan {
+            ceilings: [self.everybody, self.preferred].map(ceiling),
+            at_ns,
+            mode,
+            flags: shadow | tls,
+        }
+    }
+}
+
+fn ceiling(ceiling: Option<Ceiling>) -> abi::Ceiling {
+    ceiling.map_or(abi::Ceiling::default(), |ceiling| abi::Ceiling {
+        rate_milli: ceiling.rate.as_milli(),
+        burst: ceiling.burst,
+        limited: 1,
+    })
+}

@@ -1,0 +1,344 @@
+//! The gate in C against the gate in Rust: the same plans, packets and times must give the same verdicts and counts.
+//!
+//! The Rust side is made of what the gateway's gate is made of (token bucket, table of refused attempts); what only the
+//! kernel has (preferred networks, purged sources, silence) is said here a second time, in the plainest way.
+
+use std::collections::HashMap;
+use std::hash::Hasher as _;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use flashweir_admission::Gate as _;
+use flashweir_admission::flash_crowd::{FlashCrowdGate, GateRequest, Limit, Plan, RefusedAttempts};
+use flashweir_admission::token_bucket::TokenBucket;
+use flashweir_core::limits::REFUSED_ATTEMPTS;
+use flashweir_core::{Instant, Rng, Verdict};
+use flashweir_testkit::packet::flag;
+use siphasher::sip::SipHasher13;
+
+use super::*;
+
+/// The hash of `bpf/hash.h`, by somebody else's SipHash.
+fn attempt_key(gate: &KernelGate, segment: &Segment) -> u64 {
+    let [first, second] = gate.control.attempts_key;
+    let mut hasher = SipHasher13::new_with_keys(first, second);
+    let octets = |address: IpAddr| match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    };
+    hasher.write(&octets(segment.source.ip()));
+    hasher.write(&octets(segment.destination.ip()));
+    hasher.write(&segment.source.port().to_be_bytes());
+    hasher.write(&segment.destination.port().to_be_bytes());
+    hasher.write(&segment.sequence.to_le_bytes());
+    hasher.finish()
+}
+
+/// What the kernel's gate should do, for one service.
+struct Model {
+    attempts: Arc<RefusedAttempts>,
+    buckets: [Option<TokenBucket>; 2],
+    plan: ServicePlan,
+    preferred: Vec<(IpAddr, u8)>,
+    purged_until: HashMap<IpAddr, u64>,
+    beat_ns: u64,
+    closes: bool,
+    counts: ServiceCounts,
+}
+
+impl Model {
+    fn apply(&mut self, now: Instant, plan: ServicePlan) {
+        for (bucket, ceiling) in self.buckets.iter_mut().zip([plan.everybody, plan.preferred]) {
+            *bucket = ceiling.map(|ceiling| {
+                let (rate, burst) = (ceiling.rate, ceiling.burst.into());
+                match bucket.take() {
+                    Some(mut bucket) => {
+                        bucket.set_rate(now, rate, burst);
+                        bucket
+                    }
+                    None => TokenBucket::empty(now, rate, burst),
+                }
+            });
+        }
+        self.plan = plan;
+    }
+
+    fn prefers(&self, source: IpAddr) -> bool {
+        self.preferred.iter().any(|&(network, bits)| match (network, source) {
+            (IpAddr::V4(network), IpAddr::V4(source)) => {
+                (network.to_bits() ^ source.to_bits()).leading_zeros() >= bits.into()
+            }
+            (IpAddr::V6(network), IpAddr::V6(source)) => {
+                (network.to_bits() ^ source.to_bits()).leading_zeros() >= bits.into()
+            }
+            _ => false,
+        })
+    }
+
+    fn judge(&mut self, now: Instant, segment: &Segment, attempt: u64) -> u32 {
+        if segment.flags & (flag::SYN | flag::ACK | flag::RST) != flag::SYN {
+            return PASS;
+        }
+        let now_ns = now.as_nanos();
+        let source = segment.source.ip();
+        let retry = self.attempts.is_retry(now, attempt);
+        let prefers = self.prefers(source);
+        let silent = !self.closes && now_ns > self.beat_ns + 3 * SECOND_NS;
+        self.counts.offered += 1;
+        self.counts.unique_offered += u64::from(!retry);
+        self.counts.preferred_offered += u64::from(prefers);
+        let open = silent || self.plan.refusal == Refusal::Pass;
+        let purged = !open && self.purged_until.get(&source).is_some_and(|&until_ns| now_ns < until_ns);
+        let bucket = &mut self.buckets[usize::from(prefers)];
+        let fits = open || !purged && bucket.as_mut().is_none_or(|bucket| bucket.admit(now));
+        if fits || self.plan.shadow {
+            self.counts.admitted += 1;
+            self.counts.preferred_admitted += u64::from(prefers);
+            self.counts.failed_open += u64::from(silent);
+            self.counts.shadowed += u64::from(!fits);
+            if retry {
+                self.attempts.forget(attempt);
+            }
+            return PASS;
+        }
+        self.attempts.remember(now, attempt);
+        match self.plan.refusal {
+            _ if purged => self.counts.purged += 1,
+            Refusal::Reset => {
+                self.counts.reset += 1;
+                return SEND_BACK;
+            }
+            Refusal::Answer => {
+                self.counts.answered += 1;
+                return SEND_BACK;
+            }
+            Refusal::Drop | Refusal::Pass => self.counts.dropped += 1,
+        }
+        DROP
+    }
+}
+
+/// Mostly nothing, sometimes long: what makes buckets empty, fill, and overflow.
+fn step_ns(rng: &mut Rng) -> u64 {
+    let most = [1, 1_000, 1_000_000, 40_000_000, SECOND_NS, 100 * SECOND_NS][rng.below(6) as usize];
+    rng.below(most + 1)
+}
+
+fn random_ceiling(rng: &mut Rng) -> Option<Ceiling> {
+    let rates = [0, 1, 999, 1_000, 33_333, 1_000_000, 7_000_000_001, 1_000_000_000_000];
+    let rate = Rate::from_milli(rates[rng.below(8) as usize]);
+    let burst = [0, 1, 2, 10, 1_000, 1_000_000, u32::MAX][rng.below(7) as usize];
+    (rng.below(4) > 0).then_some(Ceiling { rate, burst })
+}
+
+fn random_plan(rng: &mut Rng) -> ServicePlan {
+    let refusal = [Refusal::Pass, Refusal::Drop, Refusal::Reset, Refusal::Answer][rng.below(4) as usize];
+    ServicePlan {
+        everybody: random_ceiling(rng),
+        preferred: random_ceiling(rng),
+        refusal,
+        shadow: rng.below(8) == 0,
+        retry_after: Duration::from_secs(10),
+    }
+}
+
+fn random_source(rng: &mut Rng) -> SocketAddr {
+    let port = 40_000 + rng.below(4) as u16;
+    let last = rng.below(8) as u8;
+    if rng.below(3) == 0 {
+        SocketAddr::new([0x2001, 0xdb8, last.into(), 0, 0, 0, 0, 7].into(), port)
+    } else {
+        SocketAddr::new([198, 51, last, 7].into(), port)
+    }
+}
+
+/// Attempts of one client that share two places of the table of refused attempts, by their sequence numbers.
+fn crowded(gate: &KernelGate) -> Vec<u32> {
+    let mut pairs: HashMap<u64, Vec<u32>> = HashMap::new();
+    for sequence in 0.. {
+        let pair = attempt_key(gate, &Segment { sequence, ..syn() }) % REFUSED_ATTEMPTS as u64 / 2;
+        let attempts = pairs.entry(pair).or_default();
+        attempts.push(sequence);
+        if attempts.len() == 5 {
+            return attempts.clone();
+        }
+    }
+    unreachable!("places run out before numbers do")
+}
+
+fn random_segment(rng: &mut Rng, crowded: &[u32]) -> Segment {
+    if rng.below(3) == 0 {
+        return Segment { sequence: crowded[rng.below(5) as usize], ..syn() };
+    }
+    let source = random_source(rng);
+    let server = if source.is_ipv4() { SERVER } else { SERVER_V6 };
+    let sequence = rng.below(3) as u32;
+    let flags = if rng.below(8) == 0 { rng.below(64) as u8 } else { flag::SYN };
+    Segment { sequence, flags, ..Segment::syn(source, address(server)) }
+}
+
+/// Goal: no difference over any sequence. Method: each seed turns some operations off and runs a few thousand others.
+#[test]
+fn the_gate_in_c_is_the_gate_in_rust() {
+    let Some(mut gate) = require_closed("differential test of the gate", Refusal::Drop) else { return };
+    let mut now_ns = SECOND_NS;
+    gate.control.attempts_key = [1, 2];
+    let crowded = crowded(&gate);
+    // As the kernel's, one table for all seeds.
+    let attempts = Arc::new(RefusedAttempts::default());
+    for seed in 0..24 {
+        now_ns = compare(&mut gate, &attempts, &crowded, seed, now_ns);
+    }
+}
+
+fn compare(
+    gate: &mut KernelGate,
+    attempts: &Arc<RefusedAttempts>,
+    crowded: &[u32],
+    seed: u64,
+    begin_ns: u64,
+) -> u64 {
+    let mut rng = Rng::new(seed);
+    // Each seed starts without ceilings, and long after the one before.
+    let mut now_ns = begin_ns + 200 * SECOND_NS;
+    gate.tell(now_ns);
+    gate.apply(&[ServicePlan::default()]).expect("a plan");
+    gate.prefer(&[]).expect("no networks");
+    gate.fail_closed(false).expect("a flag");
+    let before = gate.counts();
+    let mut model = Model {
+        attempts: Arc::clone(attempts),
+        buckets: [None, None],
+        plan: ServicePlan::default(),
+        preferred: Vec::new(),
+        purged_until: HashMap::new(),
+        beat_ns: now_ns,
+        closes: false,
+        counts: ServiceCounts::default(),
+    };
+    let odds: [u64; 5] = std::array::from_fn(|_| [0, 1, 5, 40][rng.below(4) as usize]);
+    for step in 0..4_000 {
+        let roll = rng.below(1_000);
+        let mut bound = 0;
+        let chosen = odds.iter().position(|odd| {
+            bound += odd;
+            roll < bound
+        });
+        let now = Instant::from_nanos(now_ns);
+        match chosen {
+            Some(0) => {
+                let plan = random_plan(&mut rng);
+                gate.apply(&[plan]).expect("a plan");
+                model.apply(now, plan);
+            }
+            Some(1) => {
+                gate.beat().expect("a beat");
+                model.beat_ns = now_ns;
+            }
+            Some(2) => {
+                let source = random_source(&mut rng).ip();
+                let during_ns = step_ns(&mut rng);
+                gate.purge(source, Duration::from_nanos(during_ns)).expect("a purge");
+                model.purged_until.insert(source, now_ns + during_ns);
+            }
+            Some(3) => {
+                let network = random_source(&mut rng).ip();
+                let bits = rng.below(if network.is_ipv4() { 33 } else { 129 }) as u8;
+                model.preferred = if rng.below(4) == 0 { Vec::new() } else { vec![(network, bits)] };
+                gate.prefer(&model.preferred).expect("networks");
+            }
+            Some(4) => {
+                model.closes = rng.below(2) == 0;
+                gate.fail_closed(model.closes).expect("a flag");
+            }
+            _ => {
+                now_ns += step_ns(&mut rng);
+                gate.tell_only(now_ns);
+                let segment = random_segment(&mut rng, crowded);
+                let expected =
+                    model.judge(Instant::from_nanos(now_ns), &segment, attempt_key(gate, &segment));
+                assert_eq!(gate.verdict(&segment), expected, "seed {seed}, step {step}: {segment:?}");
+            }
+        }
+    }
+    assert_eq!(difference(gate.counts(), before), model.counts, "seed {seed}");
+    now_ns
+}
+
+fn difference(after: ServiceCounts, before: ServiceCounts) -> ServiceCounts {
+    ServiceCounts {
+        offered: after.offered - before.offered,
+        unique_offered: after.unique_offered - before.unique_offered,
+        admitted: after.admitted - before.admitted,
+        dropped: after.dropped - before.dropped,
+        reset: after.reset - before.reset,
+        answered: after.answered - before.answered,
+        purged: after.purged - before.purged,
+        failed_open: after.failed_open - before.failed_open,
+        shadowed: after.shadowed - before.shadowed,
+        preferred_offered: after.preferred_offered - before.preferred_offered,
+        preferred_admitted: after.preferred_admitted - before.preferred_admitted,
+        // Segments of answered connections are not the model's: the random ones hit none.
+        responses: after.responses - before.responses,
+        late_resets: after.late_resets - before.late_resets,
+        absorbed: after.absorbed - before.absorbed,
+        unsent: after.unsent - before.unsent,
+    }
+}
+
+/// The gateway's own gate, whole: what the planner of flash crowds decides means the same in both places.
+#[test]
+fn the_kernel_and_the_gateway_understand_a_plan_alike() {
+    let Some(mut gate) = require_closed("the gateway's gate against the kernel's", Refusal::Drop) else {
+        return;
+    };
+    gate.apply(&[ServicePlan { refusal: Refusal::Drop, ..ServicePlan::default() }]).expect("a plan");
+    gate.control.attempts_key = [3, 4];
+    let mut rng = Rng::new(11);
+    let crowded = crowded(&gate);
+    let mut gateway = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+    let mut plan = Plan::open(1);
+    let mut now_ns = SECOND_NS;
+    for step in 0..20_000 {
+        now_ns += step_ns(&mut rng) / 100;
+        gate.tell(now_ns);
+        let now = Instant::from_nanos(now_ns);
+        if rng.below(50) == 0 {
+            let rate = Rate::from_milli(rng.below(200_000));
+            plan.epoch += 1;
+            plan.limit = if rng.below(5) == 0 { Limit::Open } else { Limit::All(rate) };
+            // A quarter of a second's worth, ten at the least (flash_crowd/gate.rs).
+            let burst = (rate.as_milli() / 1_000 / 4).max(10) as u32;
+            let everybody = (plan.limit != Limit::Open).then_some(Ceiling { rate, burst });
+            gateway.apply(now, &plan);
+            gate.apply(&[ServicePlan { everybody, refusal: Refusal::Drop, ..ServicePlan::default() }])
+                .expect("a plan");
+        }
+        let segment = Segment { flags: flag::SYN, ..random_segment(&mut rng, &crowded) };
+        let request = GateRequest { host_key: 1, person_key: attempt_key(&gate, &segment) };
+        let admits = gateway.admit(now, &request) == Verdict::Admit;
+        assert_eq!(gate.verdict(&segment) == PASS, admits, "step {step}");
+    }
+    let (sample, counts) = (gateway.drain(Instant::from_nanos(now_ns)), gate.counts());
+    assert_eq!(
+        (counts.offered, counts.unique_offered, counts.admitted),
+        (sample.offered, sample.unique_offered, sample.admitted)
+    );
+}
+
+/// Goal: many processors at once never let in more than one bucket does. Method: threads run the program beside one
+/// another; the time stands still, so that exactly the burst is there.
+#[test]
+fn processors_share_one_bucket() {
+    let Some(mut gate) = require_closed("one bucket for all processors", Refusal::Drop) else { return };
+    gate.apply(&[open_to(1_000.0, 100, Refusal::Drop)]).expect("a plan");
+    gate.tell(2 * SECOND_NS);
+    let frame = syn().frame();
+    let gate = &gate;
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| gate.try_frame(&frame, 50_000).expect("a run"));
+        }
+    });
+    assert_eq!((gate.counts().admitted, gate.counts().offered), (100, 200_000));
+}

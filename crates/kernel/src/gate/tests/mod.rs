@@ -1,0 +1,142 @@
+//! What the gate does, seen through test runs of its program: no interface is needed, and time is told.
+
+mod answers;
+mod differential;
+mod frames;
+mod refusals;
+
+use std::net::SocketAddr;
+
+use flashweir_core::{Duration, Rate};
+use flashweir_testkit::packet::Segment;
+
+use super::{Ceiling, KernelGate, Page, Passed, Refusal, Service, ServiceCounts, ServicePlan};
+
+/// What the program returns (linux/bpf.h, `enum xdp_action`).
+const DROP: u32 = 1;
+const PASS: u32 = 2;
+const SEND_BACK: u32 = 3;
+
+const SERVER: &str = "192.0.2.80:80";
+const SERVER_V6: &str = "[2001:db8::80]:80";
+const CLIENT: &str = "198.51.100.7:40000";
+const CLIENT_V6: &str = "[2001:db8:1::7]:40000";
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().expect("an address")
+}
+
+/// A gate whose time is told, or a loud line.
+fn require(test: &str) -> Option<KernelGate> {
+    match KernelGate::load_with_clock(true) {
+        Ok(gate) => Some(gate),
+        Err(error) if error.is_unavailable() => {
+            flashweir_testkit::skip(test, &error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// One service at both addresses, and a plan for it that lets nothing in.
+fn require_closed(test: &str, refusal: Refusal) -> Option<KernelGate> {
+    let mut gate = require(test)?;
+    let service = Service {
+        endpoints: vec![address(SERVER), address(SERVER_V6)],
+        speaks_tls: false,
+        page: Page::default(),
+    };
+    gate.tell(SECOND_NS);
+    gate.set_services(vec![service]).expect("a service");
+    gate.apply(&[closed(refusal)]).expect("a plan");
+    Some(gate)
+}
+
+fn closed(refusal: Refusal) -> ServicePlan {
+    let ceiling = Some(Ceiling { rate: Rate::ZERO, burst: 1 });
+    ServicePlan {
+        everybody: ceiling,
+        preferred: ceiling,
+        refusal,
+        retry_after: Duration::from_secs(10),
+        ..ServicePlan::default()
+    }
+}
+
+fn open_to(rate_per_s: f64, burst: u32, refusal: Refusal) -> ServicePlan {
+    let ceiling = Ceiling { rate: Rate::from_per_second(rate_per_s), burst };
+    ServicePlan { everybody: Some(ceiling), ..closed(refusal) }
+}
+
+impl KernelGate {
+    /// Tells the time, and that user space lives.
+    fn tell(&mut self, now_ns: u64) {
+        self.tell_only(now_ns);
+        self.beat().expect("a beat");
+    }
+
+    fn tell_only(&mut self, now_ns: u64) {
+        self.control.test_now_ns = now_ns;
+        self.write_control().expect("the time");
+    }
+
+    fn verdict(&self, segment: &Segment) -> u32 {
+        self.try_frame(&segment.frame(), 1).expect("a run").verdict
+    }
+
+    /// What comes back.
+    fn reply(&self, segment: &Segment) -> Segment {
+        let run = self.try_frame(&segment.frame(), 1).expect("a run");
+        assert_eq!(run.verdict, SEND_BACK, "{segment:?}");
+        Segment::read(&run.packet).unwrap_or_else(|wrong| panic!("{wrong}: {:02x?}", run.packet))
+    }
+
+    fn counts(&self) -> ServiceCounts {
+        self.counters().expect("counters")[0]
+    }
+
+    fn passed_for(&self, reason: Passed) -> u64 {
+        let passed = self.passed().expect("counters");
+        passed.iter().find(|(of, _)| *of == reason).expect("every reason").1
+    }
+}
+
+fn syn() -> Segment {
+    Segment::syn(address(CLIENT), address(SERVER))
+}
+
+fn syn_v6() -> Segment {
+    Segment::syn(address(CLIENT_V6), address(SERVER_V6))
+}
+
+/// Distinct clients without end.
+fn client(number: u16) -> SocketAddr {
+    SocketAddr::new([198, 51, (number >> 8) as u8, number as u8].into(), 40_000)
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[test]
+fn the_tables_have_the_sizes_that_are_named() {
+    use flashweir_core::limits;
+    use libbpf_rs::MapCore as _;
+    let expected = [
+        ("plans", limits::KERNEL_SERVICES),
+        ("counts", limits::KERNEL_SERVICES),
+        ("answers", limits::KERNEL_SERVICES * super::abi::ANSWER_VARIANTS),
+        ("endpoints", limits::KERNEL_ENDPOINTS),
+        ("preferred", limits::KERNEL_PREFERRED_NETWORKS),
+        ("purged", limits::KERNEL_PURGED_SOURCES),
+        ("attempts", limits::REFUSED_ATTEMPTS),
+        ("passes", Passed::ALL.len()),
+    ];
+    let Some(gate) = require("sizes of the gate's tables") else { return };
+    for (name, entries) in expected {
+        let map = gate.program.map(name).expect("a map");
+        assert_eq!(map.max_entries() as usize, entries, "{name}");
+    }
+    for (name, bytes) in [("control", 80), ("plans", 48), ("answers", 520), ("counts", 120), ("buckets", 56)]
+    {
+        assert_eq!(gate.program.map(name).expect("a map").value_size(), bytes, "{name}");
+    }
+}
