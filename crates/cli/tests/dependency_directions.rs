@@ -189,11 +189,14 @@ fn nobody_depends_on_the_command_line_and_only_it_on_experiments() {
 }
 
 #[test]
-fn the_testkit_is_for_tests() {
+fn testkit_and_trials_are_for_tests_and_benches() {
     let workspace = workspace();
-    let wrong: Vec<_> = workspace.needs.iter().filter(|(_, needs)| needs.contains("testkit")).collect();
-    assert!(wrong.is_empty(), "{wrong:?} need it outside their tests");
+    for name in ["testkit", "trials"] {
+        let wrong: Vec<_> = workspace.needs.iter().filter(|(_, needs)| needs.contains(name)).collect();
+        assert!(wrong.is_empty(), "{wrong:?} need {name} outside their tests");
+    }
     workspace.check_only("testkit", &[]);
+    workspace.check_only("trials", &["load", "measure", "report"]);
 }
 
 #[test]

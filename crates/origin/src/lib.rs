@@ -1,7 +1,7 @@
 //! An honest CPU-bound HTTP/1.1 server to put behind a gateway, like a forking application server.
 //!
 //! Each request costs a fixed amount of real processor work, done by one of a fixed number of threads, first
-//! come first served. What makes such servers collapse under a crowd is kept on purpose:
+//! come first served; the thread may then wait a fixed time, as application servers do for their database. What makes such servers collapse under a crowd is kept on purpose:
 //!
 //! - **Its queue has no bound of its own.** Every connection is accepted and every request queued; only the
 //!   process's limit on open files ends it. Never copy this into a product: it is the disease, not the cure.
@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `/healthz` | `ok` at once, without work or queue |
 //! | `/bytes/N` | the work, then N bytes |
+//! | `POST /workers/N` | at once; from now on N of the threads work, the others stand still: a change of capacity |
 //! | anything else | the work, then the usual number of bytes |
 //!
 //! `?ms=F` changes the work of one request to F milliseconds.
@@ -31,6 +32,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::net::TcpSocket;
 use tokio::runtime;
 use tokio::sync::oneshot;
@@ -44,6 +46,8 @@ pub struct Settings {
     pub workers: NonZeroUsize,
     /// Processor time each request costs, milliseconds.
     pub work_ms: f64,
+    /// How long a thread is then held without working, milliseconds.
+    pub wait_ms: f64,
     /// Size of each answer's body, bytes.
     pub body_bytes: u64,
     /// What a millisecond of work is, from [`calibrate`]: two origins given the same number do the same work. `None`
@@ -59,6 +63,7 @@ pub struct Settings {
 ///     listen: ([127, 0, 0, 1], 0).into(),
 ///     workers: std::num::NonZeroUsize::MIN,
 ///     work_ms: 1.0,
+///     wait_ms: 0.0,
 ///     body_bytes: 100,
 ///     iterations_per_ms: None,
 /// };
@@ -98,19 +103,20 @@ impl Origin {
         let asked = request::Defaults {
             iterations_per_ms,
             work_ms: settings.work_ms,
+            wait: Duration::from_secs_f64(settings.wait_ms / 1e3),
             body_bytes: settings.body_bytes,
         };
         let (stop_serving, serving_stopped) = oneshot::channel();
         let mut origin = Self {
             address,
             iterations_per_request: asked.iterations(settings.work_ms),
-            queue: Arc::default(),
+            queue: Arc::new(workers::Queue::new(settings.workers.get())),
             stop_serving: Some(stop_serving),
             threads: Vec::new(),
         };
         for number in 0..settings.workers.get() {
             let queue = Arc::clone(&origin.queue);
-            origin.spawn(format!("origin-work-{number}"), move || queue.work())?;
+            origin.spawn(format!("origin-work-{number}"), move || queue.work(number))?;
         }
         let queue = Arc::clone(&origin.queue);
         origin.spawn("origin-io".to_owned(), move || {
@@ -177,6 +183,9 @@ fn check(settings: &Settings) -> io::Result<()> {
     let wrong = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     if !(0.0..=ORIGIN_WORK_MS).contains(&settings.work_ms) {
         return wrong(format!("work must be 0 to {ORIGIN_WORK_MS} ms, not {}", settings.work_ms));
+    }
+    if !(0.0..=ORIGIN_WORK_MS).contains(&settings.wait_ms) {
+        return wrong(format!("a wait must be 0 to {ORIGIN_WORK_MS} ms, not {}", settings.wait_ms));
     }
     if settings.iterations_per_ms.is_some_and(|iterations| !iterations.is_finite() || iterations <= 0.0) {
         return wrong("iterations per millisecond must be a positive number".to_owned());

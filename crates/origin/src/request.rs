@@ -1,13 +1,16 @@
 //! What a request asks for, from its path and query.
 
+use crate::workers::Cost;
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
-use http::Uri;
+use http::{Method, Uri};
+use std::time::Duration;
 
 /// What a request costs and brings unless it says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Defaults {
     pub(crate) iterations_per_ms: f64,
     pub(crate) work_ms: f64,
+    pub(crate) wait: Duration,
     pub(crate) body_bytes: u64,
 }
 
@@ -17,7 +20,9 @@ pub(crate) enum Ask {
     /// Whether the server lives.
     Health,
     /// Work, then bytes.
-    Work { iterations: u64, body_bytes: u64 },
+    Work { cost: Cost, body_bytes: u64 },
+    /// So many threads are to work from now on.
+    Employ { workers: usize },
 }
 
 impl Defaults {
@@ -26,10 +31,16 @@ impl Defaults {
         (work_ms * self.iterations_per_ms).round() as u64
     }
 
-    /// Reads a request's path and query; says what is wrong with them.
-    pub(crate) fn read(&self, uri: &Uri) -> Result<Ask, String> {
+    /// Reads a request's method, path and query; says what is wrong with them.
+    pub(crate) fn read(&self, method: &Method, uri: &Uri) -> Result<Ask, String> {
         if uri.path() == "/healthz" {
             return Ok(Ask::Health);
+        }
+        if method == Method::POST
+            && let Some(workers) = uri.path().strip_prefix("/workers/")
+        {
+            let workers = workers.parse().map_err(|_| "expected /workers/N with a number".to_owned())?;
+            return Ok(Ask::Employ { workers });
         }
         let body_bytes = match uri.path().strip_prefix("/bytes/") {
             Some(bytes) => bytes
@@ -47,7 +58,7 @@ impl Defaults {
                 .ok_or_else(|| format!("expected ms=F with F from 0 to {ORIGIN_WORK_MS}"))?,
             None => self.work_ms,
         };
-        Ok(Ask::Work { iterations: self.iterations(work_ms), body_bytes })
+        Ok(Ask::Work { cost: Cost { iterations: self.iterations(work_ms), wait: self.wait }, body_bytes })
     }
 }
 
@@ -63,18 +74,31 @@ fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
+    fn ask(method: Method, uri: &str) -> Result<Ask, String> {
+        let wait = Duration::from_millis(3);
+        let defaults = Defaults { iterations_per_ms: 100.0, work_ms: 5.0, wait, body_bytes: 7 };
+        defaults.read(&method, &uri.parse().unwrap())
+    }
+
     fn read(uri: &str) -> Result<Ask, String> {
-        let defaults = Defaults { iterations_per_ms: 100.0, work_ms: 5.0, body_bytes: 7 };
-        defaults.read(&uri.parse().unwrap())
+        ask(Method::GET, uri)
     }
 
     #[test]
     fn paths_and_parameters_change_work_and_size() {
-        let work = |iterations, body_bytes| Ok(Ask::Work { iterations, body_bytes });
+        let wait = Duration::from_millis(3);
+        let work = |iterations, body_bytes| Ok(Ask::Work { cost: Cost { iterations, wait }, body_bytes });
         assert_eq!(read("/"), work(500, 7));
         assert_eq!(read("/work?ms=2.5"), work(250, 7));
         assert_eq!(read("/bytes/1000?x=1&ms=0"), work(0, 1000));
         assert_eq!(read("/healthz"), Ok(Ask::Health));
+    }
+
+    #[test]
+    fn only_a_post_changes_the_number_of_threads() {
+        assert_eq!(ask(Method::POST, "/workers/2"), Ok(Ask::Employ { workers: 2 }));
+        assert!(ask(Method::POST, "/workers/two").is_err());
+        assert!(matches!(read("/workers/2"), Ok(Ask::Work { .. })));
     }
 
     #[test]

@@ -61,7 +61,7 @@ async fn answer(
     asked: Defaults,
     queue: Arc<Queue>,
 ) -> Result<Response<Body>, Infallible> {
-    let ask = asked.read(request.uri());
+    let ask = asked.read(request.method(), request.uri());
     let mut body = request.into_body();
     while let Some(frame) = body.frame().await {
         if frame.is_err() {
@@ -71,7 +71,13 @@ async fn answer(
     Ok(match ask {
         Err(why) => text(StatusCode::BAD_REQUEST, why + "\n"),
         Ok(Ask::Health) => text(StatusCode::OK, "ok\n".to_owned()),
-        Ok(Ask::Work { iterations, body_bytes }) => match queue.push(iterations).await {
+        Ok(Ask::Employ { workers }) if queue.employ(workers) => {
+            text(StatusCode::OK, format!("{workers} work\n"))
+        }
+        Ok(Ask::Employ { .. }) => {
+            text(StatusCode::BAD_REQUEST, "expected /workers/N with N from 1 to those started\n".to_owned())
+        }
+        Ok(Ask::Work { cost, body_bytes }) => match queue.push(cost).await {
             Ok(()) => plain(StatusCode::OK, Either::Right(Filler { left: body_bytes })),
             // Only a shutdown drops queued work.
             Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "shutting down\n".to_owned()),

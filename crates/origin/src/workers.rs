@@ -4,39 +4,82 @@ use crate::work::follow_chain;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Work waiting for a thread. Bounded only by the connections open, each of which waits for one answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queue {
-    jobs: Mutex<VecDeque<Job>>,
-    arrived: Condvar,
+    state: Mutex<State>,
+    /// Work arrived, or the number of threads that take some changed.
+    changed: Condvar,
+    closing: Condvar,
     closed: AtomicBool,
+    started: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// Threads that take work; those with this number and higher stand still.
+    workers: usize,
+}
+
+/// What a request costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Links of the hash chain.
+    pub(crate) iterations: u64,
+    /// How long the thread then waits for somebody else.
+    pub(crate) wait: Duration,
 }
 
 #[derive(Debug)]
 struct Job {
-    iterations: u64,
+    cost: Cost,
     done: oneshot::Sender<()>,
 }
 
 impl Queue {
+    /// One for so many threads, all of which take work.
+    pub(crate) fn new(started: usize) -> Self {
+        Self {
+            state: Mutex::new(State { jobs: VecDeque::new(), workers: started }),
+            changed: Condvar::new(),
+            closing: Condvar::new(),
+            closed: AtomicBool::new(false),
+            started,
+        }
+    }
+
     /// Queues work; the receiver hears when it is done, or an error when the origin shut down first.
-    pub(crate) fn push(&self, iterations: u64) -> oneshot::Receiver<()> {
+    pub(crate) fn push(&self, cost: Cost) -> oneshot::Receiver<()> {
         let (done, receiver) = oneshot::channel();
-        let mut jobs = self.lock();
+        let mut state = self.lock();
         // Looked at under the lock: `close` empties the queue once, and nothing may be added behind its back.
         if !self.is_closed() {
-            jobs.push_back(Job { iterations, done });
-            self.arrived.notify_one();
+            state.jobs.push_back(Job { cost, done });
+            // All of them: the one woken might be a thread that stands still.
+            self.changed.notify_all();
         }
         receiver
     }
 
-    /// What a working thread does until the queue is closed.
-    pub(crate) fn work(&self) {
-        while let Some(job) = self.next() {
-            follow_chain(job.iterations, &self.closed);
+    /// Lets so many of the threads take work from now on; what they have begun they finish. False if there are fewer.
+    pub(crate) fn employ(&self, workers: usize) -> bool {
+        let possible = (1..=self.started).contains(&workers);
+        if possible {
+            self.lock().workers = workers;
+            self.changed.notify_all();
+        }
+        possible
+    }
+
+    /// What the working thread of this number does until the queue is closed.
+    pub(crate) fn work(&self, number: usize) {
+        while let Some(job) = self.next(number) {
+            follow_chain(job.cost.iterations, &self.closed);
+            self.wait(job.cost.wait);
             // A client that left in the meantime is not missed: like a forking server, we only notice now.
             let _ = job.done.send(());
         }
@@ -44,23 +87,34 @@ impl Queue {
 
     /// Drops what is queued and lets the threads end.
     pub(crate) fn close(&self) {
-        let mut jobs = self.lock();
+        let mut state = self.lock();
         self.closed.store(true, Ordering::Relaxed);
-        jobs.clear();
-        self.arrived.notify_all();
+        state.jobs.clear();
+        self.changed.notify_all();
+        self.closing.notify_all();
     }
 
-    fn next(&self) -> Option<Job> {
-        let mut jobs = self.lock();
+    /// Waits as long, or until the queue is closed.
+    fn wait(&self, time: Duration) {
+        if !time.is_zero() {
+            // What came of it is seen at the next look at the queue.
+            let _ = self.closing.wait_timeout_while(self.lock(), time, |_| !self.is_closed());
+        }
+    }
+
+    fn next(&self, number: usize) -> Option<Job> {
+        let mut state = self.lock();
         loop {
             if self.is_closed() {
                 return None;
             }
-            if let Some(job) = jobs.pop_front() {
+            if number < state.workers
+                && let Some(job) = state.jobs.pop_front()
+            {
                 return Some(job);
             }
             // The guarded queue stays consistent at every point, so another thread's panic does not spoil it.
-            jobs = self.arrived.wait(jobs).unwrap_or_else(std::sync::PoisonError::into_inner);
+            state = self.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
     }
 
@@ -68,8 +122,8 @@ impl Queue {
         self.closed.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Job>> {
-        self.jobs.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -77,13 +131,17 @@ impl Queue {
 mod tests {
     use super::*;
 
+    fn cost(iterations: u64) -> Cost {
+        Cost { iterations, wait: Duration::ZERO }
+    }
+
     #[test]
     fn work_is_done_first_come_first_served() {
-        let queue = Queue::default();
-        let mut first = queue.push(10);
-        let mut second = queue.push(20);
-        let job = queue.next().unwrap();
-        assert_eq!(job.iterations, 10);
+        let queue = Queue::new(1);
+        let mut first = queue.push(cost(10));
+        let mut second = queue.push(cost(20));
+        let job = queue.next(0).unwrap();
+        assert_eq!(job.cost.iterations, 10);
         job.done.send(()).unwrap();
         assert_eq!(first.try_recv(), Ok(()));
         assert_eq!(second.try_recv(), Err(oneshot::error::TryRecvError::Empty));
@@ -91,12 +149,39 @@ mod tests {
 
     #[test]
     fn closing_drops_what_waits_and_what_comes_after() {
-        let queue = Queue::default();
-        let mut before = queue.push(1);
+        let queue = Queue::new(1);
+        let mut before = queue.push(cost(1));
         queue.close();
-        let mut after = queue.push(1);
+        let mut after = queue.push(cost(1));
         assert_eq!(before.try_recv(), Err(oneshot::error::TryRecvError::Closed));
         assert_eq!(after.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        queue.work();
+        queue.work(0);
+    }
+
+    /// The thread that stands still is asked first; the one at work takes both jobs, and then the first joins again.
+    #[test]
+    fn threads_are_sent_home_and_called_back() {
+        let queue = Queue::new(2);
+        assert!(!queue.employ(0) && !queue.employ(3));
+        assert!(queue.employ(1));
+        std::thread::scope(|scope| {
+            let idle = scope.spawn(|| queue.next(1).map(|job| job.cost.iterations));
+            let _pending = [queue.push(cost(10)), queue.push(cost(20))];
+            assert_eq!(queue.next(0).unwrap().cost.iterations, 10);
+            assert!(!idle.is_finished(), "a thread sent home took work");
+            assert!(queue.employ(2));
+            assert_eq!(idle.join().unwrap(), Some(20));
+        });
+    }
+
+    #[test]
+    fn closing_ends_a_wait() {
+        let queue = Queue::new(1);
+        let _pending = queue.push(Cost { iterations: 0, wait: Duration::from_secs(3_600) });
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| queue.work(0));
+            queue.close();
+            thread.join().unwrap();
+        });
     }
 }

@@ -62,6 +62,24 @@ fn connections_are_kept_alive() {
     }
 }
 
+/// Two threads that only wait, 60 ms for each request: six requests take 180 ms, and 360 ms when one is sent home.
+/// Waits never end early, so the lower bounds hold on any machine.
+#[test]
+fn threads_wait_and_can_be_sent_home() {
+    let settings = Settings { workers: NonZeroUsize::new(2).unwrap(), wait_ms: 60.0, ..settings(0.0) };
+    let origin = Origin::start(settings).unwrap();
+    let six_take = || {
+        let begun = Instant::now();
+        let mut clients: Vec<_> = (0..6).map(|_| send(&origin, "/")).collect();
+        clients.iter_mut().for_each(|client| assert!(read(client).starts_with("HTTP/1.1 200")));
+        begun.elapsed()
+    };
+    assert!(six_take() >= Duration::from_millis(180));
+    assert!(post(&origin, "/workers/1").starts_with("HTTP/1.1 200"));
+    assert!(six_take() >= Duration::from_millis(360));
+    assert!(post(&origin, "/workers/3").starts_with("HTTP/1.1 400"));
+}
+
 /// A minute of queued work must not delay a shutdown.
 #[test]
 fn shutting_down_gives_up_work() {
@@ -83,6 +101,7 @@ fn what_cannot_be_started_is_an_error() {
     let settings = Settings { listen: first.address(), ..settings(0.0) };
     assert_eq!(Origin::start(settings).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
     assert!(Origin::start(Settings { work_ms: f64::NAN, ..settings }).is_err());
+    assert!(Origin::start(Settings { wait_ms: -1.0, ..settings }).is_err());
 }
 
 fn settings(work_ms: f64) -> Settings {
@@ -90,6 +109,7 @@ fn settings(work_ms: f64) -> Settings {
         listen: ([127, 0, 0, 1], 0).into(),
         workers: NonZeroUsize::MIN,
         work_ms,
+        wait_ms: 0.0,
         body_bytes: 10,
         iterations_per_ms: None,
     }
@@ -103,10 +123,18 @@ fn get(origin: &Origin, path: &str) -> String {
     read(&mut send(origin, path))
 }
 
+fn post(origin: &Origin, path: &str) -> String {
+    read(&mut ask(origin, "POST", path))
+}
+
 fn send(origin: &Origin, path: &str) -> TcpStream {
+    ask(origin, "GET", path)
+}
+
+fn ask(origin: &Origin, method: &str, path: &str) -> TcpStream {
     let mut client = TcpStream::connect(origin.address()).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    write!(client, "GET {path} HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n").unwrap();
+    write!(client, "{method} {path} HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n").unwrap();
     client
 }
 

@@ -18,7 +18,7 @@ const CALIBRATION_WITHIN: Duration = Duration::from_secs(20);
 /// A running origin, killed when dropped.
 #[derive(Debug)]
 pub struct Origin {
-    _process: Process,
+    process: Process,
     address: SocketAddr,
     _directory: TempDir,
 }
@@ -30,16 +30,50 @@ impl Origin {
     /// When it does not start.
     #[must_use]
     pub fn start(binary: &Flashweir, work_ms: f64) -> Self {
+        Self::start_with(binary, &["--workers", "1", "--work-ms", &work_ms.to_string()])
+    }
+
+    /// One with these options of `flashweir origin`.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn start_with(binary: &Flashweir, options: &[&str]) -> Self {
         let directory = TempDir::new().expect("a fresh directory");
         let address = free_address();
-        let (listen, work) = (address.to_string(), work_ms.to_string());
-        let arguments = ["origin", "--listen", &listen, "--workers", "1", "--work-ms", &work];
+        let listen = address.to_string();
+        let arguments = ["origin", "--listen", &listen].into_iter().chain(options.iter().copied());
         let mut process = binary.start(directory.path(), arguments);
         until("the origin listening", CALIBRATION_WITHIN, || {
             assert!(process.ended().is_none(), "the origin ended at its start: {}", process.stderr());
             Client::try_connect(address).ok()
         });
-        Self { _process: process, address, _directory: directory }
+        Self { process, address, _directory: directory }
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Lets so many of its workers work from now on.
+    ///
+    /// # Panics
+    /// When it has not got so many.
+    pub fn employ(&self, workers: u32) {
+        let ask = format!("POST /workers/{workers} HTTP/1.1\r\nHost: origin\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(
+            Client::connect(self.address).ask(&ask).status(),
+            200,
+            "the origin has not {workers} workers"
+        );
     }
 
     /// As `upstream.urls` wants it.

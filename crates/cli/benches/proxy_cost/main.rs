@@ -2,10 +2,12 @@
 //!
 //! One worker each, pinned to core 0; wrk and the upstream (nginx) on core 1. Candidates take turns, in reversed
 //! order every other round, so that whatever else the machine does falls on all of them; CPU time is read from
-//! the scheduler's own account of each process, and ratios are medians over rounds, each within its round.
-//! `make compare` runs it; ROUNDS and SECONDS in the environment change its length.
+//! the scheduler's own account of each process, and ratios are medians over rounds, each within its round. At the end:
+//! what refusing costs over proxying, for each; Flashweir refuses at a bound, and by the sentry's limit.
+//! `make compare-cost` runs it; ROUNDS and SECONDS in the environment change its length.
 
 mod cpu;
+mod sentry;
 mod servers;
 mod wrk;
 
@@ -42,13 +44,21 @@ fn main() {
     let seconds = number_from_environment("SECONDS", 2);
     let directory = Directory::new();
     println!("{rounds} rounds of {seconds} s each; server on core 0, wrk and upstream on core 1\n");
-    for job in [Job::Proxy, Job::Refuse] {
+    let [proxying, refusing] = [Job::Proxy, Job::Refuse].map(|job| {
         let candidates = servers::start_all(&directory, job);
-        compare(job, &candidates, rounds, seconds);
+        compare(job, &candidates, rounds, seconds)
+    });
+    println!("CPU of refusing over proxying");
+    for (name, refusing_us) in refusing {
+        // Both of Flashweir's ways to refuse are over its one way to proxy.
+        let proxying_us = proxying.iter().find(|(proxy, _)| name.starts_with(proxy));
+        let (_, proxying_us) = proxying_us.expect("whoever refuses proxies as well");
+        println!("  {name:<20} {:.2}", refusing_us / proxying_us);
     }
 }
 
-fn compare(job: Job, candidates: &[Candidate], rounds: usize, seconds: u64) {
+/// Names, and the median CPU time of a request, microseconds.
+fn compare(job: Job, candidates: &[Candidate], rounds: usize, seconds: u64) -> Vec<(&'static str, f64)> {
     let title = match job {
         Job::Proxy => "proxying a 1 KiB response, keep-alive on both sides, 64 connections",
         Job::Refuse => "answering 503, keep-alive, 64 connections",
@@ -65,7 +75,7 @@ fn compare(job: Job, candidates: &[Candidate], rounds: usize, seconds: u64) {
     }
     println!("{title}");
     println!(
-        "  {:<12} {:>14} {:>12} {:>34}",
+        "  {:<20} {:>14} {:>12} {:>34}",
         "", "CPU µs/request", "requests/s", "Flashweir's CPU over it [min–max]"
     );
     for (index, candidate) in candidates.iter().enumerate() {
@@ -79,13 +89,15 @@ fn compare(job: Job, candidates: &[Candidate], rounds: usize, seconds: u64) {
             format!("{:.2} [{:.2}–{:.2}]", median(ratios.clone()), smallest(&ratios), largest(&ratios))
         };
         println!(
-            "  {:<12} {:>14.2} {:>12.0} {ratio:>34}",
+            "  {:<20} {:>14.2} {:>12.0} {ratio:>34}",
             candidate.name,
             of(|m| m.cpu_us_per_request),
             of(|m| m.requests_per_s)
         );
     }
     println!();
+    let cpu_us = |results: &Vec<Measured>| median(results.iter().map(|it| it.cpu_us_per_request).collect());
+    candidates.iter().map(|candidate| candidate.name).zip(results.iter().map(cpu_us)).collect()
 }
 
 fn measure(job: Job, candidate: &Candidate, seconds: u64) -> Measured {

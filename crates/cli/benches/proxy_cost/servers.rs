@@ -1,6 +1,6 @@
 //! The candidates and their upstream: started here, on loopback, and ended by id.
 
-use crate::Job;
+use crate::{Job, sentry};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,14 +22,17 @@ pub(crate) struct Candidate {
     pub(crate) pid: u32,
     _process: Ended,
     _helpers: Vec<Ended>,
-    _held: Option<(TcpListener, TcpStream)>,
+    _held: Option<Held>,
 }
+
+/// An upstream that never answers, and the clients whose requests are in flight for as long as the candidate runs.
+pub(crate) type Held = (TcpListener, Vec<TcpStream>);
 
 /// A folder that goes away with the run.
 pub(crate) struct Directory(PathBuf);
 
 /// A process that is ended with its owner.
-struct Ended(Child);
+pub(crate) struct Ended(pub(crate) Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
@@ -45,7 +48,7 @@ impl Directory {
         Self(path)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::write(&path, text).expect("a configuration file");
         path
@@ -66,7 +69,9 @@ pub(crate) fn is_installed(program: &str) -> bool {
 
 /// Flashweir first: ratios are of it over the others.
 pub(crate) fn start_all(directory: &Directory, job: Job) -> Vec<Candidate> {
-    vec![flashweir(directory, job), nginx(directory, job), haproxy(directory, job)]
+    let by_sentry = (job == Job::Refuse).then(|| sentry::flashweir(directory)).flatten();
+    let ours = [flashweir(directory, job)].into_iter().chain(by_sentry);
+    ours.chain([nginx(directory, job), haproxy(directory, job)]).collect()
 }
 
 fn upstream(directory: &Directory) -> (u16, Ended) {
@@ -112,7 +117,7 @@ fn flashweir(directory: &Directory, job: Job) -> Candidate {
         upstream_side.read_exact(&mut head).expect("its first byte");
         // Kept open for as long as the process lives: dropping it would answer 502 and free the place.
         std::mem::forget(upstream_side);
-        (silent, client)
+        (silent, vec![client])
     });
     candidate("flashweir", port, process, helpers, held)
 }
@@ -164,12 +169,12 @@ fn haproxy(directory: &Directory, job: Job) -> Candidate {
     candidate("haproxy", port, process, helpers, None)
 }
 
-fn candidate(
+pub(crate) fn candidate(
     name: &'static str,
     port: u16,
     process: Ended,
     helpers: Vec<Ended>,
-    held: Option<(TcpListener, TcpStream)>,
+    held: Option<Held>,
 ) -> Candidate {
     let pid = process.0.id();
     Candidate {
@@ -199,11 +204,11 @@ fn path_of(program: &str) -> String {
 }
 
 /// taskset replaces itself with the program, so the child's id is the server's.
-fn start(command: &mut Command) -> Ended {
+pub(crate) fn start(command: &mut Command) -> Ended {
     Ended(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("taskset was found at the start"))
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .expect("a loopback port")

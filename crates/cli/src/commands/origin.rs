@@ -16,7 +16,8 @@ use tokio::signal::unix::{SignalKind, signal};
 /// clients that have left. That is what makes such servers collapse under a crowd, so do not copy it.
 ///
 /// `/healthz` answers at once, `/bytes/N` sends N bytes after the work, any other path the usual number; `?ms=F`
-/// changes the work of one request. The work is calibrated to this machine at start.
+/// changes the work of one request. `POST /workers/N` lets N of the workers work on and sends the others home, which
+/// changes the capacity. The work is calibrated to this machine at start.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OriginArgs {
     /// Where to listen; port 0 takes a free one, named on stdout.
@@ -28,6 +29,9 @@ pub(crate) struct OriginArgs {
     /// Processor time of each request, milliseconds.
     #[arg(long, value_name = "F", default_value = "5", value_parser = within(0.0, ORIGIN_WORK_MS))]
     work_ms: f64,
+    /// How long a thread is then held without working, as by a database, milliseconds.
+    #[arg(long, value_name = "F", default_value = "0", value_parser = within(0.0, ORIGIN_WORK_MS))]
+    wait_ms: f64,
     /// Size of each answer's body, bytes.
     #[arg(long, value_name = "N", default_value_t = 1024,
           value_parser = clap::value_parser!(u64).range(0..=ORIGIN_BODY_BYTES))]
@@ -43,11 +47,17 @@ impl OriginArgs {
     /// # Errors
     /// The address cannot be bound, or threads cannot be started.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let Self { listen, workers, work_ms, body_bytes, iterations_per_ms } = self;
+        let Self { listen, workers, work_ms, wait_ms, body_bytes, iterations_per_ms } = self;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let iterations_per_ms = iterations_per_ms.unwrap_or_else(flashweir_origin::calibrate);
-        let settings =
-            Settings { listen, workers, work_ms, body_bytes, iterations_per_ms: Some(iterations_per_ms) };
+        let settings = Settings {
+            listen,
+            workers,
+            work_ms,
+            wait_ms,
+            body_bytes,
+            iterations_per_ms: Some(iterations_per_ms),
+        };
         let origin =
             Origin::start(settings).with_context(|| format!("the origin cannot start on {listen}"))?;
         let mut stdout = std::io::stdout();
