@@ -1,4 +1,7 @@
-//! What a decision costs: one bucket, the whole gate, and a planner tick over 100,000 responses.
+//! What a decision costs: one bucket, the whole gate of NEWS, a planner tick over 100,000 responses, and the sentry's gate.
+
+#[path = "decisions/sentry.rs"]
+mod sentry;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use flashweir_admission::flash_crowd::{
@@ -95,6 +98,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2));
-    targets = token_bucket, gate, planner_tick
+    targets = token_bucket, gate, planner_tick, sentry::decisions, sentry::refusals
 }
 criterion_main!(benches);

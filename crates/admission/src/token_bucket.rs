@@ -78,6 +78,11 @@ impl TokenBucket {
         admitted
     }
 
+    /// Gives back a token that [`admit`](Self::admit) took for something that then did not happen.
+    pub fn give_back(&mut self) {
+        self.tokens = (self.tokens + TOKEN).min(self.capacity);
+    }
+
     /// Whole tokens in the bucket as of the last call.
     #[must_use]
     pub fn whole_tokens(&self) -> u64 {

@@ -67,6 +67,7 @@ fn drive(mode: PlannerMode, ticks: &[Tick], reversed: bool) -> Vec<(Instant, Pla
                 offered: tick.offered,
                 unique_offered: tick.offered,
                 admitted,
+                withdrawn: 0,
                 completed: admitted,
                 hosts: vec![
                     HostCount { key: 1, hits: tick.offered / 3 },

@@ -3,7 +3,7 @@
 
 use flashweir_admission::Planner;
 use flashweir_admission::sentry::{
-    Arrived, Asked, ClassPlan, Common, Ending, Hold, Permit, Plan, Policy, Released, Sample, SentryGate,
+    Arrived, Asked, ClassPlan, Common, Ending, Permit, Plan, Policy, Released, Sample, SentryGate,
     SentryPlanner, Ticket, UrlSum,
 };
 use flashweir_core::limits::{REQUESTS_HELD, SENTRY_IN_FLIGHT};
@@ -211,20 +211,4 @@ fn the_oldest_goes_first_until_the_queue_is_half_its_time_old() {
     };
     assert_eq!((gate.next(at(1_000)), gate.next_wake()), (None, Some(at(1_610))));
     assert!(matches!(gate.next(at(1_610)), Some(Released::Shed(5, Shed { reason: Reason::Deadline, .. }))));
-}
-
-#[test]
-fn whoever_leaves_the_middle_of_the_queue_leaves_no_hole() {
-    let mut hold = Hold::new(3);
-    let tickets: Vec<Ticket> = (0..3).map(|n| hold.push(Instant::from_nanos(n), n).expect("room")).collect();
-    assert_eq!(
-        (hold.push(Instant::ZERO, 9), hold.take(tickets[1]), hold.take(tickets[1])),
-        (Err(9), Some(1), None)
-    );
-    assert!(hold.push(Instant::ZERO, 4).is_ok());
-    assert_eq!(
-        [hold.take_oldest(), hold.take_newest(), hold.take_oldest(), hold.take_newest()],
-        [Some(0), Some(4), Some(2), None]
-    );
-    assert!(hold.is_empty() && hold.oldest_since().is_none());
 }

@@ -27,7 +27,7 @@ fn the_list_has_a_line_for_each_name() {
         let output = reproduce(arguments);
         assert!(output.status.success());
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(text.contains("NEWS-T1     NEWS and static rate limits in a flash crowd\n"), "{text}");
+        assert!(text.contains("NEWS-T1      NEWS and static rate limits in a flash crowd\n"), "{text}");
     }
 }
 

@@ -118,3 +118,88 @@ fn answer_once(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
     });
     (address, server)
 }
+
+#[test]
+fn a_request_is_told_its_class_and_why() {
+    let policy = file(
+        "upstream.urls = ['http://127.0.0.1:1']\n\
+         [[service]]\nname = 'shop'\nhosts = ['shop.example', '*.shop.example']\nupstream.urls = ['http://127.0.0.1:2']\n\
+         [[service.class]]\nname = 'checkout'\nmatch = { path = '/checkout/', method = ['POST', 'PUT'] }\nrevenue = 10\n\
+         guaranteed_rate = 5\nfair_by = { cookie = 'session' }\n\
+         [[service.class]]\nname = 'gold'\nmatch.header = 'x-plan: gold*'\nrevenue = 3\nresponse_target = '300ms'\nqueue = 9\n\
+         [[service.class]]\nname = 'probe'\nmatch.client = '10.0.0.0/8'\nexempt = true\n",
+    );
+    let name = policy.path().to_str().expect("temporary names are text");
+    let check = |arguments: &[&str], expected: &[&str]| {
+        let output = flashweir(&[&["config", "classify", name], arguments].concat());
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let shop = "service   shop (shop.example, *.shop.example)";
+    check(
+        &["--method", "POST", "--url", "https://www.shop.example:8443//x/../checkout/pay?a=b"],
+        &[
+            shop,
+            "class     checkout (1 of 4)",
+            "because   path /checkout/*, method POST or PUT",
+            "worth     revenue 10: nobody goes first",
+            "promised  an answer within 1 s, or a refusal, 5 requests/s let in at any load",
+            "fair by   cookie session, else network",
+        ],
+    );
+    check(
+        &[
+            "--url",
+            "http://127.0.0.1:8080/",
+            "-H",
+            "Host: shop.example",
+            "-H",
+            "X-Plan: golden",
+            "--client",
+            "192.0.2.1",
+        ],
+        &[
+            shop,
+            "class     gold (2 of 4)",
+            "because   header x-plan: gold*",
+            "worth     revenue 3: after checkout",
+            "promised  an answer within 0.3 s, or a refusal, at most 9 waiting",
+            "fair by   network (IPv4 /24, IPv6 /56)",
+        ],
+    );
+    check(
+        &["--url", "http://shop.example", "--client", "10.1.2.3"],
+        &[
+            shop,
+            "class     probe (3 of 4)",
+            "because   client 10.0.0.0/8",
+            "worth     exempt: never counted, limited or made to wait",
+        ],
+    );
+    check(
+        &["--url", "http://else.example/checkout/", "--method", "POST"],
+        &[
+            "service   default (every host that no other service has)",
+            "class     default (1 of 1)",
+            "because   no class before it took the request",
+            "worth     revenue 1: nobody goes first",
+            "promised  an answer within 1 s, or a refusal",
+            "fair by   network (IPv4 /24, IPv6 /56)",
+        ],
+    );
+    let classify = |arguments: &[&str], line: &str| {
+        check_refused(&[&["config", "classify", name], arguments].concat(), 64, line)
+    };
+    classify(
+        &["--url", "/x"],
+        "flashweir: --url: `/x` is not a URL, expected http://HOST/PATH or https://HOST/PATH",
+    );
+    classify(
+        &["--url", "http://a", "-H", "x"],
+        "flashweir: --header: `x` is not a field, expected `name: value`",
+    );
+    classify(
+        &["--url", "http://a", "--method", ""],
+        "flashweir: --method: `` is not a method, expected one like POST",
+    );
+}

@@ -1,21 +1,37 @@
-//! Whether the files a configuration names can be read: the only I/O beside the configuration file itself.
+//! The files a configuration names: the only I/O beside the configuration file itself.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use crate::checked::Config;
+use crate::checked::{Config, Service};
 use crate::error::Problem;
 
-/// Opens each named file and reads a byte. What is in it is judged by whoever uses it.
-pub(crate) fn readable(config: &Config) -> Result<(), Problem> {
+/// Opens each named file and reads a byte (what is in it is judged by whoever uses it), and reads API keys.
+pub(crate) fn read(config: &mut Config) -> Result<(), Problem> {
     let tls = config.listen.tls.as_ref();
     let named = [
         ("listen.tls.certificate", tls.map(|tls| tls.certificate.as_path())),
         ("listen.tls.key", tls.map(|tls| tls.key.as_path())),
-        ("upstream.ca_file", config.upstream.ca_file.as_deref()),
     ];
-    named.into_iter().try_for_each(|(key, path)| path.map_or(Ok(()), |path| read_one_byte(key, path)))
+    named.into_iter().try_for_each(|(key, path)| path.map_or(Ok(()), |path| read_one_byte(key, path)))?;
+    let services = config.services.iter_mut().enumerate();
+    services.into_iter().try_for_each(|(index, service)| {
+        // The first service is written at the top level.
+        let prefix = index.checked_sub(1).map_or_else(String::new, |index| format!("service[{index}]."));
+        read_of_service(service).map_err(|problem| Problem { key: prefix + &problem.key, ..problem })
+    })
+}
+
+fn read_of_service(service: &mut Service) -> Result<(), Problem> {
+    if let Some(path) = &service.upstream.ca_file {
+        read_one_byte("upstream.ca_file", path)?;
+    }
+    let classes = service.classes.iter_mut().enumerate();
+    classes.into_iter().try_for_each(|(index, class)| {
+        let keys = class.rules.api_keys.as_mut();
+        keys.map_or(Ok(()), |keys| keys.read(&format!("class[{index}].match.api_keys.file")))
+    })
 }
 
 fn read_one_byte(key: &str, path: &Path) -> Result<(), Problem> {

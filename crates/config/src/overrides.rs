@@ -12,14 +12,14 @@ pub struct Overrides {
     pub listen_addresses: Vec<String>,
     /// `--admin ADDR`; replaces `admin.address`.
     pub admin_address: Option<String>,
-    /// `--shadow`; turns `flash_crowd.shadow` on, never off.
+    /// `--shadow`; turns `flash_crowd.shadow` and every service's `sentry.shadow` on, never off.
     pub shadow: bool,
     /// `--state-file FILE`; replaces `state.file`. Relative to the working directory.
     pub state_file: Option<PathBuf>,
     /// Where the state file goes when neither the flag nor the file names one (from the environment, read by
     /// the command line); `None` keeps no state.
     pub state_directory: Option<PathBuf>,
-    /// `--workers N`; replaces `service.workers`.
+    /// `--workers N`; replaces `gateway.workers`.
     pub workers: Option<usize>,
     /// `--log LEVEL`; replaces `log.level`.
     pub log_level: Option<String>,
@@ -34,7 +34,7 @@ impl Overrides {
             ("listen.address", "--listen", !self.listen_addresses.is_empty()),
             ("admin.address", "--admin", self.admin_address.is_some()),
             ("state.file", "--state-file", self.state_file.is_some()),
-            ("service.workers", "--workers", self.workers.is_some()),
+            ("gateway.workers", "--workers", self.workers.is_some()),
             ("log.level", "--log", self.log_level.is_some()),
         ];
         replaced.into_iter().find(|(name, _, given)| *given && *name == key).map(|(_, flag, _)| flag)

@@ -50,7 +50,14 @@ impl<'a> Page<'a> {
     /// A table's heading and keys, then the tables inside it.
     fn section(&mut self, path: &str, property: &'a Value) -> fmt::Result {
         let table = self.resolve(property);
-        writeln!(self.text, "\n## `[{path}]`\n\n{}", description(property))?;
+        let heading = if is_list(property) { format!("[[{path}]]") } else { format!("[{path}]") };
+        writeln!(self.text, "\n## `{heading}`\n")?;
+        if let Some(same) = self.section_of_the_top(path, table) {
+            return writeln!(self.text, "{} Its keys are those of `{same}`.", description(property));
+        }
+        // A section's own words and its type's: the shorter are the beginning of the longer.
+        let texts = [description(property), description(table)];
+        writeln!(self.text, "{}", texts.into_iter().max_by_key(|text| text.len()).unwrap_or_default())?;
         let (tables, keys): (Vec<_>, Vec<_>) =
             properties(table).into_iter().partition(|(_, inner)| !properties(self.resolve(inner)).is_empty());
         // Defaults of a table may be written in whichever object holds the key; the table's own come first.
@@ -60,6 +67,14 @@ impl<'a> Page<'a> {
             self.key(name, key, needed)?;
         }
         tables.into_iter().try_for_each(|(name, inner)| self.section(&format!("{path}.{name}"), inner))
+    }
+
+    /// The section of the top level with the same keys as this one, which lies deeper.
+    fn section_of_the_top(&self, path: &str, table: &Value) -> Option<&'a str> {
+        let top = properties(self.schema).into_iter();
+        let mut same =
+            top.filter(|(name, property)| *name != path && core::ptr::eq(self.resolve(property), table));
+        same.next().map(|(name, _)| name.as_str())
     }
 
     fn key(&mut self, name: &str, property: &Value, needed: bool) -> fmt::Result {
@@ -78,14 +93,19 @@ impl<'a> Page<'a> {
         writeln!(self.text, "{text}")
     }
 
-    /// What a property stands for: itself, what it refers to, or the one that is not null.
+    /// What a property stands for: itself, what it (or each of its entries) refers to, or the one that is not null.
     fn resolve(&self, property: &'a Value) -> &'a Value {
         let alternatives = property["anyOf"].as_array().map_or(&[][..], Vec::as_slice);
-        let reference =
-            core::iter::once(property).chain(alternatives).find_map(|value| value["$ref"].as_str());
+        let itself = [property, &property["items"]].into_iter();
+        let reference = itself.chain(alternatives).find_map(|value| value["$ref"].as_str());
         let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
         pointer.and_then(|pointer| self.schema.pointer(pointer)).unwrap_or(property)
     }
+}
+
+/// Whether a property is a list (of tables, where it is a section).
+fn is_list(property: &Value) -> bool {
+    property["type"] == "array"
 }
 
 fn description(value: &Value) -> &str {

@@ -12,11 +12,11 @@ fn the_smallest_file_gets_every_default() {
     let config = Config::from_toml(SMALLEST, "shop.toml").unwrap();
     assert_eq!(config.listen.addresses, ["127.0.0.1:8080".parse().unwrap()]);
     assert_eq!(config.admin.address, "127.0.0.1:9900".parse().unwrap());
-    assert_eq!(config.upstream.protocol, Protocol::Http1);
+    assert_eq!(config.default_service().upstream.protocol, Protocol::Http1);
     assert_eq!(config.flash_crowd.mode, FlashCrowdMode::Repaired);
     assert_eq!(config.flash_crowd.interval, Duration::from_millis(100));
-    assert_eq!((config.service.workers, config.state.file.as_deref()), (None, None));
-    assert!(config.upstream.health.active.is_none());
+    assert_eq!((config.gateway.workers, config.state.file.as_deref()), (None, None));
+    assert!(config.default_service().upstream.health.active.is_none());
 }
 
 #[test]
@@ -59,12 +59,12 @@ fn flags_win_over_the_file_and_stand_without_one() {
         Config::from_toml_with(&format!("{SMALLEST}[state]\nfile = 'x'"), "etc/shop.toml", &overrides)
             .unwrap(),
     ] {
-        assert_eq!(config.upstream.urls.len(), 2);
+        assert_eq!(config.default_service().upstream.urls.len(), 2);
         assert_eq!(config.listen.addresses, ["[::1]:81".parse().unwrap()]);
-        assert_eq!(config.service.workers.map(|workers| workers.get()), Some(3));
+        assert_eq!(config.gateway.workers.map(|workers| workers.get()), Some(3));
         assert_eq!(config.log.level.as_str(), "debug");
         assert_eq!(config.state.file.as_deref(), Some(Path::new("run/state.json")));
-        assert!(config.flash_crowd.shadow);
+        assert!(config.flash_crowd.shadow && config.default_service().sentry.shadow);
     }
 }
 
@@ -123,7 +123,7 @@ fn only_what_sockets_and_threads_are_made_of_needs_a_restart() {
         ("[flash_crowd]\nmode = 'off'", None),
         ("[listen]\naddress = '127.0.0.1:81'", Some("listen.address")),
         ("[listen.tls]\ncertificate = 'a'\nkey = 'b'", Some("listen.tls")),
-        ("[service]\nworkers = 2", Some("service.workers")),
+        ("[gateway]\nworkers = 2", Some("gateway.workers")),
         ("[admin]\naddress = '127.0.0.1:82'", Some("admin.address")),
     ] {
         assert_eq!(old.restart_needed(&config(text)), expected, "{text}");

@@ -18,8 +18,8 @@ fn syntax_unknown_keys_and_wrong_types_name_line_and_key() {
         ("[bounds]\nmax_fields = many", "shop.toml:3: string values must be quoted, expected literal string"),
         (
             "[bound]",
-            "shop.toml:2: bound: unknown key `bound`, expected one of `listen`, `upstream`, `client`, `bounds`, \
-          `flash_crowd`, `admin`, `state`, `service`, `log`",
+            "shop.toml:2: bound: unknown key `bound`, expected one of `listen`, `upstream`, `sentry`, `class`, \
+          `service`, `client`, `bounds`, `flash_crowd`, `admin`, `state`, `gateway`, `log`",
         ),
         (
             "[log]\nlevels = 'info'",
@@ -109,8 +109,8 @@ fn failed_checks_name_line_and_key() {
             "shop.toml:3: flash_crowd.margin: NaN is out of range, expected 0.01 to 0.9",
         ),
         (
-            "[service]\nname = 'my shop'",
-            "shop.toml:3: service.name: `my shop` does not fit, expected 1 to 63 letters, \
+            "[gateway]\nname = 'my shop'",
+            "shop.toml:3: gateway.name: `my shop` does not fit, expected 1 to 63 letters, \
           digits, `-`, `_` or `.`",
         ),
         (

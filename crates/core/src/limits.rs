@@ -163,6 +163,26 @@ pub const REQUESTS_HELD: usize = 16_384;
 pub const SENTRY_IN_FLIGHT: u32 = 65_536;
 /// Classes of one service's policy: each has a queue in every worker and is walked at every decision.
 pub const CLASSES: usize = 16;
+/// Lanes among which the waiting clients of one class share room, in each gate; further clients share lanes by hash.
+pub const CLIENT_LANES: usize = 64;
+/// Services of one gateway, each with connections of its own in every worker.
+pub const SERVICES: usize = 64;
+/// Steps of one service's ladder of targets.
+pub const LADDER_STEPS: usize = 16;
+/// API keys of one class (about 60 bytes each besides their text).
+pub const API_KEYS: usize = 100_000;
+/// One API key, bytes.
+pub const API_KEY_BYTES: usize = 1_024;
+/// A file of API keys, bytes.
+pub const API_KEYS_FILE_BYTES: u64 = 16 << 20;
+/// Hosts longer than a domain name can be (RFC 1035: 253 characters) are told apart by their beginning.
+pub const HOST_BYTES: usize = 255;
+/// Classes, of all services, that have metrics of their own (about 12 KB each in every worker); the rest shares the last.
+pub const CLASS_SLOTS: usize = 64;
+/// Fields of one response in which an upstream tells of its load, bytes; more are ignored.
+pub const LOAD_REPORT_BYTES: usize = 4_096;
+/// Metrics of one such field.
+pub const LOAD_REPORT_METRICS: usize = 64;
 /// Services that the gate in the kernel protects: the size of its tables, 9 kB each with their responses.
 pub const KERNEL_SERVICES: usize = 64;
 /// Addresses and ports of all those services together.

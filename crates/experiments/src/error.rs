@@ -13,6 +13,14 @@ pub enum ExperimentError {
         /// All there are.
         known: String,
     },
+    /// No simulation shows it.
+    #[error("{id} is measured, not simulated: {command}")]
+    Elsewhere {
+        /// Its name.
+        id: &'static str,
+        /// The command that measures it.
+        command: &'static str,
+    },
     /// Lengths, seeds or threads that make no run.
     #[error("{what} is {value}; expected {expected}")]
     Option {

@@ -1,6 +1,7 @@
 //! The experiments by name.
 
-use crate::{ExperimentError, Finding, Laboratory, intel, news};
+use crate::elsewhere::{ELSEWHERE, Elsewhere};
+use crate::{ExperimentError, Finding, Laboratory, cataclysm, intel, news};
 
 /// One table or figure of a paper.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     news::server_memory::EXPERIMENT,
     news::testbed_interval::EXPERIMENT,
     news::web_bystander::EXPERIMENT,
+    cataclysm::capacity::EXPERIMENT,
+    cataclysm::shares::EXPERIMENT,
+    cataclysm::thresholds::EXPERIMENT,
+    cataclysm::policies::EXPERIMENT,
     intel::table_one::EXPERIMENT,
     intel::throughput::EXPERIMENT,
     intel::response_times::EXPERIMENT,
@@ -39,8 +44,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
 /// The experiment of this name, in capitals or not.
 ///
 /// # Errors
-/// [`ExperimentError::Unknown`], which lists all names.
+/// [`ExperimentError::Unknown`], which lists all names, and [`ExperimentError::Elsewhere`] of what is measured.
 pub fn find(id: &str) -> Result<&'static Experiment, ExperimentError> {
+    if let Some(&Elsewhere { id, command, .. }) = ELSEWHERE.iter().find(|it| it.id.eq_ignore_ascii_case(id)) {
+        return Err(ExperimentError::Elsewhere { id, command });
+    }
     EXPERIMENTS.iter().find(|experiment| experiment.id.eq_ignore_ascii_case(id)).ok_or_else(|| {
         let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.id).collect();
         ExperimentError::Unknown { id: id.to_owned(), known: known.join(", ") }

@@ -15,7 +15,10 @@
 //! # Ok::<(), flashweir_experiments::ExperimentError>(())
 //! ```
 
+mod cataclysm;
 mod crowd;
+mod document;
+mod elsewhere;
 mod error;
 mod experiment;
 mod finding;
@@ -29,6 +32,8 @@ mod spread;
 mod table_text;
 
 pub use crowd::Crowd;
+pub use document::{document, revised};
+pub use elsewhere::{ELSEWHERE, Elsewhere};
 pub use error::ExperimentError;
 pub use experiment::{EXPERIMENTS, Experiment, find};
 pub use finding::{Finding, Row, Rule, Shape, Verdict};
@@ -36,4 +41,4 @@ pub use game::{Game, LogError, OPENING_MATCH, SEMI_FINAL};
 pub use laboratory::{Laboratory, Progress};
 pub use options::Options;
 pub use spread::Spread;
-pub use table_text::{document, figures_named, text};
+pub use table_text::{figures_named, text};

@@ -1,4 +1,4 @@
-//! Findings as text: a table for the terminal, and the document of all of them.
+//! Findings as text: tables.
 
 use crate::{Experiment, Finding, Row, Rule, Spread};
 use std::collections::BTreeSet;
@@ -32,46 +32,6 @@ pub fn text(experiment: &Experiment, finding: &Finding) -> String {
     out
 }
 
-/// All findings as one Markdown document, written by `flashweir reproduce all`, with charts in the directory `figures`
-/// beside it.
-#[must_use]
-pub fn document(findings: &[(&Experiment, Finding)], figures: &str) -> String {
-    let mut out = String::from(
-        "# What of the papers comes out of the simulator\n\nWritten by `flashweir reproduce all`; every \
-         number is of that run. *matches*: every judged value is within the tolerance that its row names. \
-         *same shape*: the conditions on the shape of the result hold, but values are missed, or the model \
-         was chosen by some of them, so none is claimed. *differs*: a condition does not hold. Of several \
-         seeds, means are shown, and the least and most in brackets.\n\n\
-         | ID | shows | verdict |\n|---|---|---|\n",
-    );
-    for (experiment, finding) in findings {
-        let (id, title) = (experiment.id, experiment.title);
-        let _ = writeln!(out, "| [{id}](#{}) | {title} | {} |", anchor(id), finding.verdict);
-    }
-    for (experiment, finding) in findings {
-        let _ =
-            writeln!(out, "\n## {}\n\n{}. Paper: {}.\n", experiment.id, experiment.title, experiment.paper);
-        let [picture, numbers] = figures_named(experiment.id);
-        let _ =
-            writeln!(out, "![{}]({figures}/{picture}) ([numbers]({figures}/{numbers}))\n", experiment.title);
-        for (index, row) in cells(finding).iter().enumerate() {
-            let _ = writeln!(out, "| {} |", row.join(" | "));
-            if index == 0 {
-                let _ = writeln!(out, "|---|{}", "---:|".repeat(row.len() - 1));
-            }
-        }
-        out.push('\n');
-        for shape in &finding.shapes {
-            let _ = writeln!(out, "- {}: {}", if shape.holds { "yes" } else { "**no**" }, shape.what);
-        }
-        for note in &finding.notes {
-            let _ = writeln!(out, "- Note: {note}");
-        }
-        let _ = writeln!(out, "- Verdict: **{}**", finding.verdict);
-    }
-    out
-}
-
 /// The names of an experiment's chart and numbers.
 #[must_use]
 pub fn figures_named(id: &str) -> [String; 2] {
@@ -80,7 +40,7 @@ pub fn figures_named(id: &str) -> [String; 2] {
 }
 
 /// The head and a row of cells for each row: what, the paper's value, each mode, the rule and whether it is met.
-fn cells(finding: &Finding) -> Vec<Vec<String>> {
+pub(crate) fn cells(finding: &Finding) -> Vec<Vec<String>> {
     let modes = modes(&finding.rows);
     let head = ["what", "in the paper"].into_iter().chain(modes.iter().copied()).chain(["judged"]);
     let mut cells = vec![head.map(str::to_owned).collect::<Vec<_>>()];
@@ -126,8 +86,4 @@ fn number(value: f64) -> String {
     } else {
         format!("{value:.1}")
     }
-}
-
-fn anchor(id: &str) -> String {
-    id.to_ascii_lowercase().replace('.', "")
 }

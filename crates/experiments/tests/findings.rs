@@ -1,7 +1,9 @@
 //! Goal: an experiment is repeatable, judged by its rules, and its table changes only when an algorithm does. Method: one
 //! experiment with minutes instead of an hour, compared with the committed table.
 
-use flashweir_experiments::{EXPERIMENTS, Finding, Laboratory, OPENING_MATCH, Options, document, find, text};
+use flashweir_experiments::{
+    ELSEWHERE, EXPERIMENTS, Finding, Laboratory, OPENING_MATCH, Options, document, find, revised, text,
+};
 use std::collections::BTreeSet;
 
 fn short() -> Laboratory {
@@ -36,6 +38,41 @@ fn the_server_without_control_has_the_committed_tables() {
         let experiment = find(id).expect("it exists");
         let finding = (experiment.run)(&laboratory).expect("it runs");
         insta::assert_snapshot!(id, text(experiment, &finding));
+    }
+}
+
+/// Goal: the same for Cataclysm's policies, whose runs are short enough to be made as they are.
+#[test]
+fn cataclysms_policies_have_the_committed_tables() {
+    let laboratory = Laboratory::new(Options { seeds: 1, ..Options::default() }).expect("options in range");
+    for id in ["CAT-CAP", "CAT-F3", "CAT-F5"] {
+        let experiment = find(id).expect("it exists");
+        let finding = (experiment.run)(&laboratory).expect("it runs");
+        insta::assert_snapshot!(id, text(experiment, &finding));
+    }
+}
+
+/// Goal: the committed document has every experiment once, in order, and is what would be written again; a finding
+/// takes the place of its section alone.
+#[test]
+fn the_committed_document_is_whole_and_a_finding_replaces_its_own_section() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproduction.md");
+    let committed = std::fs::read_to_string(path).expect("the document");
+    assert_eq!(revised(&committed, &[], "figures"), committed);
+    let headings: Vec<&str> = committed.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert_eq!(headings, EXPERIMENTS.iter().map(|experiment| experiment.id).collect::<Vec<_>>());
+    let experiment = find("INTEL-T1").expect("it exists");
+    let laboratory = Laboratory::new(Options { seed: 2, ..Options::default() }).expect("options in range");
+    let finding = (experiment.run)(&laboratory).expect("it runs");
+    let changed = revised(&committed, &[(experiment, finding)], "figures");
+    let section = |document: &str, id: &str| {
+        let from = document.find(&format!("\n## {id}\n")).expect("a section");
+        let end = document[from + 1..].find("\n## ").map_or(document.len(), |end| from + 1 + end);
+        document[from..end].to_owned()
+    };
+    assert_ne!(section(&changed, "INTEL-T1"), section(&committed, "INTEL-T1"));
+    for other in headings.iter().filter(|id| **id != "INTEL-T1") {
+        assert_eq!(section(&changed, other), section(&committed, other));
     }
 }
 
@@ -79,6 +116,9 @@ fn names_are_unique_and_an_unknown_one_is_answered_with_all() {
     let error = find("NEWS-F99").expect_err("no such experiment").to_string();
     assert!(error.starts_with("there is no experiment `NEWS-F99`; there are NEWS-"), "{error}");
     assert!(names.iter().all(|name| error.contains(name)), "{error}");
+    let measured = find("cat-f4").expect_err("no simulation").to_string();
+    assert!(measured.starts_with("CAT-F4 is measured, not simulated: cargo bench "), "{measured}");
+    assert!(ELSEWHERE.iter().all(|elsewhere| !names.contains(elsewhere.id)));
 }
 
 #[test]

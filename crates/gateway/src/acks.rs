@@ -46,7 +46,7 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// A response whose last byte was handed to hyper.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// When its request was received.
+    /// When its request was sent to the origin.
     pub(crate) started: Instant,
     /// When its first byte was handed over.
     pub(crate) first_byte_at: Instant,

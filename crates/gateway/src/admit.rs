@@ -1,24 +1,36 @@
-//! Who is let in: draining first, then the bound on requests in flight, then the gate. Decided before any byte of
-//! the body is read.
+//! Who is let in: draining first, then the bound on requests in flight, then the ceiling on crowds, then the sentry,
+//! which may let a request wait. Decided before any byte of the body is read.
+//!
+//! Ceiling and sentry combine by minimum. What the ceiling let in and the sentry refused never reached the service: its
+//! token goes back, and the ceiling's planner is told, which leaves a ceiling alone that does not bind.
+
+mod waiting;
+
+pub(crate) use waiting::Waiting;
 
 use crate::bounds::Taken;
 use crate::classify::Classified;
 use crate::decisions::{Decisions, Explained, PlanInForce, Record};
+use crate::permit::{Permit, Times};
 use crate::refusal::Refusal;
+use crate::sentry::{Answer, Place, Refused};
 use crate::shared::Shared;
 use crate::status::ceiling_for;
-use crate::worker::Worker;
+use crate::worker::{Served, Worker};
 use arc_swap::{ArcSwap, Cache};
 use flashweir_admission::Gate as _;
 use flashweir_admission::flash_crowd::{FlashCrowdGate, Plan, RefusedAttempts, Response, Sample};
 use flashweir_admission::retry_after::{self, RetryAfter};
+use flashweir_admission::sentry;
 use flashweir_core::{DecisionId, Duration, Instant, Reason, Shed, Verdict};
-use flashweir_telemetry::{Bound, Unmeasured};
-use http::StatusCode;
+use flashweir_telemetry::{Bound, ClassMetrics};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// What a request without a connection to an upstream gets.
+const UPSTREAMS_BUSY: Shed =
+    Shed { reason: Reason::UpstreamConnections, retry_after: retry_after::AT_A_BOUND };
 /// A gateway that is stopping is back, or replaced, in about this time.
 const RETRY_AFTER_DRAINING: Duration = Duration::from_secs(5);
 
@@ -52,6 +64,8 @@ impl fmt::Debug for Gatekeeper {
 pub(crate) enum Admission {
     /// Let in; the permit carries the accounting to the end.
     Admitted(Permit),
+    /// Not now, but perhaps soon.
+    Waits(Waiting),
     /// Refused, with what the client is told.
     Refused(Refusal),
 }
@@ -86,20 +100,40 @@ impl Gatekeeper {
         self.plan = Rc::new(PlanInForce(latest.clone()));
     }
 
-    fn refuse(&mut self, now: Instant, asked: &Classified, shed: Shed, shadow: bool) -> Refusal {
+    fn refuse(
+        &mut self,
+        now: Instant,
+        asked: &Classified,
+        shed: Shed,
+        by_sentry: Option<&Refused>,
+        shadow: bool,
+    ) -> Refusal {
         let Shed { reason, retry_after } = shed;
         let host_key = asked.gate.host_key;
         let retry_after = RetryAfter::new(retry_after, asked.gate.person_key, self.jitter_seed);
         let retry_after_s = retry_after.jittered_s;
         let plan = self.plan.clone();
         let ceiling = (reason == Reason::FlashCrowd).then(|| ceiling_for(&plan.0.limit, host_key)).flatten();
-        let id = self.decisions.remember(Record { at: now, reason, shadow, host_key, retry_after_s, plan });
-        Refusal { id, reason, retry_after, ceiling }
+        let id = self.decisions.remember(Record {
+            at: now,
+            reason,
+            shadow,
+            host_key,
+            retry_after_s,
+            plan,
+            sentry: by_sentry.cloned(),
+        });
+        Refusal { id, reason, retry_after, ceiling, by_sentry: by_sentry.cloned() }
     }
 
     /// What was decided under this id.
     pub(crate) fn explain(&self, id: DecisionId) -> Option<Explained> {
         self.decisions.explain(id)
+    }
+
+    /// A request that was let in finished without error.
+    pub(crate) fn completed(&mut self) {
+        self.gate.completed();
     }
 
     /// A response is fit to be judged.
@@ -133,20 +167,91 @@ impl Worker {
         asked: &Classified,
         full: Option<Reason>,
     ) -> Admission {
+        self.count_class(asked, |class| class.offered.increment());
         match self.decide(now, asked, full) {
-            Ok(place) => Admission::Admitted(Permit::new(self.clone(), place, now)),
+            Ok(taken) => self.ask_sentry(now, asked, taken),
             Err(shed) => {
-                self.metrics.requests.shed.increment(shed.reason);
-                if let Some(bound) = bound_of(shed.reason) {
-                    self.metrics.bound_hits.increment(bound);
-                }
-                let mut gatekeeper = self.gatekeeper.borrow_mut();
+                let refusal = self.shed(now, asked, shed, None);
                 if shed.reason != Reason::FlashCrowd {
-                    gatekeeper.count_unseen(now, asked);
+                    self.gatekeeper.borrow_mut().count_unseen(now, asked);
                 }
-                Admission::Refused(gatekeeper.refuse(now, asked, shed, false))
+                Admission::Refused(refusal)
             }
         }
+    }
+
+    fn ask_sentry(self: &Rc<Self>, now: Instant, asked: &Classified, taken: Taken) -> Admission {
+        let current = self.current();
+        let served = current.served[asked.service].clone();
+        let stage = current.stages[asked.service].as_ref().filter(|_| !asked.is_exempt);
+        let answer = stage.map(|stage| stage.ask(now, asked.for_sentry()));
+        let times = Times { received: now, sent: now };
+        match answer {
+            None => Admission::Admitted(self.let_in(asked, served, taken, times, None)),
+            Some(Answer::Admitted(place)) => {
+                Admission::Admitted(self.let_in(asked, served, taken, times, Some(place)))
+            }
+            Some(Answer::AdmittedInShadow(place, refused)) => {
+                self.metrics.requests.shadow_shed.increment();
+                self.count_class(asked, |class| class.shadow_shed.increment());
+                self.gatekeeper.borrow_mut().refuse(now, asked, refused.shed, Some(&refused), true);
+                Admission::Admitted(self.let_in(asked, served, taken, times, Some(place)))
+            }
+            Some(Answer::Held(wait)) => {
+                self.metrics.requests.held.increment();
+                self.count_class(asked, |class| class.held.increment());
+                Admission::Waits(Waiting::new(self.clone(), served, asked, taken, wait, now))
+            }
+            Some(Answer::Refused(refused)) => Admission::Refused(self.refuse_by_sentry(now, asked, &refused)),
+        }
+    }
+
+    fn let_in(
+        self: &Rc<Self>,
+        asked: &Classified,
+        served: Rc<Served>,
+        taken: Taken,
+        times: Times,
+        place: Option<Place>,
+    ) -> Permit {
+        self.count_class(asked, |class| class.admitted.increment());
+        Permit::new(self.clone(), served, taken, times, place)
+    }
+
+    /// Counts for the request's class.
+    fn count_class(&self, asked: &Classified, count: impl FnOnce(&ClassMetrics)) {
+        // After a reload a request that waited may be of a class that is gone.
+        let current = self.current();
+        let slot = current.slots.get(asked.service).and_then(|slots| slots.get(usize::from(asked.class)));
+        if let Some(&slot) = slot {
+            count(self.metrics.classes.of(slot));
+        }
+    }
+
+    /// What the request would take at the origin, microseconds; 0 if unknown.
+    fn cost_us(&self, asked: &Classified) -> u32 {
+        let current = self.current();
+        let stage = current.stages.get(asked.service).and_then(Option::as_ref);
+        stage.map_or(0, |stage| stage.cost_us(&asked.for_sentry()))
+    }
+
+    fn refuse_by_sentry(&self, now: Instant, asked: &Classified, refused: &Refused) -> Refusal {
+        self.gatekeeper.borrow_mut().gate.withdraw(now, &asked.gate, true);
+        self.shed(now, asked, refused.shed, Some(refused))
+    }
+
+    /// Counts and remembers a refusal.
+    fn shed(&self, now: Instant, asked: &Classified, shed: Shed, by_sentry: Option<&Refused>) -> Refusal {
+        self.metrics.requests.shed.increment(shed.reason);
+        if let Some(bound) = bound_of(shed.reason) {
+            self.metrics.bound_hits.increment(bound);
+        }
+        let cost_us = self.cost_us(asked);
+        self.count_class(asked, |class| {
+            class.shed.increment(shed.reason);
+            class.unmet_us.add(cost_us.into());
+        });
+        self.gatekeeper.borrow_mut().refuse(now, asked, shed, by_sentry, false)
     }
 
     fn decide(&self, now: Instant, asked: &Classified, full: Option<Reason>) -> Result<Taken, Shed> {
@@ -158,9 +263,10 @@ impl Worker {
             return Err(bound(reason));
         }
         let current = self.current();
+        let served = &current.served[asked.service];
         // Known before the gate spends a token on a request that no connection could carry.
-        if self.requests_open.get() >= current.upstream_capacity {
-            return Err(bound(Reason::UpstreamConnections));
+        if served.requests_open.get() >= served.upstream_capacity {
+            return Err(UPSTREAMS_BUSY);
         }
         let most = current.live.config.bounds.max_requests_in_flight;
         let place = self.shared.bounds.take_request(most).ok_or_else(|| bound(Reason::RequestsInFlight))?;
@@ -169,7 +275,7 @@ impl Worker {
         match gatekeeper.gate.admit(now, &asked.gate) {
             Verdict::Admit => Ok(place),
             Verdict::Shed(shed) if current.live.config.flash_crowd.shadow => {
-                gatekeeper.refuse(now, asked, shed, true);
+                gatekeeper.refuse(now, asked, shed, None, true);
                 gatekeeper.gate.admitted_in_shadow(&asked.gate);
                 self.metrics.requests.shadow_shed.increment();
                 Ok(place)
@@ -180,8 +286,13 @@ impl Worker {
 
     /// Refuses a request that was let in but that, after all, no upstream connection could take.
     pub(crate) fn refuse_admitted(&self, now: Instant, asked: &Classified) -> Refusal {
-        let shed = Shed { reason: Reason::UpstreamConnections, retry_after: retry_after::AT_A_BOUND };
-        self.gatekeeper.borrow_mut().refuse(now, asked, shed, false)
+        self.gatekeeper.borrow_mut().refuse(now, asked, UPSTREAMS_BUSY, None, false)
+    }
+}
+
+impl Classified {
+    fn for_sentry(&self) -> sentry::Asked {
+        sentry::Asked { class: self.class, url_class: self.url_class, client_key: self.client_key }
     }
 }
 
@@ -200,60 +311,6 @@ fn bound_of(reason: Reason) -> Option<Bound> {
         | Reason::Threshold
         | Reason::Batch
         | Reason::ClientShare => None,
-    }
-}
-
-/// An admitted request's accounting: it ends as completed or failed, and as abandoned when simply dropped; there is
-/// no fourth way, so no request can be lost.
-#[derive(Debug)]
-pub(crate) struct Permit {
-    worker: Rc<Worker>,
-    /// The place among the requests in flight, given back on drop.
-    _place: Taken,
-    started: Instant,
-    told: bool,
-}
-
-impl Permit {
-    fn new(worker: Rc<Worker>, place: Taken, started: Instant) -> Self {
-        worker.metrics.requests.admitted.increment();
-        worker.requests_open.set(worker.requests_open.get() + 1);
-        Self { worker, _place: place, started, told: false }
-    }
-
-    /// The worker it belongs to.
-    pub(crate) fn worker(&self) -> &Rc<Worker> {
-        &self.worker
-    }
-
-    /// When the request was received.
-    pub(crate) fn started(&self) -> Instant {
-        self.started
-    }
-
-    /// The upstream answered in full; an answer of 5xx finishes too, but not without error.
-    pub(crate) fn completed(mut self, status: StatusCode) {
-        self.told = true;
-        self.worker.metrics.requests.completed.increment();
-        if !status.is_server_error() {
-            self.worker.gatekeeper.borrow_mut().gate.completed();
-        }
-    }
-
-    /// The upstream failed it.
-    pub(crate) fn failed(mut self) {
-        self.told = true;
-        self.worker.metrics.requests.failed.increment();
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.worker.requests_open.set(self.worker.requests_open.get() - 1);
-        if !self.told {
-            self.worker.metrics.requests.abandoned.increment();
-            self.worker.metrics.measurement.unmeasured.increment(Unmeasured::Cancelled);
-        }
     }
 }
 

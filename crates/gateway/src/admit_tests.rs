@@ -1,27 +1,31 @@
 //! Admission with plans put in place by hand: ceilings, hot-spots, shadow, and what is remembered.
 
 use super::*;
-use crate::settings::upstream_settings;
+use crate::services::{sentries, upstreams};
 use crate::shared::{Live, Parts};
 use flashweir_admission::flash_crowd::{GateRequest, HotSpotLimit, Limit};
 use flashweir_config::Config;
 use flashweir_core::Rate;
 use flashweir_http::client::TrustedProxies;
-use flashweir_http::upstream::UpstreamShared;
+use http::StatusCode;
+use tokio::sync::mpsc;
 
 /// A worker that serves nobody, with further TOML.
 fn worker(more: &str) -> Rc<Worker> {
     let toml = format!("upstream.urls = ['http://127.0.0.1:9']\n{more}");
     let config = Config::from_toml(&toml, "test.toml").expect("a valid configuration");
-    let upstreams = UpstreamShared::new(upstream_settings(&config, 1)).expect("upstreams");
-    let live = Live { config, upstreams, tls: None, trusted_proxies: TrustedProxies::default() };
-    Worker::new(0, Shared::new(Parts { live, workers: 1, listening_on: Vec::new() }))
+    let upstreams = upstreams(&config, 1, None).expect("upstreams");
+    let sentries = sentries(&config, 1, None);
+    let live = Live { config, upstreams, sentries, tls: None, trusted_proxies: TrustedProxies::default() };
+    let shared = Shared::new(Parts { live, workers: 1, listening_on: Vec::new() });
+    Worker::new(0, shared, mpsc::channel(1).0)
 }
 
 fn asked(host_key: u64, person: u64) -> Classified {
     // Real keys are hashes; their upper bits tell people apart, too.
     let person_key = person.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    Classified { gate: GateRequest { host_key, person_key }, url_class: 1, unmeasured: None }
+    let gate = GateRequest { host_key, person_key };
+    Classified { service: 0, class: 0, is_exempt: false, client_key: 0, gate, url_class: 1, unmeasured: None }
 }
 
 fn publish(worker: &Worker, epoch: u64, limit: Limit) {
@@ -35,7 +39,7 @@ fn at(millis: u64) -> Instant {
 fn refused(admission: Admission) -> Refusal {
     match admission {
         Admission::Refused(refusal) => refusal,
-        Admission::Admitted(_) => panic!("admitted"),
+        Admission::Admitted(_) | Admission::Waits(_) => panic!("not refused"),
     }
 }
 
@@ -114,7 +118,7 @@ async fn draining_comes_first_then_a_full_connection_then_the_bounds() {
     let worker = worker("bounds.max_requests_in_flight = 1\nupstream.max_connections = 2");
     let permit = match worker.admit(at(0), &asked(1, 1), None) {
         Admission::Admitted(permit) => permit,
-        Admission::Refused(refusal) => panic!("{refusal:?}"),
+        other => panic!("{other:?}"),
     };
     let reason = |full| refused(worker.admit(at(1), &asked(1, 2), full)).reason;
     assert_eq!(reason(None), Reason::RequestsInFlight);

@@ -1,6 +1,7 @@
 //! What the control thread asks of a worker, and where workers report.
 
 use crate::decisions::Explained;
+use crate::sentry::GateSample;
 use flashweir_admission::flash_crowd::Sample;
 use flashweir_core::{DecisionId, limits};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -28,6 +29,8 @@ pub(crate) struct ControlEnds {
     pub(crate) sample_wanted: watch::Sender<u64>,
     /// What the workers' gates saw.
     pub(crate) samples: mpsc::Receiver<Sample>,
+    /// What the workers' sentry gates saw.
+    pub(crate) gate_samples: mpsc::Receiver<GateSample>,
     /// One message from each worker as it stops.
     pub(crate) stopped: mpsc::Receiver<Stopped>,
 }
@@ -38,6 +41,7 @@ pub(crate) struct WorkerEnds {
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) sample_wanted: watch::Receiver<u64>,
     pub(crate) samples: mpsc::Sender<Sample>,
+    pub(crate) gate_samples: mpsc::Sender<GateSample>,
     pub(crate) stopped: mpsc::Sender<Stopped>,
 }
 
@@ -61,6 +65,7 @@ impl Stopped {
 pub(crate) fn connect(workers: usize) -> (ControlEnds, Vec<WorkerEnds>) {
     let (sample_wanted, sample_asked) = watch::channel(0);
     let (samples_in, samples) = mpsc::channel(limits::SAMPLES_QUEUED * workers);
+    let (gate_samples_in, gate_samples) = mpsc::channel(limits::SAMPLES_QUEUED * workers);
     let (stopped_in, stopped) = mpsc::channel(workers);
     let mut commands = Vec::with_capacity(workers);
     let worker_ends = (0..workers).map(|_| {
@@ -70,9 +75,10 @@ pub(crate) fn connect(workers: usize) -> (ControlEnds, Vec<WorkerEnds>) {
             commands: command_out,
             sample_wanted: sample_asked.clone(),
             samples: samples_in.clone(),
+            gate_samples: gate_samples_in.clone(),
             stopped: stopped_in.clone(),
         }
     });
     let worker_ends = worker_ends.collect();
-    (ControlEnds { commands, sample_wanted, samples, stopped }, worker_ends)
+    (ControlEnds { commands, sample_wanted, samples, gate_samples, stopped }, worker_ends)
 }

@@ -5,6 +5,7 @@ use crate::commands::{Command, Stopped};
 use crate::error::GatewayError;
 use crate::planner_task::{PlannerTask, save};
 use crate::reload::reload;
+use crate::sentry::SentryPlanners;
 use crate::shared::Shared;
 use crate::state_file::StateFile;
 use crate::watch::{watch_certificates, watch_upstreams};
@@ -31,6 +32,15 @@ pub(crate) struct Control {
     pub(crate) commands: Vec<mpsc::Sender<Command>>,
     pub(crate) stopped: mpsc::Receiver<Stopped>,
     pub(crate) planner_gone: bool,
+    pub(crate) sentry_planners_gone: bool,
+}
+
+/// What decides slowly, on this thread.
+pub(crate) struct Planners {
+    /// Ceilings against flash crowds.
+    pub(crate) news: PlannerTask,
+    /// Limits on what goes to the origins.
+    pub(crate) sentries: SentryPlanners,
 }
 
 impl Control {
@@ -38,7 +48,7 @@ impl Control {
     pub(crate) async fn run(
         mut self,
         admin: AdminServer,
-        planner: PlannerTask,
+        planners: Planners,
         stop: impl Future<Output = ()>,
     ) -> Result<(), GatewayError> {
         let mut stop = pin!(stop);
@@ -48,14 +58,16 @@ impl Control {
         let mut hang_up = listen_for(SignalKind::hangup())?;
         let admin_address = admin.address().map_err(GatewayError::Start)?;
         spawn_local(admin.serve());
-        let mut planner = spawn_local(planner.run());
+        let mut planner = spawn_local(planners.news.run());
+        let mut sentry_planners = spawn_local(planners.sentries.run());
         spawn_local(watch_upstreams(self.shared.clone()));
         spawn_local(watch_certificates(self.shared.clone()));
         let live = self.shared.live.load_full();
         tracing::info!(
             listening_on = ?self.shared.listening_on,
             admin = %admin_address,
-            upstreams = live.config.upstream.urls.len(),
+            services = live.config.services.len(),
+            upstreams = live.config.services.iter().map(|service| service.upstream.urls.len()).sum::<usize>(),
             workers = self.workers,
             shadow = live.config.flash_crowd.shadow,
             "flashweir {} serves",
@@ -74,6 +86,11 @@ impl Control {
                     self.planner_gone = true;
                     self.shared.plan.store(Arc::new(Plan::open(self.workers)));
                 }
+                _ = &mut sentry_planners, if !self.sentry_planners_gone => {
+                    tracing::error!("the sentry's planner stopped by a bug: it lets everything in until a restart");
+                    self.sentry_planners_gone = true;
+                    self.shared.live.load().sentries.iter().flatten().for_each(|sentry| sentry.open());
+                }
                 // A worker stops by itself only when it cannot run at all.
                 Some(stopped) = self.stopped.recv() => {
                     let why = stopped.failure.unwrap_or_else(|| "without being told to".to_owned());
@@ -84,6 +101,7 @@ impl Control {
         let outcome = self.drain().await;
         // The planner is asked nothing after this: what it published last is what is kept.
         planner.abort();
+        sentry_planners.abort();
         self.save_baseline();
         outcome
     }

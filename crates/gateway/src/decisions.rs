@@ -3,6 +3,7 @@
 //! A worker owns its memory; the admin thread asks for one record over a channel, so remembering takes no lock. Ids
 //! of one worker count up without gaps: finding a record is a subtraction.
 
+use crate::sentry::{Basis, Refused};
 use flashweir_admission::flash_crowd::Plan;
 use flashweir_core::{DecisionId, Instant, Reason, limits};
 use std::collections::VecDeque;
@@ -34,6 +35,8 @@ pub(crate) struct Record {
     pub(crate) retry_after_s: u64,
     /// The plan in force.
     pub(crate) plan: Rc<PlanInForce>,
+    /// What it rests on, where the sentry decided.
+    pub(crate) sentry: Option<Refused>,
 }
 
 /// A plan as one worker holds it. Records share it by the worker's own plain count; the plan's atomic one, which all
@@ -50,6 +53,16 @@ pub(crate) struct Explained {
     pub(crate) host_key: u64,
     pub(crate) retry_after_s: u64,
     pub(crate) plan: Arc<Plan>,
+    pub(crate) sentry: Option<ExplainedSentry>,
+}
+
+/// What a refusal of the sentry rests on.
+#[derive(Clone, Debug)]
+pub(crate) struct ExplainedSentry {
+    pub(crate) class: u8,
+    pub(crate) in_flight: u32,
+    pub(crate) waiting: u32,
+    pub(crate) basis: Basis,
 }
 
 impl Decisions {
@@ -89,6 +102,12 @@ impl Decisions {
             host_key: record.host_key,
             retry_after_s: record.retry_after_s,
             plan: record.plan.0.clone(),
+            sentry: record.sentry.as_ref().map(|refused| ExplainedSentry {
+                class: refused.class,
+                in_flight: refused.in_flight,
+                waiting: refused.waiting,
+                basis: Basis::clone(&refused.basis),
+            }),
         })
     }
 }
@@ -105,6 +124,7 @@ mod tests {
             host_key: 1,
             retry_after_s: 2,
             plan: Rc::new(PlanInForce(Arc::new(Plan::open(1)))),
+            sentry: None,
         }
     }
 

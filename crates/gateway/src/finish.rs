@@ -6,7 +6,9 @@
 //! away; the permit counts it as abandoned and the upstream's connection closes with the body.
 
 use crate::acks::{Finished, RATE_BYTES_MIN};
-use crate::admit::Permit;
+use crate::load_report;
+use crate::permit::Permit;
+use crate::sentry::Yielding;
 use crate::tracked::Wire;
 use crate::transfers::Transfer;
 use crate::upstream_error::count_failure;
@@ -46,6 +48,8 @@ pub(crate) struct Watch {
     waiting_since: Option<Instant>,
     unmeasured: Option<Unmeasured>,
     transfer: Option<Rc<Transfer>>,
+    /// Holds the place at the origin once the body has turned out to come in parts.
+    yielding: Option<Rc<Yielding>>,
 }
 
 /// What a [`Watch`] is made of.
@@ -63,7 +67,7 @@ impl ForwardedBody {
     pub(crate) fn new(begun: Begun, inner: UpstreamBody<Incoming>) -> Self {
         let worker = begun.permit.worker().clone();
         let now = worker.shared.clock.now();
-        worker.metrics.responses.first_byte.record(now.saturating_since(begun.permit.started()));
+        worker.metrics.responses.first_byte.record(now.saturating_since(begun.permit.received()));
         let mut watch = Watch {
             permit: begun.permit,
             wire: begun.wire,
@@ -75,6 +79,7 @@ impl ForwardedBody {
             waiting_since: None,
             unmeasured: begun.unmeasured,
             transfer: None,
+            yielding: None,
         };
         if inner.is_end_stream() {
             watch.finish();
@@ -90,7 +95,7 @@ impl Watch {
     fn report_if_long(&mut self, now: Instant, size: &SizeHint) {
         let may_last = size.exact().is_none_or(|bytes| bytes >= RATE_BYTES_MIN);
         if may_last && self.unmeasured.is_none() && self.client_version != Version::HTTP_2 {
-            let transfer = Transfer::begin(now, self.permit.started(), self.url_class, self.wire.clone());
+            let transfer = Transfer::begin(now, self.permit.sent(), self.url_class, self.wire.clone());
             let worker = self.permit.worker();
             worker.transfers.borrow_mut().watch(&transfer);
             worker.sweep_wanted.notify_one();
@@ -116,11 +121,34 @@ impl Watch {
         self.bytes += frame.data_ref().map_or(0, |data| data.remaining() as u64);
     }
 
+    /// The client was handed a part that is not the last: from now on it is its turn.
+    fn handed_part(&mut self) {
+        let worker = self.permit.worker();
+        let now = worker.shared.clock.now();
+        if self.yielding.is_none()
+            && let Some((place, ending)) = self.permit.take_place()
+        {
+            let worker = self.permit.worker();
+            let yielding = Yielding::new(place, ending);
+            worker.slow_clients.borrow_mut().watch(&yielding);
+            worker.sweep_wanted.notify_one();
+            self.yielding = Some(yielding);
+        }
+        self.yielding.iter().for_each(|yielding| yielding.handed(now));
+    }
+
+    fn asked_for_more(&self) {
+        self.yielding.iter().for_each(|yielding| yielding.asked());
+    }
+
     /// The last byte was handed over.
     fn finish(self) {
         let worker = self.permit.worker().clone();
-        let (started, now) = (self.permit.started(), worker.shared.clock.now());
-        worker.metrics.responses.duration.record(now.saturating_since(started));
+        let (received, sent, now) = (self.permit.received(), self.permit.sent(), worker.shared.clock.now());
+        worker.metrics.responses.duration.record(now.saturating_since(received));
+        if let Some(yielding) = &self.yielding {
+            yielding.end(self.permit.ending_with(self.status));
+        }
         self.permit.completed(self.status);
         if let Some(why) = self.unmeasured {
             worker.metrics.measurement.unmeasured.increment(why);
@@ -129,7 +157,7 @@ impl Watch {
         worker.await_acknowledgement(
             now,
             Finished {
-                started,
+                started: sent,
                 first_byte_at: self.first_byte_at,
                 bytes: self.bytes,
                 url_class: self.url_class,
@@ -160,8 +188,14 @@ impl Body for ForwardedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
         let mut this = self.project();
-        let polled = this.inner.as_mut().poll_frame(cx);
+        this.watch.iter().for_each(Watch::asked_for_more);
+        let mut polled = this.inner.as_mut().poll_frame(cx);
         let Some(watch) = this.watch.as_mut() else { return polled };
+        if let Poll::Ready(Some(Ok(frame))) = &mut polled
+            && let Some(trailers) = frame.trailers_mut()
+        {
+            load_report::take_load(trailers, &watch.permit.worker().metrics.upstream);
+        }
         match &polled {
             Poll::Pending => watch.wait(),
             Poll::Ready(Some(Ok(frame))) => {
@@ -169,6 +203,8 @@ impl Body for ForwardedBody {
                 // hyper does not ask again once it knows that nothing more comes.
                 if this.inner.is_end_stream() {
                     this.watch.take().into_iter().for_each(Watch::finish);
+                } else {
+                    watch.handed_part();
                 }
             }
             Poll::Ready(Some(Err(error))) => {

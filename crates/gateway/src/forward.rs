@@ -1,20 +1,22 @@
 //! A request's second half: to an upstream and back.
 
-use crate::admit::Permit;
 use crate::classify::{Classified, of_response};
 use crate::connection::{Body, Client};
 use crate::finish::{Begun, ForwardedBody};
+use crate::load_report;
+use crate::permit::Permit;
 use crate::request::count_refusal;
 use crate::upstream_error::{count_failure, plain, respond};
 use crate::worker::{Current, Worker};
 use bytes::Bytes;
+use flashweir_config::Upstream as UpstreamConfig;
 use flashweir_http::fields::{Prepared, prepare_response};
 use flashweir_http::serve::Connection;
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, UpstreamErrorKind};
 use flashweir_telemetry::{BadRequest, Unmeasured, UpstreamFailure};
-use http::header::{ALLOW, CONTENT_LENGTH};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request};
+use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
 use hyper::body::Incoming;
 use std::rc::Rc;
 
@@ -35,25 +37,34 @@ pub(crate) async fn forward(
     current: &Current,
     client: &Client,
     connection: &Connection,
-    permit: Permit,
+    mut permit: Permit,
     asked: Asked,
 ) -> Response<Body> {
     let Asked { head, body, method, version, prepared, classified } = asked;
     if prepared.is_last_hop {
-        permit.completed(StatusCode::OK);
+        permit.answered_here(StatusCode::OK);
         return answer_last_hop(&method);
     }
-    let sent = current.upstreams.send(Request::from_parts(head, body)).await;
-    worker.metrics.upstream.retries.add(current.upstreams.take_retries());
+    let upstreams = &current.served[classified.service].upstreams;
+    let sent = upstreams.send(Request::from_parts(head, body)).await;
+    worker.metrics.upstream.retries.add(upstreams.take_retries());
     let response = match sent {
         Ok(response) => response,
         Err(error) => return answer_failure(worker, permit, &error, &method, &classified),
     };
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        return switch(worker, current, connection, permit, response, prepared.wants_upgrade, &method);
+        let wanted =
+            prepared.wants_upgrade.then_some(&current.live.config.services[classified.service].upstream);
+        return switch(worker, connection, permit, response, wanted, &method);
     }
     let (mut head, body) = response.into_parts();
     prepare_response(&mut head);
+    if let Some(took_us) = load_report::take(&mut head.headers, &worker.metrics.upstream) {
+        permit.measured(took_us);
+    }
+    if is_event_stream(&head) {
+        permit.leave_origin();
+    }
     // The version is this hop's own; hyper would otherwise speak the upstream's.
     head.version = Version::HTTP_11;
     let begun = Begun {
@@ -65,6 +76,13 @@ pub(crate) async fn forward(
         unmeasured: classified.unmeasured.or_else(|| of_response(head.status)),
     };
     Response::from_parts(head, Body::Forwarded { body: ForwardedBody::new(begun, body) })
+}
+
+/// Whether the response goes on for as long as the client likes, mostly in silence.
+fn is_event_stream(head: &response::Parts) -> bool {
+    const EVENT_STREAM: &[u8] = b"text/event-stream";
+    let named = head.headers.get(CONTENT_TYPE).map_or(&[][..], HeaderValue::as_bytes);
+    named.get(..EVENT_STREAM.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(EVENT_STREAM))
 }
 
 /// `Max-Forwards` ran out here (RFC 9110 §7.6.2): OPTIONS is about this hop. TRACE would reflect the fields, with
@@ -88,7 +106,7 @@ fn answer_failure(
 ) -> Response<Body> {
     count_failure(worker, error);
     worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
-    let since = permit.started();
+    let since = permit.received();
     match error.kind.source() {
         // The client's own body failed it: as good as gone.
         ErrorSource::Client => drop(permit),
@@ -107,26 +125,26 @@ fn answer_failure(
 /// The permit lives as long as the tunnel, so the tunnel counts as a request in flight.
 fn switch(
     worker: &Rc<Worker>,
-    current: &Current,
     connection: &Connection,
-    permit: Permit,
+    mut permit: Permit,
     mut response: Response<UpstreamBody<Incoming>>,
-    wanted: bool,
+    wanted: Option<&UpstreamConfig>,
     method: &Method,
 ) -> Response<Body> {
-    if !wanted {
+    let Some(upstream) = wanted else {
         worker.metrics.upstream.failures.increment(UpstreamFailure::Malformed);
         permit.failed();
         let text = "The service changed the protocol without being asked.\n";
         return plain(StatusCode::BAD_GATEWAY, UpstreamErrorKind::Malformed.as_str(), text, method)
             .map(Body::own);
-    }
+    };
     let upgrade = hyper::upgrade::on(&mut response);
     let (mut head, body) = response.into_parts();
     worker.metrics.measurement.unmeasured.increment(Unmeasured::Tunnel);
     worker.metrics.connections.tunnels_opened.increment();
+    permit.leave_origin();
     let metrics = worker.metrics.clone();
-    let idle_timeout = current.live.config.upstream.body_idle_timeout;
+    let idle_timeout = upstream.body_idle_timeout;
     let tunnel = PendingTunnel::new(upgrade, idle_timeout, body, move |report| {
         metrics.connections.tunnels_closed.increment();
         match report.end {

@@ -2,10 +2,11 @@
 
 use crate::admin::AdminServer;
 use crate::commands::{WorkerEnds, connect};
-use crate::control::Control;
+use crate::control::{Control, Planners};
 use crate::error::GatewayError;
 use crate::planner_task::PlannerTask;
-use crate::settings::upstream_settings;
+use crate::sentry::SentryPlanners;
+use crate::services::{sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
 use crate::state_file::StateFile;
 use crate::worker;
@@ -15,7 +16,6 @@ use flashweir_core::limits;
 use flashweir_http::client::TrustedProxies;
 use flashweir_http::listen::{WorkerListeners, bind};
 use flashweir_http::tls::ServerTls;
-use flashweir_http::upstream::UpstreamShared;
 use std::fmt;
 use std::future::pending;
 use std::net::SocketAddr;
@@ -51,7 +51,7 @@ pub struct Gateway {
     worker_ends: Vec<WorkerEnds>,
     admin: AdminServer,
     admin_address: SocketAddr,
-    planner: PlannerTask,
+    planners: Planners,
     control: Control,
 }
 
@@ -67,18 +67,20 @@ impl Gateway {
             Some(files) => Some(Arc::new(ServerTls::open(&files.certificate, &files.key)?)),
             None => None,
         };
-        let upstreams = UpstreamShared::new(upstream_settings(&config, workers))?;
+        let upstreams = upstreams(&config, workers, None)?;
         let listeners = bind(&config.listen.addresses, workers)?;
         let listening_on = listeners[0].addresses().map_err(GatewayError::Start)?;
         let learned = load(StateFile::configured(&config).as_ref());
         let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
-        let live = Live { config, upstreams, tls, trusted_proxies };
+        let sentries = sentries(&config, workers, None);
+        let live = Live { config, upstreams, sentries, tls, trusted_proxies };
         let shared = Shared::new(Parts { live, workers, listening_on });
         let (ends, worker_ends) = connect(workers);
         let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone())?;
         let admin_address = admin.address().map_err(GatewayError::Start)?;
         let sampling = (ends.sample_wanted, ends.samples);
         let planner = PlannerTask::new(shared.clone(), workers, sampling, &learned);
+        let sentry_planners = SentryPlanners::new(shared.clone(), ends.gate_samples);
         let control = Control {
             shared: shared.clone(),
             workers,
@@ -87,8 +89,10 @@ impl Gateway {
             commands: ends.commands,
             stopped: ends.stopped,
             planner_gone: false,
+            sentry_planners_gone: false,
         };
-        Ok(Self { shared, listeners, worker_ends, admin, admin_address, planner, control })
+        let planners = Planners { news: planner, sentries: sentry_planners };
+        Ok(Self { shared, listeners, worker_ends, admin, admin_address, planners, control })
     }
 
     /// Where clients connect; the system chose the ports that were configured as 0.
@@ -119,7 +123,7 @@ impl Gateway {
             .enable_all()
             .build()
             .map_err(GatewayError::Start)?;
-        LocalSet::new().block_on(&runtime, self.control.run(self.admin, self.planner, stop))
+        LocalSet::new().block_on(&runtime, self.control.run(self.admin, self.planners, stop))
     }
 }
 
@@ -132,7 +136,7 @@ impl fmt::Debug for Gateway {
 /// One for each core unless configured, and never more than decision ids can name.
 fn worker_count(config: &Config) -> usize {
     let cores = || thread::available_parallelism().ok();
-    config.service.workers.or_else(cores).map_or(1, NonZeroUsize::get).min(limits::WORKERS)
+    config.gateway.workers.or_else(cores).map_or(1, NonZeroUsize::get).min(limits::WORKERS)
 }
 
 /// What an earlier run learned. A file that cannot be used is told once and replaced at the next save.

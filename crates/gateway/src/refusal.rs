@@ -2,11 +2,12 @@
 //!
 //! Status 503 when the service is short, 429 when this client is over its own share; `Retry-After`; the two
 //! `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers-10) when a ceiling in requests per second exists; and
-//! `Flashweir-Decision: <id>; reason=<reason>`, by which an operator finds out why. Building one formats a few
-//! short strings; all that can be is prebuilt.
+//! `Flashweir-Decision: <id>; reason=<reason>` (and `; class=<class>` where the sentry decided), by which an operator
+//! finds out why. Building one formats a few short strings; all that can be is prebuilt.
 
 use crate::accept_field::{Form, preferred};
 use crate::classify::NO_STORE;
+use crate::sentry::Refused;
 use bytes::Bytes;
 use flashweir_admission::retry_after::RetryAfter;
 use flashweir_core::{DecisionId, Rate, Reason};
@@ -22,7 +23,7 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 const FIELDS: usize = 8;
 
 /// One refusal, decided.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     /// Names it.
     pub(crate) id: DecisionId,
@@ -32,6 +33,8 @@ pub(crate) struct Refusal {
     pub(crate) retry_after: RetryAfter,
     /// The ceiling that was met, where it is a rate.
     pub(crate) ceiling: Option<Rate>,
+    /// What the sentry decided by, where it did.
+    pub(crate) by_sentry: Option<Refused>,
 }
 
 impl Refusal {
@@ -52,7 +55,7 @@ impl Refusal {
         fields.insert(RETRY_AFTER, self.retry_after.jittered_s.into());
         fields.insert(CONTENT_TYPE, content_type);
         fields.insert(NO_STORE.0, NO_STORE.1);
-        fields.insert(DECISION, text_value(format_args!("{}; reason={}", self.id, self.reason)));
+        fields.insert(DECISION, self.decision());
         if let Some(ceiling) = self.ceiling {
             let (quota, window_s) = quota(ceiling);
             let name = self.reason.as_str();
@@ -71,6 +74,17 @@ impl Refusal {
             StatusCode::from_u16(self.reason.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
         *response.headers_mut() = fields;
         response
+    }
+
+    /// Id, reason and, where it mattered, class: an operator sees from the outside how a request was taken.
+    fn decision(&self) -> HeaderValue {
+        let (id, reason) = (self.id, self.reason);
+        match &self.by_sentry {
+            Some(refused) => {
+                text_value(format_args!("{id}; reason={reason}; class={}", refused.class_name()))
+            }
+            None => text_value(format_args!("{id}; reason={reason}")),
+        }
     }
 
     fn own_share(&self) -> bool {
@@ -158,7 +172,7 @@ mod tests {
 
     fn refusal(reason: Reason, ceiling: Option<Rate>) -> Refusal {
         let retry_after = RetryAfter::new(Duration::from_secs(4), 1, 2);
-        Refusal { id: DecisionId::new(1, 2, 3), reason, retry_after, ceiling }
+        Refusal { id: DecisionId::new(1, 2, 3), reason, retry_after, ceiling, by_sentry: None }
     }
 
     fn respond(refusal: &Refusal, method: Method, accept: &'static str) -> Response<Bytes> {

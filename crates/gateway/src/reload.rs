@@ -1,11 +1,11 @@
 //! Takes over a changed configuration file, or keeps everything as it was.
 
-use crate::settings::upstream_settings;
+use crate::services::{sentries, upstreams};
 use crate::shared::{Live, Shared};
 use flashweir_config::{Config, ConfigError, Overrides};
 use flashweir_http::client::TrustedProxies;
 use flashweir_http::tls::{ServerTls, TlsError};
-use flashweir_http::upstream::{UpstreamSettingsError, UpstreamShared};
+use flashweir_http::upstream::UpstreamSettingsError;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub(crate) enum ReloadError {
     Upstream(#[from] UpstreamSettingsError),
 }
 
-/// Reads the configuration again and puts it in force: all of it or nothing. What did not change is kept, so that
-/// upstream connections, health and certificates survive a reload that is about something else.
+/// Reads the configuration again and puts it in force: all of it or nothing. Services come and go; what did not change is
+/// kept, so that upstream connections, health and certificates survive a reload that is about something else.
 pub(crate) fn reload(
     shared: &Shared,
     file: Option<&Path>,
@@ -46,14 +46,10 @@ pub(crate) fn reload(
         (_, Some(files)) => Some(Arc::new(ServerTls::open(&files.certificate, &files.key)?)),
         (_, None) => None,
     };
-    let settings = upstream_settings(&config, workers);
-    let upstreams = if *before.upstreams.settings() == settings {
-        before.upstreams.clone()
-    } else {
-        UpstreamShared::new(settings)?
-    };
+    let upstreams = upstreams(&config, workers, Some((&before.config, &before.upstreams)))?;
     let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
-    shared.live.store(Arc::new(Live { config, upstreams, tls, trusted_proxies }));
+    let sentries = sentries(&config, workers, Some((&before.config, &before.sentries)));
+    shared.live.store(Arc::new(Live { config, upstreams, sentries, tls, trusted_proxies }));
     Ok(())
 }
 

@@ -16,8 +16,10 @@ impl Setup {
     fn new(toml: &str) -> Self {
         let folder = TempDir::new().expect("folder");
         let config = Config::from_toml(toml, "test.toml").expect("a valid configuration");
-        let upstreams = UpstreamShared::new(upstream_settings(&config, WORKERS)).expect("upstreams");
-        let live = Live { config, upstreams, tls: None, trusted_proxies: TrustedProxies::default() };
+        let upstreams = upstreams(&config, WORKERS, None).expect("upstreams");
+        let sentries = sentries(&config, WORKERS, None);
+        let live =
+            Live { config, upstreams, sentries, tls: None, trusted_proxies: TrustedProxies::default() };
         let shared = Shared::new(Parts { live, workers: WORKERS, listening_on: Vec::new() });
         Self { folder, shared }
     }
@@ -34,25 +36,25 @@ const BEFORE: &str = "upstream.urls = ['http://127.0.0.1:9']\nupstream.max_conne
 #[test]
 fn a_changed_bound_is_in_force_and_the_upstreams_are_kept() {
     let setup = Setup::new(BEFORE);
-    let upstreams = setup.shared.live.load().upstreams.clone();
+    let upstreams = setup.shared.live.load().upstreams[0].clone();
     let more = "bounds.max_connections = 77\nclient.trusted_proxies = ['10.0.0.0/8']\n";
     setup.reload(&format!("{BEFORE}{more}")).expect("reloaded");
     let live = setup.shared.live.load();
     assert_eq!(live.config.bounds.max_connections, 77);
     assert!(live.trusted_proxies.trusts("10.1.2.3".parse().expect("address")));
-    assert!(Arc::ptr_eq(&live.upstreams, &upstreams), "connections and health survive");
+    assert!(Arc::ptr_eq(&live.upstreams[0], &upstreams), "connections and health survive");
 }
 
 #[test]
 fn changed_upstreams_are_new_and_share_the_bound_among_the_workers() {
     let setup = Setup::new(BEFORE);
-    let upstreams = setup.shared.live.load().upstreams.clone();
+    let upstreams = setup.shared.live.load().upstreams[0].clone();
     setup
         .reload("upstream.urls = ['http://127.0.0.1:10']\nupstream.max_connections = 30\n")
         .expect("reloaded");
     let live = setup.shared.live.load();
-    assert!(!Arc::ptr_eq(&live.upstreams, &upstreams));
-    assert_eq!(live.upstreams.settings().connections_max, 15);
+    assert!(!Arc::ptr_eq(&live.upstreams[0], &upstreams));
+    assert_eq!(live.upstreams[0].settings().connections_max, 15);
 }
 
 #[test]
@@ -67,7 +69,7 @@ fn what_is_wrong_changes_nothing_and_names_file_line_and_key() {
             "flashweir.toml: listen.address cannot change",
         ),
         (format!("{BEFORE}log.level = 'debug'\n"), "log cannot change while running"),
-        (format!("{BEFORE}service.workers = 3\n"), "service.workers cannot change while running"),
+        (format!("{BEFORE}gateway.workers = 3\n"), "gateway.workers cannot change while running"),
     ] {
         let message = setup.reload(&toml).expect_err("refused").to_string();
         assert!(message.contains(expected), "{message}");
@@ -75,4 +77,24 @@ fn what_is_wrong_changes_nothing_and_names_file_line_and_key() {
     }
     let gone = reload(&setup.shared, Some(Path::new("no/such/file.toml")), &Overrides::default(), WORKERS);
     assert!(gone.expect_err("refused").to_string().contains("no/such/file.toml"));
+}
+
+#[test]
+fn services_come_and_go_and_those_that_stay_keep_their_connections() {
+    let service = |name: &str, port: u16| {
+        format!(
+            "[[service]]\nname = '{name}'\nhosts = '{name}.example'\nupstream.urls = ['http://127.0.0.1:{port}']\n"
+        )
+    };
+    let setup = Setup::new(&format!("{BEFORE}{}{}", service("api", 1), service("shop", 2)));
+    let before = setup.shared.live.load_full();
+    setup
+        .reload(&format!("{BEFORE}{}{}{}", service("new", 3), service("shop", 2), service("api", 4)))
+        .expect("reloaded");
+    let after = setup.shared.live.load_full();
+    let names: Vec<_> = after.config.services.iter().map(|service| service.name.as_str()).collect();
+    assert_eq!(names, ["default", "new", "shop", "api"]);
+    assert!(Arc::ptr_eq(&after.upstreams[0], &before.upstreams[0]));
+    assert!(Arc::ptr_eq(&after.upstreams[2], &before.upstreams[2]), "shop stays");
+    assert!(!Arc::ptr_eq(&after.upstreams[3], &before.upstreams[1]), "api has another server");
 }

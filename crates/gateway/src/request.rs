@@ -68,8 +68,13 @@ pub(crate) async fn handle(
     });
     let classified = current.classifier.classify(&head, address);
     let permit = match worker.admit(now, &classified, client.full) {
-        Admission::Admitted(permit) => permit,
-        Admission::Refused(refusal) => {
+        Admission::Admitted(permit) => Ok(permit),
+        Admission::Waits(waiting) => waiting.decided().await,
+        Admission::Refused(refusal) => Err(refusal),
+    };
+    let permit = match permit {
+        Ok(permit) => permit,
+        Err(refusal) => {
             let refused = Refused { head: &head, method: &method, version, expects_continue, since: now };
             return Ok(refuse(&worker, &client, &refusal, &refused, body));
         }
@@ -77,7 +82,7 @@ pub(crate) async fn handle(
     let prepared = match prepared.map_or_else(|| prepare_request(&mut head, &hop), Ok) {
         Ok(prepared) => prepared,
         Err(error) => {
-            permit.completed(error.status());
+            permit.answered_here(error.status());
             return Ok(answer_unfit(&worker, error, &method));
         }
     };

@@ -1,7 +1,10 @@
 //! The configuration in the words of the HTTP mechanics.
 
-use flashweir_config::{Config, Protocol as ConfiguredProtocol};
-use flashweir_core::Duration;
+use flashweir_admission::sentry::{ClassPolicy, LadderStep, Policing, Policy};
+use flashweir_config::{
+    Config, Policing as ConfiguredPolicing, Protocol as ConfiguredProtocol, Service, Upstream,
+};
+use flashweir_core::{Duration, Rate};
 use flashweir_http::guarded::Protocol;
 use flashweir_http::head_guard::HeadLimits;
 use flashweir_http::serve::ServeSettings;
@@ -24,8 +27,7 @@ pub(crate) fn serve_settings(config: &Config) -> ServeSettings {
 
 /// How upstreams are spoken to. The bound on connections holds over all workers, and each has its own pool: every
 /// worker gets an equal part, at least one.
-pub(crate) fn upstream_settings(config: &Config, workers: usize) -> UpstreamSettings {
-    let upstream = &config.upstream;
+pub(crate) fn upstream_settings(upstream: &Upstream, workers: usize) -> UpstreamSettings {
     UpstreamSettings {
         addresses: upstream.urls.clone(),
         protocol: match upstream.protocol {
@@ -45,6 +47,34 @@ pub(crate) fn upstream_settings(config: &Config, workers: usize) -> UpstreamSett
             ..HealthSettings::default()
         },
     }
+}
+
+/// What the sentry of this service is to do; `None` where it is off.
+pub(crate) fn sentry_policy(service: &Service) -> Option<Policy> {
+    let policing = match service.sentry.policing {
+        ConfiguredPolicing::Off => return None,
+        ConfiguredPolicing::Reservation => Policing::Reservation,
+        ConfiguredPolicing::Batch => Policing::Batch,
+        ConfiguredPolicing::Threshold => Policing::Threshold,
+        ConfiguredPolicing::Auto => Policing::Auto,
+    };
+    let classes = service.classes.iter().map(|class| ClassPolicy {
+        revenue: class.revenue,
+        guaranteed_rate: Rate::from_per_second(class.guaranteed_rate_rps),
+        target: class.response_target,
+        queue: class.queue,
+    });
+    let ladder = service
+        .sentry
+        .ladder
+        .iter()
+        .map(|step| LadderStep { below_rps: step.below_rps, target: step.response_target });
+    Some(Policy {
+        classes: classes.collect(),
+        policing,
+        ladder: ladder.collect(),
+        ..Policy::single(service.sentry.response_target)
+    })
 }
 
 /// Requests one worker can have at all upstreams at once.

@@ -2,9 +2,10 @@
 
 use crate::bounds::Bounds;
 use crate::clock::Clock;
+use crate::sentry::Sentry;
 use arc_swap::ArcSwap;
 use flashweir_admission::flash_crowd::{Baseline, Plan, RefusedAttempts};
-use flashweir_config::Config;
+use flashweir_config::{Config, Service};
 use flashweir_core::Hasher64;
 use flashweir_http::client::TrustedProxies;
 use flashweir_http::tls::ServerTls;
@@ -49,12 +50,23 @@ pub(crate) struct Shared {
 pub(crate) struct Live {
     /// What was configured.
     pub(crate) config: Config,
-    /// Health and in-flight counts of the upstreams; kept over reloads that leave the upstreams alone.
-    pub(crate) upstreams: Arc<UpstreamShared>,
+    /// Health and in-flight counts of each service's upstreams, in the configuration's order; kept over reloads
+    /// that leave them alone.
+    pub(crate) upstreams: Vec<Arc<UpstreamShared>>,
+    /// What decides who goes to each service, in the configuration's order; `None` where policing is off. Kept over
+    /// reloads that leave the policy alone.
+    pub(crate) sentries: Vec<Option<Arc<Sentry>>>,
     /// Certificates, when clients speak TLS; kept over reloads that leave their files alone.
     pub(crate) tls: Option<Arc<ServerTls>>,
     /// Whose word on client addresses is taken.
     pub(crate) trusted_proxies: TrustedProxies,
+}
+
+impl Live {
+    /// Each service as configured, with its upstreams.
+    pub(crate) fn services(&self) -> impl Iterator<Item = (&Service, &Arc<UpstreamShared>)> {
+        self.config.services.iter().zip(&self.upstreams)
+    }
 }
 
 impl fmt::Debug for Live {

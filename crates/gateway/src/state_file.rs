@@ -48,8 +48,10 @@ pub(crate) enum StateFileError {
 impl StateFile {
     /// The file this configuration names, for its service and upstreams; `None` when nothing is to be kept.
     pub(crate) fn configured(config: &Config) -> Option<Self> {
-        let upstreams: Vec<String> = config.upstream.urls.iter().map(ToString::to_string).collect();
-        Some(Self::new(config.state.file.clone()?, &config.service.name, &upstreams))
+        // One detector watches all services: with another service or other servers its baseline is worth nothing.
+        let urls = config.services.iter().flat_map(|service| &service.upstream.urls);
+        let upstreams: Vec<String> = urls.map(ToString::to_string).collect();
+        Some(Self::new(config.state.file.clone()?, &config.gateway.name, &upstreams))
     }
 
     /// `upstreams` are the origins' URLs, in any order: a baseline is worth nothing with others.

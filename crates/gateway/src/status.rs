@@ -2,8 +2,10 @@
 
 use crate::clock::unix_seconds_now;
 use crate::decisions::Explained;
+use crate::sentry::told;
 use crate::shared::Shared;
 use flashweir_admission::flash_crowd::{Explanation, Limit, Plan};
+use flashweir_config::{Class, Service};
 use flashweir_core::{DecisionId, Rate, Reason};
 use serde_json::{Value, json};
 
@@ -14,7 +16,7 @@ pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
     let workers = plan.gate_shares_milli.len();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "service": config.service.name,
+        "service": config.gateway.name,
         "uptime_s": shared.clock.now().as_secs_f64(),
         "draining": shared.is_draining(),
         "workers": workers,
@@ -25,6 +27,7 @@ pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
         "shadow": config.flash_crowd.shadow,
         "limits": limits(shared),
         "binds": binding(shared),
+        "services": services(shared),
         "upstreams": upstreams(shared),
         "baseline": baseline(shared),
     })
@@ -48,6 +51,7 @@ pub(crate) fn explanation(shared: &Shared, id: DecisionId, record: &Explained) -
             "ceiling_rps": ceiling.map(Rate::per_second),
             "hot_spot": matches!(record.plan.limit, Limit::HotSpots(_)) && ceiling.is_some(),
         },
+        "sentry": record.sentry.as_ref().map(told::refusal),
         "plan": plan_json(&record.plan),
         "text": sentence(record, ceiling),
     })
@@ -89,8 +93,29 @@ fn sentence(record: &Explained, ceiling: Option<Rate>) -> String {
         | Reason::Reserved
         | Reason::Threshold
         | Reason::Batch
-        | Reason::ClientShare => format!("The request {would}: {}.", record.reason),
+        | Reason::ClientShare => format!("The request {would}: {}.", sentry_sentence(record)),
     }
+}
+
+/// Why the sentry refused.
+fn sentry_sentence(record: &Explained) -> String {
+    let Some(sentry) = &record.sentry else { return record.reason.to_string() };
+    let at_origin = format!(
+        "{} requests were at the origin, which takes {}, and {} waited",
+        sentry.in_flight,
+        told::limit_of(sentry),
+        sentry.waiting
+    );
+    let why = match record.reason {
+        Reason::Capacity => "no more could be answered in time",
+        Reason::Deadline => "it waited until it could no longer be answered in time",
+        Reason::Reserved => "what room there was is kept for more important classes",
+        Reason::Threshold => "its class is below the threshold up to which capacity reaches",
+        Reason::Batch => "its batch would not have been answered in time",
+        Reason::ClientShare => "its client had, or asked for, more than its share",
+        _ => record.reason.as_str(),
+    };
+    format!("{why}; {at_origin}")
 }
 
 /// A plan with the numbers behind it.
@@ -161,8 +186,8 @@ fn limits(shared: &Shared) -> Value {
         },
         {
             "name": Reason::UpstreamConnections.as_str(), "setting": "upstream.max_connections",
-            "limit": config.upstream.max_connections * config.upstream.urls.len(),
-            "value": in_flight_upstream(shared), "shed": shed(Reason::UpstreamConnections),
+            "limit": live.services().map(|(service, _)| most_upstream(service)).sum::<usize>(),
+            "value": live.services().map(|(_, upstreams)| upstreams.in_flight()).sum::<usize>(), "shed": shed(Reason::UpstreamConnections),
         },
         {
             "name": Reason::Connections.as_str(), "setting": "bounds.max_connections",
@@ -183,7 +208,8 @@ fn binding(shared: &Shared) -> Vec<&'static str> {
     let (config, plan) = (&live.config, shared.plan.load());
     let ceiling_met =
         plan.explanation.ceiling_rps.is_some_and(|ceiling| plan.explanation.admitted_rps >= 0.9 * ceiling);
-    let upstream_most = config.upstream.max_connections * config.upstream.urls.len();
+    let upstream_met =
+        live.services().any(|(service, upstreams)| upstreams.in_flight() >= most_upstream(service));
     [
         (Reason::Draining, shared.is_draining()),
         (Reason::FlashCrowd, ceiling_met),
@@ -191,7 +217,7 @@ fn binding(shared: &Shared) -> Vec<&'static str> {
             Reason::RequestsInFlight,
             shared.bounds.requests_in_flight() >= config.bounds.max_requests_in_flight,
         ),
-        (Reason::UpstreamConnections, in_flight_upstream(shared) >= upstream_most),
+        (Reason::UpstreamConnections, upstream_met),
         (Reason::Connections, shared.bounds.connections() >= config.bounds.max_connections),
     ]
     .into_iter()
@@ -209,14 +235,49 @@ fn baseline(shared: &Shared) -> Value {
     })
 }
 
+/// The policy of each service.
+fn services(shared: &Shared) -> Vec<Value> {
+    let live = shared.live.load();
+    let all = live.services().zip(&live.sentries).map(|((service, upstreams), sentry)| {
+        json!({
+            "name": service.name,
+            "hosts": service.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "policing": service.sentry.policing.as_str(),
+            "shadow": service.sentry.shadow,
+            "response_target_s": service.sentry.response_target.as_secs_f64(),
+            "classes": service.classes.iter().map(class).collect::<Vec<_>>(),
+            "in_flight_upstream": upstreams.in_flight(),
+            "sentry": sentry.as_ref().map(told::status),
+        })
+    });
+    all.collect()
+}
+
+fn class(class: &Class) -> Value {
+    json!({
+        "name": class.name,
+        "revenue": class.revenue,
+        "guaranteed_rps": class.guaranteed_rate_rps,
+        "response_target_s": class.response_target.map(|target| target.as_secs_f64()),
+        "exempt": class.exempt,
+    })
+}
+
 fn upstreams(shared: &Shared) -> Vec<Value> {
-    let statuses = shared.live.load().upstreams.statuses();
-    let told = statuses.into_iter().map(|status| {
-        json!({ "url": status.address, "in_flight": status.in_flight, "healthy": status.is_available })
+    let live = shared.live.load();
+    let statuses = live.services().flat_map(|(service, upstreams)| {
+        upstreams.statuses().into_iter().map(|status| (service.name.as_str(), status))
+    });
+    let told = statuses.map(|(service, status)| {
+        json!({
+            "service": service, "url": status.address, "in_flight": status.in_flight,
+            "healthy": status.is_available,
+        })
     });
     told.collect()
 }
 
-fn in_flight_upstream(shared: &Shared) -> usize {
-    shared.live.load().upstreams.in_flight()
+/// Connections all upstreams of a service may have.
+fn most_upstream(service: &Service) -> usize {
+    service.upstream.max_connections * service.upstream.urls.len()
 }

@@ -1,8 +1,9 @@
 //! What the control thread looks at again and again: certificates on disk, and the health of the upstreams.
 
 use crate::shared::Shared;
-use flashweir_core::Duration;
-use flashweir_http::upstream::probe;
+use flashweir_config::Service;
+use flashweir_core::{Duration, Instant};
+use flashweir_http::upstream::{UpstreamShared, probe};
 use flashweir_telemetry::{Happening, Outcome};
 use http::Uri;
 use std::sync::Arc;
@@ -33,45 +34,76 @@ pub(crate) async fn watch_certificates(shared: Arc<Shared>) {
     }
 }
 
+/// What was last known of one service's upstreams.
+#[derive(PartialEq, Eq)]
+struct Watched {
+    service: String,
+    asked_at: Instant,
+    healthy: Vec<bool>,
+}
+
 /// Asks the upstreams for their health where that is configured, and publishes what is known of them.
 pub(crate) async fn watch_upstreams(shared: Arc<Shared>) {
-    let mut known: Vec<bool> = Vec::new();
-    let mut asked_at = shared.clock.now();
+    let mut before: Vec<Watched> = Vec::new();
     loop {
         let live = shared.live.load_full();
-        let now = shared.clock.now();
-        let active = live.config.upstream.health.active.clone();
-        if let Some(active) = &active
-            && now >= asked_at + active.interval
-            && let Ok(path) = active.path.parse::<Uri>()
-        {
-            asked_at = now;
-            for index in 0..live.config.upstream.urls.len() {
-                let (upstreams, path, within) = (live.upstreams.clone(), path.clone(), active.timeout);
-                // One at a time and upstream: the timeout is at most the interval.
-                spawn_local(async move {
-                    let passed = probe(&upstreams, index, &path, within).await.is_ok();
-                    upstreams.record_probe(index, passed);
-                });
-            }
+        let mut pause = HEALTH_INTERVAL;
+        let mut watched = Vec::with_capacity(before.len());
+        for (service, upstreams) in live.services() {
+            let known = before.iter().find(|known| known.service == service.name);
+            let active = service.upstream.health.active.as_ref();
+            pause = active.map_or(pause, |active| pause.min(active.interval));
+            watched.push(look(&shared, known, service, upstreams));
         }
-        let healthy: Vec<bool> = live.upstreams.statuses().iter().map(|status| status.is_available).collect();
-        if healthy != known {
-            tell(&shared, &known, &healthy);
-            known = healthy;
-            shared.telemetry.control().publish_upstream_health(&known);
+        if watched != before {
+            shared.telemetry.control().publish_upstream_health(&labelled(&watched));
         }
+        before = watched;
         drop(live);
-        let pause = active.map_or(HEALTH_INTERVAL, |active| active.interval.min(HEALTH_INTERVAL));
         tokio::time::sleep(pause).await;
     }
 }
 
-fn tell(shared: &Shared, before: &[bool], after: &[bool]) {
-    if before.is_empty() {
-        return;
+/// Asks if it is time to, and tells what changed.
+fn look(
+    shared: &Shared,
+    known: Option<&Watched>,
+    service: &Service,
+    upstreams: &Arc<UpstreamShared>,
+) -> Watched {
+    let now = shared.clock.now();
+    let mut asked_at = known.map_or(now, |known| known.asked_at);
+    if let Some(active) = &service.upstream.health.active
+        && now >= asked_at + active.interval
+        && let Ok(path) = active.path.parse::<Uri>()
+    {
+        asked_at = now;
+        for index in 0..service.upstream.urls.len() {
+            let (upstreams, path, within) = (upstreams.clone(), path.clone(), active.timeout);
+            // One at a time and upstream: the timeout is at most the interval.
+            spawn_local(async move {
+                let passed = probe(&upstreams, index, &path, within).await.is_ok();
+                upstreams.record_probe(index, passed);
+            });
+        }
     }
-    let out = after.iter().filter(|healthy| !**healthy).count();
-    let of = after.len();
-    shared.warn(Happening::UpstreamHealth, format_args!("{out} of {of} upstreams are left out now"));
+    let healthy: Vec<bool> = upstreams.statuses().iter().map(|status| status.is_available).collect();
+    if let Some(known) = known
+        && known.healthy != healthy
+    {
+        let (out, of) = (healthy.iter().filter(|healthy| !**healthy).count(), healthy.len());
+        let message = format_args!("{out} of {of} upstreams of service {} are left out now", service.name);
+        shared.warn(Happening::UpstreamHealth, message);
+    }
+    Watched { service: service.name.clone(), asked_at, healthy }
+}
+
+/// `PLACE` for the service of the top level, which is most often the only one; `NAME/PLACE` for the others.
+fn labelled(watched: &[Watched]) -> Vec<(String, bool)> {
+    let of_service = |(index, watched): (usize, &Watched)| {
+        let prefix = if index == 0 { String::new() } else { format!("{}/", watched.service) };
+        let healthy = watched.healthy.iter().enumerate();
+        healthy.map(|(place, &healthy)| (format!("{prefix}{place}"), healthy)).collect::<Vec<_>>()
+    };
+    watched.iter().enumerate().flat_map(of_service).collect()
 }

@@ -5,6 +5,7 @@ use crate::acks::{Acks, Finished, Pushed};
 use crate::admit::Gatekeeper;
 use crate::classify::Classifier;
 use crate::commands::{Command, Stopped, WorkerEnds};
+use crate::sentry::{GateSample, Sentry, SlowClients, Stage};
 use crate::settings::{serve_settings, upstream_capacity};
 use crate::shared::{Live, Shared};
 use crate::transfers::Transfers;
@@ -13,8 +14,8 @@ use flashweir_admission::pace::SWEEP_INTERVAL;
 use flashweir_core::{Instant, Rng};
 use flashweir_http::listen::WorkerListeners;
 use flashweir_http::serve::Server;
-use flashweir_http::upstream::Upstreams;
-use flashweir_telemetry::{Bound, Unmeasured, WorkerMetrics};
+use flashweir_http::upstream::{UpstreamShared, Upstreams};
+use flashweir_telemetry::{Bound, ClassSlot, Unmeasured, WorkerMetrics};
 use hyper::body::Incoming;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -28,6 +29,8 @@ use tokio_util::task::TaskTracker;
 /// What all connections of one worker share; never leaves its thread.
 #[derive(Debug)]
 pub(crate) struct Worker {
+    /// Its number.
+    index: usize,
     /// What all workers share.
     pub(crate) shared: Arc<Shared>,
     /// What this worker counts.
@@ -36,6 +39,8 @@ pub(crate) struct Worker {
     pub(crate) gatekeeper: RefCell<Gatekeeper>,
     /// Responses on their way to the client.
     pub(crate) transfers: RefCell<Transfers>,
+    /// Responses whose clients may be slower than the origin.
+    pub(crate) slow_clients: RefCell<SlowClients>,
     /// Wakes the sweeper when there is something to sweep.
     pub(crate) sweep_wanted: Notify,
     /// Admitted requests that have not ended.
@@ -45,6 +50,8 @@ pub(crate) struct Worker {
     /// One entry for each connection being served.
     pub(crate) connections: TaskTracker,
     acks: RefCell<Acks>,
+    /// Where its sentry gates report.
+    gate_samples: mpsc::Sender<GateSample>,
     current: RefCell<Rc<Current>>,
 }
 
@@ -55,12 +62,25 @@ pub(crate) struct Current {
     pub(crate) live: Arc<Live>,
     /// Serves connections with the configured bounds and timeouts.
     pub(crate) server: Server,
-    /// Connections to the upstreams; kept over reloads that leave the upstreams alone.
-    pub(crate) upstreams: Rc<Upstreams<Incoming>>,
-    /// Requests all upstream connections of this worker can carry at once.
-    pub(crate) upstream_capacity: usize,
-    /// Makes the gate's keys.
+    /// What this worker has of each service, in the configuration's order.
+    pub(crate) served: Vec<Rc<Served>>,
+    /// The sentry's gate for each, unless policing is off; kept over reloads that leave the policy alone.
+    pub(crate) stages: Vec<Option<Rc<Stage>>>,
+    /// Where each class of each service is counted.
+    pub(crate) slots: Vec<Box<[ClassSlot]>>,
+    /// Finds a request's service and makes the gate's keys.
     pub(crate) classifier: Classifier,
+}
+
+/// One worker's part of one service; kept over reloads that leave the service's upstreams alone.
+#[derive(Debug)]
+pub(crate) struct Served {
+    /// Connections to the upstreams.
+    pub(crate) upstreams: Upstreams<Incoming>,
+    /// Requests they can carry at once.
+    pub(crate) upstream_capacity: usize,
+    /// Admitted requests to the service that have not ended.
+    pub(crate) requests_open: Cell<usize>,
 }
 
 /// Runs worker `index` to its end on the calling thread.
@@ -93,7 +113,8 @@ impl Drop for Report {
 
 /// Serves until told to drain and drained, or the time for that is over; returns how many requests were cut.
 async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, ends: WorkerEnds) -> usize {
-    let worker = Worker::new(index, shared);
+    let worker = Worker::new(index, shared, ends.gate_samples);
+    worker.attend(worker.current().new_stages(None));
     spawn_local(worker.clone().sweep());
     spawn_local(worker.clone().sample(ends.sample_wanted, ends.samples));
     let accepting = CancellationToken::new();
@@ -116,20 +137,22 @@ async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, en
 }
 
 impl Worker {
-    pub(crate) fn new(index: usize, shared: Arc<Shared>) -> Rc<Self> {
+    pub(crate) fn new(index: usize, shared: Arc<Shared>, gate_samples: mpsc::Sender<GateSample>) -> Rc<Self> {
         let live = shared.live.load_full();
-        let rng = Rng::new(shared.seed).fork(index as u64);
-        let upstreams = Rc::new(Upstreams::new(live.upstreams.clone(), rng));
+        let current = Current::new(&shared, index, live, None, Rng::new(shared.seed).fork(index as u64));
         Rc::new(Self {
+            index,
             metrics: shared.telemetry.worker(index),
             gatekeeper: RefCell::new(Gatekeeper::new(&shared, index)),
             transfers: RefCell::default(),
+            slow_clients: RefCell::default(),
             sweep_wanted: Notify::new(),
             requests_open: Cell::new(0),
             draining: CancellationToken::new(),
             connections: TaskTracker::new(),
             acks: RefCell::default(),
-            current: RefCell::new(Rc::new(Current::new(&shared, live, upstreams))),
+            gate_samples,
+            current: RefCell::new(Rc::new(current)),
             shared,
         })
     }
@@ -171,32 +194,42 @@ impl Worker {
     fn reload(&self) {
         let live = self.shared.live.load_full();
         let before = self.current();
-        let upstreams = if Arc::ptr_eq(&live.upstreams, &before.live.upstreams) {
-            before.upstreams.clone()
-        } else {
-            // Requests under way keep the old connections until they end.
-            Rc::new(Upstreams::new(
-                live.upstreams.clone(),
-                Rng::new(self.shared.seed ^ self.shared.clock.now().as_nanos()),
-            ))
-        };
-        *self.current.borrow_mut() = Rc::new(Current::new(&self.shared, live, upstreams));
+        let rng = Rng::new(self.shared.seed ^ self.shared.clock.now().as_nanos());
+        let current = Rc::new(Current::new(&self.shared, self.index, live, Some(&before), rng));
+        *self.current.borrow_mut() = current.clone();
+        self.attend(current.new_stages(Some(&before)));
+    }
+
+    /// Has somebody look after each of these gates, for as long as it is used.
+    fn attend<'a>(&self, stages: impl Iterator<Item = &'a Rc<Stage>>) {
+        for stage in stages {
+            let metrics = self.metrics.clone();
+            let full = move || metrics.bound_hits.increment(Bound::SamplesQueued);
+            spawn_local(Stage::attend(Rc::downgrade(stage), self.gate_samples.clone(), full));
+        }
     }
 
     /// Looks every 10 ms at what awaits acknowledgement; sleeps while nothing does.
     async fn sweep(self: Rc<Self>) {
         loop {
-            while self.acks.borrow().is_empty() && self.transfers.borrow().is_empty() {
+            while self.nothing_to_sweep() {
                 self.sweep_wanted.notified().await;
             }
             tokio::time::sleep(SWEEP_INTERVAL).await;
             let now = self.shared.clock.now();
+            self.slow_clients.borrow_mut().sweep(now);
             let mut gatekeeper = self.gatekeeper.borrow_mut();
             let swept = self.acks.borrow_mut().sweep(now, |response| gatekeeper.observe_response(response));
             self.transfers.borrow_mut().sweep(now, |response| gatekeeper.observe_response(response));
             self.metrics.measurement.measured.add(swept.measured as u64);
             self.metrics.measurement.unmeasured.add(Unmeasured::Unacknowledged, swept.lost as u64);
         }
+    }
+
+    fn nothing_to_sweep(&self) -> bool {
+        self.acks.borrow().is_empty()
+            && self.transfers.borrow().is_empty()
+            && self.slow_clients.borrow().is_empty()
     }
 
     /// Hands over what the gate saw whenever the planner asks; keeps accumulating while the queue is full.
@@ -215,13 +248,50 @@ impl Worker {
 }
 
 impl Current {
-    fn new(shared: &Shared, live: Arc<Live>, upstreams: Rc<Upstreams<Incoming>>) -> Self {
+    /// Takes over what there is for services that stay; requests under way to others keep theirs until they end.
+    fn new(shared: &Shared, worker: usize, live: Arc<Live>, before: Option<&Self>, rng: Rng) -> Self {
+        let served = live.upstreams.iter().enumerate().map(|(index, upstreams)| {
+            let mut known = before.iter().flat_map(|before| &before.served);
+            let kept = known.find(|served| Arc::ptr_eq(served.upstreams.shared(), upstreams));
+            kept.cloned().unwrap_or_else(|| Rc::new(Served::new(upstreams.clone(), rng.fork(index as u64))))
+        });
+        let stages = live.sentries.iter().map(|sentry| {
+            let sentry = sentry.as_ref()?;
+            let kept = before.and_then(|before| before.stage_of(sentry)).cloned();
+            Some(kept.unwrap_or_else(|| Stage::new(sentry.clone(), worker, shared.clock)))
+        });
+        let control = shared.telemetry.control();
+        let slots = live.config.services.iter().map(|service| {
+            service.classes.iter().map(|class| control.class_slot(&service.name, &class.name)).collect()
+        });
         Self {
+            slots: slots.collect(),
             server: Server::new(serve_settings(&live.config)),
-            upstream_capacity: upstream_capacity(live.upstreams.settings()),
-            classifier: Classifier::new(shared.hasher, &live.config.service.name),
+            served: served.collect(),
+            stages: stages.collect(),
+            classifier: Classifier::new(shared.hasher, &live.config),
             live,
-            upstreams,
+        }
+    }
+
+    fn stage_of(&self, sentry: &Arc<Sentry>) -> Option<&Rc<Stage>> {
+        self.stages.iter().flatten().find(|stage| Arc::ptr_eq(stage.sentry(), sentry))
+    }
+
+    /// The gates that `before` did not have.
+    fn new_stages<'a>(&'a self, before: Option<&'a Self>) -> impl Iterator<Item = &'a Rc<Stage>> {
+        let is_new =
+            move |stage: &&Rc<Stage>| before.is_none_or(|before| before.stage_of(stage.sentry()).is_none());
+        self.stages.iter().flatten().filter(is_new)
+    }
+}
+
+impl Served {
+    fn new(upstreams: Arc<UpstreamShared>, rng: Rng) -> Self {
+        Self {
+            upstream_capacity: upstream_capacity(upstreams.settings()),
+            upstreams: Upstreams::new(upstreams, rng),
+            requests_open: Cell::new(0),
         }
     }
 }

@@ -15,8 +15,8 @@ pub enum Scope {
     Run,
     /// Everybody's tries that began within a window of the scenario.
     Window(String),
-    /// One class over the whole run.
-    Class(String),
+    /// One class.
+    Class(Within),
     /// One link, both ways.
     Link(Within),
     /// One long transfer.
@@ -25,12 +25,12 @@ pub enum Scope {
     Datagrams(Within),
 }
 
-/// Something of the network, over the whole run or a window.
+/// A class or something of the network, over the whole run or a window.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Within {
     /// The window; none: the whole run.
     pub window: Option<String>,
-    /// The name of the link, transfer or source.
+    /// The name of the class, link, transfer or source.
     pub name: String,
 }
 
@@ -52,8 +52,9 @@ impl Scope {
     pub fn name(&self) -> String {
         match self {
             Self::Run => String::new(),
-            Self::Window(name) | Self::Class(name) => name.clone(),
-            Self::Link(Within { window, name })
+            Self::Window(name) => name.clone(),
+            Self::Class(Within { window, name })
+            | Self::Link(Within { window, name })
             | Self::Transfer(Within { window, name })
             | Self::Datagrams(Within { window, name }) => match window {
                 Some(window) => format!("{window}.{name}"),
@@ -66,9 +67,11 @@ impl Scope {
     #[must_use]
     pub fn window(&self) -> Option<&str> {
         match self {
-            Self::Run | Self::Class(_) => None,
+            Self::Run => None,
             Self::Window(name) => Some(name),
-            Self::Link(within) | Self::Transfer(within) | Self::Datagrams(within) => within.window.as_deref(),
+            Self::Class(within) | Self::Link(within) | Self::Transfer(within) | Self::Datagrams(within) => {
+                within.window.as_deref()
+            }
         }
     }
 
@@ -77,7 +80,8 @@ impl Scope {
         match self {
             Self::Run => "the run",
             Self::Window(_) => "a window",
-            Self::Class(_) => "a class",
+            Self::Class(Within { window: None, .. }) => "a class",
+            Self::Class(_) => "a class in a window",
             Self::Link(_) => "a link",
             Self::Transfer(_) => "a transfer",
             Self::Datagrams(_) => "datagrams",
@@ -129,7 +133,7 @@ pub(crate) struct Names<'a> {
     pub(crate) datagrams: &'a [&'a str],
 }
 
-/// Reads `[accept]`: statistics of the run, and tables of those of a window, a class or a part of the network.
+/// Reads `[accept]`: statistics of the run, and tables of those of a window, a class or a part of the network, the last two also within a window.
 pub(crate) fn read(table: &Table, names: Names<'_>) -> Result<Vec<Accepted>, Problem> {
     let mut accepted = Vec::new();
     for (name, value) in table {
@@ -156,7 +160,7 @@ fn read_scope(
             continue;
         };
         let Some(part) = names.part(name, Some(window)) else {
-            return wrong(key, "there is no link, transfer or source of datagrams of this name");
+            return wrong(key, "there is no class, link, transfer or source of datagrams of this name");
         };
         for (name, value) in inner {
             accepted.push(one(&format!("{key}.{name}"), name, part.clone(), value)?);
@@ -170,9 +174,6 @@ impl Names<'_> {
         if self.windows.contains(&name) {
             return Ok(Scope::Window(name.to_owned()));
         }
-        if self.classes.contains(&name) {
-            return Ok(Scope::Class(name.to_owned()));
-        }
         self.part(name, None).ok_or_else(|| {
             Problem::new(key, "there is no window, class, link, transfer or source of datagrams of this name")
         })
@@ -180,7 +181,9 @@ impl Names<'_> {
 
     fn part(&self, name: &str, window: Option<&str>) -> Option<Scope> {
         let within = || Within { window: window.map(str::to_owned), name: name.to_owned() };
-        if self.links.contains(&name) {
+        if self.classes.contains(&name) {
+            Some(Scope::Class(within()))
+        } else if self.links.contains(&name) {
             Some(Scope::Link(within()))
         } else if self.transfers.contains(&name) {
             Some(Scope::Transfer(within()))

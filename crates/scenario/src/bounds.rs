@@ -11,6 +11,8 @@ const BIN_BYTES: u64 = 160;
 const PLAN_BYTES: u64 = 200;
 const DOCUMENT_BYTES: u64 = 32;
 const PERSON_BYTES: u64 = 360;
+/// Bytes of a class in a plan of the sentry.
+const PLAN_CLASS_BYTES: u64 = 144;
 /// The same of what the packet level has besides: a connection, a packet (no smaller on the wire than in memory, so data on
 /// its way takes as much as it is), a client with its links and routes, a decision of the router.
 const FLOW_BYTES: u64 = 700;
@@ -41,7 +43,9 @@ pub(crate) fn check(scenario: &Scenario, documents: u64, seeds: u32) -> Result<(
     let ticks = packets.map_or(0, |packets| ticks(scenario, packets).saturating_mul(TICK_BYTES));
     let kept = series
         .saturating_mul(BIN_BYTES)
-        .saturating_add(plans(scenario).saturating_mul(PLAN_BYTES))
+        .saturating_add(
+            plans(scenario).saturating_mul(PLAN_BYTES + plan_classes(scenario) * PLAN_CLASS_BYTES),
+        )
         .saturating_add(ticks);
     let run = documents.saturating_mul(DOCUMENT_BYTES).saturating_add(people as u64 * PERSON_BYTES);
     let run = run.saturating_add(packets.map_or(0, |packets| network_bytes(packets, people as u64)));
@@ -68,6 +72,14 @@ fn plans(scenario: &Scenario) -> u64 {
     };
     let plans = scenario.schedule.length().as_nanos() / interval.as_nanos().max(1);
     u64::try_from(plans).unwrap_or(u64::MAX).min(SIM_PLANS as u64)
+}
+
+/// Classes of which each plan tells.
+fn plan_classes(scenario: &Scenario) -> u64 {
+    match &scenario.policy {
+        Policy::Sentry(policy) => policy.policy.classes.len() as u64,
+        Policy::None | Policy::FlashCrowd(_) | Policy::StaticRate { .. } => 0,
+    }
 }
 
 fn ticks(scenario: &Scenario, packets: &PacketNetwork) -> u64 {

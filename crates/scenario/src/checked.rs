@@ -9,6 +9,7 @@ use crate::file::File;
 use crate::link::Link;
 use crate::packets;
 use crate::problem::{Problem, within, wrong};
+use crate::sentry;
 use crate::settings::Settings;
 use crate::text::{Text, Time};
 use flashweir_config::location::{line_at, line_of_key};
@@ -31,6 +32,8 @@ pub struct Scenario {
     accepted: Vec<Accepted>,
     /// In the order of the network's wires.
     links: Vec<Link>,
+    /// What one request of each class is worth, answered in time.
+    revenues: Vec<f64>,
     run: request::Scenario,
 }
 
@@ -88,9 +91,10 @@ impl Scenario {
         let streams = streams(file, Around { length, directory })?;
         let schedule =
             Schedule::new(streams, file.seed).map_err(|error| Problem::new("workload", error.to_string()))?;
-        let classes = file.classes.iter().enumerate();
+        let policy_classes = sentry::policy_classes(&file.classes)?;
+        let classes = file.classes.iter().zip(&policy_classes).enumerate();
         let classes = classes
-            .map(|(index, class)| class.model(&format!("class[{index}]")))
+            .map(|(index, (class, place))| class.model(&format!("class[{index}]"), *place))
             .collect::<Result<_, _>>()?;
         let faults = file.faults.iter().enumerate();
         let faults =
@@ -105,7 +109,7 @@ impl Scenario {
             classes,
             seed: file.seed,
             network,
-            policy: file.controller.policy()?,
+            policy: file.controller.policy(&file.classes)?,
             requests_in_flight: file.controller.max_requests_in_flight,
             server: file.server.model()?,
             faults,
@@ -124,6 +128,7 @@ impl Scenario {
             windows,
             accepted,
             links,
+            revenues: sentry::revenues(&file.classes, &policy_classes),
             run,
         })
     }
@@ -187,6 +192,10 @@ impl Scenario {
 
     pub(crate) fn accepted(&self) -> &[Accepted] {
         &self.accepted
+    }
+
+    pub(crate) fn revenues(&self) -> &[f64] {
+        &self.revenues
     }
 
     pub(crate) fn has_router(&self) -> bool {

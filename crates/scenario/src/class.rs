@@ -13,8 +13,8 @@ use flashweir_workload::people::{Habits, Retry, Session};
 const NAME_CHARACTERS: usize = 40;
 
 impl ClassFile {
-    /// The class that the table at `key` describes.
-    pub(crate) fn model(&self, key: &str) -> Result<ClassModel, Problem> {
+    /// The class that the table at `key` describes, of this class of the sentry's policy.
+    pub(crate) fn model(&self, key: &str, policy_class: u8) -> Result<ClassModel, Problem> {
         let at = |name: &str| format!("{key}.{name}");
         check_name(&at("name"), &self.name)?;
         let time = |name: &str, value: Option<Text<Time>>, usual: Duration| match value {
@@ -25,6 +25,7 @@ impl ClassFile {
         let usual = ClassModel::new(&self.name, self.work.0.0);
         Ok(ClassModel {
             host: self.host,
+            policy_class,
             popularity: self.popularity(key)?,
             sizes: self.sizes.map_or(usual.sizes, |Text(sizes)| sizes),
             habits: Habits {

@@ -1,18 +1,17 @@
 //! Who is let in, from what was written.
 
-use crate::file::{ControllerFile, ControllerMode};
+use crate::file::{ClassFile, ControllerFile, ControllerMode};
 use crate::packet_file::Place;
 use crate::problem::{Problem, within, wrong};
 use crate::text::{Text, Time};
 use flashweir_admission::flash_crowd::{Baseline, PlannerMode, Settings};
-use flashweir_admission::sentry;
 use flashweir_core::limits::WORKERS;
 use flashweir_core::{Duration, Rate};
-use flashweir_sim::request::{FlashCrowdPolicy, Policy, SentryPolicy};
+use flashweir_sim::request::{FlashCrowdPolicy, Policy};
 
 impl ControllerFile {
     /// The policy of the gate before the server, which lets everybody in if the controller is at a router.
-    pub(crate) fn policy(&self) -> Result<Policy, Problem> {
+    pub(crate) fn policy(&self, classes: &[ClassFile]) -> Result<Policy, Problem> {
         if self.at == Place::Router {
             return Ok(Policy::None);
         }
@@ -20,7 +19,7 @@ impl ControllerFile {
         // What is written is checked whatever the mode.
         let checked = news(PlannerMode::Repaired)?;
         let bucket = self.bucket()?;
-        let sentry = SentryPolicy::new(sentry::Policy::single(self.sentry_target()?));
+        let sentry = self.sentry(classes)?;
         match self.mode {
             ControllerMode::None => Ok(Policy::None),
             ControllerMode::Static => match bucket {
@@ -31,16 +30,6 @@ impl ControllerFile {
             ControllerMode::Paper => news(PlannerMode::Paper),
             ControllerMode::Scoreboard => news(PlannerMode::Scoreboard),
             ControllerMode::Sentry => Ok(Policy::Sentry(sentry)),
-        }
-    }
-
-    fn sentry_target(&self) -> Result<Duration, Problem> {
-        match self.target {
-            Some(Text(Time(target))) if !(TARGET_LEAST..=TARGET_MOST).contains(&target) => {
-                wrong("controller.target", "expected 10ms to 1m")
-            }
-            Some(Text(Time(target))) => Ok(target),
-            None => Ok(TARGET_USUAL),
         }
     }
 
@@ -86,8 +75,3 @@ impl ControllerFile {
 /// As in the gateway's configuration.
 const INTERVAL_LEAST: Duration = Duration::from_millis(10);
 const INTERVAL_MOST: Duration = Duration::from_secs(300);
-/// Nobody waits for a page longer than a minute, and a network alone takes 10 ms.
-const TARGET_LEAST: Duration = Duration::from_millis(10);
-const TARGET_MOST: Duration = Duration::from_secs(60);
-/// What an answer has to come within to be goodput, if a class does not say so.
-const TARGET_USUAL: Duration = Duration::from_secs(1);

@@ -110,6 +110,11 @@ pub(crate) struct ClassFile {
     pub(crate) retry_on: Option<Text<Failures>>,
     #[serde(default)]
     pub(crate) goes_on_unserved: bool,
+    pub(crate) policy_class: Option<String>,
+    pub(crate) revenue: Option<f64>,
+    pub(crate) guaranteed_rate: Option<f64>,
+    pub(crate) response_target: Option<Text<Time>>,
+    pub(crate) queue: Option<u32>,
     pub(crate) clients: Option<ClientsFile>,
     pub(crate) server: Option<String>,
 }
@@ -193,6 +198,26 @@ pub(crate) struct ControllerFile {
     pub(crate) hot_spots: Option<bool>,
     pub(crate) shadow: bool,
     pub(crate) first_tick: Option<Text<Time>>,
+    pub(crate) policing: Option<PolicingName>,
+    pub(crate) ladder: Vec<LadderStepFile>,
+}
+
+/// How the sentry gives room out among classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PolicingName {
+    Reservation,
+    Batch,
+    Threshold,
+    Auto,
+}
+
+/// A step of the ladder of targets.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LadderStepFile {
+    pub(crate) below: Option<f64>,
+    pub(crate) response_target: Text<Time>,
 }
 
 /// Which rules let people in.

@@ -41,6 +41,7 @@ mod packets;
 mod problem;
 mod quantity;
 mod router;
+mod sentry;
 mod server;
 mod settings;
 mod sheet;

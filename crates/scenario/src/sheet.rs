@@ -35,7 +35,8 @@ impl Sheet {
     #[must_use]
     pub fn of(scenario: &Scenario, outcomes: &[Outcome]) -> Self {
         let windows = scenario.windows().iter().map(|window| Scope::Window(window.name.clone()));
-        let classes = scenario.classes().map(|name| Scope::Class(name.to_owned()));
+        let whole = |name: &str| Within { window: None, name: name.to_owned() };
+        let classes = scenario.classes().map(|name| Scope::Class(whole(name)));
         let classes: Vec<_> = classes.collect();
         // Of a single class the run says it all, unless it is asked for by name.
         let is_asked = |scope: &Scope| scenario.accepted().iter().any(|accepted| accepted.scope == *scope);
@@ -132,15 +133,16 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
     let end = run.schedule.length().as_nanos().div_ceil(run.bin.as_nanos()) as usize;
     let levels = bins.start..bins.end.min(end);
     let mut counts = Counts::default();
-    let mut useful_s = 0.0;
-    for (class, model) in outcome.classes.iter().zip(&run.classes) {
-        if matches!(scope, Scope::Class(name) if *name != class.name) {
+    let (mut useful_s, mut revenue) = (0.0, 0.0);
+    for ((class, model), worth) in outcome.classes.iter().zip(&run.classes).zip(scenario.revenues()) {
+        if matches!(scope, Scope::Class(within) if within.name != class.name) {
             continue;
         }
         let mut of_class = Counts::default();
         class.bins.iter().take(bins.end).skip(bins.start).for_each(|bin| of_class.add(bin));
         counts.add(&of_class);
         // No word for work in a scenario depends on the size of documents.
+        revenue += of_class.goodput as f64 * worth;
         useful_s += of_class.goodput as f64 * model.work.mean_s(0.0);
     }
     let seconds = window.map_or(run.schedule.length(), |window| window.to - window.from).as_secs_f64();
@@ -150,6 +152,7 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
         counts,
         seconds,
         useful_s,
+        revenue,
         processors: f64::from(run.server.processors.get()),
         latency_us: is_whole.then_some(&whole.0),
         refusal_us: is_whole.then_some(&whole.1),

@@ -1,6 +1,6 @@
 //! What a run is judged by: the load tool's words, and a few of the server's and the policy's.
 
-use crate::accept::Scope;
+use crate::accept::{Scope, Within};
 use crate::packet_view::{LinkFlow, PacketView};
 use flashweir_admission::flash_crowd::Rule;
 use flashweir_measure::Histogram;
@@ -62,6 +62,8 @@ enum Reach {
 pub(crate) struct View<'a> {
     pub(crate) counts: Counts,
     pub(crate) seconds: f64,
+    /// What the goodput is worth.
+    pub(crate) revenue: f64,
     /// Mean processor time of what became goodput, summed, seconds.
     pub(crate) useful_s: f64,
     pub(crate) processors: f64,
@@ -87,6 +89,9 @@ pub(crate) const STATISTICS: &[Statistic] = &[
     }),
     all("goodput_ratio", Unit::Share, "goodput of unique offered", |view| {
         view.of_requests(view.counts.goodput)
+    }),
+    all("revenue_rate", Unit::PerSecond, "what the goodput is worth, a second", |view| {
+        ratio(view.revenue, view.seconds)
     }),
     all("completed_ratio", Unit::Share, "completed of unique offered", |view| {
         view.of_requests(view.counts.completed)
@@ -227,6 +232,7 @@ impl Statistic {
         match scope {
             Scope::Run => !matches!(self.reach, Links | Transfers | Datagrams),
             Scope::Window(_) => matches!(self.reach, All | NotClasses | Router),
+            Scope::Class(Within { window: Some(_), .. }) => self.reach == All,
             Scope::Class(_) => matches!(self.reach, All | NotWindows),
             Scope::Link(_) => self.reach == Links,
             Scope::Transfer(_) => self.reach == Transfers,

@@ -106,6 +106,26 @@ impl Dice {
                 text.push_str(&line);
             }
         }
+        self.policy(text, number);
+    }
+
+    /// What the sentry is told of a class; some are worth the same.
+    fn policy(&mut self, text: &mut String, number: u64) {
+        if number > 0 && self.one_in(4) {
+            text.push_str("policy_class = \"c0\"\n");
+            return;
+        }
+        let lines = [
+            format!("revenue = {}\n", self.between(1, 3)),
+            format!("guaranteed_rate = {}\n", self.between(1, 50)),
+            format!("response_target = \"{}ms\"\n", self.between(100, 3_000)),
+            format!("queue = {}\n", self.between(0, 200)),
+        ];
+        for line in lines {
+            if self.one_in(3) {
+                text.push_str(&line);
+            }
+        }
     }
 
     fn clients(&mut self, text: &mut String) {
@@ -211,11 +231,21 @@ impl Dice {
     }
 
     fn controller(&mut self, text: &mut String) {
-        let mode = self.one_of(&["none", "static", "repaired", "repaired", "paper", "scoreboard", "sentry"]);
+        let modes =
+            ["none", "static", "repaired", "repaired", "paper", "scoreboard", "sentry", "sentry", "sentry"];
+        let mode = self.one_of(&modes);
         push(text, format_args!("[controller]\nmode = \"{mode}\"\nrate = {}\n", self.between(1, 400)));
         let lines = [
             format!("gates = {}\n", self.between(1, 4)),
             format!("target = \"{}ms\"\n", self.between(100, 2_000)),
+            format!(
+                "policing = \"{}\"\n",
+                self.one_of(&["reservation", "reservation", "batch", "threshold", "auto"])
+            ),
+            format!(
+                "ladder = [{{ below = {}, response_target = \"1s\" }}, {{ response_target = \"2s\" }}]\n",
+                self.between(10, 500)
+            ),
             "shadow = true\n".to_owned(),
             "hot_spots = false\n".to_owned(),
             format!("max_requests_in_flight = {}\n", self.between(0, 300)),

@@ -1,12 +1,12 @@
 //! Goal: the committed scenarios hold, and fail when the controller is taken away. Method: one seed of each, as
-//! `flashweir sim` runs it.
+//! `flashweir sim` runs it; of several where a single one tells too little.
 
 use flashweir_scenario::{Scenario, Settings, Sheet};
 use std::path::PathBuf;
 
 fn sheet(name: &str, settings: &[&str]) -> Sheet {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name);
-    let settings = Settings::parse(settings.iter().chain(&["seeds=1"])).unwrap();
+    let settings = Settings::parse(["seeds=1"].iter().chain(settings)).unwrap();
     let scenario = Scenario::load(&path, &settings).unwrap();
     let outcomes: Vec<_> = scenario
         .seeds()
@@ -53,4 +53,13 @@ fn a_crowd_is_held_by_the_sentry_and_collapses_without_it() {
     assert_eq!(missed(&sheet("sentry.toml", &["seed=2"])), [""; 0]);
     let without = missed(&sheet("sentry.toml", &["controller.mode=none"]));
     assert!(without.contains(&"crowd.goodput_rps".to_owned()), "{without:?}");
+}
+
+#[test]
+fn gold_is_served_whatever_comes_and_bronze_gets_its_guarantee_unless_there_are_no_classes() {
+    assert_eq!(missed(&sheet("classes.toml", &["seeds=5"])), [""; 0]);
+    let alike = missed(&sheet("classes.toml", &["class[0].revenue=1", "class[1].revenue=1"]));
+    assert!(alike.contains(&"storm.gold.goodput_ratio".to_owned()), "{alike:?}");
+    let unguarded = missed(&sheet("classes.toml", &["class[2].guaranteed_rate=0"]));
+    assert!(unguarded.contains(&"storm.bronze.goodput_rps".to_owned()), "{unguarded:?}");
 }

@@ -1,9 +1,10 @@
 //! Goal: what is wrong in a file is told in one line with file, line and key; what is right makes the run it says.
 //! Method: small texts, and tables in a fresh directory.
 
-use flashweir_core::Duration;
-use flashweir_scenario::{Scenario, Settings, swarm_text};
-use flashweir_sim::request::{FaultKind, NetworkModel, Policy, Work};
+use flashweir_admission::sentry::{ClassPolicy, Policing};
+use flashweir_core::{Duration, Rate};
+use flashweir_scenario::{Scenario, Settings, Sheet, swarm_text};
+use flashweir_sim::request::{FaultKind, NetworkModel, Policy, SentryPolicy, Work};
 
 const WHOLE: &str = "duration = '20s'\n[workload]\nrate = 50\n[[class]]\nname = 'a'\nwork = '5ms'\n";
 
@@ -128,6 +129,30 @@ fn what_is_wrong_is_told_with_line_and_key() {
     check(&with("[accept]\np99_ms = 5\n"), "FILE:8: accept.p99_ms: expected a range in quotes");
     check(&with("[accept]\nlate.p99_ms = '< 5'\n"), "FILE:8: accept.late: there is no window, class, link");
     check(&with("[accept]\na.busy = '< 5'\n"), "FILE:8: accept.a.busy: busy is not told of a class");
+    check(
+        &with("[accept]\nx.a.busy = '< 5'\n[window]\nx = '1s-2s'\n"),
+        "FILE:8: accept.x.a.busy: busy is not told of a class",
+    );
+    check(&with("revenue = 0\n"), "FILE:7: class[0].revenue: 0 is out of range");
+    check(&with("revenue = nan\n"), "FILE:7: class[0].revenue: NaN is out of range");
+    check(&with("guaranteed_rate = -1\n"), "FILE:7: class[0].guaranteed_rate: -1 is out of range");
+    check(&with("response_target = '1ms'\n"), "FILE:7: class[0].response_target: expected 10ms to 1m");
+    check(&with("queue = 99999\n"), "FILE:7: class[0].queue: at most 16384 wait");
+    check(&with("policy_class = 'b'\n"), "FILE:7: class[0].policy_class: there is no class \"b\" with");
+    check(
+        &with("[[class]]\nname = 'b'\nwork = '5ms'\npolicy_class = 'a'\nqueue = 5\n"),
+        "FILE:11: class[1].queue: it is \"a\" that says so",
+    );
+    check(&with("[controller]\npolicing = 'fair'\n"), "FILE:8: controller.policing: unknown variant `fair`");
+    check(&with("[controller]\ngates = 0\n"), "FILE:8: controller.gates: ");
+    let ladder = |steps: &str| with(&format!("[controller]\nladder = [{steps}]\n"));
+    let (one, last) = ("{ below = 9, response_target = '1s' }", "{ response_target = '2s' }");
+    check(
+        &ladder(&format!("{one}, {one}, {last}")),
+        "FILE:8: controller.ladder[1].below: expected more than",
+    );
+    check(&ladder(&format!("{last}, {last}")), "FILE:8: controller.ladder[0].below: missing: only the last");
+    check(&ladder(one), "FILE:8: controller.ladder[0].below: the last step has no end");
     check("duration = '20s'\n[workload]\nrate = 50\n", "FILE:1: class: 0 [[class]] tables");
     check(&WHOLE.replace("rate = 50", "rate = 0"), "FILE:2: workload: nobody would come");
     check(&WHOLE.replace("rate = 50", "rate = -5"), "FILE:3: workload.rate: -5 is out of range");
@@ -211,6 +236,63 @@ fn the_sentry_has_a_target_of_a_second_if_not_said() {
     assert_eq!(target("target = '2m'\n").unwrap_err(), "FILE:9: controller.target: expected 10ms to 1m");
 }
 
+#[test]
+fn classes_have_a_policy_of_their_own_or_another_classs() {
+    let scenario = read(
+        r#"
+        duration = "20s"
+        [workload]
+        rate = 50
+        [[class]]
+        name = "bronze_too"
+        work = "5ms"
+        policy_class = "bronze"
+        [[class]]
+        name = "gold"
+        work = "5ms"
+        revenue = 9
+        guaranteed_rate = 2.5
+        response_target = "300ms"
+        queue = 7
+        [[class]]
+        name = "bronze"
+        work = "5ms"
+        [controller]
+        mode = "sentry"
+        policing = "threshold"
+        target = "2s"
+        ladder = [{ below = 1000, response_target = "1s" }, { response_target = "3s" }]
+        gates = 4
+        [window]
+        early = "0s-5s"
+        [accept]
+        early.gold.goodput_rps = "> 1"
+        gold.revenue_rate = "> 100"
+        "#,
+    )
+    .unwrap();
+    let run = scenario.run(1);
+    let Policy::Sentry(SentryPolicy { policy, workers: 4, .. }) = &run.policy else {
+        panic!("{:?}", run.policy)
+    };
+    assert_eq!(run.classes.iter().map(|class| class.policy_class).collect::<Vec<_>>(), [1, 0, 1]);
+    let gold = ClassPolicy {
+        revenue: 9.0,
+        guaranteed_rate: Rate::from_per_second(2.5),
+        target: Some(Duration::from_millis(300)),
+        queue: Some(7),
+    };
+    assert_eq!(policy.classes, [gold, ClassPolicy::default()]);
+    assert_eq!((policy.policing, policy.target), (Policing::Threshold, Duration::from_secs(2)));
+    assert_eq!(policy.ladder.iter().map(|step| step.below_rps).collect::<Vec<_>>(), [1000.0, f64::INFINITY]);
+    let sheet = Sheet::of(&scenario, &[flashweir_sim::request::run(&run).unwrap()]);
+    let value = |name: &str| sheet.lines.iter().find(|line| line.name() == name).unwrap().values[0].unwrap();
+    assert!(sheet.is_accepted() && value("early.gold.goodput_rps") > 10.0);
+    let worth =
+        9.0 * value("gold.goodput_rps") + value("bronze.goodput_rps") + value("bronze_too.goodput_rps");
+    assert!((value("revenue_rate") - worth).abs() < 1e-6 && value("gold.revenue_rate") > 100.0);
+}
+
 /// A file cut off anywhere is refused or makes a scenario; nothing panics.
 #[test]
 fn a_file_cut_off_anywhere_is_no_trouble() {
@@ -245,6 +327,15 @@ fn every_random_scenario_is_one_and_the_swarm_has_all_kinds() {
         "patience",
         "works_on",
         "hot_spots",
+        "revenue",
+        "guaranteed_rate",
+        "response_target",
+        "policy_class",
+        "ladder",
+        "reservation",
+        "batch",
+        "threshold",
+        "auto",
     ] {
         let with = texts.iter().filter(|text| text.contains(word)).count();
         // Swarms turn things off: nothing is in every scenario.

@@ -263,7 +263,7 @@ fn what_is_wrong_is_told_with_line_and_key() {
     );
     check(
         &with("[window]\nw = '1s-2s'\n[accept]\nw.x.back_loss_ratio = '< 5'\n"),
-        "FILE:16: accept.w.x: there is no link, transfer or source",
+        "FILE:16: accept.w.x: there is no class, link, transfer or source",
     );
 }
 

@@ -87,12 +87,13 @@ fn score_all(cells: &[Cell], seeds: std::ops::Range<u64>) -> Vec<(Cell, Score)> 
 }
 
 fn print_cells(scored: &[(Cell, Score)]) {
-    println!("share settled p99/R  90% at   possible/s  refused in quiet  infeasible told  cell");
+    println!("share through settled p99/R  90% at   possible/s  refused in quiet  infeasible told  cell");
     for (cell, score) in scored {
         let mark = if cell.is_feasible() { ' ' } else { '!' };
         println!(
-            "{:>5.3} {:>6.3} {:>6.2} {:>6.1} s {:>10.1} {:>8}/{:<8} {:>6.2} {mark} {cell}",
+            "{:>5.3} {:>7.3} {:>6.3} {:>6.2} {:>6.1} s {:>10.1} {:>8}/{:<8} {:>6.2} {mark} {cell}",
             score.share,
+            score.throughput_share,
             score.settled_share,
             score.p99_over_target,
             score.recovery_s,
@@ -121,19 +122,24 @@ fn print_summary(scored: &[(Cell, Score)]) {
             groups.entry(format!("{feasible} {key}")).or_default().push(score);
         }
     }
-    println!("\n{:<28} cells   mean  worst  >=.95  >=.90  90% in 3 s  told infeasible", "");
+    println!("\n{:<28} cells   mean  worst  >=.95  >=.90  through settled  90% in 3 s  told infeasible", "");
     for (key, scores) in groups {
         let count = scores.len() as f64;
         let part =
             |good: &dyn Fn(&Score) -> bool| scores.iter().filter(|score| good(score)).count() as f64 / count;
-        let mean = scores.iter().map(|score| score.share.min(1.0)).sum::<f64>() / count;
+        let mean_of = |value: &dyn Fn(&Score) -> f64| {
+            scores.iter().map(|score| value(score).min(1.0)).sum::<f64>() / count
+        };
         let worst = scores.iter().map(|score| score.share).fold(f64::INFINITY, f64::min);
         println!(
-            "{key:<28} {count:>5} {mean:>6.3} {worst:>6.3} {:>6.2} {:>6.2} {:>8.2} {:>10.2}",
+            "{key:<28} {count:>5} {:>6.3} {worst:>6.3} {:>6.2} {:>6.2} {:>8.3} {:>7.3} {:>11.2} {:>16.2}",
+            mean_of(&|score| score.share),
             part(&|score| score.share >= 0.95),
             part(&|score| score.share >= 0.90),
+            mean_of(&|score| score.throughput_share),
+            mean_of(&|score| score.settled_share),
             part(&|score| score.recovery_s <= 3.0),
-            scores.iter().map(|score| score.reported_infeasible).sum::<f64>() / count,
+            mean_of(&|score| score.reported_infeasible),
         );
     }
 }
@@ -153,8 +159,8 @@ fn trace(cell: &Cell, seed: u64) {
             why.knee.unwrap_or(f64::NAN),
             why.stretch.unwrap_or(f64::NAN),
             why.response_p95_s.unwrap_or(f64::NAN),
-            plan.hold_len,
-            plan.hold_for,
+            plan.classes[0].hold_len,
+            plan.classes[0].hold_for,
             if why.target_infeasible { "infeasible" } else { "" },
         );
     }

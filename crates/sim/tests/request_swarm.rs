@@ -4,7 +4,7 @@
 //! `SWARM_SEEDS=10000 cargo test -p flashweir-sim --test request_swarm` looks longer; a failure prints what repeats it.
 
 use flashweir_admission::flash_crowd::PlannerMode;
-use flashweir_admission::sentry;
+use flashweir_admission::sentry::{self, LadderStep, Policing, Published, PublishedRule};
 use flashweir_core::{Duration, Instant, Rate, Reason, Rng};
 use flashweir_sim::network::{self, Buffer, LinkSettings, Red, Rem, TcpSettings};
 use flashweir_sim::request::{
@@ -22,6 +22,9 @@ const SEEDS: u64 = 150;
 const LENGTH_S: u64 = 12;
 /// Long enough for a planner to have learned what is usual.
 const CROWD_COMES_S: u64 = 6;
+
+/// Fewer classes of people may come: some of the policy's have nobody.
+const POLICY_CLASSES: u64 = 3;
 
 struct Dice(Rng);
 
@@ -72,6 +75,7 @@ impl Dice {
         let retry = Retry { share: 0.8, tries_most: self.between(1, 5) as u32, ..Retry::default() };
         ClassModel {
             host: self.between(0, 2) as u32,
+            policy_class: self.0.below(POLICY_CLASSES) as u8,
             popularity: Popularity::zipf(0.8, self.between(1, 50) as u32).unwrap(),
             habits: Habits { patience: self.maybe(Self::wait), session, retry: self.maybe(|_| retry) },
             goes_on_unserved: self.one_in(2),
@@ -219,6 +223,53 @@ impl Dice {
         }
     }
 
+    fn sentry(&mut self) -> SentryPolicy {
+        let mut policy = sentry::Policy::single(self.millis(200, 2_000));
+        policy.classes = (0..POLICY_CLASSES).map(|_| self.policy_class()).collect();
+        policy.policing = match self.0.below(8) {
+            0 => Policing::Batch,
+            1 => Policing::Threshold,
+            2 => Policing::Auto,
+            3 => Policing::Published(self.published()),
+            _ => Policing::Reservation,
+        };
+        policy.ladder = if self.one_in(4) { self.ladder() } else { Vec::new() };
+        let workers = if self.one_in(2) { 1 } else { self.between(2, 8) as usize };
+        SentryPolicy { workers, ..SentryPolicy::new(policy) }
+    }
+
+    fn published(&mut self) -> Published {
+        let rule = match self.0.below(3) {
+            0 => PublishedRule::Batch { delay_step: self.millis(0, 100), is_whole: self.one_in(2) },
+            1 => PublishedRule::Threshold {
+                period: self.millis(100, 15_000),
+                newest_milli: self.between(1, 1_000) as u32,
+                utilisation_milli: self.between(500, 1_000) as u32,
+                is_capped: self.one_in(2),
+            },
+            _ => PublishedRule::Reservation { step: self.between(0, 8) as u32 },
+        };
+        let (servers, service_time) = (self.between(0, 4) as u32, self.millis(1, 100));
+        Published { rule, servers, service_time, quantile_milli: self.between(1_000, 6_000) as u32 }
+    }
+
+    fn ladder(&mut self) -> Vec<LadderStep> {
+        let first = LadderStep { below_rps: self.between(10, 500) as f64, target: self.millis(100, 1_000) };
+        vec![first, LadderStep { below_rps: f64::INFINITY, target: self.millis(1_000, 3_000) }]
+    }
+
+    fn policy_class(&mut self) -> sentry::ClassPolicy {
+        sentry::ClassPolicy {
+            // Some are worth the same.
+            revenue: self.between(1, 3) as f64,
+            guaranteed_rate: Rate::from_per_second(
+                self.maybe(|dice| dice.between(1, 50) as f64).unwrap_or(0.0),
+            ),
+            target: self.maybe(|dice| dice.millis(100, 3_000)),
+            queue: self.maybe(|dice| dice.between(0, 200) as u32),
+        }
+    }
+
     fn policy(&mut self) -> Policy {
         let mut news = FlashCrowdPolicy::default();
         news.settings.gates = self.between(1, 3) as usize;
@@ -227,7 +278,7 @@ impl Dice {
         match self.0.below(4) {
             0 => Policy::None,
             1 => Policy::FlashCrowd(news),
-            2 => Policy::Sentry(SentryPolicy::new(sentry::Policy::single(self.millis(200, 2_000)))),
+            2 => Policy::Sentry(self.sentry()),
             _ => Policy::StaticRate { rate: Rate::from_per_second(self.between(1, 500) as f64), burst: 20 },
         }
     }
@@ -262,6 +313,10 @@ fn scenario(seed: u64) -> Scenario {
     }
 }
 
+fn several_workers(scenario: &Scenario) -> bool {
+    matches!(&scenario.policy, Policy::Sentry(sentry) if sentry.workers > 1)
+}
+
 fn from_environment(name: &str, otherwise: u64) -> u64 {
     let text = std::env::var_os(name);
     text.map_or(otherwise, |text| {
@@ -271,7 +326,7 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn whatever_happens_adds_up() {
-    let mut seen = [0u64; 17];
+    let mut seen = [0u64; 22];
     let (from, seeds) = (from_environment("SWARM_FROM", 0), from_environment("SWARM_SEEDS", SEEDS));
     for seed in from..from + seeds {
         // A failing check panics; this is what repeats it.
@@ -299,6 +354,11 @@ fn whatever_happens_adds_up() {
             totals.shed[ShedReason::Gateway(Reason::Capacity).index()],
             totals.shed[ShedReason::Gateway(Reason::Deadline).index()],
             outcome.gate.left,
+            totals.shed[ShedReason::Gateway(Reason::Reserved).index()],
+            totals.shed[ShedReason::Gateway(Reason::ClientShare).index()],
+            totals.shed[ShedReason::Gateway(Reason::Threshold).index()],
+            totals.shed[ShedReason::Gateway(Reason::Batch).index()],
+            if several_workers(&scenario) { outcome.gate.left.min(totals.shed_total()) } else { 0 },
             packets.map_or(0, |_| outcome.gate.left),
             packets.map_or(0, |packets| packets.packets.dropped),
             packets.map_or(0, |_| totals.broken),

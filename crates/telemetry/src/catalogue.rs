@@ -4,6 +4,7 @@
 //! lacks.
 
 mod control;
+mod sentry;
 mod workers;
 
 use core::fmt;
@@ -44,6 +45,9 @@ pub(crate) enum Values {
     /// `None` is left out of the scrape: there is no number, which is not zero.
     Gauge(Option<f64>),
     Gauges(Vec<(String, f64)>),
+    /// With the names of several labels, and a value for each.
+    CounterSeries(&'static [&'static str], Vec<(Vec<String>, f64)>),
+    GaugeSeries(&'static [&'static str], Vec<(Vec<String>, f64)>),
     Histogram(HistogramValues),
     Info(String),
 }
@@ -71,6 +75,8 @@ impl Catalogue {
         self.visit_upstreams(sink)?;
         self.visit_plan(sink)?;
         self.visit_plan_rates(sink)?;
+        self.visit_classes(sink)?;
+        self.visit_sentries(sink)?;
         self.visit_process(sink)
     }
 

@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use flashweir_admission::flash_crowd::{Explanation, Limit, Plan, Rule};
+use flashweir_admission::sentry;
 
+use crate::classes::{ClassNews, ClassSlot, Sentries};
 use crate::counter::{Counter, CounterSet};
 use crate::histogram::{FINE_BOUNDS_NS, Histogram};
 use crate::label::Outcome;
@@ -28,13 +30,14 @@ pub struct ControlMetrics {
     shadow: AtomicBool,
     draining: AtomicBool,
     slow: Mutex<SlowGauges>,
+    sentries: Sentries,
 }
 
 /// Gauges that change with a plan or a health check: a lock taken ten times a second hurts nobody.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SlowGauges {
     pub(crate) plan: Option<PlanFigures>,
-    pub(crate) upstreams_healthy: Vec<bool>,
+    pub(crate) upstreams_healthy: Vec<(String, bool)>,
 }
 
 /// What the metrics tell of a plan.
@@ -57,6 +60,7 @@ impl Default for ControlMetrics {
             shadow: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             slow: Mutex::default(),
+            sentries: Sentries::default(),
         }
     }
 }
@@ -76,11 +80,10 @@ impl ControlMetrics {
         }
     }
 
-    /// Which upstreams are in use, in the order of `upstream.urls`.
-    pub fn publish_upstream_health(&self, healthy: &[bool]) {
+    /// Which upstreams are in use, each under the label it is to have.
+    pub fn publish_upstream_health(&self, healthy: &[(String, bool)]) {
         let mut slow = self.lock();
-        slow.upstreams_healthy.clear();
-        slow.upstreams_healthy.extend_from_slice(healthy);
+        healthy.clone_into(&mut slow.upstreams_healthy);
     }
 
     /// Whether flash-crowd refusals are only recorded.
@@ -91,6 +94,30 @@ impl ControlMetrics {
     /// Whether the gateway takes no new work.
     pub fn set_draining(&self, draining: bool) {
         self.draining.store(draining, Ordering::Relaxed);
+    }
+
+    /// Where this class of this service is counted. Names from a configuration; the same names give the same slot.
+    pub fn class_slot(&self, service: &str, class: &str) -> ClassSlot {
+        self.sentries.slot(service, class)
+    }
+
+    /// The sentry's plan now in force for a service, and what became of its classes since the last one.
+    pub fn publish_sentry<'a>(
+        &self,
+        service: &str,
+        plan: &sentry::Plan,
+        classes: impl Iterator<Item = ClassNews<'a>>,
+    ) {
+        self.sentries.publish(service, plan, classes);
+    }
+
+    /// Leaves out the sentries of services that are not there any more.
+    pub fn keep_sentries(&self, is_there: impl Fn(&str) -> bool) {
+        self.sentries.keep(is_there);
+    }
+
+    pub(crate) fn sentries(&self) -> &Sentries {
+        &self.sentries
     }
 
     pub(crate) fn shadow(&self) -> bool {

@@ -154,6 +154,17 @@ labels! {
         /// HTTP/2.
         Http2 => "http2",
     }
+    /// What a load report of an upstream was good for.
+    LoadReportOutcome, "outcome" {
+        /// It was read and used.
+        Used => "used",
+        /// It is in order, but says nothing that is asked for.
+        Other => "other",
+        /// It cannot be read.
+        Malformed => "malformed",
+        /// A number or a length in it makes no sense.
+        OutOfRange => "out_of_range",
+    }
     /// How something that may fail ended.
     Outcome, "outcome" {
         /// Done.

@@ -18,6 +18,7 @@
 //! ```
 
 mod catalogue;
+mod classes;
 mod control;
 mod counter;
 mod histogram;
@@ -27,12 +28,13 @@ mod open_metrics;
 pub mod reference;
 mod worker;
 
+pub use classes::{ClassMetrics, ClassNews, ClassSlot, ClassTable};
 pub use control::ControlMetrics;
 pub use counter::{Counter, CounterSet};
 pub use histogram::Histogram;
 pub use label::{
-    BadRequest, Bound, ConnectionFailure, HttpVersion, Label, Outcome, StatusClass, Unmeasured,
-    UpstreamFailure,
+    BadRequest, Bound, ConnectionFailure, HttpVersion, Label, LoadReportOutcome, Outcome, StatusClass,
+    Unmeasured, UpstreamFailure,
 };
 pub use log::{Happening, Warnings};
 pub use open_metrics::OPEN_METRICS_CONTENT_TYPE;

@@ -49,12 +49,23 @@ impl Sink for OpenMetrics<'_> {
             Values::Gauges(values) => values.into_iter().try_for_each(|(name, value)| {
                 encoder.encode_family(&[(label, name.as_str())])?.encode_gauge(&value)
             }),
+            Values::CounterSeries(names, series) => series.into_iter().try_for_each(|(values, count)| {
+                let labels = labels(names, &values);
+                encoder.encode_family(&labels)?.encode_counter::<NoLabelSet, f64, f64>(&count, None)
+            }),
+            Values::GaugeSeries(names, series) => series.into_iter().try_for_each(|(values, value)| {
+                encoder.encode_family(&labels(names, &values))?.encode_gauge(&value)
+            }),
             Values::Histogram(values) => {
                 encoder.encode_histogram::<NoLabelSet>(values.sum_s, values.count, &values.buckets, None)
             }
             Values::Info(value) => encoder.encode_info(&[(label, value.as_str())]),
         }
     }
+}
+
+fn labels<'a>(names: &[&'a str], values: &'a [String]) -> Vec<(&'a str, &'a str)> {
+    names.iter().copied().zip(values.iter().map(String::as_str)).collect()
 }
 
 fn counter(encoder: &mut MetricEncoder<'_>, count: u64) -> fmt::Result {
@@ -71,8 +82,8 @@ fn unit(name: &str) -> Unit {
 
 fn type_of(values: &Values) -> MetricType {
     match values {
-        Values::Counter(_) | Values::Counters(_) => MetricType::Counter,
-        Values::Gauge(_) | Values::Gauges(_) => MetricType::Gauge,
+        Values::Counter(_) | Values::Counters(_) | Values::CounterSeries(..) => MetricType::Counter,
+        Values::Gauge(_) | Values::Gauges(_) | Values::GaugeSeries(..) => MetricType::Gauge,
         Values::Histogram(_) => MetricType::Histogram,
         Values::Info(_) => MetricType::Info,
     }

@@ -20,8 +20,9 @@ Served by the admin listener at `/metrics` as OpenMetrics text. This page is gen
 `crates/telemetry`; `FLASHWEIR_BLESS=1 cargo test -p flashweir-telemetry` rewrites it.
 
 Labels are closed lists or small numbers: never a client's address, never a URL. Offered, unique offered,
-admitted, completed and shed are different numbers; none stands in for another. Always: offered = admitted + shed,
-and admitted = completed + failed + abandoned + in flight.
+admitted, completed and shed are different numbers; none stands in for another. Always: offered = admitted + shed +
+left + waiting, and admitted = completed + failed + abandoned + in flight. Services and classes are called as in the
+configuration; beyond 63 of them the rest is `other`.
 
 | Metric | Type | Label | Meaning |
 |---|---|---|---|
@@ -34,12 +35,15 @@ impl Sink for Table {
         let About { name, unit, label, help } = about;
         let unit = unit.map_or_else(String::new, |unit| format!("_{unit}"));
         let (kind, suffix) = match values {
-            Values::Counter(_) | Values::Counters(_) => ("counter", "_total"),
-            Values::Gauge(_) | Values::Gauges(_) => ("gauge", ""),
+            Values::Counter(_) | Values::Counters(_) | Values::CounterSeries(..) => ("counter", "_total"),
+            Values::Gauge(_) | Values::Gauges(_) | Values::GaugeSeries(..) => ("gauge", ""),
             Values::Histogram(_) => ("histogram", ""),
             Values::Info(_) => ("info", "_info"),
         };
         let label = match (label, &values) {
+            (None, Values::CounterSeries(names, _) | Values::GaugeSeries(names, _)) => {
+                names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            }
             (None, _) => String::new(),
             (Some(label), Values::Counters(values)) => listed(label, values.iter().map(|(value, _)| *value)),
             (Some(label), Values::Gauges(values)) => {

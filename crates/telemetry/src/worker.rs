@@ -2,10 +2,12 @@
 
 use flashweir_core::Reason;
 
+use crate::classes::ClassTable;
 use crate::counter::{Counter, CounterSet};
 use crate::histogram::{FINE_BOUNDS_NS, Histogram, REQUEST_BOUNDS_NS};
 use crate::label::{
-    BadRequest, Bound, ConnectionFailure, HttpVersion, StatusClass, Unmeasured, UpstreamFailure,
+    BadRequest, Bound, ConnectionFailure, HttpVersion, LoadReportOutcome, StatusClass, Unmeasured,
+    UpstreamFailure,
 };
 
 /// Written by one worker alone, read by scrapes.
@@ -21,12 +23,14 @@ pub struct WorkerMetrics {
     pub upstream: UpstreamMetrics,
     /// What the detector gets to see.
     pub measurement: MeasurementMetrics,
+    /// What became of each class of each service.
+    pub classes: ClassTable,
     /// How often each bound was met.
     pub bound_hits: CounterSet<Bound>,
 }
 
-/// Requests and what became of them: offered = admitted + shed; admitted = completed + failed + abandoned +
-/// in flight. A request whose head is bad is counted as bad and nowhere else.
+/// Requests and what became of them: offered = admitted + shed + left + waiting; admitted = completed + failed +
+/// abandoned + in flight. A request whose head is bad is counted as bad and nowhere else.
 #[derive(Debug, Default)]
 pub struct RequestMetrics {
     /// Well-formed requests that arrived (offered).
@@ -35,6 +39,10 @@ pub struct RequestMetrics {
     pub unique_offered: Counter,
     /// Requests let in (admitted).
     pub admitted: Counter,
+    /// Requests that had to wait for room at the origin, whatever became of them (held).
+    pub held: Counter,
+    /// Requests whose client left while they waited; neither admitted nor shed.
+    pub left: Counter,
     /// Admitted requests answered in full by the upstream, whatever the status (completed).
     pub completed: Counter,
     /// Admitted requests that an upstream failed or had no connection for.
@@ -103,6 +111,12 @@ pub struct UpstreamMetrics {
     pub failures: CounterSet<UpstreamFailure>,
     /// Requests tried again because they were provably never sent.
     pub retries: Counter,
+    /// Fields in which upstreams tell of their load or of a request's time.
+    pub load_reports: CounterSet<LoadReportOutcome>,
+    /// Reports of utilisation, and those added up, in thousandths.
+    pub reported_utilisations: Counter,
+    /// See there.
+    pub reported_utilisation_milli: Counter,
 }
 
 /// What the detector gets to see.

@@ -1,11 +1,14 @@
 //! The text a scrape gets, read back by a strict little parser of OpenMetrics 1.0.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use flashweir_admission::flash_crowd::{Cause, HotSpotLimit, Limit, Mode, Plan, Rule};
+use flashweir_admission::sentry::{ClassCounts, Policy, SentryPlanner};
+use flashweir_core::limits::CLASS_SLOTS;
 use flashweir_core::{Instant, Rate, Reason};
-use flashweir_telemetry::{Bound, Happening, Outcome, StatusClass, Telemetry};
+use flashweir_telemetry::{Bound, ClassNews, Happening, Outcome, StatusClass, Telemetry};
 
 /// Samples by full name with labels, after checking the grammar and that each belongs to a declared family.
 fn scrape(telemetry: &Telemetry) -> BTreeMap<String, f64> {
@@ -117,19 +120,20 @@ fn the_plan_in_force_is_exported_and_each_decision_counted_once() {
 #[test]
 fn upstreams_reloads_and_warnings_are_exported() {
     let telemetry = Telemetry::new(1, "0.1.0");
-    telemetry.control().publish_upstream_health(&[true, false]);
+    let health = [("0".to_owned(), true), ("api/0".to_owned(), false)];
+    telemetry.control().publish_upstream_health(&health);
     telemetry.control().config_reloads.increment(Outcome::Failed);
     telemetry.control().set_draining(true);
     telemetry.warnings().warn(Instant::ZERO, Happening::StateFile, format_args!("truncated"));
     let samples = scrape(&telemetry);
     assert_eq!(samples["flashweir_upstream_healthy{upstream=\"0\"}"], 1.0);
-    assert_eq!(samples["flashweir_upstream_healthy{upstream=\"1\"}"], 0.0);
+    assert_eq!(samples["flashweir_upstream_healthy{upstream=\"api/0\"}"], 0.0);
     assert_eq!(samples["flashweir_config_reloads_total{outcome=\"failed\"}"], 1.0);
     assert_eq!(samples["flashweir_warnings_total{event=\"state_file\"}"], 1.0);
     assert_eq!(samples["flashweir_draining"], 1.0);
     // Fewer upstreams after a reload leave no series behind.
-    telemetry.control().publish_upstream_health(&[true]);
-    assert!(!scrape(&telemetry).contains_key("flashweir_upstream_healthy{upstream=\"1\"}"));
+    telemetry.control().publish_upstream_health(&health[..1]);
+    assert!(!scrape(&telemetry).contains_key("flashweir_upstream_healthy{upstream=\"api/0\"}"));
 }
 
 #[test]
@@ -143,4 +147,62 @@ fn the_number_of_series_does_not_depend_on_traffic_and_fits_the_status_page() {
     let after: BTreeSet<_> = scrape(&telemetry).into_keys().collect();
     assert_eq!(before, after);
     assert!(before.len() < 300, "{} series", before.len());
+}
+
+#[test]
+fn classes_are_counted_by_the_names_of_the_configuration_and_services_told_apart() {
+    let telemetry = Telemetry::new(2, "0.1.0");
+    let control = telemetry.control();
+    let (gold, other) = (control.class_slot("shop", "gold"), control.class_slot("forge", "gold"));
+    assert_eq!(control.class_slot("shop", "gold"), gold, "the same names, the same slot");
+    for worker in [0, 1] {
+        let worker = telemetry.worker(worker);
+        worker.classes.of(gold).offered.add(10);
+        worker.classes.of(gold).shed.add(Reason::Reserved, 3);
+        worker.classes.of(gold).left.increment();
+        worker.classes.of(gold).unmet_us.add(250_000);
+    }
+    let planner = SentryPlanner::new(Arc::new(Policy::single(Duration::from_secs(1))));
+    let plan = planner.current();
+    let counts =
+        ClassCounts { completed: 5, good: 4, held: 2, oldest_held_us: 1_500_000, ..ClassCounts::default() };
+    for _ in 0..2 {
+        let news =
+            ClassNews { slot: gold, counts: &counts, plan: &plan.classes[0], usual_us: 2_000, revenue: 2.5 };
+        control.publish_sentry("shop", plan, [news].into_iter());
+    }
+    let samples = scrape(&telemetry);
+    let shop = |name: &str| samples[&format!("flashweir_{name}{{service=\"shop\",class=\"gold\"}}")];
+    assert_eq!((shop("class_offered_total"), shop("class_unmet_total")), (20.0, 8.0));
+    assert_eq!(shop("class_unmet_server_seconds_total"), 0.5);
+    assert_eq!(
+        (shop("class_completed_total"), shop("class_good_total"), shop("class_revenue_total")),
+        (10.0, 8.0, 20.0)
+    );
+    assert_eq!((shop("class_waiting"), shop("class_waiting_oldest_seconds")), (2.0, 1.5));
+    assert_eq!((shop("class_limit"), shop("class_service_time_seconds")), (8.0, 0.002));
+    let reserved = "flashweir_class_shed_total{service=\"shop\",class=\"gold\",reason=\"reserved\"}";
+    assert_eq!(samples[reserved], 6.0);
+    assert_eq!(samples["flashweir_sentry_limit{service=\"shop\"}"], 8.0);
+    assert!(!samples.contains_key("flashweir_sentry_knee{service=\"shop\"}"), "nothing is known of it");
+    assert_eq!(samples["flashweir_class_offered_total{service=\"forge\",class=\"gold\"}"], 0.0);
+    assert_ne!(gold, other);
+    // The service is gone at a reload: its levels are, too, but not what was counted.
+    control.keep_sentries(|name| name == "forge");
+    let samples = scrape(&telemetry);
+    assert!(!samples.contains_key("flashweir_sentry_limit{service=\"shop\"}"));
+    assert!(samples.contains_key("flashweir_class_offered_total{service=\"shop\",class=\"gold\"}"));
+}
+
+#[test]
+fn however_many_classes_come_with_reloads_the_series_are_bounded() {
+    let telemetry = Telemetry::new(1, "0.1.0");
+    let control = telemetry.control();
+    let slots: Vec<_> = (0..1_000).map(|n| control.class_slot("shop", &format!("class{n}"))).collect();
+    telemetry.worker(0).classes.of(slots[999]).offered.increment();
+    telemetry.worker(0).classes.of(slots[500]).offered.increment();
+    let samples = scrape(&telemetry);
+    let offered = samples.keys().filter(|name| name.starts_with("flashweir_class_offered_total")).count();
+    assert_eq!(offered, CLASS_SLOTS);
+    assert_eq!(samples["flashweir_class_offered_total{service=\"other\",class=\"other\"}"], 2.0);
 }

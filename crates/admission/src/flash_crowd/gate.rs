@@ -92,6 +92,17 @@ impl FlashCrowdGate {
         self.attempts.forget(request.person_key);
     }
 
+    /// A request this gate let in was refused by a stage behind it (or its client left before that decided): the token
+    /// is free again, and a refused person who comes back is one person still.
+    pub fn withdraw(&mut self, now: Instant, request: &GateRequest, is_refused: bool) {
+        self.sample.withdrawn += 1;
+        let bucket = self.ceiling.bucket_of(request);
+        bucket.into_iter().for_each(TokenBucket::give_back);
+        if is_refused {
+            self.attempts.remember(now, request.person_key);
+        }
+    }
+
     fn empty_sample(&self, gate: usize, from: Instant) -> Sample {
         Sample {
             gate,
@@ -99,6 +110,19 @@ impl FlashCrowdGate {
             to: from,
             responses: Vec::with_capacity(RESPONSES_PER_SAMPLE),
             ..Sample::default()
+        }
+    }
+}
+
+impl Ceiling {
+    /// What limits this request, if anything does.
+    fn bucket_of(&mut self, request: &GateRequest) -> Option<&mut TokenBucket> {
+        match self {
+            Self::Open => None,
+            Self::All(bucket) => Some(bucket),
+            Self::HotSpots(spots) => {
+                spots.iter_mut().find(|(key, _)| *key == request.host_key).map(|(_, bucket)| bucket)
+            }
         }
     }
 }
@@ -139,14 +163,7 @@ impl Gate for FlashCrowdGate {
         self.hosts.hit(request.host_key, 1);
         let is_retry = self.attempts.is_retry(now, request.person_key);
         self.sample.unique_offered += u64::from(!is_retry);
-        let bucket = match &mut self.ceiling {
-            Ceiling::Open => None,
-            Ceiling::All(bucket) => Some(bucket),
-            Ceiling::HotSpots(spots) => {
-                spots.iter_mut().find(|(key, _)| *key == request.host_key).map(|(_, bucket)| bucket)
-            }
-        };
-        if bucket.is_none_or(|bucket| bucket.admit(now)) {
+        if self.ceiling.bucket_of(request).is_none_or(|bucket| bucket.admit(now)) {
             self.sample.admitted += 1;
             if is_retry {
                 self.attempts.forget(request.person_key);

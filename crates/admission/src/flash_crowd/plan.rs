@@ -81,6 +81,8 @@ pub enum Rule {
     Cut,
     /// The ceiling was kept: responses are already improving, or nothing argues for a move.
     Hold,
+    /// The ceiling was left alone: it does not bind, because another stage refuses what it would let in.
+    Yield,
     /// The ceiling was raised a little because it binds and responses are fine.
     ProbeUp,
     /// The ceiling was raised fast because it does not bind.
@@ -185,5 +187,5 @@ names! {
     Cause: TooFewSamples => "too_few_samples", Calm => "calm", Popular => "popular",
         SlowBackend => "slow_backend", SurgeOk => "surge_ok";
     Rule: None => "none", Seed => "seed", Learn => "learn", Suspect => "suspect", Raise => "raise", Cut => "cut",
-        Hold => "hold", ProbeUp => "probe_up", Relax => "relax", Release => "release", Rebase => "rebase";
+        Hold => "hold", Yield => "yield", ProbeUp => "probe_up", Relax => "relax", Release => "release", Rebase => "rebase";
 }

@@ -196,6 +196,7 @@ impl Planner for FlashCrowdPlanner {
             offered: sample.offered,
             unique_offered: sample.unique_offered,
             admitted: sample.admitted,
+            withdrawn: sample.withdrawn,
             completed: sample.completed,
         });
         if let Some(offered) = self.gate_offered.get_mut(sample.gate) {

@@ -9,6 +9,7 @@
 //! during the alarm: what a service completes while its backlog lasts is its capacity.
 //! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds, twofold up to RO, 5 % then
 //! 10 % a decision, at most 1.2 of what completes, but 1 % near where it last failed, or up by half when it does not bind.
+//! Frozen while another stage (the sentry) refuses what the ceiling would let in, so that less than 0.9 of it is used.
 //! Released when offered stays under 0.8 of the ceiling for three intervals and three seconds, whatever
 //! quality is: a ceiling that does not bind is not what helps.
 //!
@@ -49,6 +50,8 @@ const NEAR_FAILURE: f64 = 0.93;
 const RESUME_AT: f64 = 0.9;
 /// The ceiling binds when offered exceeds it by this much.
 const BINDS: f64 = 1.02;
+/// A ceiling of which less than this part is used while another stage refuses does not bind.
+const YIELDS_BELOW: f64 = 0.9;
 /// Released below this part of the ceiling, for this long (or three intervals).
 const RELEASE_BELOW: f64 = 0.8;
 const RELEASE_AFTER: Duration = Duration::from_secs(3);
@@ -146,6 +149,10 @@ impl RateLimit {
             self.ceiling_rps = f64::INFINITY;
             self.evidence_from = now;
             return Rule::Release;
+        }
+        if self.yields(measured) {
+            self.hold(now);
+            return Rule::Yield;
         }
         // Only counts that lie wholly within the alarm are those of a saturated service.
         if self.mode == Mode::Alarm && spans_only_since(now, measured, self.alarm_since) {
@@ -271,6 +278,12 @@ impl RateLimit {
         let floor_rps = FLOOR_RPS.max(FLOOR_OF_USUAL * self.usual_rps);
         self.ceiling_rps = ceiling_rps.max(floor_rps);
         self.evidence_from = now;
+    }
+
+    /// Whether it is another stage that keeps requests out: then this ceiling decides nothing, and what is measured says
+    /// nothing about it. Moved all the same, it would be anywhere by the time it binds.
+    fn yields(&self, measured: &Measurement) -> bool {
+        measured.withdrawn_rps > 0.0 && measured.admitted_rps < YIELDS_BELOW * self.ceiling_rps
     }
 
     /// Whether offered has stayed well under the ceiling for long enough to remove it.

@@ -18,6 +18,9 @@ pub struct Sample {
     pub unique_offered: u64,
     /// Requests let in (admitted).
     pub admitted: u64,
+    /// Of all admitted, in this interval or an earlier one: those that another stage then refused, or whose client left
+    /// before another stage let them in. They never reached the service.
+    pub withdrawn: u64,
     /// Responses finished without error (completed).
     pub completed: u64,
     /// Arrivals by hot-spot key (a hash of service and host), the busiest first, at most

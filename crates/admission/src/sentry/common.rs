@@ -1,55 +1,168 @@
 //! What all gates of one service share: one gate for each worker, no lock between them.
 //!
 //! The limit is on the requests in flight of the service, not of a worker: connections are spread over workers
-//! unevenly, and a limit of three cannot be cut into shares. So the count is one atomic number.
+//! unevenly, and a limit of three cannot be cut into shares. So the count is one atomic number, and so is the number of
+//! those who wait, of each class. What a class is guaranteed is metered once for all gates.
+//!
+//! A wake-up must not get lost between a gate that gives a place back and one where somebody begins to wait: each of
+//! them first writes its own word and then reads the other's, in one total order (`SeqCst`), so one of them sees.
 
+use super::plan::ClassPlan;
 use alloc::boxed::Box;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use flashweir_core::limits::CLASSES;
+use flashweir_core::{Duration, Instant};
 
 /// Counts of one service, for all its gates.
 #[derive(Debug)]
 pub struct Common {
-    in_flight: AtomicU32,
-    gates: Box<[Waiting]>,
+    in_flight: Line<AtomicU32>,
+    /// Who waits, by class.
+    held: Line<[AtomicU32; CLASSES]>,
+    /// By class, nanoseconds: until when the guaranteed rate is used up.
+    guarantees: Line<[AtomicU64; CLASSES]>,
+    gates: Box<[Line<AtomicU64>]>,
 }
 
-/// Whether a gate has somebody who waits.
+/// On cache lines of its own: gates that write one thing do not slow down those that read another.
 #[derive(Debug, Default)]
-struct Waiting(AtomicU32);
+#[repr(align(64))]
+struct Line<T>(T);
+
+/// The most important that wait at a gate, and since when: the smaller, the sooner. The rank is in the upper 8 bits,
+/// the time in units of 256 ns below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Precedence(u64);
+
+impl Precedence {
+    pub(super) const NOBODY: Self = Self(u64::MAX);
+
+    pub(super) fn new(rank: u8, since: Instant) -> Self {
+        Self(u64::from(rank) << RANK_SHIFT | since.as_nanos() >> (u64::BITS - RANK_SHIFT))
+    }
+
+    pub(super) fn rank(self) -> u8 {
+        (self.0 >> RANK_SHIFT) as u8
+    }
+
+    /// Whether this one is more important than the other, or as important and older by more than `slack`.
+    pub(super) fn is_before(self, other: Self, slack: Duration) -> bool {
+        let slack = (slack.as_nanos() as u64) >> (u64::BITS - RANK_SHIFT);
+        self.rank() < other.rank() || self.rank() == other.rank() && self.0.saturating_add(slack) < other.0
+    }
+}
+
+const RANK_SHIFT: u32 = 56;
 
 impl Common {
     /// Nobody is in flight; so many gates.
     #[must_use]
     pub fn new(gates: usize) -> Self {
-        Self { in_flight: AtomicU32::new(0), gates: (0..gates).map(|_| Waiting::default()).collect() }
+        Self {
+            in_flight: Line::default(),
+            held: Line::default(),
+            guarantees: Line::default(),
+            gates: (0..gates).map(|_| Line(AtomicU64::new(Precedence::NOBODY.0))).collect(),
+        }
     }
 
     /// How many are in flight over all gates.
     #[must_use]
     pub fn in_flight(&self) -> u32 {
-        self.in_flight.load(Relaxed)
+        self.in_flight.0.load(SeqCst)
+    }
+
+    /// How many of a class wait over all gates.
+    #[must_use]
+    pub fn held(&self, class: usize) -> u32 {
+        self.held.0.get(class).map_or(0, |held| held.load(SeqCst))
     }
 
     /// Takes a place if fewer than `limit` are taken.
     pub(super) fn take(&self, limit: u32) -> bool {
-        self.in_flight.fetch_update(Relaxed, Relaxed, |count| (count < limit).then_some(count + 1)).is_ok()
+        add_below(&self.in_flight.0, limit)
     }
 
     /// Gives a place back.
     pub(super) fn give_back(&self) {
-        self.in_flight.fetch_sub(1, Relaxed);
+        self.in_flight.0.fetch_sub(1, SeqCst);
     }
 
-    /// How many wait at this gate.
-    pub(super) fn set_waiting(&self, gate: usize, count: u32) {
-        if let Some(waiting) = self.gates.get(gate) {
-            waiting.0.store(count, Relaxed);
+    /// Takes a waiting place of a class if fewer than `bound` are taken.
+    pub(super) fn take_hold(&self, class: usize, bound: u32) -> bool {
+        self.held.0.get(class).is_some_and(|held| add_below(held, bound))
+    }
+
+    /// One of a class waits no more.
+    pub(super) fn give_back_hold(&self, class: usize) {
+        if let Some(held) = self.held.0.get(class) {
+            held.fetch_sub(1, SeqCst);
         }
     }
 
-    /// Another gate at which somebody waits.
-    pub(super) fn who_waits(&self, but: usize) -> Option<usize> {
-        let others = (1..self.gates.len()).map(|step| (but + step) % self.gates.len());
-        others.into_iter().find(|&gate| self.gates[gate].0.load(Relaxed) > 0)
+    /// Whether one more of the class is within its guaranteed rate, and if so counts it: the generic cell rate
+    /// algorithm (ITU-T I.371), a token bucket in one word. A second's worth may come at once, at least one.
+    pub(super) fn is_guaranteed(&self, now: Instant, class: usize, plan: &ClassPlan) -> bool {
+        let (Some(meter), Some(spacing)) =
+            (self.guarantees.0.get(class), MILLI_NANOS.checked_div(plan.guaranteed_rate.as_milli()))
+        else {
+            return false;
+        };
+        let slack = BURST_NANOS.saturating_sub(spacing);
+        let count = |used_until: u64| {
+            let used_until = used_until.max(now.as_nanos());
+            (used_until - now.as_nanos() <= slack).then(|| used_until.saturating_add(spacing))
+        };
+        meter.fetch_update(SeqCst, SeqCst, count).is_ok()
+    }
+
+    /// Who goes first at a gate.
+    pub(super) fn set_first(&self, gate: usize, first: Precedence) {
+        if let Some(waiting) = self.gates.get(gate) {
+            waiting.0.store(first.0, SeqCst);
+        }
+    }
+
+    /// The gate where the first of all that wait elsewhere is. O(gates).
+    pub(super) fn first_elsewhere(&self, but: usize) -> (usize, Precedence) {
+        let all = self.gates.iter().enumerate().filter(|(gate, _)| *gate != but);
+        let all = all.map(|(gate, waiting)| (gate, Precedence(waiting.0.load(SeqCst))));
+        all.min_by_key(|(_, first)| *first).unwrap_or((but, Precedence::NOBODY))
+    }
+}
+
+fn add_below(count: &AtomicU32, bound: u32) -> bool {
+    count.fetch_update(SeqCst, SeqCst, |count| (count < bound).then_some(count + 1)).is_ok()
+}
+
+/// Nanoseconds in a second, times the thousandths in which rates are held.
+const MILLI_NANOS: u64 = 1_000_000_000_000;
+const BURST_NANOS: u64 = 1_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rank_goes_before_age_and_age_has_some_slack() {
+        let at = Instant::from_millis;
+        let (gold, old_gold, bronze) =
+            (Precedence::new(0, at(900)), Precedence::new(0, at(100)), Precedence::new(2, at(50)));
+        let slack = Duration::from_millis(10);
+        assert!(gold.is_before(bronze, slack) && !bronze.is_before(gold, slack));
+        assert!(old_gold.is_before(gold, slack) && !gold.is_before(old_gold, slack));
+        assert!(!Precedence::new(0, at(895)).is_before(gold, slack));
+        assert!(bronze < Precedence::NOBODY && old_gold < gold && gold < bronze);
+        assert_eq!((bronze.rank(), Precedence::new(15, Instant::MAX).rank()), (2, 15));
+    }
+
+    #[test]
+    fn the_first_elsewhere_is_never_oneself() {
+        let common = Common::new(3);
+        assert_eq!(common.first_elsewhere(0).1, Precedence::NOBODY);
+        common.set_first(0, Precedence::new(0, Instant::ZERO));
+        common.set_first(2, Precedence::new(1, Instant::from_secs(1)));
+        assert_eq!((common.first_elsewhere(0).0, common.first_elsewhere(1).0), (2, 0));
+        assert_eq!(Common::new(1).first_elsewhere(0), (0, Precedence::NOBODY));
     }
 }

@@ -1,159 +1,142 @@
-//! The gate: so many in flight, some wait, the rest is refused at once. Integers only.
+//! The gate: so many in flight, some wait, the rest is refused at once. Integers only, no lock, no allocation besides
+//! what the queue grows by.
+//!
+//! A request within its class's guaranteed rate goes at once, whatever the load. Then, by default (reservation): a
+//! class is let in while fewer than *its* limit are in flight (the least important has the lowest), and whoever finds
+//! no room waits. Room that is given back goes to the most important that waits at any gate, among equals to the oldest
+//! (by about a sixteenth of how long they may wait: to keep what a gate has costs no wake-up of another thread). Inside
+//! a class clients take turns by cost (`hold`); once the oldest has waited long, the newest of a client goes first,
+//! because it can still be answered in time. `batch` and `threshold` are the two other ways to decide.
+//!
+//! Gates that do not answer: a gate whose first has waited longer than is worth it no longer holds up the others.
 
-use super::common::Common;
-use super::hold::{Hold, Ticket};
-use super::in_flight::{InFlight, Permit};
-use super::plan::{ClassPlan, Plan};
+use super::batch::Rounds;
+use super::common::{Common, Precedence};
+use super::hold::{End, Gone, Hold, Place, Ticket};
+use super::in_flight::{InFlight, Permit, micros};
+use super::plan::{ClassPlan, Decide, Plan};
 use super::policy::Policy;
+use super::request::{Arrived, Asked, Coming, Ending, Released};
 use super::sample::Sample;
 use alloc::sync::Arc;
-use flashweir_core::limits::REQUESTS_HELD;
-use flashweir_core::{Instant, Reason, Shed};
+use flashweir_core::hash::mix;
+use flashweir_core::limits::{CLIENT_LANES, REQUESTS_HELD};
+use flashweir_core::{Duration, Instant, Reason, Shed};
 
 /// The gate of one service; `T` is what the shell keeps of a request that waits.
 #[derive(Debug)]
 pub struct SentryGate<T> {
-    common: Arc<Common>,
+    pub(super) common: Arc<Common>,
     /// Which of the service's gates this is.
     index: usize,
-    plan: Plan,
-    in_flight: InFlight,
-    hold: Hold<(Asked, Instant, T)>,
-}
-
-/// What the gate needs to know of a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// Its class: a place in the policy's list.
-    pub class: u8,
-    /// A hash of method and path without the query.
-    pub url_class: u32,
-    /// Who asks, as far as fairness goes: a hash of API key, cookie or network.
-    pub client_key: u64,
-}
-
-/// How an admitted request came to its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ending {
-    /// The origin answered to the end.
-    pub completed: bool,
-    /// What the origin says that it took, microseconds.
-    pub measured_us: Option<u32>,
-}
-
-/// What becomes of a request that arrives.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Arrived<T> {
-    /// Send it to the origin.
-    Admit(T, Permit),
-    /// It waits; [`SentryGate::next`] will say.
-    Held(Ticket),
-    /// It waits in the place of one that is refused.
-    HeldInsteadOf(Ticket, T, Shed),
-    /// Refuse it at once.
-    Shed(T, Shed),
-}
-
-/// What becomes of a request that waited.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Released<T> {
-    /// Send it to the origin.
-    Admit(T, Permit),
-    /// Refuse it.
-    Shed(T, Shed),
+    pub(super) plan: Plan,
+    pub(super) in_flight: InFlight,
+    pub(super) hold: Hold<(Asked, T)>,
+    pub(super) rounds: Rounds,
+    /// The first of those who wait here, as other gates were told.
+    first: Precedence,
+    /// Counts decisions by share.
+    draws: u64,
 }
 
 impl<T> SentryGate<T> {
     /// Gate `index` of those that share `common`; it follows `plan`, made for `policy`.
     #[must_use]
     pub fn new(common: Arc<Common>, index: usize, policy: &Policy, plan: &Plan) -> Self {
+        let classes = plan.classes.len();
         Self {
-            in_flight: InFlight::new(common.clone(), policy.target * AGES_REACH_TARGETS),
+            in_flight: InFlight::new(common.clone(), classes, policy.target * AGES_REACH_TARGETS),
             common,
             index,
             plan: plan.clone(),
-            hold: Hold::new(REQUESTS_HELD),
+            hold: Hold::new(classes, REQUESTS_HELD),
+            rounds: Rounds::default(),
+            first: Precedence::NOBODY,
+            draws: 0,
         }
     }
 
-    /// Takes over a plan; the same plan twice changes nothing. [`next`](Self::next) is to be asked afterwards.
+    /// Takes over a plan for the same policy; the same plan twice changes nothing. [`next`](Self::next) is to be asked
+    /// afterwards.
     pub fn apply(&mut self, plan: &Plan) {
-        if plan.epoch != self.plan.epoch {
+        // A plan for other classes is not for this gate.
+        if plan.epoch != self.plan.epoch && plan.classes.len() == self.plan.classes.len() {
             self.plan.clone_from(plan);
         }
     }
 
-    /// A request arrives. O(1).
+    /// A request arrives. O([`CLASSES`](flashweir_core::limits::CLASSES) + [`CLIENT_LANES`]).
     pub fn arrive(&mut self, now: Instant, asked: Asked, request: T) -> Arrived<T> {
-        self.in_flight.sample().offered += 1;
-        let class = self.class(&asked);
-        if self.hold.is_empty()
-            && let Some(permit) = self.in_flight.begin(now, class.limit, now, asked)
-        {
-            return Arrived::Admit(request, permit);
+        let class_index = usize::from(asked.class).min(self.plan.classes.len() - 1);
+        let asked = Asked { class: class_index as u8, ..asked };
+        let class = self.plan.classes[class_index];
+        let coming = Coming { asked, class, cost_us: self.plan.costs.of(asked.url_class, asked.class) };
+        let counts = self.in_flight.class(class_index);
+        counts.offered += 1;
+        counts.offered_cost_us += u64::from(coming.cost_us);
+        if self.common.is_guaranteed(now, class_index, &class) && self.take(now, u32::MAX) {
+            return Arrived::Admit(request, self.in_flight.begin(now, now, asked));
         }
-        let displaced = if self.hold.len() < class.hold_len as usize {
-            None
-        } else if self.newest_first(now, &class) {
-            self.hold.take_oldest()
-        } else {
-            return Arrived::Shed(request, self.shed(Reason::Capacity, &class));
-        };
-        let held = self.hold.push(now, (asked, now, request));
-        self.set_waiting(now);
-        match (held, displaced) {
-            (Ok(ticket), None) => Arrived::Held(ticket),
-            (Ok(ticket), Some((_, _, displaced))) => {
-                Arrived::HeldInsteadOf(ticket, displaced, self.shed(Reason::Deadline, &class))
-            }
-            (Err((_, _, request)), _) => Arrived::Shed(request, self.shed(Reason::Capacity, &class)),
+        match self.plan.decide {
+            Decide::Reservation => self.arrive_reserved(now, coming, request),
+            Decide::Batch(test) => self.arrive_in_batch(now, coming, &test, request),
+            Decide::Threshold => self.arrive_at_threshold(now, coming, request),
         }
     }
 
-    /// Who goes next of those who wait, if somebody does. To be asked until there is none after every
-    /// [`end`](Self::end), [`apply`](Self::apply), [`next_wake`](Self::next_wake) and when another gate says so. O(1).
+    /// Who goes next of those who wait, if somebody does. To be asked until there is none, and then
+    /// [`who_waits`](Self::who_waits): after every [`end`](Self::end), [`apply`](Self::apply),
+    /// [`next_wake`](Self::next_wake) and when another gate says so. Cost as of [`arrive`](Self::arrive).
     pub fn next(&mut self, now: Instant) -> Option<Released<T>> {
-        let oldest = self.hold.oldest_since()?;
-        let class = self.plan.classes[0];
-        let released = if now.saturating_since(oldest) >= class.hold_for {
-            let (_, _, request) = self.hold.take_oldest()?;
-            Released::Shed(request, self.shed(Reason::Deadline, &class))
-        } else {
-            let newest_first = self.newest_first(now, &class);
-            let mut permit = self.in_flight.begin(now, class.limit, oldest, Asked::default())?;
-            let next = if newest_first { self.hold.take_newest() } else { self.hold.take_oldest() };
-            let (asked, arrived, request) = next?;
-            (permit.asked, permit.arrived) = (asked, arrived);
-            Released::Admit(request, permit)
-        };
-        self.set_waiting(now);
+        if self.hold.len() == 0 {
+            return None;
+        }
+        let released = self.next_expired(now).or_else(|| match self.plan.decide {
+            Decide::Batch(test) => self.next_in_round(now, &test),
+            Decide::Reservation | Decide::Threshold => self.next_reserved(now),
+        })?;
+        self.tell_first(now);
         Some(released)
     }
 
     /// When [`next`](Self::next) is to be asked even if nothing else happens.
     #[must_use]
     pub fn next_wake(&self) -> Option<Instant> {
-        self.hold.oldest_since().map(|since| since + self.plan.classes[0].hold_for)
+        let wakes = self.plan.classes.iter().enumerate().filter_map(|(index, class)| {
+            let since = self.hold.oldest_since(index)?;
+            let expires = since + class.hold_for;
+            // Without a delay there is a round whenever `next` is asked.
+            let has_rounds = matches!(self.plan.decide, Decide::Batch(_)) && !class.delay.is_zero();
+            let round = has_rounds.then(|| self.rounds.next_after(index, class.delay, since));
+            Some(round.map_or(expires, |round| expires.min(round)))
+        });
+        wakes.min()
     }
 
     /// An admitted request is over. Ask [`next`](Self::next) of this gate; if there is nobody (more), wake the gate
     /// that [`who_waits`](Self::who_waits) names.
     pub fn end(&mut self, now: Instant, permit: Permit, ending: Ending) {
-        self.in_flight.end(now, permit, ending);
+        self.in_flight.end(now, &self.plan, permit, ending);
     }
 
-    /// Another gate that may have somebody for the room that there is: its [`next`](Self::next) is to be asked.
+    /// Another gate that may have somebody for the room that there is: its [`next`](Self::next) is to be asked. O(gates).
     #[must_use]
     pub fn who_waits(&self) -> Option<usize> {
-        let has_room = self.common.in_flight() < self.plan.limit;
-        if has_room { self.common.who_waits(self.index) } else { None }
+        let (gate, first) = self.common.first_elsewhere(self.index);
+        // In batches those who wait, wait for their rounds, not for room.
+        if first == Precedence::NOBODY || matches!(self.plan.decide, Decide::Batch(_)) {
+            return None;
+        }
+        (self.common.in_flight() < self.of_rank(first.rank(), |class| class.limit)?).then_some(gate)
     }
 
     /// The client of one that waits has gone.
     pub fn leave(&mut self, now: Instant, ticket: Ticket) -> Option<T> {
-        let left = self.hold.take(ticket);
-        self.set_waiting(now);
-        left.map(|(_, _, request)| request)
+        let gone = self.hold.take(ticket)?;
+        self.in_flight.class(gone.place.class).left += 1;
+        self.common.give_back_hold(gone.place.class);
+        self.tell_first(now);
+        Some(gone.value.1)
     }
 
     /// How many are in flight, from all gates together.
@@ -170,33 +153,230 @@ impl<T> SentryGate<T> {
 
     /// Hands over what was measured since the last drain.
     pub fn drain(&mut self, now: Instant) -> Sample {
+        let mut sample = self.in_flight.drain(now, &self.plan);
         // At most REQUESTS_HELD.
-        let held = self.hold.len() as u32;
-        let mut sample = self.in_flight.drain(now);
-        sample.held = held;
+        sample.held = self.hold.len() as u32;
+        for (index, class) in sample.classes.iter_mut().enumerate() {
+            class.held = self.hold.class_len(index);
+            let oldest = self.hold.oldest_since(index);
+            class.oldest_held_us = oldest.map_or(0, |since| micros(now.saturating_since(since)));
+        }
         sample
     }
 
-    fn class(&self, asked: &Asked) -> ClassPlan {
-        self.plan.classes.get(usize::from(asked.class)).copied().unwrap_or(self.plan.classes[0])
+    fn arrive_reserved(&mut self, now: Instant, coming: Coming, request: T) -> Arrived<T> {
+        let limit = coming.class.limit;
+        let is_first = !self.somebody_waits(coming.class.rank);
+        if is_first && self.take(now, limit) {
+            return Arrived::Admit(request, self.in_flight.begin(now, now, coming.asked));
+        }
+        let lane = (mix(coming.asked.client_key) % CLIENT_LANES as u64) as usize;
+        let arrived = self.hold_or_shed(now, coming, lane, request);
+        // A place that was given back after the look for one, by a gate that did not see anybody wait yet.
+        if let Arrived::Held(ticket) = arrived
+            && is_first
+            && self.common.in_flight() < limit
+            && self.take(now, limit)
+            && let Some(gone) = self.hold.take(ticket)
+        {
+            self.common.give_back_hold(gone.place.class);
+            self.tell_first(now);
+            return Arrived::Admit(gone.value.1, self.in_flight.begin(now, now, coming.asked));
+        }
+        arrived
     }
 
-    fn shed(&mut self, reason: Reason, class: &ClassPlan) -> Shed {
-        self.in_flight.sample().shed += 1;
-        Shed { reason, retry_after: class.retry_after }
+    fn arrive_at_threshold(&mut self, now: Instant, coming: Coming, request: T) -> Arrived<T> {
+        // Every share of many consecutive requests is right, and no client can tell when its turn is.
+        self.draws = self.draws.wrapping_add(1);
+        let draw = (mix(self.draws ^ (self.index as u64) << INDEX_SHIFT) >> u32::BITS) as u32;
+        let share = coming.class.admit_share;
+        if share < u32::MAX && draw >= share {
+            return Arrived::Shed(request, self.shed(Reason::Threshold, &coming));
+        }
+        self.arrive_reserved(now, coming, request)
     }
 
-    fn set_waiting(&mut self, now: Instant) {
-        self.in_flight.set_waiting(now, !self.hold.is_empty());
-        self.common.set_waiting(self.index, self.hold.len() as u32);
+    /// Waits, if need be instead of another; refused where there is no place to wait.
+    pub(super) fn hold_or_shed(
+        &mut self,
+        now: Instant,
+        coming: Coming,
+        lane: usize,
+        request: T,
+    ) -> Arrived<T> {
+        let place = Place { class: coming.asked.class.into(), lane, cost_us: coming.cost_us.max(1) };
+        let has_place = self.common.take_hold(place.class, coming.class.hold_len);
+        // Whoever is displaced leaves the place to the one who comes.
+        let displaced = if has_place { None } else { self.displace(now, &coming, &place) };
+        if !has_place && displaced.is_none() {
+            let reason = self.no_room(coming.class.limit);
+            return Arrived::Shed(request, self.shed(reason, &coming));
+        }
+        let ticket = match self.hold.push(now, place, (coming.asked, request)) {
+            Ok(ticket) => ticket,
+            // This gate's own bound (nobody was displaced: that would have made room).
+            Err((_, request)) => {
+                self.common.give_back_hold(place.class);
+                return Arrived::Shed(request, self.shed(Reason::Capacity, &coming));
+            }
+        };
+        self.tell_first(now);
+        let Some((gone, reason)) = displaced else { return Arrived::Held(ticket) };
+        let (asked, displaced) = gone.value;
+        let shed = self.shed(reason, &Coming { asked, class: coming.class, cost_us: gone.place.cost_us });
+        Arrived::HeldInsteadOf(ticket, displaced, shed)
+    }
+
+    /// Takes somebody of the class out whose place is better used by the one who comes: a client with more waiting than
+    /// that one, or, once the queue is old, whoever has waited longest.
+    fn displace(
+        &mut self,
+        now: Instant,
+        coming: &Coming,
+        place: &Place,
+    ) -> Option<(Gone<(Asked, T)>, Reason)> {
+        if matches!(self.plan.decide, Decide::Batch(_)) {
+            return None;
+        }
+        let newest_first = self.newest_first(now, place.class, &coming.class);
+        let heaviest = self.hold.heaviest_lane(place.class)?;
+        let most_us = self.hold.lane(place.class, heaviest).cost_us;
+        let own_us = self.hold.lane(place.class, place.lane).cost_us + u64::from(place.cost_us);
+        if newest_first {
+            // Of several that wait for about as much, the oldest is the one that would be answered too late.
+            return if most_us > 2 * own_us {
+                Some((self.hold.take_from_lane(place.class, heaviest, End::Oldest)?, Reason::ClientShare))
+            } else {
+                Some((self.hold.take_oldest(place.class)?, Reason::Deadline))
+            };
+        }
+        // Clients that ask for about as much are equal: none of them is told that it asks for too much.
+        let gone =
+            (most_us > 2 * own_us).then(|| self.hold.take_from_lane(place.class, heaviest, End::Newest));
+        Some((gone??, Reason::ClientShare))
+    }
+
+    /// Whoever has waited as long as is worth it, of any class.
+    fn next_expired(&mut self, now: Instant) -> Option<Released<T>> {
+        let is_expired = |index: usize| {
+            let since = self.hold.oldest_since(index);
+            since.is_some_and(|since| now.saturating_since(since) >= self.plan.classes[index].hold_for)
+        };
+        let class = (0..self.plan.classes.len()).find(|&index| is_expired(index))?;
+        let gone = self.hold.take_oldest(class)?;
+        Some(self.refuse(gone, Reason::Deadline))
+    }
+
+    /// The most important, if there is room for it and none more important waits elsewhere.
+    fn next_reserved(&mut self, now: Instant) -> Option<Released<T>> {
+        let (class_index, since) = self.first_class()?;
+        let class = self.plan.classes[class_index];
+        let own = Precedence::new(class.rank, since);
+        let (_, elsewhere) = self.common.first_elsewhere(self.index);
+        let is_elsewhere = elsewhere.is_before(own, class.hold_for / SLACK_PART);
+        if is_elsewhere && !self.is_overdue(now, elsewhere) || !self.take(now, class.limit) {
+            return None;
+        }
+        let gone = if self.newest_first(now, class_index, &class) {
+            self.hold.take_fairly(self.newest_class(class.rank)?, End::Newest)?
+        } else {
+            self.hold.take_fairly(class_index, End::Oldest)?
+        };
+        Some(self.admit(now, gone))
+    }
+
+    /// Of classes that are worth the same, the one to which somebody came last: where the newest go first, the one with
+    /// the oldest would otherwise have all the room until that one has gone.
+    fn newest_class(&self, rank: u8) -> Option<usize> {
+        let equal = self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank == rank);
+        equal
+            .filter_map(|(index, _)| Some((self.hold.newest_since(index)?, index)))
+            .max()
+            .map(|(_, index)| index)
+    }
+
+    /// One that waited goes to the origin, where a place was [taken](Self::take) for it.
+    pub(super) fn admit(&mut self, now: Instant, gone: Gone<(Asked, T)>) -> Released<T> {
+        self.common.give_back_hold(gone.place.class);
+        let (asked, request) = gone.value;
+        Released::Admit(request, self.in_flight.begin(now, gone.since, asked))
+    }
+
+    /// One that waited is refused.
+    pub(super) fn refuse(&mut self, gone: Gone<(Asked, T)>, reason: Reason) -> Released<T> {
+        self.common.give_back_hold(gone.place.class);
+        let (asked, request) = gone.value;
+        let class = self.plan.classes[gone.place.class];
+        Released::Shed(request, self.shed(reason, &Coming { asked, class, cost_us: gone.place.cost_us }))
+    }
+
+    pub(super) fn shed(&mut self, reason: Reason, coming: &Coming) -> Shed {
+        let counts = self.in_flight.class(coming.asked.class.into());
+        counts.shed += 1;
+        counts.shed_by_test += u64::from(matches!(reason, Reason::Threshold | Reason::Batch));
+        counts.shed_cost_us += u64::from(coming.cost_us);
+        Shed { reason, retry_after: coming.class.retry_after }
+    }
+
+    /// Takes a place in flight, if fewer than `limit` are taken.
+    pub(super) fn take(&mut self, now: Instant, limit: u32) -> bool {
+        self.in_flight.take(now, &self.plan, limit)
+    }
+
+    fn no_room(&self, limit: u32) -> Reason {
+        // What the more important may use beyond this class's own limit is kept for them.
+        let most = self.plan.classes.iter().map(|class| class.limit).max().unwrap_or(limit);
+        if limit < most && self.common.in_flight() < most { Reason::Reserved } else { Reason::Capacity }
+    }
+
+    /// Whether anybody of this importance or a higher one waits at any gate.
+    fn somebody_waits(&self, rank: u8) -> bool {
+        let as_important = self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank <= rank);
+        as_important.into_iter().any(|(index, _)| self.common.held(index) > 0)
     }
 
     /// Once the queue is so old that whoever is at its head will hardly be answered in time, those who came last are
     /// served in time instead.
-    fn newest_first(&self, now: Instant, class: &ClassPlan) -> bool {
-        self.hold.oldest_since().is_some_and(|since| now.saturating_since(since) > class.newest_first_after)
+    fn newest_first(&self, now: Instant, class_index: usize, class: &ClassPlan) -> bool {
+        let since = self.hold.oldest_since(class_index);
+        since.is_some_and(|since| now.saturating_since(since) > class.newest_first_after)
+    }
+
+    /// Whoever is first elsewhere should have been refused by now: that gate is stuck.
+    fn is_overdue(&self, now: Instant, elsewhere: Precedence) -> bool {
+        let hold_for = self.of_rank(elsewhere.rank(), |class| class.hold_for).unwrap_or(Duration::ZERO);
+        elsewhere.is_before(Precedence::new(elsewhere.rank(), now), hold_for + hold_for / SLACK_PART)
+    }
+
+    fn of_rank<V: Ord>(&self, rank: u8, value: impl Fn(&ClassPlan) -> V) -> Option<V> {
+        self.plan.classes.iter().filter(|class| class.rank == rank).map(value).max()
+    }
+
+    /// The class whose oldest is the first here, and since when that one has waited.
+    fn first_class(&self) -> Option<(usize, Instant)> {
+        let classes = self.plan.classes.iter().enumerate();
+        let waiting =
+            classes.filter_map(|(index, class)| Some(((class.rank, self.hold.oldest_since(index)?), index)));
+        waiting.min().map(|((_, since), index)| (index, since))
+    }
+
+    /// Tells other gates who is first here.
+    fn tell_first(&mut self, now: Instant) {
+        let first = self.first_class().map_or(Precedence::NOBODY, |(index, since)| {
+            Precedence::new(self.plan.classes[index].rank, since)
+        });
+        if first != self.first {
+            self.first = first;
+            self.common.set_first(self.index, first);
+            self.in_flight.set_waiting(now, &self.plan, first != Precedence::NOBODY);
+        }
     }
 }
 
 /// Ages of requests in flight are told up to so many targets: what takes longer is late, however late.
 const AGES_REACH_TARGETS: u32 = 4;
+/// One that waits elsewhere goes first if it is older by this part of how long it may wait.
+const SLACK_PART: u32 = 16;
+/// Gates draw different numbers; no gate draws so many.
+const INDEX_SHIFT: u32 = 48;

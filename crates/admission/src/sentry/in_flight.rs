@@ -1,10 +1,17 @@
 //! Requests in flight, counted where they begin and end: whole numbers only, nothing allocated between two drains.
 //!
-//! Per begin or end: one integral, one counter by level, one by start, one by URL class.
+//! Per begin or end: one integral, one counter by level, one by start, one by URL class, one by class.
+//!
+//! *Service times under load.* An origin that shares itself evenly gives each of n requests min(1, knee/n) of a server.
+//! A clock that runs at that speed says by how much a request has been served: what it shows at the end, less what it
+//! showed at the start, is the request's own service time (for processor sharing exactly so, whatever came and went
+//! meanwhile). While few are in flight it is plain time. While the knee is unknown, too.
 
+use super::batch::lane_of_cost;
 use super::common::Common;
-use super::gate::{Asked, Ending};
-use super::sample::{LevelSum, Sample, UrlSum};
+use super::plan::Plan;
+use super::request::{Asked, Ending};
+use super::sample::{ClassCounts, LevelSum, Sample, UrlSum};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,93 +20,101 @@ use flashweir_core::{Duration, Instant};
 use flashweir_measure::Ages;
 use flashweir_measure::histogram::{BUCKETS, index};
 
-/// One admitted request; goes back to [`InFlight::end`].
+/// One admitted request; goes back to [`SentryGate::end`](super::SentryGate::end) of the gate that gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permit {
     /// When the request arrived at the gate.
-    pub(super) arrived: Instant,
+    arrived: Instant,
     started: Instant,
+    /// What the clock of service showed at the start, nanoseconds.
+    served_nanos: u64,
     pub(super) asked: Asked,
 }
 
 /// The count with everything that is measured by it.
 #[derive(Debug)]
-pub struct InFlight {
+pub(super) struct InFlight {
     common: Arc<Common>,
     /// Of this gate.
     count: u32,
     /// Until when the integrals are done.
     updated: Instant,
     is_waiting: bool,
+    /// The clock of service.
+    served_nanos: u64,
     ages: Ages,
     levels: Vec<LevelSum>,
     urls: Vec<UrlSum>,
+    classes: Vec<ClassCounts>,
     sample: Sample,
 }
 
 impl InFlight {
     /// Nobody; ages are told up to `reach`.
-    #[must_use]
-    pub fn new(common: Arc<Common>, reach: Duration) -> Self {
+    pub(super) fn new(common: Arc<Common>, classes: usize, reach: Duration) -> Self {
         Self {
             common,
             count: 0,
             updated: Instant::ZERO,
             is_waiting: false,
+            served_nanos: 0,
             ages: Ages::new(reach),
             levels: vec![LevelSum::default(); BUCKETS],
             urls: vec![UrlSum::default(); URL_CLASSES],
+            classes: vec![ClassCounts::default(); classes],
             sample: Sample::default(),
         }
     }
 
-    /// How many this gate has in flight.
-    #[must_use]
-    pub fn count(&self) -> u32 {
-        self.count
+    /// What has been counted of a class since the last drain; the gate adds what it decides.
+    pub(super) fn class(&mut self, class: usize) -> &mut ClassCounts {
+        &mut self.classes[class]
     }
 
-    /// What has been counted since the last drain; the gate adds what it decides.
-    pub(super) fn sample(&mut self) -> &mut Sample {
-        &mut self.sample
+    /// Takes a place in flight, if fewer than `limit` are taken, from all gates together.
+    pub(super) fn take(&mut self, now: Instant, plan: &Plan, limit: u32) -> bool {
+        self.advance(now, plan.knee_milli);
+        self.common.take(limit)
     }
 
-    /// One is sent to the origin, if fewer than `limit` are there, from all gates together.
-    pub(super) fn begin(
-        &mut self,
-        now: Instant,
-        limit: u32,
-        arrived: Instant,
-        asked: Asked,
-    ) -> Option<Permit> {
-        if !self.common.take(limit) {
-            return None;
-        }
-        self.advance(now);
+    /// One that arrived at `arrived` is sent to the origin, with a place that was [taken](Self::take).
+    pub(super) fn begin(&mut self, now: Instant, arrived: Instant, asked: Asked) -> Permit {
         self.count += 1;
         self.ages.begin(now);
-        self.sample.admitted += 1;
-        Some(Permit { arrived, started: now, asked })
+        let class = &mut self.classes[usize::from(asked.class)];
+        class.admitted += 1;
+        class.in_flight += 1;
+        Permit { arrived, started: now, served_nanos: self.served_nanos, asked }
     }
 
     /// One is over.
-    pub(super) fn end(&mut self, now: Instant, permit: Permit, ending: Ending) {
-        self.advance(now);
+    pub(super) fn end(&mut self, now: Instant, plan: &Plan, permit: Permit, ending: Ending) {
+        self.advance(now, plan.knee_milli);
         let level = usize::from(index(self.common.in_flight().into()));
         self.common.give_back();
         self.count = self.count.saturating_sub(1);
         self.ages.end(now, permit.started);
+        let class = &mut self.classes[usize::from(permit.asked.class)];
+        class.in_flight = class.in_flight.saturating_sub(1);
         if !ending.completed {
             return;
         }
+        class.completed += 1;
+        let target = plan.classes[usize::from(permit.asked.class)].target;
+        class.good += u64::from(now.saturating_since(permit.arrived) <= target);
         self.levels[level].completed += 1;
-        self.sample.completed += 1;
-        let latency_us = (now.saturating_since(permit.started).as_nanos() / 1_000) as u64;
+        let latency_us = micros(now.saturating_since(permit.started));
         self.sample.latency_us.record(latency_us);
+        let shared_us = self.served_nanos.wrapping_sub(permit.served_nanos) / 1_000;
+        let service_us = ending.measured_us.map_or(shared_us, u64::from);
+        class.service_us = class.service_us.saturating_add(service_us);
+        let lane = lane_of_cost(u32::try_from(service_us).unwrap_or(u32::MAX));
+        class.services[lane] = class.services[lane].saturating_add(1);
         let url = &mut self.urls[permit.asked.url_class as usize % URL_CLASSES];
         url.count = url.count.saturating_add(1);
         url.latency_us = url.latency_us.saturating_add(latency_us);
         url.latency_us_squared = url.latency_us_squared.saturating_add(latency_us.saturating_mul(latency_us));
+        url.shared_us = url.shared_us.saturating_add(shared_us);
         if let Some(measured_us) = ending.measured_us {
             url.measured_count = url.measured_count.saturating_add(1);
             url.measured_us = url.measured_us.saturating_add(measured_us.into());
@@ -107,19 +122,27 @@ impl InFlight {
     }
 
     /// From now on somebody waits for room, or nobody does.
-    pub(super) fn set_waiting(&mut self, now: Instant, is_waiting: bool) {
+    pub(super) fn set_waiting(&mut self, now: Instant, plan: &Plan, is_waiting: bool) {
         if self.is_waiting != is_waiting {
-            self.advance(now);
+            self.advance(now, plan.knee_milli);
             self.is_waiting = is_waiting;
         }
     }
 
     /// Hands over what was measured since the last drain. O([`BUCKETS`] + [`URL_CLASSES`]).
-    pub(super) fn drain(&mut self, now: Instant) -> Sample {
-        self.advance(now);
+    pub(super) fn drain(&mut self, now: Instant, plan: &Plan) -> Sample {
+        self.advance(now, plan.knee_milli);
         let mut sample = core::mem::replace(&mut self.sample, Sample { from: now, ..Sample::default() });
         sample.to = now;
         sample.in_flight = self.count;
+        for class in &mut self.classes {
+            sample.offered += class.offered;
+            sample.admitted += class.admitted;
+            sample.completed += class.completed;
+            sample.shed += class.shed;
+            sample.classes.push(*class);
+            *class = ClassCounts { in_flight: class.in_flight, ..ClassCounts::default() };
+        }
         self.ages.record_into(now, &mut sample.age_us);
         for (level, sum) in self.levels.iter_mut().enumerate().filter(|(_, sum)| sum.nanos > 0) {
             sample.levels.push(LevelSum { level: level as u16, ..core::mem::take(sum) });
@@ -130,17 +153,57 @@ impl InFlight {
         sample
     }
 
-    /// Accounts for the time until `now`.
-    fn advance(&mut self, now: Instant) {
-        let nanos = (now.saturating_since(self.updated).as_nanos()) as u64;
-        self.updated = self.updated.max(now);
+    /// Accounts for the time until `now`. The level is that of all gates, the integral this gate's own: sums over gates
+    /// are right.
+    fn advance(&mut self, now: Instant, knee_milli: u64) {
+        let nanos = now.as_nanos().saturating_sub(self.updated.as_nanos());
+        if nanos == 0 {
+            return;
+        }
+        self.updated = now;
         let integral = nanos.saturating_mul(self.count.into());
         self.sample.in_flight_nanos = self.sample.in_flight_nanos.saturating_add(integral);
         if self.is_waiting {
             self.sample.waiting_nanos += nanos;
         }
-        let level = &mut self.levels[usize::from(index(self.common.in_flight().into()))];
+        let in_flight = self.common.in_flight();
+        let level = &mut self.levels[usize::from(index(in_flight.into()))];
         level.nanos += nanos;
         level.in_flight_nanos = level.in_flight_nanos.saturating_add(integral);
+        self.served_nanos = self.served_nanos.wrapping_add(served(nanos, in_flight, knee_milli));
+    }
+}
+
+/// What one of so many is served in so much time.
+fn served(nanos: u64, in_flight: u32, knee_milli: u64) -> u64 {
+    let in_flight_milli = u64::from(in_flight) * 1_000;
+    if knee_milli == 0 || in_flight_milli <= knee_milli {
+        return nanos;
+    }
+    // The share is below 1: an interval of more than 4 s (nobody came or went) is rounded to it, not overflown by it.
+    const SHARE_BITS: u32 = 32;
+    let share = (knee_milli << SHARE_BITS) / in_flight_milli;
+    match nanos.checked_mul(share) {
+        Some(product) => product >> SHARE_BITS,
+        None => (nanos >> SHARE_BITS) * share,
+    }
+}
+
+pub(super) fn micros(duration: Duration) -> u64 {
+    // Both instants are nanoseconds in 64 bits, so their difference is.
+    (duration.as_nanos() / 1_000) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::served;
+
+    #[test]
+    fn what_is_served_is_shared_evenly_above_the_knee() {
+        assert_eq!([0, 1, 4].map(|count| served(900, count, 4_000)), [900; 3]);
+        assert_eq!([served(900, 6, 4_000), served(900, 9, 4_500), served(900, 9, 0)], [599, 450, 900]);
+        let day = 86_400 * 1_000_000_000;
+        assert!(served(day, 8, 1_000).abs_diff(day / 8) < day / 10_000);
+        assert_eq!(served(u64::MAX, u32::MAX, 1), 0);
     }
 }

@@ -7,6 +7,7 @@
 //! at that level; at levels so low that nobody waits for anybody, that is the inherent time. Levels are told apart by
 //! how many were in flight, so no request's own latency is needed and none is censored.
 
+use super::look::LowLevel;
 use super::measured::Variation;
 use super::sample::Sample;
 use alloc::vec;
@@ -22,6 +23,8 @@ pub(super) struct Inherent {
     levels: Vec<Level>,
     within: Spread,
     all: Spread,
+    /// For how long nobody had to wait.
+    calm_s: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,6 +43,7 @@ struct Spread {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
+    span_s: f64,
     in_flight_s: f64,
     work: f64,
     completed: f64,
@@ -52,6 +56,7 @@ impl Inherent {
             levels: vec![Level::default(); BUCKETS],
             within: Spread::default(),
             all: Spread::default(),
+            calm_s: 0.0,
         }
     }
 
@@ -78,24 +83,20 @@ impl Inherent {
     }
 
     /// What a unit of work takes when it is alone, seconds; `None` until enough was seen at low levels.
-    pub(super) fn alone_s(&self) -> Option<f64> {
+    pub(super) fn low_level(&self) -> Option<LowLevel> {
         let mut known = Level::default();
         for level in self.levels.iter().skip(1).filter(|level| level.completed > 0.0) {
-            if known.completed >= LOW_LEVEL_LEAST {
-                let (known_s, next_s) = (known.in_flight_s / known.work, level.in_flight_s / level.work);
-                let error = libm::sqrt(1.0 / known.completed + 1.0 / level.completed);
-                if next_s > known_s * (1.15 + 2.0 * error) {
-                    break;
-                }
+            if known.tells_something() && known.is_faster_than(level) {
+                break;
             }
-            known.in_flight_s += level.in_flight_s;
-            known.work += level.work;
-            known.completed += level.completed;
-            if known.completed >= LOW_LEVEL_ENOUGH {
+            known.add(level);
+            if known.tells_something() && known.completed >= LOW_LEVEL_ENOUGH {
                 break;
             }
         }
-        (known.completed >= LOW_LEVEL_LEAST).then(|| known.in_flight_s / known.work)
+        let error = libm::sqrt(self.all.variation() / known.completed.max(1.0));
+        (known.tells_something() && error < LOW_LEVEL_ERROR)
+            .then(|| LowLevel { alone_s: known.unit_s(), span_s: known.span_s })
     }
 
     /// How uneven requests are.
@@ -119,18 +120,55 @@ impl Inherent {
     fn observe_levels(&mut self, sample: &Sample, work: f64) {
         let span_s = sample.to.saturating_since(sample.from).as_secs_f64();
         let fade = libm::exp(-span_s / LEVEL_MEMORY_S);
-        for level in &mut self.levels {
-            level.in_flight_s *= fade;
-            level.work *= fade;
-            level.completed *= fade;
+        self.levels.iter_mut().for_each(|level| level.fade(fade));
+        // While somebody waits, and for a while after, few are in flight only when the slow ones happen to be gone.
+        self.calm_s = if sample.waiting_nanos > 0 || sample.shed > 0 { 0.0 } else { self.calm_s + span_s };
+        let usual_s = self.all.sum / self.all.count.max(1e-9);
+        if self.calm_s < CALM * usual_s * (1.0 + self.all.variation()) {
+            return;
         }
         let each = work / (sample.completed as f64).max(1.0);
         for seen in &sample.levels {
             let Some(level) = self.levels.get_mut(usize::from(seen.level)) else { continue };
-            level.in_flight_s += seen.in_flight_nanos as f64 / 1e9;
-            level.work += seen.completed as f64 * each;
-            level.completed += seen.completed as f64;
+            level.add(&Level {
+                span_s: seen.nanos as f64 / 1e9,
+                in_flight_s: seen.in_flight_nanos as f64 / 1e9,
+                work: seen.completed as f64 * each,
+                completed: seen.completed as f64,
+            });
         }
+    }
+}
+
+impl Level {
+    fn add(&mut self, other: &Self) {
+        self.span_s += other.span_s;
+        self.in_flight_s += other.in_flight_s;
+        self.work += other.work;
+        self.completed += other.completed;
+    }
+
+    fn unit_s(&self) -> f64 {
+        self.in_flight_s / self.work
+    }
+
+    /// Enough were completed, over a time of several generations of requests: those that began together end together.
+    fn tells_something(&self) -> bool {
+        let generations = self.span_s * self.completed / self.in_flight_s.max(1e-12);
+        self.completed >= LOW_LEVEL_LEAST && generations >= LOW_LEVEL_GENERATIONS
+    }
+
+    /// Whether requests are in each other's way at the other level, beyond doubt.
+    fn is_faster_than(&self, other: &Self) -> bool {
+        let error = libm::sqrt(1.0 / self.completed + 1.0 / other.completed);
+        other.unit_s() > self.unit_s() * (1.15 + 2.0 * error)
+    }
+
+    fn fade(&mut self, part: f64) {
+        self.span_s *= part;
+        self.in_flight_s *= part;
+        self.work *= part;
+        self.completed *= part;
     }
 }
 
@@ -166,10 +204,15 @@ const SPREAD_MEMORY: f64 = 500.0;
 const LEVEL_MEMORY_S: f64 = 60.0;
 /// Completions at low levels that make an estimate (within a third), and that make a good one.
 const LOW_LEVEL_LEAST: f64 = 10.0;
+/// Mean latencies (times one and their variation) after which an origin is as if nobody had ever waited.
+const CALM: f64 = 2.0;
+const LOW_LEVEL_GENERATIONS: f64 = 5.0;
+/// The relative standard error, at most, of what low levels tell.
+const LOW_LEVEL_ERROR: f64 = 0.25;
 const LOW_LEVEL_ENOUGH: f64 = 1_000.0;
 /// Assumed until requests say otherwise, as if so many had: the slow ones are rare and come later.
-const VARIATION_PRIOR: f64 = 3.0;
-const VARIATION_PRIOR_COUNT: f64 = 10.0;
+const VARIATION_PRIOR: f64 = 1.5;
+const VARIATION_PRIOR_COUNT: f64 = 6.0;
 /// Even requests that are all alike do not complete like clockwork.
 const VARIATION_LEAST: f64 = 0.1;
 /// What is even more uneven is not waited for.

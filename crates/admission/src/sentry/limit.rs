@@ -1,8 +1,23 @@
-//! The rule: where the knee is, and what the limit is to be.
+//! The rule: what the limit is to be.
+//!
+//! *What it decides:* how many requests may be in flight. *From:* work done per second, the time that a unit of work
+//! takes, and the 95th percentile of responses with the ages of those still in flight.
+//!
+//! *The rule.* A limit that is too high costs nothing as long as answers come in time: the line is at the origin instead
+//! of here. One that is too low costs throughput. So raising is cheap and lowering is dear; the limit goes up on a hint
+//! ([`raising`](super::raising)) and comes down on proof ([`lowering`](super::lowering)). Each move is an experiment
+//! ([`judgement`](super::judgement)). *Why not the knee alone* (inherent time times work per second, by Little's law):
+//! the inherent time is never known well enough where requests are slow or uneven, and one estimated too short pulls the
+//! limit below the knee, which lowers throughput, which lowers the estimate again.
+//!
+//! *Cold start:* doubled until that does not help, from the first responses on. *Recovery:* an origin that became faster
+//! shows in requests that are not in each other's way any more. *Cost:* O(1) per look. *Fails* where so few requests are
+//! completed that nothing can be told within a minute.
 
-use super::judgement::MARGIN_TIGHT;
-use super::judgement::{GAIN, Look, MARGIN, errors, gain, gain_from_knee, is_decided, round, wanted};
+use super::judgement::{Experiment, Verdict, Why};
+use super::look::Look;
 use super::measured::Measured;
+use super::patience::Patience;
 use super::plan::Rule;
 use flashweir_core::limits::SENTRY_IN_FLIGHT;
 use flashweir_core::{Duration, Instant};
@@ -10,387 +25,239 @@ use flashweir_core::{Duration, Instant};
 /// The limit and what is known about the knee.
 #[derive(Debug)]
 pub(super) struct LimitRule {
-    limit: u32,
-    phase: Phase,
+    pub(super) limit: u32,
+    experiment: Option<Experiment>,
     /// Since the limit last moved and settled, or was last looked at.
-    window: Measured,
+    pub(super) window: Measured,
+    /// While requests sent under the limit before may still be there: at least until, and at most until.
+    is_settling: bool,
     settles_at: Instant,
+    settles_by: Instant,
     /// What a unit of work takes when it is alone, seconds.
-    alone_s: Option<f64>,
+    pub(super) alone_s: Option<f64>,
     /// It was found where fewer in flight did less, or nobody was in the way of anybody.
-    is_trusted: bool,
-    knee: Option<f64>,
-    next_trim_at: Instant,
-    trim_wait: Duration,
-    next_raise_at: Instant,
-    raise_wait: Duration,
-    next_probe_at: Instant,
-    target_infeasible: bool,
-}
-
-/// What the present stretch of time is for.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    /// Doubling; what was measured before the last doubling.
-    Start(Option<Measured>),
-    Hold,
-    /// The limit was lowered (or raised) from where this was measured.
-    Moved(Measured, Instant),
-    /// The limit was lowered, throughput fell, and the limit went back: does throughput, too? Else it was something
-    /// else that changed.
-    Back(Measured),
+    pub(super) is_trusted: bool,
+    /// Some limit was found that is not to be raised or lowered: the start is over.
+    pub(super) is_known: bool,
+    pub(super) knee: Option<f64>,
+    /// The limit over the knee.
+    pub(super) margin: f64,
+    pub(super) raise: Patience,
+    /// The same where requests are not in each other's way.
+    pub(super) raise_unhindered: Patience,
+    /// The factor of the next raise: smaller after each one that was too much.
+    pub(super) raise_step: f64,
+    pub(super) has_raise_helped: bool,
+    /// Work per second when raising was last seen not to help.
+    pub(super) enough_work: f64,
+    pub(super) trim: Patience,
+    pub(super) cut: Patience,
+    /// The 95th percentile when a cut was last seen not to help.
+    pub(super) in_vain_p95_s: f64,
+    pub(super) target_infeasible: bool,
 }
 
 impl LimitRule {
     pub(super) fn new() -> Self {
         Self {
             limit: START,
-            phase: Phase::Start(None),
+            experiment: None,
             window: Measured::default(),
+            is_settling: false,
             settles_at: Instant::ZERO,
+            settles_by: Instant::ZERO,
             alone_s: None,
             is_trusted: false,
+            is_known: false,
             knee: None,
-            next_trim_at: Instant::ZERO,
-            trim_wait: WAIT_LEAST,
-            next_raise_at: Instant::ZERO,
-            raise_wait: WAIT_LEAST,
-            next_probe_at: Instant::ZERO,
+            margin: MARGIN,
+            raise: Patience::new(RAISE_WAIT),
+            raise_unhindered: Patience::new(RAISE_WAIT),
+            raise_step: RAISE_MOST,
+            has_raise_helped: false,
+            enough_work: 0.0,
+            trim: Patience::new(TRIM_WAIT),
+            cut: Patience::new(CUT_WAIT),
+            in_vain_p95_s: 0.0,
             target_infeasible: false,
         }
     }
 
-    pub(super) fn limit(&self) -> u32 {
-        self.limit
-    }
-
-    pub(super) fn knee(&self) -> Option<f64> {
-        self.knee
-    }
-
-    pub(super) fn window(&self) -> &Measured {
-        &self.window
-    }
-
-    pub(super) fn alone_s(&self) -> Option<f64> {
-        self.alone_s
-    }
-
-    pub(super) fn target_infeasible(&self) -> bool {
-        self.target_infeasible
+    /// Whether what is measured now still belongs to the limit before.
+    pub(super) fn is_settling(&self) -> bool {
+        self.is_settling
     }
 
     /// Takes a look; which rule fired.
     pub(super) fn look(&mut self, look: &Look) -> Rule {
-        if look.now < self.settles_at {
+        let is_settled = look.now >= self.settles_at
+            && (look.tick.in_flight() <= 1.1 * f64::from(self.limit) || look.now >= self.settles_by);
+        self.is_settling &= !is_settled;
+        if self.is_settling {
             return Rule::None;
         }
         self.window.add(&look.tick);
+        if self.is_origin_refusing() {
+            return self.leave_refusals(look);
+        }
         if !self.window.is_bound() {
             return self.look_quietly(look);
         }
-        if let Some(rule) = self.meet_target(look) {
-            return rule;
+        if self.is_swamped(look) {
+            return self.leave_swamp(look);
         }
-        match self.phase {
-            Phase::Start(before) => self.start(look, before),
-            Phase::Hold => self.hold(look),
-            Phase::Moved(before, since) => self.judge(look, &before, since),
-            Phase::Back(low) => self.judge_back(look, &low),
+        match self.experiment {
+            Some(experiment) => self.judge(look, &experiment),
+            None => self.hold(look),
         }
     }
 
+    /// While the limit does not bind, nothing is decided and inherent times are learned.
     fn look_quietly(&mut self, look: &Look) -> Rule {
         if self.window.span_s < QUIET_LOOK_S {
             return Rule::None;
         }
-        if let Some(alone_s) = look.low_level_s {
-            self.alone_s = Some(alone_s);
-            self.is_trusted = true;
-            self.next_trim_at = look.now + TRIM_FIRST;
-            self.next_probe_at = look.now + TRIM_FIRST;
-            self.phase = Phase::Hold;
+        let new = Self::new();
+        if let Some(low_level) = look.low_level {
+            self.alone_s = Some(low_level.alone_s);
+            self.is_trusted = look.knows_alone(low_level);
+            self.is_known = self.is_trusted;
         }
-        self.target_infeasible = false;
-        self.window = Measured::default();
-        Rule::Quiet
-    }
-
-    fn is_tight(look: &Look) -> bool {
-        look.p95_s.is_some_and(|p95_s| p95_s > TARGET_SHARE_MOST * look.target_s)
-    }
-
-    fn meet_target(&mut self, look: &Look) -> Option<Rule> {
-        if !Self::is_tight(look) {
-            self.target_infeasible = false;
-            return None;
-        }
-        let p95_s = look.p95_s?;
-        if self.is_swamped(look, p95_s) && self.limit > 1 {
-            self.move_to(look, self.limit / 2, Phase::Hold);
-            self.alone_s = None;
-            self.is_trusted = false;
-            return Some(Rule::Target);
-        }
-        let window = self.window;
-        // At first it is not known which way is better: up, unless responses are really late.
-        let is_first = matches!(self.phase, Phase::Start(None)) && p95_s < look.target_s;
-        if is_first
-            || matches!(self.phase, Phase::Start(Some(_)) | Phase::Moved(..) | Phase::Back(_))
-            || window.error(look.variation) > 0.35
-        {
-            return None;
-        }
-        self.knee = self.alone_s.map(|alone_s| alone_s * window.work_rate(look.variation));
-        let error = window.error(look.variation);
-        let floor = match self.knee {
-            // A floor is known no better than what it rests on.
-            Some(knee) if self.is_trusted => {
-                let floor = knee * MARGIN_TIGHT;
-                if f64::from(self.limit) < floor * (1.1 + 2.0 * error) {
-                    f64::from(self.limit)
-                } else {
-                    floor
-                }
-            }
-            _ => 1.0,
+        *self = Self {
+            limit: self.limit,
+            alone_s: self.alone_s,
+            is_trusted: self.is_trusted,
+            is_known: self.is_known,
+            knee: self.knee,
+            margin: self.margin,
+            in_vain_p95_s: self.in_vain_p95_s,
+            has_raise_helped: self.has_raise_helped,
+            ..new
         };
-        let share = (TARGET_SHARE * look.target_s / p95_s).max(CUT_MOST);
-        let lower = round((f64::from(self.limit) * share).max(floor));
-        if f64::from(lower) < 0.95 * f64::from(self.limit) && lower < self.limit {
-            self.target_infeasible = false;
-            self.alone_s.get_or_insert(window.unit_s(look.variation));
-            // A small step would tell nothing, and what costs throughput is taken back.
-            let lower = lower.min(round(f64::from(self.limit) * TARGET_STEP)).max(round(floor));
-            self.cut_to(look, lower);
-            return Some(Rule::Target);
-        }
-        self.target_infeasible = p95_s > look.target_s;
-        None
-    }
-
-    /// Hardly anybody is served: whatever is known, it is of another origin.
-    fn is_swamped(&self, look: &Look, p95_s: f64) -> bool {
-        let window = &self.window;
-        p95_s > 2.0 * look.target_s
-            && window.span_s > look.target_s
-            && window.completed < 0.25 * window.in_flight()
-    }
-
-    fn start(&mut self, look: &Look, before: Option<Measured>) -> Rule {
-        let now = self.window;
-        let is_late = look.p95_s.is_some_and(|p95_s| p95_s > look.target_s);
-        if let Some(before) = before.filter(|_| is_late) {
-            // Whether it helped or not, it was too much; what was before is the place to learn from.
-            self.alone_s = Some(before.unit_s(look.variation));
-            self.move_to(look, round(before.in_flight()), Phase::Hold);
-            return Rule::Target;
-        }
-        if self.alone_s.is_some() && before.is_none() {
-            self.phase = Phase::Hold;
-            return Rule::None;
-        }
-        if now.completed < f64::from(self.limit).max(8.0) {
-            return Rule::None;
-        }
-        match before {
-            // The first to be completed are the short ones: what they took tells nothing before long ones had time.
-            Some(before) if Self::has_not_helped(look, &before, &now) => {
-                if now.span_s < look.p95_s.map_or(0.0, |p95_s| 2.0 * p95_s) {
-                    return Rule::None;
-                }
-                self.alone_s = Some(before.unit_s(look.variation));
-                self.phase = Phase::Hold;
-                self.go_to_knee(look, before.unit_s(look.variation) * now.work_rate(look.variation))
-            }
-            _ => {
-                let doubled = self.limit.saturating_mul(2);
-                self.move_to(look, doubled, Phase::Start(Some(now)));
-                Rule::Start
-            }
-        }
-    }
-
-    /// Whether doubling the limit has (as surely as one can say by now) not brought more throughput.
-    fn has_not_helped(look: &Look, before: &Measured, now: &Measured) -> bool {
-        let (gain, distance) = gain(look, before, now);
-        let error = errors(look, before, now) / distance.abs().max(0.1);
-        gain < 0.5 - error.min(0.5)
+        Rule::Quiet
     }
 
     fn hold(&mut self, look: &Look) -> Rule {
         let window = self.window;
         let error = window.error(look.variation);
-        let Some(mut alone_s) = self.alone_s else {
-            self.phase = Phase::Start(None);
-            return Rule::None;
-        };
-        if error > 0.3 {
+        if error > super::judgement::ROUGH || self.is_early(look) {
             return Rule::None;
         }
-        let unit_s = window.unit_s(look.variation);
-        if libm::log(unit_s / alone_s) < -(2.0 * error).max(0.05) {
-            alone_s = unit_s;
-            self.alone_s = Some(unit_s);
-        }
+        let alone_s = self.learn_alone_s(look);
         let knee = alone_s * window.work_rate(look.variation);
         self.knee = Some(knee);
-        let stretch = unit_s / alone_s;
-        let tight = Self::is_tight(look);
-        let is_unhindered = stretch < 1.0 + (MARGIN - 1.0) / 2.0;
-        let raises = if is_unhindered {
-            look.now >= self.next_raise_at
-        } else {
-            !tight && look.now >= self.next_probe_at
-        };
-        let is_exact = error < 0.07 || error < 0.15 && window.span_s > 4.0;
-        if raises && (is_unhindered && error < 0.2 || is_exact) {
-            let raised = self.limit.saturating_add(1).max(round(f64::from(self.limit) * RAISE));
-            let was_full = window.in_flight() > 0.85 * f64::from(self.limit);
-            self.next_probe_at = look.now + PROBE_WAIT;
-            self.move_to(look, raised, if was_full { Phase::Moved(window, look.now) } else { Phase::Hold });
-            return Rule::Raise;
+        let is_unhindered = window.unit_s(look.variation) / alone_s < UNHINDERED;
+        let moved = self.meet_target(look, is_unhindered).or_else(|| self.raise(look, is_unhindered, error));
+        if let Some(rule) = moved {
+            return rule;
         }
-        let wanted = wanted(knee, tight);
-        let deviation = libm::log(f64::from(wanted) / f64::from(self.limit));
-        if deviation > 0.03 + error || deviation < -(0.1 + 2.0 * error) {
-            return self.go_to_knee(look, knee);
+        if error > EXACT {
+            return Rule::None;
         }
-        if is_exact && look.now >= self.next_trim_at && self.limit > 1 {
-            let lower = round(TRIM * knee).min(self.limit - 1).max(1);
-            self.move_to(look, lower, Phase::Moved(window, look.now));
-            return Rule::Trim;
+        if let Some(rule) = self.probe(look).or_else(|| self.trim(look, error)) {
+            return rule;
         }
-        if error < 0.04 || window.span_s > 6.0 && error < 0.15 {
+        if error < 0.5 * EXACT || window.span_s > WINDOW_MOST_S {
             self.window = Measured::default();
         }
         Rule::None
     }
 
-    /// The limit a margin above the knee; much lower ones are judged by what becomes of throughput.
-    fn go_to_knee(&mut self, look: &Look, knee: f64) -> Rule {
-        self.knee = Some(knee);
-        let wanted = wanted(knee, Self::is_tight(look));
-        if wanted < self.limit {
-            let least = if self.is_trusted { 1 } else { round(f64::from(self.limit) * CUT_MOST) };
-            self.cut_to(look, wanted.max(least));
-        } else if wanted > self.limit {
-            self.move_to(look, wanted, Phase::Hold);
-        } else {
-            self.window = Measured::default();
-            return Rule::None;
-        }
-        Rule::Knee
+    /// The first to be completed are the short ones: what they took tells nothing before long ones had time.
+    fn is_early(&self, look: &Look) -> bool {
+        let window = &self.window;
+        let longest_s = look.p95_s.filter(|_| !look.is_surely_late()).unwrap_or(0.0);
+        window.span_s < longest_s.max(window.latency_each_s())
+            || !self.is_known && window.span_s < look.target_s * EARLY_TARGETS
     }
 
-    fn cut_to(&mut self, look: &Look, lower: u32) {
-        let is_large = f64::from(lower) < 0.85 * self.window.in_flight();
-        let is_known = self.window.error(look.variation) < 0.35;
-        let phase = if is_large && is_known { Phase::Moved(self.window, look.now) } else { Phase::Hold };
-        self.move_to(look, lower, phase);
-    }
-
-    /// The limit was moved: did throughput follow?
-    fn judge(&mut self, look: &Look, before: &Measured, since: Instant) -> Rule {
-        let now = self.window;
-        let (gain, distance) = gain_from_knee(look, before, &now, self.alone_s);
-        if distance.abs() < 0.05 {
-            // It did not move after all (or not enough came).
-            self.phase = Phase::Hold;
-            return Rule::None;
-        }
-        let error = errors(look, before, &now) / distance.abs();
-        if !is_decided(look, before, &now, gain, error) {
-            return Rule::None;
-        }
-        let unit_s = now.unit_s(look.variation);
-        let alone_s = self.alone_s.unwrap_or(unit_s);
-        let lasted = look.now.saturating_since(since);
-        self.phase = Phase::Hold;
-        if distance > 0.0 {
-            if gain > GAIN {
-                // More in flight, more done: where it is now is still below the knee. (Or the knee is between: halfway
-                // serves for both.)
-                self.alone_s = Some(alone_s.max(libm::sqrt(unit_s * before.unit_s(look.variation))));
-                self.raise_wait = WAIT_LEAST;
-                self.next_probe_at = look.now;
-                return self.hold(look);
-            }
-            self.raise_wait = (self.raise_wait * 2).max(lasted * 20).min(WAIT_MOST);
-            self.next_raise_at = look.now + self.raise_wait;
-            self.next_probe_at = look.now + PROBE_WAIT.max(lasted * 20);
-            return self.go_to_knee(look, alone_s * now.work_rate(look.variation));
-        }
-        // In doubt throughput is worth more than a short line at the origin, unless it is known what a request takes.
-        let is_above_knee =
-            self.is_trusted && now.in_flight() > 0.9 * alone_s * now.work_rate(look.variation);
-        let doubt = if is_above_knee { 0.0 } else { (0.5 * error).min(GAIN) };
-        if gain > GAIN - doubt {
-            self.trim_wait = (self.trim_wait * 2).max(lasted * 20).min(WAIT_MOST);
-            self.next_trim_at = look.now + self.trim_wait;
-            self.move_to(look, round(before.in_flight()), Phase::Back(now));
-            return Rule::Restore;
-        }
-        self.alone_s = Some(alone_s.min(unit_s));
-        self.trim_wait = WAIT_LEAST;
-        self.next_trim_at = look.now;
-        self.hold(look)
-    }
-
-    fn judge_back(&mut self, look: &Look, low: &Measured) -> Rule {
-        let now = self.window;
-        let (gain, distance) = gain(look, low, &now);
-        let error = errors(look, low, &now) / distance.abs().max(0.05);
-        if !is_decided(look, low, &now, gain, error) {
-            return Rule::None;
-        }
-        self.phase = Phase::Hold;
-        if gain > GAIN {
-            // Fewer in flight did less: what a request took then is what it takes alone.
-            let low_s = low.unit_s(look.variation);
-            self.alone_s = Some(self.alone_s.unwrap_or(low_s).max(low_s));
+    /// What a unit of work takes alone, as far as the window tells.
+    fn learn_alone_s(&mut self, look: &Look) -> f64 {
+        let window = &self.window;
+        let (unit_s, error) = (window.unit_s(look.variation), window.error(look.variation));
+        let at_first_s = unit_s.max(window.in_flight_s / window.work.max(1e-12));
+        let mut alone_s = *self.alone_s.get_or_insert(at_first_s);
+        if window.in_flight() < 1.05 && error < 0.2 {
+            alone_s = unit_s;
             self.is_trusted = true;
+        } else if error < 0.25 {
+            // Nobody is served faster than alone. (Errors on the safe side: too long makes the limit too high.)
+            alone_s = alone_s.min(unit_s * (1.0 + error));
         }
-        self.hold(look)
+        self.alone_s = Some(alone_s);
+        alone_s
     }
 
-    fn move_to(&mut self, look: &Look, limit: u32, phase: Phase) {
+    fn judge(&mut self, look: &Look, experiment: &Experiment) -> Rule {
+        if self.is_raised_too_far(look, experiment) {
+            self.give_up_raising(look, experiment, false);
+            return Rule::Target;
+        }
+        let Some(verdict) = experiment.verdict(look, &self.window) else { return Rule::None };
+        self.experiment = None;
+        if verdict == Verdict::Changed {
+            return Rule::None;
+        }
+        let goes_on = match experiment.why {
+            Why::Raise => self.judge_raise(look, experiment, verdict),
+            Why::Trim | Why::Target => self.judge_lower(look, experiment, verdict),
+        };
+        if goes_on { self.hold(look) } else { Rule::Restore }
+    }
+
+    pub(super) fn try_limit(&mut self, look: &Look, limit: u32, why: Why) {
+        let experiment = Experiment { why, p95_s: look.p95_s, before: self.window, limit_before: self.limit };
+        self.move_to(look, limit);
+        self.experiment = Some(experiment);
+    }
+
+    pub(super) fn move_to(&mut self, look: &Look, limit: u32) {
         let limit = limit.clamp(1, SENTRY_IN_FLIGHT);
-        self.phase = phase;
+        self.experiment = None;
         if limit != self.limit {
             let each_s = self.window.in_flight_s / self.window.completed.max(1.0);
             // Those who are there now stay for their mean residual time, (1 + variation)/2 of the mean.
             let settle_s = each_s * (1.5_f64).max(0.75 * (1.0 + look.variation.all));
-            self.settles_at = look.now + Duration::from_secs_f64(settle_s.clamp(0.0, SETTLE_MOST_S));
+            self.is_settling = true;
+            self.settles_at = look.now + Duration::from_secs_f64(settle_s.clamp(0.0, SETTLE_LEAST_S));
+            self.settles_by = self.settles_at + Duration::from_secs_f64(SETTLE_MOST_TARGETS * look.target_s);
             self.limit = limit;
         }
         self.window = Measured::default();
     }
+
+    /// The limit a margin above the knee. (At least 2: with one in flight nobody is ever in the way of anybody.)
+    pub(super) fn above(&self, knee: f64) -> u32 {
+        (libm::ceil(self.margin * knee - 0.01) as u32).max(2)
+    }
+}
+
+pub(super) fn round(value: f64) -> u32 {
+    ((value + 0.5) as u32).max(1)
 }
 
 /// Requests in flight while nothing is known. A small origin serves them within seconds, a large one lets them double
 /// within a few responses.
 const START: u32 = 8;
-/// What of the target the origin may take: the rest is for waiting at the gate.
-const TARGET_SHARE: f64 = 0.6;
-/// From here on the origin takes too much of it. (A gap, so that the limit does not move for ever.)
-const TARGET_SHARE_MOST: f64 = 0.7;
-/// Nothing is cut by more at once on the word of an estimate that was never tested.
-const CUT_MOST: f64 = 0.5;
-/// One step up.
-const RAISE: f64 = 1.3;
-/// How far below the knee a test goes: far enough for an answer soon, near enough to cost little.
-const TRIM: f64 = 0.7;
-/// The least step of a cut for the target: smaller ones cannot be judged.
-const TARGET_STEP: f64 = 0.7;
+/// The limit over the knee: enough to see that more would be done if the origin could, and for requests that end
+/// together; no more, because what waits at the origin cannot be refused or put in order any more.
+pub(super) const MARGIN: f64 = 1.2;
+/// Requests that take less than so many times longer than alone are not in each other's way.
+const UNHINDERED: f64 = 1.15;
+/// The standard error that is good enough for a proof.
+const EXACT: f64 = 0.08;
+/// A window over more than this would mix the origin of now with the one before.
+const WINDOW_MOST_S: f64 = 6.0;
+/// At first nothing is believed that was seen in less than so many targets: nobody knows how slow the slow ones are.
+const EARLY_TARGETS: f64 = 0.05;
 /// How often inherent times are taken over while the limit does not bind.
 const QUIET_LOOK_S: f64 = 0.5;
-/// After a move nobody waits longer than this for the origin to settle.
-const SETTLE_MOST_S: f64 = 1.0;
-/// Tests in one direction are at least so far apart, and after failing at most so far.
-const WAIT_LEAST: Duration = Duration::from_secs(2);
-/// A limit above the knee is raised so often to see whether the knee is where it is thought to be.
-const PROBE_WAIT: Duration = Duration::from_secs(10);
-/// The first test in an overload.
-const TRIM_FIRST: Duration = Duration::from_secs(3);
-const WAIT_MOST: Duration = Duration::from_secs(60);
+/// The usual time to settle is cut off here, and the time until those above a lowered limit have gone here.
+const SETTLE_LEAST_S: f64 = 1.0;
+const SETTLE_MOST_TARGETS: f64 = 4.0;
+/// The most that a limit is raised at once.
+pub(super) const RAISE_MOST: f64 = 2.0;
+/// Between tests of one kind, at first. Raising costs little, a cut in vain is paid for with throughput.
+pub(super) const RAISE_WAIT: Duration = Duration::from_secs(2);
+pub(super) const TRIM_WAIT: Duration = Duration::from_secs(2);
+const CUT_WAIT: Duration = Duration::from_secs(10);

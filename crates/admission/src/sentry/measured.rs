@@ -14,6 +14,8 @@ pub(super) struct Measured {
     /// How long somebody waited for room.
     pub(super) waiting_s: f64,
     pub(super) shed: f64,
+    /// Requests that went to the origin and came to no answer.
+    pub(super) failed: f64,
 }
 
 impl Measured {
@@ -25,6 +27,7 @@ impl Measured {
         self.latency_s += other.latency_s;
         self.waiting_s += other.waiting_s;
         self.shed += other.shed;
+        self.failed += other.failed;
     }
 
     /// Requests in flight on average.
@@ -53,6 +56,11 @@ impl Measured {
         let completed = self.completed.max(1.0);
         let few = FEW * (1.0 + variation.within) * self.in_flight() / completed;
         libm::sqrt(variation.within / completed + few * few)
+    }
+
+    /// The mean time of the completed at the origin, seconds.
+    pub(super) fn latency_each_s(&self) -> f64 {
+        self.latency_s / self.completed.max(1.0)
     }
 
     /// Whether the limit kept requests out.

@@ -1,40 +1,65 @@
-//! The sentry: learns how many requests an origin can have in flight, holds what does not fit, refuses the rest.
+//! The sentry: learns how many requests an origin can have in flight, gives that room to the most important first,
+//! holds what does not fit, refuses the rest.
 //!
-//! `gate` decides request by request with `in_flight` (counts and measures) and `hold` (those who wait); `planner`
-//! learns the limit from what they measured: `inherent` (what a request takes when it is alone), `measured` (what the
-//! origin did over a stretch of time), `judgement` (whether a move changed that) and `limit` (the rule).
+//! Per request, in each worker: `gate` decides (by reservation, by `batch` in rounds, or by a threshold's share), with
+//! `in_flight` (counts and measures), `hold` (those who wait, by class and client) and `common` (what the workers' gates
+//! share). `request` is what a gate is told and answers.
+//!
+//! Every 20 ms, for all of them: `planner` learns the limit from what they measured: `inherent` (what a request takes
+//! when it is alone), `measured` (what the origin did over a stretch of time), `look` (both, at one moment), `limit` (the
+//! rule), `raising` and `lowering` (when it goes up and down), `judgement` (whether that helped) and `patience` (when to
+//! try again). `classes` divides it: `costs` (what requests take), `ladder` (which target is in force), `price` (what the
+//! marginal request is worth). `deciding` says how the gate decides, with `threshold` (which classes the servers suffice
+//! for), `delays` (how long rounds gather) and `published` (the paper's own policies).
 //!
 //! The rule, in short. By Little's law, work done per second times the inherent time of a unit of work is how many the
-//! origin serves at once: the *knee*. The limit is a fifth above it. Whatever is believed is tested: each large move of
-//! the limit is an experiment, judged by the power of the number in flight with which throughput changed, and by that
-//! difference's own standard error. Fewer in flight and less done: what requests took then is inherent, and the limit
-//! goes back (and if throughput does not come back with it, the origin has changed, not the limit's doing). More in
-//! flight and more done: the knee is higher. Responses later than 0.7 of the target lower the limit, but not below the
-//! knee, under which they would not become faster: then the target is reported infeasible. While the limit does not
-//! bind, nothing is decided and inherent times are learned.
+//! origin serves at once: the *knee*. A limit above it costs nothing as long as answers come in time, one below costs
+//! throughput. So the limit goes up on a hint: requests are not in each other's way, or it is time to look. It comes
+//! down on proof: responses are later than 0.7 of the target, beyond doubt, or as much was done with less. Each move is
+//! an experiment, judged by the power of the number in flight with which throughput changed and by that power's own
+//! standard error; in doubt it is taken back. A cut that made nothing faster is taken back too, and the target is
+//! reported infeasible. While the limit does not bind, nothing is decided and inherent times are learned.
 //!
-//! Cold start: eight in flight, doubled as long as that serves more; everybody else waits, up to four targets, because
-//! nobody is to be refused for lack of samples. Known weakness: where few requests complete per second and their work is very uneven, what the tests
-//! need takes a minute. Source: Urgaonkar and Shenoy, Cataclysm §3 (the in-flight test), with a learned limit.
+//! Cold start: eight in flight, doubled until that surely does not help; everybody else waits, up to four targets,
+//! because nobody is to be refused for lack of samples. Known weakness: where few requests complete per second, what the
+//! experiments need takes up to a minute. Source: Urgaonkar and Shenoy, Cataclysm §3 (the in-flight test), with a learned
+//! limit.
 
+mod batch;
+mod classes;
 mod common;
+mod costs;
+mod deciding;
+mod delays;
 mod gate;
 mod hold;
 mod in_flight;
 mod inherent;
 mod judgement;
+mod ladder;
 mod limit;
+mod look;
+mod lowering;
 mod measured;
+mod patience;
 mod plan;
 mod planner;
 mod policy;
+mod price;
+mod published;
+mod raising;
+mod request;
 mod sample;
+mod shadow;
+mod threshold;
 
 pub use common::Common;
-pub use gate::{Arrived, Asked, Ending, Released, SentryGate};
-pub use hold::{Hold, Ticket};
-pub use in_flight::{InFlight, Permit};
-pub use plan::{ClassPlan, Costs, Explanation, Plan, Rule};
+pub use gate::SentryGate;
+pub use hold::Ticket;
+pub use in_flight::Permit;
+pub use plan::{BatchTest, ClassPlan, Costs, Decide, Explanation, Plan, Rule};
 pub use planner::SentryPlanner;
 pub use policy::{ClassPolicy, LadderStep, Policing, Policy};
-pub use sample::{ClassCounts, LevelSum, Sample, UrlSum};
+pub use published::{Published, PublishedRule};
+pub use request::{Arrived, Asked, Ending, Released};
+pub use sample::{ClassCounts, LevelSum, SERVICE_TIMES, Sample, UrlSum};

@@ -14,6 +14,10 @@ pub struct Plan {
     pub limit: u32,
     /// For each class of the policy, in its order.
     pub classes: Vec<ClassPlan>,
+    /// How the gate decides.
+    pub decide: Decide,
+    /// Requests that the origin serves at once without any waiting for another, thousandths; 0 while unknown.
+    pub knee_milli: u64,
     /// What requests cost, for those who decide by it.
     pub costs: Arc<Costs>,
     /// What one second of a server earns with the least important request that is let in; 0 while there is room for all.
@@ -22,10 +26,35 @@ pub struct Plan {
     pub explanation: Explanation,
 }
 
+/// How the gate decides whom to let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decide {
+    /// Below the class's limit, and nobody as important waits; others wait.
+    Reservation,
+    /// Requests wait for their class's next round, in which those go that would be answered in time.
+    Batch(BatchTest),
+    /// The class's share of requests, and those as by reservation.
+    Threshold,
+}
+
+/// What a round's test needs besides what the gate counts itself (Cataclysm §3.2, eq. 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchTest {
+    /// Requests served at once, thousandths (n).
+    pub servers_milli: u64,
+    /// How many times the mean response time the late ones take, thousandths: 1,000 in the paper.
+    pub quantile_milli: u64,
+    /// All of a lane or nobody, as published; else as many as would be answered in time.
+    pub is_whole: bool,
+}
+
 /// What the gate is to do with one class.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassPlan {
-    /// Requests in flight, of all classes together, below which one of this class is let in; at most [`Plan::limit`].
+    /// Place in the order of importance, 0 the first; classes worth the same share one.
+    pub rank: u8,
+    /// Requests in flight, of all classes together, below which one of this class is let in; the least important class has
+    /// [`Plan::limit`], the others a little more.
     pub limit: u32,
     /// Requests of this class that may wait for room, over all gates.
     pub hold_len: u32,
@@ -34,6 +63,12 @@ pub struct ClassPlan {
     pub hold_for: Duration,
     /// Once the oldest has waited so long, those who came last go first: they can still be answered in time.
     pub newest_first_after: Duration,
+    /// Answers are to come within this time from the request's arrival.
+    pub target: Duration,
+    /// [`Decide::Batch`]: the time between two rounds; 0 decides on arrival.
+    pub delay: Duration,
+    /// [`Decide::Threshold`]: of 2³² requests, so many are let in if there is room; `u32::MAX` is all of them.
+    pub admit_share: u32,
     /// The guaranteed rate, scaled down if the origin cannot serve all guarantees.
     pub guaranteed_rate: Rate,
     /// When a refused client may hope for better; shells round up to seconds and add jitter.
@@ -45,18 +80,19 @@ pub struct ClassPlan {
 pub struct Costs {
     /// By URL class; 0 where nothing is known. [`URL_CLASSES`] of them.
     pub by_url_class_us: Vec<u32>,
+    /// By class of the policy, of a URL class of which nothing is known; 0 where nothing is known of the class either.
+    pub by_class_us: Vec<u32>,
     /// Of a request of which nothing is known; 0 if nothing at all is.
     pub usual_us: u32,
 }
 
 impl Costs {
-    /// Of one request.
+    /// Of one request; 0 if nothing at all is known.
     #[must_use]
-    pub fn of(&self, url_class: u32) -> u32 {
-        match self.by_url_class_us.get(url_class as usize % URL_CLASSES) {
-            Some(&known) if known > 0 => known,
-            _ => self.usual_us,
-        }
+    pub fn of(&self, url_class: u32, class: u8) -> u32 {
+        let by_url = self.by_url_class_us.get(url_class as usize % URL_CLASSES);
+        let known = [by_url, self.by_class_us.get(usize::from(class))];
+        known.into_iter().flatten().copied().find(|&us| us > 0).unwrap_or(self.usual_us)
     }
 }
 
@@ -83,6 +119,37 @@ pub enum Rule {
     Infeasible,
 }
 
+impl Rule {
+    /// All rules, in the order of their discriminants.
+    pub const ALL: &'static [Self] = &[
+        Self::None,
+        Self::Quiet,
+        Self::Start,
+        Self::Raise,
+        Self::Knee,
+        Self::Trim,
+        Self::Restore,
+        Self::Target,
+        Self::Infeasible,
+    ];
+
+    /// The one spelling used in metrics, logs and `/status`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Quiet => "quiet",
+            Self::Start => "start",
+            Self::Raise => "raise",
+            Self::Knee => "knee",
+            Self::Trim => "trim",
+            Self::Restore => "restore",
+            Self::Target => "target",
+            Self::Infeasible => "infeasible",
+        }
+    }
+}
+
 /// The inputs and the rule that fired: for the log, the decision record, `/status` and the simulator alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Explanation {
@@ -100,4 +167,12 @@ pub struct Explanation {
     pub response_p95_s: Option<f64>,
     /// The service's own responses are slower than the target, whatever the limit.
     pub target_infeasible: bool,
+    /// The target in force: by the ladder if there is one, and the shortest of all classes.
+    pub target: Duration,
+    /// Requests per second that can be completed, as far as seen.
+    pub capacity_rps: f64,
+    /// How many times the mean response time the 95th percentile is, 1 to 6 (q in Cataclysm's test, repaired).
+    pub quantile_over_mean: f64,
+    /// The guarantees together are more than the origin can serve; all were scaled down.
+    pub guarantees_infeasible: bool,
 }

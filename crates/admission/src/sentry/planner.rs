@@ -1,23 +1,28 @@
 //! The planner: samples in, limit and queue out.
 
+use super::classes::{Classes, Service};
+use super::deciding::Deciding;
 use super::inherent::Inherent;
-use super::judgement::Look;
-use super::limit::LimitRule;
+use super::limit::{LimitRule, MARGIN};
+use super::look::Look;
 use super::measured::Measured;
-use super::plan::{ClassPlan, Costs, Explanation, Plan, Rule};
-use super::policy::{ClassPolicy, Policy};
+use super::plan::{Decide, Explanation, Plan, Rule};
+use super::policy::Policy;
 use super::sample::Sample;
 use crate::Planner;
 use alloc::sync::Arc;
-use alloc::vec;
-use flashweir_core::limits::{REQUESTS_HELD, URL_CLASSES};
-use flashweir_core::{Duration, Instant};
+use alloc::vec::Vec;
+use flashweir_core::Instant;
 use flashweir_measure::Histogram;
 
 /// Learns one service's limit.
 #[derive(Debug)]
 pub struct SentryPlanner {
     policy: Arc<Policy>,
+    classes: Classes,
+    deciding: Deciding,
+    /// What the gates measured since the last plan.
+    gathered: Sample,
     inherent: Inherent,
     rule: LimitRule,
     /// What was observed since the last plan.
@@ -25,10 +30,16 @@ pub struct SentryPlanner {
     /// Responses since the limit last moved, and the ages at the last sample.
     latency_us: Histogram,
     age_us: Histogram,
-    /// Completions and offers per second, smoothed.
+    /// Completions per second, smoothed.
     completed_rps: f64,
-    offered_rps: f64,
-    held: u32,
+    /// Requests in flight, smoothed.
+    in_flight: f64,
+    /// Requests in flight at the last sample.
+    present: u32,
+    /// The most that could be completed of late.
+    lately_rps: f64,
+    /// How many times the mean response time the 95th percentile is.
+    quantile_over_mean: f64,
     /// The median of a recent stretch of responses, for how long waiting is worth it.
     usual_s: Option<f64>,
     next_plan_at: Instant,
@@ -40,19 +51,14 @@ impl SentryPlanner {
     #[must_use]
     pub fn new(policy: Arc<Policy>) -> Self {
         let rule = LimitRule::new();
-        let class = |class: &ClassPolicy| ClassPlan {
-            limit: rule.limit(),
-            hold_len: HELD_AT_START,
-            hold_for: policy.target * HELD_AT_START_TARGETS,
-            newest_first_after: policy.target / 2,
-            guaranteed_rate: class.guaranteed_rate,
-            retry_after: Duration::from_secs(1),
-        };
+        let mut classes = Classes::new(policy.clone());
         let plan = Plan {
             epoch: 0,
-            limit: rule.limit(),
-            classes: policy.classes.iter().map(class).collect(),
-            costs: Arc::new(Costs { by_url_class_us: vec![0; URL_CLASSES], usual_us: 0 }),
+            limit: rule.limit,
+            classes: Vec::new(),
+            decide: Decide::Reservation,
+            knee_milli: 0,
+            costs: classes.costs(Instant::ZERO),
             price: 0.0,
             explanation: Explanation {
                 rule: Rule::None,
@@ -62,22 +68,33 @@ impl SentryPlanner {
                 stretch: None,
                 response_p95_s: None,
                 target_infeasible: false,
+                target: policy.target,
+                capacity_rps: 0.0,
+                quantile_over_mean: QUANTILE_OVER_MEAN,
+                guarantees_infeasible: false,
             },
         };
-        Self {
+        let mut planner = Self {
+            deciding: Deciding::new(&policy),
             policy,
+            classes,
+            gathered: Sample::default(),
             inherent: Inherent::new(),
             rule,
             pending: Measured::default(),
             latency_us: Histogram::new(),
             age_us: Histogram::new(),
             completed_rps: 0.0,
-            offered_rps: 0.0,
-            held: 0,
+            in_flight: 0.0,
+            present: 0,
+            lately_rps: 0.0,
+            quantile_over_mean: QUANTILE_OVER_MEAN,
             usual_s: None,
             next_plan_at: Instant::ZERO,
             plan,
-        }
+        };
+        planner.divide(Instant::ZERO);
+        planner
     }
 
     /// The plan in force.
@@ -86,34 +103,103 @@ impl SentryPlanner {
         &self.plan
     }
 
-    fn p95_s(&self) -> Option<f64> {
+    /// How busy deciding keeps the processors of those who decide, 0 to 1: what `Policing::Auto` goes by.
+    pub fn observe_deciding_load(&mut self, now: Instant, share: f64) {
+        self.deciding.observe_load(now, share);
+    }
+
+    /// The 95th percentile, ages counted, and what it is at least (two standard errors below).
+    fn p95_s(&mut self) -> (Option<f64>, Option<f64>) {
         let mut all = self.latency_us.clone();
         all.add(&self.age_us);
-        if all.count() < QUANTILE_LEAST {
-            return None;
+        let count = all.count();
+        if count < QUANTILE_LEAST {
+            return (None, None);
         }
-        all.quantile(0.95).map(|us| us as f64 / 1e6)
+        let quantile_s = |share: f64| all.quantile(share).map(|us| us as f64 / 1e6);
+        let p95_s = quantile_s(0.95);
+        let sum_s: f64 = all.buckets().map(|bucket| bucket.middle() as f64 / 1e6 * bucket.count as f64).sum();
+        let over_mean = p95_s.unwrap_or(0.0) * count as f64 / sum_s.max(1e-9);
+        if count >= OVER_MEAN_LEAST {
+            self.quantile_over_mean = over_mean.clamp(1.0, QUANTILE_OVER_MEAN_MOST);
+        }
+        let error = libm::sqrt(0.95 * 0.05 / count as f64);
+        (p95_s, quantile_s(0.95 - 2.0 * error))
     }
 
-    /// How many may wait, and how long: whoever waits longer would not be answered within the target, and whoever
-    /// would wait longer than half of what is left besides the response itself is better told at once.
-    fn hold(&self, p95_s: Option<f64>) -> (u32, Duration) {
-        let target_s = self.policy.target.as_secs_f64();
-        let usual_s = self.usual_s.unwrap_or(0.0);
-        let hold_s = (target_s - usual_s).max(HOLD_LEAST_SHARE * target_s);
-        let late_s = p95_s.unwrap_or(usual_s);
-        let wait_s = ((target_s - late_s) / 2.0).clamp(WAIT_LEAST_SHARE * target_s, 0.5 * hold_s);
-        let len = if self.completed_rps > 0.0 { libm::ceil(self.completed_rps * wait_s) } else { 0.0 };
-        let least = if self.rule.alone_s().is_some() { 1 } else { HELD_AT_START };
-        ((len as u32).clamp(least, REQUESTS_HELD as u32), Duration::from_secs_f64(hold_s))
+    fn learn(&mut self, sample: &Sample) {
+        let work = self.inherent.observe(sample);
+        let span_s = sample.to.saturating_since(sample.from).as_secs_f64();
+        let by_test: u64 = sample.classes.iter().map(|class| class.shed_by_test).sum();
+        self.pending.add(&Measured {
+            span_s,
+            in_flight_s: sample.in_flight_nanos as f64 / 1e9,
+            work,
+            latency_s: sample.urls.iter().map(|class| class.latency_us as f64 / 1e6).sum(),
+            completed: sample.completed as f64,
+            waiting_s: sample.waiting_nanos as f64 / 1e9,
+            // What a threshold keeps out is no sign that the limit is met.
+            shed: sample.shed.saturating_sub(by_test) as f64,
+            failed: (f64::from(self.present) + sample.admitted as f64
+                - sample.completed as f64
+                - f64::from(sample.in_flight))
+            .max(0.0),
+        });
+        self.present = sample.in_flight;
+        self.latency_us.add(&sample.latency_us);
+        self.age_us = sample.age_us.clone();
+        let part = 1.0 - libm::exp(-span_s / RATE_MEMORY_S);
+        if span_s > 0.0 {
+            self.completed_rps += (sample.completed as f64 / span_s - self.completed_rps) * part;
+            self.lately_rps *= libm::exp(-span_s / LATELY_S);
+            self.in_flight += (sample.in_flight_nanos as f64 / 1e9 / span_s - self.in_flight) * part;
+        }
+        self.classes.observe(sample);
+        let in_flight = sample.in_flight_nanos as f64 / 1e9 / span_s;
+        self.classes.observe_excess(span_s, in_flight, self.rule.limit);
+        self.deciding.observe(sample);
     }
 
-    /// The time until what waits is served, times how many come for each one that is served.
-    fn retry_after(&self) -> Duration {
-        let completed_rps = self.completed_rps.max(0.1);
-        let excess = (self.offered_rps / completed_rps).max(1.0);
-        let drain_s = f64::from(self.held) / completed_rps;
-        Duration::from_secs_f64((drain_s.max(1.0) * excess).min(RETRY_AFTER_MOST_S))
+    /// Gives each class its part of what the rule found.
+    fn divide(&mut self, now: Instant) {
+        let limit = self.rule.limit;
+        self.lately_rps = self.lately_rps.max(self.capacity_rps(limit));
+        let service = Service {
+            limit,
+            knee: self.rule.knee,
+            in_flight: self.in_flight,
+            capacity_rps: self.capacity_rps(limit),
+            lately_rps: self.lately_rps,
+            usual_s: self.usual_s.unwrap_or(0.0),
+            p95_s: self.plan.explanation.response_p95_s,
+            quantile_over_mean: self.quantile_over_mean,
+            is_known: self.rule.is_known,
+        };
+        let mut classes = self.classes.plans(&service);
+        let (decide, limit) = self.deciding.plan(now, &service, &self.classes, &mut classes);
+        let explanation = Explanation {
+            target: self.classes.target(),
+            capacity_rps: service.capacity_rps,
+            quantile_over_mean: service.quantile_over_mean,
+            guarantees_infeasible: self.classes.guarantees_infeasible(&service),
+            ..self.plan.explanation
+        };
+        self.plan = Plan {
+            epoch: self.plan.epoch,
+            limit,
+            classes,
+            decide,
+            knee_milli: service.knee_milli(),
+            costs: self.deciding.costs().unwrap_or_else(|| self.classes.costs(now)),
+            price: self.classes.price(&service),
+            explanation,
+        };
+    }
+
+    /// Below the knee, twice as many in flight complete twice as many; above it, what is completed is the capacity.
+    fn capacity_rps(&self, limit: u32) -> f64 {
+        let room = f64::from(limit) / MARGIN;
+        self.completed_rps * (room / self.in_flight.max(1e-9)).max(1.0)
     }
 }
 
@@ -122,25 +208,7 @@ impl Planner for SentryPlanner {
     type Plan = Plan;
 
     fn observe(&mut self, _now: Instant, sample: &Sample) {
-        let work = self.inherent.observe(sample);
-        let span_s = sample.to.saturating_since(sample.from).as_secs_f64();
-        self.pending.add(&Measured {
-            span_s,
-            in_flight_s: sample.in_flight_nanos as f64 / 1e9,
-            work,
-            latency_s: sample.urls.iter().map(|class| class.latency_us as f64 / 1e6).sum(),
-            completed: sample.completed as f64,
-            waiting_s: sample.waiting_nanos as f64 / 1e9,
-            shed: sample.shed as f64,
-        });
-        self.latency_us.add(&sample.latency_us);
-        self.age_us = sample.age_us.clone();
-        self.held = sample.held;
-        let part = 1.0 - libm::exp(-span_s / RATE_MEMORY_S);
-        if span_s > 0.0 {
-            self.completed_rps += (sample.completed as f64 / span_s - self.completed_rps) * part;
-            self.offered_rps += (sample.offered as f64 / span_s - self.offered_rps) * part;
-        }
+        self.gathered.merge(sample);
     }
 
     fn plan(&mut self, now: Instant) -> Plan {
@@ -148,62 +216,45 @@ impl Planner for SentryPlanner {
             return self.plan.clone();
         }
         self.next_plan_at = now + self.policy.interval;
-        let p95_s = self.p95_s();
+        let sample = core::mem::take(&mut self.gathered);
+        if sample.to > sample.from {
+            self.learn(&sample);
+        }
+        let (p95_s, p95_least_s) = self.p95_s();
         let tick = core::mem::take(&mut self.pending);
         let look = Look {
             now,
             tick,
             variation: self.inherent.variation(),
-            low_level_s: self.inherent.alone_s(),
+            low_level: self.inherent.low_level(),
             p95_s,
-            target_s: self.policy.target.as_secs_f64(),
+            p95_least_s,
+            target_s: self.classes.target().as_secs_f64(),
         };
         let window = {
-            let mut window = *self.rule.window();
+            let mut window = self.rule.window;
             window.add(&tick);
             window
         };
-        let before = self.rule.limit();
         let rule = self.rule.look(&look);
-        let moved = self.rule.limit() != before;
         if self.latency_us.count() >= USUAL_LEAST {
             self.usual_s = self.latency_us.quantile(0.5).map(|us| us as f64 / 1e6);
         }
-        let (hold_len, worth_it) = self.hold(p95_s);
-        let is_known = self.rule.alone_s().is_some();
-        let hold_for =
-            if is_known { worth_it } else { worth_it.max(self.policy.target * HELD_AT_START_TARGETS) };
-        if moved || self.latency_us.count() > QUANTILE_MOST {
+        if self.rule.is_settling() || self.latency_us.count() > QUANTILE_MOST {
             self.latency_us.clear();
         }
-        self.plan = Plan {
-            epoch: self.plan.epoch + 1,
-            limit: self.rule.limit(),
-            classes: self
-                .plan
-                .classes
-                .iter()
-                .map(|before| ClassPlan {
-                    limit: self.rule.limit(),
-                    hold_len,
-                    hold_for,
-                    newest_first_after: worth_it / 2,
-                    retry_after: self.retry_after(),
-                    ..*before
-                })
-                .collect(),
-            costs: self.plan.costs.clone(),
-            price: 0.0,
-            explanation: Explanation {
-                rule,
-                in_flight: window.in_flight(),
-                completed_rps: window.completed / window.span_s.max(1e-9),
-                knee: self.rule.knee(),
-                stretch: self.rule.alone_s().map(|alone_s| window.unit_s(look.variation) / alone_s),
-                response_p95_s: p95_s,
-                target_infeasible: self.rule.target_infeasible(),
-            },
+        self.plan.explanation = Explanation {
+            rule,
+            in_flight: window.in_flight(),
+            completed_rps: window.completed / window.span_s.max(1e-9),
+            knee: self.rule.knee,
+            stretch: self.rule.alone_s.map(|alone_s| window.unit_s(look.variation) / alone_s),
+            response_p95_s: p95_s,
+            target_infeasible: self.rule.target_infeasible,
+            ..self.plan.explanation
         };
+        self.plan.epoch += 1;
+        self.divide(now);
         self.plan.clone()
     }
 
@@ -212,17 +263,17 @@ impl Planner for SentryPlanner {
     }
 }
 
-/// Waiting places before anything is known: nobody is refused for lack of samples.
-const HELD_AT_START: u32 = REQUESTS_HELD as u32;
-/// And they may wait so many targets: rather late than refused because nobody knows how many the origin takes.
-const HELD_AT_START_TARGETS: u32 = 4;
 /// Responses (and ages) for a 95th percentile.
-const QUANTILE_LEAST: u64 = 20;
+const QUANTILE_LEAST: u64 = 5;
+/// The same for its ratio to the mean.
+const OVER_MEAN_LEAST: u64 = 20;
 /// Responses after which the window of the percentile begins anew.
 const QUANTILE_MOST: u64 = 2_000;
 const USUAL_LEAST: u64 = 10;
-/// However slow the service, a request may wait a tenth of the target, and so many may as come in half of that.
-const HOLD_LEAST_SHARE: f64 = 0.1;
-const WAIT_LEAST_SHARE: f64 = 0.05;
 const RATE_MEMORY_S: f64 = 1.0;
-const RETRY_AFTER_MOST_S: f64 = 30.0;
+/// The limit is lowered for tests of a few seconds: for so long that is no reason to believe in less capacity.
+const LATELY_S: f64 = 10.0;
+/// Of exponential response times, which those of an origin that shares itself are like: ln 20. And the most, whatever
+/// is seen.
+const QUANTILE_OVER_MEAN: f64 = 3.0;
+const QUANTILE_OVER_MEAN_MOST: f64 = 6.0;

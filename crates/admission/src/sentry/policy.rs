@@ -1,5 +1,6 @@
 //! What the operator states: classes, what they are worth, what they are promised. Nothing here has to be tuned.
 
+use super::published::Published;
 use alloc::vec::Vec;
 use flashweir_core::limits::CLASSES;
 use flashweir_core::{Duration, Rate};
@@ -44,6 +45,8 @@ pub enum Policing {
     Threshold,
     /// `Batch` while deciding costs little, `Threshold` when it costs much (Cataclysm §3.3).
     Auto,
+    /// As the paper has it, for an origin that is known: to compare with.
+    Published(Published),
 }
 
 /// One step of a ladder.

@@ -48,10 +48,18 @@ pub struct ClassCounts {
     pub admitted: u64,
     /// Requests refused (shed), at once or after waiting.
     pub shed: u64,
+    /// Of these, refused by a threshold's share or a round's test, whatever room there was.
+    pub shed_by_test: u64,
+    /// Clients that went while they waited. Offered are the admitted, the shed, those who left and those who wait.
+    pub left: u64,
     /// Answers of the origin that came to their end (completed).
     pub completed: u64,
     /// The completed within the class's target, from the request's arrival (goodput).
     pub good: u64,
+    /// Service times of the completed, added up, microseconds: as the origin measured them, else by even sharing.
+    pub service_us: u64,
+    /// How many of the completed took so long: up to 1 ms, up to each half more, and what is longer.
+    pub services: [u32; SERVICE_TIMES],
     /// Estimated service times of the offered, added up, microseconds.
     pub offered_cost_us: u64,
     /// Estimated service times of the refused, added up, microseconds.
@@ -64,6 +72,9 @@ pub struct ClassCounts {
     pub oldest_held_us: u64,
 }
 
+/// Service times that are told apart: 1 ms · 1.5ʲ, up to 292 ms, and more.
+pub const SERVICE_TIMES: usize = 16;
+
 /// Completed requests of one URL class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UrlSum {
@@ -75,6 +86,9 @@ pub struct UrlSum {
     pub latency_us: u64,
     /// The squares of their latencies, added up, microseconds squared.
     pub latency_us_squared: u64,
+    /// Their service times if the origin shares itself evenly among those in flight, added up, microseconds: each
+    /// moment counts as much as the origin can give to one.
+    pub shared_us: u64,
     /// How many of them came with a service time measured by the origin itself, and those added up, microseconds.
     pub measured_count: u32,
     /// See there.
@@ -92,4 +106,53 @@ pub struct LevelSum {
     pub in_flight_nanos: u64,
     /// How many completed.
     pub completed: u64,
+}
+
+impl Sample {
+    /// Adds what another gate of the same service measured over the same time.
+    pub fn merge(&mut self, other: &Self) {
+        if self.to == Instant::ZERO {
+            *self = other.clone();
+            return;
+        }
+        self.from = self.from.min(other.from);
+        self.to = self.to.max(other.to);
+        self.offered += other.offered;
+        self.admitted += other.admitted;
+        self.completed += other.completed;
+        self.shed += other.shed;
+        self.in_flight += other.in_flight;
+        self.held += other.held;
+        self.in_flight_nanos = self.in_flight_nanos.saturating_add(other.in_flight_nanos);
+        // Whether anybody waited is asked, not how many.
+        self.waiting_nanos = self.waiting_nanos.max(other.waiting_nanos);
+        self.latency_us.add(&other.latency_us);
+        self.age_us.add(&other.age_us);
+        self.classes.resize(self.classes.len().max(other.classes.len()), ClassCounts::default());
+        self.classes.iter_mut().zip(&other.classes).for_each(|(mine, theirs)| mine.add(theirs));
+        self.urls.extend_from_slice(&other.urls);
+        self.levels.extend_from_slice(&other.levels);
+    }
+}
+
+impl ClassCounts {
+    /// Adds what another gate, or the same one later, counted; of levels the sum, so not for two times of one gate.
+    pub fn add(&mut self, other: &Self) {
+        self.offered += other.offered;
+        self.admitted += other.admitted;
+        self.shed += other.shed;
+        self.shed_by_test += other.shed_by_test;
+        self.left += other.left;
+        self.completed += other.completed;
+        self.good += other.good;
+        self.service_us = self.service_us.saturating_add(other.service_us);
+        for (mine, theirs) in self.services.iter_mut().zip(other.services) {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.offered_cost_us += other.offered_cost_us;
+        self.shed_cost_us += other.shed_cost_us;
+        self.held += other.held;
+        self.in_flight += other.in_flight;
+        self.oldest_held_us = self.oldest_held_us.max(other.oldest_held_us);
+    }
 }

@@ -103,7 +103,7 @@ fn flashweir(directory: &Directory, job: Job) -> Candidate {
     let config = directory.write(
         &format!("flashweir-{port}.toml"),
         &format!(
-            "[service]\nworkers = 1\n[listen]\naddress = \"127.0.0.1:{port}\"\n[admin]\naddress = \"127.0.0.1:{admin}\"\n\
+            "[gateway]\nworkers = 1\n[listen]\naddress = \"127.0.0.1:{port}\"\n[admin]\naddress = \"127.0.0.1:{admin}\"\n\
              [upstream]\nurls = [\"http://127.0.0.1:{upstream_port}\"]\nresponse_header_timeout = \"10m\"\n{bounds}"
         ),
     );

@@ -1,8 +1,11 @@
 //! `flashweir config`.
 
+mod classify;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use classify::ClassifyArgs;
 use flashweir_config::{Config, Overrides, reference, schema};
 
 /// Check a configuration file, or print what may be written in one.
@@ -19,6 +22,8 @@ enum Action {
         /// The configuration file.
         file: PathBuf,
     },
+    /// Say which class a request would get, and what it is worth and promised; sends nothing.
+    Classify(ClassifyArgs),
     /// Print the JSON schema of the file, for editors and generators.
     Schema,
     /// Print the reference of all keys, as Markdown.
@@ -33,6 +38,7 @@ impl ConfigArgs {
                 Config::load(Some(&file), &Overrides::default())?;
                 format!("{}: ok\n", file.display())
             }
+            Action::Classify(asked) => asked.answer()?,
             Action::Schema => schema::json_text(),
             Action::Reference => reference::markdown(),
         };

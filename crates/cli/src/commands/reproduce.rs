@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use flashweir_core::limits::SCENARIO_TABLE_BYTES;
 use flashweir_experiments::{
-    Crowd, EXPERIMENTS, Experiment, ExperimentError, Finding, Game, Laboratory, OPENING_MATCH, Options,
-    Progress, SEMI_FINAL, Spread, document, figures_named, find, text,
+    Crowd, ELSEWHERE, EXPERIMENTS, Experiment, ExperimentError, Finding, Game, Laboratory, OPENING_MATCH,
+    Options, Progress, SEMI_FINAL, Spread, document, figures_named, find, revised, text,
 };
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,8 @@ use crate::exit::UsageError;
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReproduceArgs {
     /// Names such as NEWS-T1, or `all`; `list` or nothing prints the names. With `all`, reproduction.md, the table of
-    /// all verdicts, is written beside the directory of charts.
+    /// all verdicts, is written beside the directory of charts; otherwise, if it is there, what it says of these is
+    /// replaced.
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Print id, the paper's values, ours and the verdict as JSON; progress goes to stderr.
@@ -77,13 +78,22 @@ impl ReproduceArgs {
                 findings.iter().map(|(experiment, finding)| in_json(experiment, finding)).collect();
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&list)?)?;
         }
+        self.write_document(&findings)
+    }
+
+    /// The table of all verdicts, beside the charts.
+    fn write_document(&self, findings: &[(&Experiment, Finding)]) -> anyhow::Result<()> {
+        let charts =
+            self.out.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let beside = self.out.with_file_name("reproduction.md");
         if findings.len() == EXPERIMENTS.len() {
-            let directory =
-                self.out.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-            let beside = self.out.with_file_name("reproduction.md");
-            write(&beside, &document(&findings, &directory))?;
+            return write(&beside, &document(findings, &charts));
         }
-        Ok(())
+        match std::fs::read_to_string(&beside) {
+            Ok(before) => write(&beside, &revised(&before, findings, &charts)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("{}: cannot be read", beside.display())),
+        }
     }
 
     fn options(&self) -> anyhow::Result<Options> {
@@ -159,7 +169,10 @@ fn usage(error: ExperimentError) -> anyhow::Error {
 fn list() -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     for experiment in EXPERIMENTS {
-        writeln!(out, "{:<12}{}", experiment.id, experiment.title)?;
+        writeln!(out, "{:<13}{}", experiment.id, experiment.title)?;
+    }
+    for elsewhere in ELSEWHERE {
+        writeln!(out, "{:<13}{}: {}", elsewhere.id, elsewhere.title, elsewhere.command)?;
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ pub(crate) struct RunArgs {
     /// Where health, metrics, status and explanations are served [default: 127.0.0.1:9900].
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// Decide and record, but never refuse because of a crowd.
+    /// Decide and record, but never refuse because of a crowd or for the service's capacity.
     #[arg(long)]
     shadow: bool,
     /// Where the learned baseline survives a restart.

@@ -31,7 +31,7 @@ pub(crate) fn html(story: &Story) -> Result<String, ReportError> {
                 .figure(latency(story)?),
         )
         .section(
-            Section::new("What Flashweir saw and did").figure(verdict(story)?).figure(ceiling(story)?),
+            Section::new("What Flashweir saw and did").figure(verdict(story)?).figure(limit(story)?),
         )
         .footer(footer(story))
         .html()
@@ -122,19 +122,12 @@ fn verdict(story: &Story) -> Result<Figure, ReportError> {
         .figure()
 }
 
-fn ceiling(story: &Story) -> Result<Figure, ReportError> {
-    let sightings = &story.protected.sightings;
-    let ceiling =
-        sightings.iter().map(|sighting| (sighting.at.as_secs_f64(), sighting.ceiling_rps)).collect();
-    let admitted = points(story, &story.protected.load.totals.series, |s| Some(admitted(s) as f64));
-    let outcome = &story.numbers.protected.outcome;
-    // While it is released the ceiling doubles and doubles; what matters is where it was during the crowd.
-    let title = "Ceiling (nothing is drawn while there is none)".to_owned();
-    let chart = base(story, title, "requests/s, up to twice the capacity")
-        .y_at_most(2.0 * story.numbers.capacity_rps)
-        .series(Series::step("ceiling", Hue::Purple, ceiling))
-        .series(Series::line("admitted", Hue::Blue, admitted))
-        .reference(capacity_name(outcome), Hue::Vermillion, outcome.capacity_rps);
+fn limit(story: &Story) -> Result<Figure, ReportError> {
+    let sightings = story.protected.sightings.iter();
+    let limit =
+        sightings.map(|sighting| (sighting.at.as_secs_f64(), sighting.limit.map(|limit| limit as f64)));
+    let title = "How many requests the origin was given at once, as learned".to_owned();
+    let chart = base(story, title, "requests").series(Series::step("limit", Hue::Purple, limit.collect()));
     moments(story, chart).figure()
 }
 
@@ -176,6 +169,7 @@ fn hue(state: &str) -> Hue {
     match state {
         "normal" | "calm" => Hue::Green,
         "alarm" | "popular" => Hue::Vermillion,
+        "full" => Hue::Sky,
         "probe" => Hue::Amber,
         "surge_ok" => Hue::Blue,
         "slow_backend" => Hue::Purple,

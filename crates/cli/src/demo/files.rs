@@ -36,7 +36,7 @@ fn data(story: &Story) -> serde_json::Value {
             "at_s": sighting.at.as_secs_f64(),
             "mode": sighting.mode,
             "cause": sighting.cause,
-            "ceiling_rps": sighting.ceiling_rps,
+            "limit": sighting.limit,
         })
     });
     json!({
@@ -112,7 +112,7 @@ mod tests {
 
         let data: serde_json::Value =
             serde_json::from_str(&fs::read_to_string(out.join("data.json")).unwrap()).unwrap();
-        assert_eq!(data["numbers"]["protected"]["verdict"], "popular");
+        assert_eq!(data["numbers"]["protected"]["verdict"], "surge_ok");
         assert_eq!(data["sightings"].as_array().unwrap().len(), 800);
         let visit = &data["protected"];
         assert_eq!(visit["offered"], data["numbers"]["protected"]["offered"]);

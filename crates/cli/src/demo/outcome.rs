@@ -58,7 +58,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Protected {
     #[serde(flatten)]
     pub(crate) outcome: Outcome,
-    /// From the moment the scheduled rate exceeds the capacity to the first alarm.
+    /// From the moment the scheduled rate exceeds the capacity until the first were turned away.
     pub(crate) protect_delay_s: Option<f64>,
     /// From the moment the scheduled rate is below the capacity for good until nothing is limited.
     pub(crate) release_delay_s: Option<f64>,

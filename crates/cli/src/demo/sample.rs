@@ -39,7 +39,7 @@ fn load(crowd: &Crowd, protected: bool) -> LoadResult {
         completed,
         goodput: sum(|s| s.goodput),
         refused: sum(|s| s.refused),
-        refused_by_reason: [("flash_crowd".to_owned(), sum(|s| s.refused))].into(),
+        refused_by_reason: [("capacity".to_owned(), sum(|s| s.refused))].into(),
         timed_out: sum(|s| s.timed_out),
         latency_ms: Percentiles { p9999: Some(800.0), max: Some(900.0), ..latency_ms },
         series,
@@ -94,20 +94,19 @@ fn one_second(crowd: &Crowd, second: u64, protected: bool) -> Second {
 
 fn sightings(crowd: &Crowd) -> Vec<Sighting> {
     let overload = crowd.overload.clone().expect("five times the capacity is too much");
-    let (alarm, probe) = (overload.start + Duration::from_millis(400), overload.end - Duration::from_secs(2));
+    let full = overload.start + Duration::from_millis(400);
     let released = overload.end + Duration::from_millis(2300);
     (0..crowd.length().as_millis() / 50)
         .map(|step| {
             let at = Duration::from_millis(50) * u32::try_from(step).expect("a short demo");
-            let (mode, cause, ceiling_rps) = match at {
-                at if at < Duration::from_secs(1) => ("normal", "too_few_samples", None),
-                at if at < overload.start => ("normal", "calm", None),
-                at if at < alarm => ("normal", "surge_ok", None),
-                at if at < probe => ("alarm", "popular", Some(196.0)),
-                at if at < released => ("probe", "calm", Some(260.0)),
-                _ => ("normal", "calm", None),
+            let (mode, cause) = match at {
+                at if at < Duration::from_secs(1) => ("normal", "too_few_samples"),
+                at if at < overload.start => ("normal", "calm"),
+                at if at < full => ("normal", "surge_ok"),
+                at if at < released => ("full", "surge_ok"),
+                _ => ("normal", "calm"),
             };
-            Sighting { at, mode: mode.to_owned(), cause: cause.to_owned(), ceiling_rps }
+            Sighting { at, mode: mode.to_owned(), cause: cause.to_owned(), limit: Some(2) }
         })
         .collect()
 }

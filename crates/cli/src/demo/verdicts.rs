@@ -8,33 +8,29 @@ use std::time::Duration;
 pub(crate) struct Sighting {
     /// When, on the run's clock (zero when the first person was due).
     pub(crate) at: Duration,
-    /// The detector's mode: `normal`, `alarm` or `probe`.
+    /// `full` while the sentry turns some away, `alarm` or `probe` while the crowd detector limits; otherwise `normal`.
     pub(crate) mode: String,
     /// Why load looks as it does: `calm`, `popular`, ...
     pub(crate) cause: String,
-    /// The most that is admitted per second; `None` while there is no limit.
-    pub(crate) ceiling_rps: Option<f64>,
+    /// Requests at the origin at most.
+    pub(crate) limit: Option<u64>,
 }
 
 impl Sighting {
-    fn alarmed(&self) -> bool {
-        self.mode == "alarm"
-    }
-
-    /// Limiting in any way: alarmed, probing, or a ceiling in force.
+    /// Limiting in any way.
     pub(crate) fn limiting(&self) -> bool {
-        self.mode != "normal" || self.ceiling_rps.is_some()
+        self.mode != "normal"
     }
 }
 
-/// Seconds from the crowd's beginning to the first plan in alarm; zero when Flashweir was already limiting then,
-/// `None` when it never alarmed.
+/// Seconds from the crowd's beginning until the first were turned away; zero when Flashweir was already limiting then,
+/// `None` when nobody ever was.
 pub(crate) fn protect_delay_s(sightings: &[Sighting], crowd: &Range<Duration>) -> Option<f64> {
     let before = sightings.iter().rev().find(|sighting| sighting.at <= crowd.start);
     if before.is_some_and(Sighting::limiting) {
         return Some(0.0);
     }
-    let alarm = sightings.iter().find(|sighting| crowd.contains(&sighting.at) && sighting.alarmed())?;
+    let alarm = sightings.iter().find(|sighting| crowd.contains(&sighting.at) && sighting.limiting())?;
     Some((alarm.at - crowd.start).as_secs_f64())
 }
 
@@ -91,21 +87,21 @@ mod tests {
 
     const CROWD: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(30);
 
-    fn seen(at_ms: u64, mode: &str, cause: &str, ceiling_rps: Option<f64>) -> Sighting {
-        Sighting { at: Duration::from_millis(at_ms), mode: mode.into(), cause: cause.into(), ceiling_rps }
+    fn seen(at_ms: u64, mode: &str, cause: &str) -> Sighting {
+        Sighting { at: Duration::from_millis(at_ms), mode: mode.into(), cause: cause.into(), limit: Some(2) }
     }
 
     fn usual() -> Vec<Sighting> {
         vec![
-            seen(0, "normal", "too_few_samples", None),
-            seen(5_000, "normal", "calm", None),
-            seen(10_200, "normal", "surge_ok", None),
-            seen(10_700, "alarm", "popular", Some(200.0)),
-            seen(20_000, "alarm", "popular", Some(190.0)),
-            seen(29_000, "probe", "calm", Some(260.0)),
-            seen(33_000, "probe", "calm", Some(400.0)),
-            seen(34_500, "normal", "calm", None),
-            seen(36_000, "normal", "calm", None),
+            seen(0, "normal", "too_few_samples"),
+            seen(5_000, "normal", "calm"),
+            seen(10_200, "normal", "surge_ok"),
+            seen(10_700, "alarm", "popular"),
+            seen(20_000, "alarm", "popular"),
+            seen(29_000, "probe", "calm"),
+            seen(33_000, "probe", "calm"),
+            seen(34_500, "normal", "calm"),
+            seen(36_000, "normal", "calm"),
         ]
     }
 
@@ -119,7 +115,7 @@ mod tests {
 
     #[test]
     fn what_did_not_happen_is_none() {
-        let calm = [seen(0, "normal", "calm", None), seen(40_000, "normal", "calm", None)];
+        let calm = [seen(0, "normal", "calm"), seen(40_000, "normal", "calm")];
         for sightings in [&calm[..], &[]] {
             assert_eq!(protect_delay_s(sightings, &CROWD), None);
             assert_eq!(release_delay_s(sightings, &CROWD), None);
@@ -131,11 +127,7 @@ mod tests {
 
     #[test]
     fn an_alarm_before_the_crowd_is_early_and_counts_as_protection_only_if_it_is_still_there() {
-        let gone = [
-            seen(1_000, "normal", "calm", None),
-            seen(2_000, "alarm", "popular", Some(9.0)),
-            usual()[1].clone(),
-        ];
+        let gone = [seen(1_000, "normal", "calm"), seen(2_000, "alarm", "popular"), usual()[1].clone()];
         assert_eq!(early_alarms(&gone, CROWD.start), 1);
         assert_eq!(protect_delay_s(&gone, &CROWD), None);
         assert_eq!(protect_delay_s(&gone[..2], &CROWD), Some(0.0));
@@ -144,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_limit_gone_before_the_crowd_has_ended_is_released_without_delay() {
-        let early = [seen(11_000, "alarm", "popular", Some(9.0)), seen(25_000, "normal", "calm", None)];
+        let early = [seen(11_000, "alarm", "popular"), seen(25_000, "normal", "calm")];
         assert_eq!(release_delay_s(&early, &CROWD), Some(0.0));
     }
 

@@ -12,8 +12,11 @@ use std::time::{Duration, Instant};
 /// Places in the status.
 const MODE: &str = "/plan/mode";
 const CAUSE: &str = "/plan/cause";
-/// A rate when everything is limited, a list of one when the demo's only host is; neither when nothing is.
-const CEILING: [&str; 2] = ["/plan/limit/rps", "/plan/limit/rps/0"];
+/// Requests at the origin at most, and those that wait; the demo has one service.
+const LIMIT: &str = "/services/0/sentry/plan/limit";
+const WAITING: &str = "/services/0/sentry/waiting";
+/// Requests refused so far.
+const SHED: &str = "/requests/shed";
 
 /// How exact the demo's delays are.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -38,9 +41,16 @@ struct Seen {
 /// The part of a status that the demo shows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
+    /// `full` while some are turned away, or the crowd detector's alarm; otherwise `normal`.
     pub(crate) mode: String,
+    /// Why load looks as it does.
     pub(crate) cause: String,
-    pub(crate) ceiling_rps: Option<f64>,
+    /// Requests at the origin at most.
+    pub(crate) limit: Option<u64>,
+    /// Requests that wait.
+    pub(crate) waiting: u64,
+    /// Requests refused so far.
+    pub(crate) shed: u64,
 }
 
 impl Watch {
@@ -49,13 +59,15 @@ impl Watch {
     /// # Errors
     /// The first look fails: better told at once than found missing in the report.
     pub(crate) fn start(admin: SocketAddr) -> anyhow::Result<Self> {
-        let seen = Arc::new(Mutex::new(vec![look(admin)?]));
+        let seen = Arc::new(Mutex::new(vec![look(admin, None)?]));
         let (stop, stopped) = mpsc::channel();
         let shared = Arc::clone(&seen);
         let keep_watch = move || {
+            let mut shed = None;
             while stopped.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
                 // A missed look is no news: the gap shows in the report, the next look fills it.
-                if let Ok(state) = look(admin) {
+                if let Ok(state) = look(admin, shed) {
+                    shed = Some(state.state.shed);
                     let mut seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
                     if seen.len() < LOOKS_KEPT {
                         seen.push(state);
@@ -79,8 +91,8 @@ impl Watch {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let sighting = |seen: &Seen| {
             let at = seen.at.checked_duration_since(start)?;
-            let State { mode, cause, ceiling_rps } = seen.state.clone();
-            Some(Sighting { at, mode, cause, ceiling_rps })
+            let State { mode, cause, limit, .. } = seen.state.clone();
+            Some(Sighting { at, mode, cause, limit })
         };
         seen.iter().filter_map(sighting).collect()
     }
@@ -100,25 +112,31 @@ impl Drop for Watch {
     }
 }
 
-fn look(admin: SocketAddr) -> anyhow::Result<Seen> {
+/// `shed_before`: how many had been refused at the look before, if there was one.
+fn look(admin: SocketAddr, shed_before: Option<u64>) -> anyhow::Result<Seen> {
     let body = http::get(admin, "/status", ANSWER_WITHIN)
         .with_context(|| format!("the gateway's status at {admin}"))?;
-    let state = State::parse(&body)?;
+    let state = State::parse(&body, shed_before)?;
     Ok(Seen { at: Instant::now(), state })
 }
 
 impl State {
-    fn parse(status: &str) -> anyhow::Result<Self> {
+    fn parse(status: &str, shed_before: Option<u64>) -> anyhow::Result<Self> {
         let status: serde_json::Value =
             serde_json::from_str(status).context("the gateway's status is not JSON")?;
         let text = |path: &str| {
             let value = status.pointer(path).and_then(serde_json::Value::as_str);
             value.map(str::to_owned).ok_or_else(|| anyhow!("the gateway's status has no text at {path}"))
         };
+        let count = |path: &str| status.pointer(path).and_then(serde_json::Value::as_u64);
+        let (mode, shed) = (text(MODE)?, count(SHED).unwrap_or(0));
+        let is_full = mode == "normal" && shed_before.is_some_and(|before| shed > before);
         Ok(Self {
-            mode: text(MODE)?,
+            mode: if is_full { "full".to_owned() } else { mode },
             cause: text(CAUSE)?,
-            ceiling_rps: CEILING.iter().find_map(|path| status.pointer(path)?.as_f64()),
+            limit: count(LIMIT),
+            waiting: count(WAITING).unwrap_or(0),
+            shed,
         })
     }
 }
@@ -145,25 +163,30 @@ mod tests {
 
     const CALM: &str = concat!(
         "HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n",
-        r#"{"plan": {"mode": "normal", "cause": "calm", "limit": {"kind": "open"}}}"#
+        r#"{"plan": {"mode": "normal", "cause": "calm"}, "requests": {"shed": 3}}"#
     );
-    const ALARM: &str = concat!(
+    const FULL: &str = concat!(
         "HTTP/1.1 200 OK\r\n\r\n",
-        r#"{"plan": {"mode": "alarm", "cause": "popular", "limit": {"kind": "hot_spots", "rps": [187.5]}}}"#
+        r#"{"plan": {"mode": "normal", "cause": "surge_ok"}, "requests": {"shed": 4}, "#,
+        r#""services": [{"sentry": {"waiting": 7, "plan": {"limit": 2}}}]}"#
     );
+    const ALARM: &str =
+        concat!("HTTP/1.1 200 OK\r\n\r\n", r#"{"plan": {"mode": "alarm", "cause": "popular"}}"#);
 
     #[test]
     fn a_watch_sees_changes_and_survives_a_look_that_fails() {
         let start = Instant::now();
-        let watch = Watch::start(admin(&[CALM, "HTTP/1.1 500 no\r\n\r\n", "rubbish", ALARM])).unwrap();
+        let watch =
+            Watch::start(admin(&[CALM, CALM, "HTTP/1.1 500 no\r\n\r\n", "rubbish", FULL, ALARM])).unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         while watch.latest().is_none_or(|state| state.mode != "alarm") {
             assert!(Instant::now() < deadline, "the alarm was never seen");
             std::thread::yield_now();
         }
         let sightings = watch.finish(start);
-        assert_eq!((sightings[0].mode.as_str(), sightings[0].ceiling_rps), ("normal", None));
-        assert_eq!((sightings[1].cause.as_str(), sightings[1].ceiling_rps), ("popular", Some(187.5)));
+        let modes: Vec<_> = sightings.iter().map(|sighting| sighting.mode.as_str()).take(4).collect();
+        assert_eq!(modes, ["normal", "normal", "full", "alarm"]);
+        assert_eq!((sightings[2].cause.as_str(), sightings[2].limit), ("surge_ok", Some(2)));
         assert!(sightings.is_sorted_by_key(|sighting| sighting.at));
     }
 

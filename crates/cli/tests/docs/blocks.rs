@@ -23,7 +23,8 @@ pub(crate) fn blocks_of_document(name: &str) -> Vec<Block> {
     blocks_of(&root().join(name))
 }
 
-fn root() -> PathBuf {
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a workspace").to_owned()
 }
 

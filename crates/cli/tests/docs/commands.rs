@@ -2,6 +2,7 @@
 
 use crate::binary;
 use crate::blocks::{Block, blocks};
+use crate::policy::copy_policies;
 use std::path::Path;
 
 /// The commands of a shell block that begin with our name, continued lines joined.
@@ -16,7 +17,7 @@ fn is_ours(line: &str) -> bool {
 }
 
 /// Words as a shell splits them, as far as our documents go: quotes, and an end at a comment, pipe or redirection.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
     for character in line.chars() {
@@ -82,8 +83,9 @@ fn every_configuration_in_the_documents_is_accepted() {
     assert!(checked > 0, "no document has a configuration to check");
 }
 
-/// Certificates a configuration names by a relative path must be there for it to be accepted.
+/// Certificates and keys a configuration names by a relative path must be there for it to be accepted.
 fn write_named_files(directory: &Path, config: &str) {
+    copy_policies(directory);
     if !config.contains("certificate") && !config.contains("ca_file") {
         return;
     }

@@ -3,6 +3,7 @@
 mod blocks;
 mod commands;
 mod load;
+mod policy;
 
 use flashweir_testkit::Flashweir;
 

@@ -113,12 +113,21 @@ fn offered_is_admitted_and_shed_and_admitted_is_accounted_for() {
 #[test]
 fn the_status_says_what_is_limited_by_what_and_why() {
     let upstream = Upstream::saying("x");
-    let gateway = before(&upstream).text("service.name", "shop").start();
+    let gateway = before(&upstream).text("gateway.name", "shop").start();
     let _ = gateway.get("/");
     let status = gateway.status();
-    for key in
-        ["version", "uptime_s", "workers", "plan", "limits", "binds", "upstreams", "baseline", "requests"]
-    {
+    for key in [
+        "version",
+        "uptime_s",
+        "workers",
+        "plan",
+        "limits",
+        "binds",
+        "services",
+        "upstreams",
+        "baseline",
+        "requests",
+    ] {
         assert!(!status[key].is_null(), "{key} is missing: {status}");
     }
     assert_eq!(status["service"], "shop");

@@ -211,7 +211,7 @@ fn one_request_too_many_is_refused_at_once_and_its_connection_kept() {
 fn busy_upstream_connections_refuse_and_never_queue() {
     let latch = Latch::new();
     let upstream = holding(&latch);
-    let gateway = before(&upstream).set("upstream.max_connections", "2").set("service.workers", "1").start();
+    let gateway = before(&upstream).set("upstream.max_connections", "2").set("gateway.workers", "1").start();
     let mut held: Vec<Client> = (0..2).map(|_| gateway.connect()).collect();
     held.iter_mut().for_each(|client| client.send(get("/")));
     eventually("both connections busy", || (upstream.request_count() == 2).then_some(()));

@@ -12,6 +12,7 @@ mod http2;
 mod proxying;
 mod refusals;
 mod reload;
+mod services;
 mod several_upstreams;
 mod smuggling;
 mod start_errors;

@@ -13,7 +13,10 @@ fn work_goes_to_the_one_with_less_to_do() {
     let latch = Latch::new();
     let (one, two) = (holding(&latch), holding(&latch));
     let urls = [one.url(), two.url()];
-    let gateway = GatewayBuilder::new(&binary()).upstreams(urls.iter().map(String::as_str)).start();
+    let gateway = GatewayBuilder::new(&binary())
+        .upstreams(urls.iter().map(String::as_str))
+        .text("sentry.policing", "off")
+        .start();
     let mut clients: Vec<_> = (0..40).map(|_| gateway.connect()).collect();
     clients.iter_mut().for_each(|client| client.send(get("/")));
     eventually("40 requests at the servers", || {

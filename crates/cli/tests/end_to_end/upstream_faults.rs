@@ -215,7 +215,7 @@ fn a_request_that_may_have_been_done_is_not_sent_twice() {
             connection.reset();
         }
     });
-    let gateway = before(&upstream).set("service.workers", "1").start();
+    let gateway = before(&upstream).set("gateway.workers", "1").start();
     let mut client = gateway.connect();
     assert_eq!(client.ask(&get("/")).status(), 200);
     let response = client.ask("POST /order HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nbuy");

@@ -8,3 +8,4 @@ mod hot_spot;
 mod quiet;
 mod scene;
 mod watch;
+mod with_the_sentry;

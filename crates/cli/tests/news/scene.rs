@@ -27,12 +27,24 @@ pub(crate) fn binary() -> Flashweir {
 }
 
 impl Scene {
+    /// Without the sentry: behind it the origin would not notice the crowd.
     pub(crate) fn new(arguments: &[&str]) -> Self {
+        Self::start(arguments, Some("off"))
+    }
+
+    /// With all defaults.
+    pub(crate) fn with_the_sentry(arguments: &[&str]) -> Self {
+        Self::start(arguments, None)
+    }
+
+    fn start(arguments: &[&str], policing: Option<&str>) -> Self {
         // A test that failed in its turn took nothing with it.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = Origin::start(&binary(), WORK_MS);
         let capacity_rps = origin.measure_capacity();
         let builder = GatewayBuilder::new(&binary()).upstream(&origin.url());
+        let builder =
+            policing.into_iter().fold(builder, |builder, value| builder.text("sentry.policing", value));
         let gateway = arguments.iter().fold(builder, |builder, argument| builder.argument(argument)).start();
         Self { gateway, _origin: origin, capacity_rps, _turn: turn }
     }

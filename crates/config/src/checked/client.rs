@@ -32,7 +32,7 @@ impl Client {
         }
         let networks = file.trusted_proxies.iter().enumerate();
         let trusted_proxies = networks
-            .map(|(index, text)| network(&format!("{key}[{index}]"), text))
+            .map(|(index, text)| proxy_network(&format!("{key}[{index}]"), text))
             .collect::<Result<_, _>>()?;
         let most = bounds.max_connections;
         let max_connections_per_client = match file.max_connections_per_client {
@@ -49,8 +49,20 @@ impl Client {
     }
 }
 
+/// A network of proxies: not everybody.
+fn proxy_network(key: &str, text: &str) -> Result<IpNet, Problem> {
+    let network = network(key, text)?;
+    if network.prefix_len() == 0 {
+        let what = format!(
+            "`{text}` trusts the whole Internet to state its own address, expected your load balancers"
+        );
+        return Err(Problem::new(key, what));
+    }
+    Ok(network)
+}
+
 /// A network in CIDR notation, or one address.
-fn network(key: &str, text: &str) -> Result<IpNet, Problem> {
+pub(super) fn network(key: &str, text: &str) -> Result<IpNet, Problem> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Ok(address.into());
     }
@@ -62,12 +74,6 @@ fn network(key: &str, text: &str) -> Result<IpNet, Problem> {
     })?;
     if network.trunc() != network {
         let what = format!("`{text}` has bits beyond its prefix, expected \"{}\"", network.trunc());
-        return Err(Problem::new(key, what));
-    }
-    if network.prefix_len() == 0 {
-        let what = format!(
-            "`{text}` trusts the whole Internet to state its own address, expected your load balancers"
-        );
         return Err(Problem::new(key, what));
     }
     Ok(network)

@@ -1,23 +1,37 @@
 //! The configuration that cannot be wrong: typed units, every range and relation checked.
 
 mod address;
+mod api_keys;
 mod bounds;
+mod class;
 mod client;
+mod glob;
 mod listen;
+mod name;
 mod process;
 mod range;
 mod restart;
+mod rules;
+mod sentry;
+mod service;
 mod upstream;
 mod url;
 
+pub use api_keys::{ApiKeys, KeyPlace};
 pub use bounds::Bounds;
+pub use class::{Class, FairBy};
 pub use client::Client;
+pub use glob::Glob;
 pub use listen::{Listen, Tls};
-pub use process::{Admin, FlashCrowd, Log, Service, State};
+pub use process::{Admin, FlashCrowd, Gateway, Log, State};
+pub use rules::{ClassRules, CookieRule, FieldRule};
+pub use sentry::{LadderStep, Sentry};
+pub use service::{HostPattern, Service};
 pub use upstream::{ActiveHealth, Health, Upstream};
 
 use std::path::Path;
 
+use self::service::Written;
 use crate::error::{ConfigError, Problem};
 use crate::file::{File, OneOrMany};
 use crate::files_read;
@@ -30,8 +44,8 @@ use crate::text::DurationText;
 pub struct Config {
     /// Where clients connect.
     pub listen: Listen,
-    /// The service that is protected.
-    pub upstream: Upstream,
+    /// The services that are protected, at least one: first the one for every host that no other has.
+    pub services: Vec<Service>,
     /// Who the clients are and what one of them may hold.
     pub client: Client,
     /// Bounds and timeouts of the gateway itself.
@@ -43,27 +57,29 @@ pub struct Config {
     /// What is kept across restarts.
     pub state: State,
     /// This gateway as a whole.
-    pub service: Service,
+    pub gateway: Gateway,
     /// Messages on standard error.
     pub log: Log,
 }
 
 impl Config {
     /// Reads and checks the file (or, without one, the defaults), flags first. Also opens the files it names
-    /// (certificate, key, authorities), so that an unreadable one is found before any port opens.
+    /// (certificate, key, authorities) and reads the API keys, so that an unreadable one is found before any port
+    /// opens.
     ///
     /// # Errors
     /// The first thing wrong, as one [`ConfigError`].
     pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigError> {
         let Some(path) = file else {
-            return Self::check("", None, overrides, files_read::readable);
+            return Self::check("", None, overrides, files_read::read);
         };
         let text = std::fs::read_to_string(path)
             .map_err(|reason| ConfigError::Unreadable { file: path.to_owned(), reason })?;
-        Self::check(&text, Some(path), overrides, files_read::readable)
+        Self::check(&text, Some(path), overrides, files_read::read)
     }
 
-    /// Checks the text of a configuration file. Pure: the files it names are not opened.
+    /// Checks the text of a configuration file. Pure: the files it names are not opened, and API keys in files stay
+    /// unknown.
     ///
     /// # Errors
     /// The first thing wrong, as one [`ConfigError`] that names `file_name`.
@@ -79,16 +95,25 @@ impl Config {
         Self::check(text, Some(Path::new(file_name)), overrides, |_| Ok(()))
     }
 
+    /// The service for every host that no other has.
+    ///
+    /// # Panics
+    /// Never: a checked configuration has it.
+    #[must_use]
+    pub fn default_service(&self) -> &Service {
+        self.services.first().expect("the service of the top level is always there")
+    }
+
     fn check(
         text: &str,
         path: Option<&Path>,
         overrides: &Overrides,
-        inspect: impl FnOnce(&Self) -> Result<(), Problem>,
+        inspect: impl FnOnce(&mut Self) -> Result<(), Problem>,
     ) -> Result<Self, ConfigError> {
         let file = parse(text, path)?;
         let directory = path.and_then(Path::parent).unwrap_or(Path::new(""));
-        let checked = Self::from_file(file, directory, overrides).and_then(|config| {
-            inspect(&config)?;
+        let checked = Self::from_file(file, directory, overrides).and_then(|mut config| {
+            inspect(&mut config)?;
             Ok(config)
         });
         checked.map_err(|problem| locate(problem, text, path, overrides))
@@ -98,13 +123,16 @@ impl Config {
         apply(&mut file, overrides)?;
         let listen = Listen::check(file.listen, directory)?;
         let bounds = Bounds::check(&file.bounds)?;
+        let gateway = Gateway::check(file.gateway)?;
+        let first = Written { upstream: file.upstream, sentry: file.sentry, class: file.class };
+        let first = (gateway.name.clone(), first);
         let config = Self {
-            upstream: Upstream::check(file.upstream, directory, &listen)?,
+            services: Service::check_all(first, file.service, directory, &listen)?,
             client: Client::check(&file.client, &bounds)?,
             flash_crowd: FlashCrowd::check(&file.flash_crowd)?,
             admin: Admin::check(&file.admin, &listen)?,
             state: State::check(file.state, directory, overrides, &listen)?,
-            service: Service::check(file.service)?,
+            gateway,
             log: Log { level: file.log.level, format: file.log.format },
             listen,
             bounds,
@@ -125,12 +153,14 @@ fn apply(file: &mut File, overrides: &Overrides) -> Result<(), Problem> {
         file.admin.address.clone_from(address);
     }
     if let Some(workers) = overrides.workers {
-        file.service.workers = u32::try_from(workers).unwrap_or(u32::MAX);
+        file.gateway.workers = u32::try_from(workers).unwrap_or(u32::MAX);
     }
     if let Some(level) = &overrides.log_level {
         file.log.level = process::log_level(level)?;
     }
     file.flash_crowd.shadow |= overrides.shadow;
+    let others = file.service.iter_mut().map(|service| &mut service.sentry);
+    others.chain([&mut file.sentry]).for_each(|sentry| sentry.shadow |= overrides.shadow);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Checks `[flash_crowd]`, `[admin]`, `[state]`, `[service]` and `[log]`.
+//! Checks `[flash_crowd]`, `[admin]`, `[state]`, `[gateway]` and `[log]`.
 
 use core::num::NonZeroUsize;
 use core::time::Duration;
@@ -9,9 +9,10 @@ use flashweir_core::limits;
 
 use super::Listen;
 use super::address::{collide, socket_address};
+use super::name::name;
 use super::range::{count_within, duration_within, within};
 use crate::error::Problem;
-use crate::file::{AdminFile, FlashCrowdFile, FlashCrowdMode, LogFormat, LogLevel, ServiceFile, StateFile};
+use crate::file::{AdminFile, FlashCrowdFile, FlashCrowdMode, GatewayFile, LogFormat, LogLevel, StateFile};
 use crate::overrides::Overrides;
 use crate::text::DurationText;
 
@@ -46,7 +47,7 @@ pub struct State {
 
 /// This gateway as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Service {
+pub struct Gateway {
     /// Fit for a header field and a metric label: 1 to 63 letters, digits, `-`, `_` or `.`.
     pub name: String,
     /// Worker threads, at most [`limits::WORKERS`]; `None` means one for each core.
@@ -116,16 +117,11 @@ impl State {
     }
 }
 
-impl Service {
-    pub(super) fn check(file: ServiceFile) -> Result<Self, Problem> {
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if file.name.is_empty() || file.name.len() > 63 || !file.name.bytes().all(fits) {
-            let what =
-                format!("`{}` does not fit, expected 1 to 63 letters, digits, `-`, `_` or `.`", file.name);
-            return Err(Problem::new("service.name", what));
-        }
-        let workers = count_within("service.workers", file.workers, 0, limits::WORKERS as u32)?;
-        Ok(Self { name: file.name, workers: NonZeroUsize::new(workers) })
+impl Gateway {
+    pub(super) fn check(file: GatewayFile) -> Result<Self, Problem> {
+        let name = name("gateway.name", file.name)?;
+        let workers = count_within("gateway.workers", file.workers, 0, limits::WORKERS as u32)?;
+        Ok(Self { name, workers: NonZeroUsize::new(workers) })
     }
 }
 

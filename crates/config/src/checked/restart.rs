@@ -22,7 +22,7 @@ impl Config {
         let differs = [
             ("listen.address", self.listen.addresses != new.listen.addresses),
             ("listen.tls", self.listen.tls.is_some() != new.listen.tls.is_some()),
-            ("service.workers", self.service.workers != new.service.workers),
+            ("gateway.workers", self.gateway.workers != new.gateway.workers),
             ("admin.address", self.admin.address != new.admin.address),
         ];
         differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)

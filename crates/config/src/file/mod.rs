@@ -6,19 +6,25 @@
 //! its reason; the manual prints them from there.
 
 mod bounds;
+mod class;
 mod client;
 mod flash_crowd;
 mod listen;
 mod one_or_many;
 mod process;
+mod sentry;
+mod service;
 mod upstream;
 
 pub use bounds::BoundsFile;
+pub use class::{ApiKeysFile, ClassFile, FairBy, MatchFile};
 pub use client::ClientFile;
 pub use flash_crowd::{FlashCrowdFile, FlashCrowdMode};
 pub use listen::{ListenFile, TlsFile};
 pub use one_or_many::OneOrMany;
-pub use process::{AdminFile, LogFile, LogFormat, LogLevel, ServiceFile, StateFile};
+pub use process::{AdminFile, GatewayFile, LogFile, LogFormat, LogLevel, StateFile};
+pub use sentry::{LadderStepFile, Policing, SentryFile};
+pub use service::ServiceFile;
 pub use upstream::{HealthFile, Protocol, UpstreamFile};
 
 use schemars::JsonSchema;
@@ -35,8 +41,14 @@ use serde::{Deserialize, Serialize};
 pub struct File {
     /// Where clients connect.
     pub listen: ListenFile,
-    /// The service that is protected.
+    /// The service that is protected: the one for every host that no `[[service]]` names.
     pub upstream: UpstreamFile,
+    /// How the service's capacity is given out, and how fast it is to answer.
+    pub sentry: SentryFile,
+    /// A class of requests to the service, and what it is worth.
+    pub class: Vec<ClassFile>,
+    /// A service with hosts of its own.
+    pub service: Vec<ServiceFile>,
     /// Who the clients are and what one of them may hold.
     pub client: ClientFile,
     /// Bounds and timeouts of the gateway itself. A full bound answers; it never hangs.
@@ -48,7 +60,7 @@ pub struct File {
     /// What is kept across restarts.
     pub state: StateFile,
     /// This gateway as a whole.
-    pub service: ServiceFile,
+    pub gateway: GatewayFile,
     /// Messages on standard error.
     pub log: LogFile,
 }

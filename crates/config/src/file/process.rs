@@ -1,4 +1,4 @@
-//! `[admin]`, `[state]`, `[service]` and `[log]`: the process itself.
+//! `[admin]`, `[state]`, `[gateway]` and `[log]`: the process itself.
 
 use std::path::PathBuf;
 
@@ -37,8 +37,9 @@ pub struct StateFile {
 /// This gateway as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct ServiceFile {
-    /// Name of the service, in `/status` and in the `RateLimit-Policy` field.
+pub struct GatewayFile {
+    /// Name of this gateway, in `/status` and in the `RateLimit-Policy` field, and of the service for every host
+    /// that no `[[service]]` names.
     /// Valid: 1 to 63 letters, digits, `-`, `_` or `.`.
     /// Example: `name = "shop"`.
     pub name: String,
@@ -49,7 +50,7 @@ pub struct ServiceFile {
     pub workers: u32,
 }
 
-impl Default for ServiceFile {
+impl Default for GatewayFile {
     fn default() -> Self {
         // Workers share nothing, so one for each core is what measured best.
         Self { name: "default".to_owned(), workers: 0 }

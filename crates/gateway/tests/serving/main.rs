@@ -5,3 +5,4 @@ mod common;
 mod http2;
 mod lasting;
 mod proxying;
+mod sentry;

@@ -21,8 +21,8 @@ pub(super) enum Event {
     Serve,
     /// An answer reaches the client of a try.
     Answer(Id),
-    /// The oldest that is held at the gate may have waited too long.
-    HoldExpiry,
+    /// One of the gate's workers looks after those who wait.
+    CallWorker(u16),
     /// The planner is due.
     Tick,
     /// A fault begins or ends.

@@ -40,6 +40,7 @@ mod scenario;
 mod server;
 mod server_side;
 mod slab;
+mod starvation;
 mod transport;
 mod work;
 mod world;

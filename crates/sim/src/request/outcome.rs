@@ -44,6 +44,8 @@ pub struct Outcome {
 pub struct ClassOutcome {
     /// Its name.
     pub name: String,
+    /// What the gate counted.
+    pub gate: GateCounts,
     /// Over the whole run.
     pub totals: Counts,
     /// By the bin in which tries began.
@@ -77,8 +79,10 @@ impl Outcome {
             world.happened(ended_at, Happened::Network, network);
         }
         let names = world.scenario.classes.iter().map(|class| class.name.clone());
-        let class = |(name, book): (String, ClassBook)| ClassOutcome {
+        let names = names.zip(world.gate.counts_by_class().to_vec());
+        let class = |((name, gate), book): ((String, GateCounts), ClassBook)| ClassOutcome {
             name,
+            gate,
             totals: book.totals,
             bins: book.bins,
             latency_us: book.latency,

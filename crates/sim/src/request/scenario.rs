@@ -39,6 +39,8 @@ pub struct ClassModel {
     pub name: String,
     /// Which host they go to: hot-spots are told apart by it.
     pub host: u32,
+    /// Which class of the sentry's policy they are of: its place there.
+    pub policy_class: u8,
     /// Which documents they ask for.
     pub popularity: Popularity,
     /// How large those are.
@@ -72,6 +74,7 @@ impl ClassModel {
         Self {
             name: name.into(),
             host: 0,
+            policy_class: 0,
             popularity: Popularity::InOrder { count: NonZeroU32::MIN },
             sizes: Sizes::Constant(1_000),
             work,
@@ -137,6 +140,15 @@ impl Scenario {
             }
             if settings.gates == 0 || settings.gates > flashweir_core::limits::WORKERS {
                 return wrong("policy.gates", format!("{} gates", settings.gates));
+            }
+        }
+        if let Policy::Sentry(sentry) = &self.policy {
+            if let Some((part, problem)) = sentry.problem() {
+                return wrong(format!("policy.{part}"), problem);
+            }
+            let count = sentry.policy.classes.len();
+            if let Some(class) = self.classes.iter().find(|class| usize::from(class.policy_class) >= count) {
+                return wrong(format!("class {}, policy_class", class.name), "the policy has no such class");
             }
         }
         if let Some(problem) = self.server.problem() {

@@ -43,19 +43,10 @@ impl World<'_> {
                 ReleasedTry::Refused(attempt, refusal) => self.refuse(now, attempt, refusal)?,
             }
         }
-        let Some(expiry) = self.gate.next_expiry() else { return Ok(()) };
-        if self.hold_expiry_at.is_some_and(|pending| pending <= expiry) {
-            return Ok(());
+        while let Some((at, worker)) = self.gate.next_call(now) {
+            self.queue.schedule(at, Event::CallWorker(worker))?;
         }
-        self.hold_expiry_at = Some(expiry);
-        Ok(self.queue.schedule(expiry, Event::HoldExpiry)?)
-    }
-
-    /// It may be time to look after those who are held: whoever waited too long is found by `release_held`.
-    pub(super) fn meet_hold_expiry(&mut self, now: Instant) {
-        if self.hold_expiry_at.is_some_and(|pending| pending <= now) {
-            self.hold_expiry_at = None;
-        }
+        Ok(())
     }
 
     fn hold(&mut self, now: Instant, attempt: Id, ticket: Ticket) {
@@ -121,14 +112,14 @@ impl World<'_> {
     pub(super) fn depart(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
         let Some(left) = self.tries.get_mut(attempt) else { return Ok(()) };
         let place = left.place;
+        let asked = left.asked;
         if let Place::Held(ticket) = place {
             self.happened(now, Happened::LeftHold, attempt.number());
-            self.gate.leave(now, ticket);
+            self.gate.leave(now, &asked, ticket);
             self.tries.remove(attempt);
             return Ok(());
         }
         let Place::AtServer(turn) = place else { return Ok(()) };
-        let asked = left.asked;
         self.happened(now, Happened::Departed, attempt.number());
         self.gate.ended(now, &asked, false);
         if self.server.depart(now, turn) {

@@ -1,7 +1,7 @@
 //! One run: the world, its events and their order.
 
 use super::books::Books;
-use super::checks::{self, Starvation};
+use super::checks;
 use super::clients::{TimeLimits, Visitor};
 use super::event::{Event, Happened};
 use super::fault::{FaultKind, Troubles};
@@ -10,6 +10,7 @@ use super::outcome::Outcome;
 use super::packets::Packets;
 use super::server::{Server, Turn};
 use super::slab::{Id, Slab};
+use super::starvation::Starvation;
 use super::{NetworkModel, PacketNetwork, Scenario, ScenarioError};
 use crate::engine::{EventHash, Queue, QueueError};
 use crate::network::{FlowId, NetworkError};
@@ -83,8 +84,6 @@ pub(super) struct World<'a> {
     pub(super) tries: Slab<Try>,
     pub(super) gate: GateStage,
     pub(super) server: Server,
-    /// The earliest pending [`Event::HoldExpiry`].
-    pub(super) hold_expiry_at: Option<Instant>,
     /// The earliest pending [`Event::Serve`].
     pub(super) serve_at: Option<Instant>,
     pub(super) troubles: Troubles,
@@ -223,9 +222,13 @@ impl<'a> World<'a> {
             asking: 0,
             time_limits: (0..classes).map(|_| TimeLimits::default()).collect(),
             tries: Slab::with_bound(SIM_PEOPLE),
-            gate: GateStage::new(&scenario.policy, scenario.requests_in_flight, scenario.seed),
+            gate: GateStage::new(
+                &scenario.policy,
+                &scenario.classes,
+                scenario.requests_in_flight,
+                scenario.seed,
+            ),
             server: Server::new(scenario.server, bin, bins),
-            hold_expiry_at: None,
             serve_at: None,
             troubles: Troubles::default(),
             books: Books::new(scenario.classes.iter().map(|class| class.good_within), bin, bins),
@@ -233,7 +236,7 @@ impl<'a> World<'a> {
             limits: Vec::new(),
             plans_left_out: 0,
             work: (0..classes).map(|class| root.fork(class as u64)).collect(),
-            starvation: Starvation::new(&scenario.classes),
+            starvation: Starvation::of(scenario),
             checked_at_events: 0,
         };
         for (fault, index) in scenario.faults.iter().zip(0..) {
@@ -284,7 +287,7 @@ impl<'a> World<'a> {
             Event::Depart(attempt) => self.depart(now, attempt)?,
             Event::Serve => self.serve(now)?,
             Event::Answer(attempt) => self.answer(now, attempt)?,
-            Event::HoldExpiry => self.meet_hold_expiry(now),
+            Event::CallWorker(worker) => self.gate.call(now, worker),
             Event::Tick => self.tick(now)?,
             Event::Fault { index, begins } => self.change_fault(now, index, begins)?,
             Event::RouterTick => self.router_tick(now)?,

@@ -10,8 +10,8 @@ use flashweir_workload::schedule::{Share, Stream};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use std::fmt;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +69,9 @@ pub(crate) enum Change {
 pub(crate) struct Score {
     /// Its goodput over that of somebody who knows the origin.
     pub(crate) share: f64,
-    /// The same, leaving the first second of the crowd and after each change out.
+    /// Its throughput over that of the same one: what counts where the target cannot be met.
+    pub(crate) throughput_share: f64,
+    /// The first, leaving the first second of the crowd and after each change out.
     pub(crate) settled_share: f64,
     /// Goodput per second of somebody who knows the origin.
     pub(crate) known_rps: f64,
@@ -229,7 +231,7 @@ impl Cell {
         let class = ClassModel::new("replaced", Work::Constant(Duration::ZERO));
         Scenario {
             classes: self.classes(),
-            policy: Policy::Sentry(SentryPolicy { policy, known_limits }),
+            policy: Policy::Sentry(SentryPolicy { policy, known_limits, workers: 1 }),
             faults,
             seed,
             bin: Duration::from_millis(BIN_MS),
@@ -289,6 +291,7 @@ impl Cell {
             (ours as f64, known as f64)
         };
         let (mine, theirs) = share(crowd.clone());
+        let completed = |outcome: &Outcome| outcome.began_within(crowd.clone()).completed as f64;
         let changes = self.changes_s();
         let (mut settled, mut possible) = (0.0, 0.0);
         for (index, change) in changes.iter().enumerate() {
@@ -304,6 +307,7 @@ impl Cell {
         let infeasible = told.iter().filter(|taken| taken.plan.explanation.target_infeasible).count();
         Score {
             share: mine / theirs.max(1.0),
+            throughput_share: completed(ours) / completed(known).max(1.0),
             settled_share: settled / possible.max(1.0),
             known_rps: theirs / length_s,
             p99_over_target: latency_us.quantile(0.99).unwrap_or(0) as f64 / 1e6 / self.target_s,

@@ -2,6 +2,7 @@
 //! `cargo bench -p flashweir-sim --bench capacity` runs whole, each against somebody who knows the origin.
 
 mod cell;
+mod quiet;
 
 use cell::{Cell, Change, Spread};
 
@@ -11,7 +12,7 @@ fn cell(cores: u32, work_ms: u32, spread: Spread, target_s: f64, load: f64, chan
     cell
 }
 
-/// What was measured, less a few percent for changes that help in one cell and hurt in another.
+/// What was measured, less a percent or two for changes that help in one cell and hurt in another.
 #[track_caller]
 fn check(cell: Cell, share_least: f64, recovery_most_s: f64) {
     let score = cell.score(1);
@@ -19,44 +20,40 @@ fn check(cell: Cell, share_least: f64, recovery_most_s: f64) {
     assert!(cell.is_feasible() && score.known_rps > 0.0);
     assert!(score.share >= share_least, "{cell}: {score:?}");
     assert!(score.settled_share >= share_least && score.recovery_s <= recovery_most_s, "{cell}: {score:?}");
-    assert_eq!(score.refused_in_quiet.0, 0, "{cell}: {score:?}");
+    assert_eq!((score.refused_in_quiet.0, score.reported_infeasible), (0, 0.0), "{cell}: {score:?}");
 }
 
 #[test]
 fn steady_crowds_get_what_the_origin_can_do() {
-    check(cell(4, 15, Spread::Constant, 1.0, 3.0, Change::Steady), 0.95, 1.0);
-    check(cell(16, 100, Spread::Exponential, 1.0, 1.5, Change::Steady), 0.93, 1.0);
-    check(cell(4, 15, Spread::ByPage, 1.0, 3.0, Change::Steady), 0.93, 1.0);
+    check(cell(4, 15, Spread::Constant, 1.0, 3.0, Change::Steady), 0.98, 1.0);
+    check(cell(16, 100, Spread::Exponential, 1.0, 1.5, Change::Steady), 0.96, 1.0);
+    check(cell(4, 15, Spread::ByPage, 1.0, 3.0, Change::Steady), 0.97, 1.0);
 }
 
 #[test]
 fn a_changed_origin_is_found_within_three_seconds() {
-    check(cell(16, 100, Spread::Constant, 1.0, 3.0, Change::Slower), 0.95, 3.0);
-    check(cell(16, 15, Spread::Exponential, 1.0, 1.5, Change::MoreCores), 0.93, 3.0);
-    // Here it misses the 0.95 that is wanted (0.91 was measured): the cut to a third of the cores is tested, not believed.
-    check(cell(16, 100, Spread::Constant, 3.0, 1.5, Change::FewerCores), 0.90, 3.0);
+    check(cell(16, 100, Spread::Constant, 1.0, 3.0, Change::Slower), 0.97, 3.0);
+    check(cell(16, 15, Spread::Exponential, 1.0, 1.5, Change::MoreCores), 0.96, 3.0);
+    check(cell(16, 100, Spread::Constant, 3.0, 1.5, Change::FewerCores), 0.95, 3.0);
 }
 
 #[test]
 fn origins_of_other_kinds_are_understood() {
-    check(cell(16, 15, Spread::Constant, 1.0, 3.0, Change::Retrograde(0.02)), 0.85, 3.0);
-    check(cell(4, 15, Spread::Constant, 1.0, 3.0, Change::Pool), 0.93, 3.0);
-    check(cell(16, 15, Spread::ByPage, 1.0, 1.5, Change::MixShift), 0.93, 3.0);
-    check(cell(16, 15, Spread::Heavy, 1.0, 1.5, Change::Steady), 0.88, 3.0);
+    check(cell(16, 15, Spread::Constant, 1.0, 3.0, Change::Retrograde(0.02)), 0.98, 3.0);
+    check(cell(4, 15, Spread::Constant, 1.0, 3.0, Change::Pool), 0.98, 3.0);
+    check(cell(16, 15, Spread::ByPage, 1.0, 1.5, Change::MixShift), 0.97, 3.0);
+    check(cell(16, 15, Spread::Heavy, 1.0, 1.5, Change::Steady), 0.95, 3.0);
 }
 
 #[test]
 fn a_cold_start_inside_the_crowd_is_survived() {
-    check(cell(4, 100, Spread::Constant, 1.0, 3.0, Change::ColdStart), 0.85, 3.0);
+    check(cell(4, 100, Spread::Constant, 1.0, 3.0, Change::ColdStart), 0.97, 3.0);
 }
 
 #[test]
 fn a_target_that_cannot_be_met_is_reported() {
     let score = cell(4, 100, Spread::Exponential, 0.3, 3.0, Change::Steady).score(1);
-    assert!(
-        score.reported_infeasible > 0.0 && score.p99_over_target > 1.0 && score.share > 0.75,
-        "{score:?}"
-    );
-    let score = cell(4, 15, Spread::Constant, 1.0, 3.0, Change::Steady).score(1);
-    assert_eq!(score.reported_infeasible, 0.0, "{score:?}");
+    println!("{score:?}");
+    assert!(score.reported_infeasible > 0.0 && score.p99_over_target > 1.0, "{score:?}");
+    assert!(score.share > 0.8 && score.throughput_share > 0.85, "{score:?}");
 }

@@ -6,7 +6,8 @@ use flashweir_core::Reason;
 
 use super::{About, Catalogue, Sink, Values};
 use crate::label::{
-    BadRequest, Bound, ConnectionFailure, HttpVersion, StatusClass, Unmeasured, UpstreamFailure,
+    BadRequest, Bound, ConnectionFailure, HttpVersion, LoadReportOutcome, StatusClass, Unmeasured,
+    UpstreamFailure,
 };
 
 impl Catalogue {
@@ -24,6 +25,14 @@ impl Catalogue {
                 self.sum(|w| w.requests.unique_offered.value()),
             ),
             (About::new("requests_admitted", "Requests let in."), self.sum(|w| w.requests.admitted.value())),
+            (
+                About::new("requests_held", "Requests that had to wait for room at the origin."),
+                self.sum(|w| w.requests.held.value()),
+            ),
+            (
+                About::new("requests_left", "Requests whose client left while they waited for room."),
+                self.sum(|w| w.requests.left.value()),
+            ),
             (
                 About::new("requests_completed", "Admitted requests answered in full by an upstream."),
                 self.sum(|w| w.requests.completed.value()),
@@ -168,13 +177,30 @@ impl Catalogue {
             About::new("upstream_retries", "Requests tried again because they were never sent."),
             Values::Counter(self.sum(|w| w.upstream.retries.value())),
         )?;
+        sink.metric(
+            About::labelled::<LoadReportOutcome>(
+                "upstream_load_reports",
+                "Load reports and request times that upstreams told (ORCA, Server-Timing), by use.",
+            ),
+            self.sum_set(|w| &w.upstream.load_reports),
+        )?;
+        sink.metric(
+            About::new("upstream_reported_utilisations", "Utilisations that upstreams told."),
+            Values::Counter(self.sum(|w| w.upstream.reported_utilisations.value())),
+        )?;
+        sink.metric(
+            About::new("upstream_reported_utilisation_milli", "Those added up, in thousandths."),
+            Values::Counter(self.sum(|w| w.upstream.reported_utilisation_milli.value())),
+        )?;
         let healthy = self.control.slow().upstreams_healthy;
-        let values =
-            healthy.iter().enumerate().map(|(index, &up)| (index.to_string(), f64::from(u8::from(up))));
+        let values = healthy.into_iter().map(|(upstream, up)| (upstream, f64::from(u8::from(up))));
         sink.metric(
             About {
                 label: Some("upstream"),
-                ..About::new("upstream_healthy", "1 when in use, 0 when left out; by place in upstream.urls.")
+                ..About::new(
+                    "upstream_healthy",
+                    "1 when in use, 0 when left out; by place in upstream.urls, of a [[service]] as NAME/PLACE.",
+                )
             },
             Values::Gauges(values.collect()),
         )

@@ -132,7 +132,7 @@ fn policy(config: &Config) -> Policy {
         mode,
         interval: flash_crowd.interval,
         margin: flash_crowd.margin,
-        gates: config.service.workers.map_or(1, |workers| workers.get()),
+        gates: config.gateway.workers.map_or(1, |workers| workers.get()),
         hot_spots: flash_crowd.hot_spots,
         shadow: false,
     };

@@ -75,7 +75,7 @@ impl View {
 /// What Flashweir says, in a few words.
 fn said(state: Option<&State>) -> String {
     state.map_or_else(String::new, |state| {
-        let ceiling = state.ceiling_rps.map_or("no limit".to_owned(), |rps| format!("ceiling {rps:.0}/s"));
-        format!("{} ({}), {ceiling}", state.mode, state.cause)
+        let limit = state.limit.map_or("no limit".to_owned(), |limit| format!("{limit} at once"));
+        format!("{} ({}), {limit}, {} wait", state.mode, state.cause, state.waiting)
     })
 }

@@ -208,7 +208,13 @@ mod tests {
         assert_eq!((lines.offered.len(), lines.before.as_ref().unwrap().1.len()), (2, 2));
 
         let now = progress(20);
-        let state = State { mode: "alarm".to_owned(), cause: "popular".to_owned(), ceiling_rps: Some(187.4) };
+        let state = State {
+            mode: "full".to_owned(),
+            cause: "surge_ok".to_owned(),
+            limit: Some(2),
+            waiting: 31,
+            shed: 400,
+        };
         let screen = screen((80, 24), &shown(&now, "with", Some(state)), &lines);
         let wanted = [
             "Flashweir demo: with",
@@ -217,7 +223,7 @@ mod tests {
             "goodput without",
             "offered 400",
             "p99 321 ms",
-            "alarm (popular), ceiling 187/s",
+            "full (surge_ok), 2 at once, 31 wait",
         ];
         for wanted in wanted {
             assert!(screen.contains(wanted), "{screen} lacks {wanted}");

@@ -25,8 +25,13 @@ pub(crate) struct Running {
 impl Running {
     /// One worker in front of `upstream`, with further TOML.
     pub(crate) fn start(upstream: SocketAddr, more: &str) -> Self {
+        Self::start_workers(1, upstream, more)
+    }
+
+    /// Several workers.
+    pub(crate) fn start_workers(workers: usize, upstream: SocketAddr, more: &str) -> Self {
         let toml = format!(
-            "listen.address = '127.0.0.1:0'\nadmin.address = '127.0.0.1:0'\nservice.workers = 1\n\
+            "listen.address = '127.0.0.1:0'\nadmin.address = '127.0.0.1:0'\ngateway.workers = {workers}\n\
              upstream.urls = ['http://{upstream}']\n{more}"
         );
         let config = Config::from_toml(&toml, "test.toml").expect("a valid configuration");

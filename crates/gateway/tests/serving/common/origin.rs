@@ -79,6 +79,25 @@ impl Script {
         match path.split('?').next()? {
             "/echo" => respond(writer, "200 OK", body),
             "/large" => respond(writer, "200 OK", &vec![b'x'; 1 << 20]),
+            "/endless" => {
+                writer.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").ok()?;
+                let chunk = [b"10000\r\n", &[b'x'; 1 << 16][..], b"\r\n"].concat();
+                while writer.write_all(&chunk).is_ok() {}
+                None
+            }
+            "/events" => {
+                writer
+                    .write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n")
+                    .ok()?;
+                self.wait_for_release(writer);
+                None
+            }
+            "/measured" => writer
+                .write_all(
+                    b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nserver-timing: cpu;dur=2.5\r\n\
+                      endpoint-load-metrics: TEXT cpu_utilization=0.5\r\nx-kept: 1\r\n\r\nok",
+                )
+                .ok(),
             "/failing" => respond(writer, "500 Internal Server Error", b"oops"),
             "/empty" => writer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").ok(),
             "/silent" => {

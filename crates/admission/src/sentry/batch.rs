@@ -1,0 +1,272 @@
+//! Deciding in rounds (Cataclysm §3.2): a class's requests gather for a while, then those of each service time that
+//! would be answered in time go, and the others are refused.
+//!
+//! The test (eq. 4), for β waiting requests of service time S, with n servers and `in flight` requests there:
+//! (in flight / n + β / n) · q · S ≤ target − waited. Against the paper, which lets all of β in or none:
+//! as many as pass are let in (if `is_whole` is not set); in flight is counted by the gate itself, so it is never stale
+//! within a round; the age of the oldest stands for the round's length; q makes a bound on the mean one on what is
+//! late. The paper's queue at the origin (Q) is part of what is in flight here. A lane holds requests of like service
+//! time, whose mean stands for all. Rounds are at multiples of the class's delay. Once a request was refused, less
+//! important ones of the same moment are refused untested. Whoever passes but finds no room under the limit waits for
+//! the next round.
+
+use super::gate::SentryGate;
+use super::hold::End;
+use super::plan::{BatchTest, ClassPlan};
+use super::request::{Arrived, Coming, Released};
+use super::sample::SERVICE_TIMES;
+use flashweir_core::limits::{CLASSES, CLIENT_LANES};
+use flashweir_core::{Duration, Instant, Reason};
+
+/// What a gate remembers of rounds.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    /// When each class's last one was.
+    last: [Instant; CLASSES],
+    open: Option<Round>,
+    /// When a class was last refused something, and its rank.
+    failed: Option<(Instant, u8)>,
+}
+
+/// A round under way: what is still to be done in one lane.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    class: usize,
+    lane: usize,
+    admit: u32,
+    refuse: u32,
+}
+
+impl Rounds {
+    /// The first round after the class's last and after `since`.
+    pub(super) fn next_after(&self, class: usize, delay: Duration, since: Instant) -> Instant {
+        let after = self.last[class].max(since);
+        match delay.as_nanos() as u64 {
+            0 if self.last[class] < since => since,
+            // Put off for want of room, which another gate may give back without a word.
+            0 => self.last[class] + PUT_OFF,
+            delay => Instant::from_nanos((after.as_nanos() / delay).saturating_add(1).saturating_mul(delay)),
+        }
+    }
+}
+
+impl<T> SentryGate<T> {
+    pub(super) fn arrive_in_batch(
+        &mut self,
+        now: Instant,
+        coming: Coming,
+        test: &BatchTest,
+        request: T,
+    ) -> Arrived<T> {
+        let class_index = usize::from(coming.asked.class);
+        let decides_now = coming.class.delay.is_zero() && self.hold.class_len(class_index) == 0;
+        if decides_now {
+            let cost_us = u64::from(coming.cost_us.max(1));
+            if passing(test, &coming.class, self.in_flight(), Duration::ZERO, 1, cost_us) == 0 {
+                self.rounds.failed = Some((now, coming.class.rank));
+                return Arrived::Shed(request, self.shed(Reason::Batch, &coming));
+            }
+            if self.take(now, coming.class.limit) {
+                return Arrived::Admit(request, self.in_flight.begin(now, now, coming.asked));
+            }
+        }
+        self.hold_or_shed(now, coming, lane_of_cost(coming.cost_us), request)
+    }
+
+    /// The next one of the rounds that are due. Each call lets one go or refuses one.
+    pub(super) fn next_in_round(&mut self, now: Instant, test: &BatchTest) -> Option<Released<T>> {
+        // At most every lane of every class is opened once.
+        for _ in 0..CLASSES * CLIENT_LANES {
+            let Some(round) = self.rounds.open else {
+                self.open_round(now, test)?;
+                continue;
+            };
+            if round.admit > 0 {
+                if self.hold.lane(round.class, round.lane).len == 0 {
+                    // They left, or have waited too long.
+                    self.rounds.open = Some(Round { admit: 0, refuse: 0, ..round });
+                    continue;
+                }
+                if !self.take(now, self.plan.classes[round.class].limit) {
+                    self.put_off(now, round.class);
+                    return None;
+                }
+                self.rounds.open = Some(Round { admit: round.admit - 1, ..round });
+                let gone = self.hold.take_from_lane(round.class, round.lane, End::Oldest)?;
+                return Some(self.admit(now, gone));
+            } else if round.refuse > 0 {
+                self.rounds.open = Some(Round { refuse: round.refuse - 1, ..round });
+                if let Some(gone) = self.hold.take_from_lane(round.class, round.lane, End::Oldest) {
+                    return Some(self.refuse(gone, Reason::Batch));
+                }
+            } else {
+                self.rounds.open = self.open_lane(now, test, round.class, round.lane + 1);
+            }
+        }
+        None
+    }
+
+    /// The most important class with a round that is due.
+    fn open_round(&mut self, now: Instant, test: &BatchTest) -> Option<()> {
+        let is_due = |class: usize| {
+            let since = self.hold.oldest_since(class);
+            since.is_some_and(|since| {
+                self.rounds.next_after(class, self.plan.classes[class].delay, since) <= now
+            })
+        };
+        let due = (0..self.plan.classes.len()).filter(|&class| is_due(class));
+        let class = due.min_by_key(|&class| self.plan.classes[class].rank)?;
+        self.rounds.last[class] = now;
+        self.rounds.open = self.open_lane(now, test, class, 0);
+        Some(())
+    }
+
+    /// Tests the next lane in which somebody waits, from `from` on.
+    fn open_lane(&mut self, now: Instant, test: &BatchTest, class: usize, from: usize) -> Option<Round> {
+        let lane = self.hold.lanes_in_use(class).find(|&lane| lane >= from)?;
+        let plan = &self.plan.classes[class];
+        let waiting = self.hold.lane(class, lane);
+        let is_after_failure = self.rounds.failed.is_some_and(|(at, rank)| at == now && rank < plan.rank);
+        let admit = if is_after_failure {
+            0
+        } else {
+            let waited = now.saturating_since(waiting.oldest_since);
+            passing(test, plan, self.in_flight(), waited, waiting.len, waiting.cost_us)
+        };
+        if admit < waiting.len {
+            self.rounds.failed = Some((now, plan.rank));
+        }
+        Some(Round { class, lane, admit, refuse: waiting.len - admit })
+    }
+
+    /// There is no room: whoever passed, and whoever is less important, waits for the next round.
+    fn put_off(&mut self, now: Instant, class: usize) {
+        self.rounds.open = None;
+        let rank = self.plan.classes[class].rank;
+        for (other, plan) in self.plan.classes.iter().enumerate() {
+            if plan.rank >= rank {
+                self.rounds.last[other] = now;
+            }
+        }
+    }
+}
+
+/// How many of `len` requests that cost so much together may go, when so many are there.
+fn passing(
+    test: &BatchTest,
+    class: &ClassPlan,
+    in_flight: u32,
+    waited: Duration,
+    len: u32,
+    cost_us: u64,
+) -> u32 {
+    let left_us = class.target.saturating_sub(waited).as_micros();
+    let each_us = (cost_us / u64::from(len.max(1))).max(1);
+    let late_us_milli = u128::from(each_us) * u128::from(test.quantile_milli.max(1));
+    // Thousandths of servers times microseconds, on both sides.
+    let available = u128::from(test.servers_milli) * left_us * 1_000;
+    if test.is_whole {
+        let servers_milli = u128::from(test.servers_milli.max(1));
+        let batch_milli = u128::from(len) * 1_000;
+        let each_milli = batch_milli.div_ceil(servers_milli) * servers_milli;
+        let needed = (u128::from(in_flight) * 1_000 + each_milli) * late_us_milli;
+        return if needed <= available { len } else { 0 };
+    }
+    let at_once = available / (1_000 * late_us_milli);
+    (at_once.saturating_sub(in_flight.into())).min(len.into()) as u32
+}
+
+/// A class without a delay that finds no room looks again so much later.
+const PUT_OFF: Duration = Duration::from_millis(5);
+
+/// The lane of a service time: 1 ms and less, and from there steps of a half more.
+pub(super) fn lane_of_cost(cost_us: u32) -> usize {
+    LANES_END_US.partition_point(|&end_us| end_us < cost_us)
+}
+
+/// Where lanes of service time end, microseconds: 1 ms · 1.5ʲ; what is longer is in one more.
+pub(super) const LANES_END_US: [u32; SERVICE_TIMES - 1] = {
+    let mut ends = [1_000; SERVICE_TIMES - 1];
+    let mut lane = 1;
+    while lane < ends.len() {
+        ends[lane] = ends[lane - 1] + ends[lane - 1] / 2;
+        lane += 1;
+    }
+    ends
+};
+
+#[cfg(test)]
+mod tests {
+    use super::super::planner::SentryPlanner;
+    use super::super::policy::Policy;
+    use super::*;
+    use alloc::sync::Arc;
+
+    /// Of so many waiting requests of 10 ms, in flight already so many, waited so long: how many pass.
+    fn pass(servers_milli: u64, is_whole: bool, in_flight: u32, waited_ms: u64, len: u32) -> u32 {
+        let planner = SentryPlanner::new(Arc::new(Policy::single(Duration::from_millis(100))));
+        let test = BatchTest { servers_milli, quantile_milli: 2_000, is_whole };
+        let waited = Duration::from_millis(waited_ms);
+        passing(&test, &planner.current().classes[0], in_flight, waited, len, 10_000 * u64::from(len))
+    }
+
+    #[test]
+    fn as_many_pass_as_would_be_answered_in_time() {
+        // 100 ms are five late responses of 20 ms: two servers take ten requests.
+        assert_eq!(
+            [pass(2_000, false, 0, 0, 50), pass(2_000, false, 7, 0, 50), pass(2_000, false, 10, 0, 50)],
+            [10, 3, 0]
+        );
+        assert_eq!(
+            [pass(2_000, false, 99, 0, 50), pass(2_000, false, 0, 50, 50), pass(2_000, false, 0, 0, 3)],
+            [0, 5, 3]
+        );
+        assert_eq!(
+            [pass(2_000, true, 0, 0, 10), pass(2_000, true, 0, 0, 11), pass(2_000, true, 1, 0, 9)],
+            [10, 0, 0]
+        );
+        assert_eq!([pass(1_500, false, 0, 0, 50), pass(1_500, true, 0, 0, 7)], [7, 7]);
+    }
+
+    #[test]
+    fn no_servers_no_time_and_nobody_let_nobody_in() {
+        for is_whole in [false, true] {
+            assert_eq!(
+                [
+                    pass(0, is_whole, 0, 0, 5),
+                    pass(2_000, is_whole, 0, 100, 5),
+                    pass(2_000, is_whole, 0, 500, 5)
+                ],
+                [0; 3]
+            );
+            assert_eq!(pass(2_000, is_whole, 0, 0, 0), 0);
+        }
+        let planner = SentryPlanner::new(Arc::new(Policy::single(Duration::from_secs(1))));
+        let test = BatchTest { servers_milli: 1_000, quantile_milli: 1_000, is_whole: false };
+        let unknown = passing(&test, &planner.current().classes[0], 0, Duration::ZERO, 7, 0);
+        assert_eq!(unknown, 7, "whose service time is unknown");
+        let endless = passing(&test, &planner.current().classes[0], 0, Duration::ZERO, 7, u64::MAX / 2);
+        assert_eq!(endless, 0);
+    }
+
+    #[test]
+    fn lanes_grow_by_half_and_the_last_is_open() {
+        let lanes = [0, 1_000, 1_001, 1_500, 1_501, 291_871, 291_872, u32::MAX].map(lane_of_cost);
+        assert_eq!((lanes, LANES_END_US[14]), ([0, 0, 1, 1, 2, 14, 15, 15], 291_871));
+    }
+
+    #[test]
+    fn rounds_are_at_multiples_of_the_delay() {
+        let (mut rounds, at) = (Rounds::default(), Instant::from_millis);
+        let delay = Duration::from_millis(50);
+        assert_eq!(
+            [at(0), at(49), at(50)].map(|since| rounds.next_after(3, delay, since)),
+            [at(50), at(50), at(100)]
+        );
+        rounds.last[3] = at(250);
+        assert_eq!(rounds.next_after(3, delay, at(210)), at(300));
+        assert_eq!(rounds.next_after(3, Duration::ZERO, at(210)), at(250) + PUT_OFF, "looked at and put off");
+        assert_eq!(rounds.next_after(3, Duration::ZERO, at(260)), at(260));
+        assert_eq!(rounds.next_after(4, delay, Instant::MAX), Instant::MAX);
+    }
+}

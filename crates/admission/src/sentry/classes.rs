@@ -1,0 +1,308 @@
+//! What each class gets: its part of the room in flight, a queue that is as long as can be answered in time, and the
+//! rate it is guaranteed.
+//!
+//! *Room.* The least important class is let in up to the limit that was learned, which lies a fifth above what the
+//! origin serves at once; the most important up to a fifth more, those between in equal steps by rank (trunk
+//! reservation). So there is room for the important at once when the others fill the limit. It is kept above the limit,
+//! not below it: a limit that requests wait for and do not fill would be taken by the learner for an origin that does
+//! no more, and lowered, again and again.
+//!
+//! *Queue.* What more important classes are offered is served first. What is left over is the rate at which a class's
+//! queue moves, and so many as go within the time that waiting is worth may wait. Classes worth the same share that by
+//! what they are offered.
+
+use super::costs::CostTable;
+use super::ladder::Ladder;
+use super::plan::{ClassPlan, Costs};
+use super::policy::{ClassPolicy, Policy};
+use super::price::{Demand, fill};
+use super::sample::Sample;
+use super::threshold::Claim;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use flashweir_core::limits::{REQUESTS_HELD, SENTRY_IN_FLIGHT};
+use flashweir_core::{Duration, Instant, Rate};
+
+/// What is known of each class.
+#[derive(Debug)]
+pub(super) struct Classes {
+    policy: Arc<Policy>,
+    classes: Vec<Class>,
+    costs: CostTable,
+    ladder: Ladder,
+    /// What of the guarantees can be let in without the origin being swamped.
+    bearable: f64,
+    /// The highest limit of late.
+    lately_limit: f64,
+}
+
+/// One class, rates smoothed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Class {
+    rank: u8,
+    offered_rps: f64,
+    shed_rps: f64,
+    held: u32,
+}
+
+/// What is known of the service as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Service {
+    pub(super) limit: u32,
+    pub(super) knee: Option<f64>,
+    /// Requests in flight, on average.
+    pub(super) in_flight: f64,
+    /// Requests per second that can be completed, as far as seen.
+    pub(super) capacity_rps: f64,
+    /// The most that it was of late.
+    pub(super) lately_rps: f64,
+    /// The median response time, and the 95th percentile.
+    pub(super) usual_s: f64,
+    pub(super) p95_s: Option<f64>,
+    pub(super) quantile_over_mean: f64,
+    /// Something is known of the origin's capacity.
+    pub(super) is_known: bool,
+}
+
+impl Service {
+    pub(super) fn knee_milli(&self) -> u64 {
+        let knee = self.knee.unwrap_or(0.0).clamp(0.0, f64::from(SENTRY_IN_FLIGHT));
+        (knee * 1_000.0) as u64
+    }
+}
+
+impl Classes {
+    pub(super) fn new(policy: Arc<Policy>) -> Self {
+        let classes = policy.ranks().into_iter().map(|rank| Class { rank, ..Class::default() });
+        let costs = CostTable::new(policy.classes.len());
+        Self {
+            classes: classes.collect(),
+            costs,
+            ladder: Ladder::default(),
+            bearable: 1.0,
+            lately_limit: 0.0,
+            policy,
+        }
+    }
+
+    pub(super) fn observe(&mut self, sample: &Sample) {
+        self.costs.observe(sample);
+        let span_s = sample.to.saturating_since(sample.from).as_secs_f64();
+        if span_s <= 0.0 {
+            return;
+        }
+        let part = 1.0 - libm::exp(-span_s / RATE_MEMORY_S);
+        for (class, counts) in self.classes.iter_mut().zip(&sample.classes) {
+            class.held = counts.held;
+            class.offered_rps += (counts.offered as f64 / span_s - class.offered_rps) * part;
+            class.shed_rps += (counts.shed as f64 / span_s - class.shed_rps) * part;
+        }
+        self.ladder.observe(&self.policy, self.classes.iter().map(|class| class.offered_rps).sum());
+    }
+
+    /// Guarantees are let in beyond the limit. Where they are too many (or cost more than is known), requests in flight
+    /// tell: then all guarantees are lowered together until there is no more than twice the limit.
+    pub(super) fn observe_excess(&mut self, span_s: f64, in_flight: f64, limit: u32) {
+        // Whoever was let in under a higher limit is still there for a while.
+        self.lately_limit = (self.lately_limit * libm::exp(-span_s / LATELY_S)).max(f64::from(limit));
+        let is_swamped = in_flight > EXCESS * self.lately_limit;
+        let change = if is_swamped { BEARABLE_LESS } else { BEARABLE_MORE };
+        self.bearable = (self.bearable * libm::exp(change * span_s)).clamp(BEARABLE_LEAST, 1.0);
+    }
+
+    /// What responses of the most demanding class may take.
+    pub(super) fn target(&self) -> Duration {
+        (0..self.classes.len()).map(|class| self.target_of(class)).min().unwrap_or(self.policy.target)
+    }
+
+    /// What requests cost, for the gates.
+    pub(super) fn costs(&mut self, now: Instant) -> Arc<Costs> {
+        self.costs.table(now)
+    }
+
+    /// Mean service time of a class's requests, seconds; 0 while nothing is known.
+    pub(super) fn cost_s(&self, class: usize) -> f64 {
+        self.costs.of_class_s(class)
+    }
+
+    /// What classes ask for, their requests costing so much.
+    pub(super) fn claims(&self, cost_s: impl Fn(usize) -> f64) -> Vec<Claim> {
+        let classes = self.classes.iter().zip(&self.policy.classes).enumerate();
+        let claim = |(index, (class, policy)): (usize, (&Class, &ClassPolicy))| Claim {
+            rank: class.rank,
+            offered_rps: class.offered_rps,
+            guaranteed_rps: policy.guaranteed_rate.per_second(),
+            cost_s: cost_s(index),
+        };
+        classes.map(claim).collect()
+    }
+
+    /// The share of requests that is refused.
+    pub(super) fn refused(&self) -> f64 {
+        let offered: f64 = self.classes.iter().map(|class| class.offered_rps).sum();
+        let shed: f64 = self.classes.iter().map(|class| class.shed_rps).sum();
+        if offered > 0.0 { (shed / offered).min(1.0) } else { 0.0 }
+    }
+
+    /// How many servers all that is offered would keep busy.
+    pub(super) fn offered_servers(&self) -> f64 {
+        let servers =
+            self.classes.iter().enumerate().map(|(index, class)| class.offered_rps * self.cost_s(index));
+        servers.sum()
+    }
+
+    /// What a second of a server earns with the least important request that is let in.
+    pub(super) fn price(&self, service: &Service) -> f64 {
+        let demand = |(index, class): (usize, &Class)| Demand {
+            revenue: self.policy.classes[index].revenue,
+            cost_s: self.cost_s(index),
+            offered_rps: class.offered_rps,
+        };
+        let demands: Vec<Demand> = self.classes.iter().enumerate().map(demand).collect();
+        let offered: f64 = demands.iter().map(|demand| demand.offered_rps).sum();
+        let mean_s = self.offered_servers() / offered.max(f64::MIN_POSITIVE);
+        fill(service.capacity_rps * mean_s, &demands).price
+    }
+
+    /// Whether the guarantees had to be scaled down.
+    pub(super) fn guarantees_infeasible(&self, service: &Service) -> bool {
+        self.guaranteed_share(service) < 1.0
+    }
+
+    /// What each class is to get.
+    pub(super) fn plans(&self, service: &Service) -> Vec<ClassPlan> {
+        let mut plans: Vec<ClassPlan> =
+            (0..self.classes.len()).map(|class| self.plan(service, class)).collect();
+        // All that may wait fit into one gate.
+        let all: u64 = plans.iter().map(|plan| u64::from(plan.hold_len)).sum();
+        if all > REQUESTS_HELD as u64 {
+            for plan in &mut plans {
+                plan.hold_len = (u64::from(plan.hold_len) * REQUESTS_HELD as u64 / all).max(1) as u32;
+            }
+        }
+        plans
+    }
+
+    fn plan(&self, service: &Service, index: usize) -> ClassPlan {
+        let (class, policy) = (&self.classes[index], &self.policy.classes[index]);
+        let target = self.target_of(index);
+        let target_s = target.as_secs_f64();
+        let served_rps = self.left_over_rps(service, index);
+        // Whoever waits longer would not be answered within the target, and whoever would wait longer than half of
+        // what is left besides the response itself is better told at once.
+        let hold_s = (target_s - service.usual_s).max(HOLD_LEAST_SHARE * target_s);
+        let late_s = service.p95_s.unwrap_or(service.usual_s);
+        let wait_s = ((target_s - late_s) / 2.0).clamp(WAIT_LEAST_SHARE * target_s, 0.5 * hold_s);
+        let worth_it = Duration::from_secs_f64(hold_s);
+        let (hold_len, hold_for) = if service.is_known {
+            ((libm::ceil(served_rps * wait_s) as u32).clamp(1, REQUESTS_HELD as u32), worth_it)
+        } else {
+            (REQUESTS_HELD as u32, worth_it.max(target * HELD_AT_START_TARGETS))
+        };
+        ClassPlan {
+            rank: class.rank,
+            limit: self.limit(service, class.rank),
+            hold_len: policy.queue.map_or(hold_len, |queue| queue.min(REQUESTS_HELD as u32)),
+            hold_for,
+            newest_first_after: worth_it / 2,
+            target,
+            delay: Duration::ZERO,
+            admit_share: u32::MAX,
+            guaranteed_rate: self.guaranteed_rate(service, policy.guaranteed_rate),
+            retry_after: class.retry_after(served_rps),
+        }
+    }
+
+    /// What was learned for the last rank, and for those before it some places more.
+    fn limit(&self, service: &Service, rank: u8) -> u32 {
+        let last = u32::from(self.classes.iter().map(|class| class.rank).max().unwrap_or(0));
+        let reserve = (RESERVE * f64::from(service.limit) + 0.5) as u32;
+        let steps = (reserve * (last - u32::from(rank))).div_ceil(last.max(1));
+        (service.limit + steps).min(SENTRY_IN_FLIGHT)
+    }
+
+    /// Requests of a class served per second after what more important classes are offered.
+    fn left_over_rps(&self, service: &Service, index: usize) -> f64 {
+        // What is completed costs on average what is offered does: in a crowd it is what is let in of it. Costs count
+        // only relative to each other.
+        let (mut offered, mut offered_s, mut before_s, mut equal_s, mut equals) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        let own = &self.classes[index];
+        for (other_index, other) in self.classes.iter().enumerate() {
+            let other_s = other.offered_rps * self.weight_s(other_index);
+            offered += other.offered_rps;
+            offered_s += other_s;
+            before_s += if other.rank < own.rank { other_s } else { 0.0 };
+            equal_s += if other.rank == own.rank { other_s } else { 0.0 };
+            equals += if other.rank == own.rank { 1.0 } else { 0.0 };
+        }
+        let weight_s = self.weight_s(index);
+        let mean_s = if offered > 0.0 { offered_s / offered } else { weight_s };
+        // A class that is offered little now may be offered more at once: then it gets an equal share.
+        let share = (own.offered_rps * weight_s / f64::max(equal_s, f64::MIN_POSITIVE)).max(1.0 / equals);
+        // The less important pay for what the limit is lowered by for a test: what is left over is seen with more patience.
+        let capacity_rps = if own.rank == 0 { service.capacity_rps } else { service.lately_rps };
+        (capacity_rps * mean_s - before_s).max(0.0) * share / weight_s
+    }
+
+    /// What a request costs relative to others; the same for all while costs are not known.
+    fn weight_s(&self, class: usize) -> f64 {
+        match self.cost_s(class) {
+            0.0 => 1.0,
+            cost_s => cost_s,
+        }
+    }
+
+    /// As the policy says, or less if the origin could not serve all guarantees.
+    fn guaranteed_rate(&self, service: &Service, rate: Rate) -> Rate {
+        match self.guaranteed_share(service) {
+            share if share < 1.0 => Rate::from_per_second(rate.per_second() * share),
+            _ => rate,
+        }
+    }
+
+    /// What of the guarantees the origin can serve: 1 for all.
+    fn guaranteed_share(&self, service: &Service) -> f64 {
+        let (mut guaranteed_rps, mut guaranteed) = (0.0, 0.0);
+        for (index, policy) in self.policy.classes.iter().enumerate() {
+            guaranteed_rps += policy.guaranteed_rate.per_second();
+            guaranteed += policy.guaranteed_rate.per_second() * self.cost_s(index);
+        }
+        // Whatever the knee is, it is hardly beyond the limit.
+        let servers = service.knee.unwrap_or(f64::from(service.limit));
+        let by_costs = if guaranteed > servers { servers / guaranteed } else { 1.0 };
+        if guaranteed_rps > 0.0 { by_costs.min(self.bearable) } else { 1.0 }
+    }
+
+    fn target_of(&self, class: usize) -> Duration {
+        self.policy.classes[class].target.unwrap_or(self.ladder.target(&self.policy))
+    }
+}
+
+impl Class {
+    /// The time until what waits is served, times how many come for each one that is served.
+    fn retry_after(&self, served_rps: f64) -> Duration {
+        let served_rps = served_rps.max(0.1);
+        let excess = (self.offered_rps / served_rps).max(1.0);
+        let drain_s = f64::from(self.held) / served_rps;
+        Duration::from_secs_f64((drain_s.max(1.0) * excess).min(RETRY_AFTER_MOST_S))
+    }
+}
+
+/// In flight beyond so many times the limit, the origin is swamped.
+const EXCESS: f64 = 2.0;
+const LATELY_S: f64 = 10.0;
+/// Per second: what guarantees are lowered and raised by.
+const BEARABLE_LESS: f64 = -2.0;
+const BEARABLE_MORE: f64 = 0.3;
+const BEARABLE_LEAST: f64 = 1e-3;
+/// How fast rates follow.
+const RATE_MEMORY_S: f64 = 1.0;
+/// While nothing is known requests may wait so many targets: rather late than refused because nobody knows how many the
+/// origin takes.
+const HELD_AT_START_TARGETS: u32 = 4;
+/// However slow the service, a request may wait a tenth of the target, and so many may as come in half of that.
+const HOLD_LEAST_SHARE: f64 = 0.1;
+const WAIT_LEAST_SHARE: f64 = 0.05;
+const RETRY_AFTER_MOST_S: f64 = 30.0;
+/// Places kept for the most important, as a part of the limit; none below three, where one place is half as much again.
+const RESERVE: f64 = 0.2;

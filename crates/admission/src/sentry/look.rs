@@ -1,0 +1,39 @@
+//! What the limit's rule sees when it looks.
+
+use super::measured::{Measured, Variation};
+use flashweir_core::Instant;
+
+/// What one look sees.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) now: Instant,
+    pub(super) tick: Measured,
+    pub(super) variation: Variation,
+    pub(super) low_level: Option<LowLevel>,
+    /// The 95th percentile of responses, ages counted, since the limit last moved and settled.
+    pub(super) p95_s: Option<f64>,
+    /// What it is at least, as surely as so few responses tell.
+    pub(super) p95_least_s: Option<f64>,
+    pub(super) target_s: f64,
+}
+
+/// What was seen while so few were in flight that nobody was in the way of anybody.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LowLevel {
+    /// What a unit of work takes alone, seconds.
+    pub(super) alone_s: f64,
+    /// For how long that was seen.
+    pub(super) span_s: f64,
+}
+
+impl Look {
+    /// Whether what low levels tell is to be believed: they must have lasted until slow requests had their share.
+    pub(super) fn knows_alone(&self, low_level: LowLevel) -> bool {
+        self.p95_s.is_some_and(|p95_s| low_level.span_s > 2.0 * p95_s * (1.0 + self.variation.all))
+    }
+
+    /// Whether responses are later than the target, beyond doubt.
+    pub(super) fn is_surely_late(&self) -> bool {
+        self.p95_least_s.is_some_and(|p95_s| p95_s > self.target_s)
+    }
+}

@@ -1,0 +1,56 @@
+//! What the gate is told of a request, and what it answers.
+
+use super::hold::Ticket;
+use super::in_flight::Permit;
+use super::plan::ClassPlan;
+use flashweir_core::Shed;
+
+/// What the gate needs to know of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Its class: a place in the policy's list. Beyond its end is the last one.
+    pub class: u8,
+    /// A hash of method and path without the query.
+    pub url_class: u32,
+    /// Who asks, as far as fairness goes: a hash of API key, cookie or network.
+    pub client_key: u64,
+}
+
+/// How an admitted request came to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// The origin answered to the end.
+    pub completed: bool,
+    /// What the origin says that it took, microseconds.
+    pub measured_us: Option<u32>,
+}
+
+/// What becomes of a request that arrives.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Arrived<T> {
+    /// Send it to the origin.
+    Admit(T, Permit),
+    /// It waits; [`SentryGate::next`](super::SentryGate::next) will say.
+    Held(Ticket),
+    /// It waits in the place of one that is refused.
+    HeldInsteadOf(Ticket, T, Shed),
+    /// Refuse it at once.
+    Shed(T, Shed),
+}
+
+/// What becomes of a request that waited.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Released<T> {
+    /// Send it to the origin.
+    Admit(T, Permit),
+    /// Refuse it.
+    Shed(T, Shed),
+}
+
+/// A request that arrives, with what the plan says of its class.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Coming {
+    pub(super) asked: Asked,
+    pub(super) class: ClassPlan,
+    pub(super) cost_us: u32,
+}

@@ -1,0 +1,77 @@
+//! Deciding without acting: everybody is let in, and who would not have been is told.
+//!
+//! Nobody waits in shadow, so those who would have waited are at the origin: as many as are in flight above a class's
+//! limit stand for its queue, and whoever finds that full would have been refused. The limit itself cannot be tested in
+//! shadow (moving it moves nothing); it is what quiet times tell. O(1).
+
+use super::gate::SentryGate;
+use super::in_flight::Permit;
+use super::plan::{ClassPlan, Decide};
+use super::request::Asked;
+use flashweir_core::{Instant, Reason, Shed};
+
+impl<T> SentryGate<T> {
+    /// A request arrives and is let in; with it comes the refusal that it would have got, if so. Its
+    /// [`end`](Self::end) is to be told as ever.
+    pub fn arrive_in_shadow(&mut self, now: Instant, asked: Asked) -> (Permit, Option<Shed>) {
+        let class_index = usize::from(asked.class).min(self.plan.classes.len() - 1);
+        let asked = Asked { class: class_index as u8, ..asked };
+        let class = self.plan.classes[class_index];
+        let cost_us = self.plan.costs.of(asked.url_class, asked.class);
+        let counts = self.in_flight.class(class_index);
+        counts.offered += 1;
+        counts.offered_cost_us += u64::from(cost_us);
+        let is_guaranteed = self.common.is_guaranteed(now, class_index, &class);
+        let refused = self.would_refuse(&class).filter(|_| !is_guaranteed);
+        // There is no limit of that size, so there is a place.
+        let _always = self.take(now, u32::MAX);
+        let shed = refused.map(|reason| Shed { reason, retry_after: class.retry_after });
+        (self.in_flight.begin(now, now, asked), shed)
+    }
+
+    /// Why a request of a class with this plan would be refused now.
+    fn would_refuse(&self, class: &ClassPlan) -> Option<Reason> {
+        let in_flight = self.common.in_flight();
+        let places_to_wait = match self.plan.decide {
+            Decide::Threshold if class.admit_share == 0 => return Some(Reason::Threshold),
+            Decide::Threshold => 0,
+            Decide::Reservation | Decide::Batch(_) => class.hold_len,
+        };
+        if in_flight < class.limit.saturating_add(places_to_wait) {
+            None
+        } else if in_flight < self.plan.limit {
+            Some(Reason::Reserved)
+        } else {
+            Some(Reason::Capacity)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Common, Ending, Policy, SentryPlanner};
+    use super::*;
+    use alloc::sync::Arc;
+    use alloc::vec::Vec;
+    use flashweir_core::Duration;
+
+    #[test]
+    fn everybody_is_let_in_and_those_beyond_limit_and_queue_are_told() {
+        let policy = Policy::single(Duration::from_secs(1));
+        let mut plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
+        (plan.limit, plan.classes[0].limit, plan.classes[0].hold_len) = (2, 2, 3);
+        let mut gate = SentryGate::<()>::new(Arc::new(Common::new(1)), 0, &policy, &plan);
+        let now = Instant::from_secs(1);
+        let arrived: Vec<_> = (0..7).map(|_| gate.arrive_in_shadow(now, Asked::default())).collect();
+        let refused: Vec<_> = arrived.iter().map(|(_, shed)| shed.map(|shed| shed.reason)).collect();
+        let full = Some(Reason::Capacity);
+        assert_eq!(refused, [None, None, None, None, None, full, full]);
+        assert_eq!(gate.in_flight(), 7);
+        for (permit, _) in arrived {
+            gate.end(now, permit, Ending { completed: true, measured_us: None });
+        }
+        let sample = gate.drain(now);
+        assert_eq!((sample.offered, sample.admitted, sample.shed, sample.completed), (7, 7, 0, 7));
+        assert_eq!(gate.in_flight(), 0);
+    }
+}

@@ -1,0 +1,49 @@
+//! The same crowd, with the sentry before the origin as it is by default.
+
+use std::time::Duration;
+
+use flashweir_testkit::until;
+
+use crate::scene::{Scene, count, count_between};
+
+#[test]
+fn a_crowd_is_held_to_what_the_origin_can_do_and_nobody_waits_in_vain() {
+    let scene = Scene::with_the_sentry(&[]);
+    let (quiet, crowd) = (scene.times_capacity(0.3), scene.times_capacity(3.0));
+    let arguments = [
+        "--rate",
+        &quiet,
+        "--step",
+        &format!("{crowd}@5s"),
+        "--step",
+        &format!("{quiet}@13s"),
+        "--duration",
+        "18s",
+        "--sources",
+        "2000",
+    ];
+    let (result, _) = scene.send("/work", Duration::from_secs(18), &arguments);
+    let told = || format!("capacity {:.0}/s, {result}", scene.capacity_rps);
+
+    assert_eq!(count_between(&result, "refused", 0..5), 0, "refused before the crowd came: {}", told());
+    assert!(count_between(&result, "refused", 6..13) > 0, "refused nobody of the crowd: {}", told());
+    // From the second second on. The machine may be busy with other things; without the sentry it would be nothing.
+    let good_rps = count_between(&result, "goodput", 6..13) as f64 / 7.0;
+    assert!(good_rps >= 0.4 * scene.capacity_rps, "goodput {good_rps:.0}/s: {}", told());
+    let (late, let_in) = (count(&result, "timed_out"), count(&result, "completed"));
+    assert!(late * 20 <= let_in, "{late} were let in and not served: {}", told());
+
+    until("nobody to wait", Duration::from_secs(10), || {
+        let sentry = &scene.gateway.status()["services"][0]["sentry"];
+        (sentry["waiting"] == 0 && sentry["in_flight"] == 0).then_some(())
+    });
+    let metrics = scene.gateway.metrics();
+    let of_class = |name: &str| {
+        metrics.value(&format!("flashweir_class_{name}_total{{service=\"default\",class=\"default\"}}"))
+    };
+    let (offered, admitted) = (of_class("offered"), of_class("admitted"));
+    let unmet = of_class("unmet");
+    assert_eq!(offered, admitted + unmet, "offered = admitted + shed + left, once nobody waits");
+    assert!(of_class("good") > 0.0 && of_class("good") <= of_class("completed"));
+    assert!(metrics.value("flashweir_sentry_limit{service=\"default\"}") >= 1.0);
+}

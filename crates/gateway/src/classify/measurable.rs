@@ -1,0 +1,27 @@
+//! What a response will say about how well the service serves, as far as request and status tell.
+
+use flashweir_telemetry::Unmeasured;
+use http::header::RANGE;
+use http::{Method, StatusCode, request};
+
+/// Why the response to this request would not count.
+pub(super) fn of_request(head: &request::Parts) -> Option<Unmeasured> {
+    if head.method == Method::HEAD {
+        Some(Unmeasured::Empty)
+    } else if head.headers.contains_key(RANGE) {
+        Some(Unmeasured::Partial)
+    } else {
+        None
+    }
+}
+
+/// Why a response with this status would not count.
+pub(crate) fn of_response(status: StatusCode) -> Option<Unmeasured> {
+    match status {
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED => Some(Unmeasured::Empty),
+        StatusCode::PARTIAL_CONTENT => Some(Unmeasured::Partial),
+        StatusCode::SWITCHING_PROTOCOLS => Some(Unmeasured::Tunnel),
+        status if status.is_client_error() || status.is_server_error() => Some(Unmeasured::Error),
+        _ => None,
+    }
+}

@@ -1,0 +1,81 @@
+//! Whether a class's rules hold for a request: compares and looks up, allocates nothing.
+
+use flashweir_config::{ApiKeys, ClassRules, FieldRule, KeyPlace};
+use http::header::{AUTHORIZATION, COOKIE};
+use http::{HeaderMap, Method};
+use std::net::IpAddr;
+
+/// What rules may ask about a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    /// In lower case, without port.
+    pub(super) host: &'a [u8],
+    /// In normal form.
+    pub(super) path: &'a [u8],
+    pub(super) query: &'a str,
+    pub(super) method: &'a Method,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) client: IpAddr,
+}
+
+impl<'a> View<'a> {
+    /// Whether all the rules hold; what is cheap to ask comes first.
+    pub(super) fn fits(&self, rules: &ClassRules) -> bool {
+        one_of(&rules.methods, |method| method == self.method)
+            && one_of(&rules.paths, |glob| glob.matches(self.path))
+            && one_of(&rules.hosts, |glob| glob.matches(self.host))
+            && one_of(&rules.clients, |network| network.contains(&self.client))
+            && one_of(&rules.headers, |rule| self.has_field(rule))
+            && one_of(&rules.cookies, |rule| {
+                let fits = |value| rule.value.as_ref().is_none_or(|glob| glob.matches(value));
+                self.cookies(&rule.name).any(fits)
+            })
+            && rules.api_keys.as_ref().is_none_or(|keys| self.shows(keys))
+    }
+
+    /// The values of a cookie: browsers may send several of one name (RFC 6265 §5.4).
+    pub(super) fn cookies<'n>(&self, name: &'n str) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
+        let pairs = self
+            .headers
+            .get_all(COOKIE)
+            .into_iter()
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
+        pairs.filter_map(move |pair| pair.trim_ascii().strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    }
+
+    fn has_field(&self, rule: &FieldRule) -> bool {
+        match &rule.value {
+            None => self.headers.contains_key(&rule.name),
+            Some(glob) => self.headers.get_all(&rule.name).iter().any(|value| glob.matches(value.as_bytes())),
+        }
+    }
+
+    fn shows(&self, keys: &ApiKeys) -> bool {
+        match &keys.place {
+            KeyPlace::Header(name) => {
+                let is_authorization = name == AUTHORIZATION;
+                let key = |value: &'a [u8]| if is_authorization { without_bearer(value) } else { value };
+                self.headers.get_all(name).iter().any(|value| keys.contains(key(value.as_bytes())))
+            }
+            KeyPlace::Query(name) => {
+                let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
+                pairs.any(|(parameter, value)| *parameter == **name && keys.contains(value.as_bytes()))
+            }
+        }
+    }
+}
+
+/// No entry holds for everything.
+fn one_of<T>(entries: &[T], fits: impl FnMut(&T) -> bool) -> bool {
+    entries.is_empty() || entries.iter().any(fits)
+}
+
+/// `Bearer KEY` (RFC 6750 §2.1; the word in any case) is about KEY.
+fn without_bearer(value: &[u8]) -> &[u8] {
+    match value.split_at_checked(BEARER.len()) {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case(BEARER) => key.trim_ascii_start(),
+        _ => value,
+    }
+}
+
+const BEARER: &[u8] = b"bearer ";

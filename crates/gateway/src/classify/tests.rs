@@ -1,0 +1,233 @@
+//! Keys of requests.
+
+use super::*;
+use http::{Request, StatusCode};
+
+fn classified(request: request::Builder, client: &str) -> Classified {
+    let (head, ()) = request.body(()).expect("request").into_parts();
+    let config =
+        Config::from_toml("upstream.urls = ['http://a']", "test.toml").expect("a valid configuration");
+    Classifier::new(Hasher64::new(1, 2), &config).classify(&head, client.parse().expect("address"))
+}
+
+fn host_key(host: &str) -> u64 {
+    classified(Request::get("/").header("host", host), "192.0.2.1").gate.host_key
+}
+
+#[test]
+fn a_host_is_the_same_in_any_case_and_with_any_port() {
+    assert_eq!(host_key("Example.ORG:8080"), host_key("example.org"));
+    assert_eq!(host_key("[2001:DB8::1]:443"), host_key("[2001:db8::1]"));
+    assert_ne!(host_key("a.example.org"), host_key("b.example.org"));
+    assert_ne!(host_key("[2001:db8::1]"), host_key("[2001:db8::2]"));
+    let http2 = classified(Request::get("http://example.org:1/").version(http::Version::HTTP_2), "192.0.2.1");
+    assert_eq!(http2.gate.host_key, host_key("example.org"));
+}
+
+#[test]
+fn a_host_of_absurd_length_does_no_harm() {
+    assert_eq!(host_key(&"a".repeat(5_000)), host_key(&"a".repeat(6_000)));
+}
+
+#[test]
+fn a_person_is_address_agent_cookie_and_target() {
+    let request = || Request::get("/cart?id=1").header("user-agent", "x").header("cookie", "s=1");
+    let same = classified(request(), "192.0.2.1").gate.person_key;
+    assert_eq!(classified(request().header("accept", "*/*"), "192.0.2.1").gate.person_key, same);
+    assert_ne!(classified(request(), "192.0.2.2").gate.person_key, same);
+    assert_ne!(classified(request().uri("/cart?id=2"), "192.0.2.1").gate.person_key, same);
+    assert_ne!(classified(request().method("POST"), "192.0.2.1").gate.person_key, same);
+    let other_cookie = Request::get("/cart?id=1").header("user-agent", "x").header("cookie", "s=2");
+    assert_ne!(classified(other_cookie, "192.0.2.1").gate.person_key, same);
+}
+
+#[test]
+fn a_url_class_leaves_the_query_out() {
+    let class = |uri: &str| classified(Request::get(uri), "192.0.2.1").url_class;
+    assert_eq!(class("/a?x=1"), class("/a?x=2"));
+    assert_ne!(class("/a"), class("/b"));
+    assert_ne!(class("/a"), classified(Request::post("/a"), "192.0.2.1").url_class);
+}
+
+#[test]
+fn what_cannot_be_measured_is_known_from_head_or_status() {
+    let of = |request| classified(request, "192.0.2.1").unmeasured;
+    assert_eq!(of(Request::get("/")), None);
+    assert_eq!(of(Request::head("/")), Some(Unmeasured::Empty));
+    assert_eq!(of(Request::get("/").header("range", "bytes=0-1")), Some(Unmeasured::Partial));
+    let statuses = [(200, None), (301, None), (204, Some(Unmeasured::Empty))];
+    let more = [(304, Unmeasured::Empty), (206, Unmeasured::Partial), (404, Unmeasured::Error)];
+    let last = [(503, Unmeasured::Error), (101, Unmeasured::Tunnel)];
+    let rest = more.into_iter().chain(last).map(|(status, why)| (status, Some(why)));
+    for (status, why) in statuses.into_iter().chain(rest) {
+        assert_eq!(of_response(StatusCode::from_u16(status).expect("status")), why, "{status}");
+    }
+}
+
+/// Classes `a`, `b`, … with these rules, in one service.
+fn config(rules: &[&str]) -> Config {
+    let mut toml = "upstream.urls = ['http://a']\n".to_owned();
+    for (name, rule) in ('a'..).zip(rules) {
+        toml += &format!("[[class]]\nname = '{name}'\n{rule}\n");
+    }
+    Config::from_toml(&toml, "test.toml").unwrap_or_else(|error| panic!("{error} in {toml}"))
+}
+
+fn classifier(config: &Config) -> Classifier {
+    Classifier::new(Hasher64::new(1, 2), config)
+}
+
+/// Whether a class with this rule takes the request.
+fn takes(rule: &str, request: request::Builder, client: &str) -> bool {
+    let (head, ()) = request.body(()).expect("request").into_parts();
+    classifier(&config(&[rule])).classify(&head, client.parse().expect("address")).class == 0
+}
+
+#[test]
+fn each_kind_of_rule_takes_what_it_names() {
+    let get = |uri: &str| Request::get(uri).header("host", "shop.example:8080");
+    let with = |name: &str, value: &str| get("/").header(name, value);
+    for (rule, request, fits) in [
+        ("match.host = '*.EXAMPLE'", get("/"), true),
+        ("match.host = 'shop'", get("/"), false),
+        ("match.path = '/cart/'", get("/cart/1?x=/other"), true),
+        ("match.path = '/cart/'", get("/x//../%63art/1"), true),
+        ("match.path = '/cart/'", get("/cart"), false),
+        ("match.path = '/cart/'", get("/Cart/1"), false),
+        ("match.path = '/caf\u{e9}'", get("/caf%C3%A9"), true),
+        ("match.method = ['PUT', 'POST']", Request::post("/"), true),
+        ("match.method = ['PUT', 'POST']", get("/"), false),
+        ("match.header = 'X-Plan'", with("x-plan", ""), true),
+        ("match.header = 'x-plan: gold*'", with("x-plan", "golden"), true),
+        ("match.header = 'x-plan: gold*'", with("x-plan", "silver").header("x-plan", "gold"), true),
+        ("match.header = 'x-plan: gold*'", with("x-plan", "a gold"), false),
+        ("match.cookie = 'plan=gold'", with("cookie", "a=b; plan=gold;c"), true),
+        ("match.cookie = 'plan=gold'", with("cookie", "xplan=gold"), false),
+        ("match.cookie = 'plan=gold'", with("cookie", "a=1").header("cookie", "plan=gold"), true),
+        ("match.cookie = 'plan'", with("cookie", "plan="), true),
+        ("match.cookie = 'plan'", with("cookie", "plan"), false),
+        ("match.client = ['198.51.100.0/24', '192.0.2.1']", get("/"), true),
+        ("match.client = '192.0.2.2'", get("/"), false),
+        ("match.api_keys = { header = 'x-key', keys = ['k1', 'k2'] }", with("x-key", "k2"), true),
+        ("match.api_keys = { header = 'x-key', keys = ['k1', 'k2'] }", with("x-key", "k3"), false),
+        (
+            "match.api_keys = { header = 'authorization', keys = 'k1' }",
+            with("authorization", "bEARER  k1"),
+            true,
+        ),
+        ("match.api_keys = { header = 'x-key', keys = 'k1' }", with("x-key", "Bearer k1"), false),
+        ("match.api_keys = { query = 'key', keys = 'k1' }", get("/?a=b&key=k1"), true),
+        ("match.api_keys = { query = 'key', keys = 'k1' }", get("/?mykey=k1&key"), false),
+        ("match.path = '/'\nmatch.method = 'GET'", get("/"), true),
+        ("match.path = '/'\nmatch.method = 'POST'", get("/"), false),
+    ] {
+        assert_eq!(takes(rule, request, "192.0.2.1"), fits, "{rule}");
+    }
+}
+
+#[test]
+fn the_host_finds_the_service_whatever_the_protocol() {
+    let toml = "upstream.urls = ['http://a']\n\
+                [[service]]\nname = 'api'\nhosts = ['*.api.example']\nupstream.urls = ['http://b']\n\
+                [[service.class]]\nname = 'probe'\nmatch.path = '/healthz'\nexempt = true\n";
+    let classifier = classifier(&Config::from_toml(toml, "test.toml").expect("a valid configuration"));
+    let of = |request: request::Builder| {
+        let (head, ()) = request.body(()).expect("request").into_parts();
+        let classified = classifier.classify(&head, "192.0.2.1".parse().expect("address"));
+        (classified.service, classified.class, classified.is_exempt)
+    };
+    assert_eq!(of(Request::get("/healthz").header("host", "V1.API.example.:8080")), (1, 0, true));
+    assert_eq!(of(Request::get("/x").header("host", "v1.api.example")), (1, 1, false));
+    assert_eq!(of(Request::get("/healthz").header("host", "api.example")), (0, 0, false));
+    assert_eq!(
+        of(Request::get("http://v1.api.example/healthz").version(http::Version::HTTP_2)),
+        (1, 0, true)
+    );
+    assert_eq!(of(Request::get("/healthz")), (0, 0, false), "no host at all");
+}
+
+#[test]
+fn clients_are_told_apart_by_what_the_class_says() {
+    let key = |fair_by: &str, request: request::Builder, client: &str| {
+        let (head, ()) = request.body(()).expect("request").into_parts();
+        let config = config(&[&format!("fair_by = {fair_by}")]);
+        classifier(&config).classify(&head, client.parse().expect("address")).client_key
+    };
+    let plain = |fair_by: &str, client: &str| key(fair_by, Request::get("/"), client);
+    assert_eq!(plain("'network'", "192.0.2.1"), plain("'network'", "192.0.2.254"));
+    assert_ne!(plain("'network'", "192.0.2.1"), plain("'network'", "192.0.3.1"));
+    assert_eq!(plain("'network'", "2001:db8:0:1::1"), plain("'network'", "2001:db8:0:ff::1"));
+    assert_ne!(plain("'network'", "2001:db8:0:1::1"), plain("'network'", "2001:db8:0:100::1"));
+    assert_ne!(plain("'address'", "192.0.2.1"), plain("'address'", "192.0.2.2"));
+    let with = |name: &str, value: &str| Request::get("/").header(name, value);
+    for (fair_by, name, one, other) in [
+        ("{ header = 'x-key' }", "x-key", "1", "2"),
+        ("{ cookie = 'id' }", "cookie", "a=0; id=1", "a=0; id=2"),
+    ] {
+        assert_eq!(key(fair_by, with(name, one), "192.0.2.1"), key(fair_by, with(name, one), "198.51.100.1"));
+        assert_ne!(key(fair_by, with(name, one), "192.0.2.1"), key(fair_by, with(name, other), "192.0.2.1"));
+        assert_eq!(plain(fair_by, "192.0.2.1"), plain("'network'", "192.0.2.9"), "without it, the network");
+        assert_eq!(
+            key(fair_by, with("x-key", ""), "192.0.2.1"),
+            plain("'network'", "192.0.2.9"),
+            "an empty one is none"
+        );
+    }
+}
+
+#[test]
+fn classifying_allocates_nothing() {
+    let classifier = classifier(&config(&RULES));
+    for target in ["/plain?k=2", "//odd/./%70ath?k=1"] {
+        let request = Request::get(target)
+            .header("host", "www.shop.example")
+            .header("user-agent", "x")
+            .header("cookie", "a=1; plan=silver")
+            .header("x-plan", "silver");
+        let (head, ()) = request.body(()).expect("request").into_parts();
+        let client = "198.51.100.1".parse().expect("address");
+        // The first unusual path makes room for the others.
+        let first = classifier.classify(&head, client);
+        let counted = allocation_counter::measure(|| {
+            assert_eq!(classifier.classify(&head, client).class, first.class);
+        });
+        assert_eq!(counted.count_total, 0, "{target}");
+    }
+}
+
+/// Rules of which several may hold at once, none of which covers another.
+const RULES: [&str; 8] = [
+    "match.path = '/a*'",
+    "match.path = '*b'",
+    "match.method = 'POST'",
+    "match.header = 'x-plan: g*'",
+    "match.cookie = 'plan=*d'",
+    "match.client = '192.0.2.0/25'",
+    "match.host = '*.example'",
+    "match.api_keys = { query = 'k', keys = ['1'] }",
+];
+
+proptest::proptest! {
+    /// Total, and the first that fits: whatever the request, the class of a list is the first of those that would
+    /// take it if they were alone.
+    #[test]
+    fn every_request_has_one_class_and_it_is_the_first_that_fits(
+        path in "/[ab/.%2]{0,6}",
+        query in "(k=[12])?",
+        method in "GET|POST|BREW",
+        host in "[a.]{0,3}example|",
+        plan in "[gd]{0,2}",
+        last in proptest::num::u8::ANY,
+        order in proptest::sample::subsequence((0..RULES.len()).collect::<Vec<_>>(), 0..=RULES.len()),
+    ) {
+        let request = || Request::builder().method(method.as_str()).uri(format!("{path}?{query}"))
+            .header("host", &host).header("x-plan", &plan).header("cookie", format!("plan={plan}"));
+        let rules: Vec<&str> = order.iter().rev().map(|index| RULES[*index]).collect();
+        let client = format!("192.0.2.{last}");
+        let (head, ()) = request().body(()).expect("request").into_parts();
+        let config = config(&rules);
+        let classified = classifier(&config).classify(&head, client.parse().expect("address"));
+        let first = rules.iter().position(|rule| takes(rule, request(), &client)).unwrap_or(rules.len());
+        proptest::prop_assert_eq!(usize::from(classified.class), first);
+    }
+}

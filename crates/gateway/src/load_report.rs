@@ -1,0 +1,106 @@
+//! What the origin itself says of a request and of its load, in fields of the response that are for us and not for the
+//! client: they are taken out.
+//!
+//! - `Server-Timing` (W3C Server Timing): the duration of `cpu`, or else of `app`, is what the request took. Others are
+//!   left alone on purpose: `total` counts what the request waited inside the origin, which the sentry knows better.
+//! - ORCA (the load reports of xDS): `endpoint-load-metrics` as `TEXT`, `JSON` or `BIN`, and the older binary fields. Of
+//!   it the utilisation is told, the application's own before the processor's. It never decides who is admitted.
+//!
+//! Read strictly and within bounds: what is malformed, too long, negative, infinite, no number or absurdly large is
+//! ignored and counted. Nothing in a field can do more than be ignored.
+
+mod orca;
+mod server_timing;
+
+use flashweir_core::limits::LOAD_REPORT_BYTES;
+use flashweir_telemetry::{LoadReportOutcome, UpstreamMetrics};
+use http::{HeaderMap, HeaderName};
+
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+const ORCA: HeaderName = HeaderName::from_static("endpoint-load-metrics");
+const ORCA_BINARY: [HeaderName; 2] = [
+    HeaderName::from_static("endpoint-load-metrics-bin"),
+    HeaderName::from_static("x-endpoint-load-metrics-bin"),
+];
+
+/// Why a report was of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Useless {
+    /// It says nothing that is asked for.
+    Other,
+    Malformed,
+    OutOfRange,
+}
+
+/// Takes the reports out of the fields, counts them, and gives what the request took, microseconds.
+pub(crate) fn take(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Option<u32> {
+    take_load(fields, metrics);
+    if !fields.contains_key(&SERVER_TIMING) {
+        return None;
+    }
+    let told = within_bounds(fields, &SERVER_TIMING).and_then(|values| {
+        server_timing::service_time_us(values.iter().filter_map(|value| value.to_str().ok()))
+    });
+    fields.remove(&SERVER_TIMING);
+    count(metrics, &told);
+    told.ok()
+}
+
+/// The same for ORCA's fields alone: they may come behind the body, too.
+pub(crate) fn take_load(fields: &mut HeaderMap, metrics: &UpstreamMetrics) {
+    for name in [&ORCA, &ORCA_BINARY[0], &ORCA_BINARY[1]] {
+        if !fields.contains_key(name) {
+            continue;
+        }
+        let is_binary = *name != ORCA;
+        let told = within_bounds(fields, name).and_then(|values| {
+            let mut values = values.iter();
+            let (Some(value), None) = (values.next(), values.next()) else { return Err(Useless::Malformed) };
+            let text = value.to_str().map_err(|_| Useless::Malformed)?;
+            if is_binary { orca::binary(text) } else { orca::any(text) }
+        });
+        fields.remove(name);
+        count(metrics, &told);
+        if let Ok(utilisation_milli) = told {
+            metrics.reported_utilisation_milli.add(utilisation_milli.into());
+            metrics.reported_utilisations.increment();
+        }
+    }
+}
+
+fn within_bounds<'a>(
+    fields: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<http::header::GetAll<'a, http::HeaderValue>, Useless> {
+    let values = fields.get_all(name);
+    let bytes: usize = values.iter().map(http::HeaderValue::len).sum();
+    if bytes > LOAD_REPORT_BYTES { Err(Useless::OutOfRange) } else { Ok(values) }
+}
+
+fn count<T>(metrics: &UpstreamMetrics, told: &Result<T, Useless>) {
+    metrics.load_reports.increment(match told {
+        Ok(_) => LoadReportOutcome::Used,
+        Err(Useless::Other) => LoadReportOutcome::Other,
+        Err(Useless::Malformed) => LoadReportOutcome::Malformed,
+        Err(Useless::OutOfRange) => LoadReportOutcome::OutOfRange,
+    });
+}
+
+/// A number that makes sense: not negative, and at most `most`.
+fn number(text: &str, most: f64) -> Result<f64, Useless> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+    if !is_plain {
+        // `inf` and `NaN`, which Rust reads, are no numbers here, and nothing that makes sense either.
+        let is_number = text.parse::<f64>().is_ok();
+        return Err(if is_number { Useless::OutOfRange } else { Useless::Malformed });
+    }
+    in_range(text.parse().map_err(|_| Useless::Malformed)?, most)
+}
+
+fn in_range(value: f64, most: f64) -> Result<f64, Useless> {
+    if (0.0..=most).contains(&value) { Ok(value) } else { Err(Useless::OutOfRange) }
+}
+
+#[cfg(test)]
+#[path = "load_report/tests.rs"]
+mod tests;

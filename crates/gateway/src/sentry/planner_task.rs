@@ -1,0 +1,186 @@
+//! The slow half: asks the workers for samples, lets each service's planner decide, publishes its plan.
+
+use super::service::Sentry;
+use super::stage::GateSample;
+use crate::shared::Shared;
+use flashweir_admission::Planner as _;
+use flashweir_admission::sentry::{ClassCounts, Plan, Sample, SentryPlanner};
+use flashweir_core::limits::SENTRY_IN_FLIGHT;
+use flashweir_core::{Duration, Instant};
+use flashweir_telemetry::{ClassNews, ClassSlot, ControlMetrics, Happening};
+use std::mem;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Short against the time in which anything about a service changes, long against what looking costs.
+const INTERVAL: Duration = Duration::from_millis(20);
+/// The other services' plans do not wait longer for a worker that is busy.
+const SAMPLES_AWAITED: Duration = Duration::from_millis(10);
+/// And its own does so for this long: what only some gates measured is not what happened.
+const PLAN_PUT_OFF_MOST: Duration = Duration::from_millis(100);
+
+/// The planners of all services. Lives on the control thread.
+pub(crate) struct SentryPlanners {
+    shared: Arc<Shared>,
+    samples: mpsc::Receiver<GateSample>,
+    services: Vec<Planned>,
+}
+
+/// One service.
+struct Planned {
+    sentry: Arc<Sentry>,
+    /// Where its classes are counted.
+    slots: Vec<ClassSlot>,
+    planner: SentryPlanner,
+    /// What became of each class since the last plan.
+    counts: Vec<ClassCounts>,
+    /// Which workers have told since the last plan, and where somebody waits.
+    heard: Vec<bool>,
+    /// How long each worker had been busy when it last told, and when that was.
+    busy: Vec<(Instant, Duration)>,
+    waiting_at: Vec<usize>,
+    /// The busiest worker's share of time since the last plan.
+    busiest: f64,
+    planned_at: Instant,
+}
+
+impl SentryPlanners {
+    /// Nothing is known yet.
+    pub(crate) fn new(shared: Arc<Shared>, samples: mpsc::Receiver<GateSample>) -> Self {
+        Self { shared, samples, services: Vec::new() }
+    }
+
+    /// Looks again and again until the future is dropped.
+    pub(crate) async fn run(mut self) {
+        let mut due = self.shared.clock.now();
+        loop {
+            // Late looks don't pile up.
+            due = (due + INTERVAL).max(self.shared.clock.now());
+            tokio::time::sleep_until(self.shared.clock.timer_at(due)).await;
+            self.take_over_services();
+            self.gather().await;
+            let now = self.shared.clock.now();
+            let metrics = self.shared.telemetry.control();
+            self.services.iter_mut().for_each(|service| service.plan(now, &metrics));
+        }
+    }
+
+    /// A reload may have brought other services, or other policies for them.
+    fn take_over_services(&mut self) {
+        let live = self.shared.live.load();
+        let sentries = || live.sentries.iter().flatten();
+        let is_known = |sentry| self.services.iter().any(|known| Arc::ptr_eq(&known.sentry, sentry));
+        if sentries().count() == self.services.len() && sentries().all(is_known) {
+            return;
+        }
+        let metrics = self.shared.telemetry.control();
+        let mut known = mem::take(&mut self.services);
+        let services = sentries().map(|sentry| {
+            let at = known.iter().position(|known| Arc::ptr_eq(&known.sentry, sentry));
+            at.map_or_else(|| Planned::new(sentry.clone(), &metrics), |at| known.swap_remove(at))
+        });
+        self.services = services.collect();
+        metrics.keep_sentries(|name| sentries().any(|sentry| sentry.names.service == name));
+    }
+
+    /// Asks every worker, and takes what comes within a moment: normally all of it, within some 50 µs.
+    async fn gather(&mut self) {
+        let mut awaited = 0;
+        for service in &self.services {
+            let workers = service.sentry.workers();
+            (0..workers).for_each(|worker| service.sentry.want_sample(worker));
+            awaited += workers;
+        }
+        let Self { shared, samples, services } = self;
+        let all = async {
+            while awaited > 0 {
+                let Some(GateSample { sentry, worker, busy, sample }) = samples.recv().await else { return };
+                // One of a service that is gone is of no use.
+                let of = services.iter_mut().find(|service| Arc::ptr_eq(&service.sentry, &sentry));
+                if let Some(service) = of {
+                    service.take(shared.clock.now(), worker, busy, &sample);
+                    awaited -= 1;
+                }
+            }
+        };
+        if tokio::time::timeout(SAMPLES_AWAITED, all).await.is_err() && !shared.is_draining() {
+            shared.warn(Happening::PlannerLate, format_args!("{awaited} gates did not report in time"));
+        }
+    }
+}
+
+impl Planned {
+    fn new(sentry: Arc<Sentry>, metrics: &ControlMetrics) -> Self {
+        let names = &sentry.names;
+        Self {
+            slots: names.classes.iter().map(|class| metrics.class_slot(&names.service, class)).collect(),
+            planner: SentryPlanner::new(sentry.policy.clone()),
+            counts: vec![ClassCounts::default(); names.classes.len()],
+            heard: vec![false; sentry.workers()],
+            busy: vec![(Instant::ZERO, Duration::ZERO); sentry.workers()],
+            waiting_at: Vec::new(),
+            busiest: 0.0,
+            planned_at: Instant::ZERO,
+            sentry,
+        }
+    }
+
+    fn take(&mut self, now: Instant, worker: usize, busy: Duration, sample: &Sample) {
+        self.planner.observe(now, sample);
+        let (before, busy_before) = mem::replace(&mut self.busy[worker], (now, busy));
+        let span_s = now.saturating_since(before).as_secs_f64();
+        if span_s > 0.0 && before > Instant::ZERO {
+            let share = busy.saturating_sub(busy_before).as_secs_f64() / span_s;
+            self.busiest = self.busiest.max(share.min(1.0));
+        }
+        self.heard[worker] = true;
+        self.counts.iter_mut().zip(&sample.classes).for_each(|(all, one)| all.add(one));
+        if sample.held > 0 && !self.waiting_at.contains(&worker) {
+            self.waiting_at.push(worker);
+        }
+    }
+
+    fn plan(&mut self, now: Instant, metrics: &ControlMetrics) {
+        let is_complete = self.heard.iter().all(|&heard| heard);
+        if !is_complete && now.saturating_since(self.planned_at) < PLAN_PUT_OFF_MOST {
+            return;
+        }
+        self.planned_at = now;
+        self.heard.fill(false);
+        self.planner.observe_deciding_load(now, mem::take(&mut self.busiest));
+        let plan = Arc::new(self.planner.plan(now));
+        if plan.epoch == self.sentry.plan.load().epoch {
+            return;
+        }
+        self.sentry.plan.store(plan.clone());
+        // There may be room now, or less time to wait.
+        self.waiting_at.drain(..).for_each(|worker| self.sentry.ring(worker));
+        self.tell(&plan, metrics);
+        self.counts.fill(ClassCounts::default());
+    }
+
+    fn tell(&self, plan: &Plan, metrics: &ControlMetrics) {
+        let classes = self.sentry.policy.classes.iter().zip(&plan.classes);
+        let told = classes.zip(&self.slots).zip(&self.counts).enumerate();
+        let news = told.map(|(index, (((policy, class), &slot), counts))| ClassNews {
+            slot,
+            counts,
+            plan: class,
+            usual_us: plan.costs.by_class_us.get(index).copied().unwrap_or(0),
+            revenue: policy.revenue,
+        });
+        metrics.publish_sentry(&self.sentry.names.service, plan, news);
+    }
+}
+
+impl Sentry {
+    /// Nobody plans any more: everything is let in. A limit that nobody reviews would be worse than none.
+    pub(crate) fn open(&self) {
+        let mut plan = Plan::clone(&self.plan.load());
+        plan.epoch += 1;
+        plan.limit = SENTRY_IN_FLIGHT;
+        plan.classes.iter_mut().for_each(|class| class.limit = SENTRY_IN_FLIGHT);
+        self.plan.store(Arc::new(plan));
+        (0..self.workers()).for_each(|worker| self.ring(worker));
+    }
+}

@@ -1,0 +1,95 @@
+//! What all threads share of one service's sentry.
+
+use arc_swap::ArcSwap;
+use flashweir_admission::sentry::{Common, Plan, Policy, SentryPlanner};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Notify;
+
+/// One service's sentry.
+pub(crate) struct Sentry {
+    /// The service's name, and its classes' in the policy's order.
+    pub(crate) names: Names,
+    /// What the operator wants.
+    pub(crate) policy: Arc<Policy>,
+    /// Decide and record, never act.
+    pub(crate) shadow: bool,
+    /// Counts of all gates.
+    pub(crate) common: Arc<Common>,
+    /// What the gates are to do.
+    pub(crate) plan: Arc<ArcSwap<Plan>>,
+    bells: Box<[Bell]>,
+}
+
+/// What a service and its classes are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) service: String,
+    pub(crate) classes: Vec<String>,
+}
+
+/// How other threads get a worker's attention.
+#[derive(Debug, Default)]
+struct Bell {
+    rung: Notify,
+    sample_wanted: AtomicBool,
+}
+
+impl Sentry {
+    /// Nothing is known of the origin yet; a gate for each worker.
+    pub(crate) fn new(names: Names, policy: Policy, shadow: bool, workers: usize) -> Arc<Self> {
+        let policy = Arc::new(policy);
+        let plan = SentryPlanner::new(policy.clone()).current().clone();
+        Arc::new(Self {
+            names,
+            shadow,
+            policy,
+            common: Arc::new(Common::new(workers)),
+            plan: Arc::new(ArcSwap::from_pointee(plan)),
+            bells: (0..workers).map(|_| Bell::default()).collect(),
+        })
+    }
+
+    /// What a class is called.
+    pub(crate) fn class_name(&self, class: u8) -> &str {
+        self.names.classes.get(usize::from(class)).map_or("", String::as_str)
+    }
+
+    /// One gate for each worker.
+    pub(crate) fn workers(&self) -> usize {
+        self.bells.len()
+    }
+
+    /// Somebody who waits at this worker's gate may be next, or has to leave sooner than it thinks.
+    pub(crate) fn ring(&self, worker: usize) {
+        if let Some(bell) = self.bells.get(worker) {
+            bell.rung.notify_one();
+        }
+    }
+
+    /// Asks this worker for what it measured.
+    pub(crate) fn want_sample(&self, worker: usize) {
+        if let Some(bell) = self.bells.get(worker) {
+            // The bell itself orders it before the look.
+            bell.sample_wanted.store(true, Ordering::Relaxed);
+            bell.rung.notify_one();
+        }
+    }
+
+    /// Waits for the bell of this worker.
+    pub(crate) async fn rung(&self, worker: usize) {
+        self.bells[worker].rung.notified().await;
+    }
+
+    /// Whether this worker's sample is wanted; asked once for each wish.
+    pub(crate) fn take_sample_wanted(&self, worker: usize) -> bool {
+        self.bells[worker].sample_wanted.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Sentry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sentry").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,63 @@
+//! What the world asks the gate, and what it hears.
+
+use super::reason::Refusal;
+use super::{LimitTaken, PlanTaken};
+use crate::request::slab::Id;
+use flashweir_admission::flash_crowd::GateRequest;
+use flashweir_admission::sentry::{Permit, Ticket};
+use flashweir_core::Duration;
+use flashweir_core::hash::mix;
+
+/// A request as the gate sees it: made by [`GateStage::classify`](super::GateStage::classify).
+#[derive(Clone, Copy, Debug)]
+pub(in crate::request) struct Asked {
+    pub(in crate::request) keys: GateRequest,
+    pub(in crate::request) class: u16,
+    pub(in crate::request) document: u32,
+    /// The sentry's, of one it has admitted.
+    pub(in crate::request) permit: Option<Permit>,
+    pub(super) host: u32,
+    /// Whose request it is, for fairness among clients and for the worker that has their connection.
+    pub(super) client_key: u64,
+}
+
+/// What the gate makes of a try that arrives.
+#[derive(Debug)]
+pub(in crate::request) enum Decided {
+    Admitted(Option<Permit>),
+    Refused(Refusal),
+    Held(Ticket),
+    /// Held, and another one, which waited for it, is refused.
+    HeldInsteadOf(Ticket, Id, Refusal),
+}
+
+/// What the gate makes of a try that was held.
+#[derive(Debug)]
+pub(in crate::request) enum ReleasedTry {
+    Admitted(Id, Permit),
+    Refused(Id, Refusal),
+}
+
+/// What a policy decided at its tick.
+#[derive(Debug)]
+pub(in crate::request) enum Ticked {
+    FlashCrowd(PlanTaken),
+    Sentry(LimitTaken),
+}
+
+/// A whole answer as the gateway measures it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::request) struct Acknowledged {
+    pub(in crate::request) bytes: u64,
+    /// From the request's arrival to the acknowledgement's.
+    pub(in crate::request) latency: Duration,
+    /// None where there is no rate to measure: of small answers, and in a network that is but a delay.
+    pub(in crate::request) rate_bytes_per_s: Option<f32>,
+}
+
+impl Asked {
+    /// The key that the classifier would make of method and path.
+    pub(super) fn url_class(&self) -> u32 {
+        mix((u64::from(self.host) << 32) | u64::from(self.document)) as u32
+    }
+}

@@ -1,0 +1,180 @@
+//! Sees what the sentry's gates decide, and holds them to their word: who goes first, and what they tell of it.
+
+use flashweir_admission::sentry::{ClassCounts, Policing, Policy, Sample};
+use flashweir_core::Rate;
+
+/// What happened, class by class of the policy.
+#[derive(Debug)]
+pub(super) struct Witness {
+    /// Who goes first: the order of importance, by class. Empty where decisions do not follow it.
+    ranks: Vec<u8>,
+    is_guaranteed: Vec<bool>,
+    /// Who waits, by worker and class.
+    waiting: Vec<Vec<u64>>,
+    seen: Vec<Seen>,
+    /// What the gates told; equal to what was seen after each drain of all of them.
+    told: Vec<Seen>,
+    broken: Option<String>,
+}
+
+/// What became of the requests of a class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    offered: u64,
+    admitted: u64,
+    shed: u64,
+    left: u64,
+    held: u64,
+}
+
+/// How somebody came to be admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    AtOnce,
+    AfterWaiting,
+}
+
+impl Witness {
+    pub(super) fn new(policy: &Policy, workers: usize) -> Self {
+        let classes = policy.classes.len();
+        let is_by_rank = policy.policing == Policing::Reservation;
+        Self {
+            ranks: if is_by_rank { policy.ranks() } else { Vec::new() },
+            is_guaranteed: policy.classes.iter().map(|class| class.guaranteed_rate != Rate::ZERO).collect(),
+            waiting: vec![vec![0; classes]; workers],
+            seen: vec![Seen::default(); classes],
+            told: vec![Seen::default(); classes],
+            broken: None,
+        }
+    }
+
+    pub(super) fn offered(&mut self, class: usize) {
+        self.seen[class].offered += 1;
+    }
+
+    pub(super) fn held(&mut self, worker: usize, class: usize) {
+        self.waiting[worker][class] += 1;
+        self.seen[class].held += 1;
+    }
+
+    /// One is let in. Whoever waits goes by importance within a worker; whoever comes overtakes nobody who is at least as
+    /// important, wherever they wait.
+    pub(super) fn admitted(&mut self, worker: usize, class: usize, how: How) {
+        self.seen[class].admitted += 1;
+        if how == How::AfterWaiting {
+            self.waits_no_more(worker, class);
+        }
+        let is_free = how == How::AtOnce && self.is_guaranteed[class];
+        if self.ranks.is_empty() || is_free {
+            return;
+        }
+        let rank = self.ranks[class];
+        let overtaken = |waiting: &[u64]| {
+            let mut waiting = waiting.iter().zip(&self.ranks);
+            waiting.any(|(&count, &other)| count > 0 && (other < rank || how == How::AtOnce && other == rank))
+        };
+        let is_wrong = match how {
+            How::AtOnce => self.waiting.iter().any(|waiting| overtaken(waiting)),
+            How::AfterWaiting => overtaken(&self.waiting[worker]),
+        };
+        if is_wrong {
+            self.broken = Some(format!(
+                "class {class} was let in {how:?} at worker {worker}, with {:?} waiting of the ranks {:?}",
+                self.waiting, self.ranks
+            ));
+        }
+    }
+
+    /// One is refused, at once or (of whom waited) later.
+    pub(super) fn shed(&mut self, worker: usize, class: usize, was_held: bool) {
+        self.seen[class].shed += 1;
+        if was_held {
+            self.waits_no_more(worker, class);
+        }
+    }
+
+    pub(super) fn left(&mut self, worker: usize, class: usize) {
+        self.seen[class].left += 1;
+        self.waits_no_more(worker, class);
+    }
+
+    /// A gate's sample.
+    pub(super) fn told(&mut self, sample: &Sample) {
+        for (told, class) in self.told.iter_mut().zip(&sample.classes) {
+            let ClassCounts { offered, admitted, shed, left, held, .. } = *class;
+            told.offered += offered;
+            told.admitted += admitted;
+            told.shed += shed;
+            told.left += left;
+            told.held += u64::from(held);
+        }
+    }
+
+    /// All gates have told.
+    pub(super) fn compare(&mut self) {
+        if self.told != self.seen {
+            self.broken = Some(format!("the gates tell {:?}, but {:?} was seen", self.told, self.seen));
+        }
+        self.told.iter_mut().for_each(|told| told.held = 0);
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.broken.clone().map_or(Ok(()), Err)
+    }
+
+    fn waits_no_more(&mut self, worker: usize, class: usize) {
+        self.waiting[worker][class] -= 1;
+        self.seen[class].held -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashweir_admission::sentry::ClassPolicy;
+    use flashweir_core::Duration;
+
+    fn witness() -> Witness {
+        let class = |revenue| ClassPolicy { revenue, ..ClassPolicy::default() };
+        let mut policy = Policy::single(Duration::from_secs(1));
+        policy.classes = vec![class(2.0), class(1.0), class(1.0)];
+        Witness::new(&policy, 2)
+    }
+
+    #[test]
+    fn whoever_waits_goes_by_importance_and_whoever_comes_overtakes_nobody() {
+        use How::{AfterWaiting, AtOnce};
+        let check = |waits: usize, worker: usize, class: usize, how: How| {
+            let mut witness = witness();
+            witness.held(0, waits);
+            if how == AfterWaiting {
+                witness.held(worker, class);
+            }
+            witness.admitted(worker, class, how);
+            witness.check().is_ok()
+        };
+        assert!(
+            !check(0, 0, 1, AfterWaiting) && check(1, 0, 0, AfterWaiting) && check(1, 0, 2, AfterWaiting)
+        );
+        // Another worker's may have gone first.
+        assert!(check(0, 1, 1, AfterWaiting));
+        assert!(!check(0, 1, 1, AtOnce) && !check(1, 1, 2, AtOnce) && check(1, 1, 0, AtOnce));
+    }
+
+    #[test]
+    fn what_gates_tell_has_to_be_what_was_seen() {
+        let mut witness = witness();
+        witness.offered(1);
+        witness.held(0, 1);
+        let mut sample = Sample { classes: vec![ClassCounts::default(); 3], ..Sample::default() };
+        sample.classes[1].offered = 1;
+        sample.classes[1].held = 1;
+        witness.told(&sample);
+        witness.compare();
+        assert_eq!(witness.check(), Ok(()));
+        witness.left(0, 1);
+        witness.told(&Sample { classes: vec![ClassCounts::default(); 3], ..Sample::default() });
+        witness.compare();
+        assert!(witness.check().unwrap_err().starts_with("the gates tell "));
+    }
+}

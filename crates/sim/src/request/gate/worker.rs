@@ -1,0 +1,92 @@
+//! One of the gateway's workers, as far as the sentry goes: its gate, and when it next looks after those who wait.
+
+use crate::request::slab::Id;
+use flashweir_admission::sentry::{Common, Plan, Policy, SentryGate};
+use flashweir_core::{Duration, Instant, Rng};
+use std::sync::Arc;
+
+/// A worker with its gate.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) gate: SentryGate<Waiting>,
+    /// Whether [`SentryGate::next`] is to be asked until there is none.
+    pub(super) looks: bool,
+    /// Whether there may be room that another worker needs, once nobody here takes it.
+    pub(super) offers_room: bool,
+    /// Told of something by another, which it hears then.
+    told_at: Option<Instant>,
+    /// The earliest call that is on its way.
+    call_at: Option<Instant>,
+    /// When it was last called, and how often at that moment.
+    called: (Instant, u32),
+}
+
+/// A try that waits, and its class in the scenario.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) attempt: Id,
+    pub(super) class: u16,
+}
+
+impl Worker {
+    pub(super) fn new(common: Arc<Common>, index: usize, policy: &Policy, plan: &Plan) -> Self {
+        let gate = SentryGate::new(common, index, policy, plan);
+        Self {
+            gate,
+            looks: false,
+            offers_room: false,
+            told_at: None,
+            call_at: None,
+            called: (Instant::ZERO, 0),
+        }
+    }
+
+    /// Another worker, or the planner, says that there is something to look at.
+    pub(super) fn tell(&mut self, now: Instant, crossings: &mut Rng) {
+        let at = now + Duration::from_nanos(1 + crossings.below(CROSSING_MOST_NANOS));
+        self.told_at = Some(self.told_at.map_or(at, |told_at| told_at.min(at)));
+    }
+
+    /// It hears what it was told, and looks.
+    pub(super) fn hear(&mut self, now: Instant, plan: &Plan) {
+        if self.call_at.is_some_and(|pending| pending <= now) {
+            self.call_at = None;
+        }
+        let (last, count) = self.called;
+        self.called = (now, if last == now { count + 1 } else { 1 });
+        self.gate.apply(plan);
+        self.look();
+    }
+
+    /// Room has become free, or may have.
+    pub(super) fn look(&mut self) {
+        self.looks = true;
+        self.offers_room = true;
+    }
+
+    /// When it is to be called, if no call that comes as early is on its way.
+    pub(super) fn next_call(&mut self, now: Instant) -> Option<Instant> {
+        let due = self.told_at.take().into_iter().chain(self.gate.next_wake()).min()?.max(now);
+        if self.call_at.is_some_and(|pending| pending <= due) {
+            return None;
+        }
+        self.call_at = Some(due);
+        Some(due)
+    }
+
+    /// Whether the gate asks to be called again and again without time going by.
+    pub(super) fn spins(&self) -> bool {
+        self.called.1 > CALLS_AT_ONCE_MOST
+    }
+
+    /// Whether it looks now, or is about to hear something.
+    pub(super) fn is_awaited(&self, now: Instant) -> bool {
+        let soon = now + Duration::from_nanos(CROSSING_MOST_NANOS);
+        self.looks || self.told_at.is_some() || self.call_at.is_some_and(|at| at <= soon)
+    }
+}
+
+/// Calls at one moment for which there may be a reason: others told it of something, or somebody waits no longer.
+const CALLS_AT_ONCE_MOST: u32 = 1_000;
+/// What one worker tells another is heard within this time: a busy one finishes first what it is at.
+const CROSSING_MOST_NANOS: u64 = 200_000;
