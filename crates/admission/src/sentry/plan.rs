@@ -115,8 +115,6 @@ pub enum Rule {
     Restore,
     /// Lowered because responses take longer than the target.
     Target,
-    /// Responses take longer than the target, and fewer in flight would not change that.
-    Infeasible,
 }
 
 impl Rule {
@@ -130,7 +128,6 @@ impl Rule {
         Self::Trim,
         Self::Restore,
         Self::Target,
-        Self::Infeasible,
     ];
 
     /// The one spelling used in metrics, logs and `/status`.
@@ -145,7 +142,6 @@ impl Rule {
             Self::Trim => "trim",
             Self::Restore => "restore",
             Self::Target => "target",
-            Self::Infeasible => "infeasible",
         }
     }
 }

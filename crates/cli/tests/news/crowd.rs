@@ -13,21 +13,7 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(20);
 #[test]
 fn a_crowd_is_noticed_limited_and_let_go() {
     let scene = Scene::new(&[]);
-    let (quiet, crowd) = (scene.times_capacity(0.3), scene.times_capacity(3.0));
-    let length = Duration::from_secs(18);
-    let arguments = [
-        "--rate",
-        &quiet,
-        "--step",
-        &format!("{crowd}@5s"),
-        "--step",
-        &format!("{quiet}@13s"),
-        "--duration",
-        "18s",
-        "--sources",
-        "2000",
-    ];
-    let (result, seen) = scene.send("/work", length, &arguments);
+    let (result, seen) = scene.send_crowd();
     let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
 
     assert!(

@@ -59,6 +59,15 @@ impl Scene {
         (result, watch.stop())
     }
 
+    /// Sends a crowd of three times the capacity from the fifth second to the thirteenth, with quiet before and after.
+    pub(crate) fn send_crowd(&self) -> (Value, Vec<Seen>) {
+        let (quiet, crowd) = (self.times_capacity(0.3), self.times_capacity(3.0));
+        let (begins, ends) = (format!("{crowd}@5s"), format!("{quiet}@13s"));
+        let steps = ["--rate", &quiet, "--step", &begins, "--step", &ends];
+        let arguments = [&steps[..], &["--duration", "18s", "--sources", "2000"]].concat();
+        self.send("/work", Duration::from_secs(18), &arguments)
+    }
+
     /// A rate that is so many times the origin's capacity, as an option.
     pub(crate) fn times_capacity(&self, factor: f64) -> String {
         format!("{:.1}", self.capacity_rps * factor)

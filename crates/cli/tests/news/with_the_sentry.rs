@@ -9,20 +9,7 @@ use crate::scene::{Scene, count, count_between};
 #[test]
 fn a_crowd_is_held_to_what_the_origin_can_do_and_nobody_waits_in_vain() {
     let scene = Scene::with_the_sentry(&[]);
-    let (quiet, crowd) = (scene.times_capacity(0.3), scene.times_capacity(3.0));
-    let arguments = [
-        "--rate",
-        &quiet,
-        "--step",
-        &format!("{crowd}@5s"),
-        "--step",
-        &format!("{quiet}@13s"),
-        "--duration",
-        "18s",
-        "--sources",
-        "2000",
-    ];
-    let (result, _) = scene.send("/work", Duration::from_secs(18), &arguments);
+    let (result, _) = scene.send_crowd();
     let told = || format!("capacity {:.0}/s, {result}", scene.capacity_rps);
 
     assert_eq!(count_between(&result, "refused", 0..5), 0, "refused before the crowd came: {}", told());
