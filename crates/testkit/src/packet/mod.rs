@@ -3,12 +3,14 @@
 //! [`Segment`] says everything by name and [`Segment::frame`] writes it; what must not be (a truncated frame, a length
 //! that lies) is made from a written frame by changing bytes.
 
+mod glance;
 mod read;
 mod sum;
 mod write;
 
 use std::net::{IpAddr, SocketAddr};
 
+pub use glance::{Glance, glance};
 pub use read::NotASegment;
 
 /// Flags of a segment (RFC 9293 §3.1).

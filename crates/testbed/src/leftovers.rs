@@ -2,22 +2,35 @@
 
 use std::io::ErrorKind;
 
-use super::tools::try_run;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::tools::run;
 
 /// Where `ip netns` keeps namespaces by name.
-pub(super) const DIRECTORY: &str = "/run/netns";
+pub(crate) const DIRECTORY: &str = "/run/netns";
 /// What names of ours begin with; the process id follows.
-pub(super) const PREFIX: &str = "flashweir-";
+pub(crate) const PREFIX: &str = "flashweir-";
 
-/// Deletes those of processes that are gone. Two who do so at once find nothing left to delete, which is fine.
-pub(super) fn remove() {
+/// Deletes those of processes that are gone, and ends what still runs in them. Two who do so at once find nothing left
+/// to delete, which is fine.
+pub(crate) fn remove() {
     let Ok(entries) = std::fs::read_dir(DIRECTORY) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         if maker(name).is_some_and(is_gone) {
-            let _ = try_run("ip", &["netns", "delete", name]);
+            end_programs(name);
+            let _ = run("ip", &["netns", "delete", name]);
         }
+    }
+}
+
+/// A namespace lives as long as a program in it does, whatever its name.
+fn end_programs(name: &str) {
+    let ids = run("ip", &["netns", "pids", name]).unwrap_or_default();
+    for id in ids.lines().filter_map(|line| Pid::from_raw(line.trim().parse().ok()?)) {
+        // Fails only when it is gone already.
+        let _ = kill_process(id, Signal::KILL);
     }
 }
 
@@ -36,11 +49,16 @@ fn maker(name: &str) -> Option<u32> {
 mod tests {
     use super::*;
     use std::process::Command;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_process_is_gone_before_its_parent_asks() {
         let mut child = Command::new("true").spawn().expect("a program that ends");
-        crate::eventually("its end", || is_gone(child.id()).then_some(()));
+        let patience = Instant::now() + Duration::from_secs(10);
+        while !is_gone(child.id()) {
+            assert!(Instant::now() < patience, "`true` does not end");
+            std::thread::yield_now();
+        }
         child.wait().expect("a child");
         assert!(is_gone(child.id()) && !is_gone(std::process::id()));
     }

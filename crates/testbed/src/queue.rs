@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::tools::run;
+use crate::TestbedError;
+use crate::tools::run;
 
 /// A token bucket filter with a drop-tail queue. Linux counts frames: 14 bytes more than the IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct TokenBucket {
 }
 
 /// What a queue has seen since it was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueBooks {
     /// Frames that left.
     pub sent: u64,
@@ -28,23 +29,23 @@ pub struct QueueBooks {
 }
 
 impl TokenBucket {
-    pub(super) fn put(self, name: &str, interface: &str) {
+    pub(crate) fn put(self, name: &str, interface: &str) -> Result<(), TestbedError> {
         let rate = format!("{}bit", self.rate_bits_per_s);
         let [burst, limit] = [self.burst_bytes, self.limit_bytes].map(|bytes| bytes.to_string());
         let tbf = ["tbf", "rate", &rate, "burst", &burst, "limit", &limit];
-        run("tc", &[&["-n", name, "qdisc", "replace", "dev", interface, "root"], tbf.as_slice()].concat());
+        let arguments =
+            [&["-n", name, "qdisc", "replace", "dev", interface, "root"], tbf.as_slice()].concat();
+        run("tc", &arguments).map(drop)
     }
 }
 
 impl QueueBooks {
-    pub(super) fn read(name: &str, interface: &str) -> Self {
-        let text = run("tc", &["-n", name, "-s", "-j", "qdisc", "show", "dev", interface, "root"]);
+    pub(crate) fn read(name: &str, interface: &str) -> Result<Self, TestbedError> {
+        let text = run("tc", &["-n", name, "-s", "-j", "qdisc", "show", "dev", interface, "root"])?;
         let books: Value = serde_json::from_str(&text).unwrap_or_default();
-        let count = |what: &str| {
-            books[0][what]
-                .as_u64()
-                .unwrap_or_else(|| panic!("tc tells no {what} of {name} {interface}: {text}"))
+        let count = |what: &'static str| {
+            books[0][what].as_u64().ok_or_else(|| TestbedError::Answer { what, text: text.clone() })
         };
-        Self { sent: count("packets"), dropped: count("drops"), waiting: count("qlen") }
+        Ok(Self { sent: count("packets")?, dropped: count("drops")?, waiting: count("qlen")? })
     }
 }

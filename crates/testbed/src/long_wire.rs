@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use rustix::process::setpriority_process;
 
-use super::namespace::Namespace;
-use super::tools::run;
-use super::{PACKET_BYTES, bring_up, join};
+use crate::TestbedError;
+use crate::namespace::Namespace;
+use crate::network::{PACKET_BYTES, bring_up, join};
+use crate::tools::run;
 
 /// Packets under way in one direction; more wait in the socket.
 const TRAVELLING: usize = 16_384;
@@ -33,7 +34,7 @@ const ENVELOPE_BYTES: u16 = 100;
 
 /// Two threads for each direction, ended when dropped, and the namespace between the ends.
 #[derive(Debug)]
-pub(super) struct LongWire {
+pub(crate) struct LongWire {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     /// Goes after the threads, whose sockets would keep it alive.
@@ -43,15 +44,21 @@ pub(super) struct LongWire {
 impl LongWire {
     /// The wire of link number `link` between two namespaces; there its ends are interfaces of the names given, without
     /// addresses yet.
-    pub(super) fn new(link: u8, between: [&Namespace; 2], interfaces: [&str; 2], delay: Duration) -> Self {
-        let middle = Namespace::new(&format!("wire{link}"));
+    pub(crate) fn new(
+        link: u8,
+        between: [&Namespace; 2],
+        interfaces: [&str; 2],
+        delay: Duration,
+    ) -> Result<Self, TestbedError> {
+        let middle = Namespace::new(&format!("wire{link}"))?;
         let ends = [0, 1].map(|side| End::new(link, side));
-        let sockets = [0, 1].map(|side| {
+        let socket = |side: usize| {
             let end = &ends[side];
-            end.lay(between[side], interfaces[side], &middle);
-            let socket = middle.inside(|| end.socket());
-            Arc::new(socket.unwrap_or_else(|error| panic!("{} cannot listen: {error}", end.middle)))
-        });
+            end.lay(between[side], interfaces[side], &middle)?;
+            let socket = middle.inside(|| end.socket())?;
+            Ok(Arc::new(socket.map_err(TestbedError::kernel(format!("{} cannot listen", end.middle)))?))
+        };
+        let sockets = [socket(0)?, socket(1)?];
         let over = Arc::new(AtomicBool::new(false));
         let mut threads = Vec::new();
         for (from, to) in [(0, 1), (1, 0)] {
@@ -61,12 +68,12 @@ impl LongWire {
             threads.push(std::thread::spawn(move || take(&source, delay, &over, &sender)));
             threads.push(std::thread::spawn(move || hand_on(&target, address, &receiver)));
         }
-        Self { over, threads, middle }
+        Ok(Self { over, threads, middle })
     }
 
     /// Frames that came while the sockets were full.
-    pub(super) fn lost(&self) -> u64 {
-        self.middle.inside(datagrams_lost)
+    pub(crate) fn lost(&self) -> Result<u64, TestbedError> {
+        self.middle.inside(datagrams_lost)?
     }
 }
 
@@ -94,17 +101,17 @@ impl End {
         Self { link, side, outside: address(1), middle: address(2) }
     }
 
-    fn lay(&self, namespace: &Namespace, interface: &str, middle: &Namespace) {
+    fn lay(&self, namespace: &Namespace, interface: &str, middle: &Namespace) -> Result<(), TestbedError> {
         let names = [namespace.name(), middle.name()];
         let [outside, inside] = [format!("wire{}", self.link), format!("end{}", self.side)];
-        join(names, [&outside, &inside], PACKET_BYTES + ENVELOPE_BYTES);
-        bring_up(names[0], &outside, self.outside);
-        bring_up(names[1], &inside, self.middle);
+        join(names, [&outside, &inside], PACKET_BYTES + ENVELOPE_BYTES)?;
+        bring_up(names[0], &outside, self.outside)?;
+        bring_up(names[1], &inside, self.middle)?;
         let [network, local, remote, port] =
             [self.link.to_string(), self.outside.to_string(), self.middle.to_string(), PORT.to_string()];
         let vxlan = ["type", "vxlan", "id", &network, "local", &local, "remote", &remote, "dstport", &port];
         let what = ["-n", names[0], "link", "add", "name", interface, "mtu", &PACKET_BYTES.to_string()];
-        run("ip", &[what.as_slice(), &vxlan, &["nolearning"]].concat());
+        run("ip", &[what.as_slice(), &vxlan, &["nolearning"]].concat()).map(drop)
     }
 
     fn socket(&self) -> std::io::Result<UdpSocket> {
@@ -144,15 +151,19 @@ fn hand_on(socket: &UdpSocket, to: Ipv4Addr, from: &Receiver<Travelling>) {
 /// Gives this thread the highest ordinary priority: a wire that waits for the machine's other work delivers in bursts,
 /// which overflow buffers that a steady stream would not.
 fn run_before_others() {
-    setpriority_process(None, HIGHEST_PRIORITY).expect("root may");
+    // A container may forbid it: then the wire is late like everybody else, and says what it lost.
+    let _ = setpriority_process(None, HIGHEST_PRIORITY);
 }
 
 /// Datagrams that came to full sockets in this thread's namespace.
-fn datagrams_lost() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/net/snmp").expect("a kernel with UDP");
+fn datagrams_lost() -> Result<u64, TestbedError> {
+    const BOOKS: &str = "/proc/thread-self/net/snmp";
+    let text = std::fs::read_to_string(BOOKS).map_err(TestbedError::kernel(BOOKS))?;
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
-    let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
-    let mut pairs = names.split(' ').zip(values.split(' '));
-    let (_, lost) = pairs.find(|(name, _)| *name == "RcvbufErrors").expect("a kernel that counts them");
-    lost.parse().expect("a number")
+    let pairs = lines.next().zip(lines.next());
+    let lost = pairs.and_then(|(names, values)| {
+        let mut pairs = names.split(' ').zip(values.split(' '));
+        pairs.find(|(name, _)| *name == "RcvbufErrors")?.1.parse().ok()
+    });
+    lost.ok_or_else(|| TestbedError::Answer { what: "RcvbufErrors", text: text.clone() })
 }

@@ -1,0 +1,43 @@
+//! What can go wrong with a testbed.
+
+use std::io;
+
+/// A testbed cannot be made, or not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TestbedError {
+    /// This machine or user lacks something.
+    #[error("{0}")]
+    Missing(String),
+    /// A program that makes networks failed.
+    #[error("{command}: {said}")]
+    Program {
+        /// The whole command.
+        command: String,
+        /// Its own message.
+        said: String,
+    },
+    /// The kernel refused something.
+    #[error("{what}: {error}")]
+    Kernel {
+        /// What was tried.
+        what: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// A program answered in a way that nobody expects.
+    #[error("{what} cannot be read: {text}")]
+    Answer {
+        /// What was asked for.
+        what: &'static str,
+        /// The answer.
+        text: String,
+    },
+}
+
+impl TestbedError {
+    /// For `map_err`: the kernel refused what is told.
+    pub(crate) fn kernel(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |error| Self::Kernel { what, error }
+    }
+}
