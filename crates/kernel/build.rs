@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SOURCES: &str = "bpf";
-const OBJECTS: [&str; 1] = ["gate"];
+const OBJECTS: [&str; 2] = ["gate", "observe"];
 const FLAGS: [&str; 10] = [
     "-target",
     "bpf",

@@ -161,6 +161,8 @@ pub const SCENARIO_MEMORY_BYTES: u64 = 2 << 30;
 pub const REQUESTS_HELD: usize = 16_384;
 /// The most requests the sentry ever lets be in flight to one service at once.
 pub const SENTRY_IN_FLIGHT: u32 = 65_536;
+/// Requests one worker compares at once between a service's policy and its candidate (about 150 bytes each).
+pub const CANDIDATE_REQUESTS: usize = 65_536;
 /// Classes of one service's policy: each has a queue in every worker and is walked at every decision.
 pub const CLASSES: usize = 16;
 /// Lanes among which the waiting clients of one class share room, in each gate; further clients share lanes by hash.
@@ -191,3 +193,16 @@ pub const KERNEL_ENDPOINTS: usize = 256;
 pub const KERNEL_PREFERRED_NETWORKS: usize = 4_096;
 /// Sources whose new connections the gate in the kernel drops; the one longest without traffic goes first.
 pub const KERNEL_PURGED_SOURCES: usize = 65_536;
+/// Interfaces that one process guards in the kernel: the members of a few bundles.
+pub const KERNEL_INTERFACES: usize = 16;
+/// Ports on which protected servers speak TLS.
+pub const KERNEL_TLS_PORTS: usize = 64;
+/// Flows that the observer in the kernel may be given room for (about 160 bytes each, all of it taken at once).
+pub const KERNEL_FLOWS: u32 = 1_048_576;
+/// The same, unless told otherwise: about 20 MB. The flow longest without a packet goes first.
+pub const KERNEL_FLOWS_DEFAULT: u32 = 131_072;
+/// Destinations whose new connections the observer in the kernel tells apart between two readings (40 bytes each).
+pub const KERNEL_DESTINATIONS: usize = 512;
+/// Decisions a router remembers, to tell why something was refused (about 300 bytes each): a quarter of an hour at one a
+/// second.
+pub const ROUTER_PLANS_REMEMBERED: usize = 1_024;

@@ -2,7 +2,8 @@
 //
 // src/gate/abi.rs says the same in Rust; a test compares sizes and bounds with what was loaded. Addresses are 16 bytes
 // in network order, IPv4 as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2), so that one path serves both. Times are nanoseconds
-// of CLOCK_MONOTONIC.
+// of CLOCK_MONOTONIC. A new gate takes over the maps of a pinned one if names and sizes agree: whoever changes what a
+// field means, and no size, renames its map.
 #pragma once
 
 #include <linux/bpf.h>
@@ -73,8 +74,11 @@ struct plan {
     __u64 at_ns;
     __u32 mode;
     __u32 flags;
+    // The service whose buckets pay for this one's connections; mostly itself.
+    __u32 charged_to;
+    __u32 zero;
 };
-_Static_assert(sizeof(struct plan) == 48, "Plan in src/gate/abi.rs");
+_Static_assert(sizeof(struct plan) == 56, "Plan in src/gate/abi.rs");
 
 // Value of `buckets`, two for each service: written by the programs only.
 struct bucket {

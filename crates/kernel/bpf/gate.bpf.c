@@ -1,11 +1,13 @@
 // The gate: judges new connections of protected services before the stack hears of them.
 //
-// A new connection (SYN without ACK) is charged to its service's bucket, or to that of preferred networks; what does
-// not fit is dropped, reset or answered, as the plan says. Everything else passes, except segments of connections that
-// were answered here. When user space has not been heard of for three seconds, every new connection passes.
+// A new connection (SYN without ACK) is charged to its service's bucket, or to that of preferred networks; several
+// services may share those of one. What does not fit is dropped, reset or answered, as the plan says. Everything else
+// passes, except segments of connections that were answered here. When user space has not been heard of for three
+// seconds, every new connection passes.
 #include "answer.h"
 #include "attempts.h"
 #include "bucket.h"
+#include "endpoints.h"
 
 #define SILENCE_NS 3000000000ULL
 
@@ -40,17 +42,6 @@ static __always_inline enum passed not_understood(enum parsed parsed)
     default:
         return PASSED_MALFORMED;
     }
-}
-
-// The service at a segment's destination: by its address, else by its port on every address.
-static __always_inline __u32 *service_of(const struct segment *segment)
-{
-    struct endpoint endpoint = { .address = segment->destination, .port = segment->destination_port };
-    __u32 *service = bpf_map_lookup_elem(&endpoints, &endpoint);
-    if (service)
-        return service;
-    endpoint.address = segment->is_ipv6 ? (struct address){} : mapped(0);
-    return bpf_map_lookup_elem(&endpoints, &endpoint);
 }
 
 static __always_inline bool is_preferred(const struct control *control, const struct segment *segment)
@@ -96,7 +87,7 @@ static __always_inline int judge(struct xdp_md *context, const struct control *c
     __u64 attempt = hash_of(&control->attempts_key, segment, segment->sequence);
     bool retry = is_retry(now_ns, attempt);
     bool prefers = is_preferred(control, segment);
-    __u32 index = 2 * service + prefers;
+    __u32 index = 2 * plan->charged_to + prefers;
     struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
     if (!bucket)
         return XDP_PASS;
@@ -130,13 +121,13 @@ static __always_inline int judge(struct xdp_md *context, const struct control *c
 }
 
 SEC("xdp")
-int gate(struct xdp_md *context)
+int flashweir_gate(struct xdp_md *context)
 {
     struct segment segment;
     enum parsed parsed = parse_frame((void *)(long)context->data, (void *)(long)context->data_end, &segment);
     if (parsed != PARSED_TCP)
         return pass(not_understood(parsed));
-    __u32 *found = service_of(&segment);
+    __u32 *found = endpoint_at(&segment.destination, segment.destination_port, segment.is_ipv6);
     if (!found)
         return pass(PASSED_NOT_PROTECTED);
     __u32 zero = 0, service = *found;

@@ -1,4 +1,4 @@
-// The gate's maps, all bounded.
+// The gate's maps, all bounded; `endpoints` is in endpoints.h.
 #pragma once
 
 #include "abi.h"
@@ -21,14 +21,6 @@ ARRAY_MAP(buckets, 2 * SERVICES, struct bucket);
 ARRAY_MAP(answered_at, SERVICES, __u64);
 ARRAY_MAP(answers, SERVICES * ANSWER_VARIANTS, struct answer);
 ARRAY_MAP(attempts, REFUSED_ATTEMPTS, __u64);
-
-// The services by where they listen.
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, ENDPOINTS);
-    __type(key, struct endpoint);
-    __type(value, __u32);
-} endpoints SEC(".maps");
 
 // Networks that are charged to a bucket of their own. The value is 1 for IPv6, 0 for IPv4.
 struct {

@@ -1,8 +1,9 @@
 // From a frame to a TCP segment: Ethernet, up to two VLAN tags, IPv4 with options, IPv6 with extension headers, TCP.
 //
-// Knows no map and no program type: XDP and tc hand it the two ends of the packet. Every length that a packet claims is
-// checked against the bytes that are there before it is believed, every walk is bounded, and what is not understood is
-// said to be so. The caller lets such packets pass: the stack behind knows better what to do with them.
+// Knows no map and no program type: XDP and tc hand it the two ends of what can be read of a packet, and how long it is
+// (tc shows the headers only of a packet whose payload lies elsewhere). Every length that a packet claims is checked
+// against the bytes that are there before it is believed, every walk is bounded, and what is not understood is said to
+// be so. The caller lets such packets pass: the stack behind knows better what to do with them.
 #pragma once
 
 #include "abi.h"
@@ -110,7 +111,8 @@ static __always_inline enum parsed parse_tcp(void *data, void *data_end, __u32 e
     return PARSED_TCP;
 }
 
-static __always_inline enum parsed parse_ipv4(void *data, void *data_end, __u32 at, struct segment *segment)
+static __always_inline enum parsed parse_ipv4(void *data, void *data_end, __u32 bytes, __u32 at,
+                                              struct segment *segment)
 {
     struct iphdr *ip = bytes_at(data, data_end, at, sizeof(*ip));
     if (!ip || ip->version != 4 || ip->ihl < 5)
@@ -120,7 +122,7 @@ static __always_inline enum parsed parse_ipv4(void *data, void *data_end, __u32 
     if (ip->protocol != IPPROTO_TCP)
         return PARSED_NOT_TCP;
     __u32 total = bpf_ntohs(ip->tot_len);
-    if (total > data_end - data - at || total < ip->ihl * 4 + sizeof(struct tcphdr))
+    if (at + total > bytes || total < ip->ihl * 4 + sizeof(struct tcphdr))
         return PARSED_MALFORMED;
     segment->source = mapped(ip->saddr);
     segment->destination = mapped(ip->daddr);
@@ -128,13 +130,14 @@ static __always_inline enum parsed parse_ipv4(void *data, void *data_end, __u32 
     return parse_tcp(data, data_end, at + total, segment);
 }
 
-static __always_inline enum parsed parse_ipv6(void *data, void *data_end, __u32 at, struct segment *segment)
+static __always_inline enum parsed parse_ipv6(void *data, void *data_end, __u32 bytes, __u32 at,
+                                              struct segment *segment)
 {
     struct ipv6hdr *ip = bytes_at(data, data_end, at, sizeof(*ip));
     if (!ip || ip->version != 6)
         return PARSED_MALFORMED;
     __u32 end_at = at + sizeof(*ip) + bpf_ntohs(ip->payload_len);
-    if (end_at > data_end - data)
+    if (end_at > bytes)
         return PARSED_MALFORMED;
     __builtin_memcpy(&segment->source, &ip->saddr, sizeof(segment->source));
     __builtin_memcpy(&segment->destination, &ip->daddr, sizeof(segment->destination));
@@ -163,8 +166,9 @@ static __always_inline enum parsed parse_ipv6(void *data, void *data_end, __u32 
     return PARSED_TOO_MANY_HEADERS;
 }
 
-// Reads a frame. `segment` holds a segment only when the answer is PARSED_TCP. At most 600 instructions.
-static __always_inline enum parsed parse_frame(void *data, void *data_end, struct segment *segment)
+// Reads the headers of a frame of `bytes` bytes, of which those up to `data_end` can be seen. `segment` holds a segment
+// only when the answer is PARSED_TCP. At most 600 instructions.
+static __always_inline enum parsed parse_headers(void *data, void *data_end, __u32 bytes, struct segment *segment)
 {
     struct ethhdr *ethernet = bytes_at(data, data_end, 0, sizeof(*ethernet));
     if (!ethernet)
@@ -186,8 +190,14 @@ static __always_inline enum parsed parse_frame(void *data, void *data_end, struc
     __builtin_memset(segment, 0, sizeof(*segment));
     segment->network_at = at;
     if (protocol == bpf_htons(ETH_P_IP))
-        return parse_ipv4(data, data_end, at, segment);
+        return parse_ipv4(data, data_end, bytes, at, segment);
     if (protocol == bpf_htons(ETH_P_IPV6))
-        return parse_ipv6(data, data_end, at, segment);
+        return parse_ipv6(data, data_end, bytes, at, segment);
     return PARSED_NOT_IP;
+}
+
+// The same of a frame that can be seen whole.
+static __always_inline enum parsed parse_frame(void *data, void *data_end, struct segment *segment)
+{
+    return parse_headers(data, data_end, data_end - data, segment);
 }

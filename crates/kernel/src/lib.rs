@@ -7,7 +7,15 @@
 mod clock;
 #[cfg(feature = "bpf")]
 pub mod gate;
+#[cfg(feature = "bpf")]
+mod interface;
 mod late_port;
+#[cfg(feature = "bpf")]
+mod map;
+#[cfg(feature = "bpf")]
+pub mod observe;
+#[cfg(feature = "bpf")]
+mod plain;
 #[cfg(feature = "bpf")]
 mod program;
 mod tcp_info;

@@ -1,10 +1,22 @@
-//! What the kernel gate costs: nanoseconds per packet by itself, and processor time of the server's side for each
-//! refused connection beside nginx that says the same.
+//! What the kernel gate costs: nanoseconds per packet by itself, processor time of the server's side for each refused
+//! connection beside nginx that says the same, and what a million refusals leave behind.
 
+mod arena;
+mod clients;
+mod leftovers;
 mod packets;
+mod raw;
 mod refusals;
 
+/// All parts, or those that are named (`cargo bench ... -- refusals`).
 fn main() {
-    packets::measure();
-    refusals::measure();
+    let parts: [(&str, fn()); 3] =
+        [("packets", packets::measure), ("refusals", refusals::measure), ("leftovers", leftovers::measure)];
+    let arguments: Vec<String> = std::env::args().collect();
+    let names_one = parts.iter().any(|(name, _)| arguments.iter().any(|argument| argument == name));
+    for (name, measure) in parts {
+        if !names_one || arguments.iter().any(|argument| argument == name) {
+            measure();
+        }
+    }
 }

@@ -1,31 +1,26 @@
 //! Before which interface the gate stands.
 
-use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
 
-use libbpf_rs::libbpf_sys;
+use libbpf_rs::query::{LinkInfo, LinkTypeInfo};
 
+use super::hook::{Declined, Hook, is_drivers};
+use super::occupant::{Occupant, programs_at};
+use super::pin::{self, PinError};
+use crate::interface::index_of;
 use crate::program::LoadError;
 
-/// Where on the way of a packet the program runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hook {
-    /// In the driver where that can, in the stack otherwise.
-    #[default]
-    Auto,
-    /// In the driver, before the kernel has made anything of a packet.
-    Native,
-    /// At the stack's door: every interface has it, and it costs about a microsecond more.
-    Generic,
-}
-
-/// A gate before an interface. Dropping it takes the gate away; so does the end of the process, however it ends.
+/// A gate before an interface. Dropping it takes the gate away; so does the end of the process, however it ends, unless
+/// the gate is pinned.
 #[derive(Debug)]
 #[must_use = "dropping it takes the gate away"]
 pub struct Attachment {
     link: OwnedFd,
     hook: Hook,
+    declined: Option<Declined>,
+    pin: Option<PathBuf>,
 }
 
 impl Attachment {
@@ -35,18 +30,38 @@ impl Attachment {
         self.hook
     }
 
-    /// The interface's number, or `None` once it is gone, and the gate with it. One system call.
+    /// Why [`Hook::Auto`] was content with the stack's door.
+    #[must_use]
+    pub fn declined(&self) -> Option<&Declined> {
+        self.declined.as_ref()
+    }
+
+    /// The interface's number, or `None` once it is gone, and the gate with it. It stays the same when the interface
+    /// is renamed. One system call.
     #[must_use]
     pub fn interface(&self) -> Option<u32> {
-        let mut info = libbpf_sys::bpf_link_info::default();
-        let mut bytes = size_of_val(&info) as u32;
-        // SAFETY: the descriptor is an open link's, the pointers are to a structure and its size that outlive the call.
-        let status = unsafe {
-            libbpf_sys::bpf_link_get_info_by_fd(self.link.as_raw_fd(), &raw mut info, &raw mut bytes)
-        };
-        // SAFETY: for a link of this kind the kernel fills this member; all are integers.
-        let interface = unsafe { info.__bindgen_anon_1.xdp.ifindex };
-        (status == 0 && interface != 0).then_some(interface)
+        match LinkInfo::from_fd(self.link.as_fd()).ok()?.info {
+            LinkTypeInfo::Xdp(link) if link.ifindex != 0 => Some(link.ifindex),
+            _ => None,
+        }
+    }
+
+    /// Leaves a pinned gate standing for the process that takes it over ([`super::KernelGate::load_pinned`]); without
+    /// one it lets everything in three seconds after the last beat, unless it is to fail closed. A gate that is not
+    /// pinned goes, as when dropped.
+    pub fn hand_over(mut self) {
+        self.pin = None;
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        if let Some(pin) = &self.pin {
+            // Unbound at once: a removed pin lets go of its link only when the kernel comes round to it.
+            pin::unbind(&self.link);
+            // Fails where somebody removed it before: then it is as it should be.
+            let _ = std::fs::remove_file(pin);
+        }
     }
 }
 
@@ -57,14 +72,12 @@ pub enum AttachError {
     #[error("there is no interface `{0}` in this network namespace")]
     NoInterface(String),
     /// Somebody else's program is there.
-    #[error(
-        "`{interface}` already runs an XDP program (number {program}); remove it with `ip link set {interface} xdp off`"
-    )]
+    #[error("`{interface}` already runs {occupant}")]
     Occupied {
         /// The interface.
         interface: String,
-        /// The program's number in this kernel.
-        program: u32,
+        /// Whose program it is.
+        occupant: Occupant,
     },
     /// The driver cannot, as the interface is set up.
     #[error(
@@ -85,69 +98,57 @@ pub enum AttachError {
         /// What the kernel said.
         error: io::Error,
     },
+    /// The pin cannot be had.
+    #[error(transparent)]
+    Pin(#[from] PinError),
     /// The program itself.
     #[error(transparent)]
     Program(#[from] LoadError),
 }
 
-pub(super) fn attach(program: OwnedFd, interface: &str, hook: Hook) -> Result<Attachment, AttachError> {
+pub(super) fn attach(program: &OwnedFd, interface: &str, hook: Hook) -> Result<Attachment, AttachError> {
     let index = index_of(interface).ok_or_else(|| AttachError::NoInterface(interface.to_owned()))?;
-    let native = || link(&program, index, libbpf_sys::XDP_FLAGS_DRV_MODE);
-    let generic = || link(&program, index, libbpf_sys::XDP_FLAGS_SKB_MODE);
-    let attached = |link, hook| Attachment { link, hook };
-    match hook {
-        Hook::Native => native().map(|link| attached(link, Hook::Native)),
-        Hook::Generic => generic().map(|link| attached(link, Hook::Generic)),
-        Hook::Auto => native().map(|link| attached(link, Hook::Native)).or_else(|error| {
-            if is_drivers(&error) { generic().map(|link| attached(link, Hook::Generic)) } else { Err(error) }
-        }),
+    let bound = hook.bind(program, interface, index);
+    let bound = bound.map_err(|error| explained(error, interface, index))?;
+    Ok(Attachment { link: bound.link, hook: bound.hook, declined: bound.declined, pin: None })
+}
+
+/// As [`attach`], with a pin that outlives the process. Where a gate is pinned there already, before this interface, its
+/// link gets the new program in one step, so that every packet meets the old or the new one; the hook stays as it was.
+pub(super) fn attach_pinned(
+    program: &OwnedFd,
+    interface: &str,
+    hook: Hook,
+    at: &Path,
+) -> Result<Attachment, AttachError> {
+    let index = index_of(interface).ok_or_else(|| AttachError::NoInterface(interface.to_owned()))?;
+    if let Some(pinned) = pin::open(at)? {
+        let programs = programs_at(index);
+        // The number alone could be that of an interface in another namespace.
+        let is_here = [programs.native, programs.generic].contains(&pinned.program.id);
+        match pinned.interface {
+            Some(number) if number == index.unsigned_abs() && is_here => {
+                pin::give_program(&pinned, program, at)?;
+                let hook = if programs.generic == 0 { Hook::Native } else { Hook::Generic };
+                return Ok(Attachment { link: pinned.link, hook, declined: None, pin: Some(at.to_owned()) });
+            }
+            Some(number) => return Err(PinError::Elsewhere { pin: at.to_owned(), number }.into()),
+            // Its interface is gone: nothing is before anything any more.
+            None => pin::remove(at)?,
+        }
     }
-    .map_err(|error| explained(error, interface, index))
+    let mut attachment = attach(program, interface, hook)?;
+    pin::make(&attachment.link, at)?;
+    attachment.pin = Some(at.to_owned());
+    Ok(attachment)
 }
 
 fn explained(error: io::Error, interface: &str, index: i32) -> AttachError {
+    let occupant = Occupant::of(interface, index);
     let interface = interface.to_owned();
-    match program_at(index) {
-        Some(program) => AttachError::Occupied { interface, program },
+    match occupant {
+        Some(occupant) => AttachError::Occupied { interface, occupant },
         None if is_drivers(&error) => AttachError::Driver { interface, error },
         None => AttachError::Refused { interface, error },
     }
-}
-
-/// Whether it is the driver that refuses: what drivers say to an MTU, an offload or a program they cannot have.
-fn is_drivers(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE))
-}
-
-fn index_of(interface: &str) -> Option<i32> {
-    let name = CString::new(interface).ok()?;
-    // SAFETY: the pointer is to a string that ends in zero and outlives the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    i32::try_from(index).ok().filter(|index| *index != 0)
-}
-
-/// Binds a program to an interface by a link, which lasts as long as its descriptor.
-fn link(program: &OwnedFd, interface: i32, flags: u32) -> io::Result<OwnedFd> {
-    let options = libbpf_sys::bpf_link_create_opts {
-        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
-        flags,
-        ..Default::default()
-    };
-    // SAFETY: the descriptor is open, the options outlive the call and say their own size.
-    let link = unsafe {
-        libbpf_sys::bpf_link_create(program.as_raw_fd(), interface, libbpf_sys::BPF_XDP, &raw const options)
-    };
-    if link < 0 {
-        return Err(io::Error::from_raw_os_error(-link));
-    }
-    // SAFETY: the kernel has just opened this descriptor for us; nobody else knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(link) })
-}
-
-/// The XDP program before an interface, if there is one.
-fn program_at(interface: i32) -> Option<u32> {
-    let mut program = 0;
-    // SAFETY: the pointer is to a number that outlives the call.
-    let status = unsafe { libbpf_sys::bpf_xdp_query_id(interface, 0, &raw mut program) };
-    (status == 0 && program != 0).then_some(program)
 }

@@ -2,8 +2,9 @@
 //!
 //! The program (`bpf/gate.bpf.c`) judges every new connection of the protected services by the plan it was given last;
 //! user space makes plans, reads counters, and says at least every second that it lives ([`KernelGate::beat`]). If it
-//! does not for three seconds the gate lets everything in. Nothing is pinned: when the process ends, however it ends,
-//! the kernel detaches the program and forgets it.
+//! does not for three seconds the gate lets everything in. When the process ends, however it ends, the kernel detaches
+//! the program and forgets it; but for a gate that was pinned, which stands until another process takes it over or its
+//! pin is removed.
 //!
 //! ```no_run
 //! use flashweir_core::{Duration, Rate};
@@ -28,28 +29,42 @@
 mod abi;
 mod attach;
 mod counters;
+mod hook;
 mod maps;
+mod occupant;
 mod page;
+mod pin;
 mod plan;
 #[cfg(test)]
 mod tests;
 
 use std::net::IpAddr;
+use std::path::Path;
 
 use flashweir_core::{Duration, limits};
+use libbpf_rs::MapHandle;
 use maps::Maps;
 
-pub use attach::{AttachError, Attachment, Hook};
+pub use attach::{AttachError, Attachment};
 pub use counters::{Passed, ServiceCounts};
+pub use hook::{Declined, Hook};
+pub use occupant::Occupant;
 pub use page::{Page, PageError};
+pub use pin::PinError;
 pub use plan::{Ceiling, Refusal, Service, ServicePlan};
 
 use crate::clock::{monotonic_ns, random_key};
+use crate::plain::{Address, Endpoint, bytes_of};
 use crate::program::{LoadError, PacketRun, Program};
-use abi::{Address, Control, Endpoint, Network, bytes_of};
+use abi::{Control, Network};
 
 /// The programs of `bpf/gate.bpf.c`, as clang left them.
 static COMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gate.o"));
+
+/// The program's name in the kernel, as `ip link` and others show it.
+const PROGRAM: &str = "flashweir_gate";
+/// The map that says whose clock a gate goes by. It belongs to the program; no gate takes over another's.
+const CLOCK: &str = ".rodata.clock";
 
 /// A key makes sequence numbers for so long and is honoured for so long again: longer than any handshake takes.
 const KEY_LIFE_NS: u64 = 64_000_000_000;
@@ -65,6 +80,8 @@ pub struct KernelGate {
     services: Vec<Service>,
     retry_after: Vec<Option<Duration>>,
     time_is_told: bool,
+    took_over: bool,
+    plans_are_inherited: bool,
 }
 
 /// What can be wrong with what the gate is told.
@@ -91,6 +108,14 @@ pub enum GateError {
         /// Those there are.
         services: usize,
     },
+    /// A plan that charges connections to a service that is none.
+    #[error("connections charged to service {charged_to}, where there are {services}")]
+    ChargedToNone {
+        /// The place named.
+        charged_to: usize,
+        /// How many services there are.
+        services: usize,
+    },
     /// A network that cannot be.
     #[error("a network {0} bits long")]
     Network(u8),
@@ -102,24 +127,37 @@ impl KernelGate {
     /// # Errors
     /// When this process may not, or this kernel cannot.
     pub fn load() -> Result<Self, LoadError> {
-        Self::load_with_clock(false)
+        Self::load_over(&[], false)
     }
 
-    /// As [`KernelGate::load`]; `time_is_told` makes the program read the time from its map. Only tests may: with it a
-    /// mistake here would stop time in a gate that protects something.
-    fn load_with_clock(time_is_told: bool) -> Result<Self, LoadError> {
+    /// As [`KernelGate::load`], over what the gate pinned at `pin` knows, if there is one: its buckets, counters, keys,
+    /// purged sources and preferred networks go on, and so does whether it fails closed. Its plan stays in force until
+    /// the first [`KernelGate::apply`] if [`KernelGate::set_services`] is told the same services. A gate of another
+    /// layout is replaced without all that ([`KernelGate::took_over`] says which).
+    ///
+    /// The process before must not tell the gate anything any more ([`Attachment::hand_over`]). It takes root: finding
+    /// a program's maps needs CAP_SYS_ADMIN.
+    ///
+    /// # Errors
+    /// As there, and when something else is pinned there.
+    pub fn load_pinned(pin: &Path) -> Result<Self, PinError> {
+        let before = pin::open(pin)?.map(|pinned| pin::maps_of(&pinned)).transpose()?;
+        Ok(Self::load_over(&before.unwrap_or_default(), false)?)
+    }
+
+    /// `time_is_told` makes the program read the time from its map. Only tests may: with it a mistake here would stop
+    /// time in a gate that protects something.
+    fn load_over(before: &[MapHandle], time_is_told: bool) -> Result<Self, LoadError> {
+        let mut took_over = false;
         let program = Program::load(COMPILED, |object| {
-            let mut constant = object.maps_mut().find(|map| map.name() == ".rodata.clock");
+            let mut constant = object.maps_mut().find(|map| map.name() == CLOCK);
             let told = constant.as_mut().and_then(|map| map.initial_value_mut());
             told.ok_or(LoadError::Missing("clock"))?.copy_from_slice(bytes_of(&u32::from(time_is_told)));
+            took_over = pin::inherit(object, before)?;
             Ok(())
         })?;
         let maps = Maps::of(&program)?;
-        let control = Control {
-            answer_keys: [random_key()?, random_key()?],
-            attempts_key: random_key()?,
-            ..Control::default()
-        };
+        let control = if took_over { maps.control.read(&0u32)? } else { Control::with_keys()? };
         let mut gate = Self {
             program,
             maps,
@@ -128,9 +166,21 @@ impl KernelGate {
             services: Vec::new(),
             retry_after: Vec::new(),
             time_is_told,
+            took_over,
+            plans_are_inherited: took_over,
         };
+        if took_over {
+            // Nobody knows how old the key is; renewed now, it would take the one before from handshakes under way.
+            gate.key_since_ns = gate.now_ns();
+        }
         gate.beat()?;
         Ok(gate)
+    }
+
+    /// Whether buckets, counters and keys are those of the gate before ([`KernelGate::load_pinned`]).
+    #[must_use]
+    pub fn took_over(&self) -> bool {
+        self.took_over
     }
 
     /// Says which services are protected, in place of those before; each starts with the plan that refuses nothing.
@@ -144,11 +194,15 @@ impl KernelGate {
         check_count("endpoints of services", endpoints, limits::KERNEL_ENDPOINTS)?;
         self.retry_after = vec![None; services.len()];
         self.services = services;
-        self.apply(&vec![ServicePlan::default(); self.services.len()])?;
         let endpoints = self.services.iter().zip(0u32..).flat_map(|(service, index)| {
             service.endpoints.iter().map(move |&at| (Endpoint::from(at), index))
         });
-        Ok(self.maps.endpoints.replace(&endpoints.collect::<Vec<_>>())?)
+        let endpoints: Vec<_> = endpoints.collect();
+        if std::mem::take(&mut self.plans_are_inherited) && self.maps.endpoints.holds(&endpoints)? {
+            return Ok(());
+        }
+        self.apply(&vec![ServicePlan::default(); self.services.len()])?;
+        Ok(self.maps.endpoints.replace(&endpoints)?)
     }
 
     /// Puts a plan into force, one part for each service in the order they were given. From the moment it is called,
@@ -156,10 +210,14 @@ impl KernelGate {
     /// bucket. About 10 µs, and as much for each service whose `Retry-After` changes.
     ///
     /// # Errors
-    /// When it is for other services, or the kernel does not take it.
+    /// When it is for other services, charges to one there is not, or the kernel does not take it.
     pub fn apply(&mut self, plans: &[ServicePlan]) -> Result<(), GateError> {
         if plans.len() != self.services.len() {
             return Err(GateError::OtherServices { plans: plans.len(), services: self.services.len() });
+        }
+        let services = self.services.len();
+        if let Some(charged_to) = plans.iter().filter_map(|plan| plan.charged_to).find(|at| *at >= services) {
+            return Err(GateError::ChargedToNone { charged_to, services });
         }
         let at_ns = self.now_ns();
         for (index, plan) in plans.iter().enumerate() {
@@ -170,7 +228,7 @@ impl KernelGate {
                 }
                 self.retry_after[index] = Some(plan.retry_after);
             }
-            self.maps.plans.write(&(index as u32), &plan.in_kernel(at_ns, service.speaks_tls))?;
+            self.maps.plans.write(&(index as u32), &plan.in_kernel(index, at_ns, service.speaks_tls))?;
         }
         self.program.run("apply_plans", &[0; EMPTY_FRAME_BYTES], 1)?;
         self.control.generation += 1;
@@ -264,7 +322,17 @@ impl KernelGate {
     /// # Errors
     /// When there is no such interface, or it does not take the program.
     pub fn attach(&self, interface: &str, hook: Hook) -> Result<Attachment, AttachError> {
-        attach::attach(self.program.descriptor("gate")?, interface, hook)
+        attach::attach(&self.program.descriptor(PROGRAM)?, interface, hook)
+    }
+
+    /// As [`KernelGate::attach`], pinned at `pin`, a file in a BPF file system: the gate stands when this process is
+    /// killed or hands it over, and goes when the attachment is dropped. If a gate is pinned there, before the same
+    /// interface, this one takes its place in one step: no packet meets neither.
+    ///
+    /// # Errors
+    /// As there, and when the pin cannot be made or is somebody else's.
+    pub fn attach_pinned(&self, interface: &str, hook: Hook, pin: &Path) -> Result<Attachment, AttachError> {
+        attach::attach_pinned(&self.program.descriptor(PROGRAM)?, interface, hook, pin)
     }
 
     /// What the gate makes of a frame, by running it `times`: no interface is needed, and the counters count it. What
@@ -274,7 +342,7 @@ impl KernelGate {
     /// # Errors
     /// When the kernel refuses the frame, as one that is shorter than an Ethernet header.
     pub fn try_frame(&self, frame: &[u8], times: u32) -> Result<PacketRun, LoadError> {
-        self.program.run("gate", frame, times)
+        self.program.run(PROGRAM, frame, times)
     }
 
     fn now_ns(&self) -> u64 {
@@ -293,6 +361,13 @@ impl KernelGate {
 
 /// Ethernet's header: the shortest frame that a program is run on.
 const EMPTY_FRAME_BYTES: usize = 14;
+
+impl Control {
+    fn with_keys() -> Result<Self, LoadError> {
+        let answer_keys = [random_key()?, random_key()?];
+        Ok(Self { answer_keys, attempts_key: random_key()?, ..Self::default() })
+    }
+}
 
 fn check_count(what: &'static str, count: usize, most: usize) -> Result<(), GateError> {
     if count > most { Err(GateError::TooMany { what, count, most }) } else { Ok(()) }

@@ -44,6 +44,10 @@ pub struct Ceiling {
 /// One service's part of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServicePlan {
+    /// The service, by its place, whose two ceilings this one's connections are charged to, so that several share one;
+    /// its own are then without effect. `None`: its own. What is done about a connection that does not fit, and how it
+    /// is counted, stays this service's matter, and so does where the other's connections are charged.
+    pub charged_to: Option<usize>,
     /// The ceiling on everybody but the preferred networks; `None` lets everything in.
     pub everybody: Option<Ceiling>,
     /// The ceiling on preferred networks, counted by itself; `None` lets them all in.
@@ -58,7 +62,8 @@ pub struct ServicePlan {
 }
 
 impl ServicePlan {
-    pub(super) fn in_kernel(&self, at_ns: u64, speaks_tls: bool) -> abi::Plan {
+    /// As the kernel reads it, for the service at this place.
+    pub(super) fn in_kernel(&self, index: usize, at_ns: u64, speaks_tls: bool) -> abi::Plan {
         let mode = match self.refusal {
             Refusal::Pass => abi::MODE_PASS,
             Refusal::Drop => abi::MODE_DROP,
@@ -72,6 +77,9 @@ impl ServicePlan {
             at_ns,
             mode,
             flags: shadow | tls,
+            // Lossless: both are places in a table of a few entries.
+            charged_to: self.charged_to.unwrap_or(index) as u32,
+            zero: 0,
         }
     }
 }

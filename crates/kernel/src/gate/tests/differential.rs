@@ -34,19 +34,28 @@ fn attempt_key(gate: &KernelGate, segment: &Segment) -> u64 {
     hasher.finish()
 }
 
-/// What the kernel's gate should do, for one service.
-struct Model {
-    attempts: Arc<RefusedAttempts>,
+/// One service of the model.
+#[derive(Default)]
+struct ModelService {
     buckets: [Option<TokenBucket>; 2],
     plan: ServicePlan,
+    counts: ServiceCounts,
+}
+
+/// What the kernel's gate should do.
+struct Model {
+    attempts: Arc<RefusedAttempts>,
+    services: [ModelService; SERVICES],
     preferred: Vec<(IpAddr, u8)>,
     purged_until: HashMap<IpAddr, u64>,
     beat_ns: u64,
     closes: bool,
-    counts: ServiceCounts,
 }
 
-impl Model {
+/// They listen on ports one after the other.
+const SERVICES: usize = 3;
+
+impl ModelService {
     fn apply(&mut self, now: Instant, plan: ServicePlan) {
         for (bucket, ceiling) in self.buckets.iter_mut().zip([plan.everybody, plan.preferred]) {
             *bucket = ceiling.map(|ceiling| {
@@ -62,7 +71,9 @@ impl Model {
         }
         self.plan = plan;
     }
+}
 
+impl Model {
     fn prefers(&self, source: IpAddr) -> bool {
         self.preferred.iter().any(|&(network, bits)| match (network, source) {
             (IpAddr::V4(network), IpAddr::V4(source)) => {
@@ -79,40 +90,43 @@ impl Model {
         if segment.flags & (flag::SYN | flag::ACK | flag::RST) != flag::SYN {
             return PASS;
         }
+        let index = usize::from(segment.destination.port() - address(SERVER).port());
         let now_ns = now.as_nanos();
         let source = segment.source.ip();
         let retry = self.attempts.is_retry(now, attempt);
         let prefers = self.prefers(source);
         let silent = !self.closes && now_ns > self.beat_ns + 3 * SECOND_NS;
-        self.counts.offered += 1;
-        self.counts.unique_offered += u64::from(!retry);
-        self.counts.preferred_offered += u64::from(prefers);
-        let open = silent || self.plan.refusal == Refusal::Pass;
+        let plan = self.services[index].plan;
+        let open = silent || plan.refusal == Refusal::Pass;
         let purged = !open && self.purged_until.get(&source).is_some_and(|&until_ns| now_ns < until_ns);
-        let bucket = &mut self.buckets[usize::from(prefers)];
+        let bucket = &mut self.services[plan.charged_to.unwrap_or(index)].buckets[usize::from(prefers)];
         let fits = open || !purged && bucket.as_mut().is_none_or(|bucket| bucket.admit(now));
-        if fits || self.plan.shadow {
-            self.counts.admitted += 1;
-            self.counts.preferred_admitted += u64::from(prefers);
-            self.counts.failed_open += u64::from(silent);
-            self.counts.shadowed += u64::from(!fits);
+        let counts = &mut self.services[index].counts;
+        counts.offered += 1;
+        counts.unique_offered += u64::from(!retry);
+        counts.preferred_offered += u64::from(prefers);
+        if fits || plan.shadow {
+            counts.admitted += 1;
+            counts.preferred_admitted += u64::from(prefers);
+            counts.failed_open += u64::from(silent);
+            counts.shadowed += u64::from(!fits);
             if retry {
                 self.attempts.forget(attempt);
             }
             return PASS;
         }
         self.attempts.remember(now, attempt);
-        match self.plan.refusal {
-            _ if purged => self.counts.purged += 1,
+        match plan.refusal {
+            _ if purged => counts.purged += 1,
             Refusal::Reset => {
-                self.counts.reset += 1;
+                counts.reset += 1;
                 return SEND_BACK;
             }
             Refusal::Answer => {
-                self.counts.answered += 1;
+                counts.answered += 1;
                 return SEND_BACK;
             }
-            Refusal::Drop | Refusal::Pass => self.counts.dropped += 1,
+            Refusal::Drop | Refusal::Pass => counts.dropped += 1,
         }
         DROP
     }
@@ -134,6 +148,7 @@ fn random_ceiling(rng: &mut Rng) -> Option<Ceiling> {
 fn random_plan(rng: &mut Rng) -> ServicePlan {
     let refusal = [Refusal::Pass, Refusal::Drop, Refusal::Reset, Refusal::Answer][rng.below(4) as usize];
     ServicePlan {
+        charged_to: (rng.below(2) == 0).then(|| rng.below(SERVICES as u64) as usize),
         everybody: random_ceiling(rng),
         preferred: random_ceiling(rng),
         refusal,
@@ -166,21 +181,29 @@ fn crowded(gate: &KernelGate) -> Vec<u32> {
     unreachable!("places run out before numbers do")
 }
 
-fn random_segment(rng: &mut Rng, crowded: &[u32]) -> Segment {
+/// To one of so many services; those that share places of the table go to the first.
+fn random_segment(rng: &mut Rng, crowded: &[u32], services: usize) -> Segment {
     if rng.below(3) == 0 {
         return Segment { sequence: crowded[rng.below(5) as usize], ..syn() };
     }
     let source = random_source(rng);
-    let server = if source.is_ipv4() { SERVER } else { SERVER_V6 };
+    let mut server = address(if source.is_ipv4() { SERVER } else { SERVER_V6 });
+    server.set_port(server.port() + rng.below(services as u64) as u16);
     let sequence = rng.below(3) as u32;
     let flags = if rng.below(8) == 0 { rng.below(64) as u8 } else { flag::SYN };
-    Segment { sequence, flags, ..Segment::syn(source, address(server)) }
+    Segment { sequence, flags, ..Segment::syn(source, server) }
 }
 
 /// Goal: no difference over any sequence. Method: each seed turns some operations off and runs a few thousand others.
 #[test]
 fn the_gate_in_c_is_the_gate_in_rust() {
     let Some(mut gate) = require_closed("differential test of the gate", Refusal::Drop) else { return };
+    let endpoints = |index: usize| {
+        [SERVER, SERVER_V6].map(address).map(|at| SocketAddr::new(at.ip(), at.port() + index as u16)).to_vec()
+    };
+    let first = gate.services[0].clone();
+    let services = (0..SERVICES).map(|index| Service { endpoints: endpoints(index), ..first.clone() });
+    gate.set_services(services.collect()).expect("services");
     let mut now_ns = SECOND_NS;
     gate.control.attempts_key = [1, 2];
     let crowded = crowded(&gate);
@@ -202,19 +225,17 @@ fn compare(
     // Each seed starts without ceilings, and long after the one before.
     let mut now_ns = begin_ns + 200 * SECOND_NS;
     gate.tell(now_ns);
-    gate.apply(&[ServicePlan::default()]).expect("a plan");
+    gate.apply(&[ServicePlan::default(); SERVICES]).expect("a plan");
     gate.prefer(&[]).expect("no networks");
     gate.fail_closed(false).expect("a flag");
-    let before = gate.counts();
+    let before = gate.counters().expect("counters");
     let mut model = Model {
         attempts: Arc::clone(attempts),
-        buckets: [None, None],
-        plan: ServicePlan::default(),
+        services: Default::default(),
         preferred: Vec::new(),
         purged_until: HashMap::new(),
         beat_ns: now_ns,
         closes: false,
-        counts: ServiceCounts::default(),
     };
     let odds: [u64; 5] = std::array::from_fn(|_| [0, 1, 5, 40][rng.below(4) as usize]);
     for step in 0..4_000 {
@@ -227,9 +248,9 @@ fn compare(
         let now = Instant::from_nanos(now_ns);
         match chosen {
             Some(0) => {
-                let plan = random_plan(&mut rng);
-                gate.apply(&[plan]).expect("a plan");
-                model.apply(now, plan);
+                let plans: [_; SERVICES] = std::array::from_fn(|_| random_plan(&mut rng));
+                gate.apply(&plans).expect("a plan");
+                model.services.iter_mut().zip(plans).for_each(|(service, plan)| service.apply(now, plan));
             }
             Some(1) => {
                 gate.beat().expect("a beat");
@@ -254,14 +275,17 @@ fn compare(
             _ => {
                 now_ns += step_ns(&mut rng);
                 gate.tell_only(now_ns);
-                let segment = random_segment(&mut rng, crowded);
+                let segment = random_segment(&mut rng, crowded, SERVICES);
                 let expected =
                     model.judge(Instant::from_nanos(now_ns), &segment, attempt_key(gate, &segment));
                 assert_eq!(gate.verdict(&segment), expected, "seed {seed}, step {step}: {segment:?}");
             }
         }
     }
-    assert_eq!(difference(gate.counts(), before), model.counts, "seed {seed}");
+    let after = gate.counters().expect("counters");
+    for (index, service) in model.services.iter().enumerate() {
+        assert_eq!(difference(after[index], before[index]), service.counts, "seed {seed}, service {index}");
+    }
     now_ns
 }
 
@@ -314,7 +338,7 @@ fn the_kernel_and_the_gateway_understand_a_plan_alike() {
             gate.apply(&[ServicePlan { everybody, refusal: Refusal::Drop, ..ServicePlan::default() }])
                 .expect("a plan");
         }
-        let segment = Segment { flags: flag::SYN, ..random_segment(&mut rng, &crowded) };
+        let segment = Segment { flags: flag::SYN, ..random_segment(&mut rng, &crowded, 1) };
         let request = GateRequest { host_key: 1, person_key: attempt_key(&gate, &segment) };
         let admits = gateway.admit(now, &request) == Verdict::Admit;
         assert_eq!(gate.verdict(&segment) == PASS, admits, "step {step}");

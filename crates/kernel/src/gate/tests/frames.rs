@@ -1,6 +1,5 @@
 //! Frames of every kind, hostile ones included: what is not understood passes, and is counted.
 
-use flashweir_core::Rng;
 use flashweir_testkit::packet::ETHERNET_BYTES;
 
 use super::*;
@@ -123,39 +122,4 @@ fn a_frame_cut_anywhere_passes() {
             assert_eq!(frame_verdict(&gate, &frame[..length]), PASS, "{length} bytes");
         }
     }
-}
-
-/// Goal: no frame whatever makes the gate do something else than pass, drop, or send a right segment. Method: frames
-/// with random bytes changed, so that most get deep into the parser.
-#[test]
-fn random_damage_never_makes_a_wrong_packet() {
-    let Some(gate) = require_closed("random frames", Refusal::Answer) else { return };
-    let mut rng = Rng::new(7);
-    let accepted = gate.reply(&syn());
-    let seeds = [
-        syn().frame(),
-        Segment { vlan_tags: vec![1], ip_options: vec![1; 8], ..syn() }.frame(),
-        Segment { extension_headers: vec![(0, vec![0; 7]), (44, vec![0; 7])], ..syn_v6() }.frame(),
-        syn().after(&accepted).carrying(b"GET / HTTP/1.1\r\n\r\n").frame(),
-    ];
-    let mut sent_back = 0;
-    for _ in 0..20_000 {
-        let mut frame = seeds[rng.below(4) as usize].clone();
-        for _ in 0..rng.below(4) {
-            let at = rng.below(frame.len() as u64) as usize;
-            frame[at] = rng.below(256) as u8;
-        }
-        frame.truncate(14 + rng.below(2 * frame.len() as u64) as usize);
-        let run = gate.try_frame(&frame, 1).expect("a run");
-        match run.verdict {
-            PASS => assert_eq!(run.packet, frame),
-            DROP => {}
-            SEND_BACK => {
-                sent_back += 1;
-                Segment::read(&run.packet).unwrap_or_else(|wrong| panic!("{wrong} for {frame:02x?}"));
-            }
-            other => panic!("{other} for {frame:02x?}"),
-        }
-    }
-    assert!(sent_back > 1_000, "{sent_back}");
 }

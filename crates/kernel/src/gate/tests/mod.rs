@@ -3,7 +3,9 @@
 mod answers;
 mod differential;
 mod frames;
+mod fuzz;
 mod refusals;
+mod takeover;
 
 use std::net::SocketAddr;
 
@@ -28,7 +30,7 @@ fn address(text: &str) -> SocketAddr {
 
 /// A gate whose time is told, or a loud line.
 fn require(test: &str) -> Option<KernelGate> {
-    match KernelGate::load_with_clock(true) {
+    match KernelGate::load_over(&[], true) {
         Ok(gate) => Some(gate),
         Err(error) if error.is_unavailable() => {
             flashweir_testkit::skip(test, &error.to_string());
@@ -135,7 +137,7 @@ fn the_tables_have_the_sizes_that_are_named() {
         let map = gate.program.map(name).expect("a map");
         assert_eq!(map.max_entries() as usize, entries, "{name}");
     }
-    for (name, bytes) in [("control", 80), ("plans", 48), ("answers", 520), ("counts", 120), ("buckets", 56)]
+    for (name, bytes) in [("control", 80), ("plans", 56), ("answers", 520), ("counts", 120), ("buckets", 56)]
     {
         assert_eq!(gate.program.map(name).expect("a map").value_size(), bytes, "{name}");
     }

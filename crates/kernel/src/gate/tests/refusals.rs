@@ -27,6 +27,32 @@ fn a_new_connection_beyond_the_ceiling_is_dropped_and_everything_else_passes() {
 }
 
 #[test]
+fn services_share_a_ceiling_and_are_refused_and_counted_each_by_itself() {
+    let Some(mut gate) = require_closed("a shared ceiling", Refusal::Drop) else { return };
+    let first = gate.services[0].clone();
+    let second = Service { endpoints: vec![address("192.0.2.80:81")], ..first.clone() };
+    gate.set_services(vec![first, second]).expect("services");
+    // Its own ceiling would let it in.
+    let charged = ServicePlan { charged_to: Some(0), ..open_to(0.0, 1_000, Refusal::Reset) };
+    let open_to_three = open_to(1_000.0, 3, Refusal::Drop);
+    gate.apply(&[open_to_three, charged]).expect("a plan");
+    gate.tell(2 * SECOND_NS);
+    let elsewhere = Segment { destination: address("192.0.2.80:81"), ..syn() };
+    let verdicts = [&syn(), &elsewhere, &elsewhere, &elsewhere, &syn()].map(|segment| gate.verdict(segment));
+    assert_eq!(verdicts, [PASS, PASS, PASS, SEND_BACK, DROP]);
+    let counts = gate.counters().expect("counters");
+    assert_eq!((counts[0].admitted, counts[0].dropped), (1, 1));
+    assert_eq!((counts[1].admitted, counts[1].reset), (2, 1));
+    // And no more once each has its own again.
+    gate.apply(&[open_to_three, ServicePlan { refusal: Refusal::Drop, ..ServicePlan::default() }])
+        .expect("a plan");
+    assert_eq!([gate.verdict(&syn()), gate.verdict(&elsewhere)], [DROP, PASS]);
+    let nowhere = ServicePlan { charged_to: Some(2), ..open_to_three };
+    let error = gate.apply(&[open_to_three, nowhere]).expect_err("there are two");
+    assert_eq!(error.to_string(), "connections charged to service 2, where there are 2");
+}
+
+#[test]
 fn an_unspecified_address_stands_for_its_family() {
     let Some(mut gate) = require_closed("every address", Refusal::Drop) else { return };
     let mut service = gate.services[0].clone();
@@ -174,4 +200,18 @@ fn what_does_not_fit_the_tables_is_refused_by_name() {
     assert_eq!(error.to_string(), "a plan for 1 services, where there are 0");
     let short = gate.try_frame(&[0; ETHERNET_BYTES - 1], 1);
     assert!(matches!(short, Err(crate::program::LoadError::NotRun(_))));
+}
+
+#[test]
+fn sources_that_come_once_leave_nothing_behind() {
+    use libbpf_rs::MapCore as _;
+    let Some(gate) = require_closed("spoofed sources", Refusal::Answer) else { return };
+    let entries = || {
+        ["endpoints", "preferred", "purged"].map(|name| gate.program.map(name).expect("a map").keys().count())
+    };
+    let before = entries();
+    for number in 0..20_000 {
+        assert_eq!(gate.verdict(&Segment::syn(client(number), address(SERVER))), SEND_BACK);
+    }
+    assert_eq!((entries(), gate.counts().answered), (before, 20_000));
 }

@@ -1,0 +1,162 @@
+//! Client and server, each in a namespace and on a processor of its own.
+//!
+//! The namespaces are joined by a pair of interfaces without offloads. Each interface's receive work runs in a kernel
+//! thread of its own (threaded NAPI), that of the server on the first processor, everything of the client on the second:
+//! so what the kernel spends on the server's behalf is that thread's time, and exact.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use flashweir_core::Rate;
+use flashweir_kernel::gate::{Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan};
+use flashweir_testkit::{Process, Testbed, eventually};
+
+/// The namespaces, and each other's interface in them: names by which their threads are found.
+pub(crate) const CLIENT: &str = "asker";
+pub(crate) const SERVER: &str = "refuser";
+
+/// Lets packets wake a receiving thread at most this often, as network cards do whose interrupts are moderated; zero: each
+/// wakes it, which is what a pair of interfaces does by itself.
+fn moderate_wakes(testbed: &Testbed, every: Duration) {
+    for (namespace, interface) in [(SERVER, CLIENT), (CLIENT, SERVER)] {
+        let settings = format!("/sys/class/net/{interface}");
+        let (every_ns, times) = (every.as_nanos(), u8::from(!every.is_zero()));
+        let command = format!(
+            "echo {every_ns} > {settings}/gro_flush_timeout && echo {times} > {settings}/napi_defer_hard_irqs"
+        );
+        in_namespace(testbed, namespace, &command);
+    }
+}
+
+/// A gate that refuses everything before the server's interface, and one before the client's that passes everything:
+/// what a program sends back from the driver over a pair of interfaces arrives only where a program receives it.
+pub(crate) struct Refuser<'a> {
+    pub(crate) gate: KernelGate,
+    attachments: Vec<Attachment>,
+    testbed: &'a Testbed,
+}
+
+impl<'a> Refuser<'a> {
+    pub(crate) fn new(testbed: &'a Testbed, server: SocketAddr, refusal: Refusal, hook: Hook) -> Self {
+        let mut gate = KernelGate::load().expect("the part before could");
+        let service = Service { endpoints: vec![server], speaks_tls: false, page: Page::default() };
+        gate.set_services(vec![service]).expect("a service");
+        gate.fail_closed(true).expect("a flag");
+        let everybody = Some(Ceiling { rate: Rate::ZERO, burst: 1 });
+        let retry_after = Duration::from_secs(10);
+        gate.apply(&[ServicePlan { everybody, refusal, retry_after, ..Default::default() }]).expect("a plan");
+        let passing = KernelGate::load().expect("as before");
+        // At the stack's door as well, a program is run in the thread only where receiving is.
+        join_received(testbed, hook == Hook::Generic);
+        let attachments = [(SERVER, CLIENT, &gate), (CLIENT, SERVER, &passing)];
+        let attachments = attachments.map(|(namespace, interface, gate)| {
+            testbed.inside(namespace, || gate.attach(interface, hook)).expect("a pair of interfaces")
+        });
+        Self { gate, attachments: attachments.into(), testbed }
+    }
+}
+
+impl Drop for Refuser<'_> {
+    fn drop(&mut self) {
+        self.attachments.clear();
+        join_received(self.testbed, false);
+    }
+}
+
+/// nginx that refuses everything, on the first processor.
+pub(crate) struct Nginx {
+    pub(crate) process: Process,
+    _directory: tempfile::TempDir,
+}
+
+impl Nginx {
+    pub(crate) fn start(testbed: &Testbed, program: &Path, at: SocketAddr) -> Self {
+        let directory = tempfile::TempDir::new().expect("a fresh directory");
+        let root = directory.path();
+        let config = format!(
+            "daemon off; master_process off; worker_processes 1; pid {0}/pid; error_log {0}/errors;\n\
+             events {{ worker_connections 4096; }}\n\
+             http {{ access_log off; client_body_temp_path {0}/b; proxy_temp_path {0}/p; fastcgi_temp_path {0}/f;\n\
+             uwsgi_temp_path {0}/u; scgi_temp_path {0}/s; server {{ listen {at} backlog=4096; return 503; }} }}\n",
+            root.display()
+        );
+        std::fs::write(root.join("nginx.conf"), config).expect("a writable directory");
+        let arguments = ["-p".as_ref(), root.as_os_str(), "-c".as_ref(), "nginx.conf".as_ref()];
+        let process = testbed.inside(SERVER, || Process::start(program, root, arguments));
+        testbed.inside(CLIENT, || eventually("nginx listening", || std::net::TcpStream::connect(at).ok()));
+        pin(process.id(), 0);
+        Self { process, _directory: directory }
+    }
+}
+
+/// Receiving in a thread takes NAPI, and a pair of interfaces has it with a program, or with this.
+pub(crate) fn join_received(testbed: &Testbed, joins: bool) {
+    let state = if joins { "on" } else { "off" };
+    for (namespace, interface) in [(SERVER, CLIENT), (CLIENT, SERVER)] {
+        in_namespace(testbed, namespace, &format!("ethtool -K {interface} gro {state}"));
+    }
+}
+
+/// The threads that receive for the server, one for each queue; the client's go to the other processor.
+pub(crate) struct Receiving {
+    threads: Vec<u32>,
+}
+
+impl Receiving {
+    pub(crate) fn start(testbed: &Testbed, wake_every: Duration) -> Self {
+        let threads = |namespace: &str, interface: &str, processor: usize| {
+            in_namespace(testbed, namespace, &format!("echo 1 > /sys/class/net/{interface}/threaded"));
+            let threads = threads_of(interface);
+            assert!(!threads.is_empty(), "{interface} receives in no thread of its own");
+            threads.iter().for_each(|&thread| pin(thread, processor));
+            threads
+        };
+        moderate_wakes(testbed, wake_every);
+        threads(CLIENT, SERVER, 1);
+        Self { threads: threads(SERVER, CLIENT, 0) }
+    }
+
+    pub(crate) fn spent_ns(&self) -> u64 {
+        self.threads.iter().map(|&thread| spent_ns(thread)).sum()
+    }
+}
+
+/// Kernel threads that receive for an interface of this name, in whatever namespace.
+fn threads_of(interface: &str) -> Vec<u32> {
+    let prefix = format!("napi/{interface}-");
+    let mut threads: Vec<u32> = std::fs::read_dir("/proc")
+        .expect("processes")
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|id: &u32| {
+            std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.starts_with(&prefix))
+        })
+        .collect();
+    threads.sort_unstable();
+    threads
+}
+
+/// Time a process has had on a processor (its `schedstat`).
+pub(crate) fn spent_ns(process: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/schedstat")).expect("a living process");
+    text.split(' ').next().and_then(|word| word.parse().ok()).expect("a number")
+}
+
+/// Keeps a process, or with 0 this thread, on one processor.
+pub(crate) fn pin(process: u32, processor: usize) {
+    // SAFETY: a set is an array of bits, for which zeros are a value.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is large enough for the processors of any machine this is run on.
+    unsafe { libc::CPU_SET(processor, &mut set) };
+    // SAFETY: the pointer is to a set that outlives the call, and its size is given.
+    let status = unsafe { libc::sched_setaffinity(process.cast_signed(), size_of_val(&set), &raw const set) };
+    assert_eq!(status, 0, "{}", std::io::Error::last_os_error());
+}
+
+fn in_namespace(testbed: &Testbed, namespace: &str, command: &str) {
+    let arguments = ["netns", "exec", &testbed.full_name(namespace), "sh", "-c", command];
+    let output = Command::new("ip").args(arguments).output().expect("ip runs");
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+}

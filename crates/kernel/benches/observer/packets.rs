@@ -1,0 +1,85 @@
+//! The programs by themselves, on packets that nobody sent (BPF_PROG_TEST_RUN): no driver, no copy, warm caches.
+
+use std::net::SocketAddr;
+
+use flashweir_core::{Rate, limits};
+use flashweir_kernel::PacketRun;
+use flashweir_kernel::gate::{Ceiling, KernelGate, Page, Refusal, Service, ServicePlan};
+use flashweir_kernel::observe::{Direction, Observer};
+use flashweir_testkit::packet::{Segment, flag};
+
+use super::{load, median};
+
+/// Runs of one packet in a row, and rows of which the median counts.
+const TIMES: u32 = 200_000;
+const ROWS: usize = 9;
+/// What both may cost a packet together, ns.
+const BAR_NS: u128 = 250;
+
+pub(crate) fn measure() {
+    println!("Gate and observer by themselves, ns per packet (median of {ROWS} rows of {TIMES})");
+    let Some(mut observer) = load(limits::KERNEL_FLOWS_DEFAULT) else { return };
+    let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
+    let (client, server) = (address("198.51.100.7:40000"), address("192.0.2.80:80"));
+    observer.watch(&[server]).expect("an address");
+    let gate = open_gate(server);
+
+    let syn = Segment::syn(client, server);
+    let from_server = Segment { flags: flag::ACK, ..Segment::new(server, client) };
+    let stranger = Segment { source: address("192.0.2.81:80"), ..from_server.clone() };
+    let full = vec![b'x'; 1_448];
+    let nothing = in_rows(|| observer.try_frame(Direction::ToServer, &[0; 60], TIMES).expect("a run"));
+    println!("  {nothing:>5}  a frame without IP, to the observer: little more than what a run itself costs");
+    let to_server = [
+        ("SYN, seen before", syn.clone()),
+        ("acknowledgement", Segment { flags: flag::ACK, ..syn.clone() }),
+        ("data", Segment { flags: flag::ACK, ..syn.clone() }.carrying(&full)),
+    ];
+    for (what, segment) in to_server {
+        let (before, behind) =
+            (of_gate(&gate, &segment), of_observer(&observer, Direction::ToServer, &segment));
+        show(&format!("to a server: {what}"), &[("gate", before), ("observer", behind)]);
+    }
+    let to_client = [
+        ("acknowledgement", from_server.clone()),
+        ("data", from_server.carrying(&full)),
+        ("data of somebody who is not watched", stranger.carrying(&full)),
+    ];
+    for (what, segment) in to_client {
+        let cost = of_observer(&observer, Direction::ToClient, &segment);
+        show(&format!("to a client: {what}"), &[("observer", cost)]);
+    }
+}
+
+/// A gate that has a ceiling nobody reaches.
+fn open_gate(server: SocketAddr) -> KernelGate {
+    let mut gate = KernelGate::load().expect("what loads the observer loads the gate");
+    let service = Service { endpoints: vec![server], speaks_tls: false, page: Page::default() };
+    gate.set_services(vec![service]).expect("a service");
+    gate.fail_closed(true).expect("a flag");
+    let everybody = Some(Ceiling { rate: Rate::MAX, burst: 1_000_000 });
+    gate.apply(&[ServicePlan { everybody, refusal: Refusal::Drop, ..ServicePlan::default() }])
+        .expect("a plan");
+    gate
+}
+
+fn of_gate(gate: &KernelGate, segment: &Segment) -> u128 {
+    let frame = segment.frame();
+    in_rows(|| gate.try_frame(&frame, TIMES).expect("a run"))
+}
+
+fn of_observer(observer: &Observer, direction: Direction, segment: &Segment) -> u128 {
+    let frame = segment.frame();
+    in_rows(|| observer.try_frame(direction, &frame, TIMES).expect("a run"))
+}
+
+fn in_rows(run: impl Fn() -> PacketRun) -> u128 {
+    median((0..ROWS).map(|_| run().took.as_nanos()).collect())
+}
+
+fn show(what: &str, parts: &[(&str, u128)]) {
+    let sum: u128 = parts.iter().map(|(_, cost_ns)| cost_ns).sum();
+    let parts: Vec<_> = parts.iter().map(|(part, cost_ns)| format!("{part} {cost_ns}")).collect();
+    let verdict = if sum <= BAR_NS { "within" } else { "ABOVE" };
+    println!("  {sum:>5}  {what} ({}); {verdict} {BAR_NS}", parts.join(" + "));
+}

@@ -1,0 +1,8 @@
+//! The gate before a real interface: real clients, Linux's TCP on both sides, network namespaces of its own.
+
+mod bench;
+mod browser;
+mod clients;
+mod ends;
+mod interfaces;
+mod pins;
