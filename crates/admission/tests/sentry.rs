@@ -47,7 +47,7 @@ fn gate<T>(plan: &Plan) -> SentryGate<T> {
     SentryGate::new(Arc::new(Common::new(1)), 0, &Policy::single(TARGET), plan)
 }
 
-const ANSWERED: Ending = Ending { completed: true, measured_us: None };
+const ANSWERED: Ending = Ending { completed: true, measured_us: None, utilisation_milli: None };
 
 /// Everybody's whereabouts, kept beside the gate.
 #[derive(Default)]
@@ -126,7 +126,7 @@ proptest! {
                 }
                 Step::End(which) if !ledger.in_flight.is_empty() => {
                     let permit = ledger.in_flight.swap_remove(which % ledger.in_flight.len());
-                    gate.end(now, permit, Ending { completed: which % 3 > 0, measured_us: None });
+                    gate.end(now, permit, Ending { completed: which % 3 > 0, ..Ending::default() });
                 }
                 Step::Leave(which) if !ledger.held.is_empty() => {
                     let request = *ledger.held.keys().nth(which % ledger.held.len()).expect("somebody");
@@ -171,6 +171,8 @@ proptest! {
                 sample.waiting_nanos = if waits { nanos } else { 0 };
                 sample.latency_us.record_many(latency_us, completed);
                 sample.age_us.record_many(latency_us / 2, in_flight);
+                // Whatever the origin says of itself.
+                (sample.utilisations, sample.utilisation_milli) = (completed, completed * (latency_us % 3_000));
                 if completed > 0 {
                     let latency_us_squared = latency_us.pow(2).saturating_mul(completed);
                     let latency_us = latency_us * completed;

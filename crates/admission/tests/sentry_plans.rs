@@ -149,3 +149,44 @@ proptest! {
         prop_assert_eq!(format!("{:?}", run()?), format!("{:?}", run()?));
     }
 }
+
+/// Four servers of 20 ms each, as many requests as the limit always there, and some that wait.
+fn busy(limit: u32) -> Tick {
+    let completed = u64::from(limit.min(4));
+    (vec![(completed + 1, completed)], u64::from(limit.max(4)) * 5_000, limit.into(), 20)
+}
+
+/// The limits that are found in five seconds of a crowd, after a crowd, ten idle seconds, and more of these with looks so
+/// far apart.
+fn limits_after_idle(idle_s: u64, look_ms: u64) -> Vec<u32> {
+    let mut planner = SentryPlanner::new(Arc::new(Policy::single(Duration::from_secs(1))));
+    let mut now = Instant::from_secs(1);
+    let mut look = |tick: fn(u32) -> Tick, count: u64, ms: u64| -> Vec<u32> {
+        let plans = (0..count).map(|_| {
+            let (from, limit) = (now, planner.current().limit);
+            now += Duration::from_millis(ms);
+            planner.observe(now, &sample(from, now, 1, &tick(limit)));
+            planner.plan(now).limit
+        });
+        plans.collect()
+    };
+    let nobody = |_| (vec![(0, 0)], 0, 0, 0);
+    let _learned = look(busy, 500, 20);
+    let _idle = look(nobody, 500, 20);
+    let _rest = look(nobody, idle_s * 1_000 / look_ms, look_ms);
+    look(busy, 250, 20)
+}
+
+#[test]
+fn what_was_learned_does_not_suffer_when_the_planner_rests() {
+    for idle_s in [1, 7, 60] {
+        let (awake, rested) = (limits_after_idle(idle_s, 20), limits_after_idle(idle_s, 1_000));
+        assert_eq!(rested[0], awake[0], "after {idle_s} s");
+        // The knee is at four: nothing is lost, and no more is tried than is tried anyway.
+        let most = awake.iter().max();
+        assert!(
+            rested.iter().all(|limit| *limit >= 4 && Some(limit) <= most),
+            "after {idle_s} s: {rested:?}"
+        );
+    }
+}

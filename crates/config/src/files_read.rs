@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use crate::checked::{Config, Service};
+use crate::checked::{Class, Config, Service};
 use crate::error::Problem;
 
 /// Opens each named file and reads a byte (what is in it is judged by whoever uses it), and reads API keys.
@@ -27,10 +27,15 @@ fn read_of_service(service: &mut Service) -> Result<(), Problem> {
     if let Some(path) = &service.upstream.ca_file {
         read_one_byte("upstream.ca_file", path)?;
     }
-    let classes = service.classes.iter_mut().enumerate();
-    classes.into_iter().try_for_each(|(index, class)| {
+    read_api_keys(&mut service.classes, "")?;
+    let candidate = service.candidate.as_mut();
+    candidate.map_or(Ok(()), |candidate| read_api_keys(&mut candidate.classes, "candidate."))
+}
+
+fn read_api_keys(classes: &mut [Class], prefix: &str) -> Result<(), Problem> {
+    classes.iter_mut().enumerate().try_for_each(|(index, class)| {
         let keys = class.rules.api_keys.as_mut();
-        keys.map_or(Ok(()), |keys| keys.read(&format!("class[{index}].match.api_keys.file")))
+        keys.map_or(Ok(()), |keys| keys.read(&format!("{prefix}class[{index}].match.api_keys.file")))
     })
 }
 

@@ -24,10 +24,10 @@ pub mod schema;
 mod text;
 
 pub use checked::{
-    ActiveHealth, Admin, ApiKeys, Bounds, Class, ClassRules, Client, Config, CookieRule, FairBy, FieldRule,
-    FlashCrowd, Gateway, Glob, Health, HostPattern, KeyPlace, LadderStep, Listen, Log, Sentry, Service,
-    State, Tls, Upstream,
+    ActiveHealth, Admin, ApiKeys, Bounds, Candidate, Class, ClassRules, Client, Config, CookieRule, FairBy,
+    FieldRule, FlashCrowd, Gateway, Glob, Health, HostPattern, Kernel, KeyPlace, LadderStep, Listen, Log,
+    RouterConfig, Sentry, Service, State, Tls, Upstream,
 };
 pub use error::ConfigError;
-pub use file::{FlashCrowdMode, LogFormat, LogLevel, Policing, Protocol};
+pub use file::{FlashCrowdMode, KernelHook, KernelRefusal, LogFormat, LogLevel, Policing, Protocol};
 pub use overrides::Overrides;

@@ -1,5 +1,6 @@
 //! What the command line says about this run; it wins over the file.
 
+use core::time::Duration;
 use std::path::PathBuf;
 
 /// Flags as they were typed: [`Config`](crate::Config) checks them with the same rules as the file's keys,
@@ -12,7 +13,21 @@ pub struct Overrides {
     pub listen_addresses: Vec<String>,
     /// `--admin ADDR`; replaces `admin.address`.
     pub admin_address: Option<String>,
-    /// `--shadow`; turns `flash_crowd.shadow` and every service's `sentry.shadow` on, never off.
+    /// `--kernel`; there must be an interface then.
+    pub kernel: bool,
+    /// `--interface NAME`, repeatable; replaces `kernel.interface` when not empty.
+    pub interfaces: Vec<String>,
+    /// `--protect ADDR:PORT`, repeatable; replaces `kernel.protect` when not empty.
+    pub protect: Vec<String>,
+    /// `--mode MODE`; replaces `flash_crowd.mode`.
+    pub mode: Option<String>,
+    /// `--interval TIME`; replaces `kernel.interval`.
+    pub interval: Option<Duration>,
+    /// `--refusal HOW`; replaces `kernel.refusal`.
+    pub refusal: Option<String>,
+    /// `--fail-closed`; turns `kernel.fail_closed` on, never off.
+    pub fail_closed: bool,
+    /// `--shadow`; turns `flash_crowd.shadow`, `kernel.shadow` and every service's `sentry.shadow` on, never off.
     pub shadow: bool,
     /// `--state-file FILE`; replaces `state.file`. Relative to the working directory.
     pub state_file: Option<PathBuf>,
@@ -33,6 +48,11 @@ impl Overrides {
             ("upstream.urls", "--upstream", !self.upstream_urls.is_empty()),
             ("listen.address", "--listen", !self.listen_addresses.is_empty()),
             ("admin.address", "--admin", self.admin_address.is_some()),
+            ("kernel.interface", "--interface", !self.interfaces.is_empty()),
+            ("kernel.protect", "--protect", !self.protect.is_empty()),
+            ("flash_crowd.mode", "--mode", self.mode.is_some()),
+            ("kernel.interval", "--interval", self.interval.is_some()),
+            ("kernel.refusal", "--refusal", self.refusal.is_some()),
             ("state.file", "--state-file", self.state_file.is_some()),
             ("gateway.workers", "--workers", self.workers.is_some()),
             ("log.level", "--log", self.log_level.is_some()),

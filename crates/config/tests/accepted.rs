@@ -12,11 +12,11 @@ fn the_smallest_file_gets_every_default() {
     let config = Config::from_toml(SMALLEST, "shop.toml").unwrap();
     assert_eq!(config.listen.addresses, ["127.0.0.1:8080".parse().unwrap()]);
     assert_eq!(config.admin.address, "127.0.0.1:9900".parse().unwrap());
-    assert_eq!(config.default_service().upstream.protocol, Protocol::Http1);
+    assert_eq!(config.default_service().unwrap().upstream.protocol, Protocol::Http1);
     assert_eq!(config.flash_crowd.mode, FlashCrowdMode::Repaired);
     assert_eq!(config.flash_crowd.interval, Duration::from_millis(100));
     assert_eq!((config.gateway.workers, config.state.file.as_deref()), (None, None));
-    assert!(config.default_service().upstream.health.active.is_none());
+    assert!(config.default_service().unwrap().upstream.health.active.is_none());
 }
 
 #[test]
@@ -48,23 +48,30 @@ fn flags_win_over_the_file_and_stand_without_one() {
         upstream_urls: vec!["https://a".into(), "https://b".into()],
         listen_addresses: vec!["[::1]:81".into()],
         admin_address: Some("127.0.0.1:82".into()),
+        kernel: true,
+        interfaces: vec!["eth0".into(), "eth1".into()],
+        fail_closed: true,
         shadow: true,
         state_file: Some("run/state.json".into()),
         state_directory: Some("/var/lib/flashweir".into()),
         workers: Some(3),
         log_level: Some("debug".into()),
+        ..Overrides::default()
     };
     for config in [
         Config::load(None, &overrides).unwrap(),
         Config::from_toml_with(&format!("{SMALLEST}[state]\nfile = 'x'"), "etc/shop.toml", &overrides)
             .unwrap(),
     ] {
-        assert_eq!(config.default_service().upstream.urls.len(), 2);
+        assert_eq!(config.default_service().unwrap().upstream.urls.len(), 2);
         assert_eq!(config.listen.addresses, ["[::1]:81".parse().unwrap()]);
         assert_eq!(config.gateway.workers.map(|workers| workers.get()), Some(3));
         assert_eq!(config.log.level.as_str(), "debug");
         assert_eq!(config.state.file.as_deref(), Some(Path::new("run/state.json")));
-        assert!(config.flash_crowd.shadow && config.default_service().sentry.shadow);
+        assert!(config.flash_crowd.shadow && config.default_service().unwrap().sentry.shadow);
+        assert!(config.kernel.shadow);
+        assert_eq!(config.kernel.interfaces, ["eth0", "eth1"]);
+        assert!(config.kernel.fail_closed);
     }
 }
 
@@ -125,6 +132,9 @@ fn only_what_sockets_and_threads_are_made_of_needs_a_restart() {
         ("[listen.tls]\ncertificate = 'a'\nkey = 'b'", Some("listen.tls")),
         ("[gateway]\nworkers = 2", Some("gateway.workers")),
         ("[admin]\naddress = '127.0.0.1:82'", Some("admin.address")),
+        ("[kernel]\nrefusal = 'reset'\npreferred = ['10.0.0.0/8']", None),
+        ("[kernel]\ninterface = 'eth0'", Some("kernel.interface")),
+        ("[kernel]\nhook = 'generic'", Some("kernel.hook")),
     ] {
         assert_eq!(old.restart_needed(&config(text)), expected, "{text}");
     }

@@ -28,8 +28,8 @@ fn collect(root: &Json, table: &Json, path: &str, keys: &mut Vec<Key>) {
         let target = reference.and_then(|reference| root.pointer(&reference[1..]));
         let name = if property["type"] == "array" { format!("{name}[0]") } else { name.clone() };
         match target.filter(|target| target.get("properties").is_some()) {
-            // A service's sections are those of the top level.
-            Some(_) if path == "service[0]" => {}
+            // The sections of a service and of a candidate are those of the top level.
+            Some(_) if path == "service[0]" || path == "candidate" => {}
             Some(inner) if path.is_empty() => collect(root, inner, &name, keys),
             Some(inner) => collect(root, inner, &format!("{path}.{name}"), keys),
             None => keys.push(Key {

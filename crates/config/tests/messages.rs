@@ -19,7 +19,7 @@ fn syntax_unknown_keys_and_wrong_types_name_line_and_key() {
         (
             "[bound]",
             "shop.toml:2: bound: unknown key `bound`, expected one of `listen`, `upstream`, `sentry`, `class`, \
-          `service`, `client`, `bounds`, `flash_crowd`, `admin`, `state`, `gateway`, `log`",
+          `candidate`, `service`, `client`, `bounds`, `flash_crowd`, `kernel`, `admin`, `state`, `gateway`, `log`",
         ),
         (
             "[log]\nlevels = 'info'",
@@ -50,6 +50,15 @@ fn syntax_unknown_keys_and_wrong_types_name_line_and_key() {
         (
             "[listen]\naddress = ['127.0.0.1:1', 2]",
             "shop.toml:3: listen.address[1]: invalid type: integer `2`, expected a string",
+        ),
+        (
+            "[service]\nname = 'shop'",
+            "shop.toml:2: service: is a table, expected `[gateway]` for the gateway's name and workers, or \
+          `[[service]]` for a service with hosts of its own",
+        ),
+        (
+            "service = 3",
+            "shop.toml:2: service: invalid type: integer `3`, expected one `[[service]]` or several",
         ),
         ("[listen.tls]\nkey = 'a'", "shop.toml:2: listen.tls: missing key `certificate`"),
         (
@@ -112,6 +121,30 @@ fn failed_checks_name_line_and_key() {
             "[gateway]\nname = 'my shop'",
             "shop.toml:3: gateway.name: `my shop` does not fit, expected 1 to 63 letters, \
           digits, `-`, `_` or `.`",
+        ),
+        (
+            "[kernel]\ninterface = ['eth0', 'eth0']",
+            "shop.toml:3: kernel.interface[1]: `eth0` is listed twice, expected different ones",
+        ),
+        (
+            "[kernel]\ninterface = 'a/b'",
+            "shop.toml:3: kernel.interface: `a/b` is no interface's name, expected one like \"eth0\"",
+        ),
+        (
+            "[kernel]\npreferred = ['10.0.0.0/8', '0.0.0.0/0']",
+            "shop.toml:3: kernel.preferred[1]: `0.0.0.0/0` prefers everybody, expected networks you know",
+        ),
+        (
+            "[kernel]\nprotect = ['10.0.0.1:0']",
+            "shop.toml:3: kernel.protect[0]: `10.0.0.1:0` has no port, expected the server's",
+        ),
+        (
+            "[kernel]\nprotect = ['0.0.0.0:80', '10.0.0.1:80']",
+            "shop.toml:3: kernel.protect[1]: 10.0.0.1:80 is covered by 0.0.0.0:80, expected different ones",
+        ),
+        (
+            "[kernel]\ntls_ports = [443, 0]",
+            "shop.toml:3: kernel.tls_ports[1]: 0 is no port, expected 1 to 65535",
         ),
         (
             "[state]\nfile = '..'",
@@ -191,6 +224,15 @@ fn what_a_flag_got_wrong_names_the_flag() {
             Overrides { admin_address: Some("127.0.0.1:8080".into()), ..none() },
             "--admin: 127.0.0.1:8080 collides with \
           listen.address 127.0.0.1:8080, expected another port",
+        ),
+        (
+            Overrides { interfaces: vec!["a interface".into()], ..none() },
+            "--interface: `a interface` is no interface's name, expected one like \"eth0\"",
+        ),
+        (
+            Overrides { kernel: true, ..none() },
+            "shop.toml:1: kernel.interface: no interface, expected the one clients come through, here or as \
+          --interface NAME",
         ),
         (Overrides { workers: Some(1_000), ..none() }, "--workers: 1000 is out of range, expected 0 to 256"),
         (

@@ -62,6 +62,42 @@ fn services_have_hosts_servers_and_classes_of_their_own() {
 }
 
 #[test]
+fn where_every_host_has_a_service_there_need_be_none_for_the_others() {
+    let api = "[[service]]\nname = 'api'\nhosts = 'api.example'\nupstream.urls = ['http://b']\n";
+    let read = |text: &str, overrides: &Overrides| {
+        Config::from_toml_with(&format!("{text}{api}"), "shop.toml", overrides)
+    };
+    let none = Overrides::default();
+    for overrides in [none.clone(), Overrides { shadow: true, ..none.clone() }] {
+        let config = read("", &overrides).unwrap();
+        assert_eq!((config.services.len(), config.default_service()), (1, None));
+        assert_eq!(config.services[0].sentry.shadow, overrides.shadow);
+    }
+    let with_flag = Overrides { upstream_urls: vec!["http://a".into()], ..none.clone() };
+    assert_eq!(
+        read("", &with_flag).unwrap().default_service().map(|service| service.name.as_str()),
+        Some("default")
+    );
+    let of_no_use = "has no use without upstream.urls, expected it in the `[[service]]` it is for";
+    for (text, expected) in [
+        ("[sentry]\nshadow = true\n", format!("1: sentry: {of_no_use}")),
+        ("\n[[class]]\nname = 'gold'\n", format!("2: class[0]: {of_no_use}")),
+        (
+            "[upstream]\nprotocol = 'http2'\n",
+            "1: upstream.urls: no upstream, expected at least one URL here or as --upstream http://HOST:PORT"
+                .to_owned(),
+        ),
+        (
+            "gateway.name = 'api'\n",
+            "3: service[0].name: `api` is the name of another service, expected different ones".to_owned(),
+        ),
+    ] {
+        let message = read(text, &none).unwrap_err().to_string();
+        assert_eq!(message, format!("shop.toml:{expected}"), "for: {text}");
+    }
+}
+
+#[test]
 fn what_is_wrong_in_a_class_names_line_and_key() {
     for (text, expected) in [
         (

@@ -1,8 +1,8 @@
 //! The acknowledgement rule on literal numbers, and one pass over real sockets.
 
 use super::*;
-use crate::clock::Clock;
 use crate::tracked::WireIo;
+use flashweir_control::Clock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -1,7 +1,6 @@
 //! The admin listener: health, metrics, status and explanations, on the control thread, so that it answers however
 //! busy the workers are.
 
-use crate::admin_listener::BoundedListener;
 use crate::commands::Command;
 use crate::error::GatewayError;
 use crate::shared::Shared;
@@ -9,13 +8,11 @@ use crate::status::{explanation, status};
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
+use flashweir_control::{AdminListener, metrics_response, problem};
 use flashweir_core::{DecisionId, Duration};
-use flashweir_telemetry::OPEN_METRICS_CONTENT_TYPE;
-use serde_json::json;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -25,7 +22,7 @@ const WORKER_ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The listener, bound, and what its handlers know.
 pub(crate) struct AdminServer {
-    listener: TcpListener,
+    listener: AdminListener,
     known: Arc<Known>,
 }
 
@@ -43,34 +40,26 @@ impl AdminServer {
         workers: Vec<mpsc::Sender<Command>>,
     ) -> Result<Self, GatewayError> {
         let address = shared.live.load().config.admin.address;
-        let listener = TcpListener::bind(address)
-            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-            .map_err(|source| GatewayError::AdminListen { address, source })?;
+        let listener =
+            AdminListener::bind(address).map_err(|source| GatewayError::AdminListen { address, source })?;
         let config_file = config_file.map(|file| file.display().to_string());
         Ok(Self { listener, known: Arc::new(Known { shared, config_file, workers }) })
     }
 
     /// Where it listens; the system chose the port when 0 was asked for.
     pub(crate) fn address(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
+        self.listener.address()
     }
 
     /// Answers until the future is dropped.
     pub(crate) async fn serve(self) {
         let routes = Router::new()
-            .route("/healthz", get(async || "alive\n"))
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
             .route("/status", get(status_document))
             .route("/explain/{id}", get(explain))
             .with_state(self.known);
-        let served = match tokio::net::TcpListener::from_std(self.listener) {
-            Ok(listener) => axum::serve(BoundedListener::new(listener), routes).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = served {
-            tracing::error!("the admin listener stopped: {error}");
-        }
+        self.listener.serve(routes).await;
     }
 }
 
@@ -83,8 +72,7 @@ async fn ready(State(known): State<Arc<Known>>) -> Response {
 }
 
 async fn metrics(State(known): State<Arc<Known>>) -> Response {
-    let fields = [(CONTENT_TYPE, OPEN_METRICS_CONTENT_TYPE), (CACHE_CONTROL, "no-store")];
-    (fields, known.shared.telemetry.open_metrics()).into_response()
+    metrics_response(&known.shared.telemetry)
 }
 
 async fn status_document(State(known): State<Arc<Known>>) -> Response {
@@ -118,8 +106,4 @@ async fn explain(State(known): State<Arc<Known>>, Path(id): Path<String>) -> Res
             problem(StatusCode::SERVICE_UNAVAILABLE, "the worker that decided did not answer")
         }
     }
-}
-
-fn problem(status: StatusCode, text: &str) -> Response {
-    (status, Json(json!({ "status": status.as_u16(), "error": text }))).into_response()
 }

@@ -13,7 +13,7 @@ use crate::classify::Classified;
 use crate::decisions::{Decisions, Explained, PlanInForce, Record};
 use crate::permit::{Permit, Times};
 use crate::refusal::Refusal;
-use crate::sentry::{Answer, Place, Refused};
+use crate::sentry::{Answer, Opinion, Place, Refused, Stage};
 use crate::shared::Shared;
 use crate::status::ceiling_for;
 use crate::worker::{Served, Worker};
@@ -183,27 +183,55 @@ impl Worker {
     fn ask_sentry(self: &Rc<Self>, now: Instant, asked: &Classified, taken: Taken) -> Admission {
         let current = self.current();
         let served = current.served[asked.service].clone();
-        let stage = current.stages[asked.service].as_ref().filter(|_| !asked.is_exempt);
-        let answer = stage.map(|stage| stage.ask(now, asked.for_sentry()));
+        let stage = current.stages[asked.service].as_ref();
+        let opinion = stage.and_then(|stage| self.ask_candidate(now, asked, stage));
+        let answer = stage.filter(|_| !asked.is_exempt).map(|stage| stage.ask(now, asked.for_sentry()));
         let times = Times { received: now, sent: now };
-        match answer {
-            None => Admission::Admitted(self.let_in(asked, served, taken, times, None)),
-            Some(Answer::Admitted(place)) => {
-                Admission::Admitted(self.let_in(asked, served, taken, times, Some(place)))
-            }
+        let place = match answer {
+            None => None,
+            Some(Answer::Admitted(place)) => Some(place),
             Some(Answer::AdmittedInShadow(place, refused)) => {
                 self.metrics.requests.shadow_shed.increment();
                 self.count_class(asked, |class| class.shadow_shed.increment());
+                let refused = refused.beside(opinion.as_ref());
                 self.gatekeeper.borrow_mut().refuse(now, asked, refused.shed, Some(&refused), true);
-                Admission::Admitted(self.let_in(asked, served, taken, times, Some(place)))
+                Some(place)
             }
             Some(Answer::Held(wait)) => {
                 self.metrics.requests.held.increment();
                 self.count_class(asked, |class| class.held.increment());
-                Admission::Waits(Waiting::new(self.clone(), served, asked, taken, wait, now))
+                if let Some(opinion) = &opinion {
+                    opinion.live_holds(now);
+                }
+                return Admission::Waits(Waiting::new(
+                    self.clone(),
+                    served,
+                    asked,
+                    taken,
+                    (wait, opinion),
+                    now,
+                ));
             }
-            Some(Answer::Refused(refused)) => Admission::Refused(self.refuse_by_sentry(now, asked, &refused)),
+            Some(Answer::Refused(refused)) => {
+                let refused = refused.beside(opinion.as_ref());
+                return Admission::Refused(self.refuse_by_sentry(now, asked, &refused));
+            }
+        };
+        let place = Place::compared(now, place, opinion);
+        Admission::Admitted(self.let_in(asked, served, taken, times, place))
+    }
+
+    /// What the candidate policy makes of it, where there is one that would count it.
+    fn ask_candidate(&self, now: Instant, asked: &Classified, stage: &Stage) -> Option<Opinion> {
+        let class = asked.candidate.filter(|class| !class.is_exempt)?;
+        let candidate = stage.candidate()?;
+        let in_candidate =
+            sentry::Asked { class: class.class, url_class: asked.url_class, client_key: class.client_key };
+        let opinion = candidate.ask(now, in_candidate);
+        if opinion.is_none() {
+            self.metrics.bound_hits.increment(Bound::CandidateRequests);
         }
+        opinion
     }
 
     fn let_in(

@@ -1,7 +1,7 @@
 //! Admission with plans put in place by hand: ceilings, hot-spots, shadow, and what is remembered.
 
 use super::*;
-use crate::services::{sentries, upstreams};
+use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Parts};
 use flashweir_admission::flash_crowd::{GateRequest, HotSpotLimit, Limit};
 use flashweir_config::Config;
@@ -16,7 +16,15 @@ fn worker(more: &str) -> Rc<Worker> {
     let config = Config::from_toml(&toml, "test.toml").expect("a valid configuration");
     let upstreams = upstreams(&config, 1, None).expect("upstreams");
     let sentries = sentries(&config, 1, None);
-    let live = Live { config, upstreams, sentries, tls: None, trusted_proxies: TrustedProxies::default() };
+    let candidates = candidates(&config, 1, None);
+    let live = Live {
+        config,
+        upstreams,
+        sentries,
+        candidates,
+        tls: None,
+        trusted_proxies: TrustedProxies::default(),
+    };
     let shared = Shared::new(Parts { live, workers: 1, listening_on: Vec::new() });
     Worker::new(0, shared, mpsc::channel(1).0)
 }
@@ -25,7 +33,16 @@ fn asked(host_key: u64, person: u64) -> Classified {
     // Real keys are hashes; their upper bits tell people apart, too.
     let person_key = person.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let gate = GateRequest { host_key, person_key };
-    Classified { service: 0, class: 0, is_exempt: false, client_key: 0, gate, url_class: 1, unmeasured: None }
+    Classified {
+        service: 0,
+        class: 0,
+        is_exempt: false,
+        client_key: 0,
+        candidate: None,
+        gate,
+        url_class: 1,
+        unmeasured: None,
+    }
 }
 
 fn publish(worker: &Worker, epoch: u64, limit: Limit) {

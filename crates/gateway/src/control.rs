@@ -3,25 +3,36 @@
 use crate::admin::AdminServer;
 use crate::commands::{Command, Stopped};
 use crate::error::GatewayError;
-use crate::planner_task::{PlannerTask, save};
+use crate::kernel::KernelGuard;
+use crate::planner_task::PlannerTask;
 use crate::reload::reload;
 use crate::sentry::SentryPlanners;
 use crate::shared::Shared;
-use crate::state_file::StateFile;
+use crate::state_file;
 use crate::watch::{watch_certificates, watch_upstreams};
 use flashweir_admission::flash_crowd::Plan;
 use flashweir_config::Overrides;
 use flashweir_core::Duration;
 use flashweir_telemetry::Outcome;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::task::spawn_local;
+use tokio::task::{JoinHandle, spawn_local};
 
 /// A worker that has not reported this long after its time to drain is over is stuck and left behind.
 const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// Resolves when there is such a task and it ends.
+async fn end_of(task: &mut Option<JoinHandle<()>>) {
+    match task {
+        // It only ends by a panic, which has been told on standard error.
+        Some(task) => drop(task.await),
+        None => std::future::pending().await,
+    }
+}
 
 /// What the control thread holds.
 pub(crate) struct Control {
@@ -41,6 +52,8 @@ pub(crate) struct Planners {
     pub(crate) news: PlannerTask,
     /// Limits on what goes to the origins.
     pub(crate) sentries: SentryPlanners,
+    /// Ceilings in the kernel, where it has a gate.
+    pub(crate) kernel: Option<KernelGuard>,
 }
 
 impl Control {
@@ -60,20 +73,11 @@ impl Control {
         spawn_local(admin.serve());
         let mut planner = spawn_local(planners.news.run());
         let mut sentry_planners = spawn_local(planners.sentries.run());
+        let mut kernel = planners.kernel.map(|guard| spawn_local(guard.run(self.shared.clone())));
         spawn_local(watch_upstreams(self.shared.clone()));
         spawn_local(watch_certificates(self.shared.clone()));
-        let live = self.shared.live.load_full();
-        tracing::info!(
-            listening_on = ?self.shared.listening_on,
-            admin = %admin_address,
-            services = live.config.services.len(),
-            upstreams = live.config.services.iter().map(|service| service.upstream.urls.len()).sum::<usize>(),
-            workers = self.workers,
-            shadow = live.config.flash_crowd.shadow,
-            "flashweir {} serves",
-            env!("CARGO_PKG_VERSION"),
-        );
-        drop(live);
+        self.tell_start(admin_address);
+        self.tell_candidates();
         loop {
             tokio::select! {
                 _ = terminate.recv() => break,
@@ -91,6 +95,11 @@ impl Control {
                     self.sentry_planners_gone = true;
                     self.shared.live.load().sentries.iter().flatten().for_each(|sentry| sentry.open());
                 }
+                () = end_of(&mut kernel) => {
+                    tracing::error!("the gate in the kernel was taken away by a bug: it refuses nobody until a restart");
+                    kernel = None;
+                    self.shared.kernel_told.store(None);
+                }
                 // A worker stops by itself only when it cannot run at all.
                 Some(stopped) = self.stopped.recv() => {
                     let why = stopped.failure.unwrap_or_else(|| "without being told to".to_owned());
@@ -98,12 +107,34 @@ impl Control {
                 }
             }
         }
+        // Who comes from here on is told by the gateway itself that it is stopping.
+        if let Some(kernel) = kernel {
+            kernel.abort();
+            // Over once the gate is gone; it was aborted, so there is nothing to hear of it.
+            let _ = kernel.await;
+            self.shared.kernel_told.store(None);
+        }
         let outcome = self.drain().await;
         // The planner is asked nothing after this: what it published last is what is kept.
         planner.abort();
         sentry_planners.abort();
         self.save_baseline();
         outcome
+    }
+
+    fn tell_start(&self, admin_address: SocketAddr) {
+        let live = self.shared.live.load();
+        tracing::info!(
+            listening_on = ?self.shared.listening_on,
+            admin = %admin_address,
+            services = live.config.services.len(),
+            upstreams = live.config.services.iter().map(|service| service.upstream.urls.len()).sum::<usize>(),
+            workers = self.workers,
+            kernel = ?live.config.kernel.interfaces,
+            shadow = live.config.flash_crowd.shadow,
+            "flashweir {} serves",
+            env!("CARGO_PKG_VERSION"),
+        );
     }
 
     async fn reload(&self) {
@@ -116,6 +147,7 @@ impl Control {
                     }
                 }
                 tracing::info!("the configuration was reloaded");
+                self.tell_candidates();
                 Outcome::Ok
             }
             Err(error) => {
@@ -124,6 +156,19 @@ impl Control {
             }
         };
         self.shared.telemetry.control().config_reloads.increment(outcome);
+    }
+
+    /// Says whose policy is compared with another, if anybody's is.
+    fn tell_candidates(&self) {
+        let live = self.shared.live.load();
+        let compared = live.config.services.iter().filter(|service| service.candidate.is_some());
+        let services: Vec<&str> = compared.map(|service| service.name.as_str()).collect();
+        if !services.is_empty() {
+            tracing::info!(
+                ?services,
+                "a candidate policy is compared with the one in force; it refuses nobody"
+            );
+        }
     }
 
     /// Refuses new work, lets admitted requests end, and says how many could not.
@@ -158,8 +203,8 @@ impl Control {
     }
 
     fn save_baseline(&self) {
-        if let Some(file) = StateFile::configured(&self.shared.live.load().config) {
-            save(&self.shared, &file, &self.shared.baseline.load());
+        if let Some(file) = state_file::configured(&self.shared.live.load().config) {
+            file.save_or_tell(self.shared.clock.now(), &self.shared.baseline.load(), &self.shared.telemetry);
         }
     }
 }

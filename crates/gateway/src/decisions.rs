@@ -3,15 +3,16 @@
 //! A worker owns its memory; the admin thread asks for one record over a channel, so remembering takes no lock. Ids
 //! of one worker count up without gaps: finding a record is a subtraction.
 
-use crate::sentry::{Basis, Refused};
+use crate::sentry::{Basis, CandidateSaid, Refused};
 use flashweir_admission::flash_crowd::Plan;
+use flashweir_admission::sentry::Said;
 use flashweir_core::{DecisionId, Instant, Reason, limits};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// The last [`limits::DECISIONS_REMEMBERED`] refusals of one worker; memory grows with the first of them, to about
-/// 650 KB.
+/// 2 MB.
 #[derive(Debug)]
 pub(crate) struct Decisions {
     boot: u16,
@@ -62,6 +63,17 @@ pub(crate) struct ExplainedSentry {
     pub(crate) class: u8,
     pub(crate) in_flight: u32,
     pub(crate) waiting: u32,
+    pub(crate) oldest_waiting_us: u32,
+    pub(crate) basis: Basis,
+    pub(crate) candidate: Option<ExplainedCandidate>,
+}
+
+/// What a candidate policy made of it.
+#[derive(Clone, Debug)]
+pub(crate) struct ExplainedCandidate {
+    pub(crate) said: Said,
+    pub(crate) class: u8,
+    pub(crate) in_flight: u32,
     pub(crate) basis: Basis,
 }
 
@@ -106,9 +118,18 @@ impl Decisions {
                 class: refused.class,
                 in_flight: refused.in_flight,
                 waiting: refused.waiting,
+                oldest_waiting_us: refused.oldest_waiting_us,
                 basis: Basis::clone(&refused.basis),
+                candidate: refused.candidate.as_ref().map(ExplainedCandidate::of),
             }),
         })
+    }
+}
+
+impl ExplainedCandidate {
+    fn of(said: &CandidateSaid) -> Self {
+        let CandidateSaid { said, class, in_flight, ref basis } = *said;
+        Self { said, class, in_flight, basis: Basis::clone(basis) }
     }
 }
 
@@ -139,6 +160,12 @@ mod tests {
         assert!(decisions.explain(DecisionId::new(0xABCD, 3, 2)).is_none());
         assert!(decisions.explain(DecisionId::new(0xABCD, 4, 0)).is_none());
         assert!(decisions.explain(DecisionId::new(0xABCE, 3, 0)).is_none());
+    }
+
+    #[test]
+    fn memory_is_as_said() {
+        let bytes = size_of::<Record>() * limits::DECISIONS_REMEMBERED;
+        assert!((1_500_000..=2_200_000).contains(&bytes), "{bytes}");
     }
 
     #[test]

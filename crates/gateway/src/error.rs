@@ -26,6 +26,15 @@ pub enum GatewayError {
     /// The upstreams cannot be used.
     #[error(transparent)]
     Upstream(#[from] UpstreamSettingsError),
+    /// The gate in the kernel cannot be had: too few rights, no such interface, a program of others before it.
+    #[error("cannot refuse connections in the kernel: {0}")]
+    Kernel(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// It was asked for and left out of this build.
+    #[error(
+        "this flashweir was built without the gate in the kernel; build it with `--features kernel` (it takes clang and the \
+         headers of libbpf, libelf and zlib), or leave out --kernel, --interface and kernel.interface"
+    )]
+    KernelNotBuilt,
     /// The operating system refused a thread, a timer or a signal handler.
     #[error("cannot start: {0}")]
     Start(#[source] io::Error),
@@ -46,7 +55,12 @@ impl GatewayError {
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         match self {
-            Self::Listen(_) | Self::AdminListen { .. } | Self::Tls(_) | Self::Upstream(_) => true,
+            Self::Listen(_)
+            | Self::AdminListen { .. }
+            | Self::Tls(_)
+            | Self::Upstream(_)
+            | Self::Kernel(_)
+            | Self::KernelNotBuilt => true,
             Self::Start(_) | Self::Worker(_) | Self::RequestsCut { .. } => false,
         }
     }

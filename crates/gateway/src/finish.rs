@@ -6,9 +6,9 @@
 //! away; the permit counts it as abandoned and the upstream's connection closes with the body.
 
 use crate::acks::{Finished, RATE_BYTES_MIN};
-use crate::load_report;
+use crate::load_report::{self, Told};
 use crate::permit::Permit;
-use crate::sentry::Yielding;
+use crate::sentry::Uploading;
 use crate::tracked::Wire;
 use crate::transfers::Transfer;
 use crate::upstream_error::count_failure;
@@ -18,7 +18,6 @@ use flashweir_http::upstream::{UpstreamBody, UpstreamError};
 use flashweir_telemetry::Unmeasured;
 use http::{StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -31,7 +30,7 @@ pin_project! {
     /// An upstream's response body on its way to the client.
     pub(crate) struct ForwardedBody {
         #[pin]
-        inner: UpstreamBody<Incoming>,
+        inner: UpstreamBody<Uploading>,
         watch: Option<Watch>,
     }
 }
@@ -48,8 +47,6 @@ pub(crate) struct Watch {
     waiting_since: Option<Instant>,
     unmeasured: Option<Unmeasured>,
     transfer: Option<Rc<Transfer>>,
-    /// Holds the place at the origin once the body has turned out to come in parts.
-    yielding: Option<Rc<Yielding>>,
 }
 
 /// What a [`Watch`] is made of.
@@ -64,7 +61,7 @@ pub(crate) struct Begun {
 
 impl ForwardedBody {
     /// Watches `inner` from the moment its head goes out.
-    pub(crate) fn new(begun: Begun, inner: UpstreamBody<Incoming>) -> Self {
+    pub(crate) fn new(begun: Begun, inner: UpstreamBody<Uploading>) -> Self {
         let worker = begun.permit.worker().clone();
         let now = worker.shared.clock.now();
         worker.metrics.responses.first_byte.record(now.saturating_since(begun.permit.received()));
@@ -79,12 +76,12 @@ impl ForwardedBody {
             waiting_since: None,
             unmeasured: begun.unmeasured,
             transfer: None,
-            yielding: None,
         };
         if inner.is_end_stream() {
             watch.finish();
             return Self { inner, watch: None };
         }
+        watch.permit.answered(now);
         watch.report_if_long(now, &inner.size_hint());
         Self { inner, watch: Some(watch) }
     }
@@ -121,24 +118,10 @@ impl Watch {
         self.bytes += frame.data_ref().map_or(0, |data| data.remaining() as u64);
     }
 
-    /// The client was handed a part that is not the last: from now on it is its turn.
+    /// The client was handed a part that is not the last.
     fn handed_part(&mut self) {
-        let worker = self.permit.worker();
-        let now = worker.shared.clock.now();
-        if self.yielding.is_none()
-            && let Some((place, ending)) = self.permit.take_place()
-        {
-            let worker = self.permit.worker();
-            let yielding = Yielding::new(place, ending);
-            worker.slow_clients.borrow_mut().watch(&yielding);
-            worker.sweep_wanted.notify_one();
-            self.yielding = Some(yielding);
-        }
-        self.yielding.iter().for_each(|yielding| yielding.handed(now));
-    }
-
-    fn asked_for_more(&self) {
-        self.yielding.iter().for_each(|yielding| yielding.asked());
+        let now = self.permit.worker().shared.clock.now();
+        self.permit.handed_part(now);
     }
 
     /// The last byte was handed over.
@@ -146,9 +129,6 @@ impl Watch {
         let worker = self.permit.worker().clone();
         let (received, sent, now) = (self.permit.received(), self.permit.sent(), worker.shared.clock.now());
         worker.metrics.responses.duration.record(now.saturating_since(received));
-        if let Some(yielding) = &self.yielding {
-            yielding.end(self.permit.ending_with(self.status));
-        }
         self.permit.completed(self.status);
         if let Some(why) = self.unmeasured {
             worker.metrics.measurement.unmeasured.increment(why);
@@ -188,13 +168,14 @@ impl Body for ForwardedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
         let mut this = self.project();
-        this.watch.iter().for_each(Watch::asked_for_more);
+        this.watch.iter().for_each(|watch| watch.permit.asked_for_more());
         let mut polled = this.inner.as_mut().poll_frame(cx);
         let Some(watch) = this.watch.as_mut() else { return polled };
         if let Poll::Ready(Some(Ok(frame))) = &mut polled
             && let Some(trailers) = frame.trailers_mut()
         {
-            load_report::take_load(trailers, &watch.permit.worker().metrics.upstream);
+            let utilisation_milli = load_report::take_load(trailers, &watch.permit.worker().metrics.upstream);
+            watch.permit.origin_told(Told { took_us: None, utilisation_milli });
         }
         match &polled {
             Poll::Pending => watch.wait(),

@@ -6,6 +6,7 @@ use crate::finish::{Begun, ForwardedBody};
 use crate::load_report;
 use crate::permit::Permit;
 use crate::request::count_refusal;
+use crate::sentry::Uploading;
 use crate::upstream_error::{count_failure, plain, respond};
 use crate::worker::{Current, Worker};
 use bytes::Bytes;
@@ -17,8 +18,9 @@ use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, Upstrea
 use flashweir_telemetry::{BadRequest, Unmeasured, UpstreamFailure};
 use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
+use http_body::Body as _;
 use hyper::body::Incoming;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// An admitted request, fit to be sent on.
 pub(crate) struct Asked {
@@ -46,6 +48,7 @@ pub(crate) async fn forward(
         return answer_last_hop(&method);
     }
     let upstreams = &current.served[classified.service].upstreams;
+    let body = upload(worker, &mut permit, body);
     let sent = upstreams.send(Request::from_parts(head, body)).await;
     worker.metrics.upstream.retries.add(upstreams.take_retries());
     let response = match sent {
@@ -59,23 +62,28 @@ pub(crate) async fn forward(
     }
     let (mut head, body) = response.into_parts();
     prepare_response(&mut head);
-    if let Some(took_us) = load_report::take(&mut head.headers, &worker.metrics.upstream) {
-        permit.measured(took_us);
-    }
+    permit.origin_told(load_report::take(&mut head.headers, &worker.metrics.upstream));
     if is_event_stream(&head) {
         permit.leave_origin();
     }
     // The version is this hop's own; hyper would otherwise speak the upstream's.
     head.version = Version::HTTP_11;
+    let slow_upload = permit.is_client_slow().then_some(Unmeasured::Paused);
     let begun = Begun {
         permit,
         wire: client.wire.clone(),
         client_version: version,
         status: head.status,
         url_class: classified.url_class,
-        unmeasured: classified.unmeasured.or_else(|| of_response(head.status)),
+        unmeasured: classified.unmeasured.or_else(|| of_response(head.status)).or(slow_upload),
     };
     Response::from_parts(head, Body::Forwarded { body: ForwardedBody::new(begun, body) })
+}
+
+/// The body on its way. Whether its client is slow is of interest where a part of it is still to come.
+fn upload(worker: &Worker, permit: &mut Permit, body: Incoming) -> Uploading {
+    let place = if body.is_end_stream() { None } else { permit.watch_client() };
+    Uploading::new(body, worker.shared.clock, place.map_or_else(Weak::new, Rc::downgrade))
 }
 
 /// Whether the response goes on for as long as the client likes, mostly in silence.
@@ -127,7 +135,7 @@ fn switch(
     worker: &Rc<Worker>,
     connection: &Connection,
     mut permit: Permit,
-    mut response: Response<UpstreamBody<Incoming>>,
+    mut response: Response<UpstreamBody<Uploading>>,
     wanted: Option<&UpstreamConfig>,
     method: &Method,
 ) -> Response<Body> {

@@ -4,13 +4,13 @@ use crate::admin::AdminServer;
 use crate::commands::{WorkerEnds, connect};
 use crate::control::{Control, Planners};
 use crate::error::GatewayError;
+use crate::kernel::KernelGuard;
 use crate::planner_task::PlannerTask;
 use crate::sentry::SentryPlanners;
-use crate::services::{sentries, upstreams};
+use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
-use crate::state_file::StateFile;
+use crate::state_file;
 use crate::worker;
-use flashweir_admission::flash_crowd::Baseline;
 use flashweir_config::{Config, Overrides};
 use flashweir_core::limits;
 use flashweir_http::client::TrustedProxies;
@@ -56,7 +56,8 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Reads certificates and state, takes every port; starts no thread.
+    /// Reads certificates and state, puts the gate in the kernel before its interfaces where one is configured, takes every
+    /// port; starts no thread.
     ///
     /// # Errors
     /// [`GatewayError`] naming what cannot be had; then no port is held.
@@ -68,12 +69,19 @@ impl Gateway {
             None => None,
         };
         let upstreams = upstreams(&config, workers, None)?;
+        // Attached before a port opens, so that nothing is held when it cannot be.
+        let mut kernel = KernelGuard::open(&config)?;
         let listeners = bind(&config.listen.addresses, workers)?;
         let listening_on = listeners[0].addresses().map_err(GatewayError::Start)?;
-        let learned = load(StateFile::configured(&config).as_ref());
+        if let Some(kernel) = &mut kernel {
+            kernel.protect(&listening_on, config.listen.tls.is_some())?;
+        }
+        let learned =
+            state_file::configured(&config).map(|file| file.load_or_begin_anew()).unwrap_or_default();
         let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
         let sentries = sentries(&config, workers, None);
-        let live = Live { config, upstreams, sentries, tls, trusted_proxies };
+        let candidates = candidates(&config, workers, None);
+        let live = Live { config, upstreams, sentries, candidates, tls, trusted_proxies };
         let shared = Shared::new(Parts { live, workers, listening_on });
         let (ends, worker_ends) = connect(workers);
         let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone())?;
@@ -91,7 +99,7 @@ impl Gateway {
             planner_gone: false,
             sentry_planners_gone: false,
         };
-        let planners = Planners { news: planner, sentries: sentry_planners };
+        let planners = Planners { news: planner, sentries: sentry_planners, kernel };
         Ok(Self { shared, listeners, worker_ends, admin, admin_address, planners, control })
     }
 
@@ -137,20 +145,4 @@ impl fmt::Debug for Gateway {
 fn worker_count(config: &Config) -> usize {
     let cores = || thread::available_parallelism().ok();
     config.gateway.workers.or_else(cores).map_or(1, NonZeroUsize::get).min(limits::WORKERS)
-}
-
-/// What an earlier run learned. A file that cannot be used is told once and replaced at the next save.
-fn load(file: Option<&StateFile>) -> Baseline {
-    let Some(file) = file else { return Baseline::default() };
-    match file.load() {
-        Ok(Some(learned)) => learned,
-        Ok(None) => Baseline::default(),
-        Err(error) => {
-            tracing::warn!(
-                "state file {} is ignored, the baseline is learned anew: {error}",
-                file.path().display()
-            );
-            Baseline::default()
-        }
-    }
 }

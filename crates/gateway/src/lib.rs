@@ -11,16 +11,15 @@
 //! Each `worker` is a thread with a runtime, listeners, gate and upstream connections of its own; nothing on a
 //! request's path is shared but atomics. The `control` thread runs the planner (`planner_task`), the admin listener,
 //! signals, `reload` and the health checks (`watch`), and talks to the workers through bounded channels (`commands`).
+//! With the feature `kernel` it may keep a part of a crowd away before the TCP stack hears of it (`kernel`).
 
 mod accept;
 mod accept_field;
 mod acks;
 mod admin;
-mod admin_listener;
 mod admit;
 mod bounds;
 mod classify;
-mod clock;
 mod commands;
 mod connection;
 mod control;
@@ -28,6 +27,11 @@ mod decisions;
 mod error;
 mod finish;
 mod forward;
+#[cfg(feature = "kernel")]
+mod kernel;
+#[cfg(not(feature = "kernel"))]
+#[path = "kernel_absent.rs"]
+mod kernel;
 mod launch;
 mod load_report;
 mod permit;
@@ -43,10 +47,11 @@ mod state_file;
 mod status;
 mod tracked;
 mod transfers;
+mod turned_away;
 mod upstream_error;
 mod watch;
 mod worker;
 
-pub use classify::{Classified, Classifier};
+pub use classify::{CandidateClass, Classified, Classifier};
 pub use error::GatewayError;
 pub use launch::{Gateway, Launch, run};

@@ -4,7 +4,8 @@
 //! - `Server-Timing` (W3C Server Timing): the duration of `cpu`, or else of `app`, is what the request took. Others are
 //!   left alone on purpose: `total` counts what the request waited inside the origin, which the sentry knows better.
 //! - ORCA (the load reports of xDS): `endpoint-load-metrics` as `TEXT`, `JSON` or `BIN`, and the older binary fields. Of
-//!   it the utilisation is told, the application's own before the processor's. It never decides who is admitted.
+//!   it the utilisation is told, the application's own before the processor's. The sentry takes it for a hint whether
+//!   raising its limit is worth a try; it never decides who is admitted.
 //!
 //! Read strictly and within bounds: what is malformed, too long, negative, infinite, no number or absurdly large is
 //! ignored and counted. Nothing in a field can do more than be ignored.
@@ -32,9 +33,22 @@ enum Useless {
     OutOfRange,
 }
 
-/// Takes the reports out of the fields, counts them, and gives what the request took, microseconds.
-pub(crate) fn take(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Option<u32> {
-    take_load(fields, metrics);
+/// What an origin told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    /// What the request took, microseconds.
+    pub(crate) took_us: Option<u32>,
+    /// How busy the origin is, thousandths, at most 100,000.
+    pub(crate) utilisation_milli: Option<u32>,
+}
+
+/// Takes the reports out of the fields, counts them, and gives what they tell.
+pub(crate) fn take(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Told {
+    let utilisation_milli = take_load(fields, metrics);
+    Told { took_us: take_timing(fields, metrics), utilisation_milli }
+}
+
+fn take_timing(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Option<u32> {
     if !fields.contains_key(&SERVER_TIMING) {
         return None;
     }
@@ -46,8 +60,9 @@ pub(crate) fn take(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Option<
     told.ok()
 }
 
-/// The same for ORCA's fields alone: they may come behind the body, too.
-pub(crate) fn take_load(fields: &mut HeaderMap, metrics: &UpstreamMetrics) {
+/// The same for ORCA's fields alone: they may come behind the body, too. The utilisation, thousandths.
+pub(crate) fn take_load(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Option<u32> {
+    let mut utilisation = None;
     for name in [&ORCA, &ORCA_BINARY[0], &ORCA_BINARY[1]] {
         if !fields.contains_key(name) {
             continue;
@@ -64,8 +79,10 @@ pub(crate) fn take_load(fields: &mut HeaderMap, metrics: &UpstreamMetrics) {
         if let Ok(utilisation_milli) = told {
             metrics.reported_utilisation_milli.add(utilisation_milli.into());
             metrics.reported_utilisations.increment();
+            utilisation = Some(utilisation_milli);
         }
     }
+    utilisation
 }
 
 fn within_bounds<'a>(

@@ -5,7 +5,8 @@
 //! the client has been handed everything, or is gone; that is what the counters of requests tell.
 
 use crate::bounds::Taken;
-use crate::sentry::Place;
+use crate::load_report::Told;
+use crate::sentry::{Place, Yielding};
 use crate::worker::{Served, Worker};
 use flashweir_admission::sentry::Ending;
 use flashweir_core::Instant;
@@ -24,8 +25,10 @@ pub(crate) struct Permit {
     times: Times,
     /// The place at the origin, until the origin is done.
     at_origin: Option<Place>,
-    /// What the origin says that the request took, microseconds.
-    measured_us: Option<u32>,
+    /// The same once its client may hold it up.
+    yielding: Option<Rc<Yielding>>,
+    /// What the origin says of the request and of itself.
+    told_by_origin: Told,
     told: bool,
 }
 
@@ -50,7 +53,16 @@ impl Permit {
         worker.metrics.requests.admitted.increment();
         worker.requests_open.set(worker.requests_open.get() + 1);
         served.requests_open.set(served.requests_open.get() + 1);
-        Self { worker, served, _place: place, times, at_origin, measured_us: None, told: false }
+        Self {
+            worker,
+            served,
+            _place: place,
+            times,
+            at_origin,
+            yielding: None,
+            told_by_origin: Told::default(),
+            told: false,
+        }
     }
 
     /// The worker it belongs to.
@@ -68,9 +80,13 @@ impl Permit {
         self.times.sent
     }
 
-    /// The origin has said what the request took it, microseconds.
-    pub(crate) fn measured(&mut self, took_us: u32) {
-        self.measured_us = Some(took_us);
+    /// The origin has said something, before the body or behind it.
+    pub(crate) fn origin_told(&mut self, told: Told) {
+        let before = self.told_by_origin;
+        self.told_by_origin = Told {
+            took_us: told.took_us.or(before.took_us),
+            utilisation_milli: told.utilisation_milli.or(before.utilisation_milli),
+        };
     }
 
     /// The origin is done, or the rest is no work: the place there is free for the next.
@@ -79,21 +95,44 @@ impl Permit {
         self.end_at_origin(ending);
     }
 
-    /// The place at the origin, for who can tell better when it is free; and what to tell the sentry then.
-    pub(crate) fn take_place(&mut self) -> Option<(Place, Ending)> {
+    /// The place at the origin, to be told of the client's doings: others get it while the client is waited for. None
+    /// where there is none, or none any more.
+    pub(crate) fn watch_client(&mut self) -> Option<&Rc<Yielding>> {
+        if let Some(place) = self.at_origin.take() {
+            let yielding = Yielding::new(place);
+            self.worker.slow_clients.borrow_mut().watch(&yielding);
+            self.worker.sweep_wanted.notify_one();
+            self.yielding = Some(yielding);
+        }
+        self.yielding.as_ref()
+    }
+
+    /// Whether the client sent its request's body so slowly that the response's latency is not the service's.
+    pub(crate) fn is_client_slow(&self) -> bool {
+        self.yielding.as_ref().is_some_and(|yielding| yielding.is_slow())
+    }
+
+    /// The origin has begun to answer.
+    pub(crate) fn answered(&self, now: Instant) {
+        self.yielding.iter().for_each(|yielding| yielding.answered(now));
+    }
+
+    /// The client was handed a part of the response that is not the last: it is its turn.
+    pub(crate) fn handed_part(&mut self, now: Instant) {
         let ending = self.ending(true);
-        self.at_origin.take().map(|place| (place, ending))
+        self.watch_client().into_iter().for_each(|yielding| yielding.handed(now, ending));
     }
 
-    /// How a request with this status ends for the sentry: an error that came quickly must not look like a fast service.
-    pub(crate) fn ending_with(&self, status: StatusCode) -> Ending {
-        self.ending(!status.is_server_error())
+    /// The client wants the next part.
+    pub(crate) fn asked_for_more(&self) {
+        self.yielding.iter().for_each(|yielding| yielding.asked());
     }
 
-    /// The upstream answered in full; an answer of 5xx finishes too, but not without error.
+    /// The upstream answered in full; an answer of 5xx finishes too, but not without error: an error that came quickly
+    /// must not look like a fast service.
     pub(crate) fn completed(mut self, status: StatusCode) {
         self.told = true;
-        let ending = self.ending_with(status);
+        let ending = self.ending(!status.is_server_error());
         self.end_at_origin(ending);
         self.worker.metrics.requests.completed.increment();
         if !status.is_server_error() {
@@ -108,12 +147,16 @@ impl Permit {
     }
 
     fn ending(&self, completed: bool) -> Ending {
-        Ending { completed, measured_us: self.measured_us }
+        let Told { took_us, utilisation_milli } = self.told_by_origin;
+        Ending { completed, measured_us: took_us, utilisation_milli }
     }
 
     fn end_at_origin(&mut self, ending: Ending) {
         if let Some(place) = self.at_origin.take() {
             place.end(ending);
+        }
+        if let Some(yielding) = self.yielding.take() {
+            yielding.end(ending);
         }
     }
 

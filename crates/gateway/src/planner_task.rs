@@ -1,15 +1,14 @@
 //! The slow half of admission: asks the workers for samples, lets the planner decide, publishes the plan.
 
 use crate::shared::Shared;
-use crate::state_file::StateFile;
+use crate::state_file;
 use flashweir_admission::Planner as _;
-use flashweir_admission::flash_crowd::{
-    Baseline, Explanation, FlashCrowdPlanner, Mode, Plan, PlannerMode, Sample, Settings,
-};
+use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Plan, Sample};
 use flashweir_admission::pace::{SAMPLE_INTERVAL_MAX, TICK_INTERVAL_MIN};
-use flashweir_config::{FlashCrowd, FlashCrowdMode};
+use flashweir_config::FlashCrowd;
+use flashweir_control::{planner, tell_change};
 use flashweir_core::{Duration, Instant};
-use flashweir_telemetry::{Happening, Outcome};
+use flashweir_telemetry::Happening;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
@@ -70,7 +69,10 @@ impl PlannerTask {
 
     async fn tick(&mut self) {
         self.take_over_configuration();
-        let samples = self.gather_samples().await;
+        let mut samples = self.gather_samples().await;
+        if let Some(sample) = samples.first_mut() {
+            self.shared.turned_away.move_into(sample);
+        }
         let now = self.shared.clock.now();
         self.last_sample_at = now;
         let metrics = self.shared.telemetry.control();
@@ -112,7 +114,8 @@ impl PlannerTask {
         if **before == plan {
             return;
         }
-        tell(&self.shared, now, &before.explanation, &plan.explanation);
+        let shadow = self.shared.live.load().config.flash_crowd.shadow;
+        tell_change(&self.shared.warnings, now, shadow, [&before.explanation, &plan.explanation]);
         self.shared.plan.store(Arc::new(plan));
     }
 
@@ -145,69 +148,10 @@ impl PlannerTask {
             return;
         }
         self.save_at = now + SAVE_INTERVAL;
-        if let Some(file) = StateFile::configured(&self.shared.live.load().config) {
+        if let Some(file) = state_file::configured(&self.shared.live.load().config) {
             let shared = self.shared.clone();
             // Syncing to the disk blocks; plans must not wait for it.
-            tokio::task::spawn_blocking(move || save(&shared, &file, &baseline));
+            tokio::task::spawn_blocking(move || file.save_or_tell(now, &baseline, &shared.telemetry));
         }
-    }
-}
-
-/// Writes the state file, counting and reporting a failure.
-pub(crate) fn save(shared: &Shared, file: &StateFile, baseline: &Baseline) {
-    let outcome = match file.save(baseline) {
-        Ok(()) => Outcome::Ok,
-        Err(error) => {
-            shared.warn(Happening::StateFile, format_args!("state file {}: {error}", file.path().display()));
-            Outcome::Failed
-        }
-    };
-    shared.telemetry.control().state_writes.increment(outcome);
-}
-
-fn planner(configured: &FlashCrowd, workers: usize, learned: &Baseline) -> Option<FlashCrowdPlanner> {
-    let mode = match configured.mode {
-        FlashCrowdMode::Off => return None,
-        FlashCrowdMode::Paper => PlannerMode::Paper,
-        FlashCrowdMode::Scoreboard => PlannerMode::Scoreboard,
-        FlashCrowdMode::Repaired => PlannerMode::Repaired,
-    };
-    let settings = Settings {
-        mode,
-        interval: configured.interval,
-        margin: configured.margin,
-        gates: workers,
-        hot_spots: configured.hot_spots,
-        shadow: configured.shadow,
-    };
-    Some(FlashCrowdPlanner::new(settings, learned))
-}
-
-/// Alarm and release are events of their own; a changed verdict is told at most every ten seconds.
-fn tell(shared: &Shared, now: Instant, before: &Explanation, after: &Explanation) {
-    let (ceiling, shadow) =
-        (after.ceiling_rps.unwrap_or(f64::INFINITY), shared.live.load().config.flash_crowd.shadow);
-    match (before.mode, after.mode) {
-        (Mode::Normal, Mode::Alarm | Mode::Probe) => tracing::warn!(
-            cause = after.cause.as_str(),
-            ceiling_rps = ceiling,
-            offered_rps = after.offered_rps,
-            unique_offered_rps = after.unique_offered_rps,
-            quality = after.quality,
-            shadow,
-            "a flash crowd: admission has a ceiling now"
-        ),
-        (Mode::Alarm | Mode::Probe, Mode::Normal) => tracing::info!(
-            cause = after.cause.as_str(),
-            offered_rps = after.offered_rps,
-            shadow,
-            "the flash crowd is over: the ceiling is removed"
-        ),
-        _ if before.cause != after.cause => shared.warnings.inform(
-            now,
-            Happening::CauseChanged,
-            format_args!("load is judged {} now, was {}", after.cause.as_str(), before.cause.as_str()),
-        ),
-        _ => {}
     }
 }

@@ -1,6 +1,6 @@
 //! Takes over a changed configuration file, or keeps everything as it was.
 
-use crate::services::{sentries, upstreams};
+use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Shared};
 use flashweir_config::{Config, ConfigError, Overrides};
 use flashweir_http::client::TrustedProxies;
@@ -49,7 +49,8 @@ pub(crate) fn reload(
     let upstreams = upstreams(&config, workers, Some((&before.config, &before.upstreams)))?;
     let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
     let sentries = sentries(&config, workers, Some((&before.config, &before.sentries)));
-    shared.live.store(Arc::new(Live { config, upstreams, sentries, tls, trusted_proxies }));
+    let candidates = candidates(&config, workers, Some(&before.candidates));
+    shared.live.store(Arc::new(Live { config, upstreams, sentries, candidates, tls, trusted_proxies }));
     Ok(())
 }
 

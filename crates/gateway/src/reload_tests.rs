@@ -18,8 +18,15 @@ impl Setup {
         let config = Config::from_toml(toml, "test.toml").expect("a valid configuration");
         let upstreams = upstreams(&config, WORKERS, None).expect("upstreams");
         let sentries = sentries(&config, WORKERS, None);
-        let live =
-            Live { config, upstreams, sentries, tls: None, trusted_proxies: TrustedProxies::default() };
+        let candidates = candidates(&config, WORKERS, None);
+        let live = Live {
+            config,
+            upstreams,
+            sentries,
+            candidates,
+            tls: None,
+            trusted_proxies: TrustedProxies::default(),
+        };
         let shared = Shared::new(Parts { live, workers: WORKERS, listening_on: Vec::new() });
         Self { folder, shared }
     }
@@ -97,4 +104,25 @@ fn services_come_and_go_and_those_that_stay_keep_their_connections() {
     assert!(Arc::ptr_eq(&after.upstreams[0], &before.upstreams[0]));
     assert!(Arc::ptr_eq(&after.upstreams[2], &before.upstreams[2]), "shop stays");
     assert!(!Arc::ptr_eq(&after.upstreams[3], &before.upstreams[1]), "api has another server");
+}
+
+#[test]
+fn a_candidate_is_kept_until_it_changes_and_the_policy_in_force_does_not_notice() {
+    let candidate = |revenue: u32| {
+        format!("{BEFORE}[[candidate.class]]\nname = 'gold'\nmatch.path = '/'\nrevenue = {revenue}\n")
+    };
+    let setup = Setup::new(BEFORE);
+    let first = setup.shared.live.load_full();
+    assert!(first.candidates[0].is_none());
+    let reloaded = |toml: &str| {
+        setup.reload(toml).expect("reloaded");
+        setup.shared.live.load_full()
+    };
+    let (one, same, other) = (reloaded(&candidate(2)), reloaded(&candidate(2)), reloaded(&candidate(3)));
+    let of = |live: &Arc<Live>| live.candidates[0].clone().expect("a candidate");
+    assert!(Arc::ptr_eq(&of(&one), &of(&same)), "what was compared is kept");
+    assert!(!Arc::ptr_eq(&of(&same), &of(&other)));
+    let sentry = |live: &Arc<Live>| live.sentries[0].clone().expect("a sentry");
+    assert!(Arc::ptr_eq(&sentry(&first), &sentry(&other)), "and so is what was learned");
+    assert!(reloaded(BEFORE).candidates[0].is_none());
 }

@@ -59,6 +59,9 @@ pub(crate) async fn handle(
             Err(error) => return Ok(answer_unfit(&worker, error, &method)),
         }
     }
+    let Some(classified) = current.classifier.classify(&head, address) else {
+        return Ok(answer_misdirected(&worker, &method));
+    };
     let requests = &worker.metrics.requests;
     requests.offered.increment();
     requests.by_protocol.increment(if version == Version::HTTP_2 {
@@ -66,7 +69,6 @@ pub(crate) async fn handle(
     } else {
         HttpVersion::Http1
     });
-    let classified = current.classifier.classify(&head, address);
     let permit = match worker.admit(now, &classified, client.full) {
         Admission::Admitted(permit) => Ok(permit),
         Admission::Waits(waiting) => waiting.decided().await,
@@ -112,6 +114,14 @@ fn answer_too_many_fields(worker: &Worker, method: &Method) -> Response<Body> {
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
     let text = "The request has more fields than are taken here.\n";
     plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "too_many_fields", text, method).map(Body::own)
+}
+
+/// The host is nobody's here (RFC 9110 §15.5.20): another server may have it.
+fn answer_misdirected(worker: &Worker, method: &Method) -> Response<Body> {
+    worker.metrics.requests.bad.increment(BadRequest::Misdirected);
+    worker.metrics.responses.by_class.increment(StatusClass::ClientError);
+    let text = "No service here has this host.\n";
+    plain(StatusCode::MISDIRECTED_REQUEST, "misdirected", text, method).map(Body::own)
 }
 
 fn answer_unfit(worker: &Worker, error: FieldsError, method: &Method) -> Response<Body> {

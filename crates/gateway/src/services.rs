@@ -1,8 +1,8 @@
 //! The servers behind each service, and the sentry before them.
 
-use crate::sentry::{Names, Sentry};
+use crate::sentry::{Candidate, Names, Sentry};
 use crate::settings::{sentry_policy, upstream_settings};
-use flashweir_config::Config;
+use flashweir_config::{Class, Config, Service};
 use flashweir_http::upstream::{UpstreamSettingsError, UpstreamShared};
 use std::sync::Arc;
 
@@ -41,15 +41,35 @@ pub(crate) fn sentries(
         sentries.get(index)?.as_ref()
     };
     let sentries = config.services.iter().map(|service| {
-        let policy = sentry_policy(service)?;
-        let names = Names {
-            service: service.name.clone(),
-            classes: service.classes.iter().map(|class| class.name.clone()).collect(),
-        };
+        let policy = sentry_policy(&service.sentry, &service.classes)?;
+        let names = names(service, &service.classes);
         let kept = of_name(&service.name).filter(|kept| {
             *kept.policy == policy && kept.names == names && kept.shadow == service.sentry.shadow
         });
         Some(kept.cloned().unwrap_or_else(|| Sentry::new(names, policy, service.sentry.shadow, workers)))
     });
     sentries.collect()
+}
+
+/// The candidate of each service that has one. What `before` already has for a service of the same name and candidate is
+/// taken over, with all that was compared.
+pub(crate) fn candidates(
+    config: &Config,
+    workers: usize,
+    before: Option<&[Option<Arc<Candidate>>]>,
+) -> Vec<Option<Arc<Candidate>>> {
+    let known = || before.into_iter().flatten().flatten();
+    let candidates = config.services.iter().map(|service| {
+        let configured = service.candidate.as_ref()?;
+        let policy = sentry_policy(&configured.sentry, &configured.classes)?;
+        let names = names(service, &configured.classes);
+        let kept = known().find(|kept| kept.sentry.names == names && kept.configured == *configured);
+        Some(kept.cloned().unwrap_or_else(|| Candidate::new(names, policy, configured.clone(), workers)))
+    });
+    candidates.collect()
+}
+
+fn names(service: &Service, classes: &[Class]) -> Names {
+    let classes = classes.iter().map(|class| class.name.clone());
+    Names { service: service.name.clone(), classes: classes.collect() }
 }

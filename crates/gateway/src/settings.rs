@@ -2,7 +2,7 @@
 
 use flashweir_admission::sentry::{ClassPolicy, LadderStep, Policing, Policy};
 use flashweir_config::{
-    Config, Policing as ConfiguredPolicing, Protocol as ConfiguredProtocol, Service, Upstream,
+    Class, Config, Policing as ConfiguredPolicing, Protocol as ConfiguredProtocol, Sentry, Upstream,
 };
 use flashweir_core::{Duration, Rate};
 use flashweir_http::guarded::Protocol;
@@ -49,23 +49,22 @@ pub(crate) fn upstream_settings(upstream: &Upstream, workers: usize) -> Upstream
     }
 }
 
-/// What the sentry of this service is to do; `None` where it is off.
-pub(crate) fn sentry_policy(service: &Service) -> Option<Policy> {
-    let policing = match service.sentry.policing {
+/// What a sentry is to do for these classes; `None` where it is off.
+pub(crate) fn sentry_policy(sentry: &Sentry, classes: &[Class]) -> Option<Policy> {
+    let policing = match sentry.policing {
         ConfiguredPolicing::Off => return None,
         ConfiguredPolicing::Reservation => Policing::Reservation,
         ConfiguredPolicing::Batch => Policing::Batch,
         ConfiguredPolicing::Threshold => Policing::Threshold,
         ConfiguredPolicing::Auto => Policing::Auto,
     };
-    let classes = service.classes.iter().map(|class| ClassPolicy {
+    let classes = classes.iter().map(|class| ClassPolicy {
         revenue: class.revenue,
         guaranteed_rate: Rate::from_per_second(class.guaranteed_rate_rps),
         target: class.response_target,
         queue: class.queue,
     });
-    let ladder = service
-        .sentry
+    let ladder = sentry
         .ladder
         .iter()
         .map(|step| LadderStep { below_rps: step.below_rps, target: step.response_target });
@@ -73,7 +72,7 @@ pub(crate) fn sentry_policy(service: &Service) -> Option<Policy> {
         classes: classes.collect(),
         policing,
         ladder: ladder.collect(),
-        ..Policy::single(service.sentry.response_target)
+        ..Policy::single(sentry.response_target)
     })
 }
 

@@ -1,18 +1,18 @@
 //! What all threads of one gateway see: read-mostly values behind atomic pointers, and counts.
 
 use crate::bounds::Bounds;
-use crate::clock::Clock;
-use crate::sentry::Sentry;
-use arc_swap::ArcSwap;
+use crate::sentry::{Candidate, Rest, Sentry};
+use crate::turned_away::TurnedAway;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use flashweir_admission::flash_crowd::{Baseline, Plan, RefusedAttempts};
 use flashweir_config::{Config, Service};
+use flashweir_control::{Clock, random_u64};
 use flashweir_core::Hasher64;
 use flashweir_http::client::TrustedProxies;
 use flashweir_http::tls::ServerTls;
 use flashweir_http::upstream::UpstreamShared;
 use flashweir_telemetry::{Happening, Telemetry, Warnings};
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,8 +33,14 @@ pub(crate) struct Shared {
     pub(crate) plan: Arc<ArcSwap<Plan>>,
     /// What the planner has learned, for `/status` and the state file; refreshed once a second.
     pub(crate) baseline: ArcSwap<Baseline>,
+    /// Lets the sentries' planner rest while nobody asks.
+    pub(crate) rest: Arc<Rest>,
     /// Recognises a refused person who comes back, on whichever worker.
     pub(crate) refused_attempts: Arc<RefusedAttempts>,
+    /// What the kernel refused before a worker saw it, for the planner.
+    pub(crate) turned_away: TurnedAway,
+    /// What `/status` says of the gate in the kernel, where there is one.
+    pub(crate) kernel_told: ArcSwapOption<serde_json::Value>,
     /// Connections and requests of all workers.
     pub(crate) bounds: Arc<Bounds>,
     /// Every metric.
@@ -56,6 +62,8 @@ pub(crate) struct Live {
     /// What decides who goes to each service, in the configuration's order; `None` where policing is off. Kept over
     /// reloads that leave the policy alone.
     pub(crate) sentries: Vec<Option<Arc<Sentry>>>,
+    /// What is compared with each, in the configuration's order. Kept over reloads that leave it alone.
+    pub(crate) candidates: Vec<Option<Arc<Candidate>>>,
     /// Certificates, when clients speak TLS; kept over reloads that leave their files alone.
     pub(crate) tls: Option<Arc<ServerTls>>,
     /// Whose word on client addresses is taken.
@@ -103,7 +111,10 @@ impl Shared {
             live: ArcSwap::from_pointee(parts.live),
             plan: Arc::new(ArcSwap::from_pointee(Plan::open(parts.workers))),
             baseline: ArcSwap::default(),
+            rest: Arc::default(),
             refused_attempts: Arc::default(),
+            turned_away: TurnedAway::default(),
+            kernel_told: ArcSwapOption::empty(),
             bounds: Bounds::new(hasher),
             telemetry,
             warnings,
@@ -127,9 +138,4 @@ impl Shared {
     pub(crate) fn warn(&self, happening: Happening, message: fmt::Arguments<'_>) {
         self.warnings.warn(self.clock.now(), happening, message);
     }
-}
-
-/// 64 bits from the operating system: the standard library keys its hash maps with them.
-fn random_u64() -> u64 {
-    RandomState::new().hash_one(0_u64)
 }

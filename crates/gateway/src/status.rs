@@ -1,11 +1,11 @@
 //! What `/status` and `/explain` say, as JSON: every limit, its value, which one binds, and why.
 
-use crate::clock::unix_seconds_now;
 use crate::decisions::Explained;
 use crate::sentry::told;
 use crate::shared::Shared;
-use flashweir_admission::flash_crowd::{Explanation, Limit, Plan};
+use flashweir_admission::flash_crowd::Limit;
 use flashweir_config::{Class, Service};
+use flashweir_control::{plan_json, unix_seconds_now};
 use flashweir_core::{DecisionId, Rate, Reason};
 use serde_json::{Value, json};
 
@@ -27,6 +27,7 @@ pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
         "shadow": config.flash_crowd.shadow,
         "limits": limits(shared),
         "binds": binding(shared),
+        "kernel": shared.kernel_told.load().as_deref(),
         "services": services(shared),
         "upstreams": upstreams(shared),
         "baseline": baseline(shared),
@@ -93,7 +94,12 @@ fn sentence(record: &Explained, ceiling: Option<Rate>) -> String {
         | Reason::Reserved
         | Reason::Threshold
         | Reason::Batch
-        | Reason::ClientShare => format!("The request {would}: {}.", sentry_sentence(record)),
+        | Reason::ClientShare => {
+            let candidate = record.sentry.as_ref().and_then(|sentry| sentry.candidate.as_ref());
+            let candidate =
+                candidate.map_or_else(String::new, |said| format!(" {}", told::candidate_sentence(said)));
+            format!("The request {would}: {}.{candidate}", sentry_sentence(record))
+        }
     }
 }
 
@@ -116,41 +122,6 @@ fn sentry_sentence(record: &Explained) -> String {
         _ => record.reason.as_str(),
     };
     format!("{why}; {at_origin}")
-}
-
-/// A plan with the numbers behind it.
-fn plan_json(plan: &Plan) -> Value {
-    let limit = match &plan.limit {
-        Limit::Open => json!({ "kind": "open" }),
-        Limit::All(rate) => json!({ "kind": "all", "rps": rate.per_second() }),
-        Limit::HotSpots(spots) => {
-            let rates: Vec<f64> = spots.iter().map(|spot| spot.rate.per_second()).collect();
-            json!({ "kind": "hot_spots", "rps": rates })
-        }
-    };
-    let Explanation { mode, cause, rule, .. } = plan.explanation;
-    let why = &plan.explanation;
-    json!({
-        "epoch": plan.epoch,
-        "mode": mode.as_str(),
-        "cause": cause.as_str(),
-        "rule": rule.as_str(),
-        "limit": limit,
-        "gate_shares_milli": plan.gate_shares_milli,
-        "ceiling_rps": why.ceiling_rps,
-        "quality": why.quality,
-        "margin": why.margin,
-        "fast_rate_bytes_per_s": why.fast_rate_bytes_per_s,
-        "fast_rate_reference": why.fast_rate_reference,
-        "fast_score": why.fast_score,
-        "fast_score_reference": why.fast_score_reference,
-        "offered_rps": why.offered_rps,
-        "unique_offered_rps": why.unique_offered_rps,
-        "unique_offered_reference_rps": why.unique_offered_reference_rps,
-        "admitted_rps": why.admitted_rps,
-        "completed_rps": why.completed_rps,
-        "responses": why.responses,
-    })
 }
 
 fn requests(shared: &Shared) -> Value {
@@ -238,7 +209,8 @@ fn baseline(shared: &Shared) -> Value {
 /// The policy of each service.
 fn services(shared: &Shared) -> Vec<Value> {
     let live = shared.live.load();
-    let all = live.services().zip(&live.sentries).map(|((service, upstreams), sentry)| {
+    let sentries = live.sentries.iter().zip(&live.candidates);
+    let all = live.services().zip(sentries).map(|((service, upstreams), (sentry, candidate))| {
         json!({
             "name": service.name,
             "hosts": service.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -247,7 +219,8 @@ fn services(shared: &Shared) -> Vec<Value> {
             "response_target_s": service.sentry.response_target.as_secs_f64(),
             "classes": service.classes.iter().map(class).collect::<Vec<_>>(),
             "in_flight_upstream": upstreams.in_flight(),
-            "sentry": sentry.as_ref().map(told::status),
+            "sentry": sentry.as_ref().map(|sentry| told::status(sentry, shared.clock.now())),
+            "candidate": candidate.as_deref().map(|candidate| told::candidate(candidate, shared.clock.now())),
         })
     });
     all.collect()

@@ -4,7 +4,7 @@
 //! [`Wire`] is shared: hyper reads and writes through [`WireIo`], while the list of responses awaiting their
 //! acknowledgement keeps the socket open and asks the kernel about it. All of it stays on one worker's thread.
 
-use crate::clock::Clock;
+use flashweir_control::Clock;
 use flashweir_core::{Duration, Instant};
 use flashweir_kernel::TcpInfo;
 use std::cell::Cell;

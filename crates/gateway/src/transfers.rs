@@ -113,7 +113,7 @@ impl Transfers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use flashweir_control::Clock;
     use tokio::net::{TcpListener, TcpStream};
 
     async fn transfer() -> Rc<Transfer> {

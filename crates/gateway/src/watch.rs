@@ -4,7 +4,7 @@ use crate::shared::Shared;
 use flashweir_config::Service;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::upstream::{UpstreamShared, probe};
-use flashweir_telemetry::{Happening, Outcome};
+use flashweir_telemetry::{Happening, Outcome, UpstreamHealth};
 use http::Uri;
 use std::sync::Arc;
 use tokio::task::spawn_local;
@@ -56,7 +56,7 @@ pub(crate) async fn watch_upstreams(shared: Arc<Shared>) {
             watched.push(look(&shared, known, service, upstreams));
         }
         if watched != before {
-            shared.telemetry.control().publish_upstream_health(&labelled(&watched));
+            shared.telemetry.control().publish_upstream_health(&told(&watched));
         }
         before = watched;
         drop(live);
@@ -98,12 +98,16 @@ fn look(
     Watched { service: service.name.clone(), asked_at, healthy }
 }
 
-/// `PLACE` for the service of the top level, which is most often the only one; `NAME/PLACE` for the others.
-fn labelled(watched: &[Watched]) -> Vec<(String, bool)> {
-    let of_service = |(index, watched): (usize, &Watched)| {
-        let prefix = if index == 0 { String::new() } else { format!("{}/", watched.service) };
+/// What the metrics say of it.
+fn told(watched: &[Watched]) -> Vec<UpstreamHealth> {
+    let of_service = |watched: &Watched| {
         let healthy = watched.healthy.iter().enumerate();
-        healthy.map(|(place, &healthy)| (format!("{prefix}{place}"), healthy)).collect::<Vec<_>>()
+        let told = healthy.map(|(place, &is_in_use)| UpstreamHealth {
+            service: watched.service.clone(),
+            place,
+            is_in_use,
+        });
+        told.collect::<Vec<_>>()
     };
-    watched.iter().enumerate().flat_map(of_service).collect()
+    watched.iter().flat_map(of_service).collect()
 }

@@ -5,7 +5,7 @@ use crate::acks::{Acks, Finished, Pushed};
 use crate::admit::Gatekeeper;
 use crate::classify::Classifier;
 use crate::commands::{Command, Stopped, WorkerEnds};
-use crate::sentry::{GateSample, Sentry, SlowClients, Stage};
+use crate::sentry::{Candidate, CandidateStage, GateSample, Sentry, SlowClients, Stage, Uploading};
 use crate::settings::{serve_settings, upstream_capacity};
 use crate::shared::{Live, Shared};
 use crate::transfers::Transfers;
@@ -16,7 +16,6 @@ use flashweir_http::listen::WorkerListeners;
 use flashweir_http::serve::Server;
 use flashweir_http::upstream::{UpstreamShared, Upstreams};
 use flashweir_telemetry::{Bound, ClassSlot, Unmeasured, WorkerMetrics};
-use hyper::body::Incoming;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ pub(crate) struct Worker {
     pub(crate) gatekeeper: RefCell<Gatekeeper>,
     /// Responses on their way to the client.
     pub(crate) transfers: RefCell<Transfers>,
-    /// Responses whose clients may be slower than the origin.
+    /// Requests whose clients may be slower than the origin.
     pub(crate) slow_clients: RefCell<SlowClients>,
     /// Wakes the sweeper when there is something to sweep.
     pub(crate) sweep_wanted: Notify,
@@ -76,7 +75,7 @@ pub(crate) struct Current {
 #[derive(Debug)]
 pub(crate) struct Served {
     /// Connections to the upstreams.
-    pub(crate) upstreams: Upstreams<Incoming>,
+    pub(crate) upstreams: Upstreams<Uploading>,
     /// Requests they can carry at once.
     pub(crate) upstream_capacity: usize,
     /// Admitted requests to the service that have not ended.
@@ -258,8 +257,16 @@ impl Current {
         let stages = live.sentries.iter().map(|sentry| {
             let sentry = sentry.as_ref()?;
             let kept = before.and_then(|before| before.stage_of(sentry)).cloned();
-            Some(kept.unwrap_or_else(|| Stage::new(sentry.clone(), worker, shared.clock)))
+            Some(kept.unwrap_or_else(|| Stage::new(sentry.clone(), worker, shared)))
         });
+        let stages: Vec<_> = stages.collect();
+        for (stage, wanted) in stages.iter().zip(&live.candidates) {
+            if let Some(stage) = stage {
+                let kept = before.and_then(|before| before.candidate_stage_of(wanted.as_ref()?));
+                let new = || Some(CandidateStage::new(wanted.clone()?, worker, shared.clock));
+                stage.set_candidate(kept.or_else(new));
+            }
+        }
         let control = shared.telemetry.control();
         let slots = live.config.services.iter().map(|service| {
             service.classes.iter().map(|class| control.class_slot(&service.name, &class.name)).collect()
@@ -268,7 +275,7 @@ impl Current {
             slots: slots.collect(),
             server: Server::new(serve_settings(&live.config)),
             served: served.collect(),
-            stages: stages.collect(),
+            stages,
             classifier: Classifier::new(shared.hasher, &live.config),
             live,
         }
@@ -276,6 +283,11 @@ impl Current {
 
     fn stage_of(&self, sentry: &Arc<Sentry>) -> Option<&Rc<Stage>> {
         self.stages.iter().flatten().find(|stage| Arc::ptr_eq(stage.sentry(), sentry))
+    }
+
+    fn candidate_stage_of(&self, candidate: &Arc<Candidate>) -> Option<Rc<CandidateStage>> {
+        let mut stages = self.stages.iter().flatten().filter_map(|stage| stage.candidate());
+        stages.find(|stage| Arc::ptr_eq(stage.candidate(), candidate))
     }
 
     /// The gates that `before` did not have.

@@ -3,7 +3,9 @@
 //! The scrape and the table in `docs/metrics.md` both walk this list, so neither can know a metric the other
 //! lacks.
 
+mod candidate;
 mod control;
+mod kernel;
 mod sentry;
 mod workers;
 
@@ -41,6 +43,8 @@ pub(crate) struct About {
 #[derive(Debug)]
 pub(crate) enum Values {
     Counter(u64),
+    /// `None` is left out, as with a gauge.
+    KnownCounter(Option<u64>),
     Counters(Vec<(&'static str, u64)>),
     /// `None` is left out of the scrape: there is no number, which is not zero.
     Gauge(Option<f64>),
@@ -77,6 +81,8 @@ impl Catalogue {
         self.visit_plan_rates(sink)?;
         self.visit_classes(sink)?;
         self.visit_sentries(sink)?;
+        self.visit_candidates(sink)?;
+        self.visit_kernel(sink)?;
         self.visit_process(sink)
     }
 

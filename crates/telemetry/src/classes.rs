@@ -2,7 +2,7 @@
 //!
 //! The label values are names from the configuration, never anything a client sent, and there are at most
 //! [`CLASS_SLOTS`] pairs of them: a name keeps its slot for as long as the process lives, whatever reloads bring, and
-//! once they are used up the rest shares the last, `other`.
+//! once they are used up the rest shares the last, `(other)`: no name in a configuration has brackets.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -109,18 +109,8 @@ pub struct ClassNews<'a> {
 
 impl Sentries {
     pub(crate) fn slot(&self, service: &str, class: &str) -> ClassSlot {
-        let classes = &mut self.lock().classes;
-        let known = classes.iter().position(|known| known.service == service && known.class == class);
-        let place = known.unwrap_or_else(|| {
-            if classes.len() < CLASS_SLOTS - 1 {
-                classes.push(KnownClass::new(service, class));
-            } else if classes.len() < CLASS_SLOTS {
-                classes.push(KnownClass::new(OTHER, OTHER));
-            }
-            classes.len() - 1
-        });
-        const { assert!(CLASS_SLOTS <= u8::MAX as usize + 1) };
-        ClassSlot(place as u8)
+        let is_known = |known: &KnownClass| known.service == service && known.class == class;
+        ClassSlot(place_of(&mut self.lock().classes, (service, class), is_known, KnownClass::new))
     }
 
     /// Takes over a service's plan, and its classes' counts.
@@ -191,5 +181,25 @@ impl KnownClass {
     }
 }
 
+/// The place of what is known, or of something new with these names of a service and a class; once there are
+/// [`CLASS_SLOTS`], the last is everybody else's.
+pub(crate) fn place_of<T>(
+    all: &mut Vec<T>,
+    names: (&str, &str),
+    is_known: impl Fn(&T) -> bool,
+    new: impl Fn(&str, &str) -> T,
+) -> u8 {
+    let place = all.iter().position(is_known).unwrap_or_else(|| {
+        if all.len() < CLASS_SLOTS - 1 {
+            all.push(new(names.0, names.1));
+        } else if all.len() < CLASS_SLOTS {
+            all.push(new(OTHER, OTHER));
+        }
+        all.len() - 1
+    });
+    const { assert!(CLASS_SLOTS <= u8::MAX as usize + 1) };
+    place as u8
+}
+
 /// What classes beyond [`CLASS_SLOTS`] are called together.
-const OTHER: &str = "other";
+const OTHER: &str = "(other)";

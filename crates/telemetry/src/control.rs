@@ -7,9 +7,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use flashweir_admission::flash_crowd::{Explanation, Limit, Plan, Rule};
 use flashweir_admission::sentry;
 
+use crate::candidates::{CandidateNews, CandidateSlot, Candidates};
 use crate::classes::{ClassNews, ClassSlot, Sentries};
 use crate::counter::{Counter, CounterSet};
 use crate::histogram::{FINE_BOUNDS_NS, Histogram};
+use crate::kernel::KernelFigures;
 use crate::label::Outcome;
 
 /// Written by the control thread alone, read by scrapes.
@@ -31,13 +33,15 @@ pub struct ControlMetrics {
     draining: AtomicBool,
     slow: Mutex<SlowGauges>,
     sentries: Sentries,
+    candidates: Candidates,
 }
 
 /// Gauges that change with a plan or a health check: a lock taken ten times a second hurts nobody.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SlowGauges {
     pub(crate) plan: Option<PlanFigures>,
-    pub(crate) upstreams_healthy: Vec<(String, bool)>,
+    pub(crate) upstreams_healthy: Vec<UpstreamHealth>,
+    pub(crate) kernel: Option<KernelFigures>,
 }
 
 /// What the metrics tell of a plan.
@@ -61,8 +65,20 @@ impl Default for ControlMetrics {
             draining: AtomicBool::new(false),
             slow: Mutex::default(),
             sentries: Sentries::default(),
+            candidates: Candidates::default(),
         }
     }
+}
+
+/// Whether one upstream is in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamHealth {
+    /// The service it is of.
+    pub service: String,
+    /// Its place in the service's `upstream.urls`.
+    pub place: usize,
+    /// It gets requests; false while it is left out.
+    pub is_in_use: bool,
 }
 
 impl ControlMetrics {
@@ -80,10 +96,21 @@ impl ControlMetrics {
         }
     }
 
-    /// Which upstreams are in use, each under the label it is to have.
-    pub fn publish_upstream_health(&self, healthy: &[(String, bool)]) {
+    /// Which upstreams are in use.
+    pub fn publish_upstream_health(&self, healthy: &[UpstreamHealth]) {
         let mut slow = self.lock();
         healthy.clone_into(&mut slow.upstreams_healthy);
+    }
+
+    /// What the programs in the kernel count, as just read; `None` once there are none any more.
+    pub fn publish_kernel(&self, figures: Option<KernelFigures>) {
+        self.lock().kernel = figures;
+    }
+
+    /// What was published last of the programs in the kernel.
+    #[must_use]
+    pub fn kernel(&self) -> Option<KernelFigures> {
+        self.lock().kernel.clone()
     }
 
     /// Whether flash-crowd refusals are only recorded.
@@ -114,6 +141,20 @@ impl ControlMetrics {
     /// Leaves out the sentries of services that are not there any more.
     pub fn keep_sentries(&self, is_there: impl Fn(&str) -> bool) {
         self.sentries.keep(is_there);
+    }
+
+    /// Where this class of this service's candidate policy is counted, as [`class_slot`](Self::class_slot).
+    pub fn candidate_slot(&self, service: &str, class: &str) -> CandidateSlot {
+        self.candidates.slot(service, class)
+    }
+
+    /// What became of a class of a candidate policy.
+    pub fn count_candidate(&self, news: &CandidateNews<'_>) {
+        self.candidates.count(news);
+    }
+
+    pub(crate) fn candidates(&self) -> &Candidates {
+        &self.candidates
     }
 
     pub(crate) fn sentries(&self) -> &Sentries {

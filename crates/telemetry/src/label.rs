@@ -57,6 +57,8 @@ labels! {
         Method => "method",
         /// A request target or Host that names no resource here: 400.
         Target => "target",
+        /// A host that no service has: 421.
+        Misdirected => "misdirected",
     }
     /// How an exchange with an upstream failed.
     UpstreamFailure, "kind" {
@@ -110,6 +112,8 @@ labels! {
         ResponsesPerSample => "responses_per_sample",
         /// Samples on the way to the planner; the worker keeps accumulating.
         SamplesQueued => "samples_queued",
+        /// Requests that a candidate policy is asked about at once; it is not asked about more.
+        CandidateRequests => "candidate_requests",
     }
     /// Why a finished response says nothing about quality.
     Unmeasured, "kind" {
@@ -123,7 +127,7 @@ labels! {
         Cancelled => "cancelled",
         /// A part of a resource (206).
         Partial => "partial",
-        /// The upstream paused longer than a second inside the body.
+        /// The upstream paused longer than a second inside the body, or the client kept it waiting for the request's.
         Paused => "paused",
         /// An upgraded connection.
         Tunnel => "tunnel",

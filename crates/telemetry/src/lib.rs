@@ -17,21 +17,25 @@
 //! assert!(text.contains("flashweir_requests_shed_total{reason=\"flash_crowd\"} 1\n"));
 //! ```
 
+mod candidates;
 mod catalogue;
 mod classes;
 mod control;
 mod counter;
 mod histogram;
+mod kernel;
 mod label;
 mod log;
 mod open_metrics;
 pub mod reference;
 mod worker;
 
+pub use candidates::{CandidateNews, CandidateSlot};
 pub use classes::{ClassMetrics, ClassNews, ClassSlot, ClassTable};
-pub use control::ControlMetrics;
+pub use control::{ControlMetrics, UpstreamHealth};
 pub use counter::{Counter, CounterSet};
 pub use histogram::Histogram;
+pub use kernel::{KernelCounts, KernelFigures, KernelFlows, KernelQueue, KernelService};
 pub use label::{
     BadRequest, Bound, ConnectionFailure, HttpVersion, Label, LoadReportOutcome, Outcome, StatusClass,
     Unmeasured, UpstreamFailure,

@@ -51,6 +51,10 @@ happenings! {
     StateFile => "state_file",
     /// A certificate could not be read again.
     Certificate => "certificate",
+    /// The gate in the kernel does not take what it is told, or an interface is gone.
+    Kernel => "kernel",
+    /// The kernel began to refuse connections, or stopped.
+    KernelCeiling => "kernel_ceiling",
 }
 
 /// Counts happenings and logs each kind at most once in ten seconds; shared by all threads without a lock.

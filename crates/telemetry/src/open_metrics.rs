@@ -42,6 +42,7 @@ impl Sink for OpenMetrics<'_> {
             self.0.encode_descriptor(about.name, about.help, unit.as_ref(), type_of(&values))?;
         match values {
             Values::Counter(count) => counter(&mut encoder, count),
+            Values::KnownCounter(count) => count.map_or(Ok(()), |count| counter(&mut encoder, count)),
             Values::Counters(counts) => counts
                 .into_iter()
                 .try_for_each(|(name, count)| counter(&mut encoder.encode_family(&[(label, name)])?, count)),
@@ -82,7 +83,9 @@ fn unit(name: &str) -> Unit {
 
 fn type_of(values: &Values) -> MetricType {
     match values {
-        Values::Counter(_) | Values::Counters(_) | Values::CounterSeries(..) => MetricType::Counter,
+        Values::Counter(_) | Values::KnownCounter(_) | Values::Counters(_) | Values::CounterSeries(..) => {
+            MetricType::Counter
+        }
         Values::Gauge(_) | Values::Gauges(_) | Values::GaugeSeries(..) => MetricType::Gauge,
         Values::Histogram(_) => MetricType::Histogram,
         Values::Info(_) => MetricType::Info,

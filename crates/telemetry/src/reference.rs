@@ -22,7 +22,8 @@ Served by the admin listener at `/metrics` as OpenMetrics text. This page is gen
 Labels are closed lists or small numbers: never a client's address, never a URL. Offered, unique offered,
 admitted, completed and shed are different numbers; none stands in for another. Always: offered = admitted + shed +
 left + waiting, and admitted = completed + failed + abandoned + in flight. Services and classes are called as in the
-configuration; beyond 63 of them the rest is `other`.
+configuration; beyond 63 of them the rest is `(other)`. In the kernel connections are counted, not requests: there
+offered = admitted + refused.
 
 | Metric | Type | Label | Meaning |
 |---|---|---|---|
@@ -35,7 +36,10 @@ impl Sink for Table {
         let About { name, unit, label, help } = about;
         let unit = unit.map_or_else(String::new, |unit| format!("_{unit}"));
         let (kind, suffix) = match values {
-            Values::Counter(_) | Values::Counters(_) | Values::CounterSeries(..) => ("counter", "_total"),
+            Values::Counter(_)
+            | Values::KnownCounter(_)
+            | Values::Counters(_)
+            | Values::CounterSeries(..) => ("counter", "_total"),
             Values::Gauge(_) | Values::Gauges(_) | Values::GaugeSeries(..) => ("gauge", ""),
             Values::Histogram(_) => ("histogram", ""),
             Values::Info(_) => ("info", "_info"),

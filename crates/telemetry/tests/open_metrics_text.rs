@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flashweir_admission::flash_crowd::{Cause, HotSpotLimit, Limit, Mode, Plan, Rule};
-use flashweir_admission::sentry::{ClassCounts, Policy, SentryPlanner};
+use flashweir_admission::sentry::{ClassCounts, Compared, Policy, SentryPlanner};
 use flashweir_core::limits::CLASS_SLOTS;
 use flashweir_core::{Instant, Rate, Reason};
-use flashweir_telemetry::{Bound, ClassNews, Happening, Outcome, StatusClass, Telemetry};
+use flashweir_telemetry::{
+    Bound, CandidateNews, ClassNews, Happening, KernelCounts, KernelFigures, KernelFlows, KernelService,
+    Outcome, StatusClass, Telemetry, UpstreamHealth,
+};
 
 /// Samples by full name with labels, after checking the grammar and that each belongs to a declared family.
 fn scrape(telemetry: &Telemetry) -> BTreeMap<String, f64> {
@@ -120,20 +123,56 @@ fn the_plan_in_force_is_exported_and_each_decision_counted_once() {
 #[test]
 fn upstreams_reloads_and_warnings_are_exported() {
     let telemetry = Telemetry::new(1, "0.1.0");
-    let health = [("0".to_owned(), true), ("api/0".to_owned(), false)];
+    let health =
+        |service: &str, is_in_use| UpstreamHealth { service: service.to_owned(), place: 0, is_in_use };
+    let health = [health("shop", true), health("api", false)];
     telemetry.control().publish_upstream_health(&health);
     telemetry.control().config_reloads.increment(Outcome::Failed);
     telemetry.control().set_draining(true);
     telemetry.warnings().warn(Instant::ZERO, Happening::StateFile, format_args!("truncated"));
     let samples = scrape(&telemetry);
-    assert_eq!(samples["flashweir_upstream_healthy{upstream=\"0\"}"], 1.0);
-    assert_eq!(samples["flashweir_upstream_healthy{upstream=\"api/0\"}"], 0.0);
+    assert_eq!(samples["flashweir_upstream_healthy{service=\"shop\",upstream=\"0\"}"], 1.0);
+    assert_eq!(samples["flashweir_upstream_healthy{service=\"api\",upstream=\"0\"}"], 0.0);
     assert_eq!(samples["flashweir_config_reloads_total{outcome=\"failed\"}"], 1.0);
     assert_eq!(samples["flashweir_warnings_total{event=\"state_file\"}"], 1.0);
     assert_eq!(samples["flashweir_draining"], 1.0);
     // Fewer upstreams after a reload leave no series behind.
     telemetry.control().publish_upstream_health(&health[..1]);
-    assert!(!scrape(&telemetry).contains_key("flashweir_upstream_healthy{upstream=\"api/0\"}"));
+    assert!(!scrape(&telemetry).contains_key("flashweir_upstream_healthy{service=\"api\",upstream=\"0\"}"));
+}
+
+#[test]
+fn the_gate_in_the_kernel_is_told_of_only_where_there_is_one() {
+    let telemetry = Telemetry::new(1, "0.1.0");
+    let names_it = |telemetry: &Telemetry| scrape(telemetry).keys().any(|name| name.contains("_kernel_"));
+    assert!(!names_it(&telemetry));
+    let counts = KernelCounts { offered: 9, admitted: 4, answered: 3, reset: 2, ..KernelCounts::default() };
+    let shop = KernelService { name: "shop".to_owned(), ceiling_per_s: Some(12.5), counts };
+    let figures = KernelFigures {
+        services: vec![shop, KernelService { name: "hot_spot_1".to_owned(), ..KernelService::default() }],
+        passed: vec![("not_tcp", 7)],
+        interfaces: 2,
+        heartbeat_age_s: 1.5,
+        ..KernelFigures::default()
+    };
+    telemetry.control().publish_kernel(Some(figures.clone()));
+    let samples = scrape(&telemetry);
+    let shop = |name: &str| samples[&format!("flashweir_kernel_{name}{{service=\"shop\"}}")];
+    assert_eq!((shop("connections_offered_total"), shop("connections_admitted_total")), (9.0, 4.0));
+    let refused = |how: &str| {
+        samples[&format!("flashweir_kernel_connections_refused_total{{service=\"shop\",how=\"{how}\"}}")]
+    };
+    assert_eq!(["dropped", "reset", "answered", "purged"].map(refused), [0.0, 2.0, 3.0, 0.0]);
+    assert_eq!(shop("ceiling_connections_per_second"), 12.5);
+    assert!(!samples.contains_key("flashweir_kernel_ceiling_connections_per_second{service=\"hot_spot_1\"}"));
+    assert_eq!(samples["flashweir_kernel_frames_passed_total{reason=\"not_tcp\"}"], 7.0);
+    assert_eq!(samples["flashweir_kernel_heartbeat_age_seconds"], 1.5);
+    assert!(!samples.contains_key("flashweir_kernel_flows_begun_total"), "nothing is observed");
+    let flows = Some(KernelFlows { begun: 5, tracked: 3, ..KernelFlows::default() });
+    telemetry.control().publish_kernel(Some(KernelFigures { flows, ..figures }));
+    assert_eq!(scrape(&telemetry)["flashweir_kernel_flows_begun_total"], 5.0);
+    telemetry.control().publish_kernel(None);
+    assert!(!names_it(&telemetry));
 }
 
 #[test]
@@ -204,5 +243,51 @@ fn however_many_classes_come_with_reloads_the_series_are_bounded() {
     let samples = scrape(&telemetry);
     let offered = samples.keys().filter(|name| name.starts_with("flashweir_class_offered_total")).count();
     assert_eq!(offered, CLASS_SLOTS);
-    assert_eq!(samples["flashweir_class_offered_total{service=\"other\",class=\"other\"}"], 2.0);
+    assert_eq!(samples["flashweir_class_offered_total{service=\"(other)\",class=\"(other)\"}"], 2.0);
+}
+
+#[test]
+fn a_candidate_is_counted_by_its_own_classes_and_beside_the_policy_in_force() {
+    let telemetry = Telemetry::new(1, "0.1.0");
+    let control = telemetry.control();
+    let gold = control.candidate_slot("shop", "gold");
+    assert_eq!(control.candidate_slot("shop", "gold"), gold);
+    let counts =
+        ClassCounts { offered: 10, admitted: 6, shed: 3, left: 1, good: 5, ..ClassCounts::default() };
+    let mut compared = Compared {
+        both: 4,
+        only_live: 1,
+        only_candidate: 2,
+        neither: 3,
+        held: 2,
+        live_good: 4,
+        ..Compared::default()
+    };
+    compared.shed[Reason::Reserved as usize] = 3;
+    for _ in 0..2 {
+        control.count_candidate(&CandidateNews {
+            slot: gold,
+            counts: &counts,
+            compared: &compared,
+            revenue: 2.5,
+        });
+    }
+    let samples = scrape(&telemetry);
+    let shop = |name: &str, more: &str| {
+        samples[&format!("flashweir_candidate_{name}_total{{service=\"shop\",class=\"gold\"{more}}}")]
+    };
+    let plain = ["offered", "admitted", "held", "left"].map(|name| shop(name, ""));
+    assert_eq!(plain, [20.0, 12.0, 4.0, 2.0]);
+    assert_eq!(shop("shed", ",reason=\"reserved\""), 6.0);
+    let who = ["both", "live", "candidate", "neither"];
+    let agreement = who.map(|who| shop("agreement", &format!(",let_in_by=\"{who}\"")));
+    assert_eq!(agreement, [8.0, 2.0, 4.0, 6.0]);
+    let by_policy = |name: &str| ["live", "candidate"].map(|who| shop(name, &format!(",policy=\"{who}\"")));
+    assert_eq!((by_policy("good"), by_policy("revenue")), ([8.0, 10.0], [20.0, 25.0]));
+    for n in 0..1_000 {
+        control.candidate_slot("shop", &format!("class{n}"));
+    }
+    let series =
+        scrape(&telemetry).into_keys().filter(|name| name.starts_with("flashweir_candidate_offered"));
+    assert_eq!(series.count(), CLASS_SLOTS);
 }

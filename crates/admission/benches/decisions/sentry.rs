@@ -2,8 +2,8 @@
 
 use criterion::{Criterion, Throughput};
 use flashweir_admission::sentry::{
-    Arrived, Asked, BatchTest, ClassPolicy, Common, Costs, Decide, Ending, Plan, Policy, Released,
-    SentryGate, SentryPlanner,
+    Arrived, Asked, BatchTest, CandidateGate, ClassPolicy, Common, Costs, Decide, Ending, Plan, Policy,
+    Released, SentryGate, SentryPlanner,
 };
 use flashweir_core::limits::URL_CLASSES;
 use flashweir_core::{Duration, Instant, Rate, Rng};
@@ -78,7 +78,7 @@ impl Bench {
 
 /// From arrival to end, by what becomes of the request.
 pub(super) fn decisions(c: &mut Criterion) {
-    let ending = Ending { completed: true, measured_us: None };
+    let ending = Ending { completed: true, ..Ending::default() };
     let mut bench = Bench::new(Decide::Reservation, 1_000_000, 1_000);
     c.bench_function("sentry, 8 classes: let in, and its end", |b| {
         b.iter(|| {
@@ -139,4 +139,31 @@ pub(super) fn refusals(c: &mut Criterion) {
         });
     });
     group.finish();
+}
+
+/// What a candidate policy costs beside the live one: asked about a request, told that it was let in, and of its end.
+pub(super) fn compared(c: &mut Criterion) {
+    let (policy, open) = plan(Decide::Reservation, 1_000_000, 1_000);
+    let mut gate = CandidateGate::new(Arc::new(Common::new(GATES)), 0, &policy, &open);
+    let Bench { requests, mut now, mut next, .. } = Bench::new(Decide::Reservation, 1, 0);
+    c.bench_function("candidate, 8 classes: let in by both, and its end", |b| {
+        b.iter(|| {
+            next = (next + 1) % REQUESTS;
+            now += Duration::from_nanos(50);
+            let key = gate.arrive(now, requests[next]).expect("few are compared");
+            gate.live_let_in(now, key);
+            gate.live_ended(now, key, true);
+        });
+    });
+    // The queue of each class is full, and the live policy refuses.
+    let (_, full) = plan(Decide::Reservation, 1, 1_000);
+    gate.apply(&Plan { epoch: 2, ..full });
+    c.bench_function("candidate, 8 classes: refused by both, or held", |b| {
+        b.iter(|| {
+            next = (next + 1) % REQUESTS;
+            now += Duration::from_nanos(50);
+            let key = gate.arrive(now, requests[next]).expect("few are compared");
+            gate.live_refused(now, key);
+        });
+    });
 }

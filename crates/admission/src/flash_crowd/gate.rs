@@ -186,13 +186,18 @@ impl Gate for FlashCrowdGate {
     }
 }
 
+/// How many may come at once under a ceiling of this rate, before it is shared out among gates.
+#[must_use]
+pub fn burst(rate: Rate) -> u64 {
+    (rate.as_milli() / 1_000 * BURST_MS / 1_000).max(BURST_MIN)
+}
+
 /// This gate's part of a rate, keeping the tokens of the bucket that limited the same thing before.
 fn bucket_for(now: Instant, rate: Rate, share_milli: u64, kept: Option<TokenBucket>) -> TokenBucket {
     let part = Rate::from_milli(
         rate.as_milli() / 1_000 * share_milli + rate.as_milli() % 1_000 * share_milli / 1_000,
     );
-    let burst_of_all = (rate.as_milli() / 1_000 * BURST_MS / 1_000).max(BURST_MIN);
-    let burst = (burst_of_all * share_milli / 1_000).max(1);
+    let burst = (burst(rate) * share_milli / 1_000).max(1);
     match kept {
         Some(mut bucket) => {
             bucket.set_rate(now, part, burst);

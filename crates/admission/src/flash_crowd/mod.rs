@@ -21,7 +21,7 @@ mod signal;
 mod window;
 
 pub use attempts::RefusedAttempts;
-pub use gate::{FlashCrowdGate, GateRequest};
+pub use gate::{FlashCrowdGate, GateRequest, burst};
 pub use plan::{Cause, Explanation, HotSpotLimit, Limit, Mode, Plan, Rule};
 pub use planner::FlashCrowdPlanner;
 pub use sample::{HostCount, Response, Sample};

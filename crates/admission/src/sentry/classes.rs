@@ -30,10 +30,6 @@ pub(super) struct Classes {
     classes: Vec<Class>,
     costs: CostTable,
     ladder: Ladder,
-    /// What of the guarantees can be let in without the origin being swamped.
-    bearable: f64,
-    /// The highest limit of late.
-    lately_limit: f64,
 }
 
 /// One class, rates smoothed.
@@ -75,14 +71,7 @@ impl Classes {
     pub(super) fn new(policy: Arc<Policy>) -> Self {
         let classes = policy.ranks().into_iter().map(|rank| Class { rank, ..Class::default() });
         let costs = CostTable::new(policy.classes.len());
-        Self {
-            classes: classes.collect(),
-            costs,
-            ladder: Ladder::default(),
-            bearable: 1.0,
-            lately_limit: 0.0,
-            policy,
-        }
+        Self { classes: classes.collect(), costs, ladder: Ladder::default(), policy }
     }
 
     pub(super) fn observe(&mut self, sample: &Sample) {
@@ -98,16 +87,6 @@ impl Classes {
             class.shed_rps += (counts.shed as f64 / span_s - class.shed_rps) * part;
         }
         self.ladder.observe(&self.policy, self.classes.iter().map(|class| class.offered_rps).sum());
-    }
-
-    /// Guarantees are let in beyond the limit. Where they are too many (or cost more than is known), requests in flight
-    /// tell: then all guarantees are lowered together until there is no more than twice the limit.
-    pub(super) fn observe_excess(&mut self, span_s: f64, in_flight: f64, limit: u32) {
-        // Whoever was let in under a higher limit is still there for a while.
-        self.lately_limit = (self.lately_limit * libm::exp(-span_s / LATELY_S)).max(f64::from(limit));
-        let is_swamped = in_flight > EXCESS * self.lately_limit;
-        let change = if is_swamped { BEARABLE_LESS } else { BEARABLE_MORE };
-        self.bearable = (self.bearable * libm::exp(change * span_s)).clamp(BEARABLE_LEAST, 1.0);
     }
 
     /// What responses of the most demanding class may take.
@@ -262,15 +241,12 @@ impl Classes {
 
     /// What of the guarantees the origin can serve: 1 for all.
     fn guaranteed_share(&self, service: &Service) -> f64 {
-        let (mut guaranteed_rps, mut guaranteed) = (0.0, 0.0);
-        for (index, policy) in self.policy.classes.iter().enumerate() {
-            guaranteed_rps += policy.guaranteed_rate.per_second();
-            guaranteed += policy.guaranteed_rate.per_second() * self.cost_s(index);
-        }
+        let classes = self.policy.classes.iter().enumerate();
+        let guaranteed: f64 =
+            classes.map(|(index, policy)| policy.guaranteed_rate.per_second() * self.cost_s(index)).sum();
         // Whatever the knee is, it is hardly beyond the limit.
         let servers = service.knee.unwrap_or(f64::from(service.limit));
-        let by_costs = if guaranteed > servers { servers / guaranteed } else { 1.0 };
-        if guaranteed_rps > 0.0 { by_costs.min(self.bearable) } else { 1.0 }
+        if guaranteed > servers { servers / guaranteed } else { 1.0 }
     }
 
     fn target_of(&self, class: usize) -> Duration {
@@ -288,13 +264,6 @@ impl Class {
     }
 }
 
-/// In flight beyond so many times the limit, the origin is swamped.
-const EXCESS: f64 = 2.0;
-const LATELY_S: f64 = 10.0;
-/// Per second: what guarantees are lowered and raised by.
-const BEARABLE_LESS: f64 = -2.0;
-const BEARABLE_MORE: f64 = 0.3;
-const BEARABLE_LEAST: f64 = 1e-3;
 /// How fast rates follow.
 const RATE_MEMORY_S: f64 = 1.0;
 /// While nothing is known requests may wait so many targets: rather late than refused because nobody knows how many the

@@ -1,7 +1,8 @@
 //! The gate: so many in flight, some wait, the rest is refused at once. Integers only, no lock, no allocation besides
 //! what the queue grows by.
 //!
-//! A request within its class's guaranteed rate goes at once, whatever the load. Then, by default (reservation): a
+//! A request within its class's guaranteed rate goes at once while fewer than twice the limit are in flight: what was
+//! promised beyond what the origin can do must not swamp it. Then, by default (reservation): a
 //! class is let in while fewer than *its* limit are in flight (the least important has the lowest), and whoever finds
 //! no room waits. Room that is given back goes to the most important that waits at any gate, among equals to the oldest
 //! (by about a sixteenth of how long they may wait: to keep what a gate has costs no wake-up of another thread). Inside
@@ -74,7 +75,11 @@ impl<T> SentryGate<T> {
         let counts = self.in_flight.class(class_index);
         counts.offered += 1;
         counts.offered_cost_us += u64::from(coming.cost_us);
-        if self.common.is_guaranteed(now, class_index, &class) && self.take(now, u32::MAX) {
+        let most = self.plan.limit.saturating_mul(GUARANTEED_LIMITS);
+        if self.common.in_flight() < most
+            && self.common.is_guaranteed(now, class_index, &class)
+            && self.take(now, most)
+        {
             return Arrived::Admit(request, self.in_flight.begin(now, now, asked));
         }
         match self.plan.decide {
@@ -149,6 +154,13 @@ impl<T> SentryGate<T> {
     #[must_use]
     pub fn held(&self) -> usize {
         self.hold.len()
+    }
+
+    /// How long the oldest of a class has waited here; zero if nobody of it waits.
+    #[must_use]
+    pub fn oldest_held(&self, now: Instant, class: usize) -> Duration {
+        let since = self.hold.oldest_since(class.min(self.plan.classes.len() - 1));
+        since.map_or(Duration::ZERO, |since| now.saturating_since(since))
     }
 
     /// Hands over what was measured since the last drain.
@@ -376,6 +388,8 @@ impl<T> SentryGate<T> {
 
 /// Ages of requests in flight are told up to so many targets: what takes longer is late, however late.
 const AGES_REACH_TARGETS: u32 = 4;
+/// Beyond so many times the limit there is room for nobody: guarantees that can be kept never need as much.
+const GUARANTEED_LIMITS: u32 = 2;
 /// One that waits elsewhere goes first if it is older by this part of how long it may wait.
 const SLACK_PART: u32 = 16;
 /// Gates draw different numbers; no gate draws so many.

@@ -23,12 +23,25 @@ use flashweir_measure::histogram::{BUCKETS, index};
 /// One admitted request; goes back to [`SentryGate::end`](super::SentryGate::end) of the gate that gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permit {
-    /// When the request arrived at the gate.
+    /// When the request arrived at the gate, moved on by as long as it was paused.
     arrived: Instant,
+    /// When it was sent to the origin, moved on likewise.
     started: Instant,
-    /// What the clock of service showed at the start, nanoseconds.
+    /// When it was sent, or came back from its last pause: how [`Ages`] knows it.
+    present_since: Instant,
+    /// What the clock of service showed at the start, nanoseconds, moved on likewise.
     served_nanos: u64,
     pub(super) asked: Asked,
+}
+
+/// One admitted request that the origin cannot go on with: its client is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paused {
+    /// As it was given back.
+    permit: Permit,
+    since: Instant,
+    /// By how much it had been served, nanoseconds.
+    served_nanos: u64,
 }
 
 /// The count with everything that is measured by it.
@@ -79,32 +92,31 @@ impl InFlight {
 
     /// One that arrived at `arrived` is sent to the origin, with a place that was [taken](Self::take).
     pub(super) fn begin(&mut self, now: Instant, arrived: Instant, asked: Asked) -> Permit {
-        self.count += 1;
-        self.ages.begin(now);
-        let class = &mut self.classes[usize::from(asked.class)];
-        class.admitted += 1;
-        class.in_flight += 1;
-        Permit { arrived, started: now, served_nanos: self.served_nanos, asked }
+        self.enter(now, asked);
+        self.classes[usize::from(asked.class)].admitted += 1;
+        Permit { arrived, started: now, present_since: now, served_nanos: self.served_nanos, asked }
     }
 
     /// One is over.
     pub(super) fn end(&mut self, now: Instant, plan: &Plan, permit: Permit, ending: Ending) {
         self.advance(now, plan.knee_milli);
         let level = usize::from(index(self.common.in_flight().into()));
-        self.common.give_back();
-        self.count = self.count.saturating_sub(1);
-        self.ages.end(now, permit.started);
-        let class = &mut self.classes[usize::from(permit.asked.class)];
-        class.in_flight = class.in_flight.saturating_sub(1);
+        self.leave(now, &permit);
         if !ending.completed {
+            self.sample.failed += 1;
             return;
         }
+        let class = &mut self.classes[usize::from(permit.asked.class)];
         class.completed += 1;
         let target = plan.classes[usize::from(permit.asked.class)].target;
         class.good += u64::from(now.saturating_since(permit.arrived) <= target);
         self.levels[level].completed += 1;
         let latency_us = micros(now.saturating_since(permit.started));
         self.sample.latency_us.record(latency_us);
+        if let Some(utilisation_milli) = ending.utilisation_milli {
+            self.sample.utilisations += 1;
+            self.sample.utilisation_milli += u64::from(utilisation_milli);
+        }
         let shared_us = self.served_nanos.wrapping_sub(permit.served_nanos) / 1_000;
         let service_us = ending.measured_us.map_or(shared_us, u64::from);
         class.service_us = class.service_us.saturating_add(service_us);
@@ -118,6 +130,28 @@ impl InFlight {
         if let Some(measured_us) = ending.measured_us {
             url.measured_count = url.measured_count.saturating_add(1);
             url.measured_us = url.measured_us.saturating_add(measured_us.into());
+        }
+    }
+
+    /// One gives its place back without being over.
+    pub(super) fn pause(&mut self, now: Instant, plan: &Plan, permit: Permit) -> Paused {
+        self.advance(now, plan.knee_milli);
+        self.leave(now, &permit);
+        Paused { permit, since: now, served_nanos: self.served_nanos.wrapping_sub(permit.served_nanos) }
+    }
+
+    /// One that was paused goes on, with a place that was [taken](Self::take). Nothing that is measured of it counts
+    /// the time in between.
+    pub(super) fn resume(&mut self, now: Instant, paused: Paused) -> Permit {
+        let Paused { permit, since, served_nanos } = paused;
+        self.enter(now, permit.asked);
+        let away = now.saturating_since(since);
+        Permit {
+            arrived: permit.arrived + away,
+            started: permit.started + away,
+            present_since: now,
+            served_nanos: self.served_nanos.wrapping_sub(served_nanos),
+            asked: permit.asked,
         }
     }
 
@@ -151,6 +185,20 @@ impl InFlight {
             sample.urls.push(UrlSum { url_class: url_class as u16, ..core::mem::take(sum) });
         }
         sample
+    }
+
+    fn enter(&mut self, now: Instant, asked: Asked) {
+        self.count += 1;
+        self.ages.begin(now);
+        self.classes[usize::from(asked.class)].in_flight += 1;
+    }
+
+    fn leave(&mut self, now: Instant, permit: &Permit) {
+        self.common.give_back();
+        self.count = self.count.saturating_sub(1);
+        self.ages.end(now, permit.present_since);
+        let class = &mut self.classes[usize::from(permit.asked.class)];
+        class.in_flight = class.in_flight.saturating_sub(1);
     }
 
     /// Accounts for the time until `now`. The level is that of all gates, the integral this gate's own: sums over gates

@@ -115,6 +115,7 @@ mod tests {
         p95_s: Some(0.5),
         p95_least_s: Some(0.4),
         target_s: 1.0,
+        utilisation: None,
     };
 
     /// So many in flight and so much done per second for so long.

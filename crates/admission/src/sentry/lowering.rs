@@ -106,6 +106,7 @@ impl LimitRule {
         let lower = CUT_LEAST * self.window.in_flight().min(f64::from(self.limit));
         self.raise.fail(look.now);
         self.raise_unhindered = self.raise;
+        self.is_known = true;
         self.move_to(look, round(lower));
         Rule::Target
     }

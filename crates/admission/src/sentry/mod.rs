@@ -2,8 +2,8 @@
 //! holds what does not fit, refuses the rest.
 //!
 //! Per request, in each worker: `gate` decides (by reservation, by `batch` in rounds, or by a threshold's share), with
-//! `in_flight` (counts and measures), `hold` (those who wait, by class and client) and `common` (what the workers' gates
-//! share). `request` is what a gate is told and answers.
+//! `in_flight` (counts and measures; `pausing`: but not those whose clients are waited for), `hold` (those who wait, by
+//! class and client) and `common` (what the workers' gates share). `request` is what a gate is told and answers.
 //!
 //! Every 20 ms, for all of them: `planner` learns the limit from what they measured: `inherent` (what a request takes
 //! when it is alone), `measured` (what the origin did over a stretch of time), `look` (both, at one moment), `limit` (the
@@ -11,6 +11,9 @@
 //! try again). `classes` divides it: `costs` (what requests take), `ladder` (which target is in force), `price` (what the
 //! marginal request is worth). `deciding` says how the gate decides, with `threshold` (which classes the servers suffice
 //! for), `delays` (how long rounds gather) and `published` (the paper's own policies).
+//!
+//! Without acting: `shadow` (the live policy lets everybody in) and `candidate` (another policy decides beside it, with
+//! `candidate_planner`).
 //!
 //! The rule, in short. By Little's law, work done per second times the inherent time of a unit of work is how many the
 //! origin serves at once: the *knee*. A limit above it costs nothing as long as answers come in time, one below costs
@@ -26,6 +29,8 @@
 //! limit.
 
 mod batch;
+mod candidate;
+mod candidate_planner;
 mod classes;
 mod common;
 mod costs;
@@ -41,7 +46,9 @@ mod limit;
 mod look;
 mod lowering;
 mod measured;
+mod pace;
 mod patience;
+mod pausing;
 mod plan;
 mod planner;
 mod policy;
@@ -53,10 +60,12 @@ mod sample;
 mod shadow;
 mod threshold;
 
+pub use candidate::{CandidateGate, Compared, Said};
+pub use candidate_planner::CandidatePlanner;
 pub use common::Common;
 pub use gate::SentryGate;
 pub use hold::Ticket;
-pub use in_flight::Permit;
+pub use in_flight::{Paused, Permit};
 pub use plan::{BatchTest, ClassPlan, Costs, Decide, Explanation, Plan, Rule};
 pub use planner::SentryPlanner;
 pub use policy::{ClassPolicy, LadderStep, Policing, Policy};

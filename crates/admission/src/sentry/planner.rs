@@ -12,7 +12,7 @@ use super::sample::Sample;
 use crate::Planner;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use flashweir_core::Instant;
+use flashweir_core::{Duration, Instant};
 use flashweir_measure::Histogram;
 
 /// Learns one service's limit.
@@ -34,12 +34,12 @@ pub struct SentryPlanner {
     completed_rps: f64,
     /// Requests in flight, smoothed.
     in_flight: f64,
-    /// Requests in flight at the last sample.
-    present: u32,
     /// The most that could be completed of late.
     lately_rps: f64,
     /// How many times the mean response time the 95th percentile is.
     quantile_over_mean: f64,
+    /// How busy the origin says that it is, smoothed, and when it last did.
+    utilisation: Option<(f64, Instant)>,
     /// The median of a recent stretch of responses, for how long waiting is worth it.
     usual_s: Option<f64>,
     next_plan_at: Instant,
@@ -86,9 +86,9 @@ impl SentryPlanner {
             age_us: Histogram::new(),
             completed_rps: 0.0,
             in_flight: 0.0,
-            present: 0,
             lately_rps: 0.0,
             quantile_over_mean: QUANTILE_OVER_MEAN,
+            utilisation: None,
             usual_s: None,
             next_plan_at: Instant::ZERO,
             plan,
@@ -140,12 +140,8 @@ impl SentryPlanner {
             waiting_s: sample.waiting_nanos as f64 / 1e9,
             // What a threshold keeps out is no sign that the limit is met.
             shed: sample.shed.saturating_sub(by_test) as f64,
-            failed: (f64::from(self.present) + sample.admitted as f64
-                - sample.completed as f64
-                - f64::from(sample.in_flight))
-            .max(0.0),
+            failed: sample.failed as f64,
         });
-        self.present = sample.in_flight;
         self.latency_us.add(&sample.latency_us);
         self.age_us = sample.age_us.clone();
         let part = 1.0 - libm::exp(-span_s / RATE_MEMORY_S);
@@ -154,27 +150,20 @@ impl SentryPlanner {
             self.lately_rps *= libm::exp(-span_s / LATELY_S);
             self.in_flight += (sample.in_flight_nanos as f64 / 1e9 / span_s - self.in_flight) * part;
         }
+        self.utilisation = self.utilisation.filter(|(_, told_at)| sample.to < *told_at + TOLD_FOR);
+        if sample.utilisations > 0 {
+            let told = (sample.utilisation_milli as f64 / sample.utilisations as f64 / 1e3).min(1.0);
+            let before = self.utilisation.map_or(told, |(utilisation, _)| utilisation);
+            self.utilisation = Some((before + (told - before) * part, sample.to));
+        }
         self.classes.observe(sample);
-        let in_flight = sample.in_flight_nanos as f64 / 1e9 / span_s;
-        self.classes.observe_excess(span_s, in_flight, self.rule.limit);
         self.deciding.observe(sample);
     }
 
     /// Gives each class its part of what the rule found.
     fn divide(&mut self, now: Instant) {
-        let limit = self.rule.limit;
-        self.lately_rps = self.lately_rps.max(self.capacity_rps(limit));
-        let service = Service {
-            limit,
-            knee: self.rule.knee,
-            in_flight: self.in_flight,
-            capacity_rps: self.capacity_rps(limit),
-            lately_rps: self.lately_rps,
-            usual_s: self.usual_s.unwrap_or(0.0),
-            p95_s: self.plan.explanation.response_p95_s,
-            quantile_over_mean: self.quantile_over_mean,
-            is_known: self.rule.is_known,
-        };
+        self.lately_rps = self.lately_rps.max(self.capacity_rps(self.rule.limit));
+        let service = self.service();
         let mut classes = self.classes.plans(&service);
         let (decide, limit) = self.deciding.plan(now, &service, &self.classes, &mut classes);
         let explanation = Explanation {
@@ -194,6 +183,21 @@ impl SentryPlanner {
             price: self.classes.price(&service),
             explanation,
         };
+    }
+
+    /// What is known of the service, whatever its policy.
+    pub(super) fn service(&self) -> Service {
+        Service {
+            limit: self.rule.limit,
+            knee: self.rule.knee,
+            in_flight: self.in_flight,
+            capacity_rps: self.capacity_rps(self.rule.limit),
+            lately_rps: self.lately_rps,
+            usual_s: self.usual_s.unwrap_or(0.0),
+            p95_s: self.plan.explanation.response_p95_s,
+            quantile_over_mean: self.quantile_over_mean,
+            is_known: self.rule.is_known,
+        }
     }
 
     /// Below the knee, twice as many in flight complete twice as many; above it, what is completed is the capacity.
@@ -230,12 +234,10 @@ impl Planner for SentryPlanner {
             p95_s,
             p95_least_s,
             target_s: self.classes.target().as_secs_f64(),
+            utilisation: self.utilisation.map(|(utilisation, _)| utilisation),
         };
-        let window = {
-            let mut window = self.rule.window;
-            window.add(&tick);
-            window
-        };
+        let mut window = self.rule.window;
+        window.add(&tick);
         let rule = self.rule.look(&look);
         if self.latency_us.count() >= USUAL_LEAST {
             self.usual_s = self.latency_us.quantile(0.5).map(|us| us as f64 / 1e6);
@@ -271,6 +273,8 @@ const OVER_MEAN_LEAST: u64 = 20;
 const QUANTILE_MOST: u64 = 2_000;
 const USUAL_LEAST: u64 = 10;
 const RATE_MEMORY_S: f64 = 1.0;
+/// What an origin said of itself is believed for so long.
+const TOLD_FOR: Duration = Duration::from_secs(5);
 /// The limit is lowered for tests of a few seconds: for so long that is no reason to believe in less capacity.
 const LATELY_S: f64 = 10.0;
 /// Of exponential response times, which those of an origin that shares itself are like: ln 20. And the most, whatever

@@ -15,7 +15,7 @@ impl LimitRule {
             || look.p95_s.is_none_or(|p95_s| p95_s < look.target_s);
         // An origin that does more than when raising did not help is another one now.
         let may = !self.is_known
-            || is_unhindered
+            || (is_unhindered || look.is_room_told())
                 && (work_rate > self.enough_work * (1.15 + 2.0 * error)
                     || self.raise.is_over(look.now)
                     || self.raise_unhindered.is_over(look.now));
@@ -34,7 +34,7 @@ impl LimitRule {
     /// Up now and then, whatever is thought of the knee: where requests slow each other down a little from the start,
     /// only this tells that more would be done.
     pub(super) fn probe(&mut self, look: &Look) -> Option<Rule> {
-        self.raise.is_over(look.now).then(|| {
+        (self.raise.is_over(look.now) && !look.is_full_told()).then(|| {
             self.raise_by(look, self.raise_step);
             Rule::Raise
         })

@@ -23,6 +23,8 @@ pub struct Ending {
     pub completed: bool,
     /// What the origin says that it took, microseconds.
     pub measured_us: Option<u32>,
+    /// How busy the origin says that it is, thousandths.
+    pub utilisation_milli: Option<u32>,
 }
 
 /// What becomes of a request that arrives.

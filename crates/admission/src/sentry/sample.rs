@@ -17,6 +17,9 @@ pub struct Sample {
     pub admitted: u64,
     /// Answers of the origin that came to their end (completed).
     pub completed: u64,
+    /// Requests that left the origin without such an answer; not those whose clients left while they were
+    /// [paused](super::SentryGate::pause).
+    pub failed: u64,
     /// Requests refused, at once or after waiting.
     pub shed: u64,
     /// Requests in flight at the end of the interval.
@@ -31,6 +34,10 @@ pub struct Sample {
     pub latency_us: Histogram,
     /// How long those in flight have been in flight, microseconds.
     pub age_us: Histogram,
+    /// How many of the completed came with how busy the origin says that it is, and that added up, thousandths.
+    pub utilisations: u64,
+    /// See there.
+    pub utilisation_milli: u64,
     /// By class, in the policy's order.
     pub classes: Vec<ClassCounts>,
     /// The completed by URL class, at most [`URL_CLASSES`](flashweir_core::limits::URL_CLASSES).
@@ -120,12 +127,15 @@ impl Sample {
         self.offered += other.offered;
         self.admitted += other.admitted;
         self.completed += other.completed;
+        self.failed += other.failed;
         self.shed += other.shed;
         self.in_flight += other.in_flight;
         self.held += other.held;
         self.in_flight_nanos = self.in_flight_nanos.saturating_add(other.in_flight_nanos);
         // Whether anybody waited is asked, not how many.
         self.waiting_nanos = self.waiting_nanos.max(other.waiting_nanos);
+        self.utilisations += other.utilisations;
+        self.utilisation_milli = self.utilisation_milli.saturating_add(other.utilisation_milli);
         self.latency_us.add(&other.latency_us);
         self.age_us.add(&other.age_us);
         self.classes.resize(self.classes.len().max(other.classes.len()), ClassCounts::default());

@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(refused, [None, None, None, None, None, full, full]);
         assert_eq!(gate.in_flight(), 7);
         for (permit, _) in arrived {
-            gate.end(now, permit, Ending { completed: true, measured_us: None });
+            gate.end(now, permit, Ending { completed: true, ..Ending::default() });
         }
         let sample = gate.drain(now);
         assert_eq!((sample.offered, sample.admitted, sample.shed, sample.completed), (7, 7, 0, 7));

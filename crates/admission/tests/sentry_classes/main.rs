@@ -103,7 +103,11 @@ fn deciding_allocates_nothing() {
                 if request % 3 == 0
                     && let Some((gate, permit)) = permits.pop()
                 {
-                    gates[gate].end(now, permit, Ending { completed: true, measured_us: Some(900) });
+                    gates[gate].end(
+                        now,
+                        permit,
+                        Ending { completed: true, measured_us: Some(900), ..Ending::default() },
+                    );
                 }
                 if request % 11 == 0
                     && let Some((gate, ticket)) = tickets.pop()
@@ -161,7 +165,15 @@ fn every_class_number_and_every_moment_is_fit() {
         for class in 0..=u8::MAX {
             let asked = Asked { class, url_class: u32::MAX, client_key: u64::MAX };
             if let Arrived::Admit(_, permit) = gate.arrive(now, asked, class) {
-                gate.end(now, permit, Ending { completed: true, measured_us: Some(u32::MAX) });
+                gate.end(
+                    now,
+                    permit,
+                    Ending {
+                        completed: true,
+                        measured_us: Some(u32::MAX),
+                        utilisation_milli: Some(u32::MAX),
+                    },
+                );
             }
             while gate.next(now).is_some() {}
         }

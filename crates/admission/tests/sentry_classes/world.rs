@@ -140,7 +140,7 @@ impl World {
             }
             Step::End(which, at_once) if !self.in_flight.is_empty() => {
                 let (gate, permit) = self.in_flight.swap_remove(which % self.in_flight.len());
-                let ending = Ending { completed: which % 3 > 0, measured_us: None };
+                let ending = Ending { completed: which % 3 > 0, ..Ending::default() };
                 self.gates[gate].end(self.now, permit, ending);
                 self.beyond = self.beyond.min(self.count());
                 self.refused_rank = None;
@@ -193,7 +193,9 @@ impl World {
         let class = usize::from(asked.class).min(3);
         let plan = self.plan.classes[class];
         // A bucket of no rate is not empty at first, but nothing is guaranteed.
-        let is_guaranteed = plan.guaranteed_rate > Rate::ZERO && self.guaranteed[class].admit(self.now);
+        let is_guaranteed = plan.guaranteed_rate > Rate::ZERO
+            && self.count() < 2 * self.plan.limit
+            && self.guaranteed[class].admit(self.now);
         let waits_before = self.held.values().any(|held| RANKS[held.class] <= plan.rank);
         let has_room = self.count() < plan.limit;
         let total = self.held.values().filter(|held| held.class == class).count() as u32;

@@ -122,6 +122,19 @@ fn a_guarantee_holds_below_everybody_else() {
     assert!((130.0..400.0).contains(&scaled), "{scaled}");
 }
 
+/// Goal: what is guaranteed beyond what the origin can do does not swamp it, even before anything is known of it.
+#[test]
+fn impossible_guarantees_do_not_swamp_a_cold_origin() {
+    let mut crowd = Crowd { quiet_s: 0.0, from_s: 0.0, to_s: 20.0, ..crowd(Policing::Reservation, 1) };
+    crowd.classes[2] = (1_300.0, 0.0155);
+    crowd.policy.classes[2].guaranteed_rate = Rate::from_per_second(1_000.0);
+    let outcome = run(&crowd, everybody);
+    println!("{:.2} servers in time, p95 {:.2} s", outcome.good_servers(), outcome.quantile_s(0.95));
+    assert!(outcome.plan.explanation.guarantees_infeasible);
+    assert!(outcome.good_servers() > 2.6, "{}", outcome.good_servers());
+    assert!(outcome.quantile_s(0.95) < 0.9, "{}", outcome.quantile_s(0.95));
+}
+
 #[test]
 fn classes_worth_the_same_share_by_age() {
     let mut crowd = crowd(Policing::Reservation, 1);

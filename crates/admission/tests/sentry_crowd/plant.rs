@@ -196,7 +196,7 @@ impl Plant {
             let at = self.outcome.response_s.partition_point(|&other| other < response_s);
             self.outcome.response_s.insert(at, response_s);
         }
-        self.gates[gate].end(self.now, permit, Ending { completed: true, measured_us: None });
+        self.gates[gate].end(self.now, permit, Ending { completed: true, ..Ending::default() });
         self.settle(gate);
     }
 

@@ -24,6 +24,16 @@ pub(crate) struct RunArgs {
     /// Where health, metrics, status and explanations are served [default: 127.0.0.1:9900].
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
+    /// Refuse the part of a crowd that could only be refused in the kernel, before the TCP stack hears of it; on also where
+    /// the file names an interface in `[kernel]`. Needs root.
+    #[arg(long)]
+    kernel: bool,
+    /// The network interface clients come through, for --kernel; repeat it for several.
+    #[arg(long = "interface", value_name = "NAME", requires = "kernel")]
+    interfaces: Vec<String>,
+    /// Let the kernel go on refusing when nothing is heard of the gateway for 3 s, in place of letting everybody in.
+    #[arg(long, requires = "kernel")]
+    fail_closed: bool,
     /// Decide and record, but never refuse because of a crowd or for the service's capacity.
     #[arg(long)]
     shadow: bool,
@@ -45,11 +55,15 @@ impl RunArgs {
             upstream_urls: self.upstreams,
             listen_addresses: self.listen,
             admin_address: self.admin,
+            kernel: self.kernel,
+            interfaces: self.interfaces,
+            fail_closed: self.fail_closed,
             shadow: self.shadow,
             state_file: self.state_file,
             state_directory: environment::state_directory(),
             workers: self.workers,
             log_level: self.log,
+            ..Overrides::default()
         };
         let config = Config::load(self.config.as_deref(), &overrides)?;
         logging::start(&config.log);

@@ -32,7 +32,7 @@ fn the_page_shows_the_files_as_they_are() {
             files += 1;
         }
     }
-    assert_eq!((files, shown.len()), (3, 3));
+    assert_eq!((files, shown.len()), (4, 4));
 }
 
 #[test]
@@ -52,5 +52,5 @@ fn what_the_page_says_of_a_request_is_what_the_program_says() {
             asked += 1;
         }
     }
-    assert_eq!(asked, 8);
+    assert_eq!(asked, 10);
 }

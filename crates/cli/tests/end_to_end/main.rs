@@ -3,6 +3,7 @@
 mod admin;
 mod back_pressure;
 mod bounds;
+mod candidate;
 mod certificates;
 mod command_line;
 mod drain;
@@ -14,6 +15,7 @@ mod refusals;
 mod reload;
 mod services;
 mod several_upstreams;
+mod slow_uploads;
 mod smuggling;
 mod start_errors;
 mod state_file;

@@ -1,7 +1,7 @@
 //! Several services behind one gateway: each host reaches its own servers, and a reload may change one of them.
 
-use crate::support::{before, get, holding};
-use flashweir_testkit::{Connection, Curl, Latch, Upstream, eventually};
+use crate::support::{before, binary, get, holding};
+use flashweir_testkit::{Connection, Curl, GatewayBuilder, Latch, Upstream, eventually};
 
 /// `[[service]]` in one line, as a value of the key `service`.
 fn service(name: &str, hosts: &str, url: &str, more: &str) -> String {
@@ -36,8 +36,24 @@ fn every_host_reaches_its_service_over_http_1_and_2() {
     let told: Vec<_> =
         status["upstreams"].as_array().expect("upstreams").iter().map(|one| &one["service"]).collect();
     assert_eq!(told, ["default", "api"]);
-    gateway.wait_metric("flashweir_upstream_healthy{upstream=\"0\"}", 1.0);
-    gateway.wait_metric("flashweir_upstream_healthy{upstream=\"api/0\"}", 1.0);
+    gateway.wait_metric("flashweir_upstream_healthy{service=\"default\",upstream=\"0\"}", 1.0);
+    gateway.wait_metric("flashweir_upstream_healthy{service=\"api\",upstream=\"0\"}", 1.0);
+}
+
+#[test]
+fn where_no_service_has_the_rest_a_stranger_is_told_to_go_elsewhere() {
+    let api = Upstream::saying("api");
+    let services = service("api", "'api.example'", &api.url(), "");
+    let gateway = GatewayBuilder::new(&binary()).set("service", &services).start();
+    let mut client = gateway.connect();
+    for host in ["shop.example", "x.api.example", "127.0.0.1"] {
+        let told = client.ask(&request(host));
+        assert_eq!((told.status(), told.field("flashweir-error")), (421, Some("misdirected")), "{host}");
+    }
+    assert_eq!(client.ask(&request("api.example")).text(), "api", "the connection is as good as before");
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.value("flashweir_requests_bad_total{kind=\"misdirected\"}"), 3.0);
+    assert_eq!(metrics.value("flashweir_requests_offered_total"), 1.0);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use flashweir_testkit::{Connection, Gateway, GatewayBuilder, Latch, Upstream, ev
 use crate::support::{binary, get, holding};
 
 fn healthy(gateway: &Gateway, index: usize) -> bool {
-    gateway.metrics().value(&format!("flashweir_upstream_healthy{{upstream=\"{index}\"}}")) == 1.0
+    let series = format!("flashweir_upstream_healthy{{service=\"default\",upstream=\"{index}\"}}");
+    gateway.metrics().value(&series) == 1.0
 }
 
 #[test]

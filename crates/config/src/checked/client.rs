@@ -21,7 +21,7 @@ pub struct Client {
 /// Default share of one client: a whole office or a mobile carrier's gateway fits.
 const CONNECTIONS_PER_CLIENT: usize = 4_096;
 /// Every forwarded address is compared with every network: few enough to walk.
-const TRUSTED_PROXIES: usize = 256;
+pub(super) const TRUSTED_PROXIES: usize = 256;
 
 impl Client {
     pub(super) fn check(file: &ClientFile, bounds: &Bounds) -> Result<Self, Problem> {

@@ -3,14 +3,17 @@
 mod address;
 mod api_keys;
 mod bounds;
+mod candidate;
 mod class;
 mod client;
 mod glob;
+mod kernel;
 mod listen;
 mod name;
 mod process;
 mod range;
 mod restart;
+mod router;
 mod rules;
 mod sentry;
 mod service;
@@ -19,21 +22,27 @@ mod url;
 
 pub use api_keys::{ApiKeys, KeyPlace};
 pub use bounds::Bounds;
+pub use candidate::Candidate;
 pub use class::{Class, FairBy};
 pub use client::Client;
 pub use glob::Glob;
+pub use kernel::Kernel;
 pub use listen::{Listen, Tls};
 pub use process::{Admin, FlashCrowd, Gateway, Log, State};
+pub use router::RouterConfig;
 pub use rules::{ClassRules, CookieRule, FieldRule};
 pub use sentry::{LadderStep, Sentry};
 pub use service::{HostPattern, Service};
 pub use upstream::{ActiveHealth, Health, Upstream};
 
+use std::net::SocketAddr;
 use std::path::Path;
+
+use serde::de::{DeserializeOwned, IntoDeserializer as _, value};
 
 use self::service::Written;
 use crate::error::{ConfigError, Problem};
-use crate::file::{File, OneOrMany};
+use crate::file::{File, OneOrMany, SentryFile, UpstreamFile};
 use crate::files_read;
 use crate::location::{line_at, line_of_key};
 use crate::overrides::Overrides;
@@ -44,7 +53,7 @@ use crate::text::DurationText;
 pub struct Config {
     /// Where clients connect.
     pub listen: Listen,
-    /// The services that are protected, at least one: first the one for every host that no other has.
+    /// The services that are protected, at least one: first the one for every host that no other has, if there is one.
     pub services: Vec<Service>,
     /// Who the clients are and what one of them may hold.
     pub client: Client,
@@ -52,6 +61,8 @@ pub struct Config {
     pub bounds: Bounds,
     /// The detector and its ceiling.
     pub flash_crowd: FlashCrowd,
+    /// What is done in the kernel, before the TCP stack.
+    pub kernel: Kernel,
     /// The admin listener.
     pub admin: Admin,
     /// What is kept across restarts.
@@ -73,9 +84,12 @@ impl Config {
         let Some(path) = file else {
             return Self::check("", None, overrides, files_read::read);
         };
-        let text = std::fs::read_to_string(path)
-            .map_err(|reason| ConfigError::Unreadable { file: path.to_owned(), reason })?;
-        Self::check(&text, Some(path), overrides, files_read::read)
+        Self::check(&Self::read(path)?, Some(path), overrides, files_read::read)
+    }
+
+    fn read(path: &Path) -> Result<String, ConfigError> {
+        std::fs::read_to_string(path)
+            .map_err(|reason| ConfigError::Unreadable { file: path.to_owned(), reason })
     }
 
     /// Checks the text of a configuration file. Pure: the files it names are not opened, and API keys in files stay
@@ -95,13 +109,10 @@ impl Config {
         Self::check(text, Some(Path::new(file_name)), overrides, |_| Ok(()))
     }
 
-    /// The service for every host that no other has.
-    ///
-    /// # Panics
-    /// Never: a checked configuration has it.
+    /// The service for every host that no other has; without one, requests for such hosts are for nobody here.
     #[must_use]
-    pub fn default_service(&self) -> &Service {
-        self.services.first().expect("the service of the top level is always there")
+    pub fn default_service(&self) -> Option<&Service> {
+        self.services.first().filter(|service| service.hosts.is_empty())
     }
 
     fn check(
@@ -120,24 +131,57 @@ impl Config {
     }
 
     fn from_file(mut file: File, directory: &Path, overrides: &Overrides) -> Result<Self, Problem> {
+        let leaves_rest = leaves_other_hosts(&file, overrides)?;
         apply(&mut file, overrides)?;
         let listen = Listen::check(file.listen, directory)?;
         let bounds = Bounds::check(&file.bounds)?;
         let gateway = Gateway::check(file.gateway)?;
-        let first = Written { upstream: file.upstream, sentry: file.sentry, class: file.class };
-        let first = (gateway.name.clone(), first);
+        let first = Written {
+            upstream: file.upstream,
+            sentry: file.sentry,
+            class: file.class,
+            candidate: file.candidate,
+        };
+        let first = (!leaves_rest).then_some(first);
         let config = Self {
-            services: Service::check_all(first, file.service, directory, &listen)?,
+            services: Service::check_all(&gateway.name, first, file.service, directory, &listen)?,
             client: Client::check(&file.client, &bounds)?,
             flash_crowd: FlashCrowd::check(&file.flash_crowd)?,
+            kernel: Kernel::check(&file.kernel, file.flash_crowd.mode, overrides)?,
             admin: Admin::check(&file.admin, &listen)?,
-            state: State::check(file.state, directory, overrides, &listen)?,
+            state: State::check(file.state, directory, overrides, &first_port(&listen))?,
             gateway,
             log: Log { level: file.log.level, format: file.log.format },
             listen,
             bounds,
         };
         Ok(config)
+    }
+}
+
+/// What tells one gateway's state file from another's on the same machine.
+fn first_port(listen: &Listen) -> String {
+    listen.addresses.first().map_or(0, SocketAddr::port).to_string()
+}
+
+/// Whether there is no service for hosts that no `[[service]]` names. As it was written, before flags are put in place:
+/// what they say of every service does not make one.
+fn leaves_other_hosts(file: &File, overrides: &Overrides) -> Result<bool, Problem> {
+    let has_servers = file.upstream != UpstreamFile::default() || !overrides.upstream_urls.is_empty();
+    if has_servers || file.service.is_empty() {
+        return Ok(false);
+    }
+    let policy = [
+        ("sentry", file.sentry != SentryFile::default()),
+        ("class[0]", !file.class.is_empty()),
+        ("candidate", file.candidate.is_some()),
+    ];
+    match policy.into_iter().find(|(_, is_written)| *is_written) {
+        Some((key, _)) => Err(Problem::new(
+            key,
+            "has no use without upstream.urls, expected it in the `[[service]]` it is for",
+        )),
+        None => Ok(true),
     }
 }
 
@@ -158,10 +202,33 @@ fn apply(file: &mut File, overrides: &Overrides) -> Result<(), Problem> {
     if let Some(level) = &overrides.log_level {
         file.log.level = process::log_level(level)?;
     }
+    if !overrides.interfaces.is_empty() {
+        file.kernel.interface = Some(OneOrMany(overrides.interfaces.clone()));
+    }
+    if !overrides.protect.is_empty() {
+        file.kernel.protect.clone_from(&overrides.protect);
+    }
+    if let Some(mode) = &overrides.mode {
+        file.flash_crowd.mode = variant("flash_crowd.mode", mode)?;
+    }
+    if let Some(interval) = overrides.interval {
+        file.kernel.interval = Some(DurationText(interval));
+    }
+    if let Some(refusal) = &overrides.refusal {
+        file.kernel.refusal = variant("kernel.refusal", refusal)?;
+    }
+    file.kernel.fail_closed |= overrides.fail_closed;
+    file.kernel.shadow |= overrides.shadow;
     file.flash_crowd.shadow |= overrides.shadow;
     let others = file.service.iter_mut().map(|service| &mut service.sentry);
     others.chain([&mut file.sentry]).for_each(|sentry| sentry.shadow |= overrides.shadow);
     Ok(())
+}
+
+/// One of a few words, as the file would have it.
+fn variant<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, Problem> {
+    let read = T::deserialize(text.into_deserializer());
+    read.map_err(|error: value::Error| Problem::new(key, error.to_string()))
 }
 
 fn parse(text: &str, path: Option<&Path>) -> Result<File, ConfigError> {

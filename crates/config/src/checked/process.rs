@@ -95,12 +95,13 @@ impl Admin {
 }
 
 impl State {
-    /// A file of the configuration is relative to it, one of a flag to the working directory.
+    /// A file of the configuration is relative to it, one of a flag to the working directory; by default it has
+    /// `called` in its name.
     pub(super) fn check(
         file: StateFile,
         directory: &Path,
         overrides: &Overrides,
-        listen: &Listen,
+        called: &str,
     ) -> Result<Self, Problem> {
         let written = overrides.state_file.clone().or_else(|| file.file.map(|path| directory.join(path)));
         if let Some(path) = &written
@@ -110,9 +111,8 @@ impl State {
                 format!("`{}` does not name a file, expected one like \"baseline.json\"", path.display());
             return Err(Problem::new("state.file", what));
         }
-        let port = listen.addresses.first().map_or(0, SocketAddr::port);
         let by_default =
-            || overrides.state_directory.as_ref().map(|path| path.join(format!("baseline-{port}.json")));
+            || overrides.state_directory.as_ref().map(|path| path.join(format!("baseline-{called}.json")));
         Ok(Self { file: written.or_else(by_default) })
     }
 }

@@ -6,7 +6,8 @@ impl Config {
     /// The first setting that differs in `new` and takes effect only at a restart; `None` when a reload can
     /// do it all.
     ///
-    /// Sockets, worker threads and the TLS layer are built once, so that a reload never drops a connection.
+    /// Sockets, worker threads, the TLS layer and the gate in the kernel are built once, so that a reload never drops a
+    /// connection.
     ///
     /// ```
     /// use flashweir_config::Config;
@@ -24,6 +25,8 @@ impl Config {
             ("listen.tls", self.listen.tls.is_some() != new.listen.tls.is_some()),
             ("gateway.workers", self.gateway.workers != new.gateway.workers),
             ("admin.address", self.admin.address != new.admin.address),
+            ("kernel.interface", self.kernel.interfaces != new.kernel.interfaces),
+            ("kernel.hook", self.kernel.hook != new.kernel.hook),
         ];
         differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
     }

@@ -4,18 +4,19 @@ use std::path::Path;
 
 use flashweir_core::limits::{HOST_BYTES, SERVICES};
 
+use super::candidate::Candidate;
 use super::class::{Class, check_classes};
 use super::name::name;
 use super::{Listen, Sentry, Upstream};
 use crate::error::Problem;
-use crate::file::{ClassFile, SentryFile, ServiceFile, UpstreamFile};
+use crate::file::{CandidateFile, ClassFile, SentryFile, ServiceFile, UpstreamFile};
 
 /// A service that is protected: its hosts, its servers and its policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Service {
     /// Fit for a header field and a metric label; each once.
     pub name: String,
-    /// Its hosts, each once over all services; none for the first service, which has all others.
+    /// Its hosts, each once over all services; none for the service that has all others.
     pub hosts: Vec<HostPattern>,
     /// Its servers.
     pub upstream: Upstream,
@@ -23,6 +24,8 @@ pub struct Service {
     pub sentry: Sentry,
     /// 1 to [`CLASSES`](flashweir_core::limits::CLASSES); the last has no rules, so that every request has a class.
     pub classes: Vec<Class>,
+    /// Another policy, evaluated beside that one.
+    pub candidate: Option<Candidate>,
 }
 
 /// A host, or all hosts below one; in lower case.
@@ -39,12 +42,15 @@ pub(super) struct Written {
     pub(super) upstream: UpstreamFile,
     pub(super) sentry: SentryFile,
     pub(super) class: Vec<ClassFile>,
+    pub(super) candidate: Option<CandidateFile>,
 }
 
 impl Service {
-    /// The service of the top level, then the others.
+    /// The service of the top level, if there is one, then the others. `gateway` is the name of the first, and of no
+    /// other.
     pub(super) fn check_all(
-        first: (String, Written),
+        gateway: &str,
+        first: Option<Written>,
         files: Vec<ServiceFile>,
         directory: &Path,
         listen: &Listen,
@@ -53,17 +59,25 @@ impl Service {
             let what = format!("{} services, expected at most {}", files.len(), SERVICES - 1);
             return Err(Problem::new("service", what));
         }
-        let mut services = vec![Self::check(first.0, Vec::new(), first.1, directory, listen)?];
+        let mut services = Vec::with_capacity(files.len() + 1);
+        if let Some(first) = first {
+            services.push(Self::check(gateway.to_owned(), Vec::new(), first, directory, listen)?);
+        }
         for (index, file) in files.into_iter().enumerate() {
             let at =
                 |problem: Problem| Problem { key: format!("service[{index}].{}", problem.key), ..problem };
             let name = name("name", file.name).map_err(at)?;
-            if services.iter().any(|other| other.name == name) {
+            if name == gateway || services.iter().any(|other: &Self| other.name == name) {
                 let what = format!("`{name}` is the name of another service, expected different ones");
                 return Err(at(Problem::new("name", what)));
             }
             let hosts = check_hosts(&file.hosts.0, &services).map_err(at)?;
-            let written = Written { upstream: file.upstream, sentry: file.sentry, class: file.class };
+            let written = Written {
+                upstream: file.upstream,
+                sentry: file.sentry,
+                class: file.class,
+                candidate: file.candidate,
+            };
             services.push(Self::check(name, hosts, written, directory, listen).map_err(at)?);
         }
         Ok(services)
@@ -76,13 +90,11 @@ impl Service {
         directory: &Path,
         listen: &Listen,
     ) -> Result<Self, Problem> {
-        Ok(Self {
-            name,
-            hosts,
-            upstream: Upstream::check(written.upstream, directory, listen)?,
-            sentry: Sentry::check(&written.sentry)?,
-            classes: check_classes(written.class, directory)?,
-        })
+        let upstream = Upstream::check(written.upstream, directory, listen)?;
+        let sentry = Sentry::check(&written.sentry)?;
+        let classes = check_classes(written.class, directory)?;
+        let candidate = written.candidate.map(|file| Candidate::check(file, &sentry, &classes, directory));
+        Ok(Self { name, hosts, upstream, candidate: candidate.transpose()?, sentry, classes })
     }
 }
 

@@ -27,9 +27,9 @@ impl Default for AdminFile {
 #[serde(deny_unknown_fields, default)]
 pub struct StateFile {
     /// File in which the learned baseline (what is usual for this service) survives a restart, so that a
-    /// crowd right after one is still noticed. Default: `baseline-PORT.json` in `$STATE_DIRECTORY`, in
-    /// `$XDG_STATE_HOME/flashweir` or in `~/.local/state/flashweir`, whichever is known first. One file for
-    /// each gateway.
+    /// crowd right after one is still noticed. Default: `baseline-PORT.json` (`baseline-router.json` for
+    /// `flashweir router`) in `$STATE_DIRECTORY`, in `$XDG_STATE_HOME/flashweir` or in
+    /// `~/.local/state/flashweir`, whichever is known first. One file for each gateway.
     /// Example: `file = "/var/lib/flashweir/shop.json"`.
     pub file: Option<PathBuf>,
 }

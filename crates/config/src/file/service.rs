@@ -1,9 +1,13 @@
 //! `[[service]]`: a service with hosts of its own.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use core::fmt;
 
-use super::{ClassFile, OneOrMany, SentryFile, UpstreamFile};
+use schemars::JsonSchema;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{CandidateFile, ClassFile, OneOrMany, SentryFile, UpstreamFile};
 
 /// A service with hosts of its own: upstream servers, capacity and classes apart from the others'. What is written at
 /// the top level (`[upstream]`, `[sentry]`, `[[class]]`) is the service for every other host; nothing is inherited
@@ -28,4 +32,33 @@ pub struct ServiceFile {
     /// Its classes.
     #[serde(default)]
     pub class: Vec<ClassFile>,
+    /// Another policy for it, to be compared with the one in force.
+    #[serde(default)]
+    pub candidate: Option<CandidateFile>,
+}
+
+/// Reads the list of services. Of a table `[service]`, which is what `[gateway]` once was, it says so.
+pub(super) fn services<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ServiceFile>, D::Error> {
+    deserializer.deserialize_any(ServicesVisitor)
+}
+
+struct ServicesVisitor;
+
+impl<'de> Visitor<'de> for ServicesVisitor {
+    type Value = Vec<ServiceFile>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one `[[service]]` or several")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _table: A) -> Result<Self::Value, A::Error> {
+        Err(A::Error::custom(
+            "is a table, expected `[gateway]` for the gateway's name and workers, or `[[service]]` for a service with \
+             hosts of its own",
+        ))
+    }
 }

@@ -12,7 +12,7 @@ use crate::text::DurationText;
 #[serde(deny_unknown_fields, default)]
 pub struct UpstreamFile {
     /// The servers of the service, `http://` or `https://` with host and optional port, no path. Required,
-    /// here or as `--upstream`. Of two drawn at random, the one with fewer requests in flight gets the next.
+    /// here or as `--upstream`, unless there is a `[[service]]`. Of two drawn at random, the one with fewer requests in flight gets the next.
     /// Valid: 1 to 64 different URLs.
     /// Example: `urls = ["http://10.0.0.5:3000", "http://10.0.0.6:3000"]`.
     pub urls: Vec<String>,

@@ -5,7 +5,7 @@ use crate::bounds::Taken;
 use crate::classify::Classified;
 use crate::permit::{Permit, Times};
 use crate::refusal::Refusal;
-use crate::sentry::Wait;
+use crate::sentry::{Opinion, Place, Wait};
 use crate::worker::{Served, Worker};
 use flashweir_core::Instant;
 use std::rc::Rc;
@@ -25,6 +25,8 @@ struct Inside {
     worker: Rc<Worker>,
     served: Rc<Served>,
     asked: Classified,
+    /// What the candidate policy makes of it.
+    opinion: Option<Opinion>,
     is_over: bool,
 }
 
@@ -35,10 +37,10 @@ impl Waiting {
         served: Rc<Served>,
         asked: &Classified,
         taken: Taken,
-        wait: Wait,
+        (wait, opinion): (Wait, Option<Opinion>),
         received: Instant,
     ) -> Self {
-        let inside = Inside { worker, served, asked: *asked, is_over: false };
+        let inside = Inside { worker, served, asked: *asked, opinion, is_over: false };
         Self { wait, received, taken, inside }
     }
 
@@ -47,18 +49,23 @@ impl Waiting {
         let Self { wait, received, taken, mut inside } = self;
         let decided = wait.await;
         inside.is_over = true;
+        let opinion = inside.opinion.take();
         let (worker, served, asked) = (&inside.worker, &inside.served, &inside.asked);
         let times = Times { received, sent: worker.shared.clock.now() };
         match decided {
             Ok(place) if served.requests_open.get() < served.upstream_capacity => {
-                Ok(worker.let_in(asked, served.clone(), taken, times, Some(place)))
+                let place = Place::compared(times.sent, Some(place), opinion);
+                Ok(worker.let_in(asked, served.clone(), taken, times, place))
             }
             // There was room at the origin, but there is no connection left to it.
             Ok(_place) => {
                 worker.gatekeeper.borrow_mut().gate.withdraw(times.sent, &asked.gate, true);
                 Err(worker.shed(times.sent, asked, UPSTREAMS_BUSY, None))
             }
-            Err(refused) => Err(worker.refuse_by_sentry(times.sent, asked, &refused)),
+            Err(refused) => {
+                let refused = refused.beside(opinion.as_ref());
+                Err(worker.refuse_by_sentry(times.sent, asked, &refused))
+            }
         }
     }
 }
@@ -75,6 +82,9 @@ impl Drop for Inside {
                 class.unmet_us.add(cost_us.into());
             });
             worker.gatekeeper.borrow_mut().gate.withdraw(now, &asked.gate, false);
+            if let Some(opinion) = self.opinion.take() {
+                opinion.live_left(now);
+            }
         }
     }
 }

@@ -50,11 +50,14 @@ fn without_port(host: &[u8]) -> &[u8] {
 pub(super) struct HostTable {
     exact: HashMap<Box<[u8]>, usize>,
     below: HashMap<Box<[u8]>, usize>,
+    /// The service for all other hosts.
+    rest: Option<usize>,
 }
 
 impl HostTable {
     pub(super) fn new(services: &[Service]) -> Self {
-        let mut table = Self::default();
+        let rest = services.iter().position(|service| service.hosts.is_empty());
+        let mut table = Self { rest, ..Self::default() };
         for (index, service) in services.iter().enumerate() {
             for host in &service.hosts {
                 match host {
@@ -66,20 +69,20 @@ impl HostTable {
         table
     }
 
-    /// The whole host first, then what it lies below, the longest first. Nothing is hashed while there is one service.
-    /// `host` is a [`Host::name`], which bounds the search.
-    pub(super) fn find(&self, host: &[u8]) -> usize {
+    /// The whole host first, then what it lies below, the longest first; `None` for a host that is nobody's. Nothing is
+    /// hashed while there is one service for all. `host` is a [`Host::name`], which bounds the search.
+    pub(super) fn find(&self, host: &[u8]) -> Option<usize> {
         if !self.exact.is_empty()
             && let Some(&index) = self.exact.get(host)
         {
-            return index;
+            return Some(index);
         }
         if self.below.is_empty() {
-            return 0;
+            return self.rest;
         }
         let dots = host.iter().enumerate().filter(|(_, byte)| **byte == b'.');
         let found = dots.filter_map(|(dot, _)| self.below.get(&host[dot + 1..])).next();
-        found.copied().unwrap_or(0)
+        found.copied().or(self.rest)
     }
 }
 
@@ -90,11 +93,13 @@ mod tests {
 
     #[test]
     fn the_longest_host_that_fits_has_the_request_and_the_first_service_the_rest() {
-        let toml = "upstream.urls = ['http://a']\n\
-                    [[service]]\nname = 'shop'\nhosts = ['shop.example', '*.shop.example']\nupstream.urls = ['http://b']\n\
+        let servers = "upstream.urls = ['http://a']\n";
+        let services = "[[service]]\nname = 'shop'\nhosts = ['shop.example', '*.shop.example']\nupstream.urls = ['http://b']\n\
                     [[service]]\nname = 'api'\nhosts = ['*.api.shop.example', 'api.example']\nupstream.urls = ['http://c']\n";
-        let config = Config::from_toml(toml, "test.toml").expect("a valid configuration");
-        let table = HostTable::new(&config.services);
+        let table = |toml: &str| {
+            HostTable::new(&Config::from_toml(toml, "test.toml").expect("a valid configuration").services)
+        };
+        let (with_rest, without) = (table(&format!("{servers}{services}")), table(services));
         for (host, index) in [
             ("shop.example", 1),
             ("www.shop.example", 1),
@@ -109,7 +114,8 @@ mod tests {
             (".", 0),
             ("..", 0),
         ] {
-            assert_eq!(table.find(host.as_bytes()), index, "{host}");
+            assert_eq!(with_rest.find(host.as_bytes()), Some(index), "{host}");
+            assert_eq!(without.find(host.as_bytes()), index.checked_sub(1), "{host}");
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct Classifier {
 struct Service {
     name: String,
     classes: Vec<Class>,
+    /// Those of its candidate policy, if it has one.
+    candidate: Option<Vec<Class>>,
 }
 
 /// A request as the gates and the measurements see it.
@@ -56,6 +58,8 @@ pub struct Classified {
     pub is_exempt: bool,
     /// Who asks, where the class's share is divided: a hash of network, address, header or cookie.
     pub client_key: u64,
+    /// How the service's candidate policy takes it, if there is one.
+    pub candidate: Option<CandidateClass>,
     /// Hot-spot and person.
     pub gate: GateRequest,
     /// Hash of method and path, query left out: requests of one class cost about the same.
@@ -65,13 +69,26 @@ pub struct Classified {
     pub unmeasured: Option<Unmeasured>,
 }
 
+/// The same of a policy that is only compared with the one in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CandidateClass {
+    /// Its class: a place in the candidate's list.
+    pub class: u8,
+    /// Whether the class is exempt.
+    pub is_exempt: bool,
+    /// Who asks, where the class's share is divided.
+    pub client_key: u64,
+}
+
 impl Classifier {
     /// For the services of this configuration.
     #[must_use]
     pub fn new(hasher: Hasher64, config: &Config) -> Self {
-        let services = config.services.iter();
-        let known =
-            services.map(|service| Service { name: service.name.clone(), classes: service.classes.clone() });
+        let known = config.services.iter().map(|service| Service {
+            name: service.name.clone(),
+            classes: service.classes.clone(),
+            candidate: service.candidate.as_ref().map(|candidate| candidate.classes.clone()),
+        });
         Self {
             hasher,
             url_hasher: Hasher64::new(0, 0),
@@ -82,9 +99,10 @@ impl Classifier {
     }
 
     /// A few short hashes, and the rules of the classes up to the one that fits: some hundred nanoseconds (`cargo bench -p
-    /// flashweir-gateway --bench classify`). No allocation but for the first unusual paths.
+    /// flashweir-gateway --bench classify`). No allocation but for the first unusual paths. `None` for a host that no
+    /// service has.
     #[must_use]
-    pub fn classify(&self, head: &request::Parts, client: IpAddr) -> Classified {
+    pub fn classify(&self, head: &request::Parts, client: IpAddr) -> Option<Classified> {
         let method = head.method.as_str().as_bytes();
         let field =
             |name| head.headers.get(name).map_or(&[][..], |value: &http::HeaderValue| value.as_bytes());
@@ -92,7 +110,7 @@ impl Classifier {
         let person_key =
             self.hasher.hash(&[&octets(client), field(USER_AGENT), field(COOKIE), method, target]);
         let host = Host::of(head);
-        let index = self.hosts.find(host.name());
+        let index = self.hosts.find(host.name())?;
         let service = &self.services[index];
         let mut scratch = self.scratch.borrow_mut();
         let asked = View {
@@ -103,14 +121,13 @@ impl Classifier {
             headers: &head.headers,
             client,
         };
-        let place = service.class_of(&asked);
-        let class = &service.classes[place];
-        Classified {
+        let CandidateClass { class, is_exempt, client_key } = self.take(&service.classes, &asked);
+        Some(Classified {
             service: index,
-            // There are at most `limits::CLASSES`.
-            class: place as u8,
-            is_exempt: class.exempt,
-            client_key: client_key(&class.fair_by, &asked, &self.hasher),
+            class,
+            is_exempt,
+            client_key,
+            candidate: service.candidate.as_deref().map(|classes| self.take(classes, &asked)),
             // The same host on another service is another hot-spot.
             gate: GateRequest {
                 host_key: self.hasher.hash(&[service.name.as_bytes(), host.as_bytes()]),
@@ -118,15 +135,18 @@ impl Classifier {
             },
             url_class: self.url_hasher.hash(&[method, head.uri.path().as_bytes()]) as u32,
             unmeasured: measurable::of_request(head),
-        }
+        })
     }
-}
 
-impl Service {
-    /// The last class takes what no other does, so it is not asked.
-    fn class_of(&self, asked: &View<'_>) -> usize {
-        let last = self.classes.len() - 1;
-        self.classes[..last].iter().position(|class| asked.fits(&class.rules)).unwrap_or(last)
+    /// How these classes take it.
+    fn take(&self, classes: &[Class], asked: &View<'_>) -> CandidateClass {
+        // The last class takes what no other does, so it is not asked.
+        let last = classes.len() - 1;
+        let place = classes[..last].iter().position(|class| asked.fits(&class.rules)).unwrap_or(last);
+        let Class { fair_by, exempt, .. } = &classes[place];
+        let client_key = client_key(fair_by, asked, &self.hasher);
+        // There are at most `limits::CLASSES`.
+        CandidateClass { class: place as u8, is_exempt: *exempt, client_key }
     }
 }
 

@@ -7,7 +7,12 @@ fn classified(request: request::Builder, client: &str) -> Classified {
     let (head, ()) = request.body(()).expect("request").into_parts();
     let config =
         Config::from_toml("upstream.urls = ['http://a']", "test.toml").expect("a valid configuration");
-    Classifier::new(Hasher64::new(1, 2), &config).classify(&head, client.parse().expect("address"))
+    found(&classifier(&config), &head, client)
+}
+
+/// What a classifier says of a request for a host that a service has.
+fn found(classifier: &Classifier, head: &request::Parts, client: &str) -> Classified {
+    classifier.classify(head, client.parse().expect("address")).expect("a service")
 }
 
 fn host_key(host: &str) -> u64 {
@@ -80,7 +85,7 @@ fn classifier(config: &Config) -> Classifier {
 /// Whether a class with this rule takes the request.
 fn takes(rule: &str, request: request::Builder, client: &str) -> bool {
     let (head, ()) = request.body(()).expect("request").into_parts();
-    classifier(&config(&[rule])).classify(&head, client.parse().expect("address")).class == 0
+    found(&classifier(&config(&[rule])), &head, client).class == 0
 }
 
 #[test]
@@ -133,7 +138,7 @@ fn the_host_finds_the_service_whatever_the_protocol() {
     let classifier = classifier(&Config::from_toml(toml, "test.toml").expect("a valid configuration"));
     let of = |request: request::Builder| {
         let (head, ()) = request.body(()).expect("request").into_parts();
-        let classified = classifier.classify(&head, "192.0.2.1".parse().expect("address"));
+        let classified = found(&classifier, &head, "192.0.2.1");
         (classified.service, classified.class, classified.is_exempt)
     };
     assert_eq!(of(Request::get("/healthz").header("host", "V1.API.example.:8080")), (1, 0, true));
@@ -151,7 +156,7 @@ fn clients_are_told_apart_by_what_the_class_says() {
     let key = |fair_by: &str, request: request::Builder, client: &str| {
         let (head, ()) = request.body(()).expect("request").into_parts();
         let config = config(&[&format!("fair_by = {fair_by}")]);
-        classifier(&config).classify(&head, client.parse().expect("address")).client_key
+        found(&classifier(&config), &head, client).client_key
     };
     let plain = |fair_by: &str, client: &str| key(fair_by, Request::get("/"), client);
     assert_eq!(plain("'network'", "192.0.2.1"), plain("'network'", "192.0.2.254"));
@@ -176,8 +181,39 @@ fn clients_are_told_apart_by_what_the_class_says() {
 }
 
 #[test]
+fn a_candidate_takes_a_request_by_its_own_rules() {
+    let toml = "upstream.urls = ['http://a']\n[[class]]\nname = 'gold'\nmatch.header = 'x-plan: gold'\n\
+                [[candidate.class]]\nname = 'free'\nmatch.header = 'x-plan'\nexempt = true\n\
+                [[candidate.class]]\nname = 'shop'\nmatch.path = '/cart/'\nfair_by = 'address'\n";
+    let config = Config::from_toml(toml, "test.toml").expect("a valid configuration");
+    let classifier = classifier(&config);
+    let take = |path: &str, plan: Option<&str>| {
+        let request =
+            plan.into_iter().fold(Request::get(path), |request, plan| request.header("x-plan", plan));
+        let (head, ()) = request.body(()).expect("request").into_parts();
+        classifier.classify(&head, "192.0.2.1".parse().expect("address")).expect("a service")
+    };
+    let both = |path, plan| {
+        let taken = take(path, plan);
+        let candidate = taken.candidate.expect("there is a candidate");
+        (taken.class, candidate.class, candidate.is_exempt)
+    };
+    assert_eq!(both("/cart/1", Some("gold")), (0, 0, true));
+    assert_eq!(both("/cart/1", None), (1, 1, false));
+    assert_eq!(both("/", None), (1, 2, false));
+    let taken = take("/cart/1", None);
+    assert_ne!(taken.client_key, taken.candidate.expect("there is a candidate").client_key);
+}
+
+#[test]
 fn classifying_allocates_nothing() {
-    let classifier = classifier(&config(&RULES));
+    let mut with_candidate = config(&RULES);
+    let service = &mut with_candidate.services[0];
+    service.candidate = Some(flashweir_config::Candidate {
+        sentry: service.sentry.clone(),
+        classes: service.classes.clone(),
+    });
+    let classifier = classifier(&with_candidate);
     for target in ["/plain?k=2", "//odd/./%70ath?k=1"] {
         let request = Request::get(target)
             .header("host", "www.shop.example")
@@ -187,10 +223,11 @@ fn classifying_allocates_nothing() {
         let (head, ()) = request.body(()).expect("request").into_parts();
         let client = "198.51.100.1".parse().expect("address");
         // The first unusual path makes room for the others.
-        let first = classifier.classify(&head, client);
-        let counted = allocation_counter::measure(|| {
-            assert_eq!(classifier.classify(&head, client).class, first.class);
-        });
+        let class = || classifier.classify(&head, client).map(|classified| classified.class);
+        let first = class();
+        let candidate = classifier.classify(&head, client).and_then(|classified| classified.candidate);
+        assert_eq!(candidate.map(|candidate| candidate.class), first);
+        let counted = allocation_counter::measure(|| assert_eq!(class(), first));
         assert_eq!(counted.count_total, 0, "{target}");
     }
 }
@@ -226,7 +263,7 @@ proptest::proptest! {
         let client = format!("192.0.2.{last}");
         let (head, ()) = request().body(()).expect("request").into_parts();
         let config = config(&rules);
-        let classified = classifier(&config).classify(&head, client.parse().expect("address"));
+        let classified = found(&classifier(&config), &head, &client);
         let first = rules.iter().position(|rule| takes(rule, request(), &client)).unwrap_or(rules.len());
         proptest::prop_assert_eq!(usize::from(classified.class), first);
     }

@@ -1,5 +1,8 @@
-//! The slow half: asks the workers for samples, lets each service's planner decide, publishes its plan.
+//! The slow half: asks the workers for samples, lets each service's planner decide, publishes its plan. Rests while
+//! there is nothing to decide (`rest`).
 
+use super::candidate::Candidate;
+use super::candidate_planner::PlannedCandidate;
 use super::service::Sentry;
 use super::stage::GateSample;
 use crate::shared::Shared;
@@ -14,6 +17,10 @@ use tokio::sync::mpsc;
 
 /// Short against the time in which anything about a service changes, long against what looking costs.
 const INTERVAL: Duration = Duration::from_millis(20);
+/// While nobody asks: nothing changes but what fades, over seconds.
+const INTERVAL_AT_REST: Duration = Duration::from_secs(1);
+/// It does so for this long before the rest begins: a move of the limit is judged by then, and not by samples of a second.
+const IDLE_BEFORE_REST: Duration = Duration::from_secs(10);
 /// The other services' plans do not wait longer for a worker that is busy.
 const SAMPLES_AWAITED: Duration = Duration::from_millis(10);
 /// And its own does so for this long: what only some gates measured is not what happened.
@@ -24,6 +31,8 @@ pub(crate) struct SentryPlanners {
     shared: Arc<Shared>,
     samples: mpsc::Receiver<GateSample>,
     services: Vec<Planned>,
+    /// Since when no sample has told of any request.
+    idle_since: Option<Instant>,
 }
 
 /// One service.
@@ -32,6 +41,8 @@ struct Planned {
     /// Where its classes are counted.
     slots: Vec<ClassSlot>,
     planner: SentryPlanner,
+    /// A policy that is compared with this one.
+    candidate: Option<PlannedCandidate>,
     /// What became of each class since the last plan.
     counts: Vec<ClassCounts>,
     /// Which workers have told since the last plan, and where somebody waits.
@@ -41,43 +52,87 @@ struct Planned {
     waiting_at: Vec<usize>,
     /// The busiest worker's share of time since the last plan.
     busiest: f64,
-    planned_at: Instant,
+    /// Whether the samples since the last plan told of any request that came, is at the origin or waits.
+    has_seen_any: bool,
+    /// Since when a plan has been due that some gates have no part in yet.
+    put_off_since: Option<Instant>,
 }
 
 impl SentryPlanners {
     /// Nothing is known yet.
     pub(crate) fn new(shared: Arc<Shared>, samples: mpsc::Receiver<GateSample>) -> Self {
-        Self { shared, samples, services: Vec::new() }
+        Self { shared, samples, services: Vec::new(), idle_since: None }
     }
 
     /// Looks again and again until the future is dropped.
     pub(crate) async fn run(mut self) {
-        let mut due = self.shared.clock.now();
+        let shared = self.shared.clone();
+        let mut due = shared.clock.now();
+        let mut interval = INTERVAL;
         loop {
             // Late looks don't pile up.
-            due = (due + INTERVAL).max(self.shared.clock.now());
-            tokio::time::sleep_until(self.shared.clock.timer_at(due)).await;
+            due = (due + interval).max(shared.clock.now());
+            if tokio::time::timeout_at(shared.clock.timer_at(due), shared.rest.woken()).await.is_ok() {
+                due = shared.clock.now();
+            }
             self.take_over_services();
-            self.gather().await;
-            let now = self.shared.clock.now();
-            let metrics = self.shared.telemetry.control();
-            self.services.iter_mut().for_each(|service| service.plan(now, &metrics));
+            interval = if self.look().await { INTERVAL_AT_REST } else { INTERVAL };
+            // A planner that is asked before its time keeps its samples, and then adds up two moments of one gate.
+            due = due.max(shared.clock.now());
         }
+    }
+
+    /// Plans from new samples. Whether the planner may rest: as long as it may, whoever asks wakes it.
+    async fn look(&mut self) -> bool {
+        let has_begun = self.shared.rest.goes_on();
+        self.gather().await;
+        let now = self.shared.clock.now();
+        let metrics = self.shared.telemetry.control();
+        let has_seen_any = self.services.iter().any(|service| service.has_seen_any);
+        let is_complete = self.services.iter().all(Planned::is_complete);
+        self.services.iter_mut().for_each(|service| service.plan(now, &metrics));
+        if has_seen_any {
+            self.idle_since = None;
+            self.shared.rest.end();
+        }
+        if has_seen_any || !is_complete {
+            return false;
+        }
+        let idle_since = *self.idle_since.get_or_insert(now);
+        if has_begun || now.saturating_since(idle_since) < IDLE_BEFORE_REST {
+            return self.shared.rest.goes_on();
+        }
+        // Whoever came before this, while the samples were gathered, is in the next ones.
+        self.shared.rest.begin();
+        false
     }
 
     /// A reload may have brought other services, or other policies for them.
     fn take_over_services(&mut self) {
         let live = self.shared.live.load();
         let sentries = || live.sentries.iter().flatten();
-        let is_known = |sentry| self.services.iter().any(|known| Arc::ptr_eq(&known.sentry, sentry));
-        if sentries().count() == self.services.len() && sentries().all(is_known) {
+        let wanted = || {
+            let both = live.sentries.iter().zip(&live.candidates);
+            both.filter_map(|(sentry, candidate)| Some((sentry.as_ref()?, candidate.as_ref())))
+        };
+        let is_known = |(sentry, candidate)| {
+            let known = self.services.iter().find(|known| Arc::ptr_eq(&known.sentry, sentry));
+            known.is_some_and(|known| known.has_candidate(candidate))
+        };
+        if wanted().count() == self.services.len() && wanted().all(is_known) {
             return;
         }
         let metrics = self.shared.telemetry.control();
         let mut known = mem::take(&mut self.services);
-        let services = sentries().map(|sentry| {
+        let services = wanted().map(|(sentry, candidate)| {
             let at = known.iter().position(|known| Arc::ptr_eq(&known.sentry, sentry));
-            at.map_or_else(|| Planned::new(sentry.clone(), &metrics), |at| known.swap_remove(at))
+            let mut service =
+                at.map_or_else(|| Planned::new(sentry.clone(), &metrics), |at| known.swap_remove(at));
+            if !service.has_candidate(candidate) {
+                service.candidate =
+                    candidate.map(|candidate| PlannedCandidate::new(candidate.clone(), &metrics));
+            }
+            service
         });
         self.services = services.collect();
         metrics.keep_sentries(|name| sentries().any(|sentry| sentry.names.service == name));
@@ -91,14 +146,21 @@ impl SentryPlanners {
             (0..workers).for_each(|worker| service.sentry.want_sample(worker));
             awaited += workers;
         }
-        let Self { shared, samples, services } = self;
+        let Self { shared, samples, services, .. } = self;
+        let metrics = shared.telemetry.control();
         let all = async {
             while awaited > 0 {
-                let Some(GateSample { sentry, worker, busy, sample }) = samples.recv().await else { return };
+                let Some(GateSample { sentry, worker, busy, sample, candidate }) = samples.recv().await
+                else {
+                    return;
+                };
                 // One of a service that is gone is of no use.
                 let of = services.iter_mut().find(|service| Arc::ptr_eq(&service.sentry, &sentry));
                 if let Some(service) = of {
                     service.take(shared.clock.now(), worker, busy, &sample);
+                    if let Some((planned, of_candidate)) = service.candidate.as_mut().zip(candidate) {
+                        planned.take(&sample, &of_candidate, &metrics);
+                    }
                     awaited -= 1;
                 }
             }
@@ -120,8 +182,18 @@ impl Planned {
             busy: vec![(Instant::ZERO, Duration::ZERO); sentry.workers()],
             waiting_at: Vec::new(),
             busiest: 0.0,
-            planned_at: Instant::ZERO,
+            has_seen_any: false,
+            put_off_since: None,
+            candidate: None,
             sentry,
+        }
+    }
+
+    fn has_candidate(&self, candidate: Option<&Arc<Candidate>>) -> bool {
+        match (&self.candidate, candidate) {
+            (None, None) => true,
+            (Some(known), Some(candidate)) => Arc::ptr_eq(&known.candidate, candidate),
+            _ => false,
         }
     }
 
@@ -134,28 +206,43 @@ impl Planned {
             self.busiest = self.busiest.max(share.min(1.0));
         }
         self.heard[worker] = true;
+        self.has_seen_any |= sample.offered + sample.completed + sample.failed > 0;
+        self.has_seen_any |= sample.in_flight + sample.held > 0;
         self.counts.iter_mut().zip(&sample.classes).for_each(|(all, one)| all.add(one));
         if sample.held > 0 && !self.waiting_at.contains(&worker) {
             self.waiting_at.push(worker);
         }
     }
 
+    /// Every gate has told since the last plan.
+    fn is_complete(&self) -> bool {
+        self.heard.iter().all(|&heard| heard)
+    }
+
     fn plan(&mut self, now: Instant, metrics: &ControlMetrics) {
-        let is_complete = self.heard.iter().all(|&heard| heard);
-        if !is_complete && now.saturating_since(self.planned_at) < PLAN_PUT_OFF_MOST {
-            return;
+        if !self.is_complete() {
+            let since = *self.put_off_since.get_or_insert(now);
+            if now.saturating_since(since) < PLAN_PUT_OFF_MOST {
+                return;
+            }
         }
-        self.planned_at = now;
+        self.put_off_since = None;
         self.heard.fill(false);
-        self.planner.observe_deciding_load(now, mem::take(&mut self.busiest));
+        self.has_seen_any = false;
+        let busiest = mem::take(&mut self.busiest);
+        self.planner.observe_deciding_load(now, busiest);
         let plan = Arc::new(self.planner.plan(now));
         if plan.epoch == self.sentry.plan.load().epoch {
             return;
         }
         self.sentry.plan.store(plan.clone());
+        if let Some(candidate) = &mut self.candidate {
+            candidate.plan(now, &self.planner, busiest);
+        }
         // There may be room now, or less time to wait.
         self.waiting_at.drain(..).for_each(|worker| self.sentry.ring(worker));
         self.tell(&plan, metrics);
+        self.sentry.tell_oldest(now, &self.counts);
         self.counts.fill(ClassCounts::default());
     }
 

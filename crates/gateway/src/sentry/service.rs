@@ -1,10 +1,11 @@
 //! What all threads share of one service's sentry.
 
 use arc_swap::ArcSwap;
-use flashweir_admission::sentry::{Common, Plan, Policy, SentryPlanner};
+use flashweir_admission::sentry::{ClassCounts, Common, Plan, Policy, SentryPlanner};
+use flashweir_core::{Duration, Instant};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 /// One service's sentry.
@@ -19,8 +20,13 @@ pub(crate) struct Sentry {
     pub(crate) common: Arc<Common>,
     /// What the gates are to do.
     pub(crate) plan: Arc<ArcSwap<Plan>>,
+    /// By class: since when the oldest that waits has waited, nanoseconds, as of the last samples.
+    oldest_since: Box<[AtomicU64]>,
     bells: Box<[Bell]>,
 }
+
+/// An instant that never comes: nobody waits since then.
+const NOBODY: u64 = u64::MAX;
 
 /// What a service and its classes are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,9 +50,10 @@ impl Sentry {
         Arc::new(Self {
             names,
             shadow,
-            policy,
             common: Arc::new(Common::new(workers)),
             plan: Arc::new(ArcSwap::from_pointee(plan)),
+            oldest_since: policy.classes.iter().map(|_| AtomicU64::new(NOBODY)).collect(),
+            policy,
             bells: (0..workers).map(|_| Bell::default()).collect(),
         })
     }
@@ -54,6 +61,25 @@ impl Sentry {
     /// What a class is called.
     pub(crate) fn class_name(&self, class: u8) -> &str {
         self.names.classes.get(usize::from(class)).map_or("", String::as_str)
+    }
+
+    /// Takes over how long the oldest of each class has waited, at any worker.
+    pub(super) fn tell_oldest(&self, now: Instant, counts: &[ClassCounts]) {
+        for (since, counts) in self.oldest_since.iter().zip(counts) {
+            let since_nanos = match counts.oldest_held_us {
+                0 => NOBODY,
+                age_us => now.as_nanos().saturating_sub(age_us.saturating_mul(1_000)),
+            };
+            since.store(since_nanos, Ordering::Relaxed);
+        }
+    }
+
+    /// How long the oldest of a class has waited, at any worker; zero if nobody of it waits.
+    pub(super) fn oldest_held(&self, now: Instant, class: usize) -> Duration {
+        let since = self.oldest_since.get(class).filter(|_| self.common.held(class) > 0);
+        since.map_or(Duration::ZERO, |since| {
+            now.saturating_since(Instant::from_nanos(since.load(Ordering::Relaxed)))
+        })
     }
 
     /// One gate for each worker.

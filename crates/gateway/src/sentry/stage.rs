@@ -3,14 +3,18 @@
 //! Requests that are let in at once cost no allocation; one that waits costs a slot, which is used again. What became
 //! of it is put into its slot and its handler woken; a handler that is dropped meanwhile takes it out at once.
 
+use super::candidate::{CandidateSaid, CandidateSample, CandidateStage, Opinion};
 use super::place::Place;
+use super::rest::Rest;
 use super::service::Sentry;
 use super::wait::Wait;
-use crate::clock::Clock;
+use crate::shared::Shared;
 use arc_swap::{ArcSwap, Cache};
 use flashweir_admission::sentry::{
-    Arrived, Asked, ClassPlan, Costs, Ending, Explanation, Permit, Plan, Released, Sample, SentryGate, Ticket,
+    Arrived, Asked, ClassPlan, Costs, Ending, Explanation, Paused, Permit, Plan, Released, Sample,
+    SentryGate, Ticket,
 };
+use flashweir_control::Clock;
 use flashweir_core::{Duration, Instant, Shed};
 use slab::Slab;
 use std::cell::{Cell, RefCell};
@@ -29,9 +33,12 @@ pub(crate) struct Stage {
     sentry: Arc<Sentry>,
     worker: usize,
     clock: Clock,
+    rest: Arc<Rest>,
     inner: RefCell<Inner>,
     /// When the attendant looks again by itself.
     looks_at: Cell<Option<Instant>>,
+    /// A policy that is compared with this one; a reload may bring another.
+    candidate: RefCell<Option<Rc<CandidateStage>>>,
 }
 
 struct Inner {
@@ -71,9 +78,14 @@ pub(crate) struct Refused {
     pub(crate) class: u8,
     /// Requests at the origin.
     pub(crate) in_flight: u32,
-    /// Requests that wait at this worker, and the plan.
+    /// Requests that wait at this worker.
     pub(crate) waiting: u32,
+    /// How long the oldest of its class has waited at this worker, microseconds; 0 if nobody of it waits.
+    pub(crate) oldest_waiting_us: u32,
+    /// The plan.
     pub(crate) basis: Rc<Basis>,
+    /// What a candidate policy made of the request, where there is one.
+    pub(crate) candidate: Option<CandidateSaid>,
 }
 
 /// The plan as far as a refusal needs it. Refusals of one worker share it by a plain count, and it is small: plans
@@ -103,11 +115,13 @@ pub(crate) struct GateSample {
     /// How long the worker has been busy since it started.
     pub(crate) busy: Duration,
     pub(crate) sample: Box<Sample>,
+    /// And what its candidate's gate did.
+    pub(crate) candidate: Option<Box<CandidateSample>>,
 }
 
 impl Stage {
     /// The gate of this worker; its [`attend`](Self::attend) is to be spawned.
-    pub(crate) fn new(sentry: Arc<Sentry>, worker: usize, clock: Clock) -> Rc<Self> {
+    pub(crate) fn new(sentry: Arc<Sentry>, worker: usize, shared: &Shared) -> Rc<Self> {
         let plan = sentry.plan.load_full();
         let inner = Inner {
             gate: SentryGate::new(sentry.common.clone(), worker, &sentry.policy, &plan),
@@ -116,7 +130,25 @@ impl Stage {
             costs: plan.costs.clone(),
             waiting: Slab::new(),
         };
-        Rc::new(Self { sentry, worker, clock, inner: RefCell::new(inner), looks_at: Cell::new(None) })
+        Rc::new(Self {
+            sentry,
+            worker,
+            clock: shared.clock,
+            rest: shared.rest.clone(),
+            inner: RefCell::new(inner),
+            looks_at: Cell::new(None),
+            candidate: RefCell::default(),
+        })
+    }
+
+    /// The policy that is compared with this one, if there is one.
+    pub(crate) fn candidate(&self) -> Option<Rc<CandidateStage>> {
+        self.candidate.borrow().clone()
+    }
+
+    /// From now on this one is.
+    pub(crate) fn set_candidate(&self, candidate: Option<Rc<CandidateStage>>) {
+        *self.candidate.borrow_mut() = candidate;
     }
 
     /// What this stage belongs to.
@@ -126,11 +158,12 @@ impl Stage {
 
     /// A request wants to go to the origin.
     pub(crate) fn ask(self: &Rc<Self>, now: Instant, asked: Asked) -> Answer {
+        self.rest.wake();
         let inner = &mut *self.inner.borrow_mut();
         inner.follow_plan();
         if self.sentry.shadow {
             let (permit, shed) = inner.gate.arrive_in_shadow(now, asked);
-            let refused = shed.map(|shed| inner.refused(asked.class, shed));
+            let refused = shed.map(|shed| inner.refused(now, asked.class, shed));
             let place = Place::new(self.clone(), permit);
             return match refused {
                 Some(refused) => Answer::AdmittedInShadow(place, refused),
@@ -140,10 +173,10 @@ impl Stage {
         let key = inner.waiting.vacant_key();
         let ticket = match inner.gate.arrive(now, asked, key) {
             Arrived::Admit(_, permit) => return Answer::Admitted(Place::new(self.clone(), permit)),
-            Arrived::Shed(_, shed) => return Answer::Refused(inner.refused(asked.class, shed)),
+            Arrived::Shed(_, shed) => return Answer::Refused(inner.refused(now, asked.class, shed)),
             Arrived::Held(ticket) => ticket,
             Arrived::HeldInsteadOf(ticket, other, shed) => {
-                inner.refuse(other, shed);
+                inner.refuse(now, other, shed);
                 ticket
             }
         };
@@ -168,7 +201,7 @@ impl Stage {
         while let Some(released) = inner.gate.next(now) {
             match released {
                 Released::Admit(key, permit) => inner.decide(key, Ok(permit)),
-                Released::Shed(key, shed) => inner.refuse(key, shed),
+                Released::Shed(key, shed) => inner.refuse(now, key, shed),
             }
         }
         if let Some(other) = inner.gate.who_waits() {
@@ -181,6 +214,20 @@ impl Stage {
         let now = self.clock.now();
         self.inner.borrow_mut().gate.end(now, permit, ending);
         self.release(now);
+    }
+
+    /// The client of an admitted request is waited for: the place is free meanwhile.
+    pub(super) fn pause(&self, permit: Permit) -> Paused {
+        let now = self.clock.now();
+        let paused = self.inner.borrow_mut().gate.pause(now, permit);
+        self.release(now);
+        paused
+    }
+
+    /// It is the origin's turn again.
+    pub(super) fn resume(&self, paused: Paused) -> Permit {
+        self.rest.wake();
+        self.inner.borrow_mut().gate.resume(self.clock.now(), paused)
     }
 
     /// What became of the one in this slot; until something did, `waker` is told when it does.
@@ -251,7 +298,9 @@ impl Stage {
         let sample = self.inner.borrow_mut().gate.drain(self.clock.now());
         // The worker's runtime has this one thread.
         let busy = tokio::runtime::Handle::current().metrics().worker_total_busy_duration(0);
-        GateSample { sentry: self.sentry.clone(), worker: self.worker, busy, sample: Box::new(sample) }
+        let candidate = self.candidate().map(|candidate| Box::new(candidate.drain()));
+        let (sentry, worker) = (self.sentry.clone(), self.worker);
+        GateSample { sentry, worker, busy, sample: Box::new(sample), candidate }
     }
 }
 
@@ -266,20 +315,23 @@ impl Inner {
         }
     }
 
-    fn refused(&self, class: u8, shed: Shed) -> Refused {
+    fn refused(&self, now: Instant, class: u8, shed: Shed) -> Refused {
         Refused {
             shed,
             class,
             in_flight: self.gate.in_flight(),
             waiting: self.gate.held() as u32,
+            // An hour fits, and nobody waits that long.
+            oldest_waiting_us: self.gate.oldest_held(now, class.into()).as_micros() as u32,
             basis: self.basis.clone(),
+            candidate: None,
         }
     }
 
     /// Refuses one that waits.
-    fn refuse(&mut self, key: usize, shed: Shed) {
+    fn refuse(&mut self, now: Instant, key: usize, shed: Shed) {
         if let Waiting::ForTurn { class, .. } = self.waiting[key] {
-            let refused = self.refused(class, shed);
+            let refused = self.refused(now, class, shed);
             self.decide(key, Err(refused));
         }
     }
@@ -293,6 +345,11 @@ impl Inner {
 }
 
 impl Refused {
+    /// With what the candidate policy makes of the same request, if there is one.
+    pub(crate) fn beside(self, opinion: Option<&Opinion>) -> Self {
+        Self { candidate: opinion.and_then(Opinion::said), ..self }
+    }
+
     /// What its class is called.
     pub(crate) fn class_name(&self) -> &str {
         self.basis.sentry.class_name(self.class)

@@ -1,18 +1,29 @@
-//! What `/status` and `/explain` say of the sentry, as JSON.
+//! What `/status` and `/explain` say of the sentry, and of a candidate policy, as JSON.
 
+use super::candidate::{Candidate, Seen};
 use super::service::Sentry;
 use super::stage::Basis;
-use crate::decisions::ExplainedSentry;
-use flashweir_admission::sentry::{ClassPlan, Explanation};
-use serde_json::{Value, json};
+use crate::decisions::{ExplainedCandidate, ExplainedSentry};
+use flashweir_admission::sentry::{ClassPlan, ClassPolicy, Explanation, Said};
+use flashweir_core::{Instant, Reason};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// One service in `/status`.
-pub(crate) fn status(sentry: &Arc<Sentry>) -> Value {
+pub(crate) fn status(sentry: &Arc<Sentry>, now: Instant) -> Value {
     let plan = Basis::of(sentry, &sentry.plan.load());
+    let classes = sentry.names.classes.iter().enumerate();
+    let waiting = classes.map(|(class, name)| {
+        json!({
+            "name": name,
+            "waiting": sentry.common.held(class),
+            "oldest_waiting_s": sentry.oldest_held(now, class).as_secs_f64(),
+        })
+    });
     json!({
         "in_flight": sentry.common.in_flight(),
         "waiting": (0..sentry.names.classes.len()).map(|class| sentry.common.held(class)).sum::<u32>(),
+        "classes": waiting.collect::<Vec<_>>(),
         "plan": plan_json(&plan),
     })
 }
@@ -25,8 +36,78 @@ pub(crate) fn refusal(record: &ExplainedSentry) -> Value {
         "limit": limit_of(record),
         "in_flight": record.in_flight,
         "waiting": record.waiting,
+        "oldest_waiting_s": f64::from(record.oldest_waiting_us) / 1e6,
         "plan": plan_json(&record.basis),
+        "candidate": record.candidate.as_ref().map(candidates_say),
     })
+}
+
+/// A candidate in `/status`.
+pub(crate) fn candidate(candidate: &Candidate, now: Instant) -> Value {
+    let sentry = &candidate.sentry;
+    let seen = candidate.seen();
+    let classes = sentry.names.classes.iter().zip(&sentry.policy.classes).zip(seen.iter());
+    let classes: Vec<Value> =
+        classes.map(|((name, policy), seen)| class_of_candidate(name, policy, seen)).collect();
+    json!({
+        "means": "what would have happened to the requests that came, had this policy been in force; those that only it \
+                  lets in never ran, and how long they would have taken is estimated",
+        "virtual": status(sentry, now),
+        "classes": classes,
+    })
+}
+
+fn class_of_candidate(name: &str, policy: &ClassPolicy, seen: &Seen) -> Value {
+    let Seen { counts, compared } = seen;
+    let shed = Reason::ALL.iter().zip(compared.shed).filter(|(_, count)| *count > 0);
+    let shed: Map<String, Value> = shed.map(|(reason, count)| (reason.to_string(), count.into())).collect();
+    json!({
+        "name": name,
+        "revenue": policy.revenue,
+        "guaranteed_rps": policy.guaranteed_rate.per_second(),
+        "offered": counts.offered,
+        "admitted": counts.admitted,
+        "held": compared.held,
+        "left": counts.left,
+        "shed": shed,
+        "good": { "candidate": counts.good, "live": compared.live_good },
+        "earned": {
+            "candidate": counts.good as f64 * policy.revenue,
+            "live": compared.live_good as f64 * policy.revenue,
+        },
+        "let_in_by": {
+            "both": compared.both, "live": compared.only_live,
+            "candidate": compared.only_candidate, "neither": compared.neither,
+        },
+    })
+}
+
+/// What a candidate made of a request that was refused.
+fn candidates_say(candidate: &ExplainedCandidate) -> Value {
+    let ExplainedCandidate { said, class, in_flight, basis } = candidate;
+    let (would, reason) = match said {
+        Said::Admit => ("let_in", None),
+        Said::Hold => ("hold", None),
+        Said::Shed(reason) => ("refuse", Some(reason.as_str())),
+    };
+    json!({
+        "class": basis.sentry.class_name(*class),
+        "would": would,
+        "reason": reason,
+        "limit": basis.classes.get(usize::from(*class)).map_or(basis.limit, |class| class.limit),
+        "in_flight": in_flight,
+    })
+}
+
+/// The same in words.
+pub(crate) fn candidate_sentence(candidate: &ExplainedCandidate) -> String {
+    let class = candidate.basis.sentry.class_name(candidate.class);
+    let would = match candidate.said {
+        Said::Admit => "let it in".to_owned(),
+        Said::Hold => "made it wait".to_owned(),
+        Said::Shed(reason) => format!("refused it, too ({reason})"),
+    };
+    format!("The candidate policy would have {would}, in class {class}.")
 }
 
 /// The limit that the request's class was under.

@@ -47,6 +47,9 @@ fn one_too_many_waits_and_goes_when_a_place_is_free() {
         (Some(8), Some(8)),
         "{sentry}"
     );
+    let class = &sentry["classes"][0];
+    assert_eq!((class["name"].as_str(), class["waiting"].as_u64()), (Some("default"), Some(1)), "{sentry}");
+    assert!(class["oldest_waiting_s"].as_f64().is_some_and(|age| age > 0.0 && age < 10.0), "{sentry}");
     origin.release.send(()).expect("release");
     assert_eq!(waits.response().text(), "hello");
     (1..LIMIT).for_each(|_| origin.release.send(()).expect("release"));
@@ -97,6 +100,7 @@ fn whoever_waits_too_long_is_told_so_with_the_reason_and_the_numbers() {
     // An origin that answers nobody is given fewer.
     assert!(sentry["limit"].as_u64().is_some_and(|limit| limit <= 8), "{sentry}");
     assert!(sentry["plan"]["rule"].is_string(), "{sentry}");
+    assert_eq!(sentry["oldest_waiting_s"].as_f64(), Some(0.0), "nobody else waits: {sentry}");
     // The connection is as good as before.
     (0..8).for_each(|_| origin.release.send(()).expect("release"));
     assert_eq!(refused.get("/again").status, 200);
@@ -133,6 +137,29 @@ fn a_client_that_does_not_take_its_response_does_not_keep_its_place() {
     // All eight places would be theirs for as long as they like.
     assert_eq!(gateway.connect().get("/hello").text(), "hello");
     assert_eq!(gateway.metric("flashweir_requests_in_flight"), LIMIT as f64, "the responses go on");
+}
+
+#[test]
+fn in_shadow_uploads_that_stall_are_not_counted_either() {
+    let origin = Origin::start();
+    let gateway = Running::start(origin.address, "sentry.shadow = true");
+    let in_flight = || {
+        let (_, status) = gateway.admin("/status");
+        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+        status["services"][0]["sentry"]["in_flight"].as_u64().expect("a number")
+    };
+    let mut slow: Vec<Client> = (0..2 * LIMIT).map(|_| gateway.connect()).collect();
+    for client in &mut slow {
+        client.send("POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nsl");
+        origin.next_head();
+    }
+    eventually("nobody at the origin", || in_flight() == 0);
+    slow.iter_mut().for_each(|client| client.send("ow"));
+    assert!(slow.iter_mut().all(|client| client.response().text() == "slow"));
+    eventually("nobody left", || in_flight() == 0);
+    // How long that took says nothing of the service.
+    let unmeasured = gateway.metric("flashweir_responses_unmeasured_total{kind=\"paused\"}");
+    assert_eq!(unmeasured, 2.0 * LIMIT as f64);
 }
 
 #[test]

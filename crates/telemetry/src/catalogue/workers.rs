@@ -5,10 +5,13 @@ use core::fmt;
 use flashweir_core::Reason;
 
 use super::{About, Catalogue, Sink, Values};
+use crate::control::UpstreamHealth;
 use crate::label::{
     BadRequest, Bound, ConnectionFailure, HttpVersion, LoadReportOutcome, StatusClass, Unmeasured,
     UpstreamFailure,
 };
+
+const UPSTREAM: &[&str] = &["service", "upstream"];
 
 impl Catalogue {
     pub(super) fn visit_requests(&self, sink: &mut dyn Sink) -> fmt::Result {
@@ -193,16 +196,12 @@ impl Catalogue {
             Values::Counter(self.sum(|w| w.upstream.reported_utilisation_milli.value())),
         )?;
         let healthy = self.control.slow().upstreams_healthy;
-        let values = healthy.into_iter().map(|(upstream, up)| (upstream, f64::from(u8::from(up))));
+        let values = healthy.into_iter().map(|UpstreamHealth { service, place, is_in_use }| {
+            (vec![service, place.to_string()], f64::from(u8::from(is_in_use)))
+        });
         sink.metric(
-            About {
-                label: Some("upstream"),
-                ..About::new(
-                    "upstream_healthy",
-                    "1 when in use, 0 when left out; by place in upstream.urls, of a [[service]] as NAME/PLACE.",
-                )
-            },
-            Values::Gauges(values.collect()),
+            About::new("upstream_healthy", "1 when in use, 0 when left out; by place in upstream.urls."),
+            Values::GaugeSeries(UPSTREAM, values.collect()),
         )
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use flashweir_config::{Class, Config, FairBy, KeyPlace, Overrides, Policing, Service};
+use flashweir_config::{Class, Config, FairBy, KeyPlace, Overrides, Policing, Sentry, Service};
 use flashweir_core::Hasher64;
 use flashweir_gateway::Classifier;
 use http::header::HOST;
@@ -33,14 +33,22 @@ pub(super) struct ClassifyArgs {
 }
 
 impl ClassifyArgs {
-    /// Service, class, the rules that took it, what it is worth and what it is promised.
+    /// Service, class, the rules that took it, what it is worth and what it is promised; the same by the candidate policy.
     pub(super) fn answer(&self) -> anyhow::Result<String> {
         let config = Config::load(Some(&self.file), &Overrides::default())?;
         let head = self.head()?;
         // Any key will do: hashes are not shown.
         let found = Classifier::new(Hasher64::new(0, 0), &config).classify(&head, self.client.to_canonical());
+        let Some(found) = found else {
+            return Ok("service   none has this host: 421 Misdirected Request\n".to_owned());
+        };
         let service = &config.services[found.service];
-        Ok(told(service, usize::from(found.class)))
+        let mut text = told_service(service);
+        told_class(&mut text, "class", &service.sentry, &service.classes, found.class);
+        if let (Some(candidate), Some(found)) = (&service.candidate, found.candidate) {
+            told_class(&mut text, "candidate", &candidate.sentry, &candidate.classes, found.class);
+        }
+        Ok(text)
     }
 
     fn head(&self) -> Result<request::Parts, UsageError> {
@@ -75,27 +83,30 @@ fn parse(field: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name.parse().ok()?, value.trim().parse().ok()?))
 }
 
-fn told(service: &Service, index: usize) -> String {
-    let class = &service.classes[index];
+fn told_service(service: &Service) -> String {
     let hosts: Vec<String> = service.hosts.iter().map(ToString::to_string).collect();
     let hosts =
         if hosts.is_empty() { "every host that no other service has".to_owned() } else { hosts.join(", ") };
-    let mut text = String::new();
+    format!("{:<10}{} ({hosts})\n", "service", service.name)
+}
+
+/// How a policy takes the request: `name` is what its class is called here.
+fn told_class(text: &mut String, name: &str, sentry: &Sentry, classes: &[Class], index: u8) {
+    let index = usize::from(index);
+    let class = &classes[index];
     let mut line = |name: &str, value: &str| {
         // Writing to a string cannot fail.
         let _infallible = writeln!(text, "{name:<10}{value}");
     };
-    line("service", &format!("{} ({hosts})", service.name));
-    line("class", &format!("{} ({} of {})", class.name, index + 1, service.classes.len()));
+    line(name, &format!("{} ({} of {})", class.name, index + 1, classes.len()));
     line("because", &because(class));
     if class.exempt {
         line("worth", "exempt: never counted, limited or made to wait");
-        return text;
+        return;
     }
-    line("worth", &worth(service, class));
-    line("promised", &promised(service, class));
+    line("worth", &worth(classes, class));
+    line("promised", &promised(sentry, class));
     line("fair by", &fair_by(&class.fair_by));
-    text
 }
 
 /// The rules that hold, which are all of the class.
@@ -140,8 +151,8 @@ fn because(class: &Class) -> String {
     if said.is_empty() { "no class before it took the request".to_owned() } else { said.join(", ") }
 }
 
-fn worth(service: &Service, class: &Class) -> String {
-    let others = service.classes.iter().filter(|other| !other.exempt);
+fn worth(classes: &[Class], class: &Class) -> String {
+    let others = classes.iter().filter(|other| !other.exempt);
     let (mut before, mut beside) = (Vec::new(), Vec::new());
     for other in others.filter(|other| other.name != class.name) {
         if other.revenue > class.revenue {
@@ -163,8 +174,7 @@ fn worth(service: &Service, class: &Class) -> String {
     format!("revenue {}: {after}{beside}", class.revenue)
 }
 
-fn promised(service: &Service, class: &Class) -> String {
-    let sentry = &service.sentry;
+fn promised(sentry: &Sentry, class: &Class) -> String {
     if sentry.policing == Policing::Off {
         return "nothing: sentry.policing is \"off\"".to_owned();
     }

@@ -203,7 +203,7 @@ impl SentryStage {
     pub(super) fn end(&mut self, now: Instant, asked: &Asked, permit: Permit, completed: bool) {
         let place = self.place(asked);
         let worker = &mut self.workers[place];
-        worker.gate.end(now, permit, Ending { completed, measured_us: None });
+        worker.gate.end(now, permit, Ending { completed, ..Ending::default() });
         worker.look();
     }
 

@@ -1,0 +1,397 @@
+//! A candidate policy beside the live one: what it would have done with the very same requests.
+//!
+//! The candidate has a gate of its own, the same that the live policy has, with its own classes, counts and queue. Every
+//! request arrives at both; what the candidate decides changes nothing. Only the ends of requests need a rule, because
+//! most requests run once, for the live policy, and some do not run at all:
+//!
+//! | the live policy | a virtual place is free |
+//! |---|---|
+//! | lets it in, at about the same time | when the real request is over |
+//! | let it in, and it is over before the candidate's turn comes | after as long as the real one took |
+//! | makes it wait, or refuses it | after an estimate: what such requests take relative to those that run, at the pace of these (`pace`); its class's whole target where nothing is known |
+//!
+//! Why a gate and not a look at the live counts: these show what the *live* order of importance lets in. A class that
+//! the candidate favours finds the live count always a little below its limit, and would be let in without end.
+//!
+//! What this cannot show. The limit is the one the live policy learned: it is about the origin, and a candidate with
+//! another target would move it. Those who are refused would come back at other times. A request that never ran is taken to
+//! have been answered without error. Where several gates share a policy, a virtual place that is free at one of them is
+//! noticed at another with its next request, or [`look`](CandidateGate::look).
+//!
+//! Cost: a decision of the gate and an entry in a table, O(log n) for each end; no allocation but what the tables grow
+//! by, bounded by [`CANDIDATE_REQUESTS`].
+
+use super::common::Common;
+use super::gate::SentryGate;
+use super::hold::Ticket;
+use super::in_flight::Permit;
+use super::plan::Plan;
+use super::policy::Policy;
+use super::request::{Arrived, Asked, Ending, Released};
+use super::sample::Sample;
+use alloc::collections::BinaryHeap;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use flashweir_core::limits::CANDIDATE_REQUESTS;
+use flashweir_core::{Duration, Instant, Reason};
+use slab::Slab;
+
+/// One worker's gate of a candidate.
+#[derive(Debug)]
+pub struct CandidateGate {
+    gate: SentryGate<usize>,
+    requests: Slab<Request>,
+    /// When to look at which request again, the first on top. Whatever was found out meanwhile, to look is harmless.
+    due: BinaryHeap<Reverse<(Instant, u64, usize)>>,
+    compared: Vec<Compared>,
+    /// Tells a request from an earlier one in the same slot.
+    serial: u64,
+}
+
+/// What the candidate would have done with a request, as far as that is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Let it in, at once or after it waited.
+    Admit,
+    /// Make it wait; it still does.
+    Hold,
+    /// Refuse it.
+    Shed(Reason),
+}
+
+/// What became of the requests of one class of the candidate, by both policies. What the candidate alone would have
+/// offered, admitted and completed is in its gate's [`Sample`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Requests that both let in.
+    pub both: u64,
+    /// Requests that the live policy let in and the candidate would not have.
+    pub only_live: u64,
+    /// Requests that the candidate would have let in and the live policy did not.
+    pub only_candidate: u64,
+    /// Requests that neither let in.
+    pub neither: u64,
+    /// Requests that would have had to wait, whatever became of them.
+    pub held: u64,
+    /// Requests that would have been refused, in the order of [`Reason::ALL`].
+    pub shed: [u64; Reason::ALL.len()],
+    /// Answers under the live policy within the target that the candidate has for the request.
+    pub live_good: u64,
+}
+
+/// One request, until both are done with it.
+#[derive(Debug)]
+struct Request {
+    serial: u64,
+    arrived: Instant,
+    class: usize,
+    /// What it takes at the origin when it is alone, microseconds, as estimated; 0 if unknown.
+    cost_us: u32,
+    live: Live,
+    candidate: Candidate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Live {
+    Undecided,
+    Waits,
+    LetIn { since: Instant },
+    Ended { at: Instant, took: Duration, completed: bool },
+    NotLetIn,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Candidate {
+    Waits(Ticket),
+    LetIn {
+        permit: Permit,
+        since: Instant,
+        /// When it would be over, as estimated.
+        estimated: Instant,
+    },
+    Ended,
+    Refused(Reason),
+    /// The client left while it would have waited.
+    Left,
+}
+
+impl CandidateGate {
+    /// Gate `index` of those that share `common`, which is not the live policy's; it follows `plan`, made for `policy`.
+    #[must_use]
+    pub fn new(common: Arc<Common>, index: usize, policy: &Policy, plan: &Plan) -> Self {
+        Self {
+            compared: vec![Compared::default(); plan.classes.len()],
+            gate: SentryGate::new(common, index, policy, plan),
+            requests: Slab::new(),
+            due: BinaryHeap::new(),
+            serial: 0,
+        }
+    }
+
+    /// Takes over a plan for the same policy.
+    pub fn apply(&mut self, plan: &Plan) {
+        self.gate.apply(plan);
+    }
+
+    /// A request arrives, in its class of the candidate's. The key is to be told what the live policy makes of it, to the end ([`live_ended`](Self::live_ended),
+    /// [`live_refused`](Self::live_refused) or [`live_left`](Self::live_left)). `None`: too many are compared already.
+    pub fn arrive(&mut self, now: Instant, asked: Asked) -> Option<usize> {
+        self.look(now);
+        // What was to be looked at again may outlive its request.
+        if self.requests.len().max(self.due.len()) >= CANDIDATE_REQUESTS {
+            return None;
+        }
+        let class = usize::from(asked.class).min(self.compared.len() - 1);
+        let cost_us = self.gate.plan.costs.of(asked.url_class, class as u8);
+        let key = self.requests.vacant_key();
+        let (candidate, displaced) = match self.gate.arrive(now, asked, key) {
+            Arrived::Admit(_, permit) => (self.let_in(now, permit, class, cost_us), None),
+            Arrived::Held(ticket) => (Candidate::Waits(ticket), None),
+            Arrived::HeldInsteadOf(ticket, other, shed) => {
+                (Candidate::Waits(ticket), Some((other, shed.reason)))
+            }
+            Arrived::Shed(_, shed) => (Candidate::Refused(shed.reason), None),
+        };
+        match candidate {
+            Candidate::Waits(_) => self.compared[class].held += 1,
+            Candidate::Refused(reason) => self.compared[class].shed[reason as usize] += 1,
+            Candidate::LetIn { .. } | Candidate::Ended | Candidate::Left => {}
+        }
+        self.serial += 1;
+        let serial = self.serial;
+        let request = Request { serial, arrived: now, class, cost_us, live: Live::Undecided, candidate };
+        let held_as = self.requests.insert(request);
+        debug_assert_eq!(held_as, key, "a vacant key is the next one used");
+        if let Some((other, reason)) = displaced {
+            self.refuse(other, reason);
+        }
+        Some(key)
+    }
+
+    /// What the candidate says of a request that the live policy is not done with.
+    #[must_use]
+    pub fn said(&self, key: usize) -> Said {
+        match self.requests[key].candidate {
+            Candidate::LetIn { .. } | Candidate::Ended => Said::Admit,
+            // Whoever left has not been decided about.
+            Candidate::Waits(_) | Candidate::Left => Said::Hold,
+            Candidate::Refused(reason) => Said::Shed(reason),
+        }
+    }
+
+    /// The live policy makes it wait.
+    pub fn live_holds(&mut self, now: Instant, key: usize) {
+        self.live_is(now, key, Live::Waits);
+    }
+
+    /// The live policy sends it to the origin.
+    pub fn live_let_in(&mut self, now: Instant, key: usize) {
+        self.live_is(now, key, Live::LetIn { since: now });
+    }
+
+    /// The live policy refused it, or something else did before it was sent. The key is spent.
+    pub fn live_refused(&mut self, now: Instant, key: usize) {
+        self.live_is(now, key, Live::NotLetIn);
+    }
+
+    /// Its client left while the live policy made it wait. The key is spent.
+    pub fn live_left(&mut self, now: Instant, key: usize) {
+        if let Candidate::Waits(ticket) = self.requests[key].candidate {
+            self.gate.leave(now, ticket);
+            self.requests[key].candidate = Candidate::Left;
+        }
+        self.live_is(now, key, Live::NotLetIn);
+    }
+
+    /// The origin is done with one that the live policy let in. The key is spent.
+    pub fn live_ended(&mut self, now: Instant, key: usize, completed: bool) {
+        let Request { arrived, class, live, .. } = self.requests[key];
+        let target = self.gate.plan.classes[class].target;
+        let is_good = completed && now.saturating_since(arrived) <= target;
+        self.compared[class].live_good += u64::from(is_good);
+        let since = if let Live::LetIn { since } = live { since } else { now };
+        let took = now.saturating_since(since);
+        self.live_is(now, key, Live::Ended { at: now, took, completed });
+    }
+
+    /// Ends what is over by now, and gives its room to those who wait. To be called now and then where nothing else is.
+    pub fn look(&mut self, now: Instant) {
+        while let Some(&Reverse((at, serial, key))) = self.due.peek()
+            && at <= now
+        {
+            self.due.pop();
+            if self.requests.get(key).is_some_and(|request| request.serial == serial) {
+                self.end_if_over(at, key);
+                self.release(at);
+            }
+        }
+        self.release(now);
+    }
+
+    /// Virtual requests in flight, from all gates together.
+    #[must_use]
+    pub fn in_flight(&self) -> u32 {
+        self.gate.in_flight()
+    }
+
+    /// Requests that are compared now.
+    #[must_use]
+    pub fn compared_now(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Hands over what the candidate's gate measured and what was compared since the last drain.
+    pub fn drain(&mut self, now: Instant) -> (Sample, Vec<Compared>) {
+        self.look(now);
+        let classes = self.compared.len();
+        let compared = core::mem::replace(&mut self.compared, vec![Compared::default(); classes]);
+        (self.gate.drain(now), compared)
+    }
+
+    fn live_is(&mut self, now: Instant, key: usize, live: Live) {
+        let was_decided = self.requests[key].live.is_let_in().is_some();
+        self.requests[key].live = live;
+        if !was_decided {
+            self.count_agreement(key);
+        }
+        self.end_if_over(now, key);
+        self.forget_if_over(key);
+        self.look(now);
+    }
+
+    /// Lets go of a virtual place if its request would be over at `at`, or says when to look again.
+    fn end_if_over(&mut self, at: Instant, key: usize) {
+        let request = &mut self.requests[key];
+        let Candidate::LetIn { permit, since, estimated } = request.candidate else { return };
+        let ends = match request.live {
+            // What it really takes will be known.
+            Live::Undecided | Live::LetIn { .. } => return,
+            Live::Waits | Live::NotLetIn => estimated,
+            Live::Ended { at, .. } if since <= at => at,
+            Live::Ended { took, .. } => since + took,
+        };
+        if ends > at {
+            self.due.push(Reverse((ends, request.serial, key)));
+            return;
+        }
+        request.candidate = Candidate::Ended;
+        let completed = !matches!(request.live, Live::Ended { completed: false, .. });
+        // What is learned of costs comes from what really ran: estimates must not feed themselves.
+        let measured_us = (request.cost_us > 0).then_some(request.cost_us);
+        self.gate.end(ends, permit, Ending { completed, measured_us, ..Ending::default() });
+        self.forget_if_over(key);
+    }
+
+    /// Those who wait go, as far as there is room, or are refused when their time is over.
+    fn release(&mut self, now: Instant) {
+        while let Some(released) = self.gate.next(now) {
+            match released {
+                Released::Admit(key, permit) => {
+                    let Request { class, cost_us, .. } = self.requests[key];
+                    self.requests[key].candidate = self.let_in(now, permit, class, cost_us);
+                    self.count_agreement(key);
+                    self.end_if_over(now, key);
+                }
+                Released::Shed(key, shed) => self.refuse(key, shed.reason),
+            }
+        }
+    }
+
+    /// One that would have waited would have been refused.
+    fn refuse(&mut self, key: usize, reason: Reason) {
+        let request = &mut self.requests[key];
+        request.candidate = Candidate::Refused(reason);
+        self.compared[request.class].shed[reason as usize] += 1;
+        self.count_agreement(key);
+        self.forget_if_over(key);
+    }
+
+    fn let_in(&self, now: Instant, permit: Permit, class: usize, cost_us: u32) -> Candidate {
+        Candidate::LetIn { permit, since: now, estimated: now + self.estimate(class, cost_us) }
+    }
+
+    /// How long a request that is let in now would be at the origin: its cost, and while there are more than the origin
+    /// serves at once, each gets its share.
+    fn estimate(&self, class: usize, cost_us: u32) -> Duration {
+        let plan = &self.gate.plan;
+        if cost_us == 0 {
+            return plan.classes[class].target;
+        }
+        let in_flight_milli = u64::from(self.gate.in_flight()).saturating_mul(1_000);
+        let us = match plan.knee_milli {
+            0 => u64::from(cost_us),
+            knee if in_flight_milli <= knee => u64::from(cost_us),
+            knee => u64::from(cost_us).saturating_mul(in_flight_milli) / knee,
+        };
+        Duration::from_micros(us).min(ESTIMATE_MOST)
+    }
+
+    /// Counts who let it in, with the later of the two decisions.
+    fn count_agreement(&mut self, key: usize) {
+        let request = &self.requests[key];
+        let (Some(live), Some(candidate)) = (request.live.is_let_in(), request.candidate.is_let_in()) else {
+            return;
+        };
+        let compared = &mut self.compared[request.class];
+        *match (live, candidate) {
+            (true, true) => &mut compared.both,
+            (true, false) => &mut compared.only_live,
+            (false, true) => &mut compared.only_candidate,
+            (false, false) => &mut compared.neither,
+        } += 1;
+    }
+
+    fn forget_if_over(&mut self, key: usize) {
+        let is_over = self.requests.get(key).is_some_and(|request| {
+            matches!(request.live, Live::Ended { .. } | Live::NotLetIn)
+                && !matches!(request.candidate, Candidate::Waits(_) | Candidate::LetIn { .. })
+        });
+        if is_over {
+            self.requests.remove(key);
+        }
+    }
+}
+
+impl Compared {
+    /// Adds what another gate, or the same one later, compared.
+    pub fn add(&mut self, other: &Self) {
+        self.both += other.both;
+        self.only_live += other.only_live;
+        self.only_candidate += other.only_candidate;
+        self.neither += other.neither;
+        self.held += other.held;
+        self.shed.iter_mut().zip(other.shed).for_each(|(mine, theirs)| *mine += theirs);
+        self.live_good += other.live_good;
+    }
+}
+
+impl Live {
+    /// Whether it was, once that is decided.
+    fn is_let_in(self) -> Option<bool> {
+        match self {
+            Self::Undecided | Self::Waits => None,
+            Self::LetIn { .. } | Self::Ended { .. } => Some(true),
+            Self::NotLetIn => Some(false),
+        }
+    }
+}
+
+impl Candidate {
+    /// Whether it would have been, once that is decided.
+    fn is_let_in(self) -> Option<bool> {
+        match self {
+            Self::Waits(_) => None,
+            Self::LetIn { .. } | Self::Ended => Some(true),
+            Self::Refused(_) | Self::Left => Some(false),
+        }
+    }
+}
+
+/// No estimate keeps a virtual place longer: the longest target there is.
+const ESTIMATE_MOST: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+#[path = "candidate_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! How long requests take at the origin relative to each other, and how fast it goes now: what tells how long one that
+//! never ran would have taken.
+//!
+//! A request's *cost* is its latency over the *pace*, and the pace is by how much requests of late took longer than
+//! their costs: latencies added up over costs added up, at a mean level of so many in flight. The unit of costs has no
+//! meaning, and so cannot drift: a class that has not run for an hour has its cost in the unit of those that run. That is
+//! why the service times of the gates (`costs`) would not do: their unit follows the knee, which is learned anew in every
+//! crowd. Above the knee the pace goes with the level.
+//!
+//! Cold start: nothing is told of a URL class before it ran, nor of any class before something did.
+
+use super::sample::Sample;
+use alloc::vec;
+use alloc::vec::Vec;
+use flashweir_core::limits::URL_CLASSES;
+
+/// Costs by URL class, and the pace.
+#[derive(Debug)]
+pub(super) struct Pace {
+    costs: Vec<Cost>,
+    /// Of what completed of late: its latencies and its costs, added up.
+    latency_s: f64,
+    cost: f64,
+    /// How long that took, and requests in flight meanwhile, integrated.
+    span_s: f64,
+    in_flight_s: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    mean: f64,
+    count: f64,
+}
+
+impl Pace {
+    /// Nothing ran yet.
+    pub(super) fn new() -> Self {
+        Self {
+            costs: vec![Cost::default(); URL_CLASSES],
+            latency_s: 0.0,
+            cost: 0.0,
+            span_s: 0.0,
+            in_flight_s: 0.0,
+        }
+    }
+
+    /// Learns from what really ran, all gates together. O(URL classes that completed).
+    pub(super) fn observe(&mut self, sample: &Sample) {
+        let fade = libm::exp(-(sample.completed as f64) / PACE_MEMORY);
+        for sum in [&mut self.latency_s, &mut self.cost, &mut self.span_s, &mut self.in_flight_s] {
+            *sum *= fade;
+        }
+        self.span_s += sample.to.saturating_since(sample.from).as_secs_f64();
+        self.in_flight_s += sample.in_flight_nanos as f64 / 1e9;
+        for url in &sample.urls {
+            let known = self.costs.get(usize::from(url.url_class)).filter(|cost| cost.count > 0.0);
+            if let Some(known) = known {
+                self.latency_s += url.latency_us as f64 / 1e6;
+                self.cost += known.mean * f64::from(url.count);
+            }
+        }
+        let stretch = self.stretch();
+        for url in &sample.urls {
+            let Some(cost) = self.costs.get_mut(usize::from(url.url_class)) else { continue };
+            let count = f64::from(url.count);
+            cost.count = (cost.count + count).min(COST_MEMORY);
+            let seen = url.latency_us as f64 / 1e6 / count / stretch;
+            cost.mean += (seen - cost.mean) * (count / cost.count).min(1.0);
+        }
+    }
+
+    /// What requests of each URL class would take alone, microseconds, if the origin serves so many at once; 0 where
+    /// nothing is known.
+    pub(super) fn alone_us(&self, knee: Option<f64>) -> Vec<u32> {
+        let level = self.in_flight_s / self.span_s.max(1e-9);
+        let shared_by = knee.map_or(1.0, |knee| (level / knee.max(1e-9)).max(1.0));
+        let unit_us = self.stretch() / shared_by * 1e6;
+        let alone_us = |cost: &Cost| if cost.count > 0.0 { ((cost.mean * unit_us) as u32).max(1) } else { 0 };
+        self.costs.iter().map(alone_us).collect()
+    }
+
+    /// By how much requests of late took longer than they cost; 1 while nothing is known.
+    fn stretch(&self) -> f64 {
+        if self.cost > 0.0 { (self.latency_s / self.cost).max(1e-6) } else { 1.0 }
+    }
+}
+
+/// Requests over which the pace is averaged, and over which a cost is: when the level changes, it is the pace that is to
+/// follow and not the costs of those that run.
+const PACE_MEMORY: f64 = 30.0;
+const COST_MEMORY: f64 = 2_000.0;
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::UrlSum;
+    use super::*;
+    use flashweir_core::Instant;
+
+    /// A tenth of a second in which one request of a URL class takes so long, with so many in flight.
+    fn observe(pace: &mut Pace, tenth: u64, url_class: u16, latency_us: u64, in_flight: u64) {
+        let url = UrlSum { url_class, count: 1, latency_us, ..UrlSum::default() };
+        pace.observe(&Sample {
+            from: Instant::from_millis(100 * tenth),
+            to: Instant::from_millis(100 * (tenth + 1)),
+            completed: 1,
+            in_flight_nanos: in_flight * 100_000_000,
+            urls: vec![url],
+            ..Sample::default()
+        });
+    }
+
+    #[test]
+    fn what_has_not_run_for_long_is_told_at_the_pace_of_what_runs() {
+        let mut pace = Pace::new();
+        assert_eq!(pace.alone_us(None)[7], 0);
+        for tenth in 0..2_000 {
+            observe(&mut pace, tenth, 7 + (tenth % 2) as u16, 10_000 + 30_000 * (tenth % 2), 1);
+        }
+        let near = |us: u32, expected: u32| us.abs_diff(expected) < expected / 10;
+        let alone_us = pace.alone_us(Some(2.0));
+        assert!(near(alone_us[7], 10_000) && near(alone_us[8], 40_000), "{:?}", &alone_us[7..9]);
+        // A crowd that only asks for the cheap ones: eight share what serves two.
+        for tenth in 2_000..3_000 {
+            observe(&mut pace, tenth, 7, 40_000, 8);
+        }
+        let alone_us = pace.alone_us(Some(2.0));
+        assert!(near(alone_us[7], 10_000) && near(alone_us[8], 40_000), "{:?}", &alone_us[7..9]);
+        // The origin has become half as fast.
+        for tenth in 3_000..4_000 {
+            observe(&mut pace, tenth, 7, 80_000, 8);
+        }
+        let alone_us = pace.alone_us(Some(2.0));
+        assert!(near(alone_us[7], 20_000) && near(alone_us[8], 80_000), "{:?}", &alone_us[7..9]);
+        assert_eq!(alone_us[9], 0);
+    }
+}

@@ -1,0 +1,60 @@
+//! What cannot be had in the kernel is told in one line, with exit code 64, before a port opens.
+
+use flashweir_kernel::gate::{Hook, KernelGate};
+use flashweir_testkit::{GatewayBuilder, PATIENCE, Process, require_program, skip};
+use std::net::TcpListener;
+use std::path::Path;
+
+use crate::scene::{as_server, binary, builder, require_testbed};
+
+const ORIGIN: &str = "http://127.0.0.1:9";
+
+fn assert_refused(builder: GatewayBuilder, wanted: &str) {
+    let admin = builder.admin();
+    let finished = builder.start_in_vain();
+    assert_eq!((finished.code(), finished.stderr.lines().count()), (Some(64), 1), "{}", finished.stderr);
+    assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
+    TcpListener::bind(admin).expect("no port is held");
+}
+
+#[test]
+fn an_interface_that_is_not_there_and_one_that_is_taken() {
+    let test = "interfaces that a gateway cannot guard";
+    let Some((testbed, address)) = require_testbed(test) else { return };
+    let other = match KernelGate::load() {
+        Ok(gate) => gate,
+        Err(error) if error.is_unavailable() => return skip(test, &error.to_string()),
+        Err(error) => panic!("{error}"),
+    };
+    as_server(&testbed, || {
+        assert_refused(
+            builder(address, ORIGIN).text("kernel.interface", "eth7"),
+            "cannot refuse connections in the kernel: there is no interface `eth7` in this network namespace",
+        );
+        let _foreign = other.attach("clients", Hook::Generic).expect("an interface without a program");
+        assert_refused(builder(address, ORIGIN), "`clients` already runs an XDP program");
+        assert_refused(
+            builder(address, ORIGIN).text("kernel.interface", "lo").text("kernel.hook", "native"),
+            "try the generic hook",
+        );
+    });
+}
+
+#[test]
+fn too_few_rights() {
+    let test = "a gateway without rights in the kernel";
+    let (Some(_), Some(program)) = (require_testbed(test), require_program("setpriv", test)) else { return };
+    let flashweir = env!("CARGO_BIN_EXE_flashweir");
+    let nothing = ["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", flashweir];
+    let run = ["run", "--upstream", ORIGIN, "--listen", "127.0.0.1:0", "--kernel", "--interface", "lo"];
+    let finished = Process::run(&program, Path::new("/"), PATIENCE, nothing.into_iter().chain(run));
+    assert_eq!((finished.code(), finished.stderr.lines().count()), (Some(64), 1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("need root, or the capabilities CAP_BPF"), "{}", finished.stderr);
+}
+
+#[test]
+fn the_kernel_without_an_interface() {
+    let finished = binary().run(["run", "--upstream", ORIGIN, "--kernel"]);
+    assert_eq!(finished.code(), Some(64), "{}", finished.stderr);
+    assert!(finished.stderr.contains("--interface NAME"), "{}", finished.stderr);
+}

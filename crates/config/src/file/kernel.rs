@@ -1,0 +1,128 @@
+//! `[kernel]`: refusing new connections before the TCP stack hears of them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use flashweir_core::limits;
+
+use super::OneOrMany;
+use crate::text::DurationText;
+
+/// Refusing new connections in the kernel, before the TCP stack hears of them: for `flashweir run`, beside the gateway's
+/// own refusals, and for `flashweir router`, alone. Needs Linux 5.18 or newer, root (or CAP_BPF, CAP_NET_ADMIN and
+/// CAP_PERFMON) and a build with the feature `kernel`. Established connections are never touched, and nothing stays
+/// behind when the process ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct KernelFile {
+    /// The network interface clients come through, or a list of them: the gate stands before each. Also
+    /// `--interface`. Default: none; `flashweir run` then leaves the kernel alone. On `lo` only the generic hook
+    /// works. Needs a restart to change.
+    /// Valid: at most 16 names.
+    /// Example: `interface = ["eth0", "eth1"]`.
+    pub interface: Option<OneOrMany>,
+    /// Where on a packet's way the gate stands: `"native"` (in the interface's driver, before anything was made of the
+    /// packet), `"generic"` (at the stack's door: every interface has it, and it costs about a microsecond more), or
+    /// `"auto"` (the first where the driver can, else the second, and always on pairs of virtual interfaces (veth), which
+    /// lose what their driver sends back). Needs a restart to change.
+    /// Example: `hook = "generic"`.
+    pub hook: KernelHook,
+    /// What becomes of a new connection that does not fit: `"answer"` (a whole 503 with `Retry-After`, from the kernel;
+    /// where TLS is spoken, a reset), `"reset"` (the client learns at once, and nothing else), or `"drop"` (nothing: the
+    /// client tries again after 1, 3 and 7 s; for crowds that are none of people).
+    /// Example: `refusal = "reset"`.
+    pub refusal: KernelRefusal,
+    /// Networks whose new connections the kernel always lets in: offices, monitoring, partners. In `flashweir run` the
+    /// gateway's own rules still judge their requests, and `client.trusted_proxies` are preferred as well, because each
+    /// speaks for many. Too many: a crowd comes in with them.
+    /// Valid: at most 3840 networks, none of them everybody.
+    /// Example: `preferred = ["192.0.2.0/24", "2001:db8::/48"]`.
+    pub preferred: Vec<String>,
+    /// Go on refusing by the last plan when Flashweir has said nothing to the kernel for three seconds. Off, the gate
+    /// then lets everything in. On: a hung process leaves its last ceiling in force until it ends.
+    /// Example: `fail_closed = true`.
+    pub fail_closed: bool,
+    /// Decide and record, but let everything in: to see what would happen. Also `--shadow`. What a detector in shadow
+    /// says is never enforced here either.
+    /// Example: `shadow = true`.
+    pub shadow: bool,
+    /// Only for `flashweir router`: the servers behind it, each an address and a port. `0.0.0.0` and `[::]` mean every
+    /// address of that family. `flashweir run` protects what it listens on. Also `--protect`.
+    /// Valid: at most 256 addresses.
+    /// Example: `protect = ["198.51.100.10:80", "198.51.100.10:443"]`.
+    pub protect: Vec<String>,
+    /// Only for `flashweir router`: ports on which the protected servers speak TLS, so that an answer in the clear
+    /// would not be understood and is a reset instead. `flashweir run` knows its own.
+    /// Valid: at most 64 ports.
+    /// Example: `tls_ports = [443, 8443]`.
+    pub tls_ports: Vec<u16>,
+    /// Only for `flashweir router`: flows followed at once to see how fast responses are; a further one takes the place
+    /// of the one longest silent.
+    /// Valid: `1024` to `1048576`. Raised: more memory, taken at the start. Lowered: under a crowd flows are forgotten
+    /// before they have told anything.
+    /// Example: `flows = 262144`.
+    pub flows: u32,
+    /// Only for `flashweir router`: shortest time between two decisions, in place of `flash_crowd.interval`. Default: 1s
+    /// for `"repaired"`; 1m for `"paper"` and `"scoreboard"`, as published.
+    /// Valid: `1s` to `5m`. Raised: a crowd is noticed later. Lowered: decisions rest on fewer responses.
+    /// Example: `interval = "5s"`.
+    pub interval: Option<DurationText>,
+}
+
+impl Default for KernelFile {
+    fn default() -> Self {
+        Self {
+            // Nobody's network is touched unasked.
+            interface: None,
+            hook: KernelHook::default(),
+            refusal: KernelRefusal::default(),
+            preferred: Vec::new(),
+            // Staying up comes before protecting.
+            fail_closed: false,
+            shadow: false,
+            protect: Vec::new(),
+            tls_ports: vec![443],
+            flows: limits::KERNEL_FLOWS_DEFAULT,
+            interval: None,
+        }
+    }
+}
+
+/// Where on a packet's way the gate stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelHook {
+    /// In the driver where that can, at the stack's door otherwise.
+    #[default]
+    Auto,
+    /// In the driver.
+    Native,
+    /// At the stack's door.
+    Generic,
+}
+
+/// What becomes of a new connection that does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelRefusal {
+    // The only one that tells a person what happened and when to come back.
+    /// A whole HTTP response of the kernel's own.
+    #[default]
+    Answer,
+    /// A reset.
+    Reset,
+    /// Nothing.
+    Drop,
+}
+
+impl KernelRefusal {
+    /// The spelling of the configuration file.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Reset => "reset",
+            Self::Drop => "drop",
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! How ceilings on requests become one on new connections.
+//!
+//! The kernel judges a SYN: it knows from where and to which port, and neither host nor path nor class nor person. Whom
+//! it refuses, it refuses blindly. So it is to refuse only what would be refused anyway and only costs:
+//!
+//! ```text
+//! useful rate = min(ceiling of NEWS on all, sum over the services of: learned capacity where its sentry refuses,
+//!                                                                     what is offered where it does not)
+//! ceiling     = headroom × useful rate × connections per request
+//! ```
+//!
+//! **Headroom.** The gateway's own gates, which know classes and people, still choose among more than fits: twice as
+//! much where all requests are alike and the kernel chooses no worse than they would, eight times where there are
+//! classes or several services to choose among. Up to a crowd of that size nobody important is refused blindly; in a
+//! larger one an important client that opens a new connection is refused with the chance that all have, 1 − ceiling /
+//! offered. Better cannot be had from a SYN, but by address: preferred networks, and the proxies whose word on client
+//! addresses is trusted, who speak for many, are always let in. Who is connected is never touched.
+//!
+//! **Connections per request.** Measured over the last second among those let in: who keeps a connection for many
+//! requests makes it small. While the kernel refuses, the rule closes a loop with one resting point: there the gateway
+//! is offered headroom × useful rate, whatever part of it comes on connections that are open already. Bounds keep the
+//! loop from starving newcomers (a crowd of one request each behind people who stay) and from opening to connections
+//! that ask for nothing.
+//!
+//! **Open** while fewer connections come than the ceiling allows, or while nobody refuses anything: hot spots of NEWS
+//! count as open, since a SYN does not say for which host it is. A ceiling that only a detector in shadow asks for is a
+//! ceiling in shadow.
+//!
+//! Cold start: until ten requests were seen in a second, each is taken to come on a connection of its own. Cost: a few
+//! additions for each service.
+
+use flashweir_core::{Duration, Rate};
+use flashweir_kernel::gate::Ceiling;
+
+/// What was seen over the last second or so, and what the plans in force say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// The ceiling of NEWS on all requests, where there is one.
+    pub(crate) news: Option<NewsCeiling>,
+    /// Each service.
+    pub(crate) services: Vec<ServiceSeen>,
+    /// There are classes or services to choose among.
+    pub(crate) has_choice: bool,
+    /// Connections let in.
+    pub(crate) accepted_per_s: f64,
+    /// Requests that came on connections, new or old.
+    pub(crate) requests_per_s: f64,
+    /// Attempts to connect that arrived at the kernel's gate, without retransmissions (unique offered).
+    pub(crate) arriving_per_s: f64,
+    /// The kernel only records, whoever asks.
+    pub(crate) shadow: bool,
+}
+
+/// A ceiling on all requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewsCeiling {
+    pub(crate) rps: f64,
+    pub(crate) shadow: bool,
+}
+
+/// One service.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ServiceSeen {
+    pub(crate) offered_rps: f64,
+    /// Of those, refused by its sentry, or in its shadow.
+    pub(crate) refused_rps: f64,
+    /// What it can complete, as learned; 0 if unknown.
+    pub(crate) capacity_rps: f64,
+    /// Its sentry only records.
+    pub(crate) shadow: bool,
+}
+
+/// A ceiling, and what it rests on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Decision {
+    /// New connections per second.
+    pub(crate) connections_per_s: f64,
+    /// Requests per second that lead to something.
+    pub(crate) useful_rps: f64,
+    /// Only record.
+    pub(crate) shadow: bool,
+}
+
+/// The ceiling on new connections; `None` lets everything in.
+pub(crate) fn decide(seen: &Seen) -> Option<Decision> {
+    let enforced = useful_rps(seen, false).map(|useful_rps| (useful_rps, seen.shadow));
+    let (useful_rps, shadow) = enforced.or_else(|| Some((useful_rps(seen, true)?, true)))?;
+    let connections_per_s = headroom(seen) * useful_rps * connections_per_request(seen);
+    (seen.arriving_per_s > connections_per_s).then_some(Decision { connections_per_s, useful_rps, shadow })
+}
+
+/// As offered beyond what is useful.
+pub(crate) fn headroom(seen: &Seen) -> f64 {
+    if seen.has_choice { HEADROOM_TO_CHOOSE } else { HEADROOM }
+}
+
+/// Connections that come for each request, within bounds.
+pub(crate) fn connections_per_request(seen: &Seen) -> f64 {
+    if seen.requests_per_s < REQUESTS_TO_JUDGE_PER_S {
+        return 1.0;
+    }
+    (seen.accepted_per_s / seen.requests_per_s)
+        .clamp(CONNECTIONS_PER_REQUEST_LEAST, CONNECTIONS_PER_REQUEST_MOST)
+}
+
+/// The ceiling for the kernel: a quarter of a second's connections may come at once, ten at the least, as at the
+/// gateway's own gate.
+pub(crate) fn in_kernel(connections_per_s: f64) -> Ceiling {
+    // Saturates; the kernel caps it further.
+    let burst = (connections_per_s / 4.0).max(10.0) as u32;
+    Ceiling { rate: Rate::from_per_second(connections_per_s), burst }
+}
+
+/// When those refused may hope for better: as many seconds as there are people for each who fits, rounded up to a power
+/// of two so that it changes seldom, at most half a minute.
+pub(crate) fn retry_after(arriving_per_s: f64, connections_per_s: f64) -> Duration {
+    let crowd = (arriving_per_s / connections_per_s.max(1e-3)).clamp(1.0, RETRY_AFTER_S_MOST);
+    let seconds = (crowd as u64).next_power_of_two();
+    Duration::from_secs(seconds.min(RETRY_AFTER_S_MOST as u64))
+}
+
+/// Requests per second that lead to something; `None` where nobody refuses anything.
+fn useful_rps(seen: &Seen, with_shadow: bool) -> Option<f64> {
+    let counts = |shadow: bool| with_shadow || !shadow;
+    let news_rps = seen.news.filter(|news| counts(news.shadow)).map(|news| news.rps);
+    let refuses = |service: &ServiceSeen| {
+        counts(service.shadow) && service.refused_rps > 0.0 && service.capacity_rps > 0.0
+    };
+    let of_service = |service: &ServiceSeen| {
+        if refuses(service) { service.capacity_rps.min(service.offered_rps) } else { service.offered_rps }
+    };
+    let sentries_rps = seen.services.iter().any(refuses).then(|| seen.services.iter().map(of_service).sum());
+    match (news_rps, sentries_rps) {
+        (Some(news_rps), Some(sentries_rps)) => Some(news_rps.min(sentries_rps)),
+        (news_rps, sentries_rps) => news_rps.or(sentries_rps),
+    }
+}
+
+/// Where all requests are alike: the gates keep a queue full and a margin for bursts, and refusing as much again costs
+/// the gateway a few per cent of what it serves.
+const HEADROOM: f64 = 2.0;
+/// Where gates choose: with an eighth of the arrivals useful, even a class of a tenth of them is complete.
+const HEADROOM_TO_CHOOSE: f64 = 8.0;
+/// Below this a ratio is noise.
+const REQUESTS_TO_JUDGE_PER_S: f64 = 10.0;
+/// Browsers keep a connection for about ten requests; newcomers must not be charged for those who stay longer.
+const CONNECTIONS_PER_REQUEST_LEAST: f64 = 0.1;
+/// Browsers open a spare one; who opens more asks for nothing.
+const CONNECTIONS_PER_REQUEST_MOST: f64 = 2.0;
+/// As at the gateway's own gates.
+const RETRY_AFTER_S_MOST: f64 = 30.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Ten times as many as the origin can do, each on a connection of its own, and the kernel still open.
+    fn crowd() -> Seen {
+        Seen {
+            services: vec![ServiceSeen {
+                offered_rps: 1_000.0,
+                refused_rps: 900.0,
+                capacity_rps: 100.0,
+                shadow: false,
+            }],
+            accepted_per_s: 1_000.0,
+            requests_per_s: 1_000.0,
+            arriving_per_s: 1_000.0,
+            ..Seen::default()
+        }
+    }
+
+    fn rate(seen: &Seen) -> Option<f64> {
+        decide(seen).map(|decision| decision.connections_per_s)
+    }
+
+    #[test]
+    fn twice_what_fits_comes_in_and_eight_times_where_there_is_a_choice() {
+        assert_eq!(rate(&crowd()), Some(200.0));
+        assert_eq!(rate(&Seen { has_choice: true, ..crowd() }), Some(800.0));
+    }
+
+    #[test]
+    fn open_while_nobody_refuses_and_while_fewer_come() {
+        let mut content = crowd();
+        content.services[0].refused_rps = 0.0;
+        assert_eq!(rate(&content), None);
+        assert_eq!(rate(&Seen { arriving_per_s: 200.0, ..crowd() }), None);
+        let mut unknown = crowd();
+        unknown.services[0].capacity_rps = 0.0;
+        assert_eq!(rate(&unknown), None);
+    }
+
+    #[test]
+    fn the_lower_of_both_ceilings_counts_and_services_that_refuse_nobody_keep_what_they_have() {
+        let news = |rps| Some(NewsCeiling { rps, shadow: false });
+        assert_eq!(rate(&Seen { news: news(50.0), ..crowd() }), Some(100.0));
+        assert_eq!(rate(&Seen { news: news(150.0), ..crowd() }), Some(200.0));
+        let mut two = crowd();
+        two.services.push(ServiceSeen { offered_rps: 30.0, capacity_rps: 500.0, ..ServiceSeen::default() });
+        assert_eq!(rate(&two), Some(2.0 * 130.0));
+    }
+
+    #[test]
+    fn who_only_watches_has_a_ceiling_in_shadow() {
+        let mut seen = crowd();
+        seen.services[0].shadow = true;
+        assert_eq!(
+            decide(&seen).map(|decision| (decision.connections_per_s, decision.shadow)),
+            Some((200.0, true))
+        );
+        // A ceiling that is meant wins over one that is not, also if it is higher.
+        seen.news = Some(NewsCeiling { rps: 300.0, shadow: false });
+        assert_eq!(
+            decide(&seen).map(|decision| (decision.connections_per_s, decision.shadow)),
+            Some((600.0, false))
+        );
+        assert!(decide(&Seen { shadow: true, ..crowd() }).is_some_and(|decision| decision.shadow));
+    }
+
+    /// People who stay send 50 requests a second on 5 connections; each of the crowd opens one for one request. However
+    /// wrong the first ceiling, the gateway ends up being offered twice its capacity.
+    #[test]
+    fn the_loop_over_connections_per_request_comes_to_rest_where_the_headroom_is() {
+        for begin in [5.0, 1_000.0] {
+            let mut let_in = begin;
+            for _ in 0..40 {
+                let offered_rps = 50.0 + let_in;
+                let mut seen = crowd();
+                seen.services[0].offered_rps = offered_rps;
+                let seen = Seen { accepted_per_s: 5.0 + let_in, requests_per_s: offered_rps, ..seen };
+                let_in = rate(&seen).expect("a ceiling") - 5.0;
+            }
+            let offered_rps = 50.0 + let_in;
+            assert!((offered_rps - 200.0).abs() < 1.0, "from {begin}: {offered_rps}");
+        }
+    }
+
+    #[test]
+    fn newcomers_are_not_shut_out_by_those_who_stay() {
+        // A thousand requests a second on ten old connections, nobody new let in so far.
+        let seen = Seen { accepted_per_s: 0.0, ..crowd() };
+        assert_eq!(rate(&seen), Some(0.1 * 200.0));
+        // And connections without requests do not open the door.
+        assert_eq!(rate(&Seen { accepted_per_s: 9e9, arriving_per_s: 9e9, ..crowd() }), Some(2.0 * 200.0));
+    }
+
+    #[test]
+    fn a_refused_client_is_told_to_come_back_the_later_the_larger_the_crowd() {
+        let told = |arriving, fitting| retry_after(arriving, fitting).as_secs();
+        assert_eq!([told(100.0, 100.0), told(300.0, 100.0), told(900.0, 100.0)], [1, 4, 16]);
+        assert_eq!([told(9e9, 1.0), told(f64::NAN, 0.0), told(5.0, 0.0)], [30, 1, 30]);
+    }
+
+    proptest! {
+        /// Whatever was measured, the ceiling is a number above zero and below what comes.
+        #[test]
+        fn a_ceiling_is_sane(
+            rates in proptest::array::uniform6(0.0f64..1e7), has_choice: bool, capacity_rps in 0.1f64..1e6,
+        ) {
+            let [offered_rps, refused_rps, accepted_per_s, requests_per_s, arriving_per_s, news_rps] = rates;
+            let service = ServiceSeen { offered_rps: offered_rps + 0.1, refused_rps, capacity_rps, shadow: false };
+            let seen = Seen {
+                news: Some(NewsCeiling { rps: news_rps + 0.1, shadow: false }),
+                services: vec![service], has_choice, accepted_per_s, requests_per_s, arriving_per_s, shadow: false,
+            };
+            if let Some(rate) = rate(&seen) {
+                prop_assert!(rate > 0.0 && rate < arriving_per_s);
+                prop_assert!(in_kernel(rate).burst >= 10);
+                prop_assert!((1..=30).contains(&retry_after(arriving_per_s, rate).as_secs()));
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What metrics and `/status` say of the gate in the kernel.
+
+use super::ceiling::{Decision, Seen, connections_per_request, headroom};
+use super::guard::{Guard, GuardError};
+use flashweir_config::Config;
+use flashweir_control::kernel::kernel_counts;
+use flashweir_core::Duration;
+use flashweir_kernel::gate::{Hook, ServiceCounts};
+use flashweir_telemetry::{KernelFigures, KernelService};
+use serde_json::{Value, json};
+
+/// For the metrics.
+pub(super) fn figures(
+    config: &Config,
+    guard: &Guard,
+    decision: Option<&Decision>,
+    counts: ServiceCounts,
+    beat_age: Duration,
+) -> Result<KernelFigures, GuardError> {
+    let service = KernelService {
+        name: config.gateway.name.clone(),
+        ceiling_per_s: decision.map(|decision| decision.connections_per_s),
+        counts: kernel_counts(counts),
+    };
+    Ok(KernelFigures {
+        services: vec![service],
+        passed: guard.passed()?.map(|(reason, count)| (reason.as_str(), count)).to_vec(),
+        interfaces: guard.interfaces().filter(|(_, _, is_there)| *is_there).count(),
+        generation: guard.generation(),
+        heartbeat_age_s: beat_age.as_secs_f64(),
+        flows: None,
+        queue: None,
+    })
+}
+
+/// For `/status`.
+pub(super) fn status(
+    config: &Config,
+    guard: &Guard,
+    seen: &Seen,
+    decision: Option<&Decision>,
+    figures: &KernelFigures,
+) -> Value {
+    let interfaces = guard.interfaces().map(|(name, hook, is_there)| {
+        let hook = if hook == Hook::Native { "native" } else { "generic" };
+        json!({ "name": name, "hook": hook, "is_guarded": is_there })
+    });
+    let counts = figures.services.first().map(|service| service.counts).unwrap_or_default();
+    json!({
+        "interfaces": interfaces.collect::<Vec<_>>(),
+        "refusal": config.kernel.refusal.as_str(),
+        "fail_closed": config.kernel.fail_closed,
+        "generation": figures.generation,
+        "ceiling_connections_per_s": decision.map(|decision| decision.connections_per_s),
+        "shadow": decision.map_or(config.kernel.shadow, |decision| decision.shadow),
+        "useful_rps": decision.map(|decision| decision.useful_rps),
+        "headroom": headroom(seen),
+        "connections_per_request": connections_per_request(seen),
+        "arriving_connections_per_s": seen.arriving_per_s,
+        "connections": {
+            "offered": counts.offered,
+            "unique_offered": counts.unique_offered,
+            "admitted": counts.admitted,
+            "dropped": counts.dropped,
+            "reset": counts.reset,
+            "answered": counts.answered,
+            "purged": counts.purged,
+            "failed_open": counts.failed_open,
+            "shadowed": counts.shadowed,
+        },
+    })
+}

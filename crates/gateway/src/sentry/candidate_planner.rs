@@ -1,0 +1,52 @@
+//! The slow half of a candidate: beside each plan of the live policy one of its own, and what was compared meanwhile.
+
+use super::candidate::{Candidate, CandidateSample};
+use flashweir_admission::sentry::{CandidatePlanner, ClassCounts, Sample, SentryPlanner};
+use flashweir_core::Instant;
+use flashweir_telemetry::{CandidateNews, CandidateSlot, ControlMetrics};
+use std::sync::Arc;
+
+/// One service's candidate, on the control thread.
+pub(super) struct PlannedCandidate {
+    pub(super) candidate: Arc<Candidate>,
+    planner: CandidatePlanner,
+    /// Where its classes are counted.
+    slots: Vec<CandidateSlot>,
+}
+
+impl PlannedCandidate {
+    /// Nothing has been offered yet.
+    pub(super) fn new(candidate: Arc<Candidate>, metrics: &ControlMetrics) -> Self {
+        let names = &candidate.sentry.names;
+        Self {
+            slots: names.classes.iter().map(|class| metrics.candidate_slot(&names.service, class)).collect(),
+            planner: CandidatePlanner::new(candidate.sentry.policy.clone()),
+            candidate,
+        }
+    }
+
+    /// What one worker's gates measured, the live one and the candidate's; one of a candidate that is gone is of no use.
+    pub(super) fn take(&mut self, live: &Sample, sample: &CandidateSample, metrics: &ControlMetrics) {
+        if !Arc::ptr_eq(&self.candidate, &sample.candidate) {
+            return;
+        }
+        self.planner.observe_live(live);
+        self.planner.observe(&sample.sample);
+        let policy = &self.candidate.sentry.policy;
+        let mut seen = self.candidate.seen();
+        let counted = sample.sample.classes.iter().zip(&sample.compared);
+        let classes = policy.classes.iter().zip(&self.slots).zip(seen.iter_mut());
+        for ((counts, compared), ((class, &slot), seen)) in counted.zip(classes) {
+            seen.compared.add(compared);
+            // Levels are those of a moment, so they cannot be added up.
+            seen.counts.add(&ClassCounts { held: 0, in_flight: 0, ..*counts });
+            metrics.count_candidate(&CandidateNews { slot, counts, compared, revenue: class.revenue });
+        }
+    }
+
+    /// A plan beside the live policy's latest.
+    pub(super) fn plan(&mut self, now: Instant, live: &SentryPlanner, busiest: f64) {
+        self.planner.observe_deciding_load(now, busiest);
+        self.candidate.sentry.plan.store(Arc::new(self.planner.plan(now, live)));
+    }
+}

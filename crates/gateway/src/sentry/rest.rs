@@ -1,0 +1,46 @@
+//! The planner rests while nobody asks for anything.
+//!
+//! Looking fifty times a second wakes every worker, which an idle machine is to be spared. While it rests the planner
+//! still looks once a second, so that what is smoothed over time fades as ever, and the first request that asks wakes
+//! it. That request needs nothing of it: a plan stays in force until there is another. The planner looks at once when
+//! it is woken, so the idle time is a sample of its own and what comes then is not averaged with it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Notify;
+
+/// One for all services: a request to any of them wakes the one planner task.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    is_resting: AtomicBool,
+    bell: Notify,
+}
+
+impl Rest {
+    /// A request needs looking after. One load of a word that nearly never changes while requests come.
+    pub(super) fn wake(&self) {
+        if self.is_resting.load(Ordering::Relaxed) && self.is_resting.swap(false, Ordering::Relaxed) {
+            self.bell.notify_one();
+        }
+    }
+
+    /// From now on the next request is to wake the planner. Samples asked for from here on tell of every request before
+    /// that one: asking (a bell, which orders memory) comes after this.
+    pub(super) fn begin(&self) {
+        self.is_resting.store(true, Ordering::Relaxed);
+    }
+
+    /// The planner looks anyway.
+    pub(super) fn end(&self) {
+        self.is_resting.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether nobody has asked since it began.
+    pub(super) fn goes_on(&self) -> bool {
+        self.is_resting.load(Ordering::Relaxed)
+    }
+
+    /// Waits for a request.
+    pub(super) async fn woken(&self) {
+        self.bell.notified().await;
+    }
+}

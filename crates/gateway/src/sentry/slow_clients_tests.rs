@@ -1,0 +1,132 @@
+//! When a slow client's place is others', by literal times. What the gate makes of it is tested with the gate.
+
+use super::*;
+use crate::sentry::{Answer, Sentry, Stage};
+use crate::services::{sentries, upstreams};
+use crate::shared::{Live, Parts, Shared};
+use flashweir_admission::sentry::Asked;
+use flashweir_config::Config;
+use flashweir_http::client::TrustedProxies;
+use std::sync::Arc;
+
+const DONE: Ending = Ending { completed: true, measured_us: None, utilisation_milli: None };
+
+/// One request at the origin, and who looks after slow clients.
+struct Scene {
+    sentry: Arc<Sentry>,
+    request: Rc<Yielding>,
+    slow: SlowClients,
+}
+
+impl Scene {
+    fn start() -> Self {
+        let config = Config::from_toml("upstream.urls = ['http://127.0.0.1:9']", "test.toml").expect("valid");
+        let upstreams = upstreams(&config, 1, None).expect("upstreams");
+        let sentries = sentries(&config, 1, None);
+        let sentry = sentries[0].clone().expect("policing is on");
+        let live = Live {
+            config,
+            upstreams,
+            sentries,
+            candidates: vec![None],
+            tls: None,
+            trusted_proxies: TrustedProxies::default(),
+        };
+        let shared = Shared::new(Parts { live, workers: 1, listening_on: Vec::new() });
+        let stage = Stage::new(sentry.clone(), 0, &shared);
+        let Answer::Admitted(place) = stage.ask(shared.clock.now(), Asked::default()) else {
+            panic!("there is room")
+        };
+        let (request, mut slow) = (Yielding::new(place), SlowClients::default());
+        slow.watch(&request);
+        Self { sentry, request, slow }
+    }
+
+    /// How many places are taken after a look at this time.
+    fn taken_at(&mut self, millis: u64) -> u32 {
+        self.slow.sweep(at(millis));
+        self.sentry.common.in_flight()
+    }
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+#[test]
+fn a_body_that_does_not_come_leaves_its_place_until_it_does() {
+    let mut scene = Scene::start();
+    scene.request.owes(at(1_000));
+    // Asked for again and again, as hyper does.
+    scene.request.owes(at(1_050));
+    assert_eq!([scene.taken_at(1_100), scene.taken_at(1_101), scene.taken_at(9_000)], [1, 0, 0]);
+    assert!(!scene.request.is_slow());
+    scene.request.sent(at(9_500));
+    assert!(scene.request.is_slow());
+    assert_eq!([scene.taken_at(9_600), scene.taken_at(99_000)], [1, 1], "the origin has it all");
+    scene.request.end(DONE);
+    assert_eq!(scene.taken_at(99_001), 0);
+}
+
+#[test]
+fn a_byte_now_and_then_does_not_hold_a_place() {
+    let mut scene = Scene::start();
+    scene.request.owes(at(0));
+    assert_eq!(scene.taken_at(60), 1);
+    scene.request.sent(at(60));
+    scene.request.owes(at(60));
+    assert_eq!([scene.taken_at(100), scene.taken_at(101)], [1, 0], "100 ms in all");
+    for byte in 1..20u64 {
+        scene.request.sent(at(90 * byte + 60));
+        assert_eq!(scene.sentry.common.in_flight(), 1);
+        scene.request.owes(at(90 * byte + 60));
+        assert_eq!(scene.taken_at(90 * byte + 61), 0);
+    }
+}
+
+#[test]
+fn an_origin_that_answers_before_it_has_read_all_works() {
+    let mut scene = Scene::start();
+    scene.request.owes(at(0));
+    assert_eq!(scene.taken_at(200), 0);
+    scene.request.answered(at(300));
+    assert_eq!([scene.taken_at(399), scene.taken_at(401)], [1, 0], "both are silent");
+    scene.request.handed(at(500), DONE);
+    scene.request.asked();
+    assert_eq!(scene.taken_at(599), 1);
+    // Its own end, or the connection's: nobody reads the rest of the body.
+    scene.request.is_owed_nothing();
+    assert_eq!(scene.taken_at(60_000), 1);
+}
+
+#[test]
+fn what_ends_while_its_client_is_waited_for_leaves_nothing_behind() {
+    for ending in [DONE, Ending::default()] {
+        let mut scene = Scene::start();
+        scene.request.owes(at(0));
+        assert_eq!(scene.taken_at(200), 0);
+        scene.request.end(ending);
+        scene.request.sent(at(300));
+        scene.request.answered(at(300));
+        assert_eq!(scene.taken_at(400), 0);
+    }
+    let mut scene = Scene::start();
+    scene.request.owes(at(0));
+    assert_eq!(scene.taken_at(200), 0);
+    // The client has gone.
+    let Scene { sentry, request, mut slow } = scene;
+    drop(request);
+    slow.sweep(at(300));
+    assert!(sentry.common.in_flight() == 0 && slow.is_empty());
+}
+
+#[test]
+fn a_response_that_is_not_taken_frees_its_place_for_good() {
+    let mut scene = Scene::start();
+    scene.request.handed(at(0), DONE);
+    assert_eq!([scene.taken_at(100), scene.taken_at(101)], [1, 0]);
+    assert!(scene.slow.is_empty());
+    scene.request.asked();
+    scene.request.answered(at(200));
+    assert_eq!(scene.taken_at(300), 0);
+}

@@ -1,0 +1,42 @@
+//! What was refused before a worker saw it, on its way to the planner of NEWS: it was offered all the same.
+
+use flashweir_admission::flash_crowd::Sample;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Requests that the kernel turned away with their connections, as estimated; each is taken once.
+#[derive(Debug, Default)]
+pub(crate) struct TurnedAway {
+    offered: AtomicU64,
+    unique_offered: AtomicU64,
+}
+
+impl TurnedAway {
+    /// So many more.
+    #[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "only the gate in the kernel turns away"))]
+    pub(crate) fn add(&self, offered: u64, unique_offered: u64) {
+        self.offered.fetch_add(offered, Ordering::Relaxed);
+        self.unique_offered.fetch_add(unique_offered, Ordering::Relaxed);
+    }
+
+    /// Moves what has come together into a sample.
+    pub(crate) fn move_into(&self, sample: &mut Sample) {
+        sample.offered += self.offered.swap(0, Ordering::Relaxed);
+        sample.unique_offered += self.unique_offered.swap(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_turned_away_is_offered_once() {
+        let turned_away = TurnedAway::default();
+        turned_away.offered.store(7, Ordering::Relaxed);
+        turned_away.unique_offered.store(5, Ordering::Relaxed);
+        let mut sample = Sample { offered: 1, unique_offered: 1, admitted: 1, ..Sample::default() };
+        turned_away.move_into(&mut sample);
+        turned_away.move_into(&mut sample);
+        assert_eq!((sample.offered, sample.unique_offered, sample.admitted), (8, 6, 1));
+    }
+}
