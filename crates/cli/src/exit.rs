@@ -40,8 +40,20 @@ pub(crate) fn after_failure(error: &anyhow::Error) -> ExitCode {
     eprintln!("flashweir: {}", one_line(error));
     let is_usage = error.is::<UsageError>()
         || error.is::<ConfigError>()
-        || error.downcast_ref::<GatewayError>().is_some_and(GatewayError::is_configuration);
+        || error.downcast_ref::<GatewayError>().is_some_and(GatewayError::is_configuration)
+        || is_configuration_of_router(error);
     if is_usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
+}
+
+#[cfg(feature = "kernel")]
+fn is_configuration_of_router(error: &anyhow::Error) -> bool {
+    use flashweir_router::RouterError;
+    error.downcast_ref::<RouterError>().is_some_and(RouterError::is_configuration)
+}
+
+#[cfg(not(feature = "kernel"))]
+fn is_configuration_of_router(_error: &anyhow::Error) -> bool {
+    false
 }
 
 /// The error and its causes. Many errors end with their cause's text already; it is not said twice.

@@ -54,6 +54,17 @@ fn wrong_usage_and_wrong_configuration_exit_with_64() {
     assert_eq!(flashweir(&["--help"]).status.code(), Some(0));
 }
 
+#[cfg(not(feature = "kernel"))]
+#[test]
+fn a_build_without_the_gate_in_the_kernel_says_so() {
+    check_refused(
+        &["run", "--upstream", "http://127.0.0.1:1", "--kernel", "--interface", "lo"],
+        64,
+        "flashweir: this flashweir was built without the gate in the kernel; build it with `--features kernel` (it takes \
+         clang and the headers of libbpf, libelf and zlib), or leave out --kernel, --interface and kernel.interface",
+    );
+}
+
 #[test]
 fn a_good_file_is_ok_and_the_schema_and_the_reference_are_printed() {
     let good = file("upstream.urls = ['http://127.0.0.1:1']\n");

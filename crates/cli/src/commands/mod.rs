@@ -6,6 +6,7 @@ mod explain;
 mod load;
 mod origin;
 mod reproduce;
+mod router;
 mod run;
 mod sim;
 
@@ -13,6 +14,7 @@ mod sim;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Run(run::RunArgs),
+    Router(router::RouterArgs),
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
     Demo(demo::DemoArgs),
@@ -27,6 +29,7 @@ impl Command {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Run(arguments) => arguments.run(),
+            Self::Router(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),
             Self::Demo(arguments) => arguments.run(),

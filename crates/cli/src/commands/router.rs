@@ -1,0 +1,88 @@
+//! `flashweir router`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use flashweir_config::{Overrides, RouterConfig};
+use flashweir_workload::duration_text;
+
+use crate::{environment, logging};
+
+/// Protect every server behind a router, with no help from them: refuse the new connections that are too many.
+///
+/// No proxy: packets are only watched and, while a crowd is there, new connections refused in the kernel, on the interface
+/// that clients come through. Established connections are never touched. Needs root, and leaves the network as it was
+/// however it ends. Flags win over the file. SIGHUP reloads the file, SIGTERM and SIGINT stop.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RouterArgs {
+    /// The interface that faces the clients; repeat it for several.
+    #[arg(long = "interface", value_name = "IF")]
+    interfaces: Vec<String>,
+    /// A server behind the router, address and port (`0.0.0.0` or `[::]` for every address); repeat it for several.
+    #[arg(long = "protect", value_name = "ADDR:PORT")]
+    protect: Vec<String>,
+    /// The configuration file (TOML): `[kernel]`, `[flash_crowd]`, `[admin]`, `[state]` and `[log]` of it are read.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Time between two decisions, 1s to 5m [default: 1s; 1m for paper and scoreboard].
+    #[arg(long, value_name = "TIME", value_parser = duration_text::parse)]
+    interval: Option<Duration>,
+    /// The rules that decide: repaired, paper or scoreboard [default: repaired].
+    #[arg(long, value_name = "RULES")]
+    mode: Option<String>,
+    /// What is done about a new connection that does not fit: answer (a 503 from the kernel), reset or drop
+    /// [default: answer].
+    #[arg(long, value_name = "HOW")]
+    refusal: Option<String>,
+    /// Decide and record, but never refuse.
+    #[arg(long)]
+    shadow: bool,
+    /// Where health, metrics, status and explanations are served [default: 127.0.0.1:9900].
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<String>,
+    /// Go on refusing when this process has fallen silent, until it ends.
+    #[arg(long)]
+    fail_closed: bool,
+    /// Where the learned baseline survives a restart.
+    #[arg(long, value_name = "FILE")]
+    state_file: Option<PathBuf>,
+    /// The least important messages shown: error, warn, info, debug or trace [default: info].
+    #[arg(long, value_name = "LEVEL")]
+    log: Option<String>,
+}
+
+impl RouterArgs {
+    /// Checks the configuration before anything is attached, then guards until told to stop.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let overrides = Overrides {
+            interfaces: self.interfaces,
+            protect: self.protect,
+            interval: self.interval,
+            mode: self.mode,
+            refusal: self.refusal,
+            shadow: self.shadow,
+            fail_closed: self.fail_closed,
+            admin_address: self.admin,
+            state_file: self.state_file,
+            state_directory: environment::state_directory(),
+            log_level: self.log,
+            ..Overrides::default()
+        };
+        let config = RouterConfig::load(self.config.as_deref(), &overrides)?;
+        logging::start(&config.log);
+        guard(config, self.config, overrides)
+    }
+}
+
+#[cfg(feature = "kernel")]
+fn guard(config: RouterConfig, config_file: Option<PathBuf>, overrides: Overrides) -> anyhow::Result<()> {
+    flashweir_router::run(flashweir_router::Launch { config, config_file, overrides })?;
+    Ok(())
+}
+
+#[cfg(not(feature = "kernel"))]
+fn guard(_config: RouterConfig, _config_file: Option<PathBuf>, _overrides: Overrides) -> anyhow::Result<()> {
+    anyhow::bail!(
+        "this build is without programs for the kernel; build it with the feature `kernel` (`cargo build --features kernel`)"
+    )
+}

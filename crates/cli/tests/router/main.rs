@@ -1,0 +1,7 @@
+//! `flashweir router` in network namespaces of its own: the real binary, real nginx, real connections through a narrow
+//! link.
+
+mod crowd;
+mod ends;
+mod scene;
+mod start_errors;

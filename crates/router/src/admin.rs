@@ -1,0 +1,58 @@
+//! The router's answers to people and scrapers.
+
+use crate::record::Decisions;
+use crate::status::{Told, explanation, status};
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use flashweir_control::{Clock, metrics_response, problem};
+use flashweir_telemetry::Telemetry;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the handlers know.
+pub(crate) struct Known {
+    pub(crate) clock: Clock,
+    pub(crate) telemetry: Telemetry,
+    pub(crate) told: ArcSwap<Told>,
+    /// Taken once in an interval by who decides, so nobody waits for long.
+    pub(crate) decisions: Mutex<Decisions>,
+}
+
+/// `/metrics`, `/status`, `/explain` for the decision in force, `/explain/EPOCH` for an earlier one.
+pub(crate) fn routes(known: Arc<Known>) -> Router {
+    Router::new()
+        .route("/readyz", get(async || "ready\n"))
+        .route("/metrics", get(metrics))
+        .route("/status", get(status_document))
+        .route("/explain", get(explain_present))
+        .route("/explain/{epoch}", get(explain))
+        .with_state(known)
+}
+
+async fn metrics(State(known): State<Arc<Known>>) -> Response {
+    metrics_response(&known.telemetry)
+}
+
+async fn status_document(State(known): State<Arc<Known>>) -> Response {
+    Json(status(&known.told.load(), known.clock.now())).into_response()
+}
+
+async fn explain_present(State(known): State<Arc<Known>>) -> Response {
+    Json(explanation(&known.told.load().decision, known.clock.now())).into_response()
+}
+
+async fn explain(State(known): State<Arc<Known>>, Path(epoch): Path<String>) -> Response {
+    let Ok(epoch) = epoch.parse::<u64>() else {
+        let expected =
+            "not a decision's number: the kernel gives connections no ids, ask for plan.epoch of /status";
+        return problem(StatusCode::BAD_REQUEST, expected);
+    };
+    let decisions = known.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+    match decisions.of(epoch) {
+        Some(decision) => Json(explanation(&decision, known.clock.now())).into_response(),
+        None => problem(StatusCode::NOT_FOUND, "no such decision: never made, or too old to be remembered"),
+    }
+}

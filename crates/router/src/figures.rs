@@ -1,0 +1,65 @@
+//! What the programs in the kernel count, in the words of the metric catalogue: places by their role, never by an address.
+
+use crate::places::Places;
+use flashweir_control::kernel::kernel_counts;
+use flashweir_kernel::gate::{ServiceCounts, ServicePlan};
+use flashweir_kernel::observe::{FlowCounts, QueueCounts};
+use flashweir_telemetry::{KernelFlows, KernelQueue, KernelService};
+
+/// Every place with what was counted there and its own ceiling.
+pub(crate) fn services(
+    places: &Places,
+    counts: &[ServiceCounts],
+    orders: &[ServicePlan],
+) -> Vec<KernelService> {
+    let with_orders = counts.iter().zip(orders).enumerate();
+    let service = |(place, (counts, order)): (usize, (&ServiceCounts, &ServicePlan))| KernelService {
+        name: places.name(place),
+        ceiling_per_s: order.everybody.map(|ceiling| ceiling.rate.per_second()),
+        counts: kernel_counts(*counts),
+    };
+    with_orders.map(service).collect()
+}
+
+/// All flows so far, and those of one interval more.
+pub(crate) fn with_flows(so_far: KernelFlows, seen: &FlowCounts) -> KernelFlows {
+    KernelFlows {
+        tracked: seen.tracked,
+        begun: so_far.begun + seen.begun,
+        // One that got no place is forgotten as well, only sooner.
+        evicted: so_far.evicted + seen.evicted + seen.left_out,
+        expired: so_far.expired + seen.expired,
+    }
+}
+
+pub(crate) fn queue(counts: QueueCounts) -> KernelQueue {
+    let QueueCounts { packets, dropped, marked, backlog_bytes } = counts;
+    KernelQueue { packets, dropped, marked, backlog_bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashweir_core::Rate;
+    use flashweir_kernel::gate::Ceiling;
+
+    #[test]
+    fn places_are_named_by_role_and_have_their_own_ceiling() {
+        let mut places = Places::new(&["0.0.0.0:80".parse().expect("an address")]);
+        places.give(&["10.0.0.1:80".parse().expect("an address")]);
+        let limited = Some(Ceiling { rate: Rate::from_per_second(9.0), burst: 10 });
+        let orders = [ServicePlan::default(), ServicePlan { everybody: limited, ..ServicePlan::default() }];
+        let counts = [ServiceCounts { offered: 3, ..ServiceCounts::default() }, ServiceCounts::default()];
+        let services = services(&places, &counts, &orders);
+        assert_eq!((services[0].name.as_str(), services[0].counts.offered), ("server_0", 3));
+        assert_eq!((services[1].name.as_str(), services[1].ceiling_per_s), ("hot_spot_0", Some(9.0)));
+    }
+
+    #[test]
+    fn flows_add_up_over_intervals_and_those_without_a_place_are_forgotten_ones() {
+        let seen = FlowCounts { tracked: 5, begun: 4, evicted: 1, expired: 2, left_out: 1 };
+        let once = with_flows(KernelFlows::default(), &seen);
+        let twice = with_flows(once, &seen);
+        assert_eq!(twice, KernelFlows { tracked: 5, begun: 8, evicted: 4, expired: 4 });
+    }
+}

@@ -1,0 +1,34 @@
+//! Watches and protects every server behind an interface, in the kernel, with no help from them.
+//!
+//! ```text
+//!            clients ──► interface ──► gate (XDP) ──► observer (tc) ──► servers
+//!                                        ▲ │ counters   │ histograms      │
+//!                                 orders │ ▼            ▼                 ▼
+//!   driver: sample ─► planner (NEWS) ─► orders      observer (tc) ◄── responses
+//! ```
+//!
+//! Pure: `places` (which destinations have a bucket of their own), `responses` and `sample` (what the planner is told),
+//! `orders` (what the gate is told), `record` and `status` (what people are told). The `driver` does it each interval
+//! with the programs that `guard` holds before the interfaces; `control` is the loop around it, with signals, a sign of
+//! life for the kernel each second, and the `admin` listener.
+#![cfg(feature = "kernel")]
+
+mod admin;
+mod control;
+mod destinations;
+mod driver;
+mod error;
+mod figures;
+mod guard;
+mod interface;
+mod orders;
+mod places;
+mod record;
+mod reload;
+mod responses;
+mod sample;
+mod settings;
+mod status;
+
+pub use control::{Launch, run};
+pub use error::RouterError;
