@@ -5,6 +5,7 @@ mod demo;
 mod environment;
 mod exit;
 mod logging;
+mod testbed;
 
 use std::process::ExitCode;
 

@@ -31,6 +31,26 @@ fn the_list_has_a_line_for_each_name() {
     }
 }
 
+/// Goal: the testbed has names of its own, and says in one line what it lacks before anything runs.
+#[test]
+fn the_testbed_has_names_of_its_own() {
+    let list = reproduce(&["--testbed", "list"]);
+    assert!(list.status.success());
+    let text = String::from_utf8_lossy(&list.stdout).into_owned();
+    assert!(text.contains("NEWS-F20     Request rates at the router"), "{text}");
+    let unknown = reproduce(&["--testbed", "NEWS-F6"]);
+    assert_eq!(unknown.status.code(), Some(64));
+    let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(
+        said.starts_with("flashweir: there is no experiment `NEWS-F6`; there are NEWS-F19, NEWS-F20, "),
+        "{said}"
+    );
+    assert_eq!(reproduce(&["--testbed", "NEWS-F20", "--seeds", "2"]).status.code(), Some(64));
+    let simulated = reproduce(&["NEWS-F20"]);
+    let said = String::from_utf8_lossy(&simulated.stderr).into_owned();
+    assert!(said.ends_with("measured, not simulated: flashweir reproduce --testbed NEWS-F20\n"), "{said}");
+}
+
 #[test]
 fn a_short_run_prints_json_and_leaves_a_chart_and_its_numbers() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -1,8 +1,10 @@
-//! The document of all findings: one row and one section each.
+//! The document of all findings: a half for the simulator and a half for the testbed, with one row and one section for
+//! each finding.
 
 use crate::elsewhere::ELSEWHERE;
-use crate::table_text::{cells, figures_named};
-use crate::{EXPERIMENTS, Experiment, Finding};
+use crate::table_text::{cells, figures_named, testbed_figures_named};
+use crate::testbed::{TRIALS, Trial};
+use crate::{EXPERIMENTS, Experiment, Finding, Subject};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -12,27 +14,52 @@ pub fn document(findings: &[(&Experiment, Finding)], figures: &str) -> String {
     revised("", findings, figures)
 }
 
-/// The document with these findings in place of what it had of them; what it has of other experiments stays.
+/// The document with these findings in place of what it had of them; what it has of other experiments, and of the
+/// testbed, stays.
 #[must_use]
 pub fn revised(before: &str, findings: &[(&Experiment, Finding)], figures: &str) -> String {
-    let mut parts = parts_of(before);
-    for (experiment, finding) in findings {
-        let part =
-            Part { verdict: finding.verdict.to_string(), section: section(experiment, finding, figures) };
-        parts.insert(experiment.id, part);
+    let [simulated, on_testbed] = halves(before);
+    let findings = findings.iter().map(|(experiment, finding)| (Subject::from(*experiment), finding));
+    simulator().revised(simulated, findings, figures) + on_testbed
+}
+
+/// The document with these findings of the testbed in place of what it had of them; all else stays.
+#[must_use]
+pub fn revised_testbed(before: &str, findings: &[(&Trial, Finding)], figures: &str) -> String {
+    let [simulated, on_testbed] = halves(before);
+    let findings = findings.iter().map(|(trial, finding)| (trial.subject, finding));
+    simulated.to_owned() + &testbed().revised(on_testbed, findings, figures)
+}
+
+/// What the two halves have in common.
+struct Half {
+    head: &'static str,
+    /// Behind an id in a heading.
+    behind_id: &'static str,
+    subjects: Vec<Subject>,
+    figures_named: fn(&str) -> [String; 2],
+    /// Whether it names what is measured elsewhere.
+    names_elsewhere: bool,
+}
+
+fn simulator() -> Half {
+    Half {
+        head: HEAD,
+        behind_id: "",
+        subjects: EXPERIMENTS.iter().map(Subject::from).collect(),
+        figures_named,
+        names_elsewhere: true,
     }
-    let mut out = String::from(HEAD);
-    // Writing to a string cannot fail.
-    let told = || EXPERIMENTS.iter().filter_map(|experiment| Some((experiment, parts.get(experiment.id)?)));
-    for (Experiment { id, title, .. }, part) in told() {
-        let _ = writeln!(out, "| [{id}](#{}) | {title} | {} |", anchor(id), part.verdict);
+}
+
+fn testbed() -> Half {
+    Half {
+        head: TESTBED_HEAD,
+        behind_id: " on the testbed",
+        subjects: TRIALS.iter().map(|trial| trial.subject).collect(),
+        figures_named: testbed_figures_named,
+        names_elsewhere: false,
     }
-    for elsewhere in ELSEWHERE {
-        let _ =
-            writeln!(out, "| {} | {} | measured: `{}` |", elsewhere.id, elsewhere.title, elsewhere.command);
-    }
-    told().for_each(|(_, part)| out.push_str(&part.section));
-    out
 }
 
 const HEAD: &str = "# What of the papers comes out of the simulator\n\nWritten by `flashweir reproduce`, each section by a run \
@@ -41,52 +68,121 @@ const HEAD: &str = "# What of the papers comes out of the simulator\n\nWritten b
     some of them, so none is claimed. *differs*: a condition does not hold. Of several seeds, means are shown, and the \
     least and most in brackets.\n\n| ID | shows | verdict |\n|---|---|---|\n";
 
-/// What the document has of one experiment.
+const TESTBED_HEAD: &str = "\n# What of the papers comes out on a testbed of real Linux\n\nWritten by `flashweir reproduce \
+    --testbed`, each section by runs of its own. Network namespaces of one machine stand for clients, routers and \
+    servers; TCP, nginx, the crowd and the router are real. Verdicts are as above. The same seed is the same crowd, but \
+    no two runs are alike.\n\n| ID | shows | verdict |\n|---|---|---|\n";
+const TESTBED_BEGINS: &str = "\n# What of the papers comes out on a testbed";
+
+/// The simulator's and the testbed's.
+fn halves(document: &str) -> [&str; 2] {
+    let at = document.find(TESTBED_BEGINS).unwrap_or(document.len());
+    let (simulated, on_testbed) = document.split_at(at);
+    [simulated, on_testbed]
+}
+
+/// What the document has of one subject.
 struct Part {
     verdict: String,
     /// From its heading on, with the empty line before.
     section: String,
 }
 
-/// The sections of a document of experiments that there are.
-fn parts_of(document: &str) -> BTreeMap<&'static str, Part> {
-    let sections = document.split("\n## ").skip(1);
-    let parts = sections.filter_map(|text| {
-        let known = EXPERIMENTS.iter().find(|experiment| text.lines().next() == Some(experiment.id))?;
-        let row = format!("| [{}](#{}) | ", known.id, anchor(known.id));
-        let row = document.lines().find_map(|line| line.strip_prefix(&row))?;
-        let verdict = row.trim_end_matches(" |").rsplit(" | ").next()?.to_owned();
-        Some((known.id, Part { verdict, section: format!("\n## {text}") }))
-    });
-    let mut parts: BTreeMap<_, _> = parts.collect();
-    // The newline before a heading went with the split.
-    parts.values_mut().filter(|part| !part.section.ends_with('\n')).for_each(|part| part.section.push('\n'));
-    parts
-}
-
-fn section(experiment: &Experiment, finding: &Finding, figures: &str) -> String {
-    let mut out = String::new();
-    let Experiment { id, title, paper, .. } = experiment;
-    let _ = writeln!(out, "\n## {id}\n\n{title}. Paper: {paper}.\n");
-    let [picture, numbers] = figures_named(id);
-    let _ = writeln!(out, "![{title}]({figures}/{picture}) ([numbers]({figures}/{numbers}))\n");
-    for (index, row) in cells(finding).iter().enumerate() {
-        let _ = writeln!(out, "| {} |", row.join(" | "));
-        if index == 0 {
-            let _ = writeln!(out, "|---|{}", "---:|".repeat(row.len() - 1));
+impl Half {
+    fn revised<'a>(
+        &self,
+        before: &str,
+        findings: impl Iterator<Item = (Subject, &'a Finding)>,
+        figures: &str,
+    ) -> String {
+        let mut parts = self.parts_of(before);
+        for (subject, finding) in findings {
+            let section = self.section(subject, finding, figures);
+            parts.insert(subject.id, Part { verdict: finding.verdict.to_string(), section });
         }
+        let mut out = String::from(self.head);
+        let told = || self.subjects.iter().filter_map(|subject| Some((subject, parts.get(subject.id)?)));
+        for (Subject { id, title, .. }, part) in told() {
+            // Writing to a string cannot fail, here and below.
+            let _ = writeln!(out, "| [{id}](#{}) | {title} | {} |", self.anchor(id), part.verdict);
+        }
+        for elsewhere in ELSEWHERE.iter().filter(|_| self.names_elsewhere) {
+            let (id, title, command) = (elsewhere.id, elsewhere.title, elsewhere.command);
+            let _ = writeln!(out, "| {id} | {title} | measured: `{command}` |");
+        }
+        told().for_each(|(_, part)| out.push_str(&part.section));
+        out
     }
-    out.push('\n');
-    for shape in &finding.shapes {
-        let _ = writeln!(out, "- {}: {}", if shape.holds { "yes" } else { "**no**" }, shape.what);
+
+    /// The sections that there are of subjects that there are.
+    fn parts_of(&self, half: &str) -> BTreeMap<&'static str, Part> {
+        let sections = half.split("\n## ").skip(1);
+        let parts = sections.filter_map(|text| {
+            let id = text.lines().next()?.strip_suffix(self.behind_id)?;
+            let known = self.subjects.iter().find(|subject| subject.id == id)?;
+            let row = format!("| [{}](#{}) | ", known.id, self.anchor(known.id));
+            let row = half.lines().find_map(|line| line.strip_prefix(&row))?;
+            let verdict = row.trim_end_matches(" |").rsplit(" | ").next()?.to_owned();
+            Some((known.id, Part { verdict, section: format!("\n## {text}") }))
+        });
+        let mut parts: BTreeMap<_, _> = parts.collect();
+        // The newline before a heading went with the split.
+        parts
+            .values_mut()
+            .filter(|part| !part.section.ends_with('\n'))
+            .for_each(|part| part.section.push('\n'));
+        parts
     }
-    for note in &finding.notes {
-        let _ = writeln!(out, "- Note: {note}");
+
+    fn section(&self, Subject { id, title, paper }: Subject, finding: &Finding, figures: &str) -> String {
+        let mut out = String::new();
+        let _ = writeln!(out, "\n## {id}{}\n\n{title}. Paper: {paper}.\n", self.behind_id);
+        let [picture, numbers] = (self.figures_named)(id);
+        let _ = writeln!(out, "![{title}]({figures}/{picture}) ([numbers]({figures}/{numbers}))\n");
+        for (index, row) in cells(finding).iter().enumerate() {
+            let _ = writeln!(out, "| {} |", row.join(" | "));
+            if index == 0 {
+                let _ = writeln!(out, "|---|{}", "---:|".repeat(row.len() - 1));
+            }
+        }
+        out.push('\n');
+        for shape in &finding.shapes {
+            let _ = writeln!(out, "- {}: {}", if shape.holds { "yes" } else { "**no**" }, shape.what);
+        }
+        for note in &finding.notes {
+            let _ = writeln!(out, "- Note: {note}");
+        }
+        let _ = writeln!(out, "- Verdict: **{}**", finding.verdict);
+        out
     }
-    let _ = writeln!(out, "- Verdict: **{}**", finding.verdict);
-    out
+
+    fn anchor(&self, id: &str) -> String {
+        format!("{id}{}", self.behind_id).to_ascii_lowercase().replace('.', "").replace(' ', "-")
+    }
 }
 
-fn anchor(id: &str) -> String {
-    id.to_ascii_lowercase().replace('.', "")
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{Results, Scope, find_trial};
+
+    /// Goal: neither half disturbs the other. Method: findings of runs that were never made.
+    #[test]
+    fn a_finding_of_the_testbed_stays_beside_one_of_the_simulator() {
+        let finding = |id| {
+            let trial = find_trial(id).expect("it exists");
+            (trial, (trial.judge)(&Scope::default(), &Results::default()).expect("a chart of nothing"))
+        };
+        let experiment = crate::find("NEWS-F22").expect("it exists");
+        let simulated = document(&[(experiment, finding("NEWS-F22").1)], "figures");
+        let both = revised_testbed(&simulated, &[finding("NEWS-T3")], "figures");
+        let more = revised_testbed(&both, &[finding("NEWS-F22")], "figures");
+        assert!(both.starts_with(&simulated) && more.starts_with(&simulated));
+        assert!(more.contains("| [NEWS-F22](#news-f22-on-the-testbed) |"), "{more}");
+        assert!(
+            more.contains("(figures/news-f22-testbed.svg)") && more.contains("\n## NEWS-T3 on the testbed\n")
+        );
+        assert_eq!(revised(&more, &[], "figures"), more);
+        assert_eq!(revised_testbed(&more, &[], "figures"), more);
+    }
 }

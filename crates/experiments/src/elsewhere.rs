@@ -1,5 +1,8 @@
 //! Figures that no simulation can show: where they are measured.
 
+use crate::testbed::Trial;
+use crate::testbed::{best_static, bulk_bystander, cost, dropping, fastest_tenth, network_limited};
+
 /// A figure of a paper that a benchmark or the real thing makes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
@@ -7,16 +10,26 @@ pub struct Elsewhere {
     pub id: &'static str,
     /// What it shows.
     pub title: &'static str,
-    /// What the paper says, and where.
-    pub paper: &'static str,
     /// The command that measures it.
     pub command: &'static str,
 }
 
 /// All there are.
-pub const ELSEWHERE: &[Elsewhere] = &[Elsewhere {
-    id: "CAT-F4",
-    title: "Requests a second that batches and a threshold can refuse",
-    paper: "Figure 4 and §3.3: 4,000 requests/s with batches, 19,000 with a threshold, at 90 % of a processor",
-    command: "cargo bench -p flashweir-admission --bench decisions",
-}];
+pub const ELSEWHERE: &[Elsewhere] = &[
+    Elsewhere {
+        id: "CAT-F4",
+        title: "Requests a second that batches and a threshold can refuse",
+        command: "cargo bench -p flashweir-admission --bench decisions",
+    },
+    on_testbed(fastest_tenth::TRIAL, "flashweir reproduce --testbed NEWS-F19"),
+    on_testbed(network_limited::TRIAL, "flashweir reproduce --testbed NEWS-F20"),
+    on_testbed(best_static::TRIAL, "flashweir reproduce --testbed NEWS-F21"),
+    on_testbed(cost::TRIAL, "flashweir reproduce --testbed NEWS-T2"),
+    on_testbed(bulk_bystander::TRIAL, "flashweir reproduce --testbed NEWS-8.6"),
+    on_testbed(dropping::THROUGHPUT, "flashweir reproduce --testbed INTEL-F7"),
+    on_testbed(dropping::RESPONSE_TIMES, "flashweir reproduce --testbed INTEL-F8"),
+];
+
+const fn on_testbed(trial: Trial, command: &'static str) -> Elsewhere {
+    Elsewhere { id: trial.subject.id, title: trial.subject.title, command }
+}

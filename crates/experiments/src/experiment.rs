@@ -3,7 +3,18 @@
 use crate::elsewhere::{ELSEWHERE, Elsewhere};
 use crate::{ExperimentError, Finding, Laboratory, cataclysm, intel, news};
 
-/// One table or figure of a paper.
+/// What a table or figure of a paper is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// Its name, such as `NEWS-T1`.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// What the paper says, and where.
+    pub paper: &'static str,
+}
+
+/// One table or figure of a paper, made again by the simulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
     /// Its name, such as `NEWS-T1`.
@@ -14,6 +25,12 @@ pub struct Experiment {
     pub paper: &'static str,
     /// Runs it.
     pub run: fn(&Laboratory) -> Result<Finding, ExperimentError>,
+}
+
+impl From<&Experiment> for Subject {
+    fn from(&Experiment { id, title, paper, .. }: &Experiment) -> Self {
+        Self { id, title, paper }
+    }
 }
 
 /// All there are, in the order of the papers.

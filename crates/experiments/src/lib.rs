@@ -5,6 +5,8 @@
 //! and a chart. The rules of the verdict are in the code of each experiment (tolerances, conditions), not in anybody's
 //! eye. A value that is missed is shown as missed.
 //!
+//! What no simulation can show is listed in [`ELSEWHERE`]; the papers' testbeds on real Linux are in [`testbed`].
+//!
 //! A [`Laboratory`] runs simulations on a few threads and remembers outcomes, as several figures show the same runs.
 //!
 //! ```
@@ -30,15 +32,16 @@ mod options;
 mod plot;
 mod spread;
 mod table_text;
+pub mod testbed;
 
 pub use crowd::Crowd;
-pub use document::{document, revised};
+pub use document::{document, revised, revised_testbed};
 pub use elsewhere::{ELSEWHERE, Elsewhere};
 pub use error::ExperimentError;
-pub use experiment::{EXPERIMENTS, Experiment, find};
+pub use experiment::{EXPERIMENTS, Experiment, Subject, find};
 pub use finding::{Finding, Row, Rule, Shape, Verdict};
 pub use game::{Game, LogError, OPENING_MATCH, SEMI_FINAL};
 pub use laboratory::{Laboratory, Progress};
 pub use options::Options;
 pub use spread::Spread;
-pub use table_text::{figures_named, text};
+pub use table_text::{figures_named, testbed_figures_named, text};

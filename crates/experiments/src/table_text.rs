@@ -1,15 +1,16 @@
 //! Findings as text: tables.
 
-use crate::{Experiment, Finding, Row, Rule, Spread};
+use crate::{Finding, Row, Rule, Spread, Subject};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// A finding for the terminal: what the paper says, the table, the conditions, the notes, the verdict.
 #[must_use]
-pub fn text(experiment: &Experiment, finding: &Finding) -> String {
+pub fn text(subject: impl Into<Subject>, finding: &Finding) -> String {
+    let Subject { id, title, paper } = subject.into();
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{}  {}\npaper: {}\n", experiment.id, experiment.title, experiment.paper);
+    let _ = writeln!(out, "{id}  {title}\npaper: {paper}\n");
     let cells = cells(finding);
     let widths: Vec<usize> = (0..cells[0].len())
         .map(|column| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
@@ -37,6 +38,12 @@ pub fn text(experiment: &Experiment, finding: &Finding) -> String {
 pub fn figures_named(id: &str) -> [String; 2] {
     let name = id.to_ascii_lowercase();
     [format!("{name}.svg"), format!("{name}.csv")]
+}
+
+/// The same of a trial on the testbed.
+#[must_use]
+pub fn testbed_figures_named(id: &str) -> [String; 2] {
+    figures_named(&format!("{id}-testbed"))
 }
 
 /// The head and a row of cells for each row: what, the paper's value, each mode, the rule and whether it is met.

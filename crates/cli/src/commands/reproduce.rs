@@ -1,5 +1,7 @@
 //! `flashweir reproduce`.
 
+mod testbed;
+
 use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -8,7 +10,7 @@ use anyhow::Context as _;
 use flashweir_core::limits::SCENARIO_TABLE_BYTES;
 use flashweir_experiments::{
     Crowd, ELSEWHERE, EXPERIMENTS, Experiment, ExperimentError, Finding, Game, Laboratory, OPENING_MATCH,
-    Options, Progress, SEMI_FINAL, Spread, document, figures_named, find, revised, text,
+    Options, Progress, SEMI_FINAL, Spread, figures_named, find, revised, testbed::Scope, text,
 };
 use serde_json::{Map, Value, json};
 
@@ -19,6 +21,11 @@ use crate::exit::UsageError;
 /// Prints what the paper says, our values for each mode, the conditions on the result's shape and a verdict: matches,
 /// same shape, or differs and why. The rules of the verdict are fixed in the code of each experiment. Charts (SVG) and
 /// the numbers behind them (CSV) go to a directory. The same seeds give the same numbers on every machine.
+///
+/// With --testbed, what the papers measured on testbeds is run on real Linux TCP: network namespaces with shaped links,
+/// nginx, `flashweir load` and `flashweir router`. That needs root, the Debian packages iproute2, ethtool and nginx-light,
+/// and a build with the feature `kernel`; it leaves nothing behind. A run takes one to two minutes,
+/// all together three quarters of an hour.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReproduceArgs {
     /// Names such as NEWS-T1, or `all`; `list` or nothing prints the names. With `all`, reproduction.md, the table of
@@ -26,6 +33,13 @@ pub(crate) struct ReproduceArgs {
     /// replaced.
     #[arg(value_name = "ID")]
     ids: Vec<String>,
+    /// Run on a testbed of real Linux instead of the simulator; the names are others.
+    #[arg(long, conflicts_with_all = ["seeds", "threads", "quiet_s", "crowd_s"])]
+    testbed: bool,
+    /// With --testbed: make each run so often, each time with another seed.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "testbed",
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
     /// Print id, the paper's values, ours and the verdict as JSON; progress goes to stderr.
     #[arg(long)]
     json: bool,
@@ -58,6 +72,12 @@ pub(crate) struct ReproduceArgs {
 impl ReproduceArgs {
     /// Runs the experiments one after another and prints each as soon as it is done.
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if self.testbed {
+            let options = self.options()?;
+            let scope =
+                Scope { seed: self.seed, rounds: self.rounds, crowd: options.semi_final, ..Scope::default() };
+            return testbed::Task { ids: &self.ids, scope, json: self.json, out: &self.out }.run();
+        }
         let Some(chosen) = self.chosen()? else { return list() };
         let laboratory = Laboratory::new(self.options()?).map_err(usage)?.telling(show);
         std::fs::create_dir_all(&self.out)
@@ -75,7 +95,7 @@ impl ReproduceArgs {
         }
         if self.json {
             let list: Vec<Value> =
-                findings.iter().map(|(experiment, finding)| in_json(experiment, finding)).collect();
+                findings.iter().map(|(experiment, finding)| in_json(experiment.id, finding)).collect();
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&list)?)?;
         }
         self.write_document(&findings)
@@ -86,11 +106,12 @@ impl ReproduceArgs {
         let charts =
             self.out.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let beside = self.out.with_file_name("reproduction.md");
-        if findings.len() == EXPERIMENTS.len() {
-            return write(&beside, &document(findings, &charts));
-        }
+        let all = findings.len() == EXPERIMENTS.len();
         match std::fs::read_to_string(&beside) {
             Ok(before) => write(&beside, &revised(&before, findings, &charts)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && all => {
+                write(&beside, &revised("", findings, &charts))
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error).with_context(|| format!("{}: cannot be read", beside.display())),
         }
@@ -187,7 +208,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
-fn in_json(experiment: &Experiment, finding: &Finding) -> Value {
+fn in_json(id: &str, finding: &Finding) -> Value {
     let paper: Map<String, Value> =
         finding.rows.iter().map(|row| (row.what.clone(), json!(row.paper))).collect();
     let spread = |it: &Spread| json!({ "mean": it.mean, "least": it.least, "most": it.most });
@@ -200,5 +221,5 @@ fn in_json(experiment: &Experiment, finding: &Finding) -> Value {
             (row.what.clone(), Value::Object(modes))
         })
         .collect();
-    json!({ "id": experiment.id, "paper": paper, "ours": ours, "verdict": finding.verdict.to_string() })
+    json!({ "id": id, "paper": paper, "ours": ours, "verdict": finding.verdict.to_string() })
 }

@@ -1,0 +1,80 @@
+//! A gate in the kernel without a planner: a fixed limit, or all or nothing by what waits at the server.
+
+use super::instruments::KernelBooks;
+use super::network::{FAR, Network, ROUTER, TARGET};
+use super::protection::Deeds;
+use anyhow::Context as _;
+use flashweir_core::{Duration, Rate};
+use flashweir_kernel::gate::{Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::park_timeout;
+
+/// As the paper's bucket.
+const BURST: u32 = 50;
+/// Between two looks at the server, and often enough for the gate to know that somebody lives.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+pub(super) struct Gate {
+    gate: KernelGate,
+    _attachment: Attachment,
+    threshold: Option<Threshold>,
+}
+
+struct Threshold {
+    server: KernelBooks,
+    discard: u64,
+    abate: u64,
+}
+
+impl Gate {
+    /// Before the router, for the crowd's server.
+    pub(super) fn with_limit(network: &Network, per_s: f64) -> anyhow::Result<Self> {
+        let mut gate = Self::before(network, ROUTER, FAR)?;
+        gate.refuse_beyond(Some(Ceiling { rate: Rate::from_per_second(per_s), burst: BURST }))?;
+        Ok(gate)
+    }
+
+    /// Before the server itself; those beside the crowd always come in.
+    pub(super) fn with_threshold(network: &Network, discard: u64, abate: u64) -> anyhow::Result<Self> {
+        let mut gate = Self::before(network, TARGET, ROUTER)?;
+        if let Some(guests) = network.guests {
+            gate.gate.prefer(&[(IpAddr::V4(guests), 32)])?;
+        }
+        let server = KernelBooks::open(&network.testbed, TARGET)?;
+        gate.threshold = Some(Threshold { server, discard, abate });
+        Ok(gate)
+    }
+
+    fn before(network: &Network, namespace: &str, interface: &str) -> anyhow::Result<Self> {
+        let mut gate = KernelGate::load()?;
+        let service = Service { endpoints: vec![network.target], speaks_tls: false, page: Page::default() };
+        gate.set_services(vec![service])?;
+        let attach = || gate.attach(interface, Hook::Auto);
+        let attachment = network.testbed.inside(namespace, attach)?.context("the static limiter")?;
+        Ok(Self { gate, _attachment: attachment, threshold: None })
+    }
+
+    fn refuse_beyond(&mut self, everybody: Option<Ceiling>) -> anyhow::Result<()> {
+        let refusal = if everybody.is_some() { Refusal::Drop } else { Refusal::Pass };
+        Ok(self.gate.apply(&[ServicePlan { everybody, refusal, ..ServicePlan::default() }])?)
+    }
+
+    /// Looks at the server and says that it lives, until `over`.
+    pub(super) fn act(mut self, over: &AtomicBool) -> anyhow::Result<Deeds> {
+        let mut discards = false;
+        while !over.load(Ordering::Relaxed) {
+            if let Some(Threshold { server, discard, abate }) = &self.threshold {
+                let waiting = server.tcp("CurrEstab")?;
+                let next = if discards { waiting > *abate } else { waiting >= *discard };
+                if next != discards {
+                    discards = next;
+                    self.refuse_beyond(discards.then_some(Ceiling { rate: Rate::ZERO, burst: 1 }))?;
+                }
+            }
+            self.gate.beat()?;
+            park_timeout(LOOK_EVERY);
+        }
+        Ok(Deeds::default())
+    }
+}

@@ -1,0 +1,101 @@
+//! NEWS-F23 on the testbed: the detection interval.
+
+use super::network_limited::{per_second, settled};
+use super::record::Record;
+use super::results::Results;
+use super::scale::{self, TIMES};
+use super::scene::{NEWS_MODES, Protection, Run, Scene};
+use super::trial::{Scope, Trial};
+use crate::finding::Claim;
+use crate::plot::Plot;
+use crate::{ExperimentError, Finding, Shape, Subject};
+
+pub(super) const TRIAL: Trial = Trial {
+    subject: Subject {
+        id: "NEWS-F23",
+        title: "The detection interval",
+        paper: "Figure 23 and §8.4: best with T of 64 and 128 s; T = 16 s alarms before the crowd (at 760 s) and refuses 65 %; T = 256 s is \
+                too slow; above 16 s the crowd is found slightly after one interval",
+    },
+    runs,
+    judge,
+};
+
+/// In our seconds: the paper's 16 to 256.
+pub(super) const INTERVALS_S: [u64; 5] = [1, 2, 4, 8, 16];
+const LONGEST_S: u64 = INTERVALS_S[INTERVALS_S.len() - 1];
+
+pub(super) fn with_interval(mode: &'static str, interval_s: u64) -> Protection {
+    Protection::News { mode, interval_s, hot_spots: false }
+}
+
+fn runs(scope: &Scope) -> Vec<Run> {
+    let scene = Scene::network_limited(scope);
+    let all =
+        NEWS_MODES.into_iter().flat_map(|mode| INTERVALS_S.map(|interval_s| with_interval(mode, interval_s)));
+    scope.runs(all.map(|protection| (&scene, protection)))
+}
+
+fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
+    let scene = &Scene::network_limited(scope);
+    let settled = settled(scene, scale::INTERVAL_S);
+    let admitted = per_second(settled.clone(), |it| it.admitted);
+    let fastest = |record: &Record| record.fastest_kbps(settled.clone());
+    let found = |record: &Record| record.found_after_s(scene.onset_s());
+    let early = |record: &Record| Some(f64::from(u8::from(record.alarmed_early(scene.onset_s()))));
+    let mut rows = Vec::new();
+    for interval_s in INTERVALS_S {
+        let modes = NEWS_MODES.map(|mode| with_interval(mode, interval_s));
+        let at = format!("T = {:.0} s of the paper", interval_s as f64 * TIMES);
+        let mut row = |what: &str, paper, value: &dyn Fn(&Record) -> Option<f64>| {
+            rows.push(results.row(format!("{at}: {what}"), paper, (scene, &modes), value));
+        };
+        row("let in/s", None, &admitted);
+        row("fastest tenth, kb/s", None, &fastest);
+        row("found after, s", (interval_s == scale::INTERVAL_S).then_some(88.0 / TIMES), &found);
+        row("alarm before the crowd", Some(f64::from(u8::from(interval_s == 1))), &early);
+    }
+    let mean = |mode, interval_s, value: &dyn Fn(&Record) -> Option<f64>| {
+        results.mean(scene, &with_interval(mode, interval_s), value)
+    };
+    let mut shapes = Vec::new();
+    for mode in NEWS_MODES {
+        let late = |interval_s: u64| mean(mode, interval_s, &found) <= 2.0 * interval_s as f64 + SEEN_LATE_S;
+        let quiet = |interval_s: u64| mean(mode, interval_s, &early) == 0.0;
+        shapes.push(Shape::new(
+            format!("{mode}: with every T above the shortest the crowd is found within two intervals"),
+            INTERVALS_S[1..].iter().all(|&interval_s| late(interval_s)),
+        ));
+        shapes.push(Shape::new(
+            format!("{mode}: no alarm before the crowd with any T above the shortest"),
+            INTERVALS_S[1..].iter().all(|&interval_s| quiet(interval_s)),
+        ));
+        shapes.push(Shape::new(
+            format!("{mode}: the longest T lets more in than T = 64 s of the paper"),
+            mean(mode, LONGEST_S, &admitted) > mean(mode, scale::INTERVAL_S, &admitted),
+        ));
+    }
+    let mut notes = scale::notes();
+    notes.push("Decisions are looked up every half second, so each is seen up to that much late.".to_owned());
+    notes.extend(results.doubts(scene));
+    let line = |mode: &'static str, what: &str, value: &dyn Fn(&Record) -> Option<f64>| {
+        let points = INTERVALS_S.map(|interval_s| {
+            let mean = mean(mode, interval_s, value);
+            (interval_s as f64 * TIMES, Some(mean).filter(|it| it.is_finite()))
+        });
+        (format!("{mode}: {what}"), points.to_vec())
+    };
+    let lines = NEWS_MODES
+        .map(|mode| [line(mode, "fastest tenth, kb/s", &fastest), line(mode, "let in/s", &admitted)]);
+    let plot = Plot {
+        title: "The detection interval",
+        x_label: "T, seconds of the paper",
+        y_label: "kb/s; requests/s of the paper",
+        lines: lines.into_iter().flatten().collect(),
+        onset: None,
+    };
+    plot.finding(rows, shapes, Claim::Shape, notes)
+}
+
+/// Between two looks at the router.
+const SEEN_LATE_S: f64 = 0.5;
