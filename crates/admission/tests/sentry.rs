@@ -47,7 +47,8 @@ fn gate<T>(plan: &Plan) -> SentryGate<T> {
     SentryGate::new(Arc::new(Common::new(1)), 0, &Policy::single(TARGET), plan)
 }
 
-const ANSWERED: Ending = Ending { completed: true, measured_us: None, utilisation_milli: None };
+const ANSWERED: Ending =
+    Ending { completed: true, withdrawn: false, measured_us: None, utilisation_milli: None };
 
 /// Everybody's whereabouts, kept beside the gate.
 #[derive(Default)]
@@ -213,4 +214,21 @@ fn the_oldest_goes_first_until_the_queue_is_half_its_time_old() {
     };
     assert_eq!((gate.next(at(1_000)), gate.next_wake()), (None, Some(at(1_610))));
     assert!(matches!(gate.next(at(1_610)), Some(Released::Shed(5, Shed { reason: Reason::Deadline, .. }))));
+}
+
+#[test]
+fn who_goes_at_once_does_not_make_the_origin_look_broken_and_who_waited_in_vain_does() {
+    let start = Instant::from_secs(1);
+    let failed = |ending: Ending, after: Duration| {
+        let mut gate = gate::<u64>(&plan(1, 5, 10, 500));
+        let Arrived::Admit(_, permit) = gate.arrive(start, Asked::default(), 1) else {
+            panic!("there is room")
+        };
+        gate.end(start + after, permit, ending);
+        gate.drain(start + after).failed
+    };
+    assert_eq!(failed(Ending::WITHDRAWN, TARGET), 0);
+    assert_eq!(failed(Ending::WITHDRAWN, TARGET + Duration::from_millis(1)), 1);
+    assert_eq!(failed(Ending::default(), Duration::ZERO), 1);
+    assert_eq!(failed(ANSWERED, TARGET * 2), 0);
 }

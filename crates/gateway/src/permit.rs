@@ -142,13 +142,13 @@ impl Permit {
 
     /// Answered without the upstream: nothing can be learned of it from this.
     pub(crate) fn answered_here(mut self, status: StatusCode) {
-        self.end_at_origin(Ending::default());
+        self.end_at_origin(Ending::WITHDRAWN);
         self.completed(status);
     }
 
     fn ending(&self, completed: bool) -> Ending {
         let Told { took_us, utilisation_milli } = self.told_by_origin;
-        Ending { completed, measured_us: took_us, utilisation_milli }
+        Ending { completed, withdrawn: false, measured_us: took_us, utilisation_milli }
     }
 
     fn end_at_origin(&mut self, ending: Ending) {
@@ -163,6 +163,8 @@ impl Permit {
     /// The upstream failed it.
     pub(crate) fn failed(mut self) {
         self.told = true;
+        let ending = self.ending(false);
+        self.end_at_origin(ending);
         self.worker.metrics.requests.failed.increment();
     }
 }

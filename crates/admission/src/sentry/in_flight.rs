@@ -102,13 +102,15 @@ impl InFlight {
         self.advance(now, plan.knee_milli);
         let level = usize::from(index(self.common.in_flight().into()));
         self.leave(now, &permit);
+        let target = plan.classes[usize::from(permit.asked.class)].target;
         if !ending.completed {
-            self.sample.failed += 1;
+            // Who goes at once must not make the origin look as if it refused; who waited in vain tells that it is slow.
+            let in_vain = now.saturating_since(permit.started) > target;
+            self.sample.failed += u64::from(!ending.withdrawn || in_vain);
             return;
         }
         let class = &mut self.classes[usize::from(permit.asked.class)];
         class.completed += 1;
-        let target = plan.classes[usize::from(permit.asked.class)].target;
         class.good += u64::from(now.saturating_since(permit.arrived) <= target);
         self.levels[level].completed += 1;
         let latency_us = micros(now.saturating_since(permit.started));

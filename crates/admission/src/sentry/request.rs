@@ -19,12 +19,21 @@ pub struct Asked {
 /// How an admitted request came to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// The origin answered to the end.
+    /// The origin answered to the end. If not, it failed,
     pub completed: bool,
+    /// or was taken back before: its client has gone, or something else answered. That says nothing of the origin, unless
+    /// the origin had longer for it than the target.
+    pub withdrawn: bool,
     /// What the origin says that it took, microseconds.
     pub measured_us: Option<u32>,
     /// How busy the origin says that it is, thousandths.
     pub utilisation_milli: Option<u32>,
+}
+
+impl Ending {
+    /// One that was taken back.
+    pub const WITHDRAWN: Self =
+        Self { completed: false, withdrawn: true, measured_us: None, utilisation_milli: None };
 }
 
 /// What becomes of a request that arrives.

@@ -172,6 +172,7 @@ fn every_class_number_and_every_moment_is_fit() {
                         completed: true,
                         measured_us: Some(u32::MAX),
                         utilisation_milli: Some(u32::MAX),
+                        ..Ending::default()
                     },
                 );
             }

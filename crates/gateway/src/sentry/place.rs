@@ -7,7 +7,7 @@ use flashweir_core::Instant;
 use std::mem;
 use std::rc::Rc;
 
-/// One request's place. It is given back by [`end`](Self::end), and at the latest when dropped, as failed.
+/// One request's place. It is given back by [`end`](Self::end), and at the latest when dropped, as withdrawn.
 ///
 /// What counts is the origin's work. A place is held from the moment the request is sent until the last byte of the
 /// response has come from the origin, however long the client then takes for it: the limit is on what the origin does
@@ -88,6 +88,6 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.give_back(Ending::default());
+        self.give_back(Ending::WITHDRAWN);
     }
 }

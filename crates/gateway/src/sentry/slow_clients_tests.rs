@@ -9,7 +9,7 @@ use flashweir_config::Config;
 use flashweir_http::client::TrustedProxies;
 use std::sync::Arc;
 
-const DONE: Ending = Ending { completed: true, measured_us: None, utilisation_milli: None };
+const DONE: Ending = Ending { completed: true, withdrawn: false, measured_us: None, utilisation_milli: None };
 
 /// One request at the origin, and who looks after slow clients.
 struct Scene {

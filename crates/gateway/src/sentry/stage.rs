@@ -256,7 +256,7 @@ impl Stage {
             }
             Waiting::ForHandler(Ok(permit)) => {
                 drop(inner);
-                self.end(permit, Ending::default());
+                self.end(permit, Ending::WITHDRAWN);
             }
             Waiting::ForHandler(Err(_)) => {}
         }

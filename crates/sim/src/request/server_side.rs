@@ -6,7 +6,7 @@ use super::gate::{Decided, Refusal, ReleasedTry};
 use super::server::Offered;
 use super::slab::Id;
 use super::world::{Answer, Place, RunError, World};
-use flashweir_admission::sentry::{Permit, Ticket};
+use flashweir_admission::sentry::{Ending, Permit, Ticket};
 use flashweir_core::Instant;
 
 impl World<'_> {
@@ -77,7 +77,7 @@ impl World<'_> {
         self.books.admit(cell);
         self.happened(now, Happened::Admitted, attempt.number());
         if self.server.is_down() {
-            self.gate.ended(now, &asked, false);
+            self.gate.ended(now, &asked, Ending::default());
             return self.send_answer(now, attempt, Answer::Broken);
         }
         let class = usize::from(asked.class);
@@ -93,16 +93,16 @@ impl World<'_> {
             }
             Offered::Refused(at) => {
                 self.books.refuse_at_server(cell);
-                self.gate.ended(now, &asked, false);
+                self.gate.ended(now, &asked, Ending::default());
                 self.send_answer(at, attempt, Answer::ServerBusy)
             }
             Offered::Dropped => {
-                self.gate.ended(now, &asked, false);
+                self.gate.ended(now, &asked, Ending::default());
                 self.say_nothing(attempt);
                 Ok(())
             }
             Offered::Reset => {
-                self.gate.ended(now, &asked, false);
+                self.gate.ended(now, &asked, Ending::default());
                 self.send_answer(now, attempt, Answer::Broken)
             }
         }
@@ -121,7 +121,7 @@ impl World<'_> {
         }
         let Place::AtServer(turn) = place else { return Ok(()) };
         self.happened(now, Happened::Departed, attempt.number());
-        self.gate.ended(now, &asked, false);
+        self.gate.ended(now, &asked, Ending::WITHDRAWN);
         if self.server.depart(now, turn) {
             self.tries.remove(attempt);
         } else if let Some(left) = self.tries.get_mut(attempt) {
@@ -143,7 +143,7 @@ impl World<'_> {
                 continue;
             }
             let asked = done.asked;
-            self.gate.ended(now, &asked, true);
+            self.gate.ended(now, &asked, Ending { completed: true, ..Ending::default() });
             self.send_answer(now, attempt, Answer::Whole)?;
         }
         self.arm_server()
@@ -166,7 +166,7 @@ impl World<'_> {
                 continue;
             }
             let asked = lost.asked;
-            self.gate.ended(now, &asked, false);
+            self.gate.ended(now, &asked, Ending::default());
             self.send_answer(now, attempt, Answer::Broken)?;
         }
         Ok(())

@@ -200,10 +200,10 @@ impl SentryStage {
         left.is_some()
     }
 
-    pub(super) fn end(&mut self, now: Instant, asked: &Asked, permit: Permit, completed: bool) {
+    pub(super) fn end(&mut self, now: Instant, asked: &Asked, permit: Permit, ending: Ending) {
         let place = self.place(asked);
         let worker = &mut self.workers[place];
-        worker.gate.end(now, permit, Ending { completed, ..Ending::default() });
+        worker.gate.end(now, permit, ending);
         worker.look();
     }
 

@@ -10,7 +10,7 @@ use crate::request::ClassModel;
 use crate::request::slab::Id;
 use flashweir_admission::flash_crowd::{GateRequest, Response};
 use flashweir_admission::retry_after::AT_A_BOUND;
-use flashweir_admission::sentry::Ticket;
+use flashweir_admission::sentry::{Ending, Ticket};
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_core::hash::mix;
 use flashweir_core::{Hasher64, Instant, Reason, Rng, Shed, Verdict};
@@ -139,11 +139,11 @@ impl GateStage {
     }
 
     /// An admitted request is over, and how.
-    pub(in crate::request) fn ended(&mut self, now: Instant, asked: &Asked, completed: bool) {
+    pub(in crate::request) fn ended(&mut self, now: Instant, asked: &Asked, ending: Ending) {
         self.ledger.change(asked.class, |counts| counts.ended += 1);
         match (&mut self.kind, asked.permit) {
-            (Kind::FlashCrowd(stage), _) if completed => stage.gate_for(&asked.keys).completed(),
-            (Kind::Sentry(stage), Some(permit)) => stage.end(now, asked, permit, completed),
+            (Kind::FlashCrowd(stage), _) if ending.completed => stage.gate_for(&asked.keys).completed(),
+            (Kind::Sentry(stage), Some(permit)) => stage.end(now, asked, permit, ending),
             _ => {}
         }
     }
