@@ -135,8 +135,9 @@ impl CandidateGate {
         self.gate.apply(plan);
     }
 
-    /// A request arrives, in its class of the candidate's. The key is to be told what the live policy makes of it, to the end ([`live_ended`](Self::live_ended),
-    /// [`live_refused`](Self::live_refused) or [`live_left`](Self::live_left)). `None`: too many are compared already.
+    /// A request arrives, in its class of the candidate's. The key is to be told what the live policy makes of it, to the
+    /// end ([`live_ended`](Self::live_ended), [`live_refused`](Self::live_refused) or [`live_left`](Self::live_left)).
+    /// `None`: too many are compared already.
     pub fn arrive(&mut self, now: Instant, asked: Asked) -> Option<usize> {
         self.look(now);
         // What was to be looked at again may outlive its request.
