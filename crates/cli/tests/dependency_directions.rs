@@ -199,7 +199,7 @@ fn testkit_and_trials_are_for_tests_and_benches() {
     }
     workspace.check_only("testkit", &["testbed"]);
     workspace.check_only("testbed", &[]);
-    workspace.check_only("trials", &["load", "measure", "report"]);
+    workspace.check_only("trials", &["core", "load", "measure", "report"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::crowd::{CLASSES, Crowd, LENGTH_S, PATIENCE_S, TARGET_S};
 use crate::percentile::admitted_ms;
+use flashweir_core::Reason;
 use flashweir_load::{LoadResult, Second};
 use flashweir_report::{Chart, Figure, Hue, Point, ReportError, Series};
 use std::fmt::Write as _;
@@ -114,6 +115,10 @@ impl Run<'_> {
             values.extend(CLASSES.map(let_in));
         }
         values.push(value("goodput over the capacity while gold is high".to_owned(), self.good()));
+        values.push(value(
+            "of all refused, by the ceiling on flash crowds, %".to_owned(),
+            self.by_ceiling() * 100.0,
+        ));
         let p95 = admitted_ms(&self.load.totals.series, 0.95, PATIENCE_S).map(|ms| ms / 1e3);
         values.push(Value { what: "95th percentile of those let in, s".to_owned(), ours: p95 });
         values
@@ -170,6 +175,13 @@ impl Run<'_> {
         let (good, count) =
             seconds.fold((0, 0u32), |(good, count), second| (good + second.goodput, count + 1));
         good as f64 / (f64::from(count) * self.capacity_rps)
+    }
+
+    /// The share of refusals that the flash crowd detector made, and not the sentry.
+    fn by_ceiling(&self) -> f64 {
+        let totals = &self.load.totals;
+        let by_ceiling = totals.refused_by_reason.get(Reason::FlashCrowd.as_str()).copied().unwrap_or(0);
+        by_ceiling as f64 / totals.refused.max(1) as f64
     }
 
     /// In the paper's requests a second.
