@@ -5,20 +5,23 @@
 //! a division nor a remainder is ever needed. (The paper scales by 10⁶ with microseconds and whole rates; the
 //! idea is the same, the finer unit makes fractional rates exact.)
 //!
-//! Invariants: `0 ≤ tokens ≤ capacity`; over any interval t at most `burst + rate·t` is admitted; a clock that
-//! steps back adds nothing; a new rate settles what the old one earned first. Cost: two multiplications and
-//! two comparisons; 40 bytes. The BPF gate is a transliteration of this file.
+//! Some may take tokens that are not there yet, on a credit that all share: the important, so that the others cannot leave
+//! them nothing. What they owe is earned before anybody without credit is let in again.
+//!
+//! Invariants: `−credit ≤ tokens ≤ capacity`; over any interval t at most `burst + rate·t` is admitted, and on credit as
+//! much again as the credit; a clock that steps back adds nothing; a new rate settles what the old one earned first. Cost:
+//! two multiplications and two comparisons; 40 bytes. The BPF gate is a transliteration of this file without the credit.
 
 use flashweir_core::{Instant, Rate};
 
 /// Units of one whole token.
-const TOKEN: u64 = 1_000_000_000_000;
-/// The largest burst: keeps `tokens + refill` below 2^64 for every rate.
+const TOKEN: i64 = 1_000_000_000_000;
+/// The largest burst, and the largest credit: keeps `tokens + refill` below 2^63 for every rate.
 const BURST_MAX: u64 = 1_000_000;
-// A refill is clamped to one full bucket, whose product with the rate exceeds the capacity by less than one
-// nanosecond's worth: even both together fit.
+// A refill is clamped to one full bucket and what it may owe, whose product with the rate exceeds that by less than one
+// nanosecond's worth: even together with a full bucket it fits.
 const _: () =
-    assert!(2 * BURST_MAX as u128 * TOKEN as u128 + (Rate::MAX.as_milli() as u128) < u64::MAX as u128);
+    assert!(3 * BURST_MAX as u128 * TOKEN as u128 + (Rate::MAX.as_milli() as u128) < i64::MAX as u128);
 
 /// A rate with a burst.
 ///
@@ -32,10 +35,11 @@ const _: () =
 /// ```
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
-    tokens: u64,
-    capacity: u64,
+    /// Below zero: so much is owed.
+    tokens: i64,
+    capacity: i64,
     rate_milli: u64,
-    /// After this long an empty bucket is full again: the clamp that keeps refill from overflowing.
+    /// After this long a bucket that owes all it can is full again: the clamp that keeps refill from overflowing.
     full_after_nanos: u64,
     last: Instant,
 }
@@ -60,20 +64,27 @@ impl TokenBucket {
     /// Changes rate and burst from `now` on; what was earned until then was earned at the old rate.
     pub fn set_rate(&mut self, now: Instant, rate: Rate, burst: u64) {
         self.refill(now);
-        self.capacity = burst.clamp(1, BURST_MAX) * TOKEN;
+        self.capacity = burst.clamp(1, BURST_MAX) as i64 * TOKEN;
         self.tokens = self.tokens.min(self.capacity);
         self.rate_milli = rate.as_milli();
-        self.full_after_nanos =
-            if self.rate_milli == 0 { 0 } else { self.capacity.div_ceil(self.rate_milli) };
+        let most = self.capacity as u64 + BURST_MAX * TOKEN as u64;
+        self.full_after_nanos = if self.rate_milli == 0 { 0 } else { most.div_ceil(self.rate_milli) };
     }
 
     /// Takes one token if there is one.
     #[must_use]
     pub fn admit(&mut self, now: Instant) -> bool {
+        self.admit_on_credit(now, 0)
+    }
+
+    /// Takes one token if there is one, or if no more than `credit` tokens (a million at most) are owed then.
+    #[must_use]
+    pub fn admit_on_credit(&mut self, now: Instant, credit: u64) -> bool {
         self.refill(now);
-        let admitted = self.tokens >= TOKEN;
+        let left = self.tokens - TOKEN;
+        let admitted = left >= -(credit.min(BURST_MAX) as i64 * TOKEN);
         if admitted {
-            self.tokens -= TOKEN;
+            self.tokens = left;
         }
         admitted
     }
@@ -83,15 +94,21 @@ impl TokenBucket {
         self.tokens = (self.tokens + TOKEN).min(self.capacity);
     }
 
-    /// Whole tokens in the bucket as of the last call.
+    /// Whole tokens in the bucket as of the last call; none while some are owed.
     #[must_use]
     pub fn whole_tokens(&self) -> u64 {
-        self.tokens / TOKEN
+        (self.tokens.max(0) / TOKEN) as u64
+    }
+
+    /// Whole tokens that fit.
+    #[must_use]
+    pub fn burst(&self) -> u64 {
+        (self.capacity / TOKEN) as u64
     }
 
     fn refill(&mut self, now: Instant) {
         let elapsed_nanos = now.as_nanos().saturating_sub(self.last.as_nanos()).min(self.full_after_nanos);
-        self.tokens = (self.tokens + elapsed_nanos * self.rate_milli).min(self.capacity);
+        self.tokens = (self.tokens + (elapsed_nanos * self.rate_milli) as i64).min(self.capacity);
         // Never back: a clock that steps back and forth must not be paid twice for the same time.
         self.last = self.last.max(now);
     }

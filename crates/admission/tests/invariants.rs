@@ -3,7 +3,7 @@
 
 use flashweir_admission::flash_crowd::{
     Baseline, Cause, FlashCrowdGate, FlashCrowdPlanner, GateRequest, HostCount, HotSpotLimit, Limit, Mode,
-    Plan, PlannerMode, RefusedAttempts, Response, Sample, Settings,
+    Plan, PlannerMode, RefusedAttempts, Response, Sample, Settings, Standing,
 };
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_admission::{Gate, Planner};
@@ -253,6 +253,53 @@ proptest! {
         let burst = (rate_rps / 4).max(10) as f64 + gates as f64;
         prop_assert!(admitted as f64 <= burst + rate_rps as f64 * now.as_secs_f64() + 1.0);
     }
+
+    #[test]
+    fn the_important_go_first_under_a_ceiling_and_all_stay_under_it(
+        rate_rps in 20u64..1_000, important_percent in 0u64..60, seed in 0u64..1_000,
+    ) {
+        let mut gate = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+        gate.apply(Instant::ZERO, &Plan { epoch: 1, limit: Limit::All(Rate::from_milli(rate_rps * 1_000)), ..Plan::open(1) });
+        let mut rng = Rng::new(seed);
+        let mut now = Instant::ZERO;
+        // The important alone ask for a part of the rate, the others for ten times it.
+        let gap_us = 1_000_000 / (rate_rps * 11);
+        let important_of_1100 = important_percent;
+        let (mut first, mut last) = ([0u64; 2], [0u64; 2]);
+        for person_key in 0..20_000u64 {
+            now += Duration::from_micros(rng.below(2 * gap_us + 1));
+            let is_important = rng.below(1_100) < important_of_1100;
+            let (standing, counts) = if is_important { (Standing::FIRST, &mut first) } else { (Standing::LAST, &mut last) };
+            let verdict = gate.admit_standing(now, &GateRequest { host_key: 1, person_key }, standing);
+            counts[0] += 1;
+            counts[1] += u64::from(verdict == Verdict::Admit);
+        }
+        let (burst, rate) = ((rate_rps / 4).max(10) as f64, rate_rps as f64 * now.as_secs_f64());
+        prop_assert!((first[1] + last[1]) as f64 <= 2.0 * burst + rate + 1.0);
+        prop_assert!((first[1] + last[1]) as f64 >= rate - burst - 1.0, "nothing of the ceiling is left unused");
+        prop_assert!(first[0] - first[1] <= first[0] / 50 + 1, "of {} important {} came in", first[0], first[1]);
+    }
+}
+
+#[test]
+fn the_exempt_go_by_a_ceiling_and_take_nothing_of_it() {
+    let mut gate = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+    gate.apply(
+        Instant::ZERO,
+        &Plan { epoch: 1, limit: Limit::All(Rate::from_milli(1_000)), ..Plan::open(1) },
+    );
+    let request = |person_key| GateRequest { host_key: 1, person_key };
+    for n in 0..100 {
+        assert_eq!(
+            gate.admit_standing(Instant::from_millis(n), &request(n), Standing::Exempt),
+            Verdict::Admit
+        );
+    }
+    let after = Instant::from_secs(1);
+    assert_eq!(gate.admit_standing(after, &request(100), Standing::LAST), Verdict::Admit);
+    assert!(matches!(gate.admit_standing(after, &request(101), Standing::LAST), Verdict::Shed(_)));
+    let sample = gate.drain(after);
+    assert_eq!((sample.offered, sample.admitted), (102, 101));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::status::ceiling_for;
 use crate::worker::{Served, Worker};
 use arc_swap::{ArcSwap, Cache};
 use flashweir_admission::Gate as _;
-use flashweir_admission::flash_crowd::{FlashCrowdGate, Plan, RefusedAttempts, Response, Sample};
+use flashweir_admission::flash_crowd::{FlashCrowdGate, Plan, RefusedAttempts, Response, Sample, Standing};
 use flashweir_admission::retry_after::{self, RetryAfter};
 use flashweir_admission::sentry;
 use flashweir_core::{DecisionId, Duration, Instant, Reason, Shed, Verdict};
@@ -185,7 +185,9 @@ impl Worker {
         let served = current.served[asked.service].clone();
         let stage = current.stages[asked.service].as_ref();
         let opinion = stage.and_then(|stage| self.ask_candidate(now, asked, stage));
-        let answer = stage.filter(|_| !asked.is_exempt).map(|stage| stage.ask(now, asked.for_sentry()));
+        let answer = stage
+            .filter(|_| asked.standing != Standing::Exempt)
+            .map(|stage| stage.ask(now, asked.for_sentry()));
         let times = Times { received: now, sent: now };
         let place = match answer {
             None => None,
@@ -300,7 +302,16 @@ impl Worker {
         let place = self.shared.bounds.take_request(most).ok_or_else(|| bound(Reason::RequestsInFlight))?;
         let mut gatekeeper = self.gatekeeper.borrow_mut();
         gatekeeper.follow_plan(now);
-        match gatekeeper.gate.admit(now, &asked.gate) {
+        // What a class is guaranteed comes before what others are worth.
+        let is_guaranteed = || {
+            let stage = current.stages[asked.service].as_ref();
+            stage.is_some_and(|stage| stage.is_within_guarantee(now, asked.class))
+        };
+        let standing = match asked.standing {
+            Standing::Credit { .. } if is_guaranteed() => Standing::FIRST,
+            standing => standing,
+        };
+        match gatekeeper.gate.admit_standing(now, &asked.gate, standing) {
             Verdict::Admit => Ok(place),
             Verdict::Shed(shed) if current.live.config.flash_crowd.shadow => {
                 gatekeeper.refuse(now, asked, shed, None, true);

@@ -36,7 +36,7 @@ fn asked(host_key: u64, person: u64) -> Classified {
     Classified {
         service: 0,
         class: 0,
-        is_exempt: false,
+        standing: Standing::LAST,
         client_key: 0,
         candidate: None,
         gate,
@@ -96,6 +96,21 @@ async fn a_ceiling_refuses_beyond_its_rate_and_remembers_the_numbers() {
         "a permit that is only dropped is abandoned"
     );
     assert_eq!(worker.requests_open.get(), 0, "every permit was given back");
+}
+
+#[tokio::test]
+async fn a_ceiling_lets_the_guaranteed_in_before_others_and_the_exempt_always() {
+    let worker = worker("[[class]]\nname = 'vip'\nguaranteed_rate = 5\nmatch.path = '/vip'");
+    publish(&worker, 1, Limit::All(Rate::from_per_second(0.001)));
+    let of = |class, standing| move |n| Classified { class, standing, ..asked(1, n) };
+    let let_in = |ask: &dyn Fn(u64) -> Classified| {
+        let admissions: Vec<_> = (0..100).map(|n| worker.admit(at(n), &ask(n), None)).collect();
+        admissions.into_iter().filter(|admission| !matches!(admission, Admission::Refused(_))).count()
+    };
+    assert_eq!(let_in(&of(1, Standing::LAST)), 0, "nothing was earned yet");
+    assert_eq!(let_in(&of(0, Standing::LAST)), 5, "what a class is guaranteed is taken on credit");
+    assert_eq!(let_in(&of(1, Standing::Exempt)), 100);
+    assert_eq!(let_in(&of(1, Standing::FIRST)), 5, "ten tokens of credit in all");
 }
 
 #[tokio::test]

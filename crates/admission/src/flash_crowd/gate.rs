@@ -14,8 +14,8 @@ use flashweir_measure::SpaceSaving;
 /// The burst of a ceiling, in milliseconds of its rate. A whole second would let every lull
 /// refill a second of queue at the origin; a quarter still absorbs the clustering of Poisson arrivals.
 const BURST_MS: u64 = 250;
-/// The smallest burst of the whole ceiling, before it is shared out among gates.
-const BURST_MIN: u64 = 10;
+/// The smallest burst of the whole ceiling, before it is shared out among gates; the least that a gate gives on credit.
+pub const BURST_MIN: u64 = 10;
 
 /// What the gate needs to know of a request.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,27 @@ pub struct GateRequest {
     pub host_key: u64,
     /// Hash of who asks for what (client address, user agent, cookie, target): recognises a person's retry.
     pub person_key: u64,
+}
+
+/// What a request is worth where there is a ceiling. The service's own policy comes after the ceiling; without this a crowd of
+/// unimportant requests would leave the important ones nothing to be important for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// May take a token that is not there yet: so many thousandths of what a ceiling gives on credit (its burst; by each gate at
+    /// least [`BURST_MIN`]). 0 for the least important, who never do; 1,000 for the most important.
+    Credit {
+        /// Thousandths.
+        milli: u16,
+    },
+    /// Goes by the ceiling, and takes nothing of it.
+    Exempt,
+}
+
+impl Standing {
+    /// Of who is worth no more than anybody.
+    pub const LAST: Self = Self::Credit { milli: 0 };
+    /// Of who is worth more than all others.
+    pub const FIRST: Self = Self::Credit { milli: 1_000 };
 }
 
 /// One worker's gate.
@@ -64,6 +85,30 @@ impl FlashCrowdGate {
         };
         new.sample = new.empty_sample(gate, Instant::ZERO);
         new
+    }
+
+    /// [`admit`](Gate::admit) for a request of this standing.
+    pub fn admit_standing(&mut self, now: Instant, request: &GateRequest, standing: Standing) -> Verdict {
+        self.sample.offered += 1;
+        self.hosts.hit(request.host_key, 1);
+        let is_retry = self.attempts.is_retry(now, request.person_key);
+        self.sample.unique_offered += u64::from(!is_retry);
+        let is_let_in = match (self.ceiling.bucket_of(request), standing) {
+            (None, _) | (_, Standing::Exempt) => true,
+            (Some(bucket), Standing::Credit { milli }) => {
+                let most = bucket.burst().max(BURST_MIN);
+                bucket.admit_on_credit(now, most * u64::from(milli.min(1_000)) / 1_000)
+            }
+        };
+        if is_let_in {
+            self.sample.admitted += 1;
+            if is_retry {
+                self.attempts.forget(request.person_key);
+            }
+            return Verdict::Admit;
+        }
+        self.attempts.remember(now, request.person_key);
+        Verdict::Shed(Shed { reason: Reason::FlashCrowd, retry_after: self.retry_after })
     }
 
     /// A response finished without error and is fit to measure.
@@ -159,19 +204,7 @@ impl Gate for FlashCrowdGate {
     }
 
     fn admit(&mut self, now: Instant, request: &GateRequest) -> Verdict {
-        self.sample.offered += 1;
-        self.hosts.hit(request.host_key, 1);
-        let is_retry = self.attempts.is_retry(now, request.person_key);
-        self.sample.unique_offered += u64::from(!is_retry);
-        if self.ceiling.bucket_of(request).is_none_or(|bucket| bucket.admit(now)) {
-            self.sample.admitted += 1;
-            if is_retry {
-                self.attempts.forget(request.person_key);
-            }
-            return Verdict::Admit;
-        }
-        self.attempts.remember(now, request.person_key);
-        Verdict::Shed(Shed { reason: Reason::FlashCrowd, retry_after: self.retry_after })
+        self.admit_standing(now, request, Standing::LAST)
     }
 
     fn drain(&mut self, now: Instant) -> Sample {

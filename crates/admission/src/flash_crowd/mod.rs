@@ -21,7 +21,7 @@ mod signal;
 mod window;
 
 pub use attempts::RefusedAttempts;
-pub use gate::{FlashCrowdGate, GateRequest, burst};
+pub use gate::{BURST_MIN, FlashCrowdGate, GateRequest, Standing, burst};
 pub use plan::{Cause, Explanation, HotSpotLimit, Limit, Mode, Plan, Rule};
 pub use planner::FlashCrowdPlanner;
 pub use sample::{HostCount, Response, Sample};

@@ -108,12 +108,18 @@ impl Common {
         else {
             return false;
         };
-        let slack = BURST_NANOS.saturating_sub(spacing);
         let count = |used_until: u64| {
-            let used_until = used_until.max(now.as_nanos());
-            (used_until - now.as_nanos() <= slack).then(|| used_until.saturating_add(spacing))
+            fits(now, used_until, spacing).then(|| used_until.max(now.as_nanos()).saturating_add(spacing))
         };
         meter.fetch_update(SeqCst, SeqCst, count).is_ok()
+    }
+
+    /// Whether one more of the class would be within its guaranteed rate; counts nothing.
+    #[must_use]
+    pub fn is_within_guarantee(&self, now: Instant, class: u8, plan: &ClassPlan) -> bool {
+        let meter = self.guarantees.0.get(usize::from(class));
+        let spacing = MILLI_NANOS.checked_div(plan.guaranteed_rate.as_milli());
+        meter.zip(spacing).is_some_and(|(meter, spacing)| fits(now, meter.load(SeqCst), spacing))
     }
 
     /// Who goes first at a gate.
@@ -133,6 +139,11 @@ impl Common {
 
 fn add_below(count: &AtomicU32, bound: u32) -> bool {
     count.fetch_update(SeqCst, SeqCst, |count| (count < bound).then_some(count + 1)).is_ok()
+}
+
+/// Whether one more fits, the rate being used up until then.
+fn fits(now: Instant, used_until: u64, spacing: u64) -> bool {
+    used_until.saturating_sub(now.as_nanos()) <= BURST_NANOS.saturating_sub(spacing)
 }
 
 /// Nanoseconds in a second, times the thousandths in which rates are held.

@@ -10,11 +10,12 @@ mod host;
 mod measurable;
 mod path;
 mod rules;
+mod standing;
 
 pub(crate) use measurable::of_response;
 
 use client_key::{client_key, octets};
-use flashweir_admission::flash_crowd::GateRequest;
+use flashweir_admission::flash_crowd::{GateRequest, Standing};
 use flashweir_config::{Class, Config};
 use flashweir_core::Hasher64;
 use flashweir_telemetry::Unmeasured;
@@ -43,6 +44,8 @@ pub struct Classifier {
 struct Service {
     name: String,
     classes: Vec<Class>,
+    /// Of each class.
+    standings: Vec<Standing>,
     /// Those of its candidate policy, if it has one.
     candidate: Option<Vec<Class>>,
 }
@@ -54,8 +57,8 @@ pub struct Classified {
     pub service: usize,
     /// Its class: a place in the service's list.
     pub class: u8,
-    /// Whether the class is exempt from the sentry.
-    pub is_exempt: bool,
+    /// What the class is worth where there is a ceiling; the sentry is not asked about exempt ones.
+    pub standing: Standing,
     /// Who asks, where the class's share is divided: a hash of network, address, header or cookie.
     pub client_key: u64,
     /// How the service's candidate policy takes it, if there is one.
@@ -84,9 +87,11 @@ impl Classifier {
     /// For the services of this configuration.
     #[must_use]
     pub fn new(hasher: Hasher64, config: &Config) -> Self {
-        let known = config.services.iter().map(|service| Service {
+        let standings = standing::standings(config.services.iter().map(|service| &service.classes[..]));
+        let known = config.services.iter().zip(standings).map(|(service, standings)| Service {
             name: service.name.clone(),
             classes: service.classes.clone(),
+            standings,
             candidate: service.candidate.as_ref().map(|candidate| candidate.classes.clone()),
         });
         Self {
@@ -121,11 +126,11 @@ impl Classifier {
             headers: &head.headers,
             client,
         };
-        let CandidateClass { class, is_exempt, client_key } = self.take(&service.classes, &asked);
+        let CandidateClass { class, client_key, .. } = self.take(&service.classes, &asked);
         Some(Classified {
             service: index,
             class,
-            is_exempt,
+            standing: service.standings[usize::from(class)],
             client_key,
             candidate: service.candidate.as_deref().map(|classes| self.take(classes, &asked)),
             // The same host on another service is another hot-spot.

@@ -189,6 +189,13 @@ impl Stage {
         Answer::Held(Wait::new(self.clone(), held_as))
     }
 
+    /// Whether one more of this class is within what it is guaranteed, as of the plan that is followed.
+    pub(crate) fn is_within_guarantee(&self, now: Instant, class: u8) -> bool {
+        let inner = self.inner.borrow();
+        let plan = inner.basis.classes.get(usize::from(class));
+        plan.is_some_and(|plan| self.sentry.common.is_within_guarantee(now, class, plan))
+    }
+
     /// What a request would take at the origin, microseconds; 0 if nothing is known.
     pub(crate) fn cost_us(&self, asked: &Asked) -> u32 {
         self.inner.borrow().costs.of(asked.url_class, asked.class)
