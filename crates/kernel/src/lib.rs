@@ -4,6 +4,8 @@
 //! The programs (feature `bpf`) are C, in `bpf/`; the build compiles them and the library carries them along.
 
 #[cfg(feature = "bpf")]
+pub mod account;
+#[cfg(feature = "bpf")]
 mod clock;
 #[cfg(feature = "bpf")]
 pub mod gate;

@@ -1,10 +1,11 @@
 //! A map of a loaded program, whose keys and values have types.
 
 use std::collections::HashSet;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::AsFd as _;
 
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 
+use crate::account::map_bytes;
 use crate::plain::{Plain, bytes_of, value_of};
 use crate::program::{LoadError, Program};
 
@@ -43,10 +44,7 @@ impl Map {
 
     /// Bytes of kernel memory that it takes.
     pub(crate) fn memory_bytes(&self) -> std::io::Result<u64> {
-        let path = format!("/proc/self/fdinfo/{}", self.handle.as_fd().as_raw_fd());
-        let text = std::fs::read_to_string(path)?;
-        let bytes = text.lines().find_map(|line| line.strip_prefix("memlock:")?.trim().parse().ok());
-        bytes.ok_or_else(|| std::io::Error::other("the kernel does not say how large a map is"))
+        map_bytes(self.handle.as_fd())
     }
 
     /// Makes it hold these and nothing else. What it held and still holds is there all the while.

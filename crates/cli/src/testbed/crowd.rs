@@ -13,8 +13,11 @@ use std::time::{Duration, SystemTime};
 const BESIDE: [&str; 3] = ["beside, before", "beside, while it is found", "beside, once found"];
 /// While a crowd is found: two of the scale's intervals.
 const FOUND_WITHIN_S: u64 = 8;
+/// The second client, as the records know it.
+const SECOND: [&str; 1] = ["second"];
 /// Those beside the crowd are drawn apart from it.
 const BESIDE_SEED: u64 = 1 << 32;
+const SECOND_SEED: u64 = 1 << 33;
 
 /// Who comes in a run, and when it begins.
 pub(super) struct Coming<'a> {
@@ -38,14 +41,21 @@ impl Coming<'_> {
             (Beside::Readers { per_s }, Some(server)) => {
                 (server, readers(scene, *per_s)?, pages(NEIGHBOURS_PAGES))
             }
-            (Beside::Preferred { arrivals }, _) => {
-                let stream = Stream { arrivals: arrivals.clone(), classes: only(2) };
-                (self.network.target, vec![stream], Paths::Table(["/".into()].into()))
+            (Beside::Clients { uncontrolled, .. }, _) => {
+                let stream = Stream { arrivals: uncontrolled.clone(), classes: only(2) };
+                (self.network.target, vec![stream], front_page())
             }
             _ => return Ok(None),
         };
         let schedule = Schedule::new(streams, self.run.seed + BESIDE_SEED)?;
         self.plan(server, schedule, &BESIDE, paths).map(Some)
+    }
+
+    /// The run of the second client, where there is one.
+    pub(super) fn second(&self) -> anyhow::Result<Option<LoadPlan>> {
+        let Beside::Clients { second, .. } = &self.run.scene.beside else { return Ok(None) };
+        let schedule = Schedule::one(second.clone(), self.run.seed + SECOND_SEED);
+        self.plan(self.network.target, schedule, &SECOND, front_page()).map(Some)
     }
 
     fn plan(
@@ -91,18 +101,32 @@ fn readers(scene: &Scene, per_s: f64) -> anyhow::Result<Vec<Stream>> {
     streams.collect()
 }
 
+fn front_page() -> Paths {
+    Paths::Table(["/".into()].into())
+}
+
 fn only(class: u16) -> Vec<Share> {
     vec![Share { class, weight: 1.0 }]
 }
 
 /// Adds what became of the crowd.
 pub(super) fn add_crowd(record: &mut Record, load: &LoadResult) {
+    add_second(record, load);
+    for second in &load.totals.series {
+        if let Some(ours) = at(record, second.second) {
+            ours.latency_s = second.latency_p50_ms.map(|ms| ms / 1e3);
+        }
+    }
+}
+
+/// Adds what became of the second client to the crowd's; latencies stay those of the crowd.
+pub(super) fn add_second(record: &mut Record, load: &LoadResult) {
     add_people(record, load);
     for second in &load.totals.series {
         if let Some(ours) = at(record, second.second) {
-            (ours.completed, ours.good) = (second.completed, second.goodput);
-            ours.timed_out = second.timed_out + second.abandoned + second.errors;
-            ours.latency_s = second.latency_p50_ms.map(|ms| ms / 1e3);
+            ours.completed += second.completed;
+            ours.good += second.goodput;
+            ours.timed_out += second.timed_out + second.abandoned + second.errors;
         }
     }
 }

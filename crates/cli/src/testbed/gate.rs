@@ -12,19 +12,22 @@ use std::thread::park_timeout;
 
 /// As the paper's bucket.
 const BURST: u32 = 50;
+const LONGER_THAN_A_RUN: Duration = Duration::from_secs(3_600);
 /// Between two looks at the server, and often enough for the gate to know that somebody lives.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(super) struct Gate {
     gate: KernelGate,
     _attachment: Attachment,
-    threshold: Option<Threshold>,
+    threshold: Option<(Threshold, KernelBooks)>,
 }
 
-struct Threshold {
-    server: KernelBooks,
-    discard: u64,
-    abate: u64,
+/// Everything of the clients it is about is dropped from `discard` open connections on, down to `abate`.
+pub(super) struct Threshold {
+    pub(super) discard: u64,
+    pub(super) abate: u64,
+    /// Of all but the crowd so many a second are let in all the same.
+    pub(super) spared_per_s: Option<f64>,
 }
 
 impl Gate {
@@ -35,14 +38,17 @@ impl Gate {
         Ok(gate)
     }
 
-    /// Before the server itself; those beside the crowd always come in.
-    pub(super) fn with_threshold(network: &Network, discard: u64, abate: u64) -> anyhow::Result<Self> {
+    /// Before the server itself; the uncontrolled client always comes in.
+    pub(super) fn with_threshold(network: &Network, threshold: Threshold) -> anyhow::Result<Self> {
         let mut gate = Self::before(network, TARGET, ROUTER)?;
         if let Some(guests) = network.guests {
             gate.gate.prefer(&[(IpAddr::V4(guests), 32)])?;
         }
-        let server = KernelBooks::open(&network.testbed, TARGET)?;
-        gate.threshold = Some(Threshold { server, discard, abate });
+        if threshold.spared_per_s.is_some() {
+            // Purged sources are dropped while a ceiling is in force, however much it has left.
+            gate.gate.purge(IpAddr::V4(network.crowd), LONGER_THAN_A_RUN)?;
+        }
+        gate.threshold = Some((threshold, KernelBooks::open(&network.testbed, TARGET)?));
         Ok(gate)
     }
 
@@ -64,12 +70,13 @@ impl Gate {
     pub(super) fn act(mut self, over: &AtomicBool) -> anyhow::Result<Deeds> {
         let mut discards = false;
         while !over.load(Ordering::Relaxed) {
-            if let Some(Threshold { server, discard, abate }) = &self.threshold {
+            if let Some((threshold, server)) = &self.threshold {
                 let waiting = server.tcp("CurrEstab")?;
-                let next = if discards { waiting > *abate } else { waiting >= *discard };
+                let next = if discards { waiting > threshold.abate } else { waiting >= threshold.discard };
                 if next != discards {
                     discards = next;
-                    self.refuse_beyond(discards.then_some(Ceiling { rate: Rate::ZERO, burst: 1 }))?;
+                    let rate = threshold.spared_per_s.map_or(Rate::ZERO, Rate::from_per_second);
+                    self.refuse_beyond(discards.then_some(Ceiling { rate, burst: 1 }))?;
                 }
             }
             self.gate.beat()?;

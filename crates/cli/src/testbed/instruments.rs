@@ -27,7 +27,7 @@ pub(super) struct Counts {
     accepted: u64,
     open_now: u64,
     queue: QueueBooks,
-    fetched_pages: u64,
+    disk_bytes: u64,
 }
 
 impl<'a> Counters<'a> {
@@ -43,7 +43,7 @@ impl<'a> Counters<'a> {
             accepted: self.server.tcp("PassiveOpens")?,
             open_now: self.server.tcp("CurrEstab")?,
             queue: self.network.testbed.queue(ROUTER, FAR)?,
-            fetched_pages: self.group.map_or(0, ControlGroup::fetched_pages),
+            disk_bytes: self.group.map_or(0, ControlGroup::disk_bytes),
         })
     }
 }
@@ -59,7 +59,7 @@ impl Counts {
             sent: self.queue.sent - before.queue.sent,
             dropped: self.queue.dropped - before.queue.dropped,
             waiting: self.open_now,
-            fetched_pages: self.fetched_pages.saturating_sub(before.fetched_pages),
+            disk_bytes: self.disk_bytes.saturating_sub(before.disk_bytes),
             ..Second::default()
         }
     }

@@ -1,9 +1,9 @@
 //! The papers' testbeds, built and run: network namespaces, real servers, a crowd, and what protects the servers from it.
 //!
 //! ```text
-//! crowd ──(distance)──┐
-//!                     ├── far ◄──[bottleneck]── router ──┬── target
-//! guests ─(distance)──┘                          gate    └── neighbour
+//! crowd, second ──(distance)──┐
+//!                             ├── far ◄──[bottleneck]── router ──┬── target
+//! guests ─────────(distance)──┘                          gate    └── neighbour
 //! ```
 //!
 //! What is built and how it is judged is in `flashweir_experiments::testbed`; here is all that touches the machine.
@@ -19,6 +19,8 @@ mod network;
 mod protection;
 #[cfg(feature = "kernel")]
 mod router;
+#[cfg(feature = "kernel")]
+mod router_cost;
 mod servers;
 mod stage;
 #[cfg(test)]

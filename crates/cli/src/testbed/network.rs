@@ -12,6 +12,8 @@ pub(super) const FAR: &str = "far";
 pub(super) const ROUTER: &str = "router";
 pub(super) const TARGET: &str = "target";
 pub(super) const GUESTS: &str = "guests";
+/// Another client of the crowd's server.
+pub(super) const SECOND: &str = "second";
 pub(super) const NEIGHBOUR: &str = "neighbour";
 
 const PORT: u16 = 80;
@@ -28,6 +30,12 @@ pub(super) struct Network {
     pub(super) target: SocketAddr,
     /// Where the server beside it does.
     pub(super) neighbour: Option<SocketAddr>,
+    /// The crowd's clients.
+    #[cfg_attr(
+        not(feature = "kernel"),
+        expect(dead_code, reason = "only a gate in the kernel tells them apart")
+    )]
+    pub(super) crowd: Ipv4Addr,
     /// The clients beside the crowd.
     #[cfg_attr(
         not(feature = "kernel"),
@@ -40,18 +48,23 @@ impl Network {
     pub(super) fn build(scene: &Scene) -> Result<Self, TestbedError> {
         let has_guests = scene.beside != Beside::Nobody;
         let has_neighbour = matches!(scene.beside, Beside::Readers { .. } | Beside::Download);
+        let has_second = matches!(scene.beside, Beside::Clients { .. });
         let mut names = vec![CROWD, FAR, ROUTER, TARGET];
+        names.extend(has_second.then_some(SECOND));
         names.extend(has_guests.then_some(GUESTS));
         names.extend(has_neighbour.then_some(NEIGHBOUR));
         let mut testbed = Testbed::new(&names)?;
         for name in &names {
             tune(&testbed, name)?;
         }
-        connect_clients(&mut testbed, CROWD, scene.one_way)?;
+        let crowd = connect_clients(&mut testbed, CROWD, scene.one_way)?;
         let guests = match &scene.beside {
             Beside::Nobody => None,
             // As near as the crowd: they differ in what they are, not in where.
-            Beside::Preferred { .. } => Some(connect_clients(&mut testbed, GUESTS, scene.one_way)?),
+            Beside::Clients { .. } => {
+                connect_clients(&mut testbed, SECOND, scene.one_way)?;
+                Some(connect_clients(&mut testbed, GUESTS, scene.one_way)?)
+            }
             Beside::Readers { .. } | Beside::Download => {
                 Some(connect_clients(&mut testbed, GUESTS, GUESTS_ONE_WAY)?)
             }
@@ -67,7 +80,7 @@ impl Network {
         testbed.shape(ROUTER, FAR, bucket)?;
         let target = connect_server(&mut testbed, TARGET)?;
         let neighbour = has_neighbour.then(|| connect_server(&mut testbed, NEIGHBOUR)).transpose()?;
-        Ok(Self { testbed, target, neighbour, guests })
+        Ok(Self { testbed, target, neighbour, crowd, guests })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What protects the server in a run.
 
 use super::network::Network;
-use flashweir_experiments::testbed::{Decision, Protection, Run};
+use flashweir_experiments::testbed::{Decision, Protection, RouterCost, Run};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -18,9 +18,7 @@ pub(super) enum Standing {
 #[derive(Default)]
 pub(super) struct Deeds {
     pub(super) decisions: Vec<Decision>,
-    /// Processor time over time, percent, before and in the crowd.
-    pub(super) processor_percent: Option<[f64; 2]>,
-    pub(super) memory_bytes: Option<u64>,
+    pub(super) router: Option<RouterCost>,
 }
 
 impl Standing {
@@ -32,9 +30,9 @@ impl Standing {
                 super::gate::Gate::with_limit(network, per_s).map(|gate| Self::Gate(Box::new(gate)))
             }
             #[cfg(feature = "kernel")]
-            Protection::Threshold { discard, abate } => {
-                super::gate::Gate::with_threshold(network, discard, abate)
-                    .map(|gate| Self::Gate(Box::new(gate)))
+            Protection::Threshold { discard, abate, spared_per_s } => {
+                let threshold = super::gate::Threshold { discard, abate, spared_per_s };
+                super::gate::Gate::with_threshold(network, threshold).map(|gate| Self::Gate(Box::new(gate)))
             }
             #[cfg(feature = "kernel")]
             Protection::News { mode, interval_s, hot_spots } => {

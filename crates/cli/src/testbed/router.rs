@@ -2,8 +2,10 @@
 
 use super::network::{FAR, Network, ROUTER};
 use super::protection::Deeds;
+use super::router_cost::{Account, cost};
 use anyhow::{Context as _, bail};
 use flashweir_experiments::testbed::Decision;
+use flashweir_kernel::account::RunTimes;
 use flashweir_testbed::{Running, Testbed};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
@@ -25,6 +27,8 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 pub(super) struct Router {
     process: Running,
+    /// What its programs in the kernel take is measured while it works.
+    _measured: RunTimes,
     _directory: TempDir,
 }
 
@@ -35,6 +39,7 @@ impl Router {
         interval_s: u64,
         hot_spots: bool,
     ) -> anyhow::Result<Self> {
+        let measured = RunTimes::measure().context("the kernel does not measure its programs")?;
         let directory = TempDir::new().context("no temporary directory for the router")?;
         let protect: Vec<String> = [Some(network.target), network.neighbour]
             .into_iter()
@@ -54,9 +59,9 @@ impl Router {
         command.arg("--state-file").arg(directory.path().join("state.json")).current_dir(directory.path());
         command.stdout(Stdio::null()).stderr(std::fs::File::create(&errors)?);
         let process = network.testbed.start(ROUTER, &mut command)?;
-        let mut router = Self { process, _directory: directory };
+        let mut router = Self { process, _measured: measured, _directory: directory };
         let deadline = Instant::now() + STARTS_WITHIN;
-        while router.status(&network.testbed).is_err() {
+        while status(&network.testbed).is_err() {
             if router.process.ended()?.is_some() || Instant::now() > deadline {
                 let said = std::fs::read_to_string(&errors).unwrap_or_default();
                 bail!("`flashweir router` does not start: {}", said.trim());
@@ -77,58 +82,48 @@ impl Router {
         let onset = start + Duration::from_secs(onset_s);
         let mut deeds = Deeds::default();
         let mut before: Option<Option<f64>> = None;
-        let begun = (Instant::now(), self.processor_ns()?);
-        let mut at_onset = begun;
+        let begun = self.account(testbed)?;
+        let mut at_onset = None;
         while !over.load(Ordering::Relaxed) {
-            let limit_per_s = self.status(testbed)?["ceiling_per_s"].as_f64();
+            let limit_per_s = status(testbed)?["ceiling_per_s"].as_f64();
             if before != Some(limit_per_s) {
                 before = Some(limit_per_s);
                 let at_s = start.elapsed().as_secs_f64();
                 deeds.decisions.push(Decision { at_s, limit_per_s });
             }
-            if Instant::now() < onset {
-                at_onset = (Instant::now(), self.processor_ns()?);
+            if at_onset.is_none() && Instant::now() >= onset {
+                at_onset = Some(self.account(testbed)?);
             }
             park_timeout(LOOK_EVERY);
         }
-        let end = (Instant::now(), self.processor_ns()?);
-        let percent = |from: (Instant, u64), to: (Instant, u64)| {
-            (to.1 - from.1) as f64 / (to.0 - from.0).as_nanos().max(1) as f64 * 100.0
-        };
-        deeds.processor_percent = Some([percent(begun, at_onset), percent(at_onset, end)]);
-        deeds.memory_bytes = Some(self.memory_bytes()?);
+        if let Some(at_onset) = at_onset {
+            deeds.router = Some(cost([&begun, &at_onset, &self.account(testbed)?])?);
+        }
         Ok(deeds)
     }
 
-    fn status(&self, testbed: &Testbed) -> anyhow::Result<Value> {
-        let ask = || -> std::io::Result<String> {
-            let mut stream = TcpStream::connect_timeout(&ADMIN, ANSWERS_WITHIN)?;
-            stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
-            stream.write_all(b"GET /status HTTP/1.1\r\nHost: router\r\nConnection: close\r\n\r\n")?;
-            let mut text = String::new();
-            stream.read_to_string(&mut text)?;
-            Ok(text)
-        };
-        let text = testbed.inside(ROUTER, ask)?.context("/status of the router")?;
-        let (_, body) = text.split_once("\r\n\r\n").context("/status of the router has no body")?;
-        serde_json::from_str(body).context("/status of the router")
+    fn account(&self, testbed: &Testbed) -> anyhow::Result<Account> {
+        Account::of(self.process.id(), &ask(testbed, "/metrics")?)
     }
+}
 
-    /// Processor time of all its threads so far.
-    fn processor_ns(&self) -> anyhow::Result<u64> {
-        let mut sum = 0;
-        for thread in std::fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
-            // A thread may end between two looks.
-            let text = std::fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
-            sum += text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
-        }
-        Ok(sum)
-    }
+fn status(testbed: &Testbed) -> anyhow::Result<Value> {
+    serde_json::from_str(&ask(testbed, "/status")?).context("/status of the router")
+}
 
-    fn memory_bytes(&self) -> anyhow::Result<u64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-        let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
-        Ok(kibibytes << 10)
-    }
+/// What the router says there.
+fn ask(testbed: &Testbed, path: &str) -> anyhow::Result<String> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: router\r\nConnection: close\r\n\r\n");
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&ADMIN, ANSWERS_WITHIN)?;
+        stream.set_read_timeout(Some(ANSWERS_WITHIN))?;
+        stream.write_all(request.as_bytes())?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
+    };
+    let text = testbed.inside(ROUTER, ask)?.with_context(|| format!("{path} of the router"))?;
+    let (_, body) =
+        text.split_once("\r\n\r\n").with_context(|| format!("{path} of the router has no body"))?;
+    Ok(body.to_owned())
 }

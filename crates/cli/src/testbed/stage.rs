@@ -1,8 +1,8 @@
 //! One run from building the network to taking it down.
 
-use super::crowd::{Coming, add_beside, add_crowd};
+use super::crowd::{Coming, add_beside, add_crowd, add_second};
 use super::instruments::{Counters, read_rates};
-use super::network::{CROWD, FAR, GUESTS, NEIGHBOUR, Network, ROUTER};
+use super::network::{CROWD, FAR, GUESTS, NEIGHBOUR, Network, ROUTER, SECOND};
 use super::protection::{Deeds, Standing};
 use super::servers::{Servers, send_without_end};
 use anyhow::{Context as _, anyhow, bail};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// From the start of the load generators to the first arrival: they make their schedules in that time, also where much else
 /// is going on.
 const LEAD: Duration = Duration::from_secs(2);
-const SECOND: Duration = Duration::from_secs(1);
+const ONE_SECOND: Duration = Duration::from_secs(1);
 
 /// Builds the scene, sends the crowd, and takes everything down.
 ///
@@ -35,11 +35,12 @@ pub(crate) fn perform(run: &Run, stop: &StopFlag) -> anyhow::Result<Record> {
 
     let (start, at) = (Instant::now() + LEAD, SystemTime::now() + LEAD);
     let coming = Coming { network: &network, run, at, stop };
-    let (crowd, beside) = (coming.crowd(servers.paths.clone())?, coming.beside()?);
+    let (crowd, second, beside) = (coming.crowd(servers.paths.clone())?, coming.second()?, coming.beside()?);
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let testbed = &network.testbed;
         let crowd = send(scope, testbed, CROWD, crowd);
+        let second = second.map(|plan| send(scope, testbed, SECOND, plan));
         let beside = beside.map(|plan| send(scope, testbed, GUESTS, plan));
         let received = download.as_ref().map(|download| download.run(scope));
         let rates = scope.spawn(|| read_rates(&tap, scene.reading_s, start, &over));
@@ -47,7 +48,7 @@ pub(crate) fn perform(run: &Run, stop: &StopFlag) -> anyhow::Result<Record> {
         let downloaded = || received.as_ref().map_or(0, |count| count.load(Ordering::Relaxed));
         let seconds = count_seconds(&counters, start, scene.length_s(), downloaded, stop);
         let crowd = finish(crowd);
-        let beside = beside.map(finish).transpose();
+        let (second, beside) = (second.map(finish).transpose(), beside.map(finish).transpose());
         over.store(true, Ordering::Relaxed);
         download.iter().for_each(Download::end);
         let (fastest, deeds) = (joined(rates), joined(deeds));
@@ -56,6 +57,7 @@ pub(crate) fn perform(run: &Run, stop: &StopFlag) -> anyhow::Result<Record> {
         }
         let mut record = record(seconds?, fastest, deeds?);
         add_crowd(&mut record, &crowd?);
+        second?.iter().for_each(|load| add_second(&mut record, load));
         beside?.iter().for_each(|load| add_beside(&mut record, load));
         doubt(&mut record, testbed)?;
         Ok(record)
@@ -91,7 +93,7 @@ fn count_seconds(
     let mut seconds = Vec::new();
     let (mut before, mut bytes_before) = (counters.look()?, downloaded());
     for second in 1..=length_s {
-        wait_until(start + SECOND * u32::try_from(second).unwrap_or(u32::MAX));
+        wait_until(start + ONE_SECOND * u32::try_from(second).unwrap_or(u32::MAX));
         if stop.is_set() {
             break;
         }
@@ -109,14 +111,7 @@ fn wait_until(moment: Instant) {
 }
 
 fn record(seconds: Vec<Second>, fastest: Vec<Fastest>, deeds: Deeds) -> Record {
-    Record {
-        seconds,
-        fastest,
-        decisions: deeds.decisions,
-        router_processor_percent: deeds.processor_percent,
-        router_memory_bytes: deeds.memory_bytes,
-        ..Record::default()
-    }
+    Record { seconds, fastest, decisions: deeds.decisions, router: deeds.router, ..Record::default() }
 }
 
 /// Notes what of the machine was too slow for the run to count.
@@ -144,7 +139,7 @@ impl Download {
     fn connect(network: &Network, beside: &Beside) -> anyhow::Result<Option<Self>> {
         let (Beside::Download, Some(server)) = (beside, network.neighbour) else { return Ok(None) };
         let listener = network.testbed.inside(NEIGHBOUR, || TcpListener::bind(server))??;
-        let connect = |server: SocketAddr| TcpStream::connect_timeout(&server, 10 * SECOND);
+        let connect = |server: SocketAddr| TcpStream::connect_timeout(&server, 10 * ONE_SECOND);
         let client = network.testbed.inside(GUESTS, || connect(server))?;
         let client = client.context("the download cannot begin")?;
         Ok(Some(Self { listener, client, received: AtomicU64::new(0) }))

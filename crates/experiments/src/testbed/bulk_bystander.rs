@@ -25,30 +25,30 @@ fn scene(scope: &Scope) -> Scene {
     Scene { beside: Beside::Download, ..Scene::network_limited(scope) }
 }
 
-fn runs(scope: &Scope) -> Vec<Run> {
-    let scene = scene(scope);
-    scope.runs(protections().into_iter().map(|protection| (&scene, protection)))
+fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
+    scope.runs(&scene(scope), protections())
 }
 
 fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     let scene = &scene(scope);
+    let ours = results.in_scene(scene);
     let all = protections();
     let (none, news) = (&all[..1], &all[1..]);
     let before = goodput_kbps(scale::INTERVAL_S..scene.onset_s());
     let during = goodput_kbps(settled(scene, scale::INTERVAL_S));
     let rows = vec![
-        results.row("before the crowd, kb/s of the paper", Some(327.0), (scene, &all), &before),
-        results.row("in the crowd, kb/s of the paper", Some(80.0), (scene, none), &during),
-        results.row("in the crowd with NEWS, kb/s of the paper", Some(318.0), (scene, news), &during),
+        ours.row("before the crowd, kb/s of the paper", Some(327.0), &all, &before),
+        ours.row("in the crowd, kb/s of the paper", Some(80.0), none, &during),
+        ours.row("in the crowd with NEWS, kb/s of the paper", Some(318.0), news, &during),
     ];
     let mut shapes = vec![Shape::new(
         "without NEWS it keeps at most half of its goodput",
-        results.mean(scene, &none[0], &during) <= 0.5 * results.mean(scene, &none[0], &before),
+        ours.mean(&none[0], &during) <= 0.5 * ours.mean(&none[0], &before),
     )];
     for protection in news {
         shapes.push(Shape::new(
             format!("with {} it has at least twice as much as without", protection.name()),
-            results.mean(scene, protection, &during) >= 2.0 * results.mean(scene, &none[0], &during),
+            ours.mean(protection, &during) >= 2.0 * ours.mean(&none[0], &during),
         ));
     }
     let mut notes = scale::notes();
@@ -57,10 +57,10 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
          time at a rate of its own."
             .to_owned(),
     );
-    notes.extend(results.doubts(scene));
+    notes.extend(ours.doubts());
     let line = |protection| {
         let kbps = |second: &super::Second| Some(paper_kbps(second.download_bytes as f64));
-        (super::Protection::name(protection), results.over_time(scene, protection, kbps))
+        (super::Protection::name(protection), ours.over_time(protection, kbps))
     };
     let plot = Plot {
         title: "Goodput of the download",

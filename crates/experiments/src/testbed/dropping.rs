@@ -1,7 +1,7 @@
 //! INTEL-F7 and F8 on the testbed: connection requests dropped before the server's stack hears of them.
 
 use super::record::{People, Record};
-use super::results::Results;
+use super::results::{InScene, Results};
 use super::scene::{Beside, Bottleneck, Protection, Run, Scene, Server};
 use super::trial::{Scope, Trial};
 use crate::finding::Claim;
@@ -36,11 +36,16 @@ const WORK_MS: f64 = 5.0;
 const CAPACITY_PER_S: f64 = 1e3 / WORK_MS;
 /// §5.2.
 const LOAD: f64 = 1.6;
-/// The uncontrolled client's part of the load: 32.6 of the 32.6 + 2 · 19.4 that make the paper's 71.4.
+/// The uncontrolled client's part of the load, and that of each of the two controlled ones: 32.6 and twice 19.4 make the
+/// paper's 71.4.
 const UNCONTROLLED_PART: f64 = 0.456;
+const CONTROLLED_PART: f64 = (1.0 - UNCONTROLLED_PART) / 2.0;
 /// §5.2: the drop begins; the paper tells no end, which is taken as half.
 const DISCARD: u64 = 20;
-const DROPPING: Protection = Protection::Threshold { discard: DISCARD, abate: DISCARD / 2 };
+/// Figures 7 and 8: nothing; everything of both controlled clients; of one of them half.
+const NONE: Protection = Protection::None;
+const DROPPING: Protection = dropping(None);
+const DROPPING_HALF: Protection = dropping(Some(CONTROLLED_PART * LOAD * CAPACITY_PER_S / 2.0));
 /// Two repeated SYNs, after 1 and 3 s, and a third after 7.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LENGTH_S: u64 = 40;
@@ -49,6 +54,10 @@ const FILLS_S: u64 = 5;
 /// H = 0.8 (§3).
 const PARETO_SHAPE: f64 = 1.4;
 const GAP: Duration = Duration::from_millis(100);
+
+const fn dropping(spared_per_s: Option<f64>) -> Protection {
+    Protection::Threshold { discard: DISCARD, abate: DISCARD / 2, spared_per_s }
+}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Spread {
@@ -74,130 +83,192 @@ fn scene(spread: Spread) -> Scene {
         bottleneck: Bottleneck { bits_per_s: 100_000_000, buffer_bytes: 1_000_000 },
         one_way: Duration::from_millis(1),
         server: Server::Processor { work_ms: WORK_MS },
-        arrivals: arrivals(1.0 - UNCONTROLLED_PART),
+        arrivals: arrivals(CONTROLLED_PART),
         quiet_s: 0,
         crowd_s: LENGTH_S,
         patience: PATIENCE,
         good_within: PATIENCE,
         reading_s: LENGTH_S,
-        beside: Beside::Preferred { arrivals: arrivals(UNCONTROLLED_PART) },
+        beside: Beside::Clients {
+            uncontrolled: arrivals(UNCONTROLLED_PART),
+            second: arrivals(CONTROLLED_PART),
+        },
     }
 }
 
-fn runs(scope: &Scope) -> Vec<Run> {
-    let scenes = [Spread::Even, Spread::SelfSimilar].map(scene);
-    let both = |scene| [Protection::None, DROPPING].map(|protection| (scene, protection));
-    scope.runs(scenes.iter().flat_map(both))
+/// In the even scene all that the figures have; in the other, of which the paper tells less, nothing and everything.
+const IN_EVEN: [Protection; 3] = [NONE, DROPPING, DROPPING_HALF];
+const IN_BURSTY: [Protection; 2] = [NONE, DROPPING];
+
+fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
+    let mut runs = scope.runs(&scene(Spread::Even), IN_EVEN);
+    runs.extend(scope.runs(&scene(Spread::SelfSimilar), IN_BURSTY));
+    runs
 }
 
 fn throughput(_: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
-    let [even, bursty] = [Spread::Even, Spread::SelfSimilar].map(scene);
-    let both = [Protection::None, DROPPING];
+    let [even_scene, bursty_scene] = [Spread::Even, Spread::SelfSimilar].map(scene);
+    let (even, bursty) = (results.in_scene(&even_scene), results.in_scene(&bursty_scene));
+    let over_none = |record: &Record| Some(throughput_part(record)? / even.mean(&NONE, throughput_part));
     let rows = vec![
-        results.row("answered, part of the capacity", None, (&even, &both), throughput_part),
-        results.row("self-similar: answered, part of the capacity", None, (&bursty, &both), throughput_part),
-        results.row("dropping over none", Some(1.09), (&even, &both[1..]), |record| {
-            Some(throughput_part(record)? / results.mean(&even, &both[0], throughput_part))
-        }),
-    ];
-    let mean = |scene, protection| results.mean(scene, protection, throughput_part);
-    let shapes = vec![
-        Shape::new(
-            "dropping raises throughput by 5 % or more",
-            mean(&even, &both[1]) >= 1.05 * mean(&even, &both[0]),
-        ),
-        Shape::new("with it nine tenths of the capacity are answered", mean(&even, &both[1]) >= 0.9),
-        Shape::new(
-            "with self-similar arrivals dropping raises throughput less far, or as far, up to the capacity",
-            mean(&bursty, &both[1]) > mean(&bursty, &both[0])
-                && mean(&bursty, &both[1]) <= mean(&even, &both[1]),
+        even.row("answered, part of the capacity", None, &IN_EVEN, throughput_part),
+        even.row("dropping over none", Some(1.09), &IN_EVEN[1..], over_none),
+        bursty.row("self-similar: answered, part of the capacity", None, &NONE_ONLY, throughput_part),
+        bursty.row(
+            "self-similar, dropping: answered, part of the capacity",
+            Some(PAPERS_BURSTY),
+            &[DROPPING],
+            throughput_part,
         ),
     ];
+    let mut shapes = Vec::new();
+    for protection in &IN_EVEN[1..] {
+        let name = protection.name();
+        shapes.extend([
+            Shape::new(
+                format!("{name}: throughput rises by 5 % or more"),
+                even.mean(protection, over_none) >= 1.05,
+            ),
+            Shape::new(
+                format!("{name}: nine tenths of the capacity are answered"),
+                even.mean(protection, throughput_part) >= 0.9,
+            ),
+        ]);
+    }
+    let [bursty_none, bursty_dropping] = IN_BURSTY.map(|it| bursty.mean(&it, throughput_part));
+    shapes.push(Shape::new(
+        "with self-similar arrivals dropping raises throughput less far, or as far, up to the capacity",
+        bursty_dropping > bursty_none && bursty_dropping <= even.mean(&DROPPING, throughput_part),
+    ));
     let answered = |second: &super::Second| Some((second.completed + second.beside_completed) as f64);
-    let line = |scene, protection: &Protection, name: &str| {
-        (format!("{}{name}", protection.name()), results.over_time(scene, protection, answered))
+    let lines = |ours: InScene<'_>, protections: &[Protection], what: &str| {
+        let line = |it: &Protection| (format!("{}{what}", it.name()), ours.over_time(it, answered));
+        protections.iter().map(line).collect::<Vec<_>>()
     };
     let plot = Plot {
         title: "Answered requests by the moment they were to begin",
         x_label: "seconds",
         y_label: "requests/s",
-        lines: vec![
-            line(&even, &both[0], ""),
-            line(&even, &both[1], ""),
-            line(&bursty, &both[0], ", self-similar"),
-            line(&bursty, &both[1], ", self-similar"),
-        ],
+        lines: [lines(even, &IN_EVEN, ""), lines(bursty, &IN_BURSTY, ", self-similar")].concat(),
         onset: None,
     };
-    plot.finding(rows, shapes, Claim::Shape, notes(results))
+    plot.finding(rows, shapes, Claim::Shape, notes([even, bursty]))
 }
 
 fn response_times(_: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
-    let [even, bursty] = [Spread::Even, Spread::SelfSimilar].map(scene);
-    let both = [Protection::None, DROPPING];
+    let [even_scene, bursty_scene] = [Spread::Even, Spread::SelfSimilar].map(scene);
+    let (even, bursty) = (results.in_scene(&even_scene), results.in_scene(&bursty_scene));
     let mut rows = Vec::new();
-    for (scene, what) in [(&even, ""), (&bursty, "self-similar: ")] {
-        for (class, who) in [(CONTROLLED, "controlled"), (UNCONTROLLED, "uncontrolled")] {
-            let of = (scene, &both[..]);
-            rows.push(results.row(
-                format!("{what}{who}: mean of those answered, s"),
+    for (ours, protections, what) in [(even, &IN_EVEN[..], ""), (bursty, &IN_BURSTY, "self-similar: ")] {
+        for (classes, who) in GROUPS {
+            let mean = format!("{what}{who}: mean of those answered, s");
+            rows.push(ours.row(mean, None, protections, mean_s(classes)));
+            rows.push(ours.row(
+                format!("{what}{who}: answered, %"),
                 None,
-                of,
-                mean_s(class),
+                protections,
+                answered_percent(classes),
             ));
-            rows.push(results.row(format!("{what}{who}: answered, %"), None, of, answered_percent(class)));
         }
     }
-    let mean = |scene, protection, class| results.mean(scene, protection, mean_s(class));
-    let falls =
-        |scene, to: f64| mean(scene, &both[1], UNCONTROLLED) <= to * mean(scene, &both[0], UNCONTROLLED);
-    let shapes = vec![
-        Shape::new("response times of uncontrolled clients fall to half or less", falls(&even, 0.5)),
-        Shape::new("with self-similar arrivals they fall by 30 % or more", falls(&bursty, 0.7)),
-        Shape::new(
-            "with dropping, controlled clients wait at least three times as long as uncontrolled ones",
-            mean(&even, &both[1], CONTROLLED) >= 3.0 * mean(&even, &both[1], UNCONTROLLED),
-        ),
-    ];
-    let line = |protection: &Protection, who: &str, value: fn(&super::Second) -> Option<f64>| {
-        (format!("{}: {who}", protection.name()), results.over_time(&even, protection, value))
+    let over_none = |ours: InScene<'_>, protection: &Protection, classes| {
+        ours.mean(protection, mean_s(classes)) / ours.mean(&NONE, mean_s(classes))
     };
-    let lines = both.iter().flat_map(|protection| {
+    let rises = |record: &Record| Some(mean_s(CONTROLLED)(record)? / even.mean(&NONE, mean_s(CONTROLLED)));
+    rows.push(even.row("controlled: mean over that without", Some(20.0), &IN_EVEN[1..], rises));
+    let mut shapes = Vec::new();
+    for protection in &IN_EVEN[1..] {
+        let name = protection.name();
+        shapes.extend([
+            Shape::new(
+                format!("{name}: response times of the uncontrolled client fall to half or less"),
+                over_none(even, protection, UNCONTROLLED) <= 0.5,
+            ),
+            Shape::new(
+                format!(
+                    "{name}: controlled clients wait at least three times as long as the uncontrolled one"
+                ),
+                even.mean(protection, mean_s(CONTROLLED))
+                    >= 3.0 * even.mean(protection, mean_s(UNCONTROLLED)),
+            ),
+        ]);
+    }
+    let answered = |classes| even.mean(&DROPPING_HALF, answered_percent(classes));
+    shapes.extend([
+        Shape::new(
+            "of the client that is dropped by half more is answered than of the other",
+            answered(SECOND) > answered(FIRST),
+        ),
+        Shape::new(
+            "with self-similar arrivals response times of the uncontrolled client fall by 30 % or more",
+            over_none(bursty, &DROPPING, UNCONTROLLED) <= 0.7,
+        ),
+    ]);
+    let line = |protection: &Protection, who: &str, value: fn(&super::Second) -> Option<f64>| {
+        (format!("{}: {who}", protection.name()), even.over_time(protection, value))
+    };
+    let lines = IN_EVEN.iter().flat_map(|protection| {
         [
             line(protection, "controlled", |second| second.latency_s),
             line(protection, "uncontrolled", |second| second.beside_latency_s),
         ]
     });
     let plot = Plot {
-        title: "Median response time",
+        title: "Median response time; of the controlled clients, of the one that is dropped whole",
         x_label: "seconds",
         y_label: "seconds",
         lines: lines.collect(),
         onset: None,
     };
-    plot.finding(rows, shapes, Claim::Shape, notes(results))
+    plot.finding(rows, shapes, Claim::Shape, notes([even, bursty]))
 }
 
-const CONTROLLED: &str = "crowd";
-const UNCONTROLLED: &str = "beside, once found";
+const NONE_ONLY: [Protection; 1] = [NONE];
+/// 41 of 44.2 a second.
+const PAPERS_BURSTY: f64 = 41.0 / 44.2;
+/// Clients by the classes that records know them by.
+const FIRST: &[&str] = &["crowd"];
+const SECOND: &[&str] = &["second"];
+const CONTROLLED: &[&str] = &["crowd", "second"];
+const UNCONTROLLED: &[&str] = &["beside, once found"];
+const GROUPS: [(&[&str], &str); 4] = [
+    (UNCONTROLLED, "uncontrolled"),
+    (CONTROLLED, "controlled, both"),
+    (FIRST, "controlled, the first"),
+    (SECOND, "controlled, the second"),
+];
 
 fn throughput_part(record: &Record) -> Option<f64> {
     let answered = record.per_second(FILLS_S..LENGTH_S, |it| it.completed + it.beside_completed)?;
     Some(answered / CAPACITY_PER_S)
 }
 
-fn mean_s(class: &'static str) -> impl Fn(&Record) -> Option<f64> {
-    move |record| record.people.get(class)?.mean_s
-}
-
-fn answered_percent(class: &'static str) -> impl Fn(&Record) -> Option<f64> {
+/// Of all who got an answer; none where there is a class that got none.
+fn mean_s(classes: &'static [&'static str]) -> impl Fn(&Record) -> Option<f64> {
     move |record| {
-        let People { unique_offered, completed, .. } = *record.people.get(class)?;
-        (unique_offered > 0).then(|| completed as f64 / unique_offered as f64 * 100.0)
+        let mut sum_s = 0.0;
+        for class in classes {
+            let people = record.people.get(*class)?;
+            sum_s += people.mean_s? * people.completed as f64;
+        }
+        let completed = sum(record, classes, |it| it.completed)?;
+        (completed > 0).then(|| sum_s / completed as f64)
     }
 }
 
-fn notes(results: &Results) -> Vec<String> {
+fn answered_percent(classes: &'static [&'static str]) -> impl Fn(&Record) -> Option<f64> {
+    move |record| {
+        let came = sum(record, classes, |it| it.unique_offered)?;
+        let completed = sum(record, classes, |it| it.completed)?;
+        (came > 0).then(|| completed as f64 / came as f64 * 100.0)
+    }
+}
+
+fn sum(record: &Record, classes: &[&str], count: fn(&People) -> u64) -> Option<u64> {
+    classes.iter().map(|class| record.people.get(*class).map(count)).sum()
+}
+
+fn notes(scenes: [InScene<'_>; 2]) -> Vec<String> {
     let mut notes = vec![
         format!(
             "Scale: a request takes {WORK_MS} ms of the processor instead of 22.6, so {CAPACITY_PER_S:.0} a second are the paper's 44.2; the \
@@ -207,14 +278,13 @@ fn notes(results: &Results) -> Vec<String> {
             "The server is `flashweir origin` with one worker, which queues without bound and works for clients that have left; the paper's \
              answered \"server too busy\" beyond some 260, at a cost. The gate is a program in the kernel before the server's interface, and \
              looks at the server's open connections ten times a second; the paper's network card did so once a second. It drops everything of \
-             the controlled clients from {DISCARD} open connections on, to {} and less; the paper's second case, half of one client's, is left \
-             out. Clients give up after {} s.",
+             both controlled clients from {DISCARD} open connections on, to {} and less; in the second case, of the second client, all \
+             that comes beyond half of its rate (a token bucket), where the paper's card dropped half of the packets: a repeated SYN had \
+             another chance there, and competes for the same tokens here. Clients give up after {} s.",
             DISCARD / 2,
             PATIENCE.as_secs()
         ),
     ];
-    for spread in [Spread::Even, Spread::SelfSimilar] {
-        notes.extend(results.doubts(&scene(spread)));
-    }
+    notes.extend(scenes.iter().flat_map(InScene::doubts));
     notes
 }

@@ -14,6 +14,7 @@ pub(crate) mod fastest_tenth;
 mod interval;
 mod memory;
 pub(crate) mod network_limited;
+mod peak;
 mod record;
 mod response_rates;
 mod results;
@@ -22,7 +23,7 @@ mod scene;
 mod trial;
 mod web_bystander;
 
-pub use record::{Decision, Fastest, People, Record, Second};
+pub use record::{Decision, Fastest, People, PhaseCost, Record, RouterCost, Second};
 pub use response_rates::ResponseRates;
 pub use results::Results;
 pub use scene::{Beside, Bottleneck, Protection, Run, Scene, Server};

@@ -12,12 +12,11 @@ pub struct Record {
     pub fastest: Vec<Fastest>,
     /// What the protection decided, each change.
     pub decisions: Vec<Decision>,
-    /// People by what they are: `crowd`, and those beside it, before, while the crowd is found, and after.
+    /// People by what they are: `crowd`, a second client of its server, and those beside it, before, while the crowd is
+    /// found, and after.
     pub people: BTreeMap<String, People>,
-    /// Processor time of the router's program over time, percent, in quiet and in the crowd.
-    pub router_processor_percent: Option<[f64; 2]>,
-    /// Memory of the router's program at the end, bytes.
-    pub router_memory_bytes: Option<u64>,
+    /// What the router cost, where there was one.
+    pub router: Option<RouterCost>,
     /// Why this run says little, if something of the machine was too slow.
     pub doubts: Vec<String>,
 }
@@ -45,8 +44,8 @@ pub struct Second {
     pub waiting: u64,
     /// Bytes that came by the download beside the crowd.
     pub download_bytes: u64,
-    /// Pages that the server's memory had to fetch again, as the kernel counts them.
-    pub fetched_pages: u64,
+    /// Bytes that the server had to read from its disk, where it is short of memory.
+    pub disk_bytes: u64,
     /// Median latency of the crowd's answered tries.
     pub latency_s: Option<f64>,
     /// Answered tries of those beside the crowd.
@@ -86,6 +85,32 @@ pub struct People {
     pub mean_s: Option<f64>,
     /// Median latency of these, seconds.
     pub median_s: Option<f64>,
+}
+
+/// What a router cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RouterCost {
+    /// In quiet, and in the crowd.
+    pub phases: [PhaseCost; 2],
+    /// Memory of its maps in the kernel, bytes, which is all taken when it starts.
+    pub maps_bytes: u64,
+    /// Of these, for each flow that there is room for.
+    pub flow_bytes: f64,
+}
+
+/// What a router cost for a while.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PhaseCost {
+    /// Processor time of its program over time, percent.
+    pub processor_percent: f64,
+    /// Memory of its program at the end, bytes.
+    pub memory_bytes: u64,
+    /// Mean time of a tick, nanoseconds; none without a tick.
+    pub tick_ns: Option<f64>,
+    /// Mean time of the gate in the kernel for a packet that comes in, nanoseconds; none without a packet.
+    pub gate_ns: Option<f64>,
+    /// The same of the observer in the kernel, which sees every packet both ways.
+    pub observer_ns: Option<f64>,
 }
 
 impl Record {

@@ -23,67 +23,78 @@ impl Results {
         self.records.iter().any(|(made, _)| made == run)
     }
 
-    /// The records of all rounds of a scene under a protection.
-    pub(super) fn of<'a>(
-        &'a self,
-        scene: &'a Scene,
-        protection: &'a Protection,
-    ) -> impl Iterator<Item = &'a Record> {
-        let is_it = move |run: &Run| run.scene == *scene && run.protection == *protection;
-        self.records.iter().filter(move |(run, _)| is_it(run)).map(|(_, record)| record)
+    pub(super) fn in_scene<'a>(&'a self, scene: &'a Scene) -> InScene<'a> {
+        InScene { results: self, scene }
     }
+}
 
-    /// A value over the rounds; rounds that have none are left out.
-    pub(super) fn spread(
-        &self,
-        scene: &Scene,
-        protection: &Protection,
-        value: impl Fn(&Record) -> Option<f64>,
-    ) -> Option<Spread> {
-        Spread::of(self.of(scene, protection).filter_map(value))
-    }
+/// The records of one scene.
+#[derive(Clone, Copy)]
+pub(super) struct InScene<'a> {
+    results: &'a Results,
+    scene: &'a Scene,
+}
 
+impl<'a> InScene<'a> {
     /// The mean over the rounds; not a number where there is none, which fails every comparison.
-    pub(super) fn mean(
-        &self,
-        scene: &Scene,
-        protection: &Protection,
-        value: impl Fn(&Record) -> Option<f64>,
-    ) -> f64 {
-        self.spread(scene, protection, value).map_or(f64::NAN, |spread| spread.mean)
+    pub(super) fn mean(&self, protection: &Protection, value: impl Fn(&Record) -> Option<f64>) -> f64 {
+        self.spread(protection, value).map_or(f64::NAN, |spread| spread.mean)
     }
 
     pub(super) fn row(
         &self,
         what: impl Into<String>,
         paper: Option<f64>,
-        (scene, protections): (&Scene, &[Protection]),
+        protections: &[Protection],
         value: impl Fn(&Record) -> Option<f64>,
     ) -> Row {
         let ours = protections
             .iter()
-            .filter_map(|protection| Some((protection.name(), self.spread(scene, protection, &value)?)));
+            .filter_map(|protection| Some((protection.name(), self.spread(protection, &value)?)));
         Row { what: what.into(), paper, ours: ours.collect(), rule: Rule::Told }
     }
 
     /// The first round, second by second.
     pub(super) fn over_time(
         &self,
-        scene: &Scene,
         protection: &Protection,
         value: impl Fn(&super::Second) -> Option<f64>,
     ) -> Vec<Point> {
-        let first = self.of(scene, protection).next();
-        let seconds = first.into_iter().flat_map(|record| &record.seconds);
+        let seconds = self.first(protection).into_iter().flat_map(|record| &record.seconds);
         seconds.zip(0u32..).map(|(second, at)| (f64::from(at), value(second))).collect()
     }
 
-    /// What of the machine was too slow in any run of a scene.
-    pub(super) fn doubts(&self, scene: &Scene) -> Vec<String> {
-        let runs = self.records.iter().filter(|(run, _)| run.scene == *scene);
+    /// The fastest tenth in the first round, reading by reading, kb/s; a line for each protection.
+    pub(super) fn fastest_over_time(&self, protections: &[Protection]) -> Vec<(String, Vec<Point>)> {
+        let line = |protection: &Protection| {
+            let readings = self.first(protection).into_iter().flat_map(|record| &record.fastest);
+            (protection.name(), readings.map(|it| (it.at_s, Some(it.kbps))).collect())
+        };
+        protections.iter().map(line).collect()
+    }
+
+    /// What of the machine was too slow in any run.
+    pub(super) fn doubts(&self) -> Vec<String> {
+        let runs = self.results.records.iter().filter(|(run, _)| run.scene == *self.scene);
         let doubts = runs.flat_map(|(run, record)| {
             record.doubts.iter().map(|doubt| format!("**Doubtful**, {}: {doubt}", run.protection.describe()))
         });
         doubts.collect()
+    }
+
+    /// A value over the rounds; rounds that have none are left out.
+    fn spread(&self, protection: &Protection, value: impl Fn(&Record) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.of(protection).filter_map(value))
+    }
+
+    fn first(&self, protection: &Protection) -> Option<&'a Record> {
+        self.of(protection).next()
+    }
+
+    /// The records of all rounds under a protection.
+    fn of(&self, protection: &Protection) -> impl Iterator<Item = &'a Record> {
+        let Self { results, scene } = *self;
+        let is_it = move |run: &Run| run.scene == *scene && run.protection == *protection;
+        results.records.iter().filter(move |(run, _)| is_it(run)).map(|(_, record)| record)
     }
 }

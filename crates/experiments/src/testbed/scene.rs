@@ -87,10 +87,12 @@ pub enum Beside {
     },
     /// One client of a server of its own, which sends without end.
     Download,
-    /// Clients of the same server that are never refused.
-    Preferred {
-        /// When they come.
-        arrivals: ArrivalProcess,
+    /// Two more clients of the same server.
+    Clients {
+        /// One that is never refused.
+        uncontrolled: ArrivalProcess,
+        /// One that is refused as the crowd is, unless it is spared a part.
+        second: ArrivalProcess,
     },
 }
 
@@ -113,12 +115,15 @@ pub enum Protection {
         /// Whether only the hot spot is limited.
         hot_spots: bool,
     },
-    /// A gate before the server that drops all new connections of the crowd while so many wait at the server.
+    /// A gate before the server that drops all new connections of the crowd and the second client while so many wait at
+    /// the server.
     Threshold {
         /// Begins.
         discard: u64,
         /// Ends.
         abate: u64,
+        /// But so many a second of the second client are let in all the same.
+        spared_per_s: Option<f64>,
     },
 }
 
@@ -161,7 +166,8 @@ impl Protection {
             Self::None => "none".to_owned(),
             Self::Static { .. } => "static".to_owned(),
             Self::News { mode, .. } => (*mode).to_owned(),
-            Self::Threshold { .. } => "dropping".to_owned(),
+            Self::Threshold { spared_per_s: None, .. } => "dropping".to_owned(),
+            Self::Threshold { spared_per_s: Some(_), .. } => "dropping, half of one".to_owned(),
         }
     }
 
@@ -180,13 +186,17 @@ impl Protection {
                 let on = if *hot_spots { ", hot spots" } else { "" };
                 format!("NEWS ({mode}, T = {interval_s} s{on})")
             }
-            Self::Threshold { discard, .. } => format!("dropping while {discard} wait"),
+            Self::Threshold { discard, spared_per_s: None, .. } => format!("dropping while {discard} wait"),
+            Self::Threshold { discard, spared_per_s: Some(per_s), .. } => {
+                format!("dropping all but {per_s:.1}/s of one client while {discard} wait")
+            }
         }
     }
 }
 
 /// The modes of NEWS that are run: its authors' code, and ours.
-pub(super) const NEWS_MODES: [&str; 2] = ["scoreboard", "repaired"];
+pub(super) const NEWS_MODES: [&str; 2] = ["scoreboard", REPAIRED];
+pub(super) const REPAIRED: &str = "repaired";
 
 /// The game's crowd at our scale.
 fn crowd(crowd: &Crowd, quiet_s: u64, crowd_s: u64, quiet_per_s: f64) -> RateProfile {

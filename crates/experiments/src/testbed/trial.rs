@@ -2,7 +2,7 @@
 
 use super::results::Results;
 use super::scale::{CROWD_S, QUIET_S};
-use super::scene::Run;
+use super::scene::{Protection, Run, Scene};
 use super::{
     best_static, bulk_bystander, cost, dropping, fastest_tenth, interval, memory, network_limited,
     web_bystander,
@@ -14,8 +14,9 @@ use crate::{Crowd, ExperimentError, Finding, Subject};
 pub struct Trial {
     /// Its name, what it shows, what the paper says.
     pub subject: Subject,
-    /// The runs it needs.
-    pub runs: fn(&Scope) -> Vec<Run>,
+    /// The runs it needs; of a search, those that are known to be needed from what there is. Once all of them are made
+    /// and it names no other, it can be judged.
+    pub runs: fn(&Scope, &Results) -> Vec<Run>,
     /// Judges them.
     pub judge: fn(&Scope, &Results) -> Result<Finding, ExperimentError>,
 }
@@ -43,13 +44,10 @@ impl Default for Scope {
 }
 
 impl Scope {
-    /// Every scene and protection, once for each round.
-    pub(super) fn runs<'a>(
-        &self,
-        of: impl IntoIterator<Item = (&'a super::Scene, super::Protection)>,
-    ) -> Vec<Run> {
+    /// A scene under each protection, once for each round.
+    pub(super) fn runs(&self, scene: &Scene, protections: impl IntoIterator<Item = Protection>) -> Vec<Run> {
         let seeds = || (0..u64::from(self.rounds)).map(|round| self.seed + round);
-        let runs = of.into_iter().flat_map(|(scene, protection)| {
+        let runs = protections.into_iter().flat_map(|protection| {
             seeds().map(move |seed| Run { scene: scene.clone(), protection: protection.clone(), seed })
         });
         runs.collect()
@@ -91,7 +89,7 @@ mod tests {
         assert!(find_trial("NEWS-F6").is_err());
         let scope = Scope { rounds: 2, ..Scope::default() };
         for trial in TRIALS {
-            let runs = (trial.runs)(&scope);
+            let runs = (trial.runs)(&scope, &Results::default());
             let distinct = runs.iter().enumerate().all(|(at, run)| !runs[..at].contains(run));
             assert!(distinct && runs.len() >= 2, "{}", trial.subject.id);
             assert!(runs.iter().all(|run| run.scene.length_s() <= 120), "{}", trial.subject.id);

@@ -1,7 +1,7 @@
 //! NEWS-T3 on the testbed: readers of another server behind the same router.
 
 use super::record::{People, Record};
-use super::results::Results;
+use super::results::{InScene, Results};
 use super::scale::{self, RATES};
 use super::scene::{Beside, NEWS_MODES, Protection, Run, Scene};
 use super::trial::{Scope, Trial};
@@ -25,6 +25,8 @@ const READERS_PER_S: f64 = 10.0;
 /// What those beside the crowd are called by when they came.
 pub(super) const BEFORE: &str = "beside, before";
 pub(super) const AFTER: &str = "beside, once found";
+/// The paper's median before the crowd.
+const PAPERS_QUIET_S: f64 = 0.18;
 /// A bystander's median over that before the crowd.
 const AS_QUIET: f64 = 1.3;
 
@@ -42,44 +44,42 @@ fn protections() -> Vec<Protection> {
     [Protection::None].into_iter().chain(news).collect()
 }
 
-fn runs(scope: &Scope) -> Vec<Run> {
-    let scene = scene(scope);
-    scope.runs(protections().into_iter().map(|protection| (&scene, protection)))
+fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
+    scope.runs(&scene(scope), protections())
 }
 
 fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     let scene = &scene(scope);
+    let ours = results.in_scene(scene);
     let none = [Protection::None];
     let [everybody, hot_spot] = [false, true].map(|hot_spots| NEWS_MODES.map(|mode| news(mode, hot_spots)));
     let mut rows = Vec::new();
     for (what, class, protections, [mean, median]) in [
-        ("before the crowd", BEFORE, &none[..], [0.22, 0.18]),
+        ("before the crowd", BEFORE, &none[..], [0.22, PAPERS_QUIET_S]),
         ("in the crowd", AFTER, &none[..], [24.44, 9.53]),
         ("with NEWS", AFTER, &everybody[..], [7.03, 3.15]),
         ("with NEWS and hot spots", AFTER, &hot_spot[..], [0.42, 0.32]),
     ] {
-        let of = (scene, protections);
-        rows.push(results.row(format!("{what}: mean, s"), Some(mean), of, people(class, |it| it.mean_s)));
-        rows.push(results.row(
-            format!("{what}: median, s"),
-            Some(median),
-            of,
-            people(class, |it| it.median_s),
-        ));
-        rows.push(results.row(format!("{what}: without an answer, %"), None, of, unanswered_percent(class)));
+        let mut row = |what_of_it, paper, value: &dyn Fn(&Record) -> Option<f64>| {
+            rows.push(ours.row(format!("{what}: {what_of_it}"), paper, protections, value));
+        };
+        row("mean, s", Some(mean), &people(class, |it| it.mean_s));
+        row("median, s", Some(median), &people(class, |it| it.median_s));
+        if class == AFTER {
+            row("median over that before", Some(median / PAPERS_QUIET_S), &over_before);
+        }
+        row("without an answer, %", None, &unanswered_percent(class));
     }
-    let median =
-        |class, protection| results.mean(scene, protection, people(class, |it: &People| it.median_s));
-    let unanswered = |protection| results.mean(scene, protection, unanswered_percent(AFTER));
+    let median = |class, protection| ours.mean(protection, people(class, |it: &People| it.median_s));
+    let unanswered = |protection| ours.mean(protection, unanswered_percent(AFTER));
     let mut shapes = vec![Shape::new(
         "in the crowd the median is at least three times that before, or a tenth of the readers gets no answer",
         median(AFTER, &none[0]) >= 3.0 * median(BEFORE, &none[0]) || unanswered(&none[0]) >= 10.0,
     )];
     for (mode, protection) in NEWS_MODES.iter().zip(&hot_spot) {
-        let quiet = median(BEFORE, protection);
         shapes.push(Shape::new(
             format!("{mode} with hot spots, once found: a median of at most {AS_QUIET} times that before"),
-            median(AFTER, protection) <= AS_QUIET * quiet,
+            ours.mean(protection, over_before) <= AS_QUIET,
         ));
         shapes.push(Shape::new(
             format!("{mode} with hot spots, once found: at most one reader of 100 stays without an answer"),
@@ -92,15 +92,15 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
          was to begin to the whole page, of those who got it; once found is from two intervals after the onset on, without protection as well.",
         scene.patience.as_secs()
     ));
-    notes.extend(results.doubts(scene));
-    plot(scene, results).finding(rows, shapes, Claim::Shape, notes)
+    notes.extend(ours.doubts());
+    plot(scene, ours).finding(rows, shapes, Claim::Shape, notes)
 }
 
-fn plot(scene: &Scene, results: &Results) -> Plot {
+fn plot(scene: &Scene, ours: InScene<'_>) -> Plot {
     let line = |protection: Protection| {
         let hot = matches!(protection, Protection::News { hot_spots: true, .. });
         let name = protection.name() + if hot { ", hot spots" } else { "" };
-        (name, results.over_time(scene, &protection, |second| second.beside_latency_s))
+        (name, ours.over_time(&protection, |second| second.beside_latency_s))
     };
     Plot {
         title: "Median latency of the readers beside the crowd",
@@ -113,6 +113,11 @@ fn plot(scene: &Scene, results: &Results) -> Plot {
 
 fn people(class: &'static str, of: impl Fn(&People) -> Option<f64>) -> impl Fn(&Record) -> Option<f64> {
     move |record| of(record.people.get(class)?)
+}
+
+/// The median once the crowd is found over that before it came, in the same run.
+fn over_before(record: &Record) -> Option<f64> {
+    Some(record.people.get(AFTER)?.median_s? / record.people.get(BEFORE)?.median_s?)
 }
 
 fn unanswered_percent(class: &'static str) -> impl Fn(&Record) -> Option<f64> {

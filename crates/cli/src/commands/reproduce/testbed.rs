@@ -48,8 +48,25 @@ impl Task<'_> {
         Ok(())
     }
 
+    /// Makes the runs that are not made yet, until the trial names no others: a search goes on from what it found.
     fn perform_runs(&self, trial: &Trial, results: &mut Results, stop: &StopFlag) -> anyhow::Result<()> {
-        let runs: Vec<Run> = (trial.runs)(&self.scope).into_iter().filter(|run| !results.has(run)).collect();
+        loop {
+            let all = (trial.runs)(&self.scope, results).into_iter();
+            let runs: Vec<Run> = all.filter(|run| !results.has(run)).collect();
+            if runs.is_empty() {
+                return Ok(());
+            }
+            self.perform_all(&runs, trial, results, stop)?;
+        }
+    }
+
+    fn perform_all(
+        &self,
+        runs: &[Run],
+        trial: &Trial,
+        results: &mut Results,
+        stop: &StopFlag,
+    ) -> anyhow::Result<()> {
         for (number, run) in runs.iter().enumerate() {
             // Nobody is left to tell when standard error is closed.
             let _unheard = writeln!(
