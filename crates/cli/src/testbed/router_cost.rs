@@ -137,6 +137,15 @@ mod tests {
     }
 
     #[test]
+    fn a_process_has_an_account() {
+        let metrics = "flashweir_planner_tick_seconds_sum 0.5\nflashweir_planner_tick_seconds_count 2\n";
+        let account = Account::of(std::process::id(), metrics).expect("our own account");
+        assert!(account.processor_ns > 0 && account.memory_bytes > 1 << 20);
+        let error = Account::of(std::process::id(), "").err().expect("no ticks").to_string();
+        assert_eq!(error, "the router does not tell the time of its ticks");
+    }
+
+    #[test]
     fn ticks_are_read_from_metrics() {
         let text =
             "# TYPE x y\nflashweir_planner_tick_seconds_sum 0.25\nflashweir_planner_tick_seconds_count 5\n";

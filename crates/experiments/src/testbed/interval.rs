@@ -1,8 +1,7 @@
 //! NEWS-F23 on the testbed: the detection interval.
 
-use super::network_limited::{
-    PROTECTED, SEEN_LATE_S, found_after_intervals, per_second, settled, waits_for, within_one,
-};
+use super::detection::{PROTECTED, SEEN_LATE_S, found_after_intervals, waits_for, within_one};
+use super::network_limited::{per_second, settled};
 use super::record::Record;
 use super::results::Results;
 use super::scale::{self, TIMES};

@@ -7,7 +7,6 @@ use super::scale;
 use super::scene::{Bottleneck, Run, Scene, Server};
 use super::trial::{Scope, Trial};
 use crate::finding::Claim;
-use crate::plot::Plot;
 use crate::{ExperimentError, Finding, Shape, Subject};
 use std::ops::Range;
 
@@ -94,14 +93,7 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
             .to_owned(),
     );
     notes.extend(ours.doubts());
-    let plot = Plot {
-        title: "The fastest tenth of the responses",
-        x_label: "seconds",
-        y_label: "kb/s",
-        lines: ours.fastest_over_time(&all),
-        onset: Some(scene.onset_s() as f64),
-    };
-    plot.finding(rows, shapes, Claim::Shape, notes)
+    ours.fastest_tenth(&all).finding(rows, shapes, Claim::Shape, notes)
 }
 
 fn disk_mb_per_s(within: Range<u64>) -> impl Fn(&Record) -> Option<f64> {

@@ -9,6 +9,7 @@
 pub(crate) mod best_static;
 pub(crate) mod bulk_bystander;
 pub(crate) mod cost;
+mod detection;
 pub(crate) mod dropping;
 pub(crate) mod fastest_tenth;
 mod interval;

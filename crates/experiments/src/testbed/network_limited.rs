@@ -1,8 +1,9 @@
 //! NEWS-F20 on the testbed: what comes, what is let in, what is lost.
 
+use super::detection::{PROTECTED, found_after_intervals, it_waits_for, waits_for, within_one};
 use super::results::{InScene, Results};
 use super::scale::{self, paper_rate};
-use super::scene::{NEWS_MODES, Protection, REPAIRED, Run, Scene};
+use super::scene::{NEWS_MODES, Protection, Run, Scene};
 use super::trial::{Scope, Trial};
 use crate::finding::Claim;
 use crate::plot::Plot;
@@ -46,62 +47,27 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     let admitted = per_second(settled.clone(), |it| it.admitted);
     let lost = lost_percent(settled.clone());
     let gave_up = gave_up_percent(settled.clone());
-    let refused = |record: &super::Record| {
-        let admitted = record.percent(settled.clone(), |it| it.admitted, |it| it.unique_offered)?;
-        Some(100.0 - admitted)
-    };
+    let refused = refused_percent(settled.clone());
     let in_intervals = found_after_intervals(scene, scale::INTERVAL_S);
-    let after_losses = |record: &super::Record| {
-        let late_s = record.found_after_s(scene.onset_s())? - record.lossy_after_s(scene.onset_s())?;
-        Some(late_s / scale::INTERVAL_S as f64)
-    };
-    let row = |what: &str, paper, protections, value: &dyn Fn(&super::Record) -> Option<f64>| {
-        ours.row(what, paper, protections, value)
-    };
+    let after_losses = found_after_losses(scene);
     let found_after = format!("found after, intervals of T{}", waits_for(scale::INTERVAL_S));
     let rows = vec![
-        row(&found_after, Some(88.0 / 64.0), news, &in_intervals),
-        row("found after the first losses, intervals of T", None, news, &after_losses),
-        row("without NEWS: offered SYNs/s", Some(318.0), none, &offered),
-        row("without NEWS: packets lost, %", Some(60.0), none, &lost),
-        row("without NEWS: timed out, %", Some(22.0), none, &gave_up),
-        row("with NEWS: offered SYNs/s", Some(459.0), news, &offered),
-        row("with NEWS: let in/s", Some(56.0), news, &admitted),
-        row("with NEWS: refused of those who came, %", Some(49.0), news, &refused),
-        row("with NEWS: packets lost, %", Some(3.0), news, &lost),
-        row("answered in time/s", None, &all, &per_second(settled.clone(), |it| it.good)),
+        ours.row(found_after, Some(88.0 / 64.0), news, &in_intervals),
+        ours.row("found after the first losses, intervals of T", None, news, &after_losses),
+        ours.row("without NEWS: offered SYNs/s", Some(318.0), none, &offered),
+        ours.row("without NEWS: packets lost, %", Some(60.0), none, &lost),
+        ours.row("without NEWS: timed out, %", Some(22.0), none, &gave_up),
+        ours.row("with NEWS: offered SYNs/s", Some(459.0), news, &offered),
+        ours.row("with NEWS: let in/s", Some(56.0), news, &admitted),
+        ours.row("with NEWS: refused of those who came, %", Some(49.0), news, &refused),
+        ours.row("with NEWS: packets lost, %", Some(3.0), news, &lost),
+        ours.row("answered in time/s", None, &all, &per_second(settled.clone(), |it| it.good)),
     ];
     let mut shapes = vec![Shape::new(
         "without NEWS at least a fifth of the packets is lost and a fifth of the people time out",
         ours.mean(&none[0], &lost) >= 20.0 && ours.mean(&none[0], &gave_up) >= 20.0,
     )];
-    for protection in news {
-        let name = protection.name();
-        let of = |value: &dyn Fn(&super::Record) -> Option<f64>| ours.mean(protection, value);
-        shapes.extend([
-            Shape::new(
-                format!("{name} protects within one interval{}", waits_for_if(&name, scale::INTERVAL_S)),
-                of(&in_intervals) <= within_one(scale::INTERVAL_S),
-            ),
-            Shape::new(format!("{name} finds the crowd within two intervals"), of(&in_intervals) <= 2.0),
-            Shape::new(
-                format!("{name} finds it by the end of the first whole interval with losses"),
-                of(&after_losses) <= 2.0,
-            ),
-            Shape::new(
-                format!("{name} brings the loss to a quarter or less"),
-                of(&lost) <= 0.25 * ours.mean(&none[0], &lost),
-            ),
-            Shape::new(
-                format!("{name} refuses between a quarter and two thirds"),
-                (25.0..=66.7).contains(&of(&refused)),
-            ),
-            Shape::new(
-                format!("with {name} more SYNs are offered than people come, as the refused come again"),
-                of(&offered) >= 1.2 * of(&per_second(settled.clone(), |it| it.unique_offered)),
-            ),
-        ]);
-    }
+    shapes.extend(news.iter().flat_map(|it| with_news(scene, ours, it)));
     let mut notes = scale::notes();
     notes.push(COUNTED.to_owned());
     notes.push(PROTECTED.to_owned());
@@ -109,14 +75,44 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     plot(scene, ours).finding(rows, shapes, Claim::Shape, notes)
 }
 
+/// What must hold with NEWS.
+fn with_news(scene: &Scene, ours: InScene<'_>, protection: &Protection) -> [Shape; 6] {
+    let settled = settled(scene, scale::INTERVAL_S);
+    let lost = lost_percent(settled.clone());
+    let of = |value: &dyn Fn(&super::Record) -> Option<f64>| ours.mean(protection, value);
+    let name = protection.name();
+    [
+        Shape::new(
+            format!("{name} protects within one interval{}", it_waits_for(&name, scale::INTERVAL_S)),
+            of(&found_after_intervals(scene, scale::INTERVAL_S)) <= within_one(scale::INTERVAL_S),
+        ),
+        Shape::new(
+            format!("{name} finds the crowd within two intervals"),
+            of(&found_after_intervals(scene, scale::INTERVAL_S)) <= 2.0,
+        ),
+        Shape::new(
+            format!("{name} finds it by the end of the first whole interval with losses"),
+            of(&found_after_losses(scene)) <= 2.0,
+        ),
+        Shape::new(
+            format!("{name} brings the loss to a quarter or less"),
+            of(&lost) <= 0.25 * ours.mean(&Protection::None, &lost),
+        ),
+        Shape::new(
+            format!("{name} refuses between a quarter and two thirds"),
+            (25.0..=66.7).contains(&of(&refused_percent(settled.clone()))),
+        ),
+        Shape::new(
+            format!("with {name} more SYNs are offered than people come, as the refused come again"),
+            of(&per_second(settled.clone(), |it| it.offered))
+                >= 1.2 * of(&per_second(settled, |it| it.unique_offered)),
+        ),
+    ]
+}
+
 const COUNTED: &str = "Offered and let in are counted from two intervals after the onset on, by the clients' and the server's \
     kernels. Lost is what the bottleneck dropped of all it was given; the first losses are the first second with more than a \
     twentieth, as the crowd grows for some time before it is too large.";
-
-/// What protection within an interval means here.
-pub(super) const PROTECTED: &str = "Protected within one interval: from the crowd's start to the first limit in force no more time passes \
-    than T, and half a second, as decisions are looked up every half second. The crowd grows for some time before it is too \
-    large, so an early ceiling is no merit by itself.";
 
 fn plot(scene: &Scene, ours: InScene<'_>) -> Plot {
     let mut lines = Vec::new();
@@ -153,35 +149,15 @@ pub(super) fn gave_up_percent(within: Range<u64>) -> impl Fn(&super::Record) -> 
     move |record| record.percent(within.clone(), |it| it.timed_out, |it| it.unique_offered)
 }
 
-/// From the crowd's start to the first limit in force, in intervals.
-pub(super) fn found_after_intervals(
-    scene: &Scene,
-    interval_s: u64,
-) -> impl Fn(&super::Record) -> Option<f64> {
+fn refused_percent(within: Range<u64>) -> impl Fn(&super::Record) -> Option<f64> {
+    move |record| Some(100.0 - record.percent(within.clone(), |it| it.admitted, |it| it.unique_offered)?)
+}
+
+/// From the first losses to the first limit in force, in intervals.
+fn found_after_losses(scene: &Scene) -> impl Fn(&super::Record) -> Option<f64> {
     let onset_s = scene.onset_s();
-    move |record| Some(record.found_after_s(onset_s)? / interval_s as f64)
-}
-
-/// The most intervals that "within one" may seem to take.
-pub(super) fn within_one(interval_s: u64) -> f64 {
-    1.0 + SEEN_LATE_S / interval_s as f64
-}
-
-/// What a row about detection has to say of this T.
-pub(super) fn waits_for(interval_s: u64) -> &'static str {
-    if interval_s < ONE_IS_EVIDENCE_FROM_S { " (repaired waits for three bad ones of four)" } else { "" }
-}
-
-/// The same for one mode.
-pub(super) fn waits_for_if(mode: &str, interval_s: u64) -> &'static str {
-    if mode == REPAIRED && interval_s < ONE_IS_EVIDENCE_FROM_S {
-        " (it waits for three bad ones of four)"
-    } else {
-        ""
+    move |record| {
+        let late_s = record.found_after_s(onset_s)? - record.lossy_after_s(onset_s)?;
+        Some(late_s / scale::INTERVAL_S as f64)
     }
 }
-
-/// Between two looks at the router.
-pub(super) const SEEN_LATE_S: f64 = 0.5;
-/// The repaired planner takes one bad interval for evidence where T is at least this, and otherwise three of four.
-const ONE_IS_EVIDENCE_FROM_S: u64 = 5;

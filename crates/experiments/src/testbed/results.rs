@@ -2,6 +2,7 @@
 
 use super::record::Record;
 use super::scene::{Protection, Run, Scene};
+use crate::plot::Plot;
 use crate::{Row, Rule, Spread};
 use flashweir_report::Point;
 
@@ -64,13 +65,19 @@ impl<'a> InScene<'a> {
         seconds.zip(0u32..).map(|(second, at)| (f64::from(at), value(second))).collect()
     }
 
-    /// The fastest tenth in the first round, reading by reading, kb/s; a line for each protection.
-    pub(super) fn fastest_over_time(&self, protections: &[Protection]) -> Vec<(String, Vec<Point>)> {
+    /// The fastest tenth in the first round, reading by reading; a line for each protection.
+    pub(super) fn fastest_tenth(&self, protections: &[Protection]) -> Plot {
         let line = |protection: &Protection| {
             let readings = self.first(protection).into_iter().flat_map(|record| &record.fastest);
             (protection.name(), readings.map(|it| (it.at_s, Some(it.kbps))).collect())
         };
-        protections.iter().map(line).collect()
+        Plot {
+            title: "The fastest tenth of the responses",
+            x_label: "seconds",
+            y_label: "kb/s",
+            lines: protections.iter().map(line).collect(),
+            onset: Some(self.scene.onset_s() as f64),
+        }
     }
 
     /// What of the machine was too slow in any run.
