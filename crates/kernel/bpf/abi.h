@@ -95,6 +95,15 @@ struct bucket {
 };
 _Static_assert(sizeof(struct bucket) == 56, "Bucket in src/gate/abi.rs");
 
+// The one value of `recent`, written by the programs only, to the second: what has not happened lately needs no looking
+// for. Zero is never.
+struct recent {
+    // When a connection was last refused; when a SYN was last answered, of whatever service.
+    __u64 refused_ns;
+    __u64 answered_ns;
+};
+_Static_assert(sizeof(struct recent) == 16, "small");
+
 struct hash_key {
     __u64 words[2];
 };
@@ -168,6 +177,7 @@ enum passed {
     PASSED_FRAGMENT,
     PASSED_MALFORMED,
     PASSED_TOO_MANY_HEADERS,
+    // Whomever it is for.
     PASSED_NOT_NEW,
     PASSED_NOT_PROTECTED,
     PASSED_REASONS,

@@ -14,9 +14,7 @@
 // How long after its last SYN-ACK a service's other segments are looked at: within it a client whose handshake
 // succeeded has sent its request, or will be reset by the stack. Without refusals nothing here can hit an innocent
 // connection.
-#define ANSWERING_FOR_NS 75000000000ULL
-// Precision of the time that is kept: spares writing it for each SYN-ACK.
-#define ANSWERED_GRAIN_NS 1000000000ULL
+#define ANSWERING_FOR_NS 75000000000LL
 #define TLS_HANDSHAKE 0x16
 
 enum tcp_state_number {
@@ -52,10 +50,11 @@ static __always_inline int answer_syn(struct xdp_md *context, const struct contr
                                       const struct segment *segment, __u64 now_ns)
 {
     __u64 *last_ns = bpf_map_lookup_elem(&answered_at, &service);
-    if (!last_ns)
+    struct recent *times = recent_times();
+    if (!last_ns || !times)
         return XDP_DROP;
-    if (now_ns - *last_ns >= ANSWERED_GRAIN_NS)
-        *last_ns = now_ns;
+    note_time(last_ns, now_ns);
+    note_time(&times->answered_ns, now_ns);
     struct reply reply = {
         .sequence = answer_sequence(control, segment, control->key_index),
         // What came with the SYN (RFC 7413) will be sent again.
@@ -69,7 +68,7 @@ static __always_inline int answer_syn(struct xdp_md *context, const struct contr
 static __always_inline bool answers_lately(__u32 service, __u64 now_ns)
 {
     __u64 *last_ns = bpf_map_lookup_elem(&answered_at, &service);
-    return last_ns && *last_ns && now_ns - *last_ns < ANSWERING_FOR_NS;
+    return last_ns && is_within(*last_ns, now_ns, ANSWERING_FOR_NS);
 }
 
 // Whether the stack of this machine has a living connection of these addresses: then the hash matched by chance.

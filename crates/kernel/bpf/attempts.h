@@ -10,6 +10,9 @@
 #include <stdbool.h>
 
 #define REMEMBERED_FOR_S 64
+// Longer after the last refusal than this nothing is remembered any more: both the stamps and the time of that refusal
+// are up to a second old.
+#define REFUSED_LATELY_NS ((REMEMBERED_FOR_S + 2) * 1000000000LL)
 #define SECONDS_MASK ((1ULL << 20) - 1)
 
 _Static_assert((REFUSED_ATTEMPTS & (REFUSED_ATTEMPTS - 1)) == 0, "places are found by a mask");

@@ -84,17 +84,12 @@ static __always_inline int refuse(struct xdp_md *context, const struct control *
 static __always_inline int judge(struct xdp_md *context, const struct control *control, const struct plan *plan,
                                  struct counts *counts, __u32 service, const struct segment *segment, __u64 now_ns)
 {
-    __u64 attempt = hash_of(&control->attempts_key, segment, segment->sequence);
-    bool retry = is_retry(now_ns, attempt);
     bool prefers = is_preferred(control, segment);
     __u32 index = 2 * plan->charged_to + prefers;
     struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
-    if (!bucket)
+    struct recent *times = recent_times();
+    if (!bucket || !times)
         return XDP_PASS;
-    counts->offered++;
-    counts->unique_offered += !retry;
-    counts->preferred_offered += prefers;
-
     bool silent = now_ns - control->beat_ns > SILENCE_NS && now_ns > control->beat_ns &&
                   !(control->flags & CONTROL_FAIL_CLOSED);
     bool purges = false, admits = silent || plan->mode == MODE_PASS;
@@ -103,7 +98,19 @@ static __always_inline int judge(struct xdp_md *context, const struct control *c
         admits = !purges && bucket_admits(bucket, now_ns);
     }
     bool shadows = !admits && plan->flags & SERVICE_SHADOW;
-    if (admits || shadows) {
+    admits |= shadows;
+
+    // Hashing costs as much as all the rest. Where nothing is refused there is nothing to recognise, nor to remember.
+    __u64 attempt = 0;
+    bool retry = false;
+    if (!admits || is_within(times->refused_ns, now_ns, REFUSED_LATELY_NS)) {
+        attempt = hash_of(&control->attempts_key, segment, segment->sequence);
+        retry = is_retry(now_ns, attempt);
+    }
+    counts->offered++;
+    counts->unique_offered += !retry;
+    counts->preferred_offered += prefers;
+    if (admits) {
         counts->admitted++;
         counts->preferred_admitted += prefers;
         counts->failed_open += silent;
@@ -113,6 +120,7 @@ static __always_inline int judge(struct xdp_md *context, const struct control *c
         return XDP_PASS;
     }
     remember_attempt(now_ns, attempt);
+    note_time(&times->refused_ns, now_ns);
     if (purges) {
         counts->purged++;
         return XDP_DROP;
@@ -127,17 +135,26 @@ int flashweir_gate(struct xdp_md *context)
     enum parsed parsed = parse_frame((void *)(long)context->data, (void *)(long)context->data_end, &segment);
     if (parsed != PARSED_TCP)
         return pass(not_understood(parsed));
+    __u32 zero = 0;
+    struct control *state = bpf_map_lookup_elem(&control, &zero);
+    struct recent *times = recent_times();
+    if (!state || !times)
+        return XDP_PASS;
+    bool is_new = (segment.flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
+    // Most packets by far: without answers they are nobody's business here, and need not be looked up.
+    if (!is_new && !times->answered_ns)
+        return pass(PASSED_NOT_NEW);
+    __u64 now_ns = time_now(state);
+    if (!is_new && !is_within(times->answered_ns, now_ns, ANSWERING_FOR_NS))
+        return pass(PASSED_NOT_NEW);
     __u32 *found = endpoint_at(&segment.destination, segment.destination_port, segment.is_ipv6);
     if (!found)
-        return pass(PASSED_NOT_PROTECTED);
-    __u32 zero = 0, service = *found;
-    struct control *state = bpf_map_lookup_elem(&control, &zero);
+        return pass(is_new ? PASSED_NOT_PROTECTED : PASSED_NOT_NEW);
+    __u32 service = *found;
     struct plan *plan = bpf_map_lookup_elem(&plans, &service);
     struct counts *count = bpf_map_lookup_elem(&counts, &service);
-    if (!state || !plan || !count)
+    if (!plan || !count)
         return pass(PASSED_NOT_PROTECTED);
-    __u64 now_ns = time_now(state);
-    bool is_new = (segment.flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
     if (is_new)
         return judge(context, state, plan, count, service, &segment, now_ns);
     // Also under a plan that refuses no more: what began must end.

@@ -17,7 +17,8 @@ ARRAY_MAP(control, 1, struct control);
 ARRAY_MAP(plans, SERVICES, struct plan);
 // Two for each service: 2 * service is everybody's, the next that of preferred networks.
 ARRAY_MAP(buckets, 2 * SERVICES, struct bucket);
-// When each service last got a SYN answered.
+ARRAY_MAP(recent, 1, struct recent);
+// When each service last got a SYN answered, to the second.
 ARRAY_MAP(answered_at, SERVICES, __u64);
 ARRAY_MAP(answers, SERVICES * ANSWER_VARIANTS, struct answer);
 ARRAY_MAP(attempts, REFUSED_ATTEMPTS, __u64);
@@ -52,3 +53,24 @@ struct {
     __type(key, __u32);
     __type(value, __u64);
 } passes SEC(".maps");
+
+// Precision of the times that are kept: spares writing them for each packet.
+#define RECENT_GRAIN_NS 1000000000ULL
+
+static __always_inline struct recent *recent_times(void)
+{
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&recent, &zero);
+}
+
+static __always_inline void note_time(__u64 *noted_ns, __u64 now_ns)
+{
+    if (now_ns - *noted_ns >= RECENT_GRAIN_NS)
+        *noted_ns = now_ns;
+}
+
+// Signed, because another processor may have noted a time that is ahead of this one's by a little.
+static __always_inline int is_within(__u64 noted_ns, __u64 now_ns, __s64 span_ns)
+{
+    return noted_ns && (__s64)(now_ns - noted_ns) < span_ns;
+}

@@ -4,7 +4,11 @@
 //! thread of its own (threaded NAPI), that of the server on the first processor, everything of the client on the second:
 //! so what the kernel spends on the server's behalf is that thread's time, and exact.
 
+use std::ffi::CString;
+use std::fs::File;
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -12,6 +16,9 @@ use std::time::Duration;
 use flashweir_core::Rate;
 use flashweir_kernel::gate::{Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan};
 use flashweir_testkit::{Process, Testbed, eventually};
+use libbpf_rs::libbpf_sys;
+
+use crate::carried::Carrier;
 
 /// The namespaces, and each other's interface in them: names by which their threads are found.
 pub(crate) const CLIENT: &str = "asker";
@@ -30,11 +37,29 @@ fn moderate_wakes(testbed: &Testbed, every: Duration) {
     }
 }
 
+/// Processors that wait for work awake, as machines tuned for latency do (/dev/cpu_dma_latency), until this is dropped.
+///
+/// Waking one that has halted is a call to the hypervisor on a virtual machine, and whoever wakes pays for it, for
+/// packets sent as well as received: tens of microseconds that say nothing about what is run then.
+pub(crate) struct Awake {
+    _held: File,
+}
+
+impl Awake {
+    /// `None` where the kernel has no such setting.
+    pub(crate) fn keep() -> Option<Self> {
+        let mut held = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
+        held.write_all(&0i32.to_ne_bytes()).ok()?;
+        Some(Self { _held: held })
+    }
+}
+
 /// A gate that refuses everything before the server's interface, and one before the client's that passes everything:
 /// what a program sends back from the driver over a pair of interfaces arrives only where a program receives it.
 pub(crate) struct Refuser<'a> {
     pub(crate) gate: KernelGate,
     attachments: Vec<Attachment>,
+    end: Option<OwnedFd>,
     testbed: &'a Testbed,
 }
 
@@ -54,13 +79,23 @@ impl<'a> Refuser<'a> {
         let attachments = attachments.map(|(namespace, interface, gate)| {
             testbed.inside(namespace, || gate.attach(interface, hook)).expect("a pair of interfaces")
         });
-        Self { gate, attachments: attachments.into(), testbed }
+        Self { gate, attachments: attachments.into(), end: None, testbed }
+    }
+}
+
+impl Refuser<'_> {
+    /// Drops what comes back, before the client's stack.
+    pub(crate) fn end_replies(&mut self, carrier: &Carrier) {
+        self.attachments.truncate(1);
+        let (testbed, program) = (self.testbed, carrier.end());
+        self.end = Some(testbed.inside(CLIENT, || attach(&program, SERVER)));
     }
 }
 
 impl Drop for Refuser<'_> {
     fn drop(&mut self) {
         self.attachments.clear();
+        self.end = None;
         join_received(self.testbed, false);
     }
 }
@@ -153,6 +188,28 @@ pub(crate) fn pin(process: u32, processor: usize) {
     // SAFETY: the pointer is to a set that outlives the call, and its size is given.
     let status = unsafe { libc::sched_setaffinity(process.cast_signed(), size_of_val(&set), &raw const set) };
     assert_eq!(status, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// Puts a program into the driver of an interface of this thread's namespace, until what is returned is dropped.
+fn attach(program: &OwnedFd, interface: &str) -> OwnedFd {
+    let options = libbpf_sys::bpf_link_create_opts {
+        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+        flags: libbpf_sys::XDP_FLAGS_DRV_MODE,
+        ..Default::default()
+    };
+    let (index, at) = (index_of(interface).cast_signed(), libbpf_sys::BPF_XDP);
+    // SAFETY: the descriptor is open, the options outlive the call and say their own size.
+    let link = unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), index, at, &raw const options) };
+    assert!(link >= 0, "{}", std::io::Error::from_raw_os_error(-link));
+    // SAFETY: the kernel has just opened this descriptor for us; nobody else knows it.
+    unsafe { OwnedFd::from_raw_fd(link) }
+}
+
+/// The number of an interface of this thread's namespace.
+pub(crate) fn index_of(interface: &str) -> u32 {
+    let name = CString::new(interface).expect("no zero in it");
+    // SAFETY: the pointer is to a string that ends in zero and outlives the call.
+    unsafe { libc::if_nametoindex(name.as_ptr()) }
 }
 
 fn in_namespace(testbed: &Testbed, namespace: &str, command: &str) {

@@ -2,11 +2,14 @@
 //! connection beside nginx that says the same, and what a million refusals leave behind.
 
 mod arena;
+mod carried;
 mod clients;
 mod leftovers;
 mod packets;
 mod raw;
 mod refusals;
+#[path = "../shared/zero.rs"]
+mod zero;
 
 /// All parts, or those that are named (`cargo bench ... -- refusals`).
 fn main() {

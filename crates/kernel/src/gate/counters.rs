@@ -82,9 +82,9 @@ pub enum Passed {
     Malformed,
     /// Behind more IPv6 extension headers than are looked through.
     TooManyHeaders,
-    /// A segment that opens no connection.
+    /// A segment that opens no connection, whomever it is for.
     NotNew,
-    /// For nobody who is protected.
+    /// A new connection to nobody who is protected.
     NotProtected,
 }
 

@@ -11,6 +11,7 @@ fn maps_of(gate: &KernelGate) -> Vec<MapHandle> {
         "control",
         "plans",
         "buckets",
+        "recent",
         "answered_at",
         "answers",
         "attempts",
