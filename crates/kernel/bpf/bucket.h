@@ -56,11 +56,14 @@ static __always_inline void set_ceiling(struct bucket *bucket, __u64 now_ns, con
     bpf_spin_unlock(&bucket->lock);
 }
 
-// Takes one token if there is one, or if none is needed.
+static __always_inline bool is_limited(const struct bucket *bucket)
+{
+    return *(const volatile __u32 *)&bucket->limited;
+}
+
+// Takes one token if there is one.
 static __always_inline bool bucket_admits(struct bucket *bucket, __u64 now_ns)
 {
-    if (!*(volatile __u32 *)&bucket->limited)
-        return true;
     if (now_ns < *(volatile __u64 *)&bucket->refuse_until_ns)
         return false;
     bpf_spin_lock(&bucket->lock);

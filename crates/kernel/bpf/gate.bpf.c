@@ -14,6 +14,12 @@
 // Set before loading, by tests only: then `control` says what time it is. The verifier removes what is never reached.
 SEC(".rodata.clock") const volatile __u32 time_is_told = 0;
 
+// To the kernel's tick, 10 ms at the most, and never ahead: enough for everything but a bucket, at a fifth of the price.
+static __always_inline __u64 time_about(const struct control *control)
+{
+    return time_is_told ? control->test_now_ns : bpf_ktime_get_coarse_ns();
+}
+
 static __always_inline __u64 time_now(const struct control *control)
 {
     return time_is_told ? control->test_now_ns : bpf_ktime_get_ns();
@@ -95,7 +101,7 @@ static __always_inline int judge(struct xdp_md *context, const struct control *c
     bool purges = false, admits = silent || plan->mode == MODE_PASS;
     if (!admits) {
         purges = is_purged(control, segment, now_ns);
-        admits = !purges && bucket_admits(bucket, now_ns);
+        admits = !purges && (!is_limited(bucket) || bucket_admits(bucket, time_now(control)));
     }
     bool shadows = !admits && plan->flags & SERVICE_SHADOW;
     admits |= shadows;
@@ -144,7 +150,7 @@ int flashweir_gate(struct xdp_md *context)
     // Most packets by far: without answers they are nobody's business here, and need not be looked up.
     if (!is_new && !times->answered_ns)
         return pass(PASSED_NOT_NEW);
-    __u64 now_ns = time_now(state);
+    __u64 now_ns = time_about(state);
     if (!is_new && !is_within(times->answered_ns, now_ns, ANSWERING_FOR_NS))
         return pass(PASSED_NOT_NEW);
     __u32 *found = endpoint_at(&segment.destination, segment.destination_port, segment.is_ipv6);

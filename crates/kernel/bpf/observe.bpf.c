@@ -15,6 +15,12 @@ SEC(".rodata.clock") const volatile __u32 time_is_told = 0;
 // Enough for Ethernet, IPv6 with some extension headers, and TCP with all its options.
 #define HEADERS_BYTES 256
 
+// To the kernel's tick, and never ahead: at a fifth of the price.
+static __always_inline __u64 ticks_about(const struct watching *state)
+{
+    return (time_is_told ? state->test_now_ns : bpf_ktime_get_coarse_ns()) >> TICK_SHIFT;
+}
+
 static __always_inline __u64 ticks_now(const struct watching *state)
 {
     return (time_is_told ? state->test_now_ns : bpf_ktime_get_ns()) >> TICK_SHIFT;
@@ -86,14 +92,13 @@ static __always_inline struct flow *begin_flow(struct seen *counts, const struct
     return flow;
 }
 
-static __always_inline void count_attempt_at(struct seen *counts, const struct segment *segment, bool unique)
+static __always_inline void count_attempt_at(struct seen *counts, const struct endpoint *endpoint,
+                                             struct attempts_at *attempts, bool unique)
 {
-    struct endpoint endpoint = { .address = segment->destination, .port = segment->destination_port };
-    struct attempts_at *attempts = bpf_map_lookup_elem(&destinations, &endpoint);
     if (!attempts) {
         struct attempts_at none = {};
-        bpf_map_update_elem(&destinations, &endpoint, &none, BPF_NOEXIST);
-        attempts = bpf_map_lookup_elem(&destinations, &endpoint);
+        bpf_map_update_elem(&destinations, endpoint, &none, BPF_NOEXIST);
+        attempts = bpf_map_lookup_elem(&destinations, endpoint);
     }
     if (!attempts) {
         count(&counts->attempts_left_out);
@@ -105,7 +110,8 @@ static __always_inline void count_attempt_at(struct seen *counts, const struct s
 }
 
 // A SYN. One that repeats its flow's is a retransmission, for as long as a client goes on sending it.
-static __always_inline void attempt(struct seen *counts, const struct watching *state, const struct segment *segment)
+static __always_inline void attempt(struct seen *counts, const struct watching *state, const struct segment *segment,
+                                    const struct endpoint *endpoint, struct attempts_at *attempts)
 {
     struct connection connection = {
         .client = segment->source,
@@ -113,12 +119,12 @@ static __always_inline void attempt(struct seen *counts, const struct watching *
         .client_port = segment->source_port,
         .server_port = segment->destination_port,
     };
-    __u64 now = ticks_now(state);
     struct flow *known = bpf_map_lookup_elem(&flows, &connection);
     bool repeats = known && known->flags & FLOW_OPENED && known->sequence == segment->sequence &&
-                   ticks_between(known->began_ticks, now) <= IDLE_TICKS;
+                   ticks_between(known->began_ticks, ticks_about(state)) <= IDLE_TICKS;
     count(&counts->offered);
     if (!repeats) {
+        __u64 now = ticks_now(state);
         count(&counts->unique_offered);
         struct flow begun = {
             .began_ticks = now,
@@ -128,7 +134,7 @@ static __always_inline void attempt(struct seen *counts, const struct watching *
         };
         begin_flow(counts, &connection, known, &begun);
     }
-    count_attempt_at(counts, segment, !repeats);
+    count_attempt_at(counts, endpoint, attempts, !repeats);
 }
 
 // Counts a flow under its rate, and no longer where it counted in this interval before. The exchange makes it exact
@@ -192,13 +198,17 @@ SEC("tc")
 int flashweir_in(struct __sk_buff *packet)
 {
     struct segment segment;
-    if (!is_tcp(packet, &segment) || (segment.flags & (TCP_SYN | TCP_ACK | TCP_RST)) != TCP_SYN ||
-        !endpoint_at(&segment.destination, segment.destination_port, segment.is_ipv6))
+    if (!is_tcp(packet, &segment) || (segment.flags & (TCP_SYN | TCP_ACK | TCP_RST)) != TCP_SYN)
+        return TC_ACT_UNSPEC;
+    struct endpoint endpoint = { .address = segment.destination, .port = segment.destination_port };
+    struct attempts_at *attempts = bpf_map_lookup_elem(&destinations, &endpoint);
+    // Who was counted since the last reading is watched, and need not be looked for.
+    if (!attempts && !endpoint_at(&segment.destination, segment.destination_port, segment.is_ipv6))
         return TC_ACT_UNSPEC;
     struct watching *state = watching_now();
     struct seen *counts = seen_here();
     if (state && counts)
-        attempt(counts, state, &segment);
+        attempt(counts, state, &segment, &endpoint, attempts);
     return TC_ACT_UNSPEC;
 }
 

@@ -11,7 +11,7 @@ use libbpf_rs::libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES;
 use libbpf_rs::{MapCore as _, MapFlags, Object, ProgramInput};
 
 use crate::arena::{index_of, pin};
-use crate::zero;
+use crate::programs;
 
 /// As in `bpf/bench.bpf.c`.
 const FRAMES: usize = 16_384;
@@ -28,7 +28,7 @@ impl Carrier {
     /// Sends by this interface, over and over, these frames: [`FRAMES`] of them.
     pub(crate) fn new(interface: &str, frames: &[Vec<u8>]) -> Self {
         assert_eq!(frames.len(), FRAMES, "the table is always full");
-        let object = zero::load(index_of(interface));
+        let object = programs::load(index_of(interface));
         let map = object.maps().find(|map| map.name() == "frames").expect("ours");
         for (index, frame) in (0u32..).zip(frames) {
             let mut padded = frame.clone();

@@ -6,15 +6,19 @@ mod carried;
 mod clients;
 mod leftovers;
 mod packets;
+#[path = "../shared/programs.rs"]
+mod programs;
 mod raw;
 mod refusals;
-#[path = "../shared/zero.rs"]
-mod zero;
 
 /// All parts, or those that are named (`cargo bench ... -- refusals`).
 fn main() {
-    let parts: [(&str, fn()); 3] =
-        [("packets", packets::measure), ("refusals", refusals::measure), ("leftovers", leftovers::measure)];
+    let parts: [(&str, fn()); 4] = [
+        ("packets", packets::measure),
+        ("refusals", refusals::measure),
+        ("floods", refusals::measure_floods),
+        ("leftovers", leftovers::measure),
+    ];
     let arguments: Vec<String> = std::env::args().collect();
     let names_one = parts.iter().any(|(name, _)| arguments.iter().any(|argument| argument == name));
     for (name, measure) in parts {

@@ -57,6 +57,7 @@ const SILENT_BAR: f64 = 40.0;
 /// Between two packets that find the thread asleep.
 const ALONE: Duration = Duration::from_micros(200);
 
+/// With real clients.
 pub(crate) fn measure() {
     println!(
         "Processor time of the server's side for each refused new connection, us (median of {ROUNDS} rounds of \
@@ -69,16 +70,13 @@ pub(crate) fn measure() {
     let [_, server] = testbed.link(CLIENT, SERVER);
     let server = SocketAddr::from((server, 8_080));
     let nginx = Nginx::start(&testbed, &nginx, server);
-    let costs = SETTINGS.map(|setting| real_clients(&testbed, &nginx, server, setting));
-    // Also that of machines that do not wait awake: the cheapest nginx is the hardest to beat.
-    let cheapest = costs.into_iter().reduce(f64::min).expect("settings");
-    past_the_stack(&testbed, server, cheapest);
+    for setting in SETTINGS {
+        real_clients(&testbed, &nginx, server, setting);
+    }
 }
 
-/// The cheapest nginx, us.
-fn real_clients(testbed: &Testbed, nginx: &Nginx, server: SocketAddr, setting: Setting) -> f64 {
+fn real_clients(testbed: &Testbed, nginx: &Nginx, server: SocketAddr, setting: Setting) {
     let _awake = setting.awake.then(Awake::keep);
-    let mut cheapest_us = f64::MAX;
     for (load, clients) in LOADS {
         println!("  {load}; {}", setting.name);
         let mut costs = [const { Vec::new() }; 3];
@@ -93,15 +91,31 @@ fn real_clients(testbed: &Testbed, nginx: &Nginx, server: SocketAddr, setting: S
         for (cost, (hook, _)) in by_gate.into_iter().zip(HOOKS) {
             cost.show(&format!("answer {hook}"), by_nginx.us, ANSWER_BAR);
         }
-        cheapest_us = cheapest_us.min(by_nginx.us);
     }
-    cheapest_us
 }
 
-/// Frames that no stack of clients made, so that the server is busy all the time.
-fn past_the_stack(testbed: &Testbed, server: SocketAddr, nginx_us: f64) {
+/// With frames that no stack of clients made: they come so fast that the server is busy all the time, as nginx is with
+/// real clients that ask as fast as they can.
+pub(crate) fn measure_floods() {
+    println!(
+        "The same with frames sent past the clients' stack, which keep the server busy; idle processors wait awake"
+    );
+    let test = "costs of refusing floods";
+    let Some(mut testbed) = Testbed::require(test, &[CLIENT, SERVER]) else { return };
+    let Some(nginx) = require_program("nginx", test) else { return };
+    let [_, server] = testbed.link(CLIENT, SERVER);
+    let server = SocketAddr::from((server, 8_080));
     let _awake = Awake::keep();
-    println!("  Sent past the clients' stack, which keeps the server busy; beside nginx at its cheapest above");
+    // Moderated wakes let it take in many packets at a time: the cheapest nginx is the hardest to beat.
+    let (load, clients) = LOADS[0];
+    let wake_every = SETTINGS[2].wake_every;
+    let by_nginx = {
+        let nginx = Nginx::start(&testbed, &nginx, server);
+        let run = |_| nginx_refuses(&testbed, &nginx, server, wake_every, clients);
+        median((0..ROUNDS).map(run).collect())
+    };
+    println!("    {by_nginx}  nginx, return 503 to {load}, wakes {wake_every:?} apart");
+    let (testbed, nginx_us) = (&testbed, by_nginx.us);
     for (hook_name, hook) in HOOKS {
         for (name, refusal, bar) in FLOODS {
             let run = |_| gate_refuses_raw(testbed, server, hook, refusal, Duration::ZERO);
@@ -208,7 +222,7 @@ fn gate_refuses_carried(testbed: &Testbed, server: SocketAddr, refusal: Refusal)
     let mut refuser = Refuser::new(testbed, server, refusal, Hook::Native);
     let frames = match refusal {
         Refusal::Answer => raw::exchanges(&refuser.gate, server),
-        _ => raw::openings(server).repeat(4),
+        _ => (0..4).flat_map(|_| raw::openings(server)).collect(),
     };
     let carrier = testbed.inside(CLIENT, || Carrier::new(SERVER, &frames));
     refuser.end_replies(&carrier);

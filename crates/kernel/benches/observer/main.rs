@@ -3,8 +3,11 @@
 
 mod in_place;
 mod packets;
+#[path = "../shared/programs.rs"]
+mod programs;
 mod reading;
 mod stream;
+mod zero;
 
 use flashweir_kernel::LoadError;
 use flashweir_kernel::observe::Observer;

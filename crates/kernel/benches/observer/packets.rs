@@ -8,7 +8,7 @@ use flashweir_kernel::gate::{Ceiling, KernelGate, Page, Refusal, Service, Servic
 use flashweir_kernel::observe::{Direction, Observer};
 use flashweir_testkit::packet::{Segment, flag};
 
-use super::{load, median};
+use super::{load, median, zero};
 
 /// Runs of one packet in a row, and rows of which the median counts.
 const TIMES: u32 = 200_000;
@@ -28,8 +28,12 @@ pub(crate) fn measure() {
     let from_server = Segment { flags: flag::ACK, ..Segment::new(server, client) };
     let stranger = Segment { source: address("192.0.2.81:80"), ..from_server.clone() };
     let full = vec![b'x'; 1_448];
-    let nothing = in_rows(|| observer.try_frame(Direction::ToServer, &[0; 60], TIMES).expect("a run"));
-    println!("  {nothing:>5}  a frame without IP, to the observer: little more than what a run itself costs");
+    let [xdp_ns, tc_ns] = zero::of_runs(&syn.frame());
+    println!("  taken off: {xdp_ns} and {tc_ns} ns that a run takes of programs that do nothing, at XDP and at tc");
+    let (of_gate, of_observer) = (
+        |segment: &Segment| of_gate(&gate, segment).saturating_sub(xdp_ns),
+        |way, segment: &Segment| of_observer(&observer, way, segment).saturating_sub(tc_ns),
+    );
     let to_server = [
         ("SYN, seen before", syn.clone()),
         ("acknowledgement", Segment { flags: flag::ACK, ..syn.clone() }),
@@ -37,7 +41,7 @@ pub(crate) fn measure() {
     ];
     for (what, segment) in to_server {
         let (before, behind) =
-            (of_gate(&gate, &segment), of_observer(&observer, Direction::ToServer, &segment));
+            (of_gate(&segment), of_observer(Direction::ToServer, &segment));
         show(&format!("to a server: {what}"), &[("gate", before), ("observer", behind)]);
     }
     let to_client = [
@@ -46,7 +50,7 @@ pub(crate) fn measure() {
         ("data of somebody who is not watched", stranger.carrying(&full)),
     ];
     for (what, segment) in to_client {
-        let cost = of_observer(&observer, Direction::ToClient, &segment);
+        let cost = of_observer(Direction::ToClient, &segment);
         show(&format!("to a client: {what}"), &[("observer", cost)]);
     }
 }
@@ -80,6 +84,6 @@ fn in_rows(run: impl Fn() -> PacketRun) -> u128 {
 fn show(what: &str, parts: &[(&str, u128)]) {
     let sum: u128 = parts.iter().map(|(_, cost_ns)| cost_ns).sum();
     let parts: Vec<_> = parts.iter().map(|(part, cost_ns)| format!("{part} {cost_ns}")).collect();
-    let verdict = if sum <= BAR_NS { "within" } else { "ABOVE" };
-    println!("  {sum:>5}  {what} ({}); {verdict} {BAR_NS}", parts.join(" + "));
+    let verdict = if sum <= BAR_NS { "met" } else { "MISSED" };
+    println!("  {sum:>5}  {what} ({}); at most {BAR_NS}: {verdict}", parts.join(" + "));
 }

@@ -174,7 +174,8 @@ impl Observer {
     }
 
     /// Says whose traffic is looked at, in place of those before: servers by address and port. An unspecified address
-    /// (`0.0.0.0`, `::`) stands for every address of its family.
+    /// (`0.0.0.0`, `::`) stands for every address of its family. Attempts to connect to one that is no longer watched may
+    /// be counted until the next reading.
     ///
     /// # Errors
     /// When there are too many, or the kernel does not take them.
