@@ -62,10 +62,11 @@ bench-load: setup-bench
 bench-tcp: setup-tcp
 	$(CARGO) bench --locked -p flashweir-sim --bench tcp
 
-# Needs root: it loads programs into the kernel and makes network namespaces. Six minutes, one of them a million refusals. What is
-# measured runs in the kernel, so the profile of tests will do.
+# Needs root: it loads programs into the kernel and makes network namespaces. Eight minutes, one of them a million refusals. What is
+# measured runs in the kernel, so the profile of tests will do; the gateway's own refusals are measured where `make build` has been.
 bench-kernel: setup-kernel setup-test setup-bench
-	$(CARGO) bench --profile dev --locked -p flashweir-kernel --features bpf --bench gate --bench observer
+	FLASHWEIR=$(firstword $(wildcard $(abspath $(or $(CARGO_TARGET_DIR),target))/release/flashweir)) \
+	  $(CARGO) bench --profile dev --locked -p flashweir-kernel --features bpf --bench gate --bench observer
 
 # Random frames through the gate's program, for SECONDS from seed SEED on. Needs root.
 fuzz-kernel: setup-kernel

@@ -9,13 +9,12 @@ use std::fs::File;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use flashweir_core::Rate;
 use flashweir_kernel::gate::{Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan};
-use flashweir_testkit::{Process, Testbed, eventually};
+use flashweir_testkit::Testbed;
 use libbpf_rs::libbpf_sys;
 
 use crate::carried::Carrier;
@@ -100,32 +99,6 @@ impl Drop for Refuser<'_> {
     }
 }
 
-/// nginx that refuses everything, on the first processor.
-pub(crate) struct Nginx {
-    pub(crate) process: Process,
-    _directory: tempfile::TempDir,
-}
-
-impl Nginx {
-    pub(crate) fn start(testbed: &Testbed, program: &Path, at: SocketAddr) -> Self {
-        let directory = tempfile::TempDir::new().expect("a fresh directory");
-        let root = directory.path();
-        let config = format!(
-            "daemon off; master_process off; worker_processes 1; pid {0}/pid; error_log {0}/errors;\n\
-             events {{ worker_connections 4096; }}\n\
-             http {{ access_log off; client_body_temp_path {0}/b; proxy_temp_path {0}/p; fastcgi_temp_path {0}/f;\n\
-             uwsgi_temp_path {0}/u; scgi_temp_path {0}/s; server {{ listen {at} backlog=4096; return 503; }} }}\n",
-            root.display()
-        );
-        std::fs::write(root.join("nginx.conf"), config).expect("a writable directory");
-        let arguments = ["-p".as_ref(), root.as_os_str(), "-c".as_ref(), "nginx.conf".as_ref()];
-        let process = testbed.inside(SERVER, || Process::start(program, root, arguments));
-        testbed.inside(CLIENT, || eventually("nginx listening", || std::net::TcpStream::connect(at).ok()));
-        pin(process.id(), 0);
-        Self { process, _directory: directory }
-    }
-}
-
 /// Receiving in a thread takes NAPI, and a pair of interfaces has it with a program, or with this.
 pub(crate) fn join_received(testbed: &Testbed, joins: bool) {
     let state = if joins { "on" } else { "off" };
@@ -173,10 +146,13 @@ fn threads_of(interface: &str) -> Vec<u32> {
     threads
 }
 
-/// Time a process has had on a processor (its `schedstat`).
+/// Time a process's threads have had on a processor (their `schedstat`).
 pub(crate) fn spent_ns(process: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{process}/schedstat")).expect("a living process");
-    text.split(' ').next().and_then(|word| word.parse().ok()).expect("a number")
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("a living process").flatten();
+    let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+    texts
+        .map(|text| text.split(' ').next().and_then(|word| word.parse::<u64>().ok()).expect("a number"))
+        .sum()
 }
 
 /// Keeps a process, or with 0 this thread, on one processor.

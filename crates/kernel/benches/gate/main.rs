@@ -10,6 +10,7 @@ mod packets;
 mod programs;
 mod raw;
 mod refusals;
+mod servers;
 
 /// All parts, or those that are named (`cargo bench ... -- refusals`).
 fn main() {

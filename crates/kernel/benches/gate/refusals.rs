@@ -9,15 +9,17 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use flashweir_kernel::gate::{Hook, Refusal, ServiceCounts};
 use flashweir_testkit::{Testbed, require_program};
 
-use crate::arena::{Awake, CLIENT, Nginx, Receiving, Refuser, SERVER, join_received, spent_ns};
+use crate::arena::{Awake, CLIENT, Receiving, Refuser, SERVER, join_received, spent_ns};
 use crate::carried::Carrier;
 use crate::clients::Clients;
 use crate::raw;
+use crate::servers::Server;
 
 const ROUNDS: usize = 3;
 const ROUND: Duration = Duration::from_secs(2);
@@ -54,6 +56,9 @@ const FLOODS: [(&str, Refusal, f64); 3] = [
 const ANSWER_BAR: f64 = 10.0;
 const SILENT_BAR: f64 = 40.0;
 
+/// Names the program of the gateway, where it has been built.
+const GATEWAY: &str = "FLASHWEIR";
+
 /// Between two packets that find the thread asleep.
 const ALONE: Duration = Duration::from_micros(200);
 
@@ -69,19 +74,19 @@ pub(crate) fn measure() {
     let Some(nginx) = require_program("nginx", test) else { return };
     let [_, server] = testbed.link(CLIENT, SERVER);
     let server = SocketAddr::from((server, 8_080));
-    let nginx = Nginx::start(&testbed, &nginx, server);
+    let nginx = Server::nginx(&testbed, &nginx, server);
     for setting in SETTINGS {
         real_clients(&testbed, &nginx, server, setting);
     }
 }
 
-fn real_clients(testbed: &Testbed, nginx: &Nginx, server: SocketAddr, setting: Setting) {
+fn real_clients(testbed: &Testbed, nginx: &Server, server: SocketAddr, setting: Setting) {
     let _awake = setting.awake.then(Awake::keep);
     for (load, clients) in LOADS {
         println!("  {load}; {}", setting.name);
         let mut costs = [const { Vec::new() }; 3];
         for _ in 0..ROUNDS {
-            costs[0].push(nginx_refuses(testbed, nginx, server, setting.wake_every, clients));
+            costs[0].push(server_refuses(testbed, nginx, server, setting.wake_every, clients));
             for (costs, (_, hook)) in costs[1..].iter_mut().zip(HOOKS) {
                 costs.push(gate_answers(testbed, server, hook, setting.wake_every, clients));
             }
@@ -89,7 +94,8 @@ fn real_clients(testbed: &Testbed, nginx: &Nginx, server: SocketAddr, setting: S
         let [by_nginx, by_gate @ ..] = costs.map(median);
         println!("    {by_nginx}  nginx, return 503");
         for (cost, (hook, _)) in by_gate.into_iter().zip(HOOKS) {
-            cost.show(&format!("answer {hook}"), by_nginx.us, ANSWER_BAR);
+            println!("    {cost}  answer {hook}");
+            cost.show_beside("nginx", by_nginx.us, ANSWER_BAR);
         }
     }
 }
@@ -106,30 +112,47 @@ pub(crate) fn measure_floods() {
     let [_, server] = testbed.link(CLIENT, SERVER);
     let server = SocketAddr::from((server, 8_080));
     let _awake = Awake::keep();
-    // Moderated wakes let it take in many packets at a time: the cheapest nginx is the hardest to beat.
-    let (load, clients) = LOADS[0];
-    let wake_every = SETTINGS[2].wake_every;
-    let by_nginx = {
-        let nginx = Nginx::start(&testbed, &nginx, server);
-        let run = |_| nginx_refuses(&testbed, &nginx, server, wake_every, clients);
-        median((0..ROUNDS).map(run).collect())
+    let by_servers = servers_refuse(&testbed, &nginx, server);
+    let testbed = &testbed;
+    let show = |cost: Cost, what: &str, bar| {
+        println!("    {cost}  {what}");
+        by_servers.iter().for_each(|(name, by_server)| cost.show_beside(name, by_server.us, bar));
     };
-    println!("    {by_nginx}  nginx, return 503 to {load}, wakes {wake_every:?} apart");
-    let (testbed, nginx_us) = (&testbed, by_nginx.us);
     for (hook_name, hook) in HOOKS {
         for (name, refusal, bar) in FLOODS {
             let run = |_| gate_refuses_raw(testbed, server, hook, refusal, Duration::ZERO);
             let cost = median((0..ROUNDS).map(run).collect());
-            cost.show(&format!("{name}, in socket buffers, {hook_name}"), nginx_us, bar);
+            show(cost, &format!("{name}, in socket buffers, {hook_name}"), bar);
         }
     }
     for (name, refusal, bar) in FLOODS {
         let cost = median((0..ROUNDS).map(|_| gate_refuses_carried(testbed, server, refusal)).collect());
-        cost.show(&format!("{name}, in pages as from a network card, in the driver"), nginx_us, bar);
+        show(cost, &format!("{name}, in pages as from a network card, in the driver"), bar);
     }
     let alone = |_| gate_refuses_raw(testbed, server, Hook::Native, Refusal::Drop, ALONE);
     let cost = median((0..ROUNDS).map(alone).collect());
     println!("    {cost}  drop in the driver, {ALONE:?} apart: the difference is what waking costs");
+}
+
+/// What it costs servers, one after the other, each busy with real clients all the time.
+fn servers_refuse(testbed: &Testbed, nginx: &Path, server: SocketAddr) -> Vec<(&'static str, Cost)> {
+    let (load, clients) = LOADS[0];
+    // Moderated wakes let them take in many packets at a time, which is cheapest, and so the hardest to beat.
+    let wake_every = SETTINGS[2].wake_every;
+    let measured = |name, refusing: &Server| {
+        let run = |_| server_refuses(testbed, refusing, server, wake_every, clients);
+        let cost = median((0..ROUNDS).map(run).collect());
+        println!("    {cost}  {name}, 503 to {load}, wakes {wake_every:?} apart");
+        (name, cost)
+    };
+    let mut costs = vec![measured("nginx", &Server::nginx(testbed, nginx, server))];
+    match std::env::var_os(GATEWAY).filter(|program| !program.is_empty()) {
+        Some(program) => {
+            costs.push(measured("the gateway", &Server::gateway(testbed, Path::new(&program), server)));
+        }
+        None => println!("    skipped: the gateway's own refusals, whose program {GATEWAY} would name"),
+    }
+    costs
 }
 
 /// What a refusal cost, and how many there were a second.
@@ -144,10 +167,11 @@ impl Cost {
         Self { us: spent_ns as f64 / 1e3 / refused as f64, per_s: refused as f64 / ROUND.as_secs_f64() }
     }
 
-    fn show(self, what: &str, nginx_us: f64, bar: f64) {
-        let times = nginx_us / self.us;
+    /// Beside what a server needs for the same.
+    fn show_beside(self, server: &str, server_us: f64, bar: f64) {
+        let times = server_us / self.us;
         let verdict = if times >= bar { "met" } else { "MISSED" };
-        println!("    {self}  {what}: nginx has {times:.1} times that; at least {bar}: {verdict}");
+        println!("{:22}{server} has {times:.1} times that; at least {bar}: {verdict}", "");
     }
 }
 
@@ -162,23 +186,23 @@ fn median(mut costs: Vec<Cost>) -> Cost {
     costs[costs.len() / 2]
 }
 
-fn nginx_refuses(
+fn server_refuses(
     testbed: &Testbed,
-    nginx: &Nginx,
+    refusing: &Server,
     server: SocketAddr,
     wake_every: Duration,
     clients: Clients,
 ) -> Cost {
     join_received(testbed, true);
     let receiving = Receiving::start(testbed, wake_every);
-    let process = nginx.process.id();
+    let process = refusing.process.id();
     let before_ns = spent_ns(process) + receiving.spent_ns();
     let outcomes = testbed.inside(CLIENT, || clients.ask(server, ROUND, u64::MAX));
     let spent_ns = spent_ns(process) + receiving.spent_ns() - before_ns;
     drop(receiving);
     join_received(testbed, false);
     if outcomes.answered() < outcomes.sum() {
-        println!("    not all of nginx's clients were answered: {outcomes:?}");
+        println!("    not all clients were answered: {outcomes:?}");
     }
     Cost::of(spent_ns, outcomes.answered())
 }

@@ -51,7 +51,7 @@ impl Books {
 }
 
 /// Processor time that this process has had.
-fn process_ns() -> u64 {
+pub(crate) fn process_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a structure that outlives the call, and every Linux has this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };

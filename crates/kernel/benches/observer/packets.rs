@@ -29,7 +29,9 @@ pub(crate) fn measure() {
     let stranger = Segment { source: address("192.0.2.81:80"), ..from_server.clone() };
     let full = vec![b'x'; 1_448];
     let [xdp_ns, tc_ns] = zero::of_runs(&syn.frame());
-    println!("  taken off: {xdp_ns} and {tc_ns} ns that a run takes of programs that do nothing, at XDP and at tc");
+    println!(
+        "  taken off: {xdp_ns} and {tc_ns} ns that a run takes of programs that do nothing, at XDP and at tc"
+    );
     let (of_gate, of_observer) = (
         |segment: &Segment| of_gate(&gate, segment).saturating_sub(xdp_ns),
         |way, segment: &Segment| of_observer(&observer, way, segment).saturating_sub(tc_ns),
@@ -40,8 +42,7 @@ pub(crate) fn measure() {
         ("data", Segment { flags: flag::ACK, ..syn.clone() }.carrying(&full)),
     ];
     for (what, segment) in to_server {
-        let (before, behind) =
-            (of_gate(&segment), of_observer(Direction::ToServer, &segment));
+        let (before, behind) = (of_gate(&segment), of_observer(Direction::ToServer, &segment));
         show(&format!("to a server: {what}"), &[("gate", before), ("observer", behind)]);
     }
     let to_client = [
