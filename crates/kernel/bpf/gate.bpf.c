@@ -148,10 +148,7 @@ int flashweir_gate(struct xdp_md *context)
         return XDP_PASS;
     bool is_new = (segment.flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
     // Most packets by far: without answers they are nobody's business here, and need not be looked up.
-    if (!is_new && !times->answered_ns)
-        return pass(PASSED_NOT_NEW);
-    __u64 now_ns = time_about(state);
-    if (!is_new && !is_within(times->answered_ns, now_ns, ANSWERING_FOR_NS))
+    if (!is_new && (!times->answered_ns || !is_within(times->answered_ns, time_about(state), ANSWERING_FOR_NS)))
         return pass(PASSED_NOT_NEW);
     __u32 *found = endpoint_at(&segment.destination, segment.destination_port, segment.is_ipv6);
     if (!found)
@@ -161,6 +158,7 @@ int flashweir_gate(struct xdp_md *context)
     struct counts *count = bpf_map_lookup_elem(&counts, &service);
     if (!plan || !count)
         return pass(PASSED_NOT_PROTECTED);
+    __u64 now_ns = time_about(state);
     if (is_new)
         return judge(context, state, plan, count, service, &segment, now_ns);
     // Also under a plan that refuses no more: what began must end.

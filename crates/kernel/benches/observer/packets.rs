@@ -22,7 +22,9 @@ pub(crate) fn measure() {
     let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
     let (client, server) = (address("198.51.100.7:40000"), address("192.0.2.80:80"));
     observer.watch(&[server]).expect("an address");
-    let gate = open_gate(server);
+    let without_ceiling = open_gate(server, None);
+    let everybody = Ceiling { rate: Rate::MAX, burst: 1_000_000 };
+    let under_ceiling = open_gate(server, Some(everybody));
 
     let syn = Segment::syn(client, server);
     let from_server = Segment { flags: flag::ACK, ..Segment::new(server, client) };
@@ -33,16 +35,17 @@ pub(crate) fn measure() {
         "  taken off: {xdp_ns} and {tc_ns} ns that a run takes of programs that do nothing, at XDP and at tc"
     );
     let (of_gate, of_observer) = (
-        |segment: &Segment| of_gate(&gate, segment).saturating_sub(xdp_ns),
+        |gate: &KernelGate, segment: &Segment| of_gate(gate, segment).saturating_sub(xdp_ns),
         |way, segment: &Segment| of_observer(&observer, way, segment).saturating_sub(tc_ns),
     );
     let to_server = [
-        ("SYN, seen before", syn.clone()),
-        ("acknowledgement", Segment { flags: flag::ACK, ..syn.clone() }),
-        ("data", Segment { flags: flag::ACK, ..syn.clone() }.carrying(&full)),
+        ("SYN, seen before, no ceiling in force", &without_ceiling, syn.clone()),
+        ("SYN, seen before, under a ceiling", &under_ceiling, syn.clone()),
+        ("acknowledgement", &under_ceiling, Segment { flags: flag::ACK, ..syn.clone() }),
+        ("data", &under_ceiling, Segment { flags: flag::ACK, ..syn.clone() }.carrying(&full)),
     ];
-    for (what, segment) in to_server {
-        let (before, behind) = (of_gate(&segment), of_observer(Direction::ToServer, &segment));
+    for (what, gate, segment) in to_server {
+        let (before, behind) = (of_gate(gate, &segment), of_observer(Direction::ToServer, &segment));
         show(&format!("to a server: {what}"), &[("gate", before), ("observer", behind)]);
     }
     let to_client = [
@@ -56,13 +59,12 @@ pub(crate) fn measure() {
     }
 }
 
-/// A gate that has a ceiling nobody reaches.
-fn open_gate(server: SocketAddr) -> KernelGate {
+/// A gate without a ceiling, or with one that nobody reaches.
+fn open_gate(server: SocketAddr, everybody: Option<Ceiling>) -> KernelGate {
     let mut gate = KernelGate::load().expect("what loads the observer loads the gate");
     let service = Service { endpoints: vec![server], speaks_tls: false, page: Page::default() };
     gate.set_services(vec![service]).expect("a service");
     gate.fail_closed(true).expect("a flag");
-    let everybody = Some(Ceiling { rate: Rate::MAX, burst: 1_000_000 });
     gate.apply(&[ServicePlan { everybody, refusal: Refusal::Drop, ..ServicePlan::default() }])
         .expect("a plan");
     gate

@@ -55,6 +55,29 @@ fn a_request_is_answered_with_nothing_remembered() {
     assert_eq!(gate.counts(), expected);
 }
 
+/// Processors' clocks agree only nearly: one may look at what another noted a moment ahead of it.
+#[test]
+fn a_processor_whose_clock_is_a_little_behind_goes_on_with_an_answer() {
+    let Some(mut gate) = require_closed("answer, clocks", Refusal::Answer) else { return };
+    gate.tell(10 * SECOND_NS);
+    let acknowledging = syn().after(&gate.reply(&syn()));
+    gate.tell_only(10 * SECOND_NS - 1_000);
+    assert_eq!(gate.verdict(&acknowledging), DROP);
+    let response = gate.reply(&acknowledging.carrying(GET));
+    assert!(body(&response).starts_with("HTTP/1.1 503 "));
+    assert_eq!(gate.passed_for(Passed::NotNew), 0);
+}
+
+#[test]
+fn long_after_the_last_answer_segments_pass_unread() {
+    let Some(mut gate) = require_closed("answer, long ago", Refusal::Answer) else { return };
+    let acknowledging = syn().after(&gate.reply(&syn()));
+    gate.tell_only(60 * SECOND_NS);
+    assert_eq!(gate.verdict(&acknowledging), DROP);
+    gate.tell_only(77 * SECOND_NS);
+    assert_eq!(gate.verdict(&acknowledging), PASS);
+}
+
 #[test]
 fn odd_headers_are_answered_plainly() {
     let Some(gate) = require_closed("answer, odd headers", Refusal::Answer) else { return };

@@ -19,9 +19,12 @@ fn a_new_connection_beyond_the_ceiling_is_dropped_and_everything_else_passes() {
     assert_eq!(gate.passed_for(Passed::NotNew), others.len() as u64);
     let elsewhere = [address("192.0.2.80:81"), address("192.0.2.81:80")];
     for destination in elsewhere {
-        assert_eq!(gate.verdict(&Segment::syn(address(CLIENT), destination)), PASS);
+        let opening = Segment::syn(address(CLIENT), destination);
+        assert_eq!(gate.verdict(&opening), PASS);
+        assert_eq!(gate.verdict(&Segment { flags: flag::ACK, ..opening }), PASS);
     }
-    assert_eq!(gate.passed_for(Passed::NotProtected), 2);
+    let passed = [Passed::NotProtected, Passed::NotNew].map(|reason| gate.passed_for(reason));
+    assert_eq!(passed, [2, others.len() as u64 + 2]);
     let expected = ServiceCounts { offered: 2, unique_offered: 2, dropped: 2, ..ServiceCounts::default() };
     assert_eq!(gate.counts(), expected);
 }
