@@ -41,9 +41,9 @@ const SETTINGS: [Setting; 3] = [
     Setting { name: "idle processors halt, each packet wakes", awake: false, wake_every: Duration::ZERO },
     Setting { name: "idle processors wait awake", awake: true, wake_every: Duration::ZERO },
     Setting {
-        name: "idle processors wait awake, wakes 50 us apart",
+        name: "idle processors wait awake, wakes 1 ms apart",
         awake: true,
-        wake_every: Duration::from_micros(50),
+        wake_every: Duration::from_millis(1),
     },
 ];
 const HOOKS: [(&str, Hook); 2] = [("in the driver", Hook::Native), ("at the stack's door", Hook::Generic)];
