@@ -19,6 +19,8 @@ pub(super) enum Standing {
 pub(super) struct Deeds {
     pub(super) decisions: Vec<Decision>,
     pub(super) router: Option<RouterCost>,
+    /// Why this may say little.
+    pub(super) doubts: Vec<String>,
 }
 
 impl Standing {

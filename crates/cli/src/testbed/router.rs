@@ -73,7 +73,7 @@ impl Router {
 
     /// Looks up what it decides, until `over`.
     pub(super) fn act(
-        self,
+        mut self,
         testbed: &Testbed,
         start: Instant,
         onset_s: u64,
@@ -84,26 +84,52 @@ impl Router {
         let mut before: Option<Option<f64>> = None;
         let begun = self.account(testbed)?;
         let mut at_onset = None;
+        let mut unanswered = Unanswered::default();
         while !over.load(Ordering::Relaxed) {
-            let limit_per_s = status(testbed)?["ceiling_per_s"].as_f64();
-            if before != Some(limit_per_s) {
-                before = Some(limit_per_s);
-                let at_s = start.elapsed().as_secs_f64();
-                deeds.decisions.push(Decision { at_s, limit_per_s });
+            let looked = status(testbed);
+            if looked.is_err() && self.process.ended()?.is_some() {
+                bail!("`flashweir router` ended in the middle of a run");
+            }
+            if let Some(status) = unanswered.note(looked) {
+                let limit_per_s = status["ceiling_per_s"].as_f64();
+                if before != Some(limit_per_s) {
+                    before = Some(limit_per_s);
+                    let at_s = start.elapsed().as_secs_f64();
+                    deeds.decisions.push(Decision { at_s, limit_per_s });
+                }
             }
             if at_onset.is_none() && Instant::now() >= onset {
-                at_onset = Some(self.account(testbed)?);
+                at_onset = unanswered.note(self.account(testbed));
             }
             park_timeout(LOOK_EVERY);
         }
-        if let Some(at_onset) = at_onset {
-            deeds.router = Some(cost([&begun, &at_onset, &self.account(testbed)?])?);
+        if let (Some(at_onset), Some(end)) = (at_onset, unanswered.note(self.account(testbed))) {
+            deeds.router = Some(cost([&begun, &at_onset, &end])?);
         }
+        deeds.doubts.extend(unanswered.doubt());
         Ok(deeds)
     }
 
     fn account(&self, testbed: &Testbed) -> anyhow::Result<Account> {
         Account::of(self.process.id(), &ask(testbed, "/metrics")?)
+    }
+}
+
+/// Questions that the router left unanswered: on a machine that is too busy, no reason to give up what took so long.
+#[derive(Default)]
+struct Unanswered {
+    count: u32,
+    last: Option<anyhow::Error>,
+}
+
+impl Unanswered {
+    fn note<T>(&mut self, answer: anyhow::Result<T>) -> Option<T> {
+        answer.map_err(|error| (self.count, self.last) = (self.count + 1, Some(error))).ok()
+    }
+
+    fn doubt(&self) -> Option<String> {
+        let last = self.last.as_ref()?;
+        Some(format!("{} questions to the router stayed without an answer, at last: {last:#}", self.count))
     }
 }
 

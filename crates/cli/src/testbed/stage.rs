@@ -111,7 +111,8 @@ fn wait_until(moment: Instant) {
 }
 
 fn record(seconds: Vec<Second>, fastest: Vec<Fastest>, deeds: Deeds) -> Record {
-    Record { seconds, fastest, decisions: deeds.decisions, router: deeds.router, ..Record::default() }
+    let Deeds { decisions, router, doubts } = deeds;
+    Record { seconds, fastest, decisions, router, doubts, ..Record::default() }
 }
 
 /// Notes what of the machine was too slow for the run to count.

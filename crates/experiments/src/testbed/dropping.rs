@@ -109,7 +109,11 @@ fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
 fn throughput(_: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     let [even_scene, bursty_scene] = [Spread::Even, Spread::SelfSimilar].map(scene);
     let (even, bursty) = (results.in_scene(&even_scene), results.in_scene(&bursty_scene));
-    let over_none = |record: &Record| Some(throughput_part(record)? / even.mean(&NONE, throughput_part));
+    // Without control nobody may be answered at all, whom it cannot be compared with.
+    let over_none = |record: &Record| {
+        let over = throughput_part(record)? / even.mean(&NONE, throughput_part);
+        Some(over).filter(|it| it.is_finite())
+    };
     let rows = vec![
         even.row("answered, part of the capacity", None, &IN_EVEN, throughput_part),
         even.row("dropping over none", Some(1.09), &IN_EVEN[1..], over_none),
@@ -127,7 +131,7 @@ fn throughput(_: &Scope, results: &Results) -> Result<Finding, ExperimentError> 
         shapes.extend([
             Shape::new(
                 format!("{name}: throughput rises by 5 % or more"),
-                even.mean(protection, over_none) >= 1.05,
+                even.mean(protection, throughput_part) >= 1.05 * even.mean(&NONE, throughput_part),
             ),
             Shape::new(
                 format!("{name}: nine tenths of the capacity are answered"),
