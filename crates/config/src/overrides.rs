@@ -25,6 +25,8 @@ pub struct Overrides {
     pub interval: Option<Duration>,
     /// `--refusal HOW`; replaces `kernel.refusal`.
     pub refusal: Option<String>,
+    /// `--pin DIR`; replaces `kernel.pin`.
+    pub pin: Option<PathBuf>,
     /// `--fail-closed`; turns `kernel.fail_closed` on, never off.
     pub fail_closed: bool,
     /// `--shadow`; turns `flash_crowd.shadow`, `kernel.shadow` and every service's `sentry.shadow` on, never off.
@@ -50,6 +52,7 @@ impl Overrides {
             ("admin.address", "--admin", self.admin_address.is_some()),
             ("kernel.interface", "--interface", !self.interfaces.is_empty()),
             ("kernel.protect", "--protect", !self.protect.is_empty()),
+            ("kernel.pin", "--pin", self.pin.is_some()),
             ("flash_crowd.mode", "--mode", self.mode.is_some()),
             ("kernel.interval", "--interval", self.interval.is_some()),
             ("kernel.refusal", "--refusal", self.refusal.is_some()),

@@ -50,6 +50,7 @@ fn flags_win_over_the_file_and_stand_without_one() {
         admin_address: Some("127.0.0.1:82".into()),
         kernel: true,
         interfaces: vec!["eth0".into(), "eth1".into()],
+        pin: Some("/sys/fs/bpf/shop".into()),
         fail_closed: true,
         shadow: true,
         state_file: Some("run/state.json".into()),
@@ -72,6 +73,7 @@ fn flags_win_over_the_file_and_stand_without_one() {
         assert!(config.kernel.shadow);
         assert_eq!(config.kernel.interfaces, ["eth0", "eth1"]);
         assert!(config.kernel.fail_closed);
+        assert_eq!(config.kernel.pin.as_deref(), Some(Path::new("/sys/fs/bpf/shop")));
     }
 }
 

@@ -234,6 +234,10 @@ fn what_a_flag_got_wrong_names_the_flag() {
             "shop.toml:1: kernel.interface: no interface, expected the one clients come through, here or as \
           --interface NAME",
         ),
+        (
+            Overrides { pin: Some("pins".into()), ..none() },
+            "--pin: `pins` is no absolute path, expected a directory like \"/sys/fs/bpf/flashweir\"",
+        ),
         (Overrides { workers: Some(1_000), ..none() }, "--workers: 1000 is out of range, expected 0 to 256"),
         (
             Overrides { log_level: Some("loud".into()), ..none() },

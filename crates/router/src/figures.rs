@@ -3,7 +3,7 @@
 use crate::places::Places;
 use flashweir_control::kernel::kernel_counts;
 use flashweir_kernel::gate::{ServiceCounts, ServicePlan};
-use flashweir_kernel::observe::{FlowCounts, QueueCounts};
+use flashweir_kernel::observe::{Observed, QueueCounts};
 use flashweir_telemetry::{KernelFlows, KernelQueue, KernelService};
 
 /// Every place with what was counted there and its own ceiling.
@@ -22,13 +22,15 @@ pub(crate) fn services(
 }
 
 /// All flows so far, and those of one interval more.
-pub(crate) fn with_flows(so_far: KernelFlows, seen: &FlowCounts) -> KernelFlows {
+pub(crate) fn with_flows(so_far: KernelFlows, observed: &Observed) -> KernelFlows {
+    let seen = &observed.flows;
     KernelFlows {
         tracked: seen.tracked,
         begun: so_far.begun + seen.begun,
-        // One that got no place is forgotten as well, only sooner.
-        evicted: so_far.evicted + seen.evicted + seen.left_out,
+        evicted: so_far.evicted + seen.evicted,
         expired: so_far.expired + seen.expired,
+        left_out: so_far.left_out + seen.left_out,
+        attempts_left_out: so_far.attempts_left_out + observed.attempts_left_out,
     }
 }
 
@@ -42,6 +44,7 @@ mod tests {
     use super::*;
     use flashweir_core::Rate;
     use flashweir_kernel::gate::Ceiling;
+    use flashweir_kernel::observe::FlowCounts;
 
     #[test]
     fn places_are_named_by_role_and_have_their_own_ceiling() {
@@ -56,10 +59,18 @@ mod tests {
     }
 
     #[test]
-    fn flows_add_up_over_intervals_and_those_without_a_place_are_forgotten_ones() {
-        let seen = FlowCounts { tracked: 5, begun: 4, evicted: 1, expired: 2, left_out: 1 };
-        let once = with_flows(KernelFlows::default(), &seen);
-        let twice = with_flows(once, &seen);
-        assert_eq!(twice, KernelFlows { tracked: 5, begun: 8, evicted: 4, expired: 4 });
+    fn flows_add_up_over_intervals_and_so_does_what_had_no_place() {
+        let flows = FlowCounts { tracked: 5, begun: 4, evicted: 1, expired: 2, left_out: 3 };
+        let observed = Observed { flows, attempts_left_out: 7, ..Observed::default() };
+        let once = with_flows(KernelFlows::default(), &observed);
+        let twice = KernelFlows {
+            tracked: 5,
+            begun: 8,
+            evicted: 2,
+            expired: 4,
+            left_out: 6,
+            attempts_left_out: 14,
+        };
+        assert_eq!(with_flows(once, &observed), twice);
     }
 }

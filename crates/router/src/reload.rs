@@ -32,6 +32,7 @@ fn restart_needed(before: &RouterConfig, new: &RouterConfig) -> Option<&'static 
     let differs = [
         ("kernel.interface", before.kernel.interfaces != new.kernel.interfaces),
         ("kernel.hook", before.kernel.hook != new.kernel.hook),
+        ("kernel.pin", before.kernel.pin != new.kernel.pin),
         ("kernel.flows", before.kernel.flows != new.kernel.flows),
         ("flash_crowd.mode", reading(before.flash_crowd.mode) != reading(new.flash_crowd.mode)),
         ("admin.address", before.admin != new.admin),

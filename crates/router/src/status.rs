@@ -60,7 +60,7 @@ impl Told {
     pub(crate) fn measured(&mut self, sampled: &Sampled, observed: &Observed) {
         self.measured = sampled.sample.to.saturating_since(sampled.sample.from);
         self.destinations.clone_from(&sampled.destinations);
-        self.kernel.flows = Some(with_flows(self.kernel.flows.unwrap_or_default(), &observed.flows));
+        self.kernel.flows = Some(with_flows(self.kernel.flows.unwrap_or_default(), observed));
         self.kernel.queue = observed.queue.map(queue);
     }
 }
@@ -96,9 +96,11 @@ pub(crate) fn status(told: &Told, now: Instant) -> Value {
         "destinations": {
             "interval_s": told.measured.as_secs_f64(),
             "busiest": told.destinations.iter().map(destination).collect::<Vec<_>>(),
+            "attempts_left_out": told.kernel.flows.map(|flows| flows.attempts_left_out),
         },
         "flows": told.kernel.flows.map(|flows| json!({
             "tracked": flows.tracked, "begun": flows.begun, "evicted": flows.evicted, "expired": flows.expired,
+            "left_out": flows.left_out,
         })),
         "queue": told.kernel.queue.map(|queue| json!({
             "packets": queue.packets, "dropped": queue.dropped, "marked": queue.marked,

@@ -78,6 +78,10 @@ pub struct KernelFlows {
     pub evicted: u64,
     /// Forgotten because they had been silent.
     pub expired: u64,
+    /// Never followed, because there was no place.
+    pub left_out: u64,
+    /// Connection attempts whose destination had no place in the table of destinations.
+    pub attempts_left_out: u64,
 }
 
 /// What an interface's queue tells.

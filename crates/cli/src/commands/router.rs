@@ -12,7 +12,7 @@ use crate::{environment, logging};
 ///
 /// No proxy: packets are only watched and, while a crowd is there, new connections refused in the kernel, on the interface
 /// that clients come through. Established connections are never touched. Needs root, and leaves the network as it was
-/// however it ends. Flags win over the file. SIGHUP reloads the file, SIGTERM and SIGINT stop.
+/// however it ends, but for --pin. Flags win over the file. SIGHUP reloads the file, SIGTERM and SIGINT stop.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RouterArgs {
     /// The interface that faces the clients; repeat it for several.
@@ -40,6 +40,10 @@ pub(crate) struct RouterArgs {
     /// Where health, metrics, status and explanations are served [default: 127.0.0.1:9900].
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
+    /// Pin the gate of each interface in this directory of a BPF file system: it stays when this process is stopped by
+    /// SIGTERM or killed, until the next takes it over. SIGINT takes it away.
+    #[arg(long, value_name = "DIR")]
+    pin: Option<PathBuf>,
     /// Go on refusing when this process has fallen silent, until it ends.
     #[arg(long)]
     fail_closed: bool,
@@ -61,6 +65,7 @@ impl RouterArgs {
             mode: self.mode,
             refusal: self.refusal,
             shadow: self.shadow,
+            pin: self.pin,
             fail_closed: self.fail_closed,
             admin_address: self.admin,
             state_file: self.state_file,

@@ -31,6 +31,10 @@ pub(crate) struct RunArgs {
     /// The network interface clients come through, for --kernel; repeat it for several.
     #[arg(long = "interface", value_name = "NAME", requires = "kernel")]
     interfaces: Vec<String>,
+    /// Pin the gate of each interface in this directory of a BPF file system: it stays when this process is stopped by
+    /// SIGTERM or killed, until the next takes it over. SIGINT takes it away.
+    #[arg(long, value_name = "DIR", requires = "kernel")]
+    pin: Option<PathBuf>,
     /// Let the kernel go on refusing when nothing is heard of the gateway for 3 s, in place of letting everybody in.
     #[arg(long, requires = "kernel")]
     fail_closed: bool,
@@ -57,6 +61,7 @@ impl RunArgs {
             admin_address: self.admin,
             kernel: self.kernel,
             interfaces: self.interfaces,
+            pin: self.pin,
             fail_closed: self.fail_closed,
             shadow: self.shadow,
             state_file: self.state_file,

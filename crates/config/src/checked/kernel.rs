@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use flashweir_core::limits;
 use ipnet::IpNet;
@@ -25,6 +26,8 @@ pub struct Kernel {
     pub refusal: KernelRefusal,
     /// Whose new connections are let in all the same; none is everybody.
     pub preferred: Vec<IpNet>,
+    /// Where the gates are pinned, an absolute path; `None`: they go with the process.
+    pub pin: Option<PathBuf>,
     /// Go on refusing when nothing is heard of user space.
     pub fail_closed: bool,
     /// Decide and record, never refuse.
@@ -50,6 +53,7 @@ impl Kernel {
             hook: file.hook,
             refusal: file.refusal,
             preferred: preferred(&file.preferred)?,
+            pin: pin(file)?,
             fail_closed: file.fail_closed,
             shadow: file.shadow,
             protect: protect(&file.protect)?,
@@ -107,6 +111,17 @@ fn interfaces(file: &KernelFile) -> Result<Vec<String>, Problem> {
         }
     }
     Ok(names.clone())
+}
+
+fn pin(file: &KernelFile) -> Result<Option<PathBuf>, Problem> {
+    if let Some(path) = file.pin.as_ref().filter(|path| !path.is_absolute()) {
+        let what = format!(
+            "`{}` is no absolute path, expected a directory like \"/sys/fs/bpf/flashweir\"",
+            path.display()
+        );
+        return Err(Problem::new("kernel.pin", what));
+    }
+    Ok(file.pin.clone())
 }
 
 fn preferred(texts: &[String]) -> Result<Vec<IpNet>, Problem> {

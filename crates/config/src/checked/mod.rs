@@ -217,6 +217,9 @@ fn apply(file: &mut File, overrides: &Overrides) -> Result<(), Problem> {
     if let Some(refusal) = &overrides.refusal {
         file.kernel.refusal = variant("kernel.refusal", refusal)?;
     }
+    if let Some(pin) = &overrides.pin {
+        file.kernel.pin = Some(pin.clone());
+    }
     file.kernel.fail_closed |= overrides.fail_closed;
     file.kernel.shadow |= overrides.shadow;
     file.flash_crowd.shadow |= overrides.shadow;

@@ -27,6 +27,7 @@ impl Config {
             ("admin.address", self.admin.address != new.admin.address),
             ("kernel.interface", self.kernel.interfaces != new.kernel.interfaces),
             ("kernel.hook", self.kernel.hook != new.kernel.hook),
+            ("kernel.pin", self.kernel.pin != new.kernel.pin),
         ];
         differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
     }

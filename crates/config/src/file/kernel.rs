@@ -1,5 +1,7 @@
 //! `[kernel]`: refusing new connections before the TCP stack hears of them.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +13,7 @@ use crate::text::DurationText;
 /// Refusing new connections in the kernel, before the TCP stack hears of them: for `flashweir run`, beside the gateway's
 /// own refusals, and for `flashweir router`, alone. Needs Linux 5.18 or newer, root (or CAP_BPF, CAP_NET_ADMIN and
 /// CAP_PERFMON) and a build with the feature `kernel`. Established connections are never touched, and nothing stays
-/// behind when the process ends.
+/// behind when the process ends, unless `pin` says so.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct KernelFile {
@@ -38,8 +40,17 @@ pub struct KernelFile {
     /// Valid: at most 3840 networks, none of them everybody.
     /// Example: `preferred = ["192.0.2.0/24", "2001:db8::/48"]`.
     pub preferred: Vec<String>,
+    /// A directory in a BPF file system (made if it is not there) in which the gate of each interface is pinned, as a file of
+    /// the interface's name: it stands on when the process is stopped by SIGTERM or killed, with its last plan, and the
+    /// next process takes it over, so that an upgrade leaves no gap. SIGINT takes it away, and so does deleting the file.
+    /// One process for a directory. Also `--pin`. Default: none; the gate goes with the process. Needs root, and a restart
+    /// to change.
+    /// Valid: an absolute path.
+    /// Example: `pin = "/sys/fs/bpf/flashweir"`.
+    pub pin: Option<PathBuf>,
     /// Go on refusing by the last plan when Flashweir has said nothing to the kernel for three seconds. Off, the gate
-    /// then lets everything in. On: a hung process leaves its last ceiling in force until it ends.
+    /// then lets everything in. On: a hung process leaves its last ceiling in force until it ends, and a pinned gate
+    /// until the next process.
     /// Example: `fail_closed = true`.
     pub fail_closed: bool,
     /// Decide and record, but let everything in: to see what would happen. Also `--shadow`. What a detector in shadow
@@ -77,6 +88,8 @@ impl Default for KernelFile {
             hook: KernelHook::default(),
             refusal: KernelRefusal::default(),
             preferred: Vec::new(),
+            // What is left behind is left on purpose.
+            pin: None,
             // Staying up comes before protecting.
             fail_closed: false,
             shadow: false,

@@ -34,6 +34,7 @@ mod maps;
 mod occupant;
 mod page;
 mod pin;
+mod pin_directory;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -41,7 +42,7 @@ mod tests;
 use std::net::IpAddr;
 use std::path::Path;
 
-use flashweir_core::{Duration, limits};
+use flashweir_core::{Duration, Reason, limits};
 use libbpf_rs::MapHandle;
 use maps::Maps;
 
@@ -51,6 +52,7 @@ pub use hook::{Declined, Hook};
 pub use occupant::Occupant;
 pub use page::{Page, PageError};
 pub use pin::PinError;
+pub use pin_directory::PinDirectory;
 pub use plan::{Ceiling, Refusal, Service, ServicePlan};
 
 use crate::clock::{monotonic_ns, random_key};
@@ -66,6 +68,8 @@ const PROGRAM: &str = "flashweir_gate";
 /// The map that says whose clock a gate goes by. It belongs to the program; no gate takes over another's.
 const CLOCK: &str = ".rodata.clock";
 
+/// A plan of a gate that has been open for so long for want of a sign of life is not taken up again.
+const PLAN_LIFE_NS: u64 = 60_000_000_000;
 /// A key makes sequence numbers for so long and is honoured for so long again: longer than any handshake takes.
 const KEY_LIFE_NS: u64 = 64_000_000_000;
 
@@ -78,10 +82,12 @@ pub struct KernelGate {
     control: Control,
     key_since_ns: u64,
     services: Vec<Service>,
-    retry_after: Vec<Option<Duration>>,
+    /// What the answers of each service say now.
+    answers: Vec<Option<(Duration, Reason)>>,
     time_is_told: bool,
     took_over: bool,
-    plans_are_inherited: bool,
+    may_inherit: bool,
+    inherited: Option<Vec<Option<Ceiling>>>,
 }
 
 /// What can be wrong with what the gate is told.
@@ -132,8 +138,9 @@ impl KernelGate {
 
     /// As [`KernelGate::load`], over what the gate pinned at `pin` knows, if there is one: its buckets, counters, keys,
     /// purged sources and preferred networks go on, and so does whether it fails closed. Its plan stays in force until
-    /// the first [`KernelGate::apply`] if [`KernelGate::set_services`] is told the same services. A gate of another
-    /// layout is replaced without all that ([`KernelGate::took_over`] says which).
+    /// the first [`KernelGate::apply`] if [`KernelGate::set_services`] is told the same services ([`KernelGate::inherited`]),
+    /// unless the gate has been open for want of a sign of life, and that for long: such a plan is out of date. A gate of
+    /// another layout is replaced without all that ([`KernelGate::took_over`] says which).
     ///
     /// The process before must not tell the gate anything any more ([`Attachment::hand_over`]). It takes root: finding
     /// a program's maps needs CAP_SYS_ADMIN.
@@ -157,19 +164,22 @@ impl KernelGate {
             Ok(())
         })?;
         let maps = Maps::of(&program)?;
-        let control = if took_over { maps.control.read(&0u32)? } else { Control::with_keys()? };
+        let control: Control = if took_over { maps.control.read(&0u32)? } else { Control::with_keys()? };
         let mut gate = Self {
             program,
             maps,
             control,
             key_since_ns: 0,
             services: Vec::new(),
-            retry_after: Vec::new(),
+            answers: Vec::new(),
             time_is_told,
             took_over,
-            plans_are_inherited: took_over,
+            may_inherit: took_over,
+            inherited: None,
         };
         if took_over {
+            let silence_ns = gate.now_ns().saturating_sub(control.beat_ns);
+            gate.may_inherit = control.flags & abi::CONTROL_FAIL_CLOSED != 0 || silence_ns < PLAN_LIFE_NS;
             // Nobody knows how old the key is; renewed now, it would take the one before from handshakes under way.
             gate.key_since_ns = gate.now_ns();
         }
@@ -183,6 +193,13 @@ impl KernelGate {
         self.took_over
     }
 
+    /// The ceiling on everybody at each service, while the plan of the gate before is still in force: from
+    /// [`KernelGate::set_services`] to the first [`KernelGate::apply`].
+    #[must_use]
+    pub fn inherited(&self) -> Option<&[Option<Ceiling>]> {
+        self.inherited.as_deref()
+    }
+
     /// Says which services are protected, in place of those before; each starts with the plan that refuses nothing.
     /// Services keep their counters by their place.
     ///
@@ -192,13 +209,14 @@ impl KernelGate {
         let endpoints: usize = services.iter().map(|service| service.endpoints.len()).sum();
         check_count("services", services.len(), abi::SERVICES)?;
         check_count("endpoints of services", endpoints, limits::KERNEL_ENDPOINTS)?;
-        self.retry_after = vec![None; services.len()];
+        self.answers = vec![None; services.len()];
         self.services = services;
         let endpoints = self.services.iter().zip(0u32..).flat_map(|(service, index)| {
             service.endpoints.iter().map(move |&at| (Endpoint::from(at), index))
         });
         let endpoints: Vec<_> = endpoints.collect();
-        if std::mem::take(&mut self.plans_are_inherited) && self.maps.endpoints.holds(&endpoints)? {
+        if std::mem::take(&mut self.may_inherit) && self.maps.endpoints.holds(&endpoints)? {
+            self.inherited = Some(self.ceilings()?);
             return Ok(());
         }
         self.apply(&vec![ServicePlan::default(); self.services.len()])?;
@@ -207,7 +225,7 @@ impl KernelGate {
 
     /// Puts a plan into force, one part for each service in the order they were given. From the moment it is called,
     /// whatever was earned until then counts at the old rates; a service that had no ceiling starts with an empty
-    /// bucket. About 10 µs, and as much for each service whose `Retry-After` changes.
+    /// bucket. About 10 µs, and as much for each service whose `Retry-After` or reason changes.
     ///
     /// # Errors
     /// When it is for other services, charges to one there is not, or the kernel does not take it.
@@ -222,15 +240,19 @@ impl KernelGate {
         let at_ns = self.now_ns();
         for (index, plan) in plans.iter().enumerate() {
             let service = &self.services[index];
-            if plan.refusal == Refusal::Answer && self.retry_after[index] != Some(plan.retry_after) {
-                for (variant, answer) in service.page.answers(plan.retry_after).iter().enumerate() {
+            let says = Some((plan.retry_after, plan.reason));
+            if plan.refusal == Refusal::Answer && self.answers[index] != says {
+                for (variant, answer) in
+                    service.page.answers(plan.retry_after, plan.reason).iter().enumerate()
+                {
                     self.maps.answers.write(&((index * abi::ANSWER_VARIANTS + variant) as u32), answer)?;
                 }
-                self.retry_after[index] = Some(plan.retry_after);
+                self.answers[index] = says;
             }
             self.maps.plans.write(&(index as u32), &plan.in_kernel(index, at_ns, service.speaks_tls))?;
         }
         self.program.run("apply_plans", &[0; EMPTY_FRAME_BYTES], 1)?;
+        self.inherited = None;
         self.control.generation += 1;
         Ok(self.write_control()?)
     }
@@ -343,6 +365,11 @@ impl KernelGate {
     /// When the kernel refuses the frame, as one that is shorter than an Ethernet header.
     pub fn try_frame(&self, frame: &[u8], times: u32) -> Result<PacketRun, LoadError> {
         self.program.run(PROGRAM, frame, times)
+    }
+
+    fn ceilings(&self) -> Result<Vec<Option<Ceiling>>, LoadError> {
+        let plans = (0..self.services.len() as u32).map(|index| self.maps.plans.read(&index));
+        plans.map(|plan| Ok(plan::ceiling_on_everybody(&plan?))).collect()
     }
 
     fn now_ns(&self) -> u64 {

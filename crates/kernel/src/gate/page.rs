@@ -12,7 +12,6 @@ use super::abi::{ANSWER_BYTES, ANSWER_VARIANTS, Answer};
 /// packet); where a longer one does not, the client is reset. [`Page::default`] is short enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    reason: Reason,
     content_type: String,
     body: String,
 }
@@ -33,7 +32,7 @@ pub enum PageError {
 impl Default for Page {
     fn default() -> Self {
         let body = "Too busy: please try again shortly.\n".to_owned();
-        Self { reason: Reason::FlashCrowd, content_type: "text/plain".to_owned(), body }
+        Self { content_type: "text/plain".to_owned(), body }
     }
 }
 
@@ -42,24 +41,28 @@ impl Page {
     ///
     /// # Errors
     /// When it is too long, or the content type is none.
-    pub fn new(reason: Reason, content_type: &str, body: &str) -> Result<Self, PageError> {
+    pub fn new(content_type: &str, body: &str) -> Result<Self, PageError> {
         if !content_type.bytes().all(|byte| (b' '..=b'~').contains(&byte)) || content_type.is_empty() {
             return Err(PageError::ContentType(content_type.to_owned()));
         }
-        let page = Self { reason, content_type: content_type.to_owned(), body: body.to_owned() };
-        let bytes = page.head(0).len() + page.even_body().len();
+        let page = Self { content_type: content_type.to_owned(), body: body.to_owned() };
+        let bytes = page.head(0, Reason::FlashCrowd).len() + page.even_body().len();
         if bytes > ANSWER_BYTES { Err(PageError::TooLong(bytes)) } else { Ok(page) }
     }
 
     /// The variants of the response: `Retry-After` between `retry_after` and twice that, evenly, at least a second.
-    pub(super) fn answers(&self, retry_after: Duration) -> Vec<Answer> {
+    ///
+    /// They are as long whatever `retry_after` and `reason` are, so they can be written over others while packets are
+    /// answered: a connection in progress goes on. A packet that is answered in the very moment may carry a part of
+    /// each; then its checksum, which was made for one of them, is wrong, and the client asks again.
+    pub(super) fn answers(&self, retry_after: Duration, reason: Reason) -> Vec<Answer> {
         let base_s = retry_after.as_millis().div_ceil(1_000).clamp(1, RETRY_AFTER_S_MAX / 2);
         let variant_s = |variant| base_s + base_s * variant as u128 / (ANSWER_VARIANTS as u128 - 1);
-        (0..ANSWER_VARIANTS).map(|variant| self.answer(variant_s(variant))).collect()
+        (0..ANSWER_VARIANTS).map(|variant| self.answer(variant_s(variant), reason)).collect()
     }
 
-    fn answer(&self, retry_after_s: u128) -> Answer {
-        let head = self.head(retry_after_s);
+    fn answer(&self, retry_after_s: u128, reason: Reason) -> Answer {
+        let head = self.head(retry_after_s, reason);
         let whole = [head.as_bytes(), self.even_body().as_bytes()].concat();
         let mut answer = Answer {
             whole_bytes: whole.len() as u16,
@@ -72,22 +75,23 @@ impl Page {
         answer
     }
 
-    /// The head, of an odd number of bytes that does not depend on the number of seconds (RFC 9110 §5.5 allows the
-    /// blanks).
-    fn head(&self, retry_after_s: u128) -> String {
+    /// The head, of an odd number of bytes that depends neither on the number of seconds nor on the reason (RFC 9110 §5.5
+    /// allows the blanks).
+    fn head(&self, retry_after_s: u128, reason: Reason) -> String {
         let mut head = "HTTP/1.1 503 Service Unavailable\r\n".to_owned();
         let mut line = |name: &str, value: &dyn std::fmt::Display| {
             write!(head, "{name}: {value}\r\n").expect("a string takes everything");
         };
         line("Retry-After", &format_args!("{retry_after_s:>5}"));
-        line("Flashweir-Decision", &format_args!("kernel; reason={}", self.reason));
+        line("Flashweir-Decision", &format_args!("kernel; reason={reason}"));
         line("Content-Type", &self.content_type);
         line("Content-Length", &self.even_body().len());
         line("Connection", &"close");
-        // `Connection: close` is the last line; one blank more makes it odd.
-        if head.len().is_multiple_of(2) {
-            head.insert(head.len() - "\r\n".len(), ' ');
-        }
+        // `Connection: close` is the last line, which takes the blanks: as many as the longest reason is longer, and one
+        // more where that makes it odd.
+        let mut blanks = REASON_BYTES - reason.as_str().len();
+        blanks += usize::from((head.len() + blanks).is_multiple_of(2));
+        head.insert_str(head.len() - "\r\n".len(), &" ".repeat(blanks));
         head + "\r\n"
     }
 
@@ -98,6 +102,8 @@ impl Page {
     }
 }
 
+/// The longest name of a reason. A test compares.
+const REASON_BYTES: usize = 22;
 /// Five digits are kept for it; nobody waits a day.
 const RETRY_AFTER_S_MAX: u128 = 86_400;
 
@@ -121,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_response_says_when_to_come_back_and_is_short_enough_for_every_driver() {
-        let answers = Page::default().answers(Duration::from_secs(10));
+        let answers = Page::default().answers(Duration::from_secs(10), Reason::FlashCrowd);
         let whole = text(&answers[0], answers[0].whole_bytes);
         assert!(whole.starts_with("HTTP/1.1 503 Service Unavailable\r\nRetry-After:    10\r\n"), "{whole}");
         assert!(whole.ends_with("\r\n\r\nToo busy: please try again shortly.\n"), "{whole}");
@@ -132,23 +138,34 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_odd_and_do_not_change_with_the_seconds() {
+    fn lengths_are_odd_and_change_neither_with_the_seconds_nor_with_the_reason() {
+        assert_eq!(Reason::ALL.iter().map(|reason| reason.as_str().len()).max(), Some(REASON_BYTES));
         for body in ["", "odd", "even", "<p>Come back."] {
-            let page = Page::new(Reason::FlashCrowd, "text/html", body).expect("short");
-            let lengths = |s| {
-                page.answers(Duration::from_secs(s)).iter().map(|a| (a.whole_bytes, a.head_bytes)).collect()
+            let page = Page::new("text/html", body).expect("short");
+            let lengths = |s, reason| -> Vec<_> {
+                let answers = page.answers(Duration::from_secs(s), reason);
+                answers.iter().map(|answer| (answer.whole_bytes, answer.head_bytes)).collect()
             };
-            let (few, many): (Vec<_>, Vec<_>) = (lengths(0), lengths(1 << 30));
-            assert_eq!(few, many);
+            let few = lengths(0, Reason::FlashCrowd);
             assert!(few.iter().all(|(whole, head)| whole % 2 == 1 && head % 2 == 1), "{few:?}");
+            for reason in Reason::ALL {
+                assert_eq!(lengths(1 << 30, reason), few, "{reason}");
+            }
         }
     }
 
     #[test]
+    fn a_response_says_whose_limit_was_met() {
+        let answer = &Page::default().answers(Duration::from_secs(1), Reason::Capacity)[0];
+        let head = text(answer, answer.head_bytes);
+        assert!(head.contains("\r\nFlashweir-Decision: kernel; reason=capacity\r\n"), "{head}");
+    }
+
+    #[test]
     fn a_page_that_does_not_fit_or_ends_its_head_is_refused() {
-        let too_long = Page::new(Reason::FlashCrowd, "text/html", &"x".repeat(500));
+        let too_long = Page::new("text/html", &"x".repeat(500));
         assert!(matches!(too_long, Err(PageError::TooLong(bytes)) if bytes > 600));
-        assert!(Page::new(Reason::FlashCrowd, "text/html\r\nX: y", "").is_err());
-        assert!(Page::new(Reason::FlashCrowd, "", "").is_err());
+        assert!(Page::new("text/html\r\nX: y", "").is_err());
+        assert!(Page::new("", "").is_err());
     }
 }

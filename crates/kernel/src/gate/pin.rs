@@ -48,6 +48,26 @@ pub enum PinError {
         /// What the kernel said.
         error: io::Error,
     },
+    /// Pins are kept in a BPF file system, and this directory is in none, or is none.
+    #[error("`{directory}` is no directory of a BPF file system, which pins are kept in (`mount -t bpf bpf /sys/fs/bpf`)", directory = directory.display())]
+    NoBpfFiles {
+        /// Which.
+        directory: PathBuf,
+    },
+    /// A directory that cannot be used.
+    #[error("`{directory}` cannot be a directory for pins: {error}", directory = directory.display())]
+    Directory {
+        /// Which.
+        directory: PathBuf,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// Two processes would tell one gate what to do.
+    #[error("another process guards by the pins in `{directory}`: stop it first, its gate stays until the next takes over", directory = directory.display())]
+    InUse {
+        /// Which.
+        directory: PathBuf,
+    },
     /// The kernel does not take the program.
     #[error(transparent)]
     Program(#[from] LoadError),

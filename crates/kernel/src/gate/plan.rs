@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use flashweir_core::{Duration, Rate};
+use flashweir_core::{Duration, Rate, Reason};
 
 use super::Page;
 use super::abi;
@@ -42,7 +42,7 @@ pub struct Ceiling {
 }
 
 /// One service's part of a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServicePlan {
     /// The service, by its place, whose two ceilings this one's connections are charged to, so that several share one;
     /// its own are then without effect. `None`: its own. What is done about a connection that does not fit, and how it
@@ -59,6 +59,23 @@ pub struct ServicePlan {
     /// When a refused client may hope for better: its `Retry-After` lies between this and twice this, by its address
     /// and port.
     pub retry_after: Duration,
+    /// Whose limit a refused client met; an answer tells it.
+    pub reason: Reason,
+}
+
+/// A plan that lets everything in.
+impl Default for ServicePlan {
+    fn default() -> Self {
+        Self {
+            charged_to: None,
+            everybody: None,
+            preferred: None,
+            refusal: Refusal::default(),
+            shadow: false,
+            retry_after: Duration::ZERO,
+            reason: Reason::FlashCrowd,
+        }
+    }
 }
 
 impl ServicePlan {
@@ -82,6 +99,12 @@ impl ServicePlan {
             zero: 0,
         }
     }
+}
+
+/// The ceiling on everybody, as the kernel has it.
+pub(super) fn ceiling_on_everybody(plan: &abi::Plan) -> Option<Ceiling> {
+    let [abi::Ceiling { rate_milli, burst, limited }, _] = plan.ceilings;
+    (limited != 0).then(|| Ceiling { rate: Rate::from_milli(rate_milli), burst })
 }
 
 fn ceiling(ceiling: Option<Ceiling>) -> abi::Ceiling {

@@ -145,7 +145,7 @@ fn visit_flows(sink: &mut dyn Sink, flows: Option<KernelFlows>) -> fmt::Result {
         About::new("kernel_flows", "Flows that a router follows."),
         Values::Gauge(flows.map(|flows| flows.tracked as f64)),
     )?;
-    let counted: [(About, FlowCount); 3] = [
+    let counted: [(About, FlowCount); 5] = [
         (About::new("kernel_flows_begun", "Flows that a router began to follow."), |flows| flows.begun),
         (About::new("kernel_flows_evicted", "Flows forgotten to make room for others."), |flows| {
             flows.evicted
@@ -153,6 +153,17 @@ fn visit_flows(sink: &mut dyn Sink, flows: Option<KernelFlows>) -> fmt::Result {
         (About::new("kernel_flows_expired", "Flows forgotten because they had been silent."), |flows| {
             flows.expired
         }),
+        (
+            About::new("kernel_flows_left_out", "Flows never followed, because there was no place for them."),
+            |flows| flows.left_out,
+        ),
+        (
+            About::new(
+                "kernel_attempts_left_out",
+                "New connections let in whose destination had no place in the table of destinations.",
+            ),
+            |flows| flows.attempts_left_out,
+        ),
     ];
     for (about, count) in counted {
         sink.metric(about, Values::KnownCounter(flows.map(count)))?;

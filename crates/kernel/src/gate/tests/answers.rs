@@ -1,10 +1,14 @@
 //! The response of the kernel's own, segment by segment.
 
+use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use flashweir_testkit::packet::flag;
+use libbpf_rs::{MapCore as _, MapFlags};
 
 use super::*;
+use crate::plain::bytes_of;
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
 
@@ -146,6 +150,53 @@ fn clients_are_told_to_come_back_at_different_times() {
     assert!(seconds[0] >= 10 && seconds[63] <= 20, "{seconds:?}");
     seconds.dedup();
     assert!(seconds.len() > 5, "{seconds:?}");
+}
+
+#[test]
+fn an_answer_tells_whose_limit_was_met_and_a_connection_goes_on_when_that_changes() {
+    let Some(mut gate) = require_closed("answer, reasons", Refusal::Answer) else { return };
+    let accepted = gate.reply(&syn());
+    let request = syn().after(&accepted).carrying(GET);
+    let first = gate.reply(&request);
+    assert!(body(&first).contains("Flashweir-Decision: kernel; reason=flash_crowd\r\n"), "{}", body(&first));
+    let plan = ServicePlan { reason: Reason::Capacity, ..closed(Refusal::Answer) };
+    gate.apply(&[plan]).expect("a plan");
+    let second = gate.reply(&request);
+    assert!(body(&second).contains("Flashweir-Decision: kernel; reason=capacity\r\n"), "{}", body(&second));
+    assert_eq!(first.payload.len(), second.payload.len());
+    assert_eq!(gate.verdict(&request.after(&first)), DROP, "the end of the first is known all the same");
+}
+
+/// Goal: whoever is answered while the answers are written anew gets one of them whole, or what his kernel throws away.
+/// Method: another thread writes without a pause; segments whose checksum is wrong are counted, and seldom.
+#[test]
+fn an_answer_that_is_written_anew_meanwhile_is_never_a_mixture() {
+    let Some(gate) = require_closed("answer, rewritten", Refusal::Answer) else { return };
+    let answers = [Reason::FlashCrowd, Reason::Capacity]
+        .map(|reason| Page::default().answers(Duration::from_secs(10), reason));
+    let written = gate.program.map("answers").expect("a map");
+    let request = syn().after(&gate.reply(&syn())).carrying(GET);
+    let (over, mut seen) = (AtomicBool::new(false), BTreeMap::new());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for (index, answer) in answers.iter().flat_map(|answers| (0u32..).zip(answers)) {
+                    written.update(bytes_of(&index), bytes_of(answer), MapFlags::ANY).expect("a place");
+                }
+            }
+        });
+        for _ in 0..5_000 {
+            let run = gate.try_frame(&request.frame(), 1).expect("a run");
+            let text = Segment::read(&run.packet).map_or("(wrong checksum)".to_owned(), |read| body(&read));
+            *seen.entry(text).or_insert(0) += 1;
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    let torn: i32 = seen.remove("(wrong checksum)").unwrap_or_default();
+    println!("{torn} of 5,000 answers were torn");
+    assert!(torn < 500, "{torn}");
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert!(seen.keys().all(|text| text.matches("reason=").count() == 1 && text.ends_with("shortly.\n")));
 }
 
 #[test]

@@ -154,6 +154,7 @@ fn random_plan(rng: &mut Rng) -> ServicePlan {
         refusal,
         shadow: rng.below(8) == 0,
         retry_after: Duration::from_secs(10),
+        reason: [Reason::FlashCrowd, Reason::Capacity][rng.below(2) as usize],
     }
 }
 

@@ -75,7 +75,7 @@ impl Fuzz {
         gate.control.attempts_key = [1, 2];
         gate.write_control().expect("a key");
         let counts = ServiceCounts { unique_offered: 0, ..gate.counts() };
-        let answer = Page::default().answers(Duration::from_secs(10)).remove(0);
+        let answer = Page::default().answers(Duration::from_secs(10), Reason::FlashCrowd).remove(0);
         let answer_bytes = [answer.whole_bytes, answer.head_bytes].map(u32::from);
         Some(Self { gate, refusal: Refusal::Answer, counts, passed: 0, answer_bytes })
     }

@@ -9,7 +9,7 @@ mod takeover;
 
 use std::net::SocketAddr;
 
-use flashweir_core::{Duration, Rate};
+use flashweir_core::{Duration, Rate, Reason};
 use flashweir_testkit::packet::Segment;
 
 use super::{Ceiling, KernelGate, Page, Passed, Refusal, Service, ServiceCounts, ServicePlan};

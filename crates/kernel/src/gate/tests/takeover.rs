@@ -44,7 +44,10 @@ fn budgets_counters_and_handshakes_go_on() {
     assert!(second.took_over());
     // It is not the first's process that ends here: its clock and keys are in the maps.
     drop(first);
+    assert!(second.inherited().is_none(), "whose services are not known yet");
     second.set_services(services).expect("the same");
+    let inherited = Some(Ceiling { rate: Rate::from_per_second(10.0), burst: 10 });
+    assert_eq!(second.inherited(), Some(&[inherited][..]));
     // Six of ten tokens are left, before any plan.
     assert_eq!(second.verdict(&opening(9)), DROP, "purged");
     let verdicts: Vec<_> = (10..17).map(|number| second.verdict(&opening(number))).collect();
@@ -60,6 +63,23 @@ fn budgets_counters_and_handshakes_go_on() {
     // A plan of its own goes on from there.
     second.apply(&[open_to(10.0, 10, Refusal::Drop)]).expect("a plan");
     assert_eq!(second.verdict(&opening(20)), DROP);
+    assert!(second.inherited().is_none());
+}
+
+#[test]
+fn a_plan_that_nobody_stood_for_any_more_is_not_taken_up_again_unless_the_gate_stayed_closed() {
+    let Some(mut first) = require_closed("a gate that takes over late", Refusal::Drop) else { return };
+    let services = first.services.clone();
+    for (fails_closed, verdict) in [(true, DROP), (false, PASS)] {
+        first.fail_closed(fails_closed).expect("a flag");
+        first.tell_only(first.control.beat_ns + 60 * SECOND_NS);
+        assert_eq!(first.verdict(&syn()), verdict);
+        let mut second = take_over(&maps_of(&first));
+        second.set_services(services.clone()).expect("the same");
+        assert_eq!((second.inherited().is_some(), second.verdict(&syn())), (fails_closed, verdict));
+        // What it told the kernel, the first would not know.
+        first.control = second.control;
+    }
 }
 
 #[test]
