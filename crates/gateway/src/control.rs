@@ -21,6 +21,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_local};
+use tokio_util::sync::CancellationToken;
 
 /// A worker that has not reported this long after its time to drain is over is stuck and left behind.
 const STOP_GRACE: Duration = Duration::from_secs(2);
@@ -73,16 +74,19 @@ impl Control {
         spawn_local(admin.serve());
         let mut planner = spawn_local(planners.news.run());
         let mut sentry_planners = spawn_local(planners.sentries.run());
-        let mut kernel = planners.kernel.map(|guard| spawn_local(guard.run(self.shared.clone())));
+        let leave_kernel = CancellationToken::new();
+        let in_kernel =
+            |guard: KernelGuard| spawn_local(guard.run(self.shared.clone(), leave_kernel.clone()));
+        let mut kernel = planners.kernel.map(in_kernel);
         spawn_local(watch_upstreams(self.shared.clone()));
         spawn_local(watch_certificates(self.shared.clone()));
         self.tell_start(admin_address);
         self.tell_candidates();
-        loop {
+        let is_terminated = loop {
             tokio::select! {
-                _ = terminate.recv() => break,
-                _ = interrupt.recv() => break,
-                () = &mut stop => break,
+                _ = terminate.recv() => break true,
+                _ = interrupt.recv() => break false,
+                () = &mut stop => break false,
                 _ = hang_up.recv() => self.reload().await,
                 // It only ends by a panic. A ceiling that nobody reviews any more would be worse than none.
                 _ = &mut planner, if !self.planner_gone => {
@@ -106,15 +110,22 @@ impl Control {
                     return Err(GatewayError::Worker(why));
                 }
             }
-        }
-        // Who comes from here on is told by the gateway itself that it is stopping.
-        if let Some(kernel) = kernel {
+        };
+        let leaves_gate = is_terminated && self.shared.live.load().config.kernel.pin.is_some();
+        if let Some(kernel) = kernel.as_mut().filter(|_| !leaves_gate) {
+            // Who comes from here on is told by the gateway itself that it is stopping.
             kernel.abort();
             // Over once the gate is gone; it was aborted, so there is nothing to hear of it.
             let _ = kernel.await;
             self.shared.kernel_told.store(None);
         }
         let outcome = self.drain().await;
+        if let Some(kernel) = kernel.filter(|_| leaves_gate) {
+            leave_kernel.cancel();
+            // It ends at once, or has ended by a panic, which has been told.
+            let _ = kernel.await;
+            tracing::info!("the gate in the kernel stays, pinned, for the gateway that comes next");
+        }
         // The planner is asked nothing after this: what it published last is what is kept.
         planner.abort();
         sentry_planners.abort();

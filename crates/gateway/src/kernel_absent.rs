@@ -7,6 +7,7 @@ use flashweir_config::Config;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// There is none.
 #[derive(Debug)]
@@ -19,12 +20,12 @@ impl KernelGuard {
     }
 
     /// Never called.
-    pub(crate) fn protect(&mut self, _: &[SocketAddr], _: bool) -> Result<(), GatewayError> {
+    pub(crate) fn protect(&mut self, _: &Config, _: &[SocketAddr], _: bool) -> Result<(), GatewayError> {
         match self.0 {}
     }
 
     /// Never called.
-    pub(crate) async fn run(self, _: Arc<Shared>) {
+    pub(crate) async fn run(self, _: Arc<Shared>, _: CancellationToken) {
         match self.0 {}
     }
 }

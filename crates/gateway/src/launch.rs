@@ -74,7 +74,7 @@ impl Gateway {
         let listeners = bind(&config.listen.addresses, workers)?;
         let listening_on = listeners[0].addresses().map_err(GatewayError::Start)?;
         if let Some(kernel) = &mut kernel {
-            kernel.protect(&listening_on, config.listen.tls.is_some())?;
+            kernel.protect(&config, &listening_on, config.listen.tls.is_some())?;
         }
         let learned =
             state_file::configured(&config).map(|file| file.load_or_begin_anew()).unwrap_or_default();

@@ -28,7 +28,8 @@ pub struct Launch {
     pub overrides: Overrides,
 }
 
-/// Guards until SIGTERM or SIGINT, on this thread. However it ends, the network is then as it was.
+/// Guards until SIGTERM or SIGINT, on this thread. However it ends, the network is then as it was, but for a pinned gate,
+/// which SIGTERM and a crash leave where it is.
 ///
 /// # Errors
 /// [`RouterError`] naming what cannot be had; before anything is attached, if it was so from the beginning.
@@ -69,19 +70,22 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
         "flashweir {} guards",
         env!("CARGO_PKG_VERSION"),
     );
-    loop {
+    let is_terminated = loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break true,
+            _ = interrupt.recv() => break false,
             _ = hang_up.recv() => reload(&launch, &mut driver, &known)?,
             () = tokio::time::sleep_until(known.clock.timer_at(driver.due_at())) => driver.wake()?,
         }
-    }
+    };
     if let Some(file) = settings::state_file(driver.config()) {
         file.save_or_tell(known.clock.now(), &driver.baseline(), &known.telemetry);
     }
-    drop(driver);
-    tracing::info!("detached: everything passes as before");
+    if is_terminated && driver.leave()? {
+        tracing::info!("the gate stays, pinned, for the router that comes next");
+    } else {
+        tracing::info!("detached: everything passes as before");
+    }
     Ok(())
 }
 

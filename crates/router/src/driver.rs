@@ -18,6 +18,7 @@ use crate::status::Told;
 use flashweir_admission::Planner as _;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Plan, Rule};
 use flashweir_config::RouterConfig;
+use flashweir_control::kernel::{Inheritance, inherited_plans};
 use flashweir_control::{planner, tell_change};
 use flashweir_core::{Duration, Hasher64, Instant, Rate};
 use flashweir_kernel::gate::ServicePlan;
@@ -40,6 +41,7 @@ pub(crate) struct Driver {
     places: Places,
     /// What the gate was told last, place by place.
     in_force: Vec<ServicePlan>,
+    inheritance: Inheritance,
     beaten_at: Instant,
     plan_at: Instant,
     save_at: Instant,
@@ -64,6 +66,7 @@ impl Driver {
             destinations: Destinations::new(hasher),
             places: settings::places(&config.kernel)?,
             in_force: Vec::new(),
+            inheritance: Inheritance::from(now),
             beaten_at: now,
             plan_at: now,
             save_at: now + SAVE_INTERVAL,
@@ -73,6 +76,7 @@ impl Driver {
             known,
         };
         driver.configure(now, &learned)?;
+        driver.sampler.begin_after(&driver.guard.gate.counters()?);
         Ok(driver)
     }
 
@@ -110,12 +114,17 @@ impl Driver {
             self.guard.gate.beat()?;
             self.beaten_at = now;
             self.told.kernel.heartbeat_age_s = since_beat.as_secs_f64();
-            self.guard.look_after();
+            self.guard.look_after(now, &self.known.telemetry.warnings());
         }
         if now >= self.plan_at {
             self.tick(now)?;
         }
         self.publish()
+    }
+
+    /// Leaves the gates, where they are pinned, with the plan in force, to the router that comes next. Whether they are.
+    pub(crate) fn leave(self) -> Result<bool, RouterError> {
+        self.guard.leave()
     }
 
     /// What was learned so far.
@@ -129,8 +138,13 @@ impl Driver {
         guard.gate.prefer(&settings::preferred(&config.kernel))?;
         guard.gate.set_services(settings::services(&self.places, &config.kernel))?;
         guard.observer.watch(&config.kernel.protect)?;
-        self.in_force = vec![ServicePlan::default(); self.places.count()];
+        self.in_force = inherited_plans(&guard.gate, self.places.count());
         self.planner = planner(&config.flash_crowd, 1, learned);
+        // Where nobody decides, or nobody is to be refused, nobody's plan is waited for.
+        if settings::is_shadow(config) || self.planner.is_none() {
+            self.in_force = vec![ServicePlan::default(); self.places.count()];
+            guard.gate.apply(&self.in_force)?;
+        }
         self.plan_at = now + config.flash_crowd.interval;
         self.told = Told::of(config, learned.clone());
         self.known.telemetry.control().set_shadow(settings::is_shadow(config));
@@ -167,7 +181,7 @@ impl Driver {
             self.in_force = vec![ServicePlan::default(); self.places.count()];
         }
         let orders = orders(&plan, &hot, &self.places, settings::manner(&self.config));
-        if orders != self.in_force {
+        if orders != self.in_force && !self.inheritance.stays(now, &self.guard.gate, &orders) {
             self.guard.gate.apply(&orders)?;
             self.in_force = orders;
         }

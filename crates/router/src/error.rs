@@ -1,6 +1,7 @@
 //! Why a router did not start, or stopped.
 
 use crate::places::PROTECTED_MOST;
+use flashweir_control::kernel::is_configuration;
 use flashweir_kernel::LoadError;
 use flashweir_kernel::gate::{AttachError, GateError};
 use flashweir_kernel::observe::{self, ObserveError};
@@ -53,10 +54,7 @@ impl RouterError {
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         match self {
-            Self::Attach(error) => matches!(
-                error,
-                AttachError::NoInterface(_) | AttachError::Occupied { .. } | AttachError::Driver { .. }
-            ),
+            Self::Attach(error) => is_configuration(error),
             Self::AttachObserver(error) => {
                 !matches!(error, observe::AttachError::Refused { .. } | observe::AttachError::Program(_))
             }

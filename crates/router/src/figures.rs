@@ -63,14 +63,8 @@ mod tests {
         let flows = FlowCounts { tracked: 5, begun: 4, evicted: 1, expired: 2, left_out: 3 };
         let observed = Observed { flows, attempts_left_out: 7, ..Observed::default() };
         let once = with_flows(KernelFlows::default(), &observed);
-        let twice = KernelFlows {
-            tracked: 5,
-            begun: 8,
-            evicted: 2,
-            expired: 4,
-            left_out: 6,
-            attempts_left_out: 14,
-        };
+        let twice =
+            KernelFlows { tracked: 5, begun: 8, evicted: 2, expired: 4, left_out: 6, attempts_left_out: 14 };
         assert_eq!(with_flows(once, &observed), twice);
     }
 }

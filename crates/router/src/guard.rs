@@ -3,42 +3,23 @@
 use crate::error::RouterError;
 use crate::interface;
 use flashweir_config::Kernel;
-use flashweir_control::kernel::{attach, hook};
-use flashweir_kernel::gate::{Attachment, Hook, KernelGate};
-use flashweir_kernel::observe::{self, Observer, Reading};
+use flashweir_control::kernel::{GuardedInterfaces, InterfaceState};
+use flashweir_core::Instant;
+use flashweir_kernel::gate::KernelGate;
+use flashweir_kernel::observe::{Attachment, Observer, Reading};
+use flashweir_telemetry::Warnings;
 
-/// Gate and observer. Dropping it leaves the network as it was.
+/// Gate and observer. Dropping it leaves the network as it was; but for gates that were found pinned, as long as the start
+/// may still fail.
+///
+/// Only gates are pinned. An observer without a process to read it is of no use: what it counted until the next one comes
+/// belongs to an interval that nobody planned for, and its flows are measured anew within seconds.
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// Before the programs: they go first.
-    interfaces: Vec<Guarded>,
+    interfaces: GuardedInterfaces<Attachment>,
     pub(crate) gate: KernelGate,
     pub(crate) observer: Observer,
-}
-
-/// An interface that is to be guarded.
-#[derive(Debug)]
-struct Guarded {
-    name: String,
-    wanted: Hook,
-    programs: Option<Programs>,
-    /// Why it is not guarded, as it was told last: the same is not told every second.
-    told: String,
-}
-
-/// The programs before one interface.
-#[derive(Debug)]
-struct Programs {
-    gate: Attachment,
-    _observer: observe::Attachment,
-}
-
-/// What is told of an interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InterfaceState {
-    pub(crate) name: String,
-    /// Where its gate stands; none while the interface is gone.
-    pub(crate) hook: Option<Hook>,
 }
 
 impl Guard {
@@ -46,66 +27,40 @@ impl Guard {
     pub(crate) fn load(kernel: &Kernel, reading: Reading) -> Result<Self, RouterError> {
         // First what is found out at once.
         interface::check(&kernel.interfaces)?;
-        let gate = KernelGate::load()?;
+        let interfaces = GuardedInterfaces::open(kernel)?;
+        let gate = interfaces.load_gate()?;
         let observer = Observer::load_to_read(kernel.flows, reading)?;
-        let wanted = hook(kernel);
-        let guarded =
-            |name: &String| Guarded { name: name.clone(), wanted, programs: None, told: String::new() };
-        Ok(Self { interfaces: kernel.interfaces.iter().map(guarded).collect(), gate, observer })
+        Ok(Self { interfaces, gate, observer })
     }
 
-    /// Attaches to every interface, or to none.
+    /// Attaches to every interface, or to none. Nothing that may fail comes after it.
     pub(crate) fn attach(&mut self) -> Result<(), RouterError> {
-        for guarded in &mut self.interfaces {
-            guarded.programs = Some(Programs::attach(guarded, &self.gate, &mut self.observer)?);
-        }
+        self.interfaces.attach(&self.gate, |interface| watch(&mut self.observer, interface))?;
+        self.interfaces.started();
         Ok(())
     }
 
     /// Looks after the interfaces: one that is gone is told of, and guarded again once it is back. A system call for each.
-    pub(crate) fn look_after(&mut self) {
-        for guarded in &mut self.interfaces {
-            let name = &guarded.name;
-            if guarded.programs.as_ref().is_some_and(|programs| programs.gate.interface().is_none()) {
-                guarded.programs = None;
-                tracing::error!(
-                    interface = name,
-                    "the interface is gone: nothing is guarded there until it is back"
-                );
-            }
-            if guarded.programs.is_some() {
-                continue;
-            }
-            match Programs::attach(guarded, &self.gate, &mut self.observer) {
-                Ok(programs) => {
-                    tracing::info!(interface = name, "the interface is back and guarded again");
-                    guarded.told.clear();
-                    guarded.programs = Some(programs);
-                }
-                Err(error) => {
-                    let why = error.to_string();
-                    if guarded.told != why {
-                        tracing::warn!(interface = name, "not guarded: {why}");
-                        guarded.told = why;
-                    }
-                }
-            }
-        }
+    pub(crate) fn look_after(&mut self, now: Instant, warnings: &Warnings) {
+        let watch = |interface: &str| watch(&mut self.observer, interface);
+        self.interfaces.look_after(now, &self.gate, warnings, watch);
     }
 
     /// Every interface, in the configuration's order.
     pub(crate) fn interfaces(&self) -> Vec<InterfaceState> {
-        let state = |guarded: &Guarded| InterfaceState {
-            name: guarded.name.clone(),
-            hook: guarded.programs.as_ref().map(|programs| programs.gate.hook()),
-        };
-        self.interfaces.iter().map(state).collect()
+        self.interfaces.states().collect()
+    }
+
+    /// Leaves the gates, where they are pinned, to the router that comes next. Whether they are.
+    pub(crate) fn leave(mut self) -> Result<bool, RouterError> {
+        // They have three seconds from now.
+        self.gate.beat()?;
+        let are_pinned = self.interfaces.are_pinned();
+        self.interfaces.leave();
+        Ok(are_pinned)
     }
 }
 
-impl Programs {
-    fn attach(guarded: &Guarded, gate: &KernelGate, observer: &mut Observer) -> Result<Self, RouterError> {
-        let watching = observer.attach(&guarded.name)?;
-        Ok(Self { gate: attach(gate, &guarded.name, guarded.wanted)?, _observer: watching })
-    }
+fn watch(observer: &mut Observer, interface: &str) -> Result<Attachment, RouterError> {
+    Ok(observer.attach(interface)?)
 }

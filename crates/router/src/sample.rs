@@ -126,6 +126,11 @@ impl Sampler {
         Sampled { sample, destinations: figures }
     }
 
+    /// What was counted until now was offered to somebody else: the process whose gate was taken over.
+    pub(crate) fn begin_after(&mut self, counts: &[ServiceCounts]) {
+        self.count(counts);
+    }
+
     fn count(&mut self, counts: &[ServiceCounts]) -> Vec<PlaceCounts> {
         self.counted.resize(self.counted.len().max(counts.len()), PlaceCounts::default());
         let places = counts.iter().zip(&mut self.counted);

@@ -49,6 +49,18 @@ fn only_what_was_counted_since_the_last_sample_counts_and_refused_is_offered() {
 }
 
 #[test]
+fn what_a_gate_that_was_taken_over_had_counted_is_nobodys_demand() {
+    let places = Places::new(&[numbered(1)]);
+    let (mut sampler, mut destinations) = (Sampler::new(Instant::ZERO), destinations());
+    sampler.begin_after(&[counts(1_000, 900, 300)]);
+    let nothing = Observed::default();
+    let counted = [counts(1_010, 908, 304)];
+    let sampled = sampler.sample(Instant::from_secs(1), &counted, &nothing, &places, &mut destinations);
+    let sample = sampled.sample;
+    assert_eq!((sample.offered, sample.unique_offered, sample.admitted), (10, 8, 4));
+}
+
+#[test]
 fn a_repeated_syn_of_a_connection_that_was_let_in_is_no_new_attempt() {
     let places = Places::new(&[numbered(1)]);
     let observed = Observed { offered: 60, unique_offered: 50, ..Observed::default() };

@@ -1,12 +1,12 @@
 //! What `/status` and `/explain` say, as JSON.
 
 use crate::figures::{queue, with_flows};
-use crate::guard::InterfaceState;
 use crate::record::Decision;
 use crate::sample::{DestinationFigures, Sampled};
 use crate::settings::is_shadow;
 use flashweir_admission::flash_crowd::{Baseline, Limit, Plan};
 use flashweir_config::RouterConfig;
+use flashweir_control::kernel::InterfaceState;
 use flashweir_control::{plan_json, unix_seconds_now};
 use flashweir_core::{Duration, Instant, Rate};
 use flashweir_kernel::gate::Hook;
@@ -23,6 +23,7 @@ pub(crate) struct Told {
     pub(crate) decision: Arc<Decision>,
     pub(crate) refusal: &'static str,
     pub(crate) fail_closed: bool,
+    pub(crate) pin: Option<String>,
     pub(crate) interval: Duration,
     pub(crate) baseline: Baseline,
     pub(crate) interfaces: Vec<InterfaceState>,
@@ -45,6 +46,7 @@ impl Told {
             decision: Arc::new(decision),
             refusal: config.kernel.refusal.as_str(),
             fail_closed: config.kernel.fail_closed,
+            pin: config.kernel.pin.as_ref().map(|path| path.display().to_string()),
             interval: config.flash_crowd.interval,
             baseline,
             interfaces: Vec::new(),
@@ -81,6 +83,7 @@ pub(crate) fn status(told: &Told, now: Instant) -> Value {
         "shadow": told.decision.shadow,
         "refusal": told.refusal,
         "fail_closed": told.fail_closed,
+        "pin": told.pin,
         "interval_s": told.interval.as_secs_f64(),
         "interfaces": told.interfaces.iter().map(interface).collect::<Vec<_>>(),
         "protect": told.protected.iter().map(ToString::to_string).collect::<Vec<_>>(),

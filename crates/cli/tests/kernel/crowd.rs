@@ -20,6 +20,8 @@ pub(crate) struct Met {
     pub(crate) refused_by_gateway: u64,
     /// 503 from the kernel, with all it should have.
     pub(crate) refused_by_kernel: u64,
+    /// Of those, for the origin's capacity; the others for a flash crowd.
+    pub(crate) for_capacity: u64,
 }
 
 impl Met {
@@ -74,7 +76,7 @@ fn pause() {
 }
 
 /// One request on a connection of its own: the whole response.
-fn ask(address: SocketAddr) -> String {
+pub(crate) fn ask(address: SocketAddr) -> String {
     let mut stream =
         TcpStream::connect_timeout(&address, PATIENCE).expect("a connection, whoever answers it");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
@@ -84,10 +86,18 @@ fn ask(address: SocketAddr) -> String {
     response
 }
 
+/// Whether a response is the kernel's own.
+pub(crate) fn is_refused_by_kernel(response: &str) -> bool {
+    response.contains("\r\nFlashweir-Decision: kernel; reason=")
+}
+
 fn count(met: &mut Met, response: &str) {
     if response.starts_with("HTTP/1.1 200 ") {
         met.served += 1;
-    } else if response.contains("Flashweir-Decision: kernel; reason=flash_crowd\r\n") {
+    } else if is_refused_by_kernel(response) {
+        let has_reason = |reason: &str| response.contains(&format!("; reason={reason}\r\n"));
+        assert!(has_reason("capacity") || has_reason("flash_crowd"), "{response}");
+        met.for_capacity += u64::from(has_reason("capacity"));
         assert!(response.starts_with("HTTP/1.1 503 "), "{response}");
         let field = response.lines().find_map(|line| line.strip_prefix("Retry-After: "));
         let seconds: u32 = field.and_then(|value| value.trim().parse().ok()).expect("whole seconds");
@@ -103,4 +113,5 @@ fn add(all: &mut Met, one: Met) {
     all.served += one.served;
     all.refused_by_gateway += one.refused_by_gateway;
     all.refused_by_kernel += one.refused_by_kernel;
+    all.for_capacity += one.for_capacity;
 }

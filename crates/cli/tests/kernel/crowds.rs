@@ -38,6 +38,7 @@ fn the_kernel_answers_the_excess_and_the_gateway_serves_the_rest() {
         });
     });
     assert!(met.served >= 20 && met.refused_by_gateway > 0, "{met:?}");
+    assert!(met.for_capacity > 0, "the sentry refused, and the kernel for its sake: {met:?}");
 
     eventually("an open gate", || {
         scene.asking(Gateway::status)["kernel"]["ceiling_connections_per_s"].is_null().then_some(())

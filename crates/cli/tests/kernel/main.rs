@@ -1,6 +1,8 @@
 //! `flashweir run --kernel` in network namespaces of its own: the real binary, the real origin, real connections.
 
+mod bpf_files;
 mod crowd;
 mod crowds;
+mod pins;
 mod scene;
 mod start_errors;

@@ -9,8 +9,8 @@ use flashweir_testkit::{
 
 /// Work of each request: a capacity of some 100 a second.
 const WORK_MS: f64 = 10.0;
-const CLIENTS: &str = "clients";
-const SERVER: &str = "server";
+pub(crate) const CLIENTS: &str = "clients";
+pub(crate) const SERVER: &str = "server";
 
 /// Everything a test needs.
 pub(crate) struct Scene {
@@ -72,10 +72,7 @@ impl Scene {
 
     /// Whether a program stands before the interface.
     pub(crate) fn is_guarded(&self) -> bool {
-        let name = self.testbed.full_name(SERVER);
-        let shown =
-            Process::run(Path::new("ip"), Path::new("/"), PATIENCE, ["-n", &name, "link", "show", CLIENTS]);
-        shown.stdout.contains("prog/xdp")
+        is_guarded(&self.testbed)
     }
 
     /// The network the clients are in.
@@ -98,13 +95,27 @@ impl Scene {
     }
 }
 
+/// Whether a program stands before the server's interface.
+pub(crate) fn is_guarded(testbed: &Testbed) -> bool {
+    ip(testbed, SERVER, &["link", "show", CLIENTS]).contains("prog/xdp")
+}
+
+/// Runs `ip` in a namespace.
+pub(crate) fn ip(testbed: &Testbed, namespace: &str, arguments: &[&str]) -> String {
+    let name = testbed.full_name(namespace);
+    let all = ["-n", &name].into_iter().chain(arguments.iter().copied());
+    let finished = Process::run(Path::new("ip"), Path::new("/"), PATIENCE, all);
+    assert!(finished.status.success(), "{arguments:?}: {}", finished.stderr);
+    finished.stdout
+}
+
 /// Does something where the server is.
 pub(crate) fn as_server<T: Send>(testbed: &Testbed, work: impl FnOnce() -> T + Send) -> T {
     testbed.inside(SERVER, work)
 }
 
 /// Whether this kernel takes programs from this user; a loud line where not.
-fn may_load(test: &str) -> bool {
+pub(crate) fn may_load(test: &str) -> bool {
     match flashweir_kernel::gate::KernelGate::load() {
         Ok(_) => true,
         Err(error) if error.is_unavailable() => {

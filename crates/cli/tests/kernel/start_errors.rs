@@ -1,11 +1,13 @@
 //! What cannot be had in the kernel is told in one line, with exit code 64, before a port opens.
 
-use flashweir_kernel::gate::{Hook, KernelGate};
+use flashweir_kernel::gate::{Hook, KernelGate, PinDirectory};
 use flashweir_testkit::{GatewayBuilder, PATIENCE, Process, require_program, skip};
 use std::net::TcpListener;
 use std::path::Path;
 
-use crate::scene::{as_server, binary, builder, require_testbed};
+use crate::bpf_files::{BpfFiles, leave_gate};
+use crate::crowd::{ask, is_refused_by_kernel};
+use crate::scene::{CLIENTS, as_server, binary, builder, is_guarded, may_load, require_testbed};
 
 const ORIGIN: &str = "http://127.0.0.1:9";
 
@@ -57,4 +59,29 @@ fn the_kernel_without_an_interface() {
     let finished = binary().run(["run", "--upstream", ORIGIN, "--kernel"]);
     assert_eq!(finished.code(), Some(64), "{}", finished.stderr);
     assert!(finished.stderr.contains("--interface NAME"), "{}", finished.stderr);
+}
+
+#[test]
+fn pins_that_cannot_be_and_the_gate_that_was_there_stays_when_the_port_is_taken() {
+    let test = "pins that a gateway cannot use";
+    let Some((testbed, address)) = require_testbed(test) else { return };
+    if !may_load(test) {
+        return;
+    }
+    let Some(files) = BpfFiles::require(test) else { return };
+    let with_pins = |pins: &str| builder(address, ORIGIN).text("kernel.pin", pins);
+    as_server(&testbed, || {
+        assert_refused(with_pins("/tmp"), "`/tmp` is no directory of a BPF file system");
+        let others = PinDirectory::open(&files.pins()).expect("a BPF file system");
+        assert_refused(with_pins(&files.pins_text()), "another process guards by the pins");
+        drop(others);
+        // What the start had put there goes again, what it had found stays.
+        let _port = TcpListener::bind(address).expect("a free port");
+        assert_refused(with_pins(&files.pins_text()), "in use");
+        assert!(!is_guarded(&testbed));
+        leave_gate(&files.pins(), CLIENTS, CLIENTS, &[address]);
+        assert_refused(with_pins(&files.pins_text()), "in use");
+        assert!(is_guarded(&testbed));
+    });
+    assert!(is_refused_by_kernel(&testbed.inside(CLIENTS, || ask(address))));
 }

@@ -11,7 +11,7 @@ use flashweir_testkit::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-const CLIENTS: &str = "clients";
+pub(crate) const CLIENTS: &str = "clients";
 const ROUTER: &str = "router";
 const SERVERS: &str = "servers";
 /// In the router's namespace, where nobody else listens.

@@ -29,7 +29,7 @@
 //! Cold start: until ten requests were seen in a second, each is taken to come on a connection of its own. Cost: a few
 //! additions for each service.
 
-use flashweir_core::{Duration, Rate};
+use flashweir_core::{Duration, Rate, Reason};
 use flashweir_kernel::gate::Ceiling;
 
 /// What was seen over the last second or so, and what the plans in force say.
@@ -77,16 +77,20 @@ pub(crate) struct Decision {
     pub(crate) connections_per_s: f64,
     /// Requests per second that lead to something.
     pub(crate) useful_rps: f64,
+    /// Whose limit that is, as the gateway itself would say. A sentry's has one name here: a SYN has no class by which to
+    /// tell more.
+    pub(crate) reason: Reason,
     /// Only record.
     pub(crate) shadow: bool,
 }
 
 /// The ceiling on new connections; `None` lets everything in.
 pub(crate) fn decide(seen: &Seen) -> Option<Decision> {
-    let enforced = useful_rps(seen, false).map(|useful_rps| (useful_rps, seen.shadow));
-    let (useful_rps, shadow) = enforced.or_else(|| Some((useful_rps(seen, true)?, true)))?;
+    let enforced = useful(seen, false).map(|useful| (useful, seen.shadow));
+    let ((useful_rps, reason), shadow) = enforced.or_else(|| Some((useful(seen, true)?, true)))?;
     let connections_per_s = headroom(seen) * useful_rps * connections_per_request(seen);
-    (seen.arriving_per_s > connections_per_s).then_some(Decision { connections_per_s, useful_rps, shadow })
+    let decision = Decision { connections_per_s, useful_rps, reason, shadow };
+    (seen.arriving_per_s > connections_per_s).then_some(decision)
 }
 
 /// As offered beyond what is useful.
@@ -119,20 +123,21 @@ pub(crate) fn retry_after(arriving_per_s: f64, connections_per_s: f64) -> Durati
     Duration::from_secs(seconds.min(RETRY_AFTER_S_MOST as u64))
 }
 
-/// Requests per second that lead to something; `None` where nobody refuses anything.
-fn useful_rps(seen: &Seen, with_shadow: bool) -> Option<f64> {
+/// Requests per second that lead to something, and whose limit that is; `None` where nobody refuses anything.
+fn useful(seen: &Seen, with_shadow: bool) -> Option<(f64, Reason)> {
     let counts = |shadow: bool| with_shadow || !shadow;
-    let news_rps = seen.news.filter(|news| counts(news.shadow)).map(|news| news.rps);
+    let news = seen.news.filter(|news| counts(news.shadow)).map(|news| (news.rps, Reason::FlashCrowd));
     let refuses = |service: &ServiceSeen| {
         counts(service.shadow) && service.refused_rps > 0.0 && service.capacity_rps > 0.0
     };
     let of_service = |service: &ServiceSeen| {
         if refuses(service) { service.capacity_rps.min(service.offered_rps) } else { service.offered_rps }
     };
-    let sentries_rps = seen.services.iter().any(refuses).then(|| seen.services.iter().map(of_service).sum());
-    match (news_rps, sentries_rps) {
-        (Some(news_rps), Some(sentries_rps)) => Some(news_rps.min(sentries_rps)),
-        (news_rps, sentries_rps) => news_rps.or(sentries_rps),
+    let all_services = || (seen.services.iter().map(of_service).sum(), Reason::Capacity);
+    let sentries = seen.services.iter().any(refuses).then(all_services);
+    match (news, sentries) {
+        (Some(news), Some(sentries)) => Some(if news.0 <= sentries.0 { news } else { sentries }),
+        (news, sentries) => news.or(sentries),
     }
 }
 
@@ -200,6 +205,19 @@ mod tests {
         let mut two = crowd();
         two.services.push(ServiceSeen { offered_rps: 30.0, capacity_rps: 500.0, ..ServiceSeen::default() });
         assert_eq!(rate(&two), Some(2.0 * 130.0));
+    }
+
+    #[test]
+    fn the_reason_is_that_of_the_limit_that_counts() {
+        let reason = |seen: &Seen| decide(seen).map(|decision| decision.reason);
+        let news = |rps, shadow| Some(NewsCeiling { rps, shadow });
+        assert_eq!(reason(&crowd()), Some(Reason::Capacity));
+        assert_eq!(reason(&Seen { news: news(50.0, false), ..crowd() }), Some(Reason::FlashCrowd));
+        assert_eq!(reason(&Seen { news: news(150.0, false), ..crowd() }), Some(Reason::Capacity));
+        assert_eq!(reason(&Seen { news: news(50.0, true), ..crowd() }), Some(Reason::Capacity));
+        let mut content = crowd();
+        content.services[0].refused_rps = 0.0;
+        assert_eq!(reason(&Seen { news: news(50.0, false), ..content }), Some(Reason::FlashCrowd));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The gate in the kernel before this gateway's interfaces: loaded and attached before a port opens.
 
 use flashweir_config::Config;
-use flashweir_control::kernel::{attach, hook};
+use flashweir_control::kernel::{GuardedInterfaces, Inheritance, InterfaceState, inherited_plans};
+use flashweir_core::Instant;
 use flashweir_kernel::LoadError;
 use flashweir_kernel::gate::{
-    AttachError, Attachment, GateError, Hook, KernelGate, Page, Passed, Service, ServiceCounts, ServicePlan,
+    AttachError, GateError, KernelGate, Page, Passed, Service, ServiceCounts, ServicePlan,
 };
+use flashweir_telemetry::Warnings;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Why the kernel does not do as it is told.
@@ -19,47 +21,74 @@ pub(crate) enum GuardError {
     Gate(#[from] GateError),
 }
 
-/// The gate and where it stands. Dropping it takes the gate away.
+/// The gate and where it stands. Dropping it takes the gate away, unless it was found pinned and nothing was told to it yet.
 #[derive(Debug)]
 pub(crate) struct Guard {
+    interfaces: GuardedInterfaces<()>,
     gate: KernelGate,
-    attached: Vec<(String, Attachment)>,
     in_force: ServicePlan,
+    inheritance: Inheritance,
 }
 
 impl Guard {
-    /// Loads the gate and puts it before every interface; it protects nothing yet. Takes some 200 ms.
+    /// Loads the gate and puts it before every interface; it protects nothing yet, or what the one before did. Takes some
+    /// 200 ms.
     pub(crate) fn open(config: &Config) -> Result<Self, GuardError> {
-        let kernel = &config.kernel;
-        let mut gate = KernelGate::load()?;
-        let attach = |name: &String| Ok((name.clone(), attach(&gate, name, hook(kernel))?));
-        let attached = kernel.interfaces.iter().map(attach).collect::<Result<Vec<_>, AttachError>>()?;
-        follow(&mut gate, config)?;
-        Ok(Self { gate, attached, in_force: ServicePlan::default() })
+        let mut interfaces = GuardedInterfaces::open(&config.kernel)?;
+        let gate = interfaces.load_gate()?;
+        interfaces.attach(&gate, alone)?;
+        let in_force = ServicePlan::default();
+        Ok(Self { interfaces, gate, in_force, inheritance: Inheritance::from(Instant::ZERO) })
     }
 
-    /// From now on it judges new connections to where the gateway listens.
+    /// From now on it judges new connections to where the gateway listens, first by the plan of the gateway before, where
+    /// there was one.
     pub(crate) fn protect(
         &mut self,
+        config: &Config,
         listening_on: &[SocketAddr],
         speaks_tls: bool,
     ) -> Result<(), GuardError> {
+        self.follow(config)?;
         let service = Service { endpoints: endpoints(listening_on), speaks_tls, page: Page::default() };
-        Ok(self.gate.set_services(vec![service])?)
+        self.gate.set_services(vec![service])?;
+        self.in_force = inherited_plans(&self.gate, 1)[0];
+        // In shadow nobody is refused, by no plan.
+        if config.kernel.shadow { self.put(ServicePlan::default()) } else { Ok(()) }
     }
 
-    /// Takes over what a reload can change.
+    /// The start is over: nothing that may fail comes any more.
+    pub(crate) fn started(&mut self, now: Instant) {
+        self.interfaces.started();
+        self.inheritance = Inheritance::from(now);
+    }
+
+    /// Takes over what a reload can change. Proxies that speak for others are preferred: a connection of theirs stands for
+    /// many people.
     pub(crate) fn follow(&mut self, config: &Config) -> Result<(), GuardError> {
-        follow(&mut self.gate, config)
+        let preferred = config.kernel.preferred.iter().chain(&config.client.trusted_proxies);
+        let networks: Vec<_> = preferred.map(|network| (network.network(), network.prefix_len())).collect();
+        self.gate.prefer(&networks)?;
+        Ok(self.gate.fail_closed(config.kernel.fail_closed)?)
     }
 
-    /// Puts a plan into force, unless it is.
-    pub(crate) fn apply(&mut self, plan: ServicePlan) -> Result<(), GuardError> {
-        if plan != self.in_force {
-            self.gate.apply(&[plan])?;
-            self.in_force = plan;
+    /// Puts a plan into force, unless it is, or what is does better for now.
+    pub(crate) fn apply(&mut self, now: Instant, plan: ServicePlan) -> Result<(), GuardError> {
+        if plan != self.in_force && !self.inheritance.stays(now, &self.gate, &[plan]) {
+            self.put(plan)?;
         }
         Ok(())
+    }
+
+    fn put(&mut self, plan: ServicePlan) -> Result<(), GuardError> {
+        self.gate.apply(&[plan])?;
+        self.in_force = plan;
+        Ok(())
+    }
+
+    /// The ceiling in force, new connections per second.
+    pub(crate) fn ceiling_per_s(&self) -> Option<f64> {
+        self.in_force.everybody.map(|ceiling| ceiling.rate.per_second())
     }
 
     /// Says that this process lives.
@@ -83,20 +112,27 @@ impl Guard {
         self.gate.generation()
     }
 
-    /// Each interface, how the gate stands before it, and whether it still does: an interface may go.
-    pub(crate) fn interfaces(&self) -> impl Iterator<Item = (&str, Hook, bool)> {
-        self.attached
-            .iter()
-            .map(|(name, attachment)| (name.as_str(), attachment.hook(), attachment.interface().is_some()))
+    /// Each interface, and how the gate stands before it.
+    pub(crate) fn interfaces(&self) -> impl Iterator<Item = InterfaceState> {
+        self.interfaces.states()
+    }
+
+    /// Guards interfaces that are back.
+    pub(crate) fn look_after(&mut self, now: Instant, warnings: &Warnings) {
+        self.interfaces.look_after(now, &self.gate, warnings, alone);
+    }
+
+    /// Leaves the gate, where it is pinned, to the gateway that comes next.
+    pub(crate) fn leave(mut self) {
+        // It has three seconds from now. Where this fails, it has had two.
+        let _ = self.gate.beat();
+        self.interfaces.leave();
     }
 }
 
-/// Proxies that speak for others are preferred: a connection of theirs stands for many people.
-fn follow(gate: &mut KernelGate, config: &Config) -> Result<(), GuardError> {
-    let preferred = config.kernel.preferred.iter().chain(&config.client.trusted_proxies);
-    let networks: Vec<_> = preferred.map(|network| (network.network(), network.prefix_len())).collect();
-    gate.prefer(&networks)?;
-    Ok(gate.fail_closed(config.kernel.fail_closed)?)
+/// Nothing else stands beside the gate.
+fn alone(_interface: &str) -> Result<(), AttachError> {
+    Ok(())
 }
 
 /// `[::]` alone takes connections over IPv4 as well.

@@ -6,7 +6,8 @@
 //! kernel is told that the gateway lives; when it is not for three seconds it lets everything in.
 //!
 //! The gate is loaded and attached before a port opens (`guard`) and gone before the drain begins, so that a stopping
-//! gateway refuses by itself, with the reason.
+//! gateway refuses by itself, with the reason. A pinned one keeps its last plan through the drain and is then left to the
+//! gateway that comes next, which takes it over.
 
 mod ceiling;
 mod guard;
@@ -21,6 +22,7 @@ use guard::{Guard, GuardError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use task::KernelTask;
+use tokio_util::sync::CancellationToken;
 
 /// A gate that stands before its interfaces.
 #[derive(Debug)]
@@ -38,16 +40,17 @@ impl KernelGuard {
     /// From now on it judges new connections to these addresses.
     pub(crate) fn protect(
         &mut self,
+        config: &Config,
         listening_on: &[SocketAddr],
         speaks_tls: bool,
     ) -> Result<(), GatewayError> {
         warn_of_loopback(listening_on, &self.0);
-        Ok(self.0.protect(listening_on, speaks_tls)?)
+        Ok(self.0.protect(config, listening_on, speaks_tls)?)
     }
 
-    /// Plans and beats until the future is dropped, and the gate with it.
-    pub(crate) async fn run(self, shared: Arc<Shared>) {
-        KernelTask::new(shared, self.0).run().await;
+    /// Plans and beats until the future is dropped, and the gate with it; or until it is to be left, where it is pinned.
+    pub(crate) async fn run(self, shared: Arc<Shared>, leave: CancellationToken) {
+        KernelTask::new(shared, self.0).run(leave).await;
     }
 }
 
@@ -60,7 +63,7 @@ impl From<GuardError> for GatewayError {
 /// Nothing comes to a loopback address but over `lo`: a gate elsewhere would never be asked.
 fn warn_of_loopback(listening_on: &[SocketAddr], guard: &Guard) {
     let only_loopback = listening_on.iter().all(|at| at.ip().is_loopback());
-    if only_loopback && guard.interfaces().all(|(name, ..)| name != "lo") {
+    if only_loopback && guard.interfaces().all(|interface| interface.name != "lo") {
         tracing::warn!(
             "the gate in the kernel will see nothing: all listen addresses are loopback, its interfaces not"
         );

@@ -14,6 +14,7 @@ use flashweir_core::{Duration, Instant, Reason};
 use flashweir_kernel::gate::{ServiceCounts, ServicePlan};
 use flashweir_telemetry::{ClassMetrics, Happening};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// As often as the planner of NEWS decides by default.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -32,27 +33,36 @@ pub(super) struct KernelTask {
 }
 
 impl KernelTask {
-    pub(super) fn new(shared: Arc<Shared>, guard: Guard) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, mut guard: Guard) -> Self {
         let beat_at = shared.clock.now();
+        guard.started(beat_at);
+        // What the gate of an earlier process counted was offered to that. If it cannot be read, the next look says so.
+        let before = guard.counts().unwrap_or_default();
         Self {
             shared,
             guard,
             window: Window::default(),
-            before: ServiceCounts::default(),
+            before,
             beat_at,
             beat_age: Duration::ZERO,
             had_ceiling: false,
         }
     }
 
-    pub(super) async fn run(mut self) {
+    /// Until the future is dropped, and the gate with it; or until it is to be left, where it is pinned.
+    pub(super) async fn run(mut self, leave: CancellationToken) {
         let mut due = self.shared.clock.now();
         let mut configured = self.shared.live.load_full().config.clone();
         loop {
             let live = self.shared.live.load_full();
             let differs = live.config.kernel != configured.kernel || live.config.client != configured.client;
             let followed = if differs { self.guard.follow(&live.config) } else { Ok(()) };
-            if let Err(error) = followed.and_then(|()| self.tick(&live.config)) {
+            let done = followed.and_then(|()| match self.shared.is_draining() {
+                // Nobody is served any more, which says nothing about who should be: the last plan stays.
+                true => self.beat(self.shared.clock.now()),
+                false => self.tick(&live.config),
+            });
+            if let Err(error) = done {
                 self.shared.warn(
                     Happening::Kernel,
                     format_args!("the gate in the kernel cannot be told what to do: {error}"),
@@ -62,7 +72,10 @@ impl KernelTask {
             }
             // Late looks don't pile up.
             due = (due + INTERVAL).max(self.shared.clock.now());
-            tokio::time::sleep_until(self.shared.clock.timer_at(due)).await;
+            tokio::select! {
+                () = leave.cancelled() => return self.guard.leave(),
+                () = tokio::time::sleep_until(self.shared.clock.timer_at(due)) => {}
+            }
         }
     }
 
@@ -72,15 +85,22 @@ impl KernelTask {
         self.window.push(self.look(now, config, &counts));
         let seen = self.seen(config);
         let decision = decide(&seen);
-        self.guard.apply(plan(config, &seen, decision.as_ref()))?;
+        self.guard.apply(now, plan(config, &seen, decision.as_ref()))?;
         // Only now: where no plan can be written any more, the kernel is to let everything in.
+        self.beat(now)?;
+        self.tell_news(&counts, &seen);
+        self.tell(now, config, &seen, decision.as_ref(), counts)
+    }
+
+    /// Each second: says that the gateway lives, and looks after the interfaces.
+    fn beat(&mut self, now: Instant) -> Result<(), GuardError> {
         if now.saturating_since(self.beat_at) >= BEAT_INTERVAL {
             self.guard.beat()?;
             self.beat_age = now.saturating_since(self.beat_at);
             self.beat_at = now;
+            self.guard.look_after(now, &self.shared.warnings);
         }
-        self.tell_news(&counts, &seen);
-        self.tell(now, config, &seen, decision.as_ref(), counts)
+        Ok(())
     }
 
     /// Everything that is counted, now.
@@ -157,25 +177,17 @@ impl KernelTask {
         decision: Option<&Decision>,
         counts: ServiceCounts,
     ) -> Result<(), GuardError> {
-        for (name, _, is_there) in self.guard.interfaces() {
-            if !is_there {
-                self.shared.warn(
-                    Happening::Kernel,
-                    format_args!("interface `{name}` is gone, and the gate in the kernel with it"),
-                );
-            }
-        }
         if decision.is_some() != self.had_ceiling {
             self.had_ceiling = decision.is_some();
             let what = match decision {
-                Some(Decision { connections_per_s, shadow, .. }) => format!(
-                    "the kernel lets in {connections_per_s:.0} new connections per second (shadow: {shadow})"
+                Some(Decision { connections_per_s, reason, shadow, .. }) => format!(
+                    "the kernel lets in {connections_per_s:.0} new connections per second ({reason}, shadow: {shadow})"
                 ),
                 None => "the kernel lets in every new connection again".to_owned(),
             };
             self.shared.warnings.inform(now, Happening::KernelCeiling, format_args!("{what}"));
         }
-        let figures = figures(config, &self.guard, decision, counts, self.beat_age)?;
+        let figures = figures(config, &self.guard, counts, self.beat_age)?;
         self.shared.kernel_told.store(Some(Arc::new(status(config, &self.guard, seen, decision, &figures))));
         self.shared.telemetry.control().publish_kernel(Some(figures));
         Ok(())
@@ -189,6 +201,7 @@ fn plan(config: &Config, seen: &Seen, decision: Option<&Decision>) -> ServicePla
         refusal: refusal(&config.kernel),
         shadow: decision.shadow,
         retry_after: retry_after(seen.arriving_per_s, decision.connections_per_s),
+        reason: decision.reason,
         ..ServicePlan::default()
     }
 }

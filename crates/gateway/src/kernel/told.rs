@@ -13,19 +13,18 @@ use serde_json::{Value, json};
 pub(super) fn figures(
     config: &Config,
     guard: &Guard,
-    decision: Option<&Decision>,
     counts: ServiceCounts,
     beat_age: Duration,
 ) -> Result<KernelFigures, GuardError> {
     let service = KernelService {
         name: config.gateway.name.clone(),
-        ceiling_per_s: decision.map(|decision| decision.connections_per_s),
+        ceiling_per_s: guard.ceiling_per_s(),
         counts: kernel_counts(counts),
     };
     Ok(KernelFigures {
         services: vec![service],
         passed: guard.passed()?.map(|(reason, count)| (reason.as_str(), count)).to_vec(),
-        interfaces: guard.interfaces().filter(|(_, _, is_there)| *is_there).count(),
+        interfaces: guard.interfaces().filter(|interface| interface.hook.is_some()).count(),
         generation: guard.generation(),
         heartbeat_age_s: beat_age.as_secs_f64(),
         flows: None,
@@ -41,9 +40,9 @@ pub(super) fn status(
     decision: Option<&Decision>,
     figures: &KernelFigures,
 ) -> Value {
-    let interfaces = guard.interfaces().map(|(name, hook, is_there)| {
-        let hook = if hook == Hook::Native { "native" } else { "generic" };
-        json!({ "name": name, "hook": hook, "is_guarded": is_there })
+    let interfaces = guard.interfaces().map(|interface| {
+        let hook = interface.hook.map(|hook| if hook == Hook::Native { "native" } else { "generic" });
+        json!({ "name": interface.name, "hook": hook, "is_guarded": hook.is_some() })
     });
     let counts = figures.services.first().map(|service| service.counts).unwrap_or_default();
     json!({
@@ -51,7 +50,9 @@ pub(super) fn status(
         "refusal": config.kernel.refusal.as_str(),
         "fail_closed": config.kernel.fail_closed,
         "generation": figures.generation,
-        "ceiling_connections_per_s": decision.map(|decision| decision.connections_per_s),
+        "pin": config.kernel.pin.as_ref().map(|path| path.display().to_string()),
+        "ceiling_connections_per_s": figures.services.first().and_then(|service| service.ceiling_per_s),
+        "reason": decision.map(|decision| decision.reason.as_str()),
         "shadow": decision.map_or(config.kernel.shadow, |decision| decision.shadow),
         "useful_rps": decision.map(|decision| decision.useful_rps),
         "headroom": headroom(seen),

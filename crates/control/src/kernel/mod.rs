@@ -1,29 +1,22 @@
 //! The programs in the kernel, in the words of the configuration and of the metric catalogue.
 
+mod guarded;
+mod inheritance;
+
 use flashweir_config::{Kernel, KernelHook, KernelRefusal};
-use flashweir_kernel::gate::{AttachError, Attachment, Hook, KernelGate, Refusal, ServiceCounts};
+use flashweir_kernel::gate::{Hook, Refusal, ServiceCounts};
 use flashweir_telemetry::KernelCounts;
 
+pub use guarded::{GuardedInterfaces, InterfaceState, is_configuration};
+pub use inheritance::{Inheritance, inherited_plans};
+
 /// Where on a packet's way the gate is to stand.
-#[must_use]
-pub fn hook(kernel: &Kernel) -> Hook {
+fn hook(kernel: &Kernel) -> Hook {
     match kernel.hook {
         KernelHook::Auto => Hook::Auto,
         KernelHook::Native => Hook::Native,
         KernelHook::Generic => Hook::Generic,
     }
-}
-
-/// Puts the gate before an interface, and says so where it does not stand in the driver although it might.
-///
-/// # Errors
-/// As [`KernelGate::attach`].
-pub fn attach(gate: &KernelGate, interface: &str, hook: Hook) -> Result<Attachment, AttachError> {
-    let attachment = gate.attach(interface, hook)?;
-    if let Some(why) = attachment.declined() {
-        tracing::info!(interface, "the gate stands at the stack's door, not in the driver: {why}");
-    }
-    Ok(attachment)
 }
 
 /// What becomes of a connection that does not fit.
