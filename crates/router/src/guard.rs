@@ -27,7 +27,7 @@ impl Guard {
     pub(crate) fn load(kernel: &Kernel, reading: Reading) -> Result<Self, RouterError> {
         // First what is found out at once.
         interface::check(&kernel.interfaces)?;
-        let interfaces = GuardedInterfaces::open(kernel)?;
+        let mut interfaces = GuardedInterfaces::open(kernel)?;
         let gate = interfaces.load_gate()?;
         let observer = Observer::load_to_read(kernel.flows, reading)?;
         Ok(Self { interfaces, gate, observer })
@@ -36,7 +36,7 @@ impl Guard {
     /// Attaches to every interface, or to none. Nothing that may fail comes after it.
     pub(crate) fn attach(&mut self) -> Result<(), RouterError> {
         self.interfaces.attach(&self.gate, |interface| watch(&mut self.observer, interface))?;
-        self.interfaces.started();
+        self.interfaces.started(&self.gate);
         Ok(())
     }
 

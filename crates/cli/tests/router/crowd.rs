@@ -52,8 +52,8 @@ fn a_crowd_is_kept_out_in_the_kernel_and_bystanders_are_let_in() {
         metrics.value("flashweir_kernel_connections_refused_total{service=\"server_0\",how=\"answered\"}");
     assert!(answered >= refused as f64, "{answered} of {refused}");
     assert!(metrics.value("flashweir_kernel_flows_begun_total") > 100.0);
-    let left_out = ["flows", "attempts"]
-        .map(|what| metrics.value(&format!("flashweir_kernel_{what}_left_out_total")));
+    let left_out =
+        ["flows", "attempts"].map(|what| metrics.value(&format!("flashweir_kernel_{what}_left_out_total")));
     assert_eq!(left_out, [0.0, 0.0], "there is room for all of them");
     assert_eq!(
         (&released["flows"]["left_out"], &released["destinations"]["attempts_left_out"]),

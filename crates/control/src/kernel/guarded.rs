@@ -7,6 +7,7 @@ use flashweir_kernel::LoadError;
 use flashweir_kernel::gate::{AttachError, Attachment, Hook, KernelGate, PinDirectory, PinError};
 use flashweir_telemetry::{Happening, Warnings};
 use std::fmt::Display;
+use std::path::PathBuf;
 
 /// Interfaces with a gate before each, and perhaps a companion of it. Dropping this takes the gates away; but as long as
 /// the start may still fail ([`GuardedInterfaces::started`]), those that were found pinned stay as they were.
@@ -16,6 +17,8 @@ pub struct GuardedInterfaces<Companion> {
     hook: Hook,
     /// After the interfaces: nobody else may take the pins over before they are let go of.
     pins: Option<PinDirectory>,
+    /// The pin of the gate that was there before.
+    found: Option<PathBuf>,
 }
 
 /// What is told of an interface.
@@ -59,28 +62,22 @@ impl<Companion> GuardedInterfaces<Companion> {
     pub fn open(kernel: &Kernel) -> Result<Self, AttachError> {
         let pins = kernel.pin.as_deref().map(PinDirectory::open).transpose()?;
         let guarded = |name: &String| Guarded { name: name.clone(), programs: None, told: String::new() };
-        Ok(Self { interfaces: kernel.interfaces.iter().map(guarded).collect(), hook: hook(kernel), pins })
+        Ok(Self {
+            interfaces: kernel.interfaces.iter().map(guarded).collect(),
+            hook: hook(kernel),
+            pins,
+            found: None,
+        })
     }
 
     /// Loads the gate; over what the one before knew, where one is pinned. Some 200 ms, most of it the kernel's checks.
     ///
     /// # Errors
     /// As [`KernelGate::load_pinned`].
-    pub fn load_gate(&self) -> Result<KernelGate, AttachError> {
-        let mut names = self.interfaces.iter().map(|guarded| guarded.name.as_str());
-        let pin_of =
-            |pins: &PinDirectory| names.by_ref().map(|name| pins.pin_of(name)).find(|pin| pin.exists());
-        // All gates of a directory are one, so any of them will do.
-        let Some(pin) = self.pins.as_ref().and_then(pin_of) else { return Ok(KernelGate::load()?) };
+    pub fn load_gate(&mut self) -> Result<KernelGate, AttachError> {
+        let Some(pin) = self.a_pin() else { return Ok(KernelGate::load()?) };
         let gate = KernelGate::load_pinned(&pin)?;
-        let pin = pin.display();
-        if gate.took_over() {
-            tracing::info!("the gate pinned at {pin} is taken over");
-        } else {
-            tracing::info!(
-                "the gate pinned at {pin} is of another version: it is replaced, and what it knew is lost"
-            );
-        }
+        self.found = Some(pin);
         Ok(gate)
     }
 
@@ -103,8 +100,15 @@ impl<Companion> GuardedInterfaces<Companion> {
     }
 
     /// The start is over: from now on every gate goes when this is dropped.
-    pub fn started(&mut self) {
+    pub fn started(&mut self, gate: &KernelGate) {
         self.programs().for_each(|programs| programs.gate.stays_when_dropped = false);
+        let Some(pin) = self.found.take() else { return };
+        let pin = pin.display();
+        if gate.took_over() {
+            tracing::info!("the gate pinned at {pin} is taken over");
+        } else {
+            tracing::warn!("the gate pinned at {pin} is of another version: what it knew is lost with it");
+        }
     }
 
     /// Leaves the gates that are pinned to the process that comes next; the others go.
@@ -151,6 +155,12 @@ impl<Companion> GuardedInterfaces<Companion> {
             name: guarded.name.clone(),
             hook: guarded.programs.as_ref().and_then(|programs| programs.gate.hook()),
         })
+    }
+
+    /// One that is there. All gates of a directory are one, so any of them will do.
+    fn a_pin(&self) -> Option<PathBuf> {
+        let pins = self.pins.as_ref()?;
+        self.interfaces.iter().map(|guarded| pins.pin_of(&guarded.name)).find(|pin| pin.exists())
     }
 
     fn programs(&mut self) -> impl Iterator<Item = &mut Programs<Companion>> {

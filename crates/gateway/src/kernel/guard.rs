@@ -59,7 +59,7 @@ impl Guard {
 
     /// The start is over: nothing that may fail comes any more.
     pub(crate) fn started(&mut self, now: Instant) {
-        self.interfaces.started();
+        self.interfaces.started(&self.gate);
         self.inheritance = Inheritance::from(now);
     }
 
