@@ -168,9 +168,17 @@ fn the_gate_in_the_kernel_is_told_of_only_where_there_is_one() {
     assert_eq!(samples["flashweir_kernel_frames_passed_total{reason=\"not_tcp\"}"], 7.0);
     assert_eq!(samples["flashweir_kernel_heartbeat_age_seconds"], 1.5);
     assert!(!samples.contains_key("flashweir_kernel_flows_begun_total"), "nothing is observed");
-    let flows = Some(KernelFlows { begun: 5, tracked: 3, ..KernelFlows::default() });
+    let flows = Some(KernelFlows {
+        begun: 5,
+        tracked: 3,
+        left_out: 2,
+        attempts_left_out: 9,
+        ..KernelFlows::default()
+    });
     telemetry.control().publish_kernel(Some(KernelFigures { flows, ..figures }));
-    assert_eq!(scrape(&telemetry)["flashweir_kernel_flows_begun_total"], 5.0);
+    let flows = ["flows_begun", "flows_left_out", "attempts_left_out"]
+        .map(|name| scrape(&telemetry)[&format!("flashweir_kernel_{name}_total")]);
+    assert_eq!(flows, [5.0, 2.0, 9.0]);
     telemetry.control().publish_kernel(None);
     assert!(!names_it(&telemetry));
 }
