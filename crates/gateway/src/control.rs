@@ -112,16 +112,12 @@ impl Control {
             }
         };
         let leaves_gate = is_terminated && self.shared.live.load().config.kernel.pin.is_some();
-        if let Some(kernel) = kernel.as_mut().filter(|_| !leaves_gate) {
-            // Who comes from here on is told by the gateway itself that it is stopping.
-            kernel.abort();
-            // Over once the gate is gone; it was aborted, so there is nothing to hear of it.
-            let _ = kernel.await;
-            self.shared.kernel_told.store(None);
+        if !leaves_gate {
+            self.take_gate_away(kernel.take()).await;
         }
         let outcome = self.drain().await;
-        if let Some(kernel) = kernel.filter(|_| leaves_gate) {
-            leave_kernel.cancel();
+        leave_kernel.cancel();
+        if let Some(kernel) = kernel {
             // It ends at once, or has ended by a panic, which has been told.
             let _ = kernel.await;
             tracing::info!("the gate in the kernel stays, pinned, for the gateway that comes next");
@@ -131,6 +127,15 @@ impl Control {
         sentry_planners.abort();
         self.save_baseline();
         outcome
+    }
+
+    /// Who comes from here on is told by the gateway itself that it is stopping.
+    async fn take_gate_away(&self, task: Option<JoinHandle<()>>) {
+        let Some(task) = task else { return };
+        task.abort();
+        // Over once the gate is gone; it was aborted, so there is nothing to hear of it.
+        let _ = task.await;
+        self.shared.kernel_told.store(None);
     }
 
     fn tell_start(&self, admin_address: SocketAddr) {

@@ -1,8 +1,9 @@
 //! A gate that stands from one gateway to the next.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use flashweir_testkit::{Gateway, Origin, Signal, eventually};
+use flashweir_testkit::{Gateway, Origin, Signal, Testbed, eventually};
 
 use crate::bpf_files::{BpfFiles, leave_gate};
 use crate::crowd::{ask, is_refused_by_kernel};
@@ -67,24 +68,28 @@ fn a_pinned_gate_stands_from_one_gateway_to_the_next() {
     eventually("the counters", || (count("offered") == refused).then_some(()));
     assert_eq!((count("answered"), count("admitted")), (refused, Some(0)));
 
-    let is_told_guarded =
-        || as_server(&testbed, || gateway.status())["kernel"]["interfaces"][0]["is_guarded"].as_bool();
-    assert_eq!(is_told_guarded(), Some(true));
-    ip(&testbed, SERVER, &["link", "delete", CLIENTS]);
-    eventually("the loss of the interface", || (is_told_guarded() == Some(false)).then_some(()));
     let pin = files.pins().join(CLIENTS);
-    assert!(!pin.exists(), "a pin of what is gone");
-    ip(&testbed, SERVER, &["link", "add", CLIENTS, "type", "veth", "peer", "name", "nobody"]);
-    eventually("its return", || (is_told_guarded() == Some(true)).then_some(()));
-    assert!(is_guarded(&testbed) && pin.exists());
-    let warnings = "flashweir_warnings_total{event=\"kernel\"}";
-    assert!(as_server(&testbed, || Gateway::metrics(&gateway)).value(warnings) >= 1.0);
-
+    check_a_return(&testbed, &gateway, &pin);
     gateway.process().signal(Signal::Interrupt);
     let finished = gateway.finish();
     assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
     assert_eq!(finished.stderr.matches("guarded again").count(), 1, "{}", finished.stderr);
     assert!(!is_guarded(&testbed) && !pin.exists());
+}
+
+/// The interface goes and comes back, and is guarded and pinned again.
+fn check_a_return(testbed: &Testbed, gateway: &Gateway, pin: &Path) {
+    let is_told_guarded =
+        || as_server(testbed, || gateway.status())["kernel"]["interfaces"][0]["is_guarded"].as_bool();
+    assert_eq!(is_told_guarded(), Some(true));
+    ip(testbed, SERVER, &["link", "delete", CLIENTS]);
+    eventually("the loss of the interface", || (is_told_guarded() == Some(false)).then_some(()));
+    assert!(!pin.exists(), "a pin of what is gone");
+    ip(testbed, SERVER, &["link", "add", CLIENTS, "type", "veth", "peer", "name", "nobody"]);
+    eventually("its return", || (is_told_guarded() == Some(true)).then_some(()));
+    assert!(is_guarded(testbed) && pin.exists());
+    let warnings = "flashweir_warnings_total{event=\"kernel\"}";
+    assert!(as_server(testbed, || gateway.metrics()).value(warnings) >= 1.0);
 }
 
 /// Says when it is dropped that something is over, also when a test fails.

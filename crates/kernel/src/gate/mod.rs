@@ -216,7 +216,9 @@ impl KernelGate {
         });
         let endpoints: Vec<_> = endpoints.collect();
         if std::mem::take(&mut self.may_inherit) && self.maps.endpoints.holds(&endpoints)? {
-            self.inherited = Some(self.ceilings()?);
+            let plans = (0..self.services.len() as u32).map(|index| self.maps.plans.read(&index));
+            let ceilings = plans.map(|plan| Ok(plan::ceiling_on_everybody(&plan?)));
+            self.inherited = Some(ceilings.collect::<Result<_, LoadError>>()?);
             return Ok(());
         }
         self.apply(&vec![ServicePlan::default(); self.services.len()])?;
@@ -365,11 +367,6 @@ impl KernelGate {
     /// When the kernel refuses the frame, as one that is shorter than an Ethernet header.
     pub fn try_frame(&self, frame: &[u8], times: u32) -> Result<PacketRun, LoadError> {
         self.program.run(PROGRAM, frame, times)
-    }
-
-    fn ceilings(&self) -> Result<Vec<Option<Ceiling>>, LoadError> {
-        let plans = (0..self.services.len() as u32).map(|index| self.maps.plans.read(&index));
-        plans.map(|plan| Ok(plan::ceiling_on_everybody(&plan?))).collect()
     }
 
     fn now_ns(&self) -> u64 {
