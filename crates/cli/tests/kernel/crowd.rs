@@ -88,7 +88,7 @@ pub(crate) fn ask(address: SocketAddr) -> String {
 
 /// Whether a response is the kernel's own.
 pub(crate) fn is_refused_by_kernel(response: &str) -> bool {
-    response.contains("\r\nFlashweir-Decision: kernel; reason=")
+    response.contains("\r\nFlashweir-Decision: ") && response.contains(" kernel; reason=")
 }
 
 fn count(met: &mut Met, response: &str) {

@@ -83,16 +83,16 @@ impl Page {
             write!(head, "{name}: {value}\r\n").expect("a string takes everything");
         };
         line("Retry-After", &format_args!("{retry_after_s:>5}"));
-        line("Flashweir-Decision", &format_args!("kernel; reason={reason}"));
         line("Content-Type", &self.content_type);
         line("Content-Length", &self.even_body().len());
         line("Connection", &"close");
-        // `Connection: close` is the last line, which takes the blanks: as many as the longest reason is longer, and one
-        // more where that makes it odd.
-        let mut blanks = REASON_BYTES - reason.as_str().len();
-        blanks += usize::from((head.len() + blanks).is_multiple_of(2));
-        head.insert_str(head.len() - "\r\n".len(), &" ".repeat(blanks));
-        head + "\r\n"
+        // The last line takes the blanks, which mean nothing to a client: as many as the longest reason is longer, and one
+        // more where that makes the head odd.
+        let decision = format!("kernel; reason={reason}");
+        let least = decision.len() + REASON_BYTES - reason.as_str().len();
+        let others = head.len() + "Flashweir-Decision: \r\n\r\n".len();
+        let width = least + usize::from((others + least).is_multiple_of(2));
+        head + &format!("Flashweir-Decision: {decision:>width$}\r\n\r\n")
     }
 
     /// The body of an even number of bytes, so that head and body together have an odd one.
@@ -131,7 +131,7 @@ mod tests {
         let whole = text(&answers[0], answers[0].whole_bytes);
         assert!(whole.starts_with("HTTP/1.1 503 Service Unavailable\r\nRetry-After:    10\r\n"), "{whole}");
         assert!(whole.ends_with("\r\n\r\nToo busy: please try again shortly.\n"), "{whole}");
-        assert!(whole.contains("\r\nContent-Length: 36\r\nConnection: close"), "{whole}");
+        assert!(whole.contains("\r\nContent-Length: 36\r\nConnection: close\r\n"), "{whole}");
         assert!(text(&answers[15], answers[15].head_bytes).contains("Retry-After:    20\r\n"));
         // 216 bytes of growth (256 less what the kernel keeps there), over "GET / HTTP/1.0\r\n\r\n" at the least.
         assert!(whole.len() <= 216 + 18, "{}", whole.len());
@@ -158,7 +158,7 @@ mod tests {
     fn a_response_says_whose_limit_was_met() {
         let answer = &Page::default().answers(Duration::from_secs(1), Reason::Capacity)[0];
         let head = text(answer, answer.head_bytes);
-        assert!(head.contains("\r\nFlashweir-Decision: kernel; reason=capacity\r\n"), "{head}");
+        assert!(head.ends_with(" kernel; reason=capacity\r\n\r\n"), "{head}");
     }
 
     #[test]
