@@ -185,7 +185,11 @@ fn an_answer_that_is_written_anew_meanwhile_is_never_a_mixture() {
                 }
             }
         });
-        for _ in 0..5_000 {
+        // Until both were seen: a busy machine may not let the other thread write for a while.
+        for number in 0..1_000_000 {
+            if number >= 5_000 && seen.len() > 1 {
+                break;
+            }
             let run = gate.try_frame(&request.frame(), 1).expect("a run");
             let text = Segment::read(&run.packet).map_or("(wrong checksum)".to_owned(), |read| body(&read));
             *seen.entry(text).or_insert(0) += 1;
@@ -193,8 +197,9 @@ fn an_answer_that_is_written_anew_meanwhile_is_never_a_mixture() {
         over.store(true, Ordering::Relaxed);
     });
     let torn: i32 = seen.remove("(wrong checksum)").unwrap_or_default();
-    println!("{torn} of 5,000 answers were torn");
-    assert!(torn < 500, "{torn}");
+    let whole = seen.values().sum::<i32>();
+    println!("{torn} answers were torn, {whole} whole");
+    assert!(torn < whole / 10, "{torn} of {whole}");
     assert_eq!(seen.len(), 2, "{seen:?}");
     assert!(seen.keys().all(|text| text.matches("reason=").count() == 1 && text.ends_with("shortly.\n")));
 }
