@@ -32,25 +32,25 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     let rows = vec![
         ours.row("without NEWS: answered/s", Some(80.0), none, &answered),
         ours.row("with NEWS: answered/s", None, news, &answered),
-        ours.row("fastest tenth before the crowd, kb/s", None, &all, &before),
-        ours.row("fastest tenth in the crowd, kb/s", Some(133.0), none, &during),
-        ours.row("fastest tenth in the crowd with NEWS, kb/s", Some(261.0), news, &during),
+        ours.row("fastest tenth before the crowd, kb/s", None, &all, before),
+        ours.row("fastest tenth in the crowd, kb/s", Some(133.0), none, during),
+        ours.row("fastest tenth in the crowd with NEWS, kb/s", Some(261.0), news, during),
     ];
     let mut shapes = vec![
         Shape::new(
             "without NEWS the server answers at most 0.8 of those who come",
             ours.mean(&none[0], &answered)
-                <= 0.8 * ours.mean(&none[0], &per_second(settled.clone(), |it| it.unique_offered)),
+                <= 0.8 * ours.mean(&none[0], per_second(settled.clone(), |it| it.unique_offered)),
         ),
         Shape::new(
             "without NEWS the fastest tenth falls to 0.75 or less",
-            ours.mean(&none[0], &during) <= 0.75 * ours.mean(&none[0], &before),
+            ours.mean(&none[0], during) <= 0.75 * ours.mean(&none[0], before),
         ),
     ];
     for protection in news {
         shapes.push(Shape::new(
             format!("with {} it is at least 1.5 times as fast as without", protection.name()),
-            ours.mean(protection, &during) >= 1.5 * ours.mean(&none[0], &during),
+            ours.mean(protection, during) >= 1.5 * ours.mean(&none[0], during),
         ));
     }
     let mut notes = scale::notes();

@@ -55,11 +55,11 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     let rows = vec![
         ours.row("without NEWS: packets lost, %", Some(0.0), none, &lost),
         ours.row("without NEWS: timed out, %", Some(20.0), none, &gave_up),
-        ours.row("without NEWS: fastest tenth, kb/s", Some(158.0), none, &fastest),
-        ours.row("found after, s", Some(80.0 / scale::TIMES), news, &found),
-        ours.row("with NEWS: let in/s", Some(54.0), news, &per_second(settled.clone(), |it| it.admitted)),
+        ours.row("without NEWS: fastest tenth, kb/s", Some(158.0), none, fastest),
+        ours.row("found after, s", Some(80.0 / scale::TIMES), news, found),
+        ours.row("with NEWS: let in/s", Some(54.0), news, per_second(settled.clone(), |it| it.admitted)),
         ours.row("with NEWS: timed out, %", None, news, &gave_up),
-        ours.row("with NEWS: fastest tenth, kb/s", Some(260.0), news, &fastest),
+        ours.row("with NEWS: fastest tenth, kb/s", Some(260.0), news, fastest),
         ours.row("answered in time/s", None, &all, &good),
         ours.row("read from the disk in the crowd, MB/s of ours", None, &all, disk_mb_per_s(settled.clone())),
     ];
@@ -74,11 +74,11 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
         let name = protection.name();
         shapes.push(Shape::new(
             format!("{name} finds the crowd within two intervals"),
-            ours.mean(protection, &found) <= 2.0 * scale::INTERVAL_S as f64,
+            ours.mean(protection, found) <= 2.0 * scale::INTERVAL_S as f64,
         ));
         shapes.push(Shape::new(
             format!("with {name} the fastest tenth is at least 1.3 times as fast as without"),
-            ours.mean(protection, &fastest) >= 1.3 * ours.mean(&none[0], &fastest),
+            ours.mean(protection, fastest) >= 1.3 * ours.mean(&none[0], fastest),
         ));
         shapes.push(Shape::new(
             format!("with {name} at least as much is answered in time as without"),

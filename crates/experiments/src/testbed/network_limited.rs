@@ -61,7 +61,7 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
         ours.row("with NEWS: let in/s", Some(56.0), news, &admitted),
         ours.row("with NEWS: refused of those who came, %", Some(49.0), news, &refused),
         ours.row("with NEWS: packets lost, %", Some(3.0), news, &lost),
-        ours.row("answered in time/s", None, &all, &per_second(settled.clone(), |it| it.good)),
+        ours.row("answered in time/s", None, &all, per_second(settled.clone(), |it| it.good)),
     ];
     let mut shapes = vec![Shape::new(
         "without NEWS at least a fifth of the packets is lost and a fifth of the people time out",
