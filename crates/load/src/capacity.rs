@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 /// median of five windows after a warm-up. Blocks the calling thread.
 ///
 /// # Errors
-/// A URL that cannot be loaded, a target that cannot be reached, fewer than two completions in a window, or
+/// A URL that cannot be loaded, a target that cannot be reached, no completion in a window or before the first, or
 /// more than 1 % failures.
 pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Result<f64, LoadError> {
     let mut target = Target::parse(url)?;
@@ -92,18 +92,22 @@ impl Loops {
     }
 }
 
-/// The median of the windows' rates; `None` if a window holds fewer than two completions.
+/// The median of the windows' rates; `None` if a window holds no completion, or none comes before the first.
 fn rate(completions: &[Duration], duration: Duration) -> Option<f64> {
     let warm = duration.mul_f64(WARM_UP);
     let width = (duration - warm) / WINDOWS;
     let mut rates = (0..WINDOWS)
         .map(|window| {
             let from = warm + width * window;
-            let within: Vec<_> = completions.iter().filter(|at| (from..from + width).contains(*at)).collect();
-            let (first, last) = (within.first()?, within.last()?);
-            // Between completions rather than over the window: its edges would cost a request's accuracy.
-            let span = last.saturating_sub(**first).as_secs_f64();
-            (span > 0.0).then(|| (within.len() - 1) as f64 / span)
+            let before = completions.partition_point(|at| *at < from);
+            let until = completions.partition_point(|at| *at < from + width);
+            // From completion to completion rather than over the window: its edges would cost a request's accuracy. From
+            // the last one before it, since workers that keep in step complete several at once, and a window that
+            // began with the first of several would count them but not the time they took.
+            let (first, last) =
+                (completions.get(before.checked_sub(1)?)?, completions.get(until.checked_sub(1)?)?);
+            let span = last.saturating_sub(*first).as_secs_f64();
+            (span > 0.0).then(|| (until - before) as f64 / span)
         })
         .collect::<Option<Vec<f64>>>()?;
     rates.sort_by(f64::total_cmp);
@@ -123,6 +127,17 @@ mod tests {
             every_5_ms.filter(|at| !hiccup.contains(at) && *at > Duration::from_millis(300)).collect();
         let rate = rate(&completions, Duration::from_secs(2)).unwrap();
         assert!((rate - 200.0).abs() < 0.5, "{rate}");
+    }
+
+    #[test]
+    fn workers_in_step_are_not_counted_twice() {
+        for stagger_ms in [0, 1, 7] {
+            let three_each_60_ms =
+                (0..34).flat_map(|round| (0..3).map(move |worker| 60 * round + stagger_ms * worker));
+            let completions: Vec<_> = three_each_60_ms.map(Duration::from_millis).collect();
+            let rate = rate(&completions, Duration::from_secs(2)).unwrap();
+            assert!((rate - 50.0).abs() < 2.0, "{rate} with {stagger_ms} ms between them");
+        }
     }
 
     #[test]
