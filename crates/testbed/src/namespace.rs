@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -46,6 +47,8 @@ impl Namespace {
     pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
         let enter = || move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network));
         let result = std::thread::scope(|scope| scope.spawn(|| enter().map(|()| work())).join());
+        // A scope that ends unparks its own thread. Whoever looks in here and then parks for a while would not wait at all.
+        std::thread::park_timeout(Duration::ZERO);
         let entered = result.unwrap_or_else(|panic| resume_unwind(panic));
         entered.map_err(|error| TestbedError::kernel(format!("namespace {}", self.name))(error.into()))
     }

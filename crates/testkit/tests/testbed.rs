@@ -34,6 +34,17 @@ fn send(testbed: &Testbed, from: &str, to: &str, address: Ipv4Addr, text: &str) 
 }
 
 #[test]
+fn who_looks_into_a_namespace_now_and_then_rests_in_between() {
+    let Some(testbed) = Testbed::require("a look into a namespace", &["one"]) else { return };
+    let (began, rest) = (Instant::now(), Duration::from_millis(20));
+    for _ in 0..3 {
+        testbed.inside("one", || ());
+        std::thread::park_timeout(rest);
+    }
+    assert!(began.elapsed() >= 3 * rest, "three rests of 20 ms took {:?}", began.elapsed());
+}
+
+#[test]
 fn packets_cross_a_router_with_a_token_bucket_and_nothing_is_left() {
     let names = ["client", "router", "server"];
     let Some(mut testbed) = Testbed::require("a routed testbed", &names) else { return };

@@ -46,6 +46,8 @@ const DISCARD: u64 = 20;
 const NONE: Protection = Protection::None;
 const DROPPING: Protection = dropping(None);
 const DROPPING_HALF: Protection = dropping(Some(CONTROLLED_PART * LOAD * CAPACITY_PER_S / 2.0));
+/// Nobody answers so much more than can be done.
+const BEYOND_CAPACITY: f64 = 1.15;
 /// Two repeated SYNs, after 1 and 3 s, and a third after 7.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LENGTH_S: u64 = 40;
@@ -242,6 +244,21 @@ const GROUPS: [(&[&str], &str); 4] = [
     (SECOND, "controlled, the second"),
 ];
 
+/// What is to be said of runs in which the server could do more than was thought.
+fn too_fast(ours: InScene<'_>, protections: &[Protection]) -> Vec<String> {
+    let parts = protections.iter().map(|protection| (protection, ours.mean(protection, throughput_part)));
+    // NaN, where a run is missing, is not more.
+    let beyond = parts.filter(|(_, part)| *part > BEYOND_CAPACITY);
+    let doubt = |(protection, part): (&Protection, f64)| {
+        format!(
+            "**Doubtful**, {}: {part:.2} of the capacity was answered. A request took less than its {WORK_MS} ms: the server found \
+             out how much work that is while the machine was slower. The load was less than {LOAD} times the capacity.",
+            protection.describe()
+        )
+    };
+    beyond.map(doubt).collect()
+}
+
 fn throughput_part(record: &Record) -> Option<f64> {
     let answered = record.per_second(FILLS_S..LENGTH_S, |it| it.completed + it.beside_completed)?;
     Some(answered / CAPACITY_PER_S)
@@ -289,6 +306,8 @@ fn notes(scenes: [InScene<'_>; 2]) -> Vec<String> {
             PATIENCE.as_secs()
         ),
     ];
+    notes.extend(too_fast(scenes[0], &IN_EVEN));
+    notes.extend(too_fast(scenes[1], &IN_BURSTY));
     notes.extend(scenes.iter().flat_map(InScene::doubts));
     notes
 }
