@@ -9,7 +9,7 @@ use flashweir_admission::flash_crowd::{
     Response, Sample, Settings,
 };
 use flashweir_admission::token_bucket::TokenBucket;
-use flashweir_admission::{Gate, Planner};
+use flashweir_admission::{Gate, PlannerDriver};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -73,9 +73,12 @@ fn planner_tick(c: &mut Criterion) {
     c.bench_function("planner tick over 100,000 responses", |b| {
         b.iter_batched_ref(
             || {
-                let mut planner = FlashCrowdPlanner::new(
-                    Settings { gates: GATES, ..Settings::default() },
-                    &Baseline::default(),
+                let mut planner = PlannerDriver::new(
+                    FlashCrowdPlanner::new(
+                        Settings { gates: GATES, ..Settings::default() },
+                        &Baseline::default(),
+                    ),
+                    Instant::ZERO,
                 );
                 for tick in 1..3 {
                     samples.iter().for_each(|sample| planner.observe(at(tick), sample));

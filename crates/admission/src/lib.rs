@@ -7,28 +7,16 @@
 #![no_std]
 extern crate alloc;
 
+mod contract;
 pub mod flash_crowd;
 pub mod pace;
 pub mod retry_after;
 pub mod sentry;
 pub mod token_bucket;
 
+pub use contract::{Binding, Flow, Planner, PlannerDriver, Sample};
+
 use flashweir_core::{Instant, Verdict};
-
-/// Decides slowly, from what the gates measured.
-pub trait Planner {
-    /// What a gate measured since it was last drained.
-    type Sample;
-    /// What the gates are to do until the next plan.
-    type Plan;
-
-    /// Takes one gate's measurements; several gates may report between two plans.
-    fn observe(&mut self, now: Instant, sample: &Self::Sample);
-    /// The plan for the time from `now` on. Calling early is harmless: the previous plan comes back.
-    fn plan(&mut self, now: Instant) -> Self::Plan;
-    /// When [`plan`](Self::plan) next has something to decide.
-    fn next_plan_at(&self) -> Instant;
-}
 
 /// Acts fast on the latest plan.
 pub trait Gate {

@@ -6,7 +6,7 @@ use flashweir_admission::flash_crowd::{
     Baseline, FlashCrowdGate, FlashCrowdPlanner, GateRequest, Limit, Mode, Plan, RefusedAttempts, Response,
     Rule, Sample, Settings,
 };
-use flashweir_admission::{Gate, Planner};
+use flashweir_admission::{Gate, PlannerDriver};
 use flashweir_core::{Duration, Instant, Rate, Verdict};
 use std::sync::Arc;
 
@@ -24,7 +24,12 @@ struct Second {
 }
 
 /// Goes on for so many seconds, and gives the plans.
-fn go_on(planner: &mut FlashCrowdPlanner, now: &mut Instant, seconds: u64, rates: Second) -> Vec<Plan> {
+fn go_on(
+    planner: &mut PlannerDriver<FlashCrowdPlanner>,
+    now: &mut Instant,
+    seconds: u64,
+    rates: Second,
+) -> Vec<Plan> {
     let ticks = (0..seconds * 10).map(|_| {
         let from = *now;
         *now += TICK;
@@ -58,8 +63,9 @@ fn ceiling_rps(plan: &Plan) -> f64 {
 }
 
 /// A planner in alarm, with a ceiling of its own.
-fn alarmed(now: &mut Instant) -> FlashCrowdPlanner {
-    let mut planner = FlashCrowdPlanner::new(Settings::default(), &Baseline::default());
+fn alarmed(now: &mut Instant) -> PlannerDriver<FlashCrowdPlanner> {
+    let mut planner =
+        PlannerDriver::new(FlashCrowdPlanner::new(Settings::default(), &Baseline::default()), Instant::ZERO);
     let quiet = Second { offered: 200, admitted: 200, withdrawn: 0, completed: 200, latency_s: USUAL_S };
     go_on(&mut planner, now, 60, quiet);
     let crowd = Second { offered: 2_000, admitted: 2_000, completed: 500, latency_s: 0.5, ..quiet };

@@ -6,7 +6,7 @@ use flashweir_admission::flash_crowd::{
     Plan, PlannerMode, RefusedAttempts, Response, Sample, Settings, Standing,
 };
 use flashweir_admission::token_bucket::TokenBucket;
-use flashweir_admission::{Gate, Planner};
+use flashweir_admission::{Gate, PlannerDriver};
 use flashweir_core::{Duration, Instant, Rate, Rng, Verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -37,7 +37,8 @@ fn ticks() -> impl Strategy<Value = Vec<Tick>> {
 /// Feeds the ticks to a planner; returns every plan with its time.
 fn drive(mode: PlannerMode, ticks: &[Tick], reversed: bool) -> Vec<(Instant, Plan)> {
     let settings = Settings { mode, gates: 2, ..Settings::default() };
-    let mut planner = FlashCrowdPlanner::new(settings, &Baseline::default());
+    let mut planner =
+        PlannerDriver::new(FlashCrowdPlanner::new(settings, &Baseline::default()), Instant::ZERO);
     let mut now = Instant::from_secs(1);
     let mut plans = Vec::new();
     for (n, tick) in ticks.iter().enumerate() {
@@ -67,6 +68,7 @@ fn drive(mode: PlannerMode, ticks: &[Tick], reversed: bool) -> Vec<(Instant, Pla
                 offered: tick.offered,
                 unique_offered: tick.offered,
                 admitted,
+                refused_earlier: 0,
                 withdrawn: 0,
                 completed: admitted,
                 hosts: vec![
@@ -175,7 +177,7 @@ proptest! {
     #[test]
     fn the_alarm_changes_only_at_ticks(ticks in ticks()) {
         let settings = Settings { interval: Duration::from_secs(1), ..Settings::default() };
-        let mut planner = FlashCrowdPlanner::new(settings, &Baseline::default());
+        let mut planner = PlannerDriver::new(FlashCrowdPlanner::new(settings, &Baseline::default()), Instant::ZERO);
         let mut now = Instant::ZERO;
         let mut last = planner.plan(now);
         for tick in &ticks {

@@ -2,7 +2,7 @@
 //! tenth are few in quiet times and chance moves their mean. Method: a router's view, some responses each interval whose
 //! rates differ widely and fall a little in the crowd; no latency, as a router knows none.
 
-use flashweir_admission::Planner;
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Response, Sample, Settings};
 use flashweir_core::{Duration, Instant, Rng};
 
@@ -15,7 +15,8 @@ type Course = fn(f64) -> (f64, f64);
 fn first_alarm_s(seed: u64, interval_s: u64, end_s: u64, course: Course) -> Option<u64> {
     let interval = Duration::from_secs(interval_s);
     let settings = Settings { interval, hot_spots: false, ..Settings::default() };
-    let mut planner = FlashCrowdPlanner::new(settings, &Baseline::default());
+    let mut planner =
+        PlannerDriver::new(FlashCrowdPlanner::new(settings, &Baseline::default()), Instant::ZERO);
     let mut rng = Rng::new(seed);
     (1..=end_s / interval_s).map(|tick| tick * interval_s).find(|&second| {
         let (from, now) = (Instant::from_secs(second - interval_s), Instant::from_secs(second));

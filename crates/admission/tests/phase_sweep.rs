@@ -4,7 +4,7 @@
 //! The plant is static: the fastest responses' rate as a function of the admitted rate, 50 requests a second
 //! before the crowd and 210 offered during it, the base rate that fits the paper's own result.
 
-use flashweir_admission::Planner;
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{
     Baseline, FlashCrowdPlanner, Limit, PlannerMode, Response, Sample, Settings,
 };
@@ -42,7 +42,8 @@ fn fast_rate_kbps(admitted_rps: f64) -> f64 {
 fn admitted_over_crowd_rps(mode: PlannerMode, phase_s: u64) -> f64 {
     let settings =
         Settings { mode, interval: Duration::from_secs(T_S), hot_spots: false, ..Settings::default() };
-    let mut planner = FlashCrowdPlanner::new(settings, &Baseline::default());
+    let mut planner =
+        PlannerDriver::new(FlashCrowdPlanner::new(settings, &Baseline::default()), Instant::ZERO);
     let mut ceiling_rps = f64::INFINITY;
     let mut sample = Sample::default();
     let mut in_crowd = Vec::new();

@@ -1,7 +1,7 @@
 //! Goal: what the sentry's gate and planner promise, for any input. Method: random operations, time included, against
 //! the real ones, with a count of our own beside them.
 
-use flashweir_admission::Planner;
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
     Arrived, Asked, ClassPlan, Common, Ending, Permit, Plan, Policy, Released, Sample, SentryGate,
     SentryPlanner, Ticket, UrlSum,
@@ -161,7 +161,7 @@ proptest! {
         ticks in vec((0u64..5_000, 0u64..10_000, 0u64..2_000, 0u64..5_000_000, any::<bool>(), 0u64..3_000), 1..80),
     ) {
         let plans = || {
-            let mut planner = SentryPlanner::new(Arc::new(Policy::single(TARGET)));
+            let mut planner = PlannerDriver::new(SentryPlanner::new(Arc::new(Policy::single(TARGET))), Instant::ZERO);
             let mut now = Instant::from_secs(1);
             ticks.iter().map(|&(completed, in_flight, shed, latency_us, waits, gap_ms)| {
                 let from = now;

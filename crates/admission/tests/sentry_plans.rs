@@ -1,7 +1,7 @@
 //! Goal: whatever gates report of whatever policy, the plan is one that gates can follow. Method: random policies and
 //! samples.
 
-use flashweir_admission::Planner;
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
     ClassCounts, ClassPolicy, LadderStep, Plan, Policing, Policy, Published, PublishedRule, Sample,
     SentryPlanner, UrlSum,
@@ -132,14 +132,14 @@ proptest! {
     #[test]
     fn plans_can_be_followed_and_are_repeatable(policy in policy(), ticks in ticks()) {
         let run = || -> Result<Vec<Plan>, TestCaseError> {
-            let mut planner = SentryPlanner::new(Arc::new(policy.clone()));
+            let mut planner = PlannerDriver::new(SentryPlanner::new(Arc::new(policy.clone())), Instant::ZERO);
             let (mut now, mut plans) = (Instant::from_secs(1), Vec::new());
-            check(&policy, planner.current())?;
+            check(&policy, planner.planner().current())?;
             for (index, tick) in ticks.iter().enumerate() {
                 let from = now;
                 now += Duration::from_millis(tick.3);
                 planner.observe(now, &sample(from, now, policy.classes.len(), tick));
-                planner.observe_deciding_load(now, (index % 40) as f64 / 30.0);
+                planner.planner_mut().observe_deciding_load(now, (index % 40) as f64 / 30.0);
                 let plan = planner.plan(now);
                 check(&policy, &plan)?;
                 plans.push(plan);
@@ -159,11 +159,14 @@ fn busy(limit: u32) -> Tick {
 /// The limits that are found in five seconds of a crowd, after a crowd, ten idle seconds, and more of these with looks so
 /// far apart.
 fn limits_after_idle(idle_s: u64, look_ms: u64) -> Vec<u32> {
-    let mut planner = SentryPlanner::new(Arc::new(Policy::single(Duration::from_secs(1))));
+    let mut planner = PlannerDriver::new(
+        SentryPlanner::new(Arc::new(Policy::single(Duration::from_secs(1)))),
+        Instant::ZERO,
+    );
     let mut now = Instant::from_secs(1);
     let mut look = |tick: fn(u32) -> Tick, count: u64, ms: u64| -> Vec<u32> {
         let plans = (0..count).map(|_| {
-            let (from, limit) = (now, planner.current().limit);
+            let (from, limit) = (now, planner.planner().current().limit);
             now += Duration::from_millis(ms);
             planner.observe(now, &sample(from, now, 1, &tick(limit)));
             planner.plan(now).limit

@@ -154,6 +154,7 @@ impl Gatekeeper {
     pub(crate) fn drain(&mut self, now: Instant) -> Sample {
         let (mut sample, unseen) = (self.gate.drain(now), std::mem::take(&mut self.unseen));
         sample.offered += unseen.offered;
+        sample.refused_earlier += unseen.offered;
         sample.unique_offered += unseen.unique_offered;
         sample
     }

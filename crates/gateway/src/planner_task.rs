@@ -2,7 +2,7 @@
 
 use crate::shared::Shared;
 use crate::state_file;
-use flashweir_admission::Planner as _;
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Plan, Sample};
 use flashweir_admission::pace::{SAMPLE_INTERVAL_MAX, TICK_INTERVAL_MIN};
 use flashweir_config::FlashCrowd;
@@ -22,7 +22,7 @@ pub(crate) struct PlannerTask {
     shared: Arc<Shared>,
     workers: usize,
     configured: FlashCrowd,
-    planner: Option<FlashCrowdPlanner>,
+    planner: Option<PlannerDriver<FlashCrowdPlanner>>,
     sample_wanted: watch::Sender<u64>,
     samples: mpsc::Receiver<Sample>,
     save_at: Instant,
@@ -39,7 +39,7 @@ impl PlannerTask {
         learned: &Baseline,
     ) -> Self {
         let configured = shared.live.load().config.flash_crowd.clone();
-        let planner = planner(&configured, workers, learned);
+        let planner = planner(&configured, workers, learned, shared.clock.now());
         shared.baseline.store(Arc::new(learned.clone()));
         shared.telemetry.control().set_shadow(configured.shadow);
         Self {
@@ -129,8 +129,8 @@ impl PlannerTask {
         self.configured = wanted.clone();
         self.shared.telemetry.control().set_shadow(wanted.shadow);
         let published = || (**self.shared.baseline.load()).clone();
-        let learned = self.planner.as_ref().map_or_else(published, FlashCrowdPlanner::baseline);
-        self.planner = planner(wanted, self.workers, &learned);
+        let learned = self.planner.as_ref().map_or_else(published, |driver| driver.planner().baseline());
+        self.planner = planner(wanted, self.workers, &learned, self.shared.clock.now());
         // Whatever ceiling there was belonged to the old settings.
         self.shared.plan.store(Arc::new(Plan::open(self.workers)));
     }
@@ -141,7 +141,7 @@ impl PlannerTask {
         }
         self.baseline_published_at = now;
         let Some(planner) = &self.planner else { return };
-        let baseline = planner.baseline();
+        let baseline = planner.planner().baseline();
         self.shared.baseline.store(Arc::new(baseline.clone()));
         let quiet = self.shared.plan.load().explanation.mode == Mode::Normal;
         if now < self.save_at || !quiet {

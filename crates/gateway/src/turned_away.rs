@@ -20,7 +20,9 @@ impl TurnedAway {
 
     /// Moves what has come together into a sample.
     pub(crate) fn move_into(&self, sample: &mut Sample) {
-        sample.offered += self.offered.swap(0, Ordering::Relaxed);
+        let offered = self.offered.swap(0, Ordering::Relaxed);
+        sample.offered += offered;
+        sample.refused_earlier += offered;
         sample.unique_offered += self.unique_offered.swap(0, Ordering::Relaxed);
     }
 }

@@ -15,7 +15,7 @@ use crate::record::Decision;
 use crate::sample::Sampler;
 use crate::settings;
 use crate::status::Told;
-use flashweir_admission::Planner as _;
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Plan, Rule};
 use flashweir_config::RouterConfig;
 use flashweir_control::kernel::{Inheritance, inherited_plans};
@@ -35,7 +35,7 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(30);
 pub(crate) struct Driver {
     config: RouterConfig,
     guard: Guard,
-    planner: Option<FlashCrowdPlanner>,
+    planner: Option<PlannerDriver<FlashCrowdPlanner>>,
     sampler: Sampler,
     destinations: Destinations,
     places: Places,
@@ -129,7 +129,7 @@ impl Driver {
 
     /// What was learned so far.
     pub(crate) fn baseline(&self) -> Baseline {
-        self.planner.as_ref().map_or_else(|| self.told.baseline.clone(), FlashCrowdPlanner::baseline)
+        self.planner.as_ref().map_or_else(|| self.told.baseline.clone(), |driver| driver.planner().baseline())
     }
 
     fn configure(&mut self, now: Instant, learned: &Baseline) -> Result<(), RouterError> {
@@ -139,7 +139,7 @@ impl Driver {
         guard.gate.set_services(settings::services(&self.places, &config.kernel))?;
         guard.observer.watch(&config.kernel.protect)?;
         self.in_force = inherited_plans(&guard.gate, self.places.count());
-        self.planner = planner(&config.flash_crowd, 1, learned);
+        self.planner = planner(&config.flash_crowd, 1, learned, now);
         // Where nobody decides, or nobody is to be refused, nobody's plan is waited for.
         if settings::is_shadow(config) || self.planner.is_none() {
             self.in_force = vec![ServicePlan::default(); self.places.count()];
@@ -161,7 +161,7 @@ impl Driver {
         planner.observe(now, &sampled.sample);
         let plan = planner.plan(now);
         self.plan_at = planner.next_plan_at();
-        self.told.baseline = planner.baseline();
+        self.told.baseline = planner.planner().baseline();
         let metrics = self.known.telemetry.control();
         metrics.samples_judged.increment();
         metrics.publish_plan(&plan);

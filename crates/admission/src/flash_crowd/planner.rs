@@ -11,7 +11,7 @@ use super::rate_limit::RateLimit;
 use super::shares::gate_shares_milli;
 use super::window::{Counts, Measurement, ScoredResponse, Window};
 use super::{Baseline, Cause, Explanation, Limit, Mode, Plan, PlannerMode, Rule, Sample, Settings};
-use crate::Planner;
+use crate::{Binding, Flow, Planner};
 use alloc::{boxed::Box, vec, vec::Vec};
 use flashweir_core::{Duration, Instant, Rate};
 
@@ -90,7 +90,7 @@ impl FlashCrowdPlanner {
         }
     }
 
-    fn decide(&mut self, now: Instant, measured: &Measurement) -> Decision {
+    fn decide(&mut self, now: Instant, measured: &Measurement, binding: &Binding) -> Decision {
         match &mut self.rules {
             Rules::Published(published) => {
                 let (rule, cause) = published.step(measured);
@@ -99,7 +99,7 @@ impl FlashCrowdPlanner {
             }
             Rules::Repaired(repaired) => {
                 let (detector, limit) = &mut **repaired;
-                decide_repaired(detector, limit, now, measured)
+                decide_repaired(detector, limit, now, measured, binding)
             }
         }
     }
@@ -149,6 +149,7 @@ fn decide_repaired(
     limit: &mut RateLimit,
     now: Instant,
     measured: &Measurement,
+    binding: &Binding,
 ) -> Decision {
     let is_normal = limit.mode() == Mode::Normal;
     let collapse = if is_normal { detector.judge_collapse(measured) } else { None };
@@ -174,7 +175,7 @@ fn decide_repaired(
             }
         }
     } else {
-        let rule = limit.step(now, measured, judged);
+        let rule = limit.step(now, measured, judged, binding);
         match rule {
             Rule::Release => detector.clear_evidence(),
             Rule::Rebase => detector.adopt(measured),
@@ -214,7 +215,7 @@ impl Planner for FlashCrowdPlanner {
         }
     }
 
-    fn plan(&mut self, now: Instant) -> Plan {
+    fn plan(&mut self, now: Instant, binding: &Binding) -> Plan {
         if now < self.next_plan_at {
             return self.plan.clone();
         }
@@ -228,7 +229,7 @@ impl Planner for FlashCrowdPlanner {
         };
         let measured = self.window.close(now, evidence_from);
         self.latency.begin_tick();
-        let decision = self.decide(now, &measured);
+        let decision = self.decide(now, &measured, binding);
         // References are learned in quiet times only: a response under suspicion must not define the usual.
         self.learning = decision.mode == Mode::Normal
             && (matches!(decision.cause, Cause::Calm | Cause::SurgeOk | Cause::TooFewSamples)
@@ -253,5 +254,12 @@ impl Planner for FlashCrowdPlanner {
 
     fn next_plan_at(&self) -> Instant {
         self.next_plan_at
+    }
+
+    fn limit_used(&self, flow: &Flow, span_s: f64) -> f64 {
+        match self.plan.explanation.ceiling_rps {
+            Some(ceiling_rps) if span_s > 0.0 => flow.admitted as f64 / span_s / ceiling_rps,
+            _ => 0.0,
+        }
     }
 }

@@ -22,6 +22,7 @@
 //! Offered here is *wire* offered: what binds a ceiling is arrivals, not people.
 
 use super::{Mode, Rule, detector::Judgement, window::Measurement};
+use crate::Binding;
 use flashweir_core::{Duration, Instant};
 
 /// A backlog is meant to drain within this long.
@@ -50,8 +51,6 @@ const NEAR_FAILURE: f64 = 0.93;
 const RESUME_AT: f64 = 0.9;
 /// The ceiling binds when offered exceeds it by this much.
 const BINDS: f64 = 1.02;
-/// A ceiling of which less than this part is used while another stage refuses does not bind.
-const YIELDS_BELOW: f64 = 0.9;
 /// Released below this part of the ceiling, for this long (or three intervals).
 const RELEASE_BELOW: f64 = 0.8;
 const RELEASE_AFTER: Duration = Duration::from_secs(3);
@@ -143,14 +142,20 @@ impl RateLimit {
     }
 
     /// One evaluation while limiting. `judged` is `None` when too little fresh evidence has come in.
-    pub(super) fn step(&mut self, now: Instant, measured: &Measurement, judged: Option<Judgement>) -> Rule {
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        measured: &Measurement,
+        judged: Option<Judgement>,
+        binding: &Binding,
+    ) -> Rule {
         if self.is_slack(now, measured) {
             self.mode = Mode::Normal;
             self.ceiling_rps = f64::INFINITY;
             self.evidence_from = now;
             return Rule::Release;
         }
-        if self.yields(measured) {
+        if binding.is_frozen() {
             self.hold(now);
             return Rule::Yield;
         }
@@ -278,12 +283,6 @@ impl RateLimit {
         let floor_rps = FLOOR_RPS.max(FLOOR_OF_USUAL * self.usual_rps);
         self.ceiling_rps = ceiling_rps.max(floor_rps);
         self.evidence_from = now;
-    }
-
-    /// Whether it is another stage that keeps requests out: then this ceiling decides nothing, and what is measured says
-    /// nothing about it. Moved all the same, it would be anywhere by the time it binds.
-    fn yields(&self, measured: &Measurement) -> bool {
-        measured.withdrawn_rps > 0.0 && measured.admitted_rps < YIELDS_BELOW * self.ceiling_rps
     }
 
     /// Whether offered has stayed well under the ceiling for long enough to remove it.

@@ -1,5 +1,6 @@
 //! What a gate tells the planner: counts and finished responses.
 
+use crate::Flow;
 use alloc::vec::Vec;
 use flashweir_core::Instant;
 
@@ -16,6 +17,8 @@ pub struct Sample {
     pub offered: u64,
     /// People's attempts: offered less recognised retries (unique offered).
     pub unique_offered: u64,
+    /// Of these, refused by a bound of the gateway before the gate saw them.
+    pub refused_earlier: u64,
     /// Requests let in (admitted).
     pub admitted: u64,
     /// Of all admitted, in this interval or an earlier one: those that another stage then refused, or whose client left
@@ -30,6 +33,18 @@ pub struct Sample {
     pub responses: Vec<Response>,
     /// Responses beyond that bound, sampled away uniformly.
     pub responses_sampled_away: u64,
+}
+
+impl crate::Sample for Sample {
+    fn flow(&self) -> Flow {
+        Flow {
+            offered: self.offered,
+            admitted: self.admitted.saturating_sub(self.withdrawn),
+            refused_by_self: self.offered.saturating_sub(self.refused_earlier + self.admitted),
+            refused_by_earlier: self.refused_earlier,
+            refused_by_later: self.withdrawn,
+        }
+    }
 }
 
 /// Arrivals for one hot-spot key.

@@ -9,7 +9,7 @@ use super::measured::Measured;
 use super::plan::{Decide, Explanation, Plan, Rule};
 use super::policy::Policy;
 use super::sample::Sample;
-use crate::Planner;
+use crate::{Binding, Flow, Planner};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use flashweir_core::{Duration, Instant};
@@ -215,7 +215,7 @@ impl Planner for SentryPlanner {
         self.gathered.merge(sample);
     }
 
-    fn plan(&mut self, now: Instant) -> Plan {
+    fn plan(&mut self, now: Instant, _binding: &Binding) -> Plan {
         if now < self.next_plan_at {
             return self.plan.clone();
         }
@@ -262,6 +262,10 @@ impl Planner for SentryPlanner {
 
     fn next_plan_at(&self) -> Instant {
         self.next_plan_at
+    }
+
+    fn limit_used(&self, _flow: &Flow, _span_s: f64) -> f64 {
+        self.in_flight / f64::from(self.plan.limit)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the gate tells the planner: counts, integrals over time and distributions.
 
+use crate::Flow;
 use alloc::vec::Vec;
 use flashweir_core::Instant;
 use flashweir_measure::Histogram;
@@ -142,6 +143,12 @@ impl Sample {
         self.classes.iter_mut().zip(&other.classes).for_each(|(mine, theirs)| mine.add(theirs));
         self.urls.extend_from_slice(&other.urls);
         self.levels.extend_from_slice(&other.levels);
+    }
+}
+
+impl crate::Sample for Sample {
+    fn flow(&self) -> Flow {
+        Flow { offered: self.offered, admitted: self.admitted, refused_by_self: self.shed, ..Flow::default() }
     }
 }
 

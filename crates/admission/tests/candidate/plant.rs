@@ -1,6 +1,6 @@
 //! An origin that shares its servers evenly, a live policy before it, and a candidate beside that: in virtual time.
 
-use flashweir_admission::Planner;
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
     Arrived, Asked, CandidateGate, CandidatePlanner, ClassCounts, Common, Compared, Ending, Permit, Policy,
     Released, SentryGate, SentryPlanner,
@@ -38,7 +38,7 @@ struct Plant<'a> {
     crowd: &'a Crowd,
     now: Instant,
     gates: Vec<(SentryGate<u64>, CandidateGate)>,
-    planner: SentryPlanner,
+    planner: PlannerDriver<SentryPlanner>,
     candidate: CandidatePlanner,
     /// By number: work in nanoseconds, and the key at the candidate's gate.
     requests: Vec<(u64, usize)>,
@@ -51,12 +51,12 @@ struct Plant<'a> {
 /// Runs a crowd under a live policy; the candidate has as many classes.
 pub(crate) fn run(crowd: &Crowd, live: &Policy, candidate: &Policy) -> Outcome {
     let classes = crowd.classes.len();
-    let planner = SentryPlanner::new(Arc::new(live.clone()));
+    let planner = PlannerDriver::new(SentryPlanner::new(Arc::new(live.clone())), Instant::ZERO);
     let first = SentryPlanner::new(Arc::new(candidate.clone())).current().clone();
     let (common, virtual_common) = (Arc::new(Common::new(crowd.gates)), Arc::new(Common::new(crowd.gates)));
     let gate = |index| {
         (
-            SentryGate::new(common.clone(), index, live, planner.current()),
+            SentryGate::new(common.clone(), index, live, planner.planner().current()),
             CandidateGate::new(virtual_common.clone(), index, candidate, &first),
         )
     };
@@ -173,7 +173,7 @@ impl Plant<'_> {
             }
         }
         let plan = self.planner.plan(self.now);
-        let virtual_plan = self.candidate.plan(self.now, &self.planner);
+        let virtual_plan = self.candidate.plan(self.now, self.planner.planner());
         for gate in 0..self.gates.len() {
             let (live, candidate) = &mut self.gates[gate];
             live.apply(&plan);

@@ -5,7 +5,7 @@
 use flashweir_admission::flash_crowd::{
     Baseline, FlashCrowdGate, FlashCrowdPlanner, GateRequest, Mode, Plan, RefusedAttempts, Response, Settings,
 };
-use flashweir_admission::{Gate, Planner};
+use flashweir_admission::{Gate, PlannerDriver};
 use flashweir_core::{Duration, Instant, Rng, Verdict};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -79,7 +79,8 @@ impl Run {
 pub(crate) fn run(scenario: &Scenario) -> Run {
     let mut rng = Rng::new(scenario.seed);
     let mut gate = FlashCrowdGate::new(0, scenario.seed, Arc::new(RefusedAttempts::default()));
-    let mut planner = FlashCrowdPlanner::new(scenario.settings, &Baseline::default());
+    let mut planner =
+        PlannerDriver::new(FlashCrowdPlanner::new(scenario.settings, &Baseline::default()), Instant::ZERO);
     let mut idle_from: BinaryHeap<Reverse<u64>> = (0..scenario.workers).map(|_| Reverse(0)).collect();
     let mut finishing: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
     let mut run = Run { outcomes: Vec::new(), plans: Vec::new() };

@@ -1,6 +1,6 @@
 //! An origin that shares its servers evenly, gates of several workers before it, and a crowd: in virtual time.
 
-use flashweir_admission::Planner;
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
     Arrived, Asked, Common, Ending, Permit, Plan, Policy, Released, SentryGate, SentryPlanner,
 };
@@ -75,7 +75,7 @@ struct Plant {
     crowd: Crowd,
     now: Instant,
     gates: Vec<SentryGate<u64>>,
-    planner: SentryPlanner,
+    planner: PlannerDriver<SentryPlanner>,
     requests: Vec<Request>,
     /// By the service after which each is done, nanoseconds, and a number.
     running: BTreeMap<(u64, u64), (usize, Permit)>,
@@ -85,14 +85,14 @@ struct Plant {
 
 /// Runs a crowd; `clients` names who asks, by class and number of the request.
 pub(crate) fn run(crowd: &Crowd, clients: impl Fn(usize, u64) -> u64) -> Outcome {
-    let planner = SentryPlanner::new(Arc::new(crowd.policy.clone()));
+    let planner = PlannerDriver::new(SentryPlanner::new(Arc::new(crowd.policy.clone())), Instant::ZERO);
     let common = Arc::new(Common::new(crowd.gates));
-    let gate = |index| SentryGate::new(common.clone(), index, &crowd.policy, planner.current());
+    let gate = |index| SentryGate::new(common.clone(), index, &crowd.policy, planner.planner().current());
     let outcome = Outcome {
         classes: vec![Fate::default(); crowd.classes.len()],
         response_s: Vec::new(),
         admitted: Vec::new(),
-        plan: planner.current().clone(),
+        plan: planner.planner().current().clone(),
         span_s: crowd.to_s - crowd.from_s,
     };
     let mut plant = Plant {

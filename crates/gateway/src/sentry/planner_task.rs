@@ -6,7 +6,7 @@ use super::candidate_planner::PlannedCandidate;
 use super::service::Sentry;
 use super::stage::GateSample;
 use crate::shared::Shared;
-use flashweir_admission::Planner as _;
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{ClassCounts, Plan, Sample, SentryPlanner};
 use flashweir_core::limits::SENTRY_IN_FLIGHT;
 use flashweir_core::{Duration, Instant};
@@ -40,7 +40,7 @@ struct Planned {
     sentry: Arc<Sentry>,
     /// Where its classes are counted.
     slots: Vec<ClassSlot>,
-    planner: SentryPlanner,
+    planner: PlannerDriver<SentryPlanner>,
     /// A policy that is compared with this one.
     candidate: Option<PlannedCandidate>,
     /// What became of each class since the last plan.
@@ -176,7 +176,7 @@ impl Planned {
         let names = &sentry.names;
         Self {
             slots: names.classes.iter().map(|class| metrics.class_slot(&names.service, class)).collect(),
-            planner: SentryPlanner::new(sentry.policy.clone()),
+            planner: PlannerDriver::new(SentryPlanner::new(sentry.policy.clone()), Instant::ZERO),
             counts: vec![ClassCounts::default(); names.classes.len()],
             heard: vec![false; sentry.workers()],
             busy: vec![(Instant::ZERO, Duration::ZERO); sentry.workers()],
@@ -230,14 +230,14 @@ impl Planned {
         self.heard.fill(false);
         self.has_seen_any = false;
         let busiest = mem::take(&mut self.busiest);
-        self.planner.observe_deciding_load(now, busiest);
+        self.planner.planner_mut().observe_deciding_load(now, busiest);
         let plan = Arc::new(self.planner.plan(now));
         if plan.epoch == self.sentry.plan.load().epoch {
             return;
         }
         self.sentry.plan.store(plan.clone());
         if let Some(candidate) = &mut self.candidate {
-            candidate.plan(now, &self.planner, busiest);
+            candidate.plan(now, self.planner.planner(), busiest);
         }
         // There may be room now, or less time to wait.
         self.waiting_at.drain(..).for_each(|worker| self.sentry.ring(worker));

@@ -13,7 +13,7 @@ use flashweir_admission::flash_crowd::{
     Baseline, FlashCrowdGate, FlashCrowdPlanner, GateRequest, Limit, Plan, RefusedAttempts, Response,
     Settings,
 };
-use flashweir_admission::{Gate as _, Planner as _};
+use flashweir_admission::{Gate as _, PlannerDriver};
 use flashweir_core::{Hasher64, Instant, Rng, Verdict};
 use flow_meter::FlowMeter;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Router {
     gate: FlashCrowdGate,
-    planner: Option<FlashCrowdPlanner>,
+    planner: Option<PlannerDriver<FlashCrowdPlanner>>,
     meter: FlowMeter,
     reading: Reading,
     counts: GateCounts,
@@ -43,7 +43,10 @@ impl Router {
             Controller::News(mode) => {
                 let RouterSettings { interval, hot_spots, .. } = *settings;
                 let settings = Settings { mode, interval, hot_spots, ..Settings::default() };
-                Some(FlashCrowdPlanner::new(settings, &Baseline::default()))
+                Some(PlannerDriver::new(
+                    FlashCrowdPlanner::new(settings, &Baseline::default()),
+                    Instant::ZERO,
+                ))
             }
         };
         Self {

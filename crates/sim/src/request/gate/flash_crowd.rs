@@ -6,7 +6,7 @@ use flashweir_admission::flash_crowd::{
 };
 use flashweir_admission::pace::{MEASURED_PER_SWEEP, SAMPLE_INTERVAL_MAX, SWEEP_INTERVAL, TICK_INTERVAL_MIN};
 use flashweir_admission::retry_after::RetryAfter;
-use flashweir_admission::{Gate as _, Planner as _};
+use flashweir_admission::{Gate as _, PlannerDriver};
 use flashweir_core::{Duration, Instant, Rng, Shed, Verdict};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct FlashCrowdPolicy {
 /// The gates and the planner of one service.
 #[derive(Debug)]
 pub(super) struct FlashCrowdStage {
-    planner: FlashCrowdPlanner,
+    planner: PlannerDriver<FlashCrowdPlanner>,
     gates: Vec<FlashCrowdGate>,
     /// Requests that a bound refused before a gate saw them, for each gate. They were offered all the same.
     unseen: Vec<Unseen>,
@@ -56,7 +56,10 @@ impl FlashCrowdStage {
         let mut seeds = keys.fork(1);
         let gates = policy.settings.gates.max(1);
         Self {
-            planner: FlashCrowdPlanner::new(policy.settings, &policy.baseline),
+            planner: PlannerDriver::new(
+                FlashCrowdPlanner::new(policy.settings, &policy.baseline),
+                Instant::ZERO,
+            ),
             gates: (0..gates)
                 .map(|gate| FlashCrowdGate::new(gate, seeds.next_u64(), attempts.clone()))
                 .collect(),
@@ -127,6 +130,7 @@ impl FlashCrowdStage {
             let mut sample = gate.drain(now);
             let unseen = std::mem::take(unseen);
             sample.offered += unseen.offered;
+            sample.refused_earlier += unseen.offered;
             sample.unique_offered += unseen.unique_offered;
             let is_lost = lost_feedback > 0.0 && self.losses.unit_f64() < lost_feedback;
             if !is_lost {

@@ -6,7 +6,7 @@ use super::reason::{Refusal, ShedReason};
 use super::witness::{How, Witness};
 use super::worker::{Waiting, Worker};
 use crate::request::slab::Id;
-use flashweir_admission::Planner as _;
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::retry_after::RetryAfter;
 use flashweir_admission::sentry::{
     Arrived, Asked as SentryAsked, Common, Costs, Ending, Permit, Plan, Policing, Policy, Released,
@@ -80,7 +80,7 @@ pub(super) struct SentryStage {
     policy: SentryPolicy,
     /// The policy's class of each of the scenario's.
     classes: Vec<u8>,
-    planner: SentryPlanner,
+    planner: PlannerDriver<SentryPlanner>,
     common: Arc<Common>,
     workers: Vec<Worker>,
     /// The newest; each worker takes it over when it is called.
@@ -98,8 +98,8 @@ pub(super) struct SentryStage {
 
 impl SentryStage {
     pub(super) fn new(policy: &SentryPolicy, classes: Vec<u8>, keys: &Rng) -> Self {
-        let planner = SentryPlanner::new(policy.policy.clone());
-        let mut plan = planner.current().clone();
+        let planner = PlannerDriver::new(SentryPlanner::new(policy.policy.clone()), Instant::ZERO);
+        let mut plan = planner.planner().current().clone();
         replace_limit(&mut plan, &policy.known_limits, Instant::ZERO);
         let common = Arc::new(Common::new(policy.workers));
         let worker = |index| Worker::new(common.clone(), index, &policy.policy, &plan);
