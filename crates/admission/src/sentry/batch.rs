@@ -13,7 +13,7 @@
 use super::gate::SentryGate;
 use super::hold::End;
 use super::plan::{BatchTest, ClassPlan};
-use super::request::{Arrived, Coming, Released};
+use super::request::{Coming, Slot, SlotOpinion, Turn};
 use super::sample::SERVICE_TIMES;
 use flashweir_core::limits::{CLASSES, CLIENT_LANES};
 use flashweir_core::{Duration, Instant, Reason};
@@ -51,30 +51,24 @@ impl Rounds {
 }
 
 impl<T> SentryGate<T> {
-    pub(super) fn arrive_in_batch(
-        &mut self,
-        now: Instant,
-        coming: Coming,
-        test: &BatchTest,
-        request: T,
-    ) -> Arrived<T> {
+    pub(super) fn check_in_batch(&mut self, now: Instant, coming: &Coming, test: &BatchTest) -> SlotOpinion {
         let class_index = usize::from(coming.asked.class);
         let decides_now = coming.class.delay.is_zero() && self.hold.class_len(class_index) == 0;
         if decides_now {
             let cost_us = u64::from(coming.cost_us.max(1));
             if passing(test, &coming.class, self.in_flight(), Duration::ZERO, 1, cost_us) == 0 {
                 self.rounds.failed = Some((now, coming.class.rank));
-                return Arrived::Shed(request, self.shed(Reason::Batch, &coming));
+                return SlotOpinion::Shed(self.shed(Reason::Batch, coming));
             }
             if self.take(now, coming.class.limit) {
-                return Arrived::Admit(request, self.in_flight.begin(now, now, coming.asked));
+                return SlotOpinion::Pass(Slot { is_guaranteed: false });
             }
         }
-        self.hold_or_shed(now, coming, lane_of_cost(coming.cost_us), request)
+        SlotOpinion::Wait
     }
 
     /// The next one of the rounds that are due. Each call lets one go or refuses one.
-    pub(super) fn next_in_round(&mut self, now: Instant, test: &BatchTest) -> Option<Released<T>> {
+    pub(super) fn next_in_round(&mut self, now: Instant, test: &BatchTest) -> Option<Turn<T>> {
         // At most every lane of every class is opened once.
         for _ in 0..CLASSES * CLIENT_LANES {
             let Some(round) = self.rounds.open else {
@@ -93,7 +87,7 @@ impl<T> SentryGate<T> {
                 }
                 self.rounds.open = Some(Round { admit: round.admit - 1, ..round });
                 let gone = self.hold.take_from_lane(round.class, round.lane, End::Oldest)?;
-                return Some(self.admit(now, gone));
+                return Some(self.go(gone));
             } else if round.refuse > 0 {
                 self.rounds.open = Some(Round { refuse: round.refuse - 1, ..round });
                 if let Some(gone) = self.hold.take_from_lane(round.class, round.lane, End::Oldest) {

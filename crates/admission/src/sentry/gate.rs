@@ -11,13 +11,13 @@
 //!
 //! Gates that do not answer: a gate whose first has waited longer than is worth it no longer holds up the others.
 
-use super::batch::Rounds;
+use super::batch::{Rounds, lane_of_cost};
 use super::common::{Common, Precedence};
 use super::hold::{End, Gone, Hold, Place, Ticket};
 use super::in_flight::{InFlight, Permit, micros};
 use super::plan::{ClassPlan, Decide, Plan};
 use super::policy::Policy;
-use super::request::{Arrived, Asked, Coming, Ending, Released};
+use super::request::{Arrived, Asked, Coming, Ending, Enqueued, Released, Slot, SlotOpinion, Turn};
 use super::sample::Sample;
 use alloc::sync::Arc;
 use flashweir_core::hash::mix;
@@ -66,42 +66,118 @@ impl<T> SentryGate<T> {
         }
     }
 
-    /// A request arrives. O([`CLASSES`](flashweir_core::limits::CLASSES) + [`CLIENT_LANES`]).
+    /// A request arrives at this gate and no other stage has a say: [`observe_offered`](Self::observe_offered),
+    /// [`check`](Self::check), and [`commit`](Self::commit) or [`enqueue`](Self::enqueue).
     pub fn arrive(&mut self, now: Instant, asked: Asked, request: T) -> Arrived<T> {
-        let class_index = usize::from(asked.class).min(self.plan.classes.len() - 1);
-        let asked = Asked { class: class_index as u8, ..asked };
-        let class = self.plan.classes[class_index];
-        let coming = Coming { asked, class, cost_us: self.plan.costs.of(asked.url_class, asked.class) };
-        let counts = self.in_flight.class(class_index);
-        counts.offered += 1;
-        counts.offered_cost_us += u64::from(coming.cost_us);
-        let most = self.plan.limit.saturating_mul(GUARANTEED_LIMITS);
-        if self.common.in_flight() < most
-            && self.common.is_guaranteed(now, class_index, &class)
-            && self.take(now, most)
-        {
-            return Arrived::Admit(request, self.in_flight.begin(now, now, asked));
-        }
-        match self.plan.decide {
-            Decide::Reservation => self.arrive_reserved(now, coming, request),
-            Decide::Batch(test) => self.arrive_in_batch(now, coming, &test, request),
-            Decide::Threshold => self.arrive_at_threshold(now, coming, request),
+        self.observe_offered(asked, false);
+        match self.check(now, asked) {
+            SlotOpinion::Pass(slot) => Arrived::Admit(request, self.commit(now, now, asked, slot)),
+            SlotOpinion::Shed(shed) => Arrived::Shed(request, shed),
+            SlotOpinion::Wait => match self.enqueue(now, asked, request) {
+                Enqueued::Queued(ticket) => Arrived::Held(ticket),
+                Enqueued::QueuedInsteadOf(ticket, other, shed) => Arrived::HeldInsteadOf(ticket, other, shed),
+                Enqueued::Turn(request, slot) => Arrived::Admit(request, self.commit(now, now, asked, slot)),
+                Enqueued::Shed(request, shed) => Arrived::Shed(request, shed),
+            },
         }
     }
 
-    /// Who goes next of those who wait, if somebody does. To be asked until there is none, and then
-    /// [`who_waits`](Self::who_waits): after every [`end`](Self::end), [`apply`](Self::apply),
-    /// [`next_wake`](Self::next_wake) and when another gate says so. Cost as of [`arrive`](Self::arrive).
+    /// Counts a request that arrives at the door, whatever becomes of it. Its class, which is always one of the policy's.
+    pub fn observe_offered(&mut self, asked: Asked, is_retry: bool) {
+        let Coming { asked, cost_us, .. } = self.coming(asked);
+        let counts = self.in_flight.class(asked.class.into());
+        counts.offered += 1;
+        counts.unique_offered += u64::from(!is_retry);
+        counts.offered_cost_us += u64::from(cost_us);
+    }
+
+    /// Counts a request that another stage refused, at once or after it waited here.
+    pub fn observe_refused_elsewhere(&mut self, asked: Asked) {
+        let Coming { asked, .. } = self.coming(asked);
+        self.in_flight.class(asked.class.into()).shed_elsewhere += 1;
+    }
+
+    /// Whether a request may go to the origin now. A slot that comes back is reserved for it, since other gates share the
+    /// slots: it is to be [committed](Self::commit) or [cancelled](Self::cancel). A refusal is counted.
+    /// O([`CLASSES`](flashweir_core::limits::CLASSES) + [`CLIENT_LANES`]).
+    pub fn check(&mut self, now: Instant, asked: Asked) -> SlotOpinion {
+        let coming = self.coming(asked);
+        let most = self.plan.limit.saturating_mul(GUARANTEED_LIMITS);
+        if self.common.in_flight() < most
+            && self.common.is_within_guarantee(now, coming.asked.class, &coming.class)
+            && self.take(now, most)
+        {
+            return SlotOpinion::Pass(Slot { is_guaranteed: true });
+        }
+        match self.plan.decide {
+            Decide::Reservation => self.check_reserved(now, &coming),
+            Decide::Batch(test) => self.check_in_batch(now, &coming, &test),
+            Decide::Threshold => self.check_at_threshold(now, &coming),
+        }
+    }
+
+    /// A request that arrived at `arrived` is sent to the origin, in a slot that was reserved for it.
+    pub fn commit(&mut self, now: Instant, arrived: Instant, asked: Asked, slot: Slot) -> Permit {
+        let Coming { asked, class, .. } = self.coming(asked);
+        if slot.is_guaranteed {
+            // Another gate may have used the last of the rate since the check: one too many is no harm.
+            let _counted = self.common.is_guaranteed(now, asked.class.into(), &class);
+        }
+        self.in_flight.begin(now, arrived, asked)
+    }
+
+    /// A slot was reserved in vain, because another stage refuses the request.
+    pub fn cancel(&mut self, _slot: Slot) {
+        self.common.give_back();
+    }
+
+    /// A request waits for its turn, if need be instead of another; it is refused where the queue has no place for it.
+    pub fn enqueue(&mut self, now: Instant, asked: Asked, request: T) -> Enqueued<T> {
+        let coming = self.coming(asked);
+        if let Decide::Batch(_) = self.plan.decide {
+            return self.hold_or_shed(now, coming, lane_of_cost(coming.cost_us), request);
+        }
+        let limit = coming.class.limit;
+        let is_first = !self.somebody_waits(coming.class.rank);
+        let lane = (mix(coming.asked.client_key) % CLIENT_LANES as u64) as usize;
+        let queued = self.hold_or_shed(now, coming, lane, request);
+        // A place that was given back after the look for one, by a gate that did not see anybody wait yet.
+        if let Enqueued::Queued(ticket) = queued
+            && is_first
+            && self.common.in_flight() < limit
+            && self.take(now, limit)
+            && let Some(gone) = self.hold.take(ticket)
+        {
+            self.common.give_back_hold(gone.place.class);
+            self.tell_first(now);
+            return Enqueued::Turn(gone.value.1, Slot { is_guaranteed: false });
+        }
+        queued
+    }
+
+    /// Who goes next of those who wait, and is admitted by this gate alone: see [`next_turn`](Self::next_turn).
     pub fn next(&mut self, now: Instant) -> Option<Released<T>> {
+        Some(match self.next_turn(now)? {
+            Turn::Go { request, asked, arrived, slot } => {
+                Released::Admit(request, self.commit(now, arrived, asked, slot))
+            }
+            Turn::Shed(request, shed) => Released::Shed(request, shed),
+        })
+    }
+
+    /// Whose turn it is of those who wait, if anybody's. To be asked until there is none, and then
+    /// [`who_waits`](Self::who_waits): after every [`end`](Self::end), [`apply`](Self::apply),
+    /// [`next_wake`](Self::next_wake) and when another gate says so. Cost as of [`check`](Self::check).
+    pub fn next_turn(&mut self, now: Instant) -> Option<Turn<T>> {
         if self.hold.len() == 0 {
             return None;
         }
-        let released = self.next_expired(now).or_else(|| match self.plan.decide {
+        let turn = self.next_expired(now).or_else(|| match self.plan.decide {
             Decide::Batch(test) => self.next_in_round(now, &test),
             Decide::Reservation | Decide::Threshold => self.next_reserved(now),
         })?;
         self.tell_first(now);
-        Some(released)
+        Some(turn)
     }
 
     /// When [`next`](Self::next) is to be asked even if nothing else happens.
@@ -176,37 +252,30 @@ impl<T> SentryGate<T> {
         sample
     }
 
-    fn arrive_reserved(&mut self, now: Instant, coming: Coming, request: T) -> Arrived<T> {
-        let limit = coming.class.limit;
-        let is_first = !self.somebody_waits(coming.class.rank);
-        if is_first && self.take(now, limit) {
-            return Arrived::Admit(request, self.in_flight.begin(now, now, coming.asked));
+    fn check_reserved(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
+        match !self.somebody_waits(coming.class.rank) && self.take(now, coming.class.limit) {
+            true => SlotOpinion::Pass(Slot { is_guaranteed: false }),
+            false => SlotOpinion::Wait,
         }
-        let lane = (mix(coming.asked.client_key) % CLIENT_LANES as u64) as usize;
-        let arrived = self.hold_or_shed(now, coming, lane, request);
-        // A place that was given back after the look for one, by a gate that did not see anybody wait yet.
-        if let Arrived::Held(ticket) = arrived
-            && is_first
-            && self.common.in_flight() < limit
-            && self.take(now, limit)
-            && let Some(gone) = self.hold.take(ticket)
-        {
-            self.common.give_back_hold(gone.place.class);
-            self.tell_first(now);
-            return Arrived::Admit(gone.value.1, self.in_flight.begin(now, now, coming.asked));
-        }
-        arrived
     }
 
-    fn arrive_at_threshold(&mut self, now: Instant, coming: Coming, request: T) -> Arrived<T> {
+    fn check_at_threshold(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
         // Every share of many consecutive requests is right, and no client can tell when its turn is.
         self.draws = self.draws.wrapping_add(1);
         let draw = (mix(self.draws ^ (self.index as u64) << INDEX_SHIFT) >> u32::BITS) as u32;
         let share = coming.class.admit_share;
         if share < u32::MAX && draw >= share {
-            return Arrived::Shed(request, self.shed(Reason::Threshold, &coming));
+            return SlotOpinion::Shed(self.shed(Reason::Threshold, coming));
         }
-        self.arrive_reserved(now, coming, request)
+        self.check_reserved(now, coming)
+    }
+
+    /// What the plan says of a request.
+    pub(super) fn coming(&self, asked: Asked) -> Coming {
+        let class_index = usize::from(asked.class).min(self.plan.classes.len() - 1);
+        let asked = Asked { class: class_index as u8, ..asked };
+        let class = self.plan.classes[class_index];
+        Coming { asked, class, cost_us: self.plan.costs.of(asked.url_class, asked.class) }
     }
 
     /// Waits, if need be instead of another; refused where there is no place to wait.
@@ -216,28 +285,28 @@ impl<T> SentryGate<T> {
         coming: Coming,
         lane: usize,
         request: T,
-    ) -> Arrived<T> {
+    ) -> Enqueued<T> {
         let place = Place { class: coming.asked.class.into(), lane, cost_us: coming.cost_us.max(1) };
         let has_place = self.common.take_hold(place.class, coming.class.hold_len);
         // Whoever is displaced leaves the place to the one who comes.
         let displaced = if has_place { None } else { self.displace(now, &coming, &place) };
         if !has_place && displaced.is_none() {
             let reason = self.no_room(coming.class.limit);
-            return Arrived::Shed(request, self.shed(reason, &coming));
+            return Enqueued::Shed(request, self.shed(reason, &coming));
         }
         let ticket = match self.hold.push(now, place, (coming.asked, request)) {
             Ok(ticket) => ticket,
             // This gate's own bound (nobody was displaced: that would have made room).
             Err((_, request)) => {
                 self.common.give_back_hold(place.class);
-                return Arrived::Shed(request, self.shed(Reason::Capacity, &coming));
+                return Enqueued::Shed(request, self.shed(Reason::Capacity, &coming));
             }
         };
         self.tell_first(now);
-        let Some((gone, reason)) = displaced else { return Arrived::Held(ticket) };
+        let Some((gone, reason)) = displaced else { return Enqueued::Queued(ticket) };
         let (asked, displaced) = gone.value;
         let shed = self.shed(reason, &Coming { asked, class: coming.class, cost_us: gone.place.cost_us });
-        Arrived::HeldInsteadOf(ticket, displaced, shed)
+        Enqueued::QueuedInsteadOf(ticket, displaced, shed)
     }
 
     /// Takes somebody of the class out whose place is better used by the one who comes: a client with more waiting than
@@ -270,7 +339,7 @@ impl<T> SentryGate<T> {
     }
 
     /// Whoever has waited as long as is worth it, of any class.
-    fn next_expired(&mut self, now: Instant) -> Option<Released<T>> {
+    fn next_expired(&mut self, now: Instant) -> Option<Turn<T>> {
         let is_expired = |index: usize| {
             let since = self.hold.oldest_since(index);
             since.is_some_and(|since| now.saturating_since(since) >= self.plan.classes[index].hold_for)
@@ -281,7 +350,7 @@ impl<T> SentryGate<T> {
     }
 
     /// The most important, if there is room for it and none more important waits elsewhere.
-    fn next_reserved(&mut self, now: Instant) -> Option<Released<T>> {
+    fn next_reserved(&mut self, now: Instant) -> Option<Turn<T>> {
         let (class_index, since) = self.first_class()?;
         let class = self.plan.classes[class_index];
         let own = Precedence::new(class.rank, since);
@@ -295,7 +364,7 @@ impl<T> SentryGate<T> {
         } else {
             self.hold.take_fairly(class_index, End::Oldest)?
         };
-        Some(self.admit(now, gone))
+        Some(self.go(gone))
     }
 
     /// Of classes that are worth the same, the one to which somebody came last: where the newest go first, the one with
@@ -308,19 +377,19 @@ impl<T> SentryGate<T> {
             .map(|(_, index)| index)
     }
 
-    /// One that waited goes to the origin, where a place was [taken](Self::take) for it.
-    pub(super) fn admit(&mut self, now: Instant, gone: Gone<(Asked, T)>) -> Released<T> {
+    /// It is the turn of one that waited, for which a slot was [taken](Self::take).
+    pub(super) fn go(&mut self, gone: Gone<(Asked, T)>) -> Turn<T> {
         self.common.give_back_hold(gone.place.class);
         let (asked, request) = gone.value;
-        Released::Admit(request, self.in_flight.begin(now, gone.since, asked))
+        Turn::Go { request, asked, arrived: gone.since, slot: Slot { is_guaranteed: false } }
     }
 
     /// One that waited is refused.
-    pub(super) fn refuse(&mut self, gone: Gone<(Asked, T)>, reason: Reason) -> Released<T> {
+    pub(super) fn refuse(&mut self, gone: Gone<(Asked, T)>, reason: Reason) -> Turn<T> {
         self.common.give_back_hold(gone.place.class);
         let (asked, request) = gone.value;
         let class = self.plan.classes[gone.place.class];
-        Released::Shed(request, self.shed(reason, &Coming { asked, class, cost_us: gone.place.cost_us }))
+        Turn::Shed(request, self.shed(reason, &Coming { asked, class, cost_us: gone.place.cost_us }))
     }
 
     pub(super) fn shed(&mut self, reason: Reason, coming: &Coming) -> Shed {

@@ -36,6 +36,56 @@ impl Ending {
         Self { completed: false, withdrawn: true, measured_us: None, utilisation_milli: None };
 }
 
+/// A slot in flight that is reserved for one request.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a slot is committed or cancelled"]
+pub struct Slot {
+    /// Its class is within its guaranteed rate, which is counted when the request is sent.
+    pub(super) is_guaranteed: bool,
+}
+
+/// What the gate makes of a request by itself.
+#[derive(Debug, PartialEq, Eq)]
+pub enum SlotOpinion {
+    /// There is room.
+    Pass(Slot),
+    /// There may be soon: [`SentryGate::enqueue`](super::SentryGate::enqueue).
+    Wait,
+    /// There is none.
+    Shed(Shed),
+}
+
+/// What became of a request that was to wait.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Enqueued<T> {
+    /// It waits; [`SentryGate::next_turn`](super::SentryGate::next_turn) will say.
+    Queued(Ticket),
+    /// It waits in the place of one that is refused.
+    QueuedInsteadOf(Ticket, T, Shed),
+    /// Room became free meanwhile: it is its turn.
+    Turn(T, Slot),
+    /// The queue is full.
+    Shed(T, Shed),
+}
+
+/// What becomes of a request that waited, as far as the gate goes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn<T> {
+    /// There is room for it.
+    Go {
+        /// What the shell kept of it.
+        request: T,
+        /// As it was enqueued.
+        asked: Asked,
+        /// When it was enqueued.
+        arrived: flashweir_core::Instant,
+        /// Its slot.
+        slot: Slot,
+    },
+    /// Refuse it.
+    Shed(T, Shed),
+}
+
 /// What becomes of a request that arrives.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrived<T> {

@@ -50,15 +50,20 @@ pub struct Sample {
 /// What became of the requests of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounts {
-    /// Requests that arrived (offered).
+    /// Requests that arrived at the door (offered), those included that other stages refused.
     pub offered: u64,
+    /// Of these, attempts: retries after a refusal are left out (unique offered).
+    pub unique_offered: u64,
     /// Requests that were sent to the origin (admitted), at once or after waiting.
     pub admitted: u64,
+    /// Requests that another stage refused.
+    pub shed_elsewhere: u64,
     /// Requests refused (shed), at once or after waiting.
     pub shed: u64,
     /// Of these, refused by a threshold's share or a round's test, whatever room there was.
     pub shed_by_test: u64,
-    /// Clients that went while they waited. Offered are the admitted, the shed, those who left and those who wait.
+    /// Clients that went while they waited. Offered are the admitted, the shed here or elsewhere, those who left and
+    /// those who wait.
     pub left: u64,
     /// Answers of the origin that came to their end (completed).
     pub completed: u64,
@@ -156,7 +161,9 @@ impl ClassCounts {
     /// Adds what another gate, or the same one later, counted; of levels the sum, so not for two times of one gate.
     pub fn add(&mut self, other: &Self) {
         self.offered += other.offered;
+        self.unique_offered += other.unique_offered;
         self.admitted += other.admitted;
+        self.shed_elsewhere += other.shed_elsewhere;
         self.shed += other.shed;
         self.shed_by_test += other.shed_by_test;
         self.left += other.left;

@@ -7,26 +7,33 @@
 use super::gate::SentryGate;
 use super::in_flight::Permit;
 use super::plan::{ClassPlan, Decide};
-use super::request::Asked;
+use super::request::{Asked, Coming, Slot};
 use flashweir_core::{Instant, Reason, Shed};
 
 impl<T> SentryGate<T> {
-    /// A request arrives and is let in; with it comes the refusal that it would have got, if so. Its
-    /// [`end`](Self::end) is to be told as ever.
+    /// A request arrives, is let in, and no other stage has a say: [`observe_offered`](Self::observe_offered),
+    /// [`check_in_shadow`](Self::check_in_shadow) and [`commit`](Self::commit).
     pub fn arrive_in_shadow(&mut self, now: Instant, asked: Asked) -> (Permit, Option<Shed>) {
-        let class_index = usize::from(asked.class).min(self.plan.classes.len() - 1);
-        let asked = Asked { class: class_index as u8, ..asked };
-        let class = self.plan.classes[class_index];
-        let cost_us = self.plan.costs.of(asked.url_class, asked.class);
-        let counts = self.in_flight.class(class_index);
-        counts.offered += 1;
-        counts.offered_cost_us += u64::from(cost_us);
-        let is_guaranteed = self.common.is_guaranteed(now, class_index, &class);
+        self.observe_offered(asked, false);
+        let (slot, shed) = self.check_in_shadow(now, asked);
+        (self.commit(now, now, asked, slot), shed)
+    }
+
+    /// A slot for a request, beyond the limit if need be; with it comes the refusal that the request would have got, if
+    /// so. To be committed or cancelled as one that was [checked](Self::check).
+    pub fn check_in_shadow(&mut self, now: Instant, asked: Asked) -> (Slot, Option<Shed>) {
+        let Coming { asked, class, .. } = self.coming(asked);
+        let is_guaranteed = self.common.is_within_guarantee(now, asked.class, &class);
         let refused = self.would_refuse(&class).filter(|_| !is_guaranteed);
+        let shed = refused.map(|reason| Shed { reason, retry_after: class.retry_after });
+        (self.take_beyond_limit(now, is_guaranteed), shed)
+    }
+
+    /// A slot, whatever the limit.
+    pub(crate) fn take_beyond_limit(&mut self, now: Instant, is_guaranteed: bool) -> Slot {
         // There is no limit of that size, so there is a place.
         let _always = self.take(now, u32::MAX);
-        let shed = refused.map(|reason| Shed { reason, retry_after: class.retry_after });
-        (self.in_flight.begin(now, now, asked), shed)
+        Slot { is_guaranteed }
     }
 
     /// Why a request of a class with this plan would be refused now.
