@@ -5,11 +5,11 @@ mod sentry;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use flashweir_admission::flash_crowd::{
-    Baseline, FlashCrowdGate, FlashCrowdPlanner, GateRequest, HotSpotLimit, Limit, Plan, RefusedAttempts,
-    Response, Sample, Settings,
+    Baseline, FlashCrowdPlanner, HotSpotLimit, Limit, Plan, Response, Sample, Settings,
 };
+use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::token_bucket::TokenBucket;
-use flashweir_admission::{Gate, PlannerDriver};
+use flashweir_admission::{Flow, PlannerDriver};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn gate(c: &mut Criterion) {
         ..Plan::open(1)
     };
     for (name, plan) in [("gate, open", Plan::open(1)), ("gate, refusing nine of ten", limited)] {
-        let mut gate = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+        let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
         gate.apply(Instant::ZERO, &plan);
         let mut rng = Rng::new(1);
         let mut now = Instant::ZERO;
@@ -40,7 +40,7 @@ fn gate(c: &mut Criterion) {
             b.iter(|| {
                 now += Duration::from_micros(100);
                 let person_key = rng.next_u64();
-                black_box(gate.admit(now, &GateRequest { host_key: person_key % 8, person_key }))
+                black_box(gate.arrive(now, person_key % 8, person_key, Standing::LAST))
             });
         });
     }
@@ -54,9 +54,12 @@ fn planner_tick(c: &mut Criterion) {
     let samples: Vec<Sample> = (0..GATES)
         .map(|gate| Sample {
             gate,
-            offered: (RESPONSES / GATES) as u64,
+            flow: Flow {
+                offered: (RESPONSES / GATES) as u64,
+                admitted: (RESPONSES / GATES) as u64,
+                ..Flow::default()
+            },
             unique_offered: (RESPONSES / GATES) as u64,
-            admitted: (RESPONSES / GATES) as u64,
             completed: (RESPONSES / GATES) as u64,
             responses: (0..RESPONSES / GATES)
                 .map(|_| Response {

@@ -10,27 +10,9 @@ extern crate alloc;
 mod contract;
 pub mod flash_crowd;
 pub mod pace;
+pub mod pipeline;
 pub mod retry_after;
 pub mod sentry;
 pub mod token_bucket;
 
 pub use contract::{Binding, Flow, Planner, PlannerDriver, Sample};
-
-use flashweir_core::{Instant, Verdict};
-
-/// Acts fast on the latest plan.
-pub trait Gate {
-    /// What the gate needs to know of a request: numbers only, made by the classifier.
-    type Request;
-    /// The planner's measurements.
-    type Sample;
-    /// The planner's decision.
-    type Plan;
-
-    /// Takes over a plan; the same plan twice changes nothing.
-    fn apply(&mut self, now: Instant, plan: &Self::Plan);
-    /// Decides one request. Integers only, no allocation.
-    fn admit(&mut self, now: Instant, request: &Self::Request) -> Verdict;
-    /// Hands over what was measured since the last drain and starts anew.
-    fn drain(&mut self, now: Instant) -> Self::Sample;
-}

@@ -80,18 +80,23 @@ impl TokenBucket {
     /// Takes one token if there is one, or if no more than `credit` tokens (a million at most) are owed then.
     #[must_use]
     pub fn admit_on_credit(&mut self, now: Instant, credit: u64) -> bool {
-        self.refill(now);
-        let left = self.tokens - TOKEN;
-        let admitted = left >= -(credit.min(BURST_MAX) as i64 * TOKEN);
+        let admitted = self.has_token(now, credit);
         if admitted {
-            self.tokens = left;
+            self.take();
         }
         admitted
     }
 
-    /// Gives back a token that [`admit`](Self::admit) took for something that then did not happen.
-    pub fn give_back(&mut self) {
-        self.tokens = (self.tokens + TOKEN).min(self.capacity);
+    /// Whether there is a token, or would be no more than `credit` tokens (a million at most) owed without it. Takes none.
+    #[must_use]
+    pub fn has_token(&mut self, now: Instant, credit: u64) -> bool {
+        self.refill(now);
+        self.tokens - TOKEN >= -(credit.min(BURST_MAX) as i64 * TOKEN)
+    }
+
+    /// Takes the token that [`has_token`](Self::has_token) found.
+    pub fn take(&mut self) {
+        self.tokens -= TOKEN;
     }
 
     /// Whole tokens in the bucket as of the last call; none while some are owed.

@@ -2,13 +2,16 @@
 //! never reached the service is not taken for admitted. Method: a crowd that slows the service raises the ceiling; then
 //! the other stage takes over and responses are fine again.
 
+use flashweir_admission::Flow;
+use flashweir_admission::PlannerDriver;
+use flashweir_admission::flash_crowd::Standing;
 use flashweir_admission::flash_crowd::{
-    Baseline, FlashCrowdGate, FlashCrowdPlanner, GateRequest, Limit, Mode, Plan, RefusedAttempts, Response,
-    Rule, Sample, Settings,
+    Baseline, FlashCrowdPlanner, Limit, Mode, Plan, Response, Rule, Sample, Settings,
 };
-use flashweir_admission::{Gate, PlannerDriver};
-use flashweir_core::{Duration, Instant, Rate, Verdict};
-use std::sync::Arc;
+use flashweir_admission::pipeline::{
+    AdmissionRequest, Arrival, Pipeline, ServiceSettings, SharedByWorkers, StageName,
+};
+use flashweir_core::{Duration, Instant, Rate};
 
 const TICK: Duration = Duration::from_millis(100);
 const USUAL_S: f32 = 0.01;
@@ -18,7 +21,7 @@ const USUAL_S: f32 = 0.01;
 struct Second {
     offered: u64,
     admitted: u64,
-    withdrawn: u64,
+    refused_by_later: u64,
     completed: u64,
     latency_s: f32,
 }
@@ -44,10 +47,13 @@ fn go_on(
         let sample = Sample {
             from,
             to: *now,
-            offered: tenth(rates.offered),
+            flow: Flow {
+                offered: tenth(rates.offered),
+                admitted: tenth(rates.admitted),
+                refused_by_later: tenth(rates.refused_by_later),
+                ..Flow::default()
+            },
             unique_offered: tenth(rates.offered),
-            admitted: tenth(rates.admitted),
-            withdrawn: tenth(rates.withdrawn),
             completed: tenth(rates.completed),
             responses: responses.collect(),
             ..Sample::default()
@@ -66,7 +72,8 @@ fn ceiling_rps(plan: &Plan) -> f64 {
 fn alarmed(now: &mut Instant) -> PlannerDriver<FlashCrowdPlanner> {
     let mut planner =
         PlannerDriver::new(FlashCrowdPlanner::new(Settings::default(), &Baseline::default()), Instant::ZERO);
-    let quiet = Second { offered: 200, admitted: 200, withdrawn: 0, completed: 200, latency_s: USUAL_S };
+    let quiet =
+        Second { offered: 200, admitted: 200, refused_by_later: 0, completed: 200, latency_s: USUAL_S };
     go_on(&mut planner, now, 60, quiet);
     let crowd = Second { offered: 2_000, admitted: 2_000, completed: 500, latency_s: 0.5, ..quiet };
     let plans = go_on(&mut planner, now, 3, crowd);
@@ -82,8 +89,8 @@ fn a_ceiling_that_does_not_bind_stays_where_it_is_while_another_stage_refuses() 
     let passed = before_rps as u64;
     let held_back = Second {
         offered: 2_000,
-        admitted: passed,
-        withdrawn: passed / 2,
+        admitted: passed / 2,
+        refused_by_later: passed / 2,
         completed: passed / 2,
         latency_s: USUAL_S,
     };
@@ -98,33 +105,47 @@ fn a_ceiling_that_does_not_bind_stays_where_it_is_while_another_stage_refuses() 
     }
     // The other stage lets go: the ceiling is what binds, and is felt out again.
     let passed = settled_rps as u64;
-    let alone = Second { admitted: passed, withdrawn: 0, completed: passed, ..held_back };
+    let alone = Second { admitted: passed, refused_by_later: 0, completed: passed, ..held_back };
     let after_rps = ceiling_rps(go_on(&mut planner, &mut now, 5, alone).last().expect("plans"));
     assert!(after_rps > 1.05 * settled_rps, "{after_rps} after {settled_rps}");
 }
 
+/// Goal: what a later stage refuses has taken no token, and its client is recognised when it comes again. Method: a ceiling
+/// with a burst of ten and next to no rate; connections to the upstreams for no request, then for all.
 #[test]
-fn a_withdrawn_request_gives_its_token_back_and_its_person_is_known_again() {
-    let mut gate = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
-    gate.apply(
-        Instant::ZERO,
-        &Plan { epoch: 1, limit: Limit::All(Rate::from_per_second(0.001)), ..Plan::open(1) },
-    );
+fn a_request_that_a_later_stage_refuses_takes_no_token() {
+    let mut pipeline = Pipeline::<()>::new(0, 1, &SharedByWorkers::default());
+    let service = pipeline.add_service(ServiceSettings { sentry: None, upstream_capacity: 0 });
+    let limit = Limit::All(Rate::from_per_second(0.001));
+    pipeline.apply_flash_crowd(Instant::ZERO, &Plan { epoch: 1, limit, ..Plan::open(1) });
     // A burst of ten takes long to earn at this rate.
     let now = Instant::from_secs(100_000);
-    let person = |n: u64| GateRequest { host_key: 1, person_key: n << 32 };
-    let admitted = (1..=50).filter(|&n| gate.admit(now, &person(n)) == Verdict::Admit).count();
-    assert_eq!(admitted, 10);
+    let request = |n: u64| AdmissionRequest {
+        service,
+        class: 0,
+        standing: Standing::LAST,
+        client_key: n,
+        url_class: 0,
+        host_key: 1,
+        person_key: n << 32,
+        candidate: None,
+        closed: None,
+    };
     for _ in 0..25 {
-        gate.withdraw(now, &person(1), true);
-        assert_eq!(
-            gate.admit(now, &person(1)),
-            Verdict::Admit,
-            "the token is there again, and only that one"
-        );
+        let Arrival::Refused(refusal) = pipeline.arrive(now, request(1), ()) else { panic!("no connection") };
+        assert_eq!(refusal.stage, StageName::Upstream);
     }
-    assert!(matches!(gate.admit(now, &person(60)), Verdict::Shed(_)));
-    let sample = gate.drain(now);
-    assert_eq!((sample.offered, sample.unique_offered), (76, 51), "a person who comes back is one person");
-    assert_eq!((sample.admitted, sample.withdrawn), (35, 25));
+    pipeline.set_upstream_capacity(service, usize::MAX);
+    let arrivals: Vec<_> = (1..=50).map(|n| pipeline.arrive(now, request(n), ())).collect();
+    let refused: Vec<StageName> = arrivals
+        .iter()
+        .filter_map(
+            |arrival| if let Arrival::Refused(refusal) = arrival { Some(refusal.stage) } else { None },
+        )
+        .collect();
+    assert_eq!(refused, [StageName::FlashCrowd; 40], "all ten tokens were still there");
+    let sample = pipeline.drain_flash_crowd(now);
+    let flow =
+        Flow { offered: 75, admitted: 10, refused_by_self: 40, refused_by_earlier: 0, refused_by_later: 25 };
+    assert_eq!((sample.flow, sample.unique_offered), (flow, 50), "one client came 26 times");
 }

@@ -2,11 +2,12 @@
 //! included, against the real gate, bucket and planner.
 
 use flashweir_admission::flash_crowd::{
-    Baseline, Cause, FlashCrowdGate, FlashCrowdPlanner, GateRequest, HostCount, HotSpotLimit, Limit, Mode,
-    Plan, PlannerMode, RefusedAttempts, Response, Sample, Settings, Standing,
+    Baseline, Cause, FlashCrowdPlanner, HostCount, HotSpotLimit, Limit, Mode, Plan, PlannerMode, Response,
+    Sample, Settings, Standing,
 };
+use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::token_bucket::TokenBucket;
-use flashweir_admission::{Gate, PlannerDriver};
+use flashweir_admission::{Flow, PlannerDriver};
 use flashweir_core::{Duration, Instant, Rate, Rng, Verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -65,11 +66,8 @@ fn drive(mode: PlannerMode, ticks: &[Tick], reversed: bool) -> Vec<(Instant, Pla
                 gate: n % 2,
                 from,
                 to: now,
-                offered: tick.offered,
+                flow: Flow { offered: tick.offered, admitted, ..Flow::default() },
                 unique_offered: tick.offered,
-                admitted,
-                refused_earlier: 0,
-                withdrawn: 0,
                 completed: admitted,
                 hosts: vec![
                     HostCount { key: 1, hits: tick.offered / 3 },
@@ -183,7 +181,7 @@ proptest! {
         for tick in &ticks {
             now += Duration::from_millis(tick.gap_ms);
             let due = planner.next_plan_at() <= now;
-            planner.observe(now, &Sample { offered: tick.offered, ..Sample::default() });
+            planner.observe(now, &Sample { flow: Flow { offered: tick.offered, ..Flow::default() }, ..Sample::default() });
             let plan = planner.plan(now);
             if !due {
                 prop_assert_eq!(&plan, &last);
@@ -219,7 +217,7 @@ proptest! {
 
     #[test]
     fn bystanders_are_never_refused_while_a_hot_spot_is_named(arrivals in vec((0u64..5, 0u64..50), 1..500)) {
-        let mut gate = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+        let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
         let spot = HotSpotLimit { key: 3, rate: Rate::from_per_second(1.0) };
         let plan = Plan { epoch: 1, limit: Limit::HotSpots(vec![spot]), ..Plan::open(1) };
         gate.apply(Instant::ZERO, &plan);
@@ -227,21 +225,21 @@ proptest! {
         let mut admitted = 0u64;
         for &(host_key, gap_ms) in &arrivals {
             now += Duration::from_millis(gap_ms);
-            let verdict = gate.admit(now, &GateRequest { host_key, person_key: now.as_nanos() });
+            let verdict = gate.arrive(now, host_key, now.as_nanos(), Standing::LAST);
             prop_assert!(host_key == 3 || verdict == Verdict::Admit);
             admitted += u64::from(verdict == Verdict::Admit);
         }
         let sample = gate.drain(now);
-        prop_assert_eq!(sample.offered, arrivals.len() as u64);
-        prop_assert_eq!(sample.admitted, admitted);
-        prop_assert!(sample.unique_offered <= sample.offered);
+        prop_assert_eq!(sample.flow.offered, arrivals.len() as u64);
+        prop_assert_eq!(sample.flow.admitted, admitted);
+        prop_assert!(sample.unique_offered <= sample.flow.offered);
     }
 
     #[test]
     fn gates_together_stay_under_the_ceiling(rate_rps in 1u64..1_000, gates in 1usize..5, seed in 0u64..1_000) {
         let attempts = Arc::new(RefusedAttempts::default());
         let plan = Plan { epoch: 1, limit: Limit::All(Rate::from_milli(rate_rps * 1_000)), ..Plan::open(gates) };
-        let mut all: Vec<_> = (0..gates).map(|n| FlashCrowdGate::new(n, 1, Arc::clone(&attempts))).collect();
+        let mut all: Vec<_> = (0..gates).map(|n| ConnectionPipeline::new(n, 1, Arc::clone(&attempts))).collect();
         all.iter_mut().for_each(|gate| gate.apply(Instant::ZERO, &plan));
         let mut rng = Rng::new(seed);
         let mut now = Instant::ZERO;
@@ -249,7 +247,7 @@ proptest! {
         for person_key in 0..5_000 {
             now += Duration::from_micros(rng.below(2_000));
             let gate = rng.below(gates as u64) as usize;
-            let verdict = all[gate].admit(now, &GateRequest { host_key: 1, person_key });
+            let verdict = all[gate].arrive(now, 1, person_key, Standing::LAST);
             admitted += u64::from(verdict == Verdict::Admit);
         }
         let burst = (rate_rps / 4).max(10) as f64 + gates as f64;
@@ -260,7 +258,7 @@ proptest! {
     fn the_important_go_first_under_a_ceiling_and_all_stay_under_it(
         rate_rps in 20u64..1_000, important_percent in 0u64..60, seed in 0u64..1_000,
     ) {
-        let mut gate = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+        let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
         gate.apply(Instant::ZERO, &Plan { epoch: 1, limit: Limit::All(Rate::from_milli(rate_rps * 1_000)), ..Plan::open(1) });
         let mut rng = Rng::new(seed);
         let mut now = Instant::ZERO;
@@ -272,7 +270,7 @@ proptest! {
             now += Duration::from_micros(rng.below(2 * gap_us + 1));
             let is_important = rng.below(1_100) < important_of_1100;
             let (standing, counts) = if is_important { (Standing::FIRST, &mut first) } else { (Standing::LAST, &mut last) };
-            let verdict = gate.admit_standing(now, &GateRequest { host_key: 1, person_key }, standing);
+            let verdict = gate.arrive(now, 1, person_key, standing);
             counts[0] += 1;
             counts[1] += u64::from(verdict == Verdict::Admit);
         }
@@ -285,51 +283,43 @@ proptest! {
 
 #[test]
 fn the_exempt_go_by_a_ceiling_and_take_nothing_of_it() {
-    let mut gate = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+    let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
     gate.apply(
         Instant::ZERO,
         &Plan { epoch: 1, limit: Limit::All(Rate::from_milli(1_000)), ..Plan::open(1) },
     );
-    let request = |person_key| GateRequest { host_key: 1, person_key };
     for n in 0..100 {
-        assert_eq!(
-            gate.admit_standing(Instant::from_millis(n), &request(n), Standing::Exempt),
-            Verdict::Admit
-        );
+        assert_eq!(gate.arrive(Instant::from_millis(n), 1, n, Standing::Exempt), Verdict::Admit);
     }
     let after = Instant::from_secs(1);
-    assert_eq!(gate.admit_standing(after, &request(100), Standing::LAST), Verdict::Admit);
-    assert!(matches!(gate.admit_standing(after, &request(101), Standing::LAST), Verdict::Shed(_)));
+    assert_eq!(gate.arrive(after, 1, 100, Standing::LAST), Verdict::Admit);
+    assert!(matches!(gate.arrive(after, 1, 101, Standing::LAST), Verdict::Shed(_)));
     let sample = gate.drain(after);
-    assert_eq!((sample.offered, sample.admitted), (102, 101));
+    assert_eq!((sample.flow.offered, sample.flow.admitted), (102, 101));
 }
 
 #[test]
 fn folds_a_persons_retries_into_one_attempt() {
-    let mut gate = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+    let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
     gate.apply(Instant::ZERO, &Plan { epoch: 1, limit: Limit::All(Rate::from_milli(1)), ..Plan::open(1) });
     for retry in 0..10 {
         let now = Instant::from_secs(retry);
-        assert!(matches!(
-            gate.admit(now, &GateRequest { host_key: 1, person_key: 42 << 32 }),
-            Verdict::Shed(_)
-        ));
+        assert!(matches!(gate.arrive(now, 1, 42 << 32, Standing::LAST), Verdict::Shed(_)));
     }
     let sample = gate.drain(Instant::from_secs(10));
-    assert_eq!((sample.offered, sample.unique_offered, sample.admitted), (10, 1, 0));
+    assert_eq!((sample.flow.offered, sample.unique_offered, sample.flow.admitted), (10, 1, 0));
 }
 
 #[test]
 fn the_gate_path_allocates_nothing() {
-    let mut gate = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+    let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
     let spot = HotSpotLimit { key: 3, rate: Rate::from_per_second(100.0) };
     gate.apply(Instant::ZERO, &Plan { epoch: 1, limit: Limit::HotSpots(vec![spot]), ..Plan::open(1) });
     let response =
         Response { started: Instant::ZERO, bytes: 1, latency_s: 0.1, rate_bytes_per_s: None, url_class: 0 };
     let info = allocation_counter::measure(|| {
         for n in 0..100_000u64 {
-            let request = GateRequest { host_key: n % 200, person_key: n };
-            if gate.admit(Instant::from_nanos(n * 1_000), &request) == Verdict::Admit {
+            if gate.arrive(Instant::from_nanos(n * 1_000), n % 200, n, Standing::LAST) == Verdict::Admit {
                 gate.completed();
                 gate.observe_response(response);
             }

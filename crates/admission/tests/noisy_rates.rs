@@ -2,8 +2,8 @@
 //! tenth are few in quiet times and chance moves their mean. Method: a router's view, some responses each interval whose
 //! rates differ widely and fall a little in the crowd; no latency, as a router knows none.
 
-use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Response, Sample, Settings};
+use flashweir_admission::{Flow, PlannerDriver};
 use flashweir_core::{Duration, Instant, Rng};
 
 const QUIET_RPS: f64 = 35.0;
@@ -37,9 +37,8 @@ fn first_alarm_s(seed: u64, interval_s: u64, end_s: u64, course: Course) -> Opti
         let sample = Sample {
             from,
             to: now,
-            offered,
+            flow: Flow { offered, admitted, ..Flow::default() },
             unique_offered,
-            admitted,
             completed,
             responses,
             ..Sample::default()

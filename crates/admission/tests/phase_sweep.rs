@@ -72,9 +72,9 @@ fn admitted_over_crowd_rps(mode: PlannerMode, phase_s: u64) -> f64 {
 
 /// One second of the plant. A window's aggregate is the mean over its requests, as in a static plant it must be.
 fn record(sample: &mut Sample, now: Instant, offered_rps: f64, admitted_rps: f64) {
-    sample.offered += offered_rps.round() as u64;
+    sample.flow.offered += offered_rps.round() as u64;
     sample.unique_offered += offered_rps.round() as u64;
-    sample.admitted += admitted_rps.round() as u64;
+    sample.flow.admitted += admitted_rps.round() as u64;
     sample.completed += admitted_rps.round() as u64;
     let rate = (fast_rate_kbps(admitted_rps) * 125.0) as f32;
     for _ in 0..admitted_rps.round() as u64 {

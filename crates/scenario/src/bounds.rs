@@ -3,7 +3,7 @@
 use crate::problem::{Problem, wrong};
 use flashweir_core::limits::{SCENARIO_MEMORY_BYTES, SIM_PACKETS, SIM_PEOPLE, SIM_PLANS};
 use flashweir_sim::network::{Buffer, LinkSettings};
-use flashweir_sim::request::{NetworkModel, PacketNetwork, Policy, Scenario};
+use flashweir_sim::request::{NetworkModel, PacketNetwork, Scenario};
 use flashweir_workload::people::SessionLength;
 
 /// Bytes of one bin of one series, of one plan, of one document of a popularity, and of a person with their try.
@@ -65,21 +65,17 @@ pub(crate) fn check(scenario: &Scenario, documents: u64, seeds: u32) -> Result<(
 }
 
 fn plans(scenario: &Scenario) -> u64 {
-    let interval = match &scenario.policy {
-        Policy::FlashCrowd(policy) => policy.settings.interval,
-        Policy::Sentry(policy) => policy.policy.interval,
-        Policy::None | Policy::StaticRate { .. } => return 0,
-    };
-    let plans = scenario.schedule.length().as_nanos() / interval.as_nanos().max(1);
+    let flash_crowd = scenario.policy.flash_crowd_policy().map(|policy| policy.settings.interval);
+    let sentry = scenario.policy.sentry_policy().map(|policy| policy.policy.interval);
+    let length = scenario.schedule.length().as_nanos();
+    let plans: u128 =
+        flash_crowd.into_iter().chain(sentry).map(|interval| length / interval.as_nanos().max(1)).sum();
     u64::try_from(plans).unwrap_or(u64::MAX).min(SIM_PLANS as u64)
 }
 
 /// Classes of which each plan tells.
 fn plan_classes(scenario: &Scenario) -> u64 {
-    match &scenario.policy {
-        Policy::Sentry(policy) => policy.policy.classes.len() as u64,
-        Policy::None | Policy::FlashCrowd(_) | Policy::StaticRate { .. } => 0,
-    }
+    scenario.policy.sentry_policy().map_or(0, |sentry| sentry.policy.classes.len() as u64)
 }
 
 fn ticks(scenario: &Scenario, packets: &PacketNetwork) -> u64 {

@@ -15,7 +15,7 @@ impl ControllerFile {
         if self.at == Place::Router {
             return Ok(Policy::None);
         }
-        let news = |mode| self.flash_crowd(mode).map(Policy::FlashCrowd);
+        let news = |mode| self.flash_crowd(mode).map(Policy::flash_crowd);
         // What is written is checked whatever the mode.
         let checked = news(PlannerMode::Repaired)?;
         let bucket = self.bucket()?;
@@ -29,7 +29,7 @@ impl ControllerFile {
             ControllerMode::Repaired => Ok(checked),
             ControllerMode::Paper => news(PlannerMode::Paper),
             ControllerMode::Scoreboard => news(PlannerMode::Scoreboard),
-            ControllerMode::Sentry => Ok(Policy::Sentry(sentry)),
+            ControllerMode::Sentry => Ok(Policy::sentry(sentry)),
         }
     }
 

@@ -227,7 +227,8 @@ fn settings_win_over_the_file_and_are_named_when_they_are_wrong() {
 fn the_sentry_has_a_target_of_a_second_if_not_said() {
     let target = |more: &str| {
         read(&format!("{WHOLE}[controller]\nmode = 'sentry'\n{more}")).map(|scenario| {
-            let Policy::Sentry(sentry) = scenario.run(1).policy else { panic!("no sentry") };
+            let policy = scenario.run(1).policy;
+            let sentry = policy.sentry_policy().expect("a sentry");
             sentry.policy.target
         })
     };
@@ -272,7 +273,7 @@ fn classes_have_a_policy_of_their_own_or_another_classs() {
     )
     .unwrap();
     let run = scenario.run(1);
-    let Policy::Sentry(SentryPolicy { policy, workers: 4, .. }) = &run.policy else {
+    let Some(SentryPolicy { policy, workers: 4, .. }) = run.policy.sentry_policy() else {
         panic!("{:?}", run.policy)
     };
     assert_eq!(run.classes.iter().map(|class| class.policy_class).collect::<Vec<_>>(), [1, 0, 1]);

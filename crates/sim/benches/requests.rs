@@ -23,7 +23,7 @@ fn main() {
     report("processor sharing", &plain(ServerModel::processor_sharing(1)));
     let delayed = Scenario { network: NetworkModel::Delay(Duration::from_millis(20)), ..first_come.clone() };
     report("with a network delay", &delayed);
-    let policy = Policy::FlashCrowd(FlashCrowdPolicy::default());
+    let policy = Policy::flash_crowd(FlashCrowdPolicy::default());
     report("with NEWS, quiet", &Scenario { policy: policy.clone(), ..delayed.clone() });
     report("with NEWS, three times the capacity", &Scenario { policy, ..crowd(work) });
     report("no control, three times the capacity", &crowd(work));

@@ -46,7 +46,7 @@ fn goodput_share(capacity_rps: f64, round_trip_ms: u64, pages: u32) -> f64 {
     let class = ClassModel { popularity, ..ClassModel::new("pages", work) };
     let outcome = run(&Scenario {
         network: NetworkModel::Delay(Duration::from_millis(round_trip_ms) / 2),
-        policy: Policy::FlashCrowd(FlashCrowdPolicy::default()),
+        policy: Policy::flash_crowd(FlashCrowdPolicy::default()),
         ..Scenario::new(schedule, class, ServerModel::first_come(1, 1))
     })
     .unwrap();
@@ -67,7 +67,7 @@ fn a_crowd_that_lets_nothing_complete_is_seen() {
         let class = ClassModel::new("all", Work::Constant(Duration::from_millis(5)));
         let server = ServerModel { departed, ..ServerModel::processor_sharing(1) };
         let outcome = run(&Scenario {
-            policy: Policy::FlashCrowd(FlashCrowdPolicy::default()),
+            policy: Policy::flash_crowd(FlashCrowdPolicy::default()),
             requests_in_flight: Some(in_flight),
             ..Scenario::new(schedule, class, server)
         })

@@ -63,7 +63,7 @@ fn everything(seed: u64) -> Scenario {
         classes: vec![hot, other],
         seed,
         network: NetworkModel::Delay(15 * MS),
-        policy: Policy::FlashCrowd(FlashCrowdPolicy::default()),
+        policy: Policy::flash_crowd(FlashCrowdPolicy::default()),
         requests_in_flight: Some(300),
         server: ServerModel { memory: Some(memory), ..ServerModel::processor_sharing(1) },
         faults: faults.concat(),
@@ -151,7 +151,7 @@ fn a_slow_server_takes_so_many_times_longer() {
 #[test]
 fn lost_feedback_leaves_the_planner_blind() {
     let crowd = RateProfile::step(90.0, 600.0, Duration::from_secs(10), Duration::from_secs(20)).unwrap();
-    let policy = Policy::FlashCrowd(FlashCrowdPolicy::default());
+    let policy = Policy::flash_crowd(FlashCrowdPolicy::default());
     let seen = Scenario { policy, ..scenario(ArrivalProcess::Poisson(crowd), class()) };
     let blind = Scenario { faults: during(FaultKind::LostFeedback(1.0), 9, 30), ..seen.clone() };
     let [seen, blind] = [seen, blind].map(|scenario| run(&scenario).unwrap());
@@ -213,7 +213,7 @@ fn refused_people_come_back_when_they_are_told_to() {
     let habits = Habits { retry, ..Habits::default() };
     let scenario = Scenario {
         requests_in_flight: Some(0),
-        policy: Policy::FlashCrowd(FlashCrowdPolicy::default()),
+        policy: Policy::flash_crowd(FlashCrowdPolicy::default()),
         ..scenario(
             ArrivalProcess::given_within([MS], Duration::from_secs(9)).unwrap(),
             ClassModel { habits, ..class() },

@@ -277,8 +277,8 @@ impl Dice {
         news.first_tick = self.millis(0, 1_000);
         match self.0.below(4) {
             0 => Policy::None,
-            1 => Policy::FlashCrowd(news),
-            2 => Policy::Sentry(self.sentry()),
+            1 => Policy::flash_crowd(news),
+            2 => Policy::sentry(self.sentry()),
             _ => Policy::StaticRate { rate: Rate::from_per_second(self.between(1, 500) as f64), burst: 20 },
         }
     }
@@ -314,7 +314,7 @@ fn scenario(seed: u64) -> Scenario {
 }
 
 fn several_workers(scenario: &Scenario) -> bool {
-    matches!(&scenario.policy, Policy::Sentry(sentry) if sentry.workers > 1)
+    scenario.policy.sentry_policy().is_some_and(|sentry| sentry.workers > 1)
 }
 
 fn from_environment(name: &str, otherwise: u64) -> u64 {

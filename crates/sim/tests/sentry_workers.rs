@@ -25,7 +25,7 @@ fn outcome(workers: usize, limit: u32, rates: [f64; 2]) -> Outcome {
     let class = |(name, policy_class)| ClassModel { policy_class, ..ClassModel::new(name, work) };
     let scenario = Scenario {
         classes: [("gold", 0), ("bronze", 1)].map(class).to_vec(),
-        policy: Policy::Sentry(sentry),
+        policy: Policy::sentry(sentry),
         ..Scenario::new(schedule, class(("replaced", 0)), ServerModel::processor_sharing(2))
     };
     run(&scenario).unwrap()

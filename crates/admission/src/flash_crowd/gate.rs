@@ -1,12 +1,11 @@
-//! The gate of one worker: counts arrivals and applies the ceiling, in integers.
+//! The stage of one worker: applies the ceiling in integers, and measures responses.
 //!
-//! Per request: one look in the table of refused attempts, one count in the hot-spot table, at most four key
-//! comparisons and one token bucket. Nothing is allocated after construction except when a tick hands the
+//! Per request: one count in the hot-spot table, at most four key comparisons and one token bucket. Nothing is allocated after construction except when a tick hands the
 //! measurements over.
 
-use super::{HostCount, Limit, Plan, RefusedAttempts, Response, Sample};
-use crate::{Gate, token_bucket::TokenBucket};
-use alloc::{sync::Arc, vec::Vec};
+use super::{HostCount, Limit, Plan, Response, Sample};
+use crate::{Flow, token_bucket::TokenBucket};
+use alloc::vec::Vec;
 use flashweir_core::limits::{HOT_SPOT_ENTRIES, HOT_SPOTS_LIMITED, RESPONSES_PER_SAMPLE};
 use flashweir_core::{Duration, Instant, Rate, Reason, Rng, Shed, Verdict};
 use flashweir_measure::SpaceSaving;
@@ -16,15 +15,6 @@ use flashweir_measure::SpaceSaving;
 const BURST_MS: u64 = 250;
 /// The smallest burst of the whole ceiling, before it is shared out among gates; the least that a gate gives on credit.
 pub const BURST_MIN: u64 = 10;
-
-/// What the gate needs to know of a request.
-#[derive(Clone, Copy, Debug)]
-pub struct GateRequest {
-    /// Hash of service and host.
-    pub host_key: u64,
-    /// Hash of who asks for what (client address, user agent, cookie, target): recognises a person's retry.
-    pub person_key: u64,
-}
 
 /// What a request is worth where there is a ceiling. The service's own policy comes after the ceiling; without this a crowd of
 /// unimportant requests would leave the important ones nothing to be important for.
@@ -50,7 +40,6 @@ impl Standing {
 /// One worker's gate.
 #[derive(Debug)]
 pub struct FlashCrowdGate {
-    attempts: Arc<RefusedAttempts>,
     ceiling: Ceiling,
     epoch: u64,
     retry_after: Duration,
@@ -69,12 +58,11 @@ enum Ceiling {
 }
 
 impl FlashCrowdGate {
-    /// Gate number `gate`, sharing `attempts` with its siblings; `seed` drives only the uniform sampling that
+    /// Gate number `gate` of its siblings; `seed` drives only the uniform sampling that
     /// bounds how many responses are kept between two ticks.
     #[must_use]
-    pub fn new(gate: usize, seed: u64, attempts: Arc<RefusedAttempts>) -> Self {
+    pub fn new(gate: usize, seed: u64) -> Self {
         let mut new = Self {
-            attempts,
             ceiling: Ceiling::Open,
             epoch: 0,
             retry_after: Duration::from_secs(1),
@@ -87,97 +75,8 @@ impl FlashCrowdGate {
         new
     }
 
-    /// [`admit`](Gate::admit) for a request of this standing.
-    pub fn admit_standing(&mut self, now: Instant, request: &GateRequest, standing: Standing) -> Verdict {
-        self.sample.offered += 1;
-        self.hosts.hit(request.host_key, 1);
-        let is_retry = self.attempts.is_retry(now, request.person_key);
-        self.sample.unique_offered += u64::from(!is_retry);
-        let is_let_in = match (self.ceiling.bucket_of(request), standing) {
-            (None, _) | (_, Standing::Exempt) => true,
-            (Some(bucket), Standing::Credit { milli }) => {
-                let most = bucket.burst().max(BURST_MIN);
-                bucket.admit_on_credit(now, most * u64::from(milli.min(1_000)) / 1_000)
-            }
-        };
-        if is_let_in {
-            self.sample.admitted += 1;
-            if is_retry {
-                self.attempts.forget(request.person_key);
-            }
-            return Verdict::Admit;
-        }
-        self.attempts.remember(now, request.person_key);
-        Verdict::Shed(Shed { reason: Reason::FlashCrowd, retry_after: self.retry_after })
-    }
-
-    /// A response finished without error and is fit to measure.
-    pub fn observe_response(&mut self, response: Response) {
-        self.responses_seen += 1;
-        if self.sample.responses.len() < RESPONSES_PER_SAMPLE {
-            self.sample.responses.push(response);
-            return;
-        }
-        // Reservoir sampling (Vitter's algorithm R): what is kept stays a uniform sample of all.
-        self.sample.responses_sampled_away += 1;
-        let place = self.rng.below(self.responses_seen) as usize;
-        if let Some(kept) = self.sample.responses.get_mut(place) {
-            *kept = response;
-        }
-    }
-
-    /// A request that was admitted finished without error.
-    pub fn completed(&mut self) {
-        self.sample.completed += 1;
-    }
-
-    /// A request this gate would have shed was let in all the same (shadow mode): the measurements must say so.
-    pub fn admitted_in_shadow(&mut self, request: &GateRequest) {
-        self.sample.admitted += 1;
-        self.attempts.forget(request.person_key);
-    }
-
-    /// A request this gate let in was refused by a stage behind it (or its client left before that decided): the token
-    /// is free again, and a refused person who comes back is one person still.
-    pub fn withdraw(&mut self, now: Instant, request: &GateRequest, is_refused: bool) {
-        self.sample.withdrawn += 1;
-        let bucket = self.ceiling.bucket_of(request);
-        bucket.into_iter().for_each(TokenBucket::give_back);
-        if is_refused {
-            self.attempts.remember(now, request.person_key);
-        }
-    }
-
-    fn empty_sample(&self, gate: usize, from: Instant) -> Sample {
-        Sample {
-            gate,
-            from,
-            to: from,
-            responses: Vec::with_capacity(RESPONSES_PER_SAMPLE),
-            ..Sample::default()
-        }
-    }
-}
-
-impl Ceiling {
-    /// What limits this request, if anything does.
-    fn bucket_of(&mut self, request: &GateRequest) -> Option<&mut TokenBucket> {
-        match self {
-            Self::Open => None,
-            Self::All(bucket) => Some(bucket),
-            Self::HotSpots(spots) => {
-                spots.iter_mut().find(|(key, _)| *key == request.host_key).map(|(_, bucket)| bucket)
-            }
-        }
-    }
-}
-
-impl Gate for FlashCrowdGate {
-    type Request = GateRequest;
-    type Sample = Sample;
-    type Plan = Plan;
-
-    fn apply(&mut self, now: Instant, plan: &Plan) {
+    /// Takes over a plan; one that is no newer than the one in force changes nothing.
+    pub fn apply(&mut self, now: Instant, plan: &Plan) {
         if plan.epoch == self.epoch {
             return;
         }
@@ -203,19 +102,87 @@ impl Gate for FlashCrowdGate {
         };
     }
 
-    fn admit(&mut self, now: Instant, request: &GateRequest) -> Verdict {
-        self.admit_standing(now, request, Standing::LAST)
+    /// Counts a request for this host that arrives at the door, whatever becomes of it.
+    pub fn observe_offered(&mut self, host_key: u64) {
+        self.hosts.hit(host_key, 1);
     }
 
-    fn drain(&mut self, now: Instant) -> Sample {
+    /// Whether the ceiling lets a request of this standing pass; takes nothing.
+    pub fn check(&mut self, now: Instant, host_key: u64, standing: Standing) -> Verdict {
+        let passes = match (self.ceiling.bucket_of(host_key), standing) {
+            (None, _) | (_, Standing::Exempt) => true,
+            (Some(bucket), Standing::Credit { milli }) => {
+                let most = bucket.burst().max(BURST_MIN);
+                bucket.has_token(now, most * u64::from(milli.min(1_000)) / 1_000)
+            }
+        };
+        match passes {
+            true => Verdict::Admit,
+            false => Verdict::Shed(Shed { reason: Reason::FlashCrowd, retry_after: self.retry_after }),
+        }
+    }
+
+    /// Takes the token of a request that passed the check.
+    pub fn commit(&mut self, host_key: u64, standing: Standing) {
+        if standing != Standing::Exempt {
+            self.ceiling.bucket_of(host_key).into_iter().for_each(TokenBucket::take);
+        }
+    }
+
+    /// Hands over what was measured since the last drain, with what became of the requests meanwhile.
+    pub fn drain(&mut self, now: Instant, flow: Flow, unique_offered: u64) -> Sample {
         let next = self.empty_sample(self.sample.gate, now);
         let mut sample = core::mem::replace(&mut self.sample, next);
         sample.to = now;
+        (sample.flow, sample.unique_offered) = (flow, unique_offered);
         sample.hosts = self.hosts.iter().map(|(key, hits)| HostCount { key, hits }).collect();
         sample.hosts.sort_unstable_by_key(|host| (core::cmp::Reverse(host.hits), host.key));
         self.hosts.clear();
         self.responses_seen = 0;
         sample
+    }
+
+    /// A response finished without error and is fit to measure.
+    pub fn observe_response(&mut self, response: Response) {
+        self.responses_seen += 1;
+        if self.sample.responses.len() < RESPONSES_PER_SAMPLE {
+            self.sample.responses.push(response);
+            return;
+        }
+        // Reservoir sampling (Vitter's algorithm R): what is kept stays a uniform sample of all.
+        self.sample.responses_sampled_away += 1;
+        let place = self.rng.below(self.responses_seen) as usize;
+        if let Some(kept) = self.sample.responses.get_mut(place) {
+            *kept = response;
+        }
+    }
+
+    /// A request that was admitted finished without error.
+    pub fn completed(&mut self) {
+        self.sample.completed += 1;
+    }
+
+    fn empty_sample(&self, gate: usize, from: Instant) -> Sample {
+        Sample {
+            gate,
+            from,
+            to: from,
+            responses: Vec::with_capacity(RESPONSES_PER_SAMPLE),
+            ..Sample::default()
+        }
+    }
+}
+
+impl Ceiling {
+    /// What limits this request, if anything does.
+    fn bucket_of(&mut self, host_key: u64) -> Option<&mut TokenBucket> {
+        match self {
+            Self::Open => None,
+            Self::All(bucket) => Some(bucket),
+            Self::HotSpots(spots) => {
+                spots.iter_mut().find(|(key, _)| *key == host_key).map(|(_, bucket)| bucket)
+            }
+        }
     }
 }
 

@@ -5,7 +5,6 @@
 //! (what is usual for a URL), `detector` and `rate_limit` (repaired) or `published`, `hot_spot` (whom to limit)
 //! and `shares` (which gate gets how much). docs/algorithms/news.md tells the whole story.
 
-mod attempts;
 mod detector;
 mod gate;
 mod hot_spot;
@@ -20,8 +19,7 @@ mod shares;
 mod signal;
 mod window;
 
-pub use attempts::RefusedAttempts;
-pub use gate::{BURST_MIN, FlashCrowdGate, GateRequest, Standing, burst};
+pub use gate::{BURST_MIN, FlashCrowdGate, Standing, burst};
 pub use plan::{Cause, Explanation, HotSpotLimit, Limit, Mode, Plan, Rule};
 pub use planner::FlashCrowdPlanner;
 pub use sample::{HostCount, Response, Sample};

@@ -194,14 +194,13 @@ impl Planner for FlashCrowdPlanner {
         self.window.count(Counts {
             from: sample.from,
             to: sample.to,
-            offered: sample.offered,
+            offered: sample.flow.offered,
             unique_offered: sample.unique_offered,
-            admitted: sample.admitted,
-            withdrawn: sample.withdrawn,
+            admitted: sample.flow.admitted,
             completed: sample.completed,
         });
         if let Some(offered) = self.gate_offered.get_mut(sample.gate) {
-            *offered += sample.offered;
+            *offered += sample.flow.offered;
         }
         self.hot_spots.count(&sample.hosts);
         for response in &sample.responses {

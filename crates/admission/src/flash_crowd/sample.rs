@@ -13,17 +13,10 @@ pub struct Sample {
     pub from: Instant,
     /// End of the interval measured.
     pub to: Instant,
-    /// Requests that arrived (offered), retries included.
-    pub offered: u64,
-    /// People's attempts: offered less recognised retries (unique offered).
+    /// What became of the requests, retries included.
+    pub flow: Flow,
+    /// Attempts: offered less recognised retries (unique offered).
     pub unique_offered: u64,
-    /// Of these, refused by a bound of the gateway before the gate saw them.
-    pub refused_earlier: u64,
-    /// Requests let in (admitted).
-    pub admitted: u64,
-    /// Of all admitted, in this interval or an earlier one: those that another stage then refused, or whose client left
-    /// before another stage let them in. They never reached the service.
-    pub withdrawn: u64,
     /// Responses finished without error (completed).
     pub completed: u64,
     /// Arrivals by hot-spot key (a hash of service and host), the busiest first, at most
@@ -37,13 +30,7 @@ pub struct Sample {
 
 impl crate::Sample for Sample {
     fn flow(&self) -> Flow {
-        Flow {
-            offered: self.offered,
-            admitted: self.admitted.saturating_sub(self.withdrawn),
-            refused_by_self: self.offered.saturating_sub(self.refused_earlier + self.admitted),
-            refused_by_earlier: self.refused_earlier,
-            refused_by_later: self.withdrawn,
-        }
+        self.flow
     }
 }
 

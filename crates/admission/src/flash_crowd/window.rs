@@ -40,7 +40,6 @@ pub(super) struct Counts {
     pub(super) offered: u64,
     pub(super) unique_offered: u64,
     pub(super) admitted: u64,
-    pub(super) withdrawn: u64,
     pub(super) completed: u64,
 }
 
@@ -60,10 +59,8 @@ pub(super) struct Measurement {
     pub(super) span_s: f64,
     pub(super) offered_rps: f64,
     pub(super) unique_offered_rps: f64,
-    /// What reached the service: admitted here less [`withdrawn_rps`](Self::withdrawn_rps).
+    /// What reached the service.
     pub(super) admitted_rps: f64,
-    /// What another stage refused although this one had let it in.
-    pub(super) withdrawn_rps: f64,
     pub(super) completed_rps: f64,
     /// Rates of the fastest tenth, when at least a tenth of responses (and thirty) are large enough.
     pub(super) fast_rate: Option<Fastest>,
@@ -119,7 +116,6 @@ impl Window {
         self.open.offered += counts.offered;
         self.open.unique_offered += counts.unique_offered;
         self.open.admitted += counts.admitted;
-        self.open.withdrawn += counts.withdrawn;
         self.open.completed += counts.completed;
     }
 
@@ -156,7 +152,6 @@ impl Window {
         };
         let (offered_rps, unique_offered_rps) = (per_second(|c| c.offered), per_second(|c| c.unique_offered));
         let (admitted_rps, completed_rps) = (per_second(|c| c.admitted), per_second(|c| c.completed));
-        let withdrawn_rps = per_second(|c| c.withdrawn);
         let responses = self.gather(now, evidence_from);
         let large_enough =
             self.scratch_rates.len() >= RESPONSES_MIN && self.scratch_rates.len() * 10 >= responses;
@@ -169,9 +164,7 @@ impl Window {
             span_s,
             offered_rps,
             unique_offered_rps,
-            // What is withdrawn now may have been admitted before the window began.
-            admitted_rps: (admitted_rps - withdrawn_rps).max(0.0),
-            withdrawn_rps,
+            admitted_rps,
             completed_rps,
             fast_rate,
             fast_score: scored.then(|| Fastest::of(canaries, |score| score.relative)),

@@ -220,6 +220,19 @@ impl<T> SentryGate<T> {
         Some(gone.value.1)
     }
 
+    /// Whether one more of this class is within what it is guaranteed; counts nothing.
+    #[must_use]
+    pub fn is_within_guarantee(&self, now: Instant, class: u8) -> bool {
+        let plan = self.plan.classes.get(usize::from(class));
+        plan.is_some_and(|plan| self.common.is_within_guarantee(now, class, plan))
+    }
+
+    /// What a request would take at the origin, microseconds; 0 if nothing is known.
+    #[must_use]
+    pub fn cost_us(&self, asked: &Asked) -> u32 {
+        self.plan.costs.of(asked.url_class, asked.class)
+    }
+
     /// How many are in flight, from all gates together.
     #[must_use]
     pub fn in_flight(&self) -> u32 {

@@ -12,6 +12,8 @@ pub struct Sample {
     pub from: Instant,
     /// End of the interval measured.
     pub to: Instant,
+    /// What became of the requests, as the pipeline charges it.
+    pub flow: Flow,
     /// Requests that arrived (offered).
     pub offered: u64,
     /// Requests that were sent to the origin (admitted), whether at once or after waiting.
@@ -130,6 +132,7 @@ impl Sample {
         }
         self.from = self.from.min(other.from);
         self.to = self.to.max(other.to);
+        self.flow.add(&other.flow);
         self.offered += other.offered;
         self.admitted += other.admitted;
         self.completed += other.completed;
@@ -153,7 +156,7 @@ impl Sample {
 
 impl crate::Sample for Sample {
     fn flow(&self) -> Flow {
-        Flow { offered: self.offered, admitted: self.admitted, refused_by_self: self.shed, ..Flow::default() }
+        self.flow
     }
 }
 

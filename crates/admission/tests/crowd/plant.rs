@@ -2,10 +2,11 @@
 //! gate and planner in virtual time. The full simulator comes with its own crate; this is what unit-level tests
 //! of the flash-crowd loop need and no more.
 
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{
-    Baseline, FlashCrowdGate, FlashCrowdPlanner, GateRequest, Mode, Plan, RefusedAttempts, Response, Settings,
+    Baseline, FlashCrowdPlanner, Mode, Plan, Response, Settings, Standing,
 };
-use flashweir_admission::{Gate, PlannerDriver};
+use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_core::{Duration, Instant, Rng, Verdict};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -78,7 +79,7 @@ impl Run {
 
 pub(crate) fn run(scenario: &Scenario) -> Run {
     let mut rng = Rng::new(scenario.seed);
-    let mut gate = FlashCrowdGate::new(0, scenario.seed, Arc::new(RefusedAttempts::default()));
+    let mut gate = ConnectionPipeline::new(0, scenario.seed, Arc::new(RefusedAttempts::default()));
     let mut planner =
         PlannerDriver::new(FlashCrowdPlanner::new(scenario.settings, &Baseline::default()), Instant::ZERO);
     let mut idle_from: BinaryHeap<Reverse<u64>> = (0..scenario.workers).map(|_| Reverse(0)).collect();
@@ -100,9 +101,9 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
             return run;
         }
         let host = (scenario.host_of)(arrives_s, &mut rng);
-        let person = GateRequest { host_key: host, person_key: rng.next_u64() };
+        let person_key = rng.next_u64();
         let mut outcome = Outcome { arrived_s: arrives_s, latency_s: None, host };
-        if gate.admit(arrives, &person) == Verdict::Admit {
+        if gate.arrive(arrives, host, person_key, Standing::LAST) == Verdict::Admit {
             let service_s = match scenario.service {
                 Service::Constant(mean) => mean,
                 Service::Exponential(mean) => rng.exponential(mean),
@@ -120,7 +121,7 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
 fn finish(
     finishing: &mut BinaryHeap<Reverse<(u64, usize)>>,
     outcomes: &[Outcome],
-    gate: &mut FlashCrowdGate,
+    gate: &mut ConnectionPipeline,
     now: Instant,
 ) {
     while finishing.peek().is_some_and(|Reverse((done, _))| *done <= now.as_nanos()) {

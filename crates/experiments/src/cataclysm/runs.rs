@@ -53,7 +53,7 @@ impl Simulation for Load {
         let scenario = Scenario {
             classes: present().map(class).collect(),
             seed: self.seed,
-            policy: self.mode.map_or(Policy::None, |mode| Policy::Sentry(mode.policy())),
+            policy: self.mode.map_or(Policy::None, |mode| Policy::sentry(mode.policy())),
             bin: Duration::from_secs(BIN_S as u64),
             ..Scenario::new(schedule, class(0), servers(self.servers))
         };

@@ -76,6 +76,7 @@ impl World<'_> {
             received: now,
             flow: None,
             place: Place::ToGate,
+            permit: None,
         };
         let Some(attempt) = self.tries.insert(attempt) else { return Err(self.too_many()) };
         visitor.attempt = attempt;

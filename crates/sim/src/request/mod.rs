@@ -18,7 +18,7 @@
 //! let schedule = Schedule::one(ArrivalProcess::Poisson(crowd), 7);
 //! let class = ClassModel::new("all", Work::Constant(Duration::from_millis(5)));
 //! let scenario = Scenario {
-//!     policy: Policy::FlashCrowd(FlashCrowdPolicy::default()),
+//!     policy: Policy::flash_crowd(FlashCrowdPolicy::default()),
 //!     ..Scenario::new(schedule, class, ServerModel::first_come(1, 1))
 //! };
 //! let outcome = request::run(&scenario)?;
@@ -47,7 +47,9 @@ mod world;
 
 pub use books::Counts;
 pub use fault::{Fault, FaultKind};
-pub use gate::{FlashCrowdPolicy, GateCounts, LimitTaken, PlanTaken, Policy, SentryPolicy, ShedReason};
+pub use gate::{
+    FlashCrowdPolicy, GateCounts, LimitTaken, PipelinePolicy, PlanTaken, Policy, SentryPolicy, ShedReason,
+};
 pub use outcome::{ClassOutcome, MeanLevel, Outcome};
 pub use packets::{
     ClassPath, ClientGroup, ConnectionBin, DatagramBin, DatagramOutcome, DatagramSource, LinkBin,

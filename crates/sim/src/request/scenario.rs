@@ -130,7 +130,7 @@ impl Scenario {
                 self.classes.len() + 1 + packets.series()
             }
         };
-        if let Policy::FlashCrowd(policy) = &self.policy {
+        if let Some(policy) = self.policy.flash_crowd_policy() {
             let settings = &policy.settings;
             if settings.interval < INTERVAL_LEAST {
                 return wrong("policy.interval", format!("at least {} ms", INTERVAL_LEAST.as_millis()));
@@ -142,7 +142,7 @@ impl Scenario {
                 return wrong("policy.gates", format!("{} gates", settings.gates));
             }
         }
-        if let Policy::Sentry(sentry) = &self.policy {
+        if let Some(sentry) = self.policy.sentry_policy() {
             if let Some((part, problem)) = sentry.problem() {
                 return wrong(format!("policy.{part}"), problem);
             }

@@ -6,7 +6,7 @@ use super::gate::{Decided, Refusal, ReleasedTry};
 use super::server::Offered;
 use super::slab::Id;
 use super::world::{Answer, Place, RunError, World};
-use flashweir_admission::sentry::{Ending, Permit, Ticket};
+use flashweir_admission::pipeline::{FailureSource, OriginReport, Outcome, Permit, Ticket};
 use flashweir_core::Instant;
 
 impl World<'_> {
@@ -39,7 +39,7 @@ impl World<'_> {
     pub(super) fn release_held(&mut self, now: Instant) -> Result<(), RunError> {
         while let Some(released) = self.gate.release(now) {
             match released {
-                ReleasedTry::Admitted(attempt, permit) => self.admit(now, attempt, Some(permit))?,
+                ReleasedTry::Admitted(attempt, permit) => self.admit(now, attempt, permit)?,
                 ReleasedTry::Refused(attempt, refusal) => self.refuse(now, attempt, refusal)?,
             }
         }
@@ -67,9 +67,9 @@ impl World<'_> {
     }
 
     /// A try goes to the server.
-    fn admit(&mut self, now: Instant, attempt: Id, permit: Option<Permit>) -> Result<(), RunError> {
+    fn admit(&mut self, now: Instant, attempt: Id, permit: Permit) -> Result<(), RunError> {
         let Some(admitted) = self.tries.get_mut(attempt) else { return Ok(()) };
-        admitted.asked.permit = permit;
+        admitted.permit = Some(permit);
         let was_held = matches!(admitted.place, Place::Held(_));
         let (asked, cell, (person, request)) =
             (admitted.asked, admitted.cell, (admitted.person, admitted.request));
@@ -77,7 +77,7 @@ impl World<'_> {
         self.books.admit(cell);
         self.happened(now, Happened::Admitted, attempt.number());
         if self.server.is_down() {
-            self.gate.ended(now, &asked, Ending::default());
+            self.finish(now, attempt, Outcome::Failed(FailureSource::Origin));
             return self.send_answer(now, attempt, Answer::Broken);
         }
         let class = usize::from(asked.class);
@@ -93,18 +93,27 @@ impl World<'_> {
             }
             Offered::Refused(at) => {
                 self.books.refuse_at_server(cell);
-                self.gate.ended(now, &asked, Ending::default());
+                self.finish(now, attempt, Outcome::Failed(FailureSource::Origin));
                 self.send_answer(at, attempt, Answer::ServerBusy)
             }
             Offered::Dropped => {
-                self.gate.ended(now, &asked, Ending::default());
+                self.finish(now, attempt, Outcome::Failed(FailureSource::Origin));
                 self.say_nothing(attempt);
                 Ok(())
             }
             Offered::Reset => {
-                self.gate.ended(now, &asked, Ending::default());
+                self.finish(now, attempt, Outcome::Failed(FailureSource::Origin));
                 self.send_answer(now, attempt, Answer::Broken)
             }
+        }
+    }
+
+    /// The gate hears how an admitted try ended.
+    fn finish(&mut self, now: Instant, attempt: Id, outcome: Outcome) {
+        let Some(ended) = self.tries.get_mut(attempt) else { return };
+        let asked = ended.asked;
+        if let Some(permit) = ended.permit.take() {
+            self.gate.finish(now, &asked, permit, outcome);
         }
     }
 
@@ -121,7 +130,7 @@ impl World<'_> {
         }
         let Place::AtServer(turn) = place else { return Ok(()) };
         self.happened(now, Happened::Departed, attempt.number());
-        self.gate.ended(now, &asked, Ending::WITHDRAWN);
+        self.finish(now, attempt, Outcome::Abandoned);
         if self.server.depart(now, turn) {
             self.tries.remove(attempt);
         } else if let Some(left) = self.tries.get_mut(attempt) {
@@ -142,8 +151,7 @@ impl World<'_> {
                 self.tries.remove(attempt);
                 continue;
             }
-            let asked = done.asked;
-            self.gate.ended(now, &asked, Ending { completed: true, ..Ending::default() });
+            self.finish(now, attempt, Outcome::Completed(OriginReport::default()));
             self.send_answer(now, attempt, Answer::Whole)?;
         }
         self.arm_server()
@@ -165,8 +173,7 @@ impl World<'_> {
                 self.tries.remove(attempt);
                 continue;
             }
-            let asked = lost.asked;
-            self.gate.ended(now, &asked, Ending::default());
+            self.finish(now, attempt, Outcome::Failed(FailureSource::Origin));
             self.send_answer(now, attempt, Answer::Broken)?;
         }
         Ok(())

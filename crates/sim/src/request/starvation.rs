@@ -1,6 +1,6 @@
 //! That a gate starves nobody it should serve like others.
 
-use super::{Policy, Scenario};
+use super::Scenario;
 use flashweir_admission::sentry::{Policing, PublishedRule};
 
 /// Watches that no class is refused for ever by a gate that lets others of its group in.
@@ -48,10 +48,11 @@ impl Starvation {
     /// Watches a scenario's classes: those who go to the same host and, where classes differ in worth, are of the same class
     /// of the policy get on alike. By costs, a class may rightly get nothing.
     pub(super) fn of(scenario: &Scenario) -> Self {
-        Self::new(scenario.classes.iter().zip(0..).map(|(class, number)| match &scenario.policy {
-            Policy::Sentry(sentry) if goes_by_cost(sentry.policy.policing) => (class.host, number),
-            Policy::Sentry(_) => (class.host, class.policy_class.into()),
-            Policy::None | Policy::FlashCrowd(_) | Policy::StaticRate { .. } => (class.host, 0),
+        let sentry = scenario.policy.sentry_policy();
+        Self::new(scenario.classes.iter().zip(0..).map(|(class, number)| match sentry {
+            Some(sentry) if goes_by_cost(sentry.policy.policing) => (class.host, number),
+            Some(_) => (class.host, class.policy_class.into()),
+            None => (class.host, 0),
         }))
     }
 

@@ -14,7 +14,8 @@ use super::starvation::Starvation;
 use super::{NetworkModel, PacketNetwork, Scenario, ScenarioError};
 use crate::engine::{EventHash, Queue, QueueError};
 use crate::network::{FlowId, NetworkError};
-use flashweir_admission::sentry::{Rule, Ticket};
+use flashweir_admission::pipeline::{Permit, Ticket};
+use flashweir_admission::sentry::Rule;
 use flashweir_core::limits::{SIM_PEOPLE, SIM_PLANS};
 use flashweir_core::{Duration, Instant, Rng};
 use flashweir_workload::Arrival;
@@ -112,6 +113,8 @@ pub(super) struct Try {
     /// Its connection, at the packet level.
     pub(super) flow: Option<FlowId>,
     pub(super) place: Place,
+    /// Once it was let in, until the gate has been told of its end.
+    pub(super) permit: Option<Permit>,
 }
 
 /// Where a try is.
@@ -328,32 +331,33 @@ impl<'a> World<'a> {
     }
 
     fn tick(&mut self, now: Instant) -> Result<(), RunError> {
-        let Some(ticked) = self.gate.tick(now, self.troubles.lost_feedback()) else { return Ok(()) };
-        let has_room = self.plans.len() + self.limits.len() < SIM_PLANS;
-        match ticked {
-            Ticked::FlashCrowd(plan) => {
-                let ceiling_milli = plan.explanation.ceiling_rps.map_or(u64::MAX, |rps| (rps * 1e3) as u64);
-                self.happened(now, Happened::Planned, ceiling_milli);
-                if has_room {
-                    self.plans.push(plan);
-                } else {
-                    self.plans_left_out += 1;
-                }
+        let Ticked { flash_crowd, sentry } = self.gate.tick(now, self.troubles.lost_feedback());
+        if let Some(plan) = flash_crowd {
+            let ceiling_milli = plan.explanation.ceiling_rps.map_or(u64::MAX, |rps| (rps * 1e3) as u64);
+            self.happened(now, Happened::Planned, ceiling_milli);
+            if self.has_room_for_plan() {
+                self.plans.push(plan);
             }
-            Ticked::Sentry(taken) if matches!(taken.plan.explanation.rule, Rule::None | Rule::Quiet) => {}
-            Ticked::Sentry(taken) => {
-                self.happened(now, Happened::Planned, taken.plan.limit.into());
-                if has_room {
-                    self.limits.push(taken);
-                } else {
-                    self.plans_left_out += 1;
-                }
+        }
+        if let Some(taken) = sentry
+            && !matches!(taken.plan.explanation.rule, Rule::None | Rule::Quiet)
+        {
+            self.happened(now, Happened::Planned, taken.plan.limit.into());
+            if self.has_room_for_plan() {
+                self.limits.push(taken);
             }
         }
         if let Some(next) = self.gate.next_tick_at() {
             self.queue.schedule(next, Event::Tick)?;
         }
         Ok(())
+    }
+
+    /// Whether one more plan is kept for the report; if not, it is counted.
+    fn has_room_for_plan(&mut self) -> bool {
+        let has_room = self.plans.len() + self.limits.len() < SIM_PLANS;
+        self.plans_left_out += u64::from(!has_room);
+        has_room
     }
 
     fn change_fault(&mut self, now: Instant, index: u16, begins: bool) -> Result<(), RunError> {

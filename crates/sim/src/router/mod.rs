@@ -9,11 +9,11 @@ pub use controller::{Controller, Reading, RouterSettings};
 pub use tick::{GateCounts, Rates, Tick};
 
 use crate::network::{Answer, Direction, FlowId, Packet, PacketKind, Stage};
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{
-    Baseline, FlashCrowdGate, FlashCrowdPlanner, GateRequest, Limit, Plan, RefusedAttempts, Response,
-    Settings,
+    Baseline, FlashCrowdPlanner, Limit, Plan, Response, Settings, Standing,
 };
-use flashweir_admission::{Gate as _, PlannerDriver};
+use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_core::{Hasher64, Instant, Rng, Verdict};
 use flow_meter::FlowMeter;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The stage at the servers' router. Memory: see the flow meter, about 200 bytes for each flow at once.
 #[derive(Debug)]
 pub(crate) struct Router {
-    gate: FlashCrowdGate,
+    gate: ConnectionPipeline,
     planner: Option<PlannerDriver<FlashCrowdPlanner>>,
     meter: FlowMeter,
     reading: Reading,
@@ -33,7 +33,7 @@ pub(crate) struct Router {
 impl Router {
     pub(crate) fn new(settings: &RouterSettings, seed: u64) -> Self {
         let mut seeds = Rng::new(seed).fork(ROUTER);
-        let mut gate = FlashCrowdGate::new(0, seeds.next_u64(), Arc::new(RefusedAttempts::default()));
+        let mut gate = ConnectionPipeline::new(0, seeds.next_u64(), Arc::new(RefusedAttempts::default()));
         let planner = match settings.controller {
             Controller::None => None,
             Controller::Static(rate) => {
@@ -110,7 +110,7 @@ impl Router {
         }
         let person_key = self.keys.hash(&[&packet.flow.as_u64().to_le_bytes()]);
         self.counts.offered += 1;
-        match self.gate.admit(now, &GateRequest { host_key: flow.host_key, person_key }) {
+        match self.gate.arrive(now, flow.host_key, person_key, Standing::LAST) {
             Verdict::Admit => {
                 self.counts.admitted += 1;
                 flow.admitted_at = Some(now);

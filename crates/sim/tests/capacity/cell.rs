@@ -231,7 +231,7 @@ impl Cell {
         let class = ClassModel::new("replaced", Work::Constant(Duration::ZERO));
         Scenario {
             classes: self.classes(),
-            policy: Policy::Sentry(SentryPolicy { policy, known_limits, workers: 1 }),
+            policy: Policy::sentry(SentryPolicy { policy, known_limits, workers: 1 }),
             faults,
             seed,
             bin: Duration::from_millis(BIN_MS),

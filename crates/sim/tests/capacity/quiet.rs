@@ -23,7 +23,7 @@ fn hour(policy: Policy, seed: u64) -> Outcome {
 
 #[test]
 fn an_hour_of_quiet_traffic_is_left_alone() {
-    let guarded = hour(Policy::Sentry(SentryPolicy::new(sentry::Policy::single(TARGET))), 1);
+    let guarded = hour(Policy::sentry(SentryPolicy::new(sentry::Policy::single(TARGET))), 1);
     let open = hour(Policy::None, 1);
     let (ours, theirs) = (guarded.totals(), open.totals());
     assert!(ours.offered > 450_000 && ours.offered == theirs.offered);

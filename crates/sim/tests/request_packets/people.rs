@@ -112,7 +112,7 @@ fn memory_that_runs_short_turns_overload_into_collapse_over_packets_too() {
 
 #[test]
 fn the_gates_planner_learns_transfer_rates_where_there_are_any() {
-    let policy = Policy::FlashCrowd(FlashCrowdPolicy::default());
+    let policy = Policy::flash_crowd(FlashCrowdPolicy::default());
     // 100 kB over an access link of 10 Mb/s: a tenth of a second and a little, so at most 1,250,000 bytes/s.
     let large = ClassModel { sizes: Sizes::Constant(100_000), ..class() };
     let small = ClassModel { sizes: Sizes::Constant(10_000), ..class() };

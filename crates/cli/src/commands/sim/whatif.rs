@@ -136,7 +136,7 @@ fn policy(config: &Config) -> Policy {
         hot_spots: flash_crowd.hot_spots,
         shadow: false,
     };
-    Policy::FlashCrowd(FlashCrowdPolicy {
+    Policy::flash_crowd(FlashCrowdPolicy {
         settings,
         baseline: Baseline::default(),
         first_tick: Duration::ZERO,

@@ -3,19 +3,17 @@
 use super::reason::Refusal;
 use super::{LimitTaken, PlanTaken};
 use crate::request::slab::Id;
-use flashweir_admission::flash_crowd::GateRequest;
-use flashweir_admission::sentry::{Permit, Ticket};
+use flashweir_admission::pipeline::{Permit, Ticket};
 use flashweir_core::Duration;
 use flashweir_core::hash::mix;
 
 /// A request as the gate sees it: made by [`GateStage::classify`](super::GateStage::classify).
 #[derive(Clone, Copy, Debug)]
 pub(in crate::request) struct Asked {
-    pub(in crate::request) keys: GateRequest,
+    /// Recognises a person's retry.
+    pub(super) person_key: u64,
     pub(in crate::request) class: u16,
     pub(in crate::request) document: u32,
-    /// The sentry's, of one it has admitted.
-    pub(in crate::request) permit: Option<Permit>,
     pub(super) host: u32,
     /// Whose request it is, for fairness among clients and for the worker that has their connection.
     pub(super) client_key: u64,
@@ -24,7 +22,7 @@ pub(in crate::request) struct Asked {
 /// What the gate makes of a try that arrives.
 #[derive(Debug)]
 pub(in crate::request) enum Decided {
-    Admitted(Option<Permit>),
+    Admitted(Permit),
     Refused(Refusal),
     Held(Ticket),
     /// Held, and another one, which waited for it, is refused.
@@ -38,11 +36,11 @@ pub(in crate::request) enum ReleasedTry {
     Refused(Id, Refusal),
 }
 
-/// What a policy decided at its tick.
-#[derive(Debug)]
-pub(in crate::request) enum Ticked {
-    FlashCrowd(PlanTaken),
-    Sentry(LimitTaken),
+/// What the planners decided whose tick it was.
+#[derive(Debug, Default)]
+pub(in crate::request) struct Ticked {
+    pub(in crate::request) flash_crowd: Option<PlanTaken>,
+    pub(in crate::request) sentry: Option<LimitTaken>,
 }
 
 /// A whole answer as the gateway measures it.

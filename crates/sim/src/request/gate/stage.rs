@@ -1,35 +1,41 @@
-//! The gate with its policy.
+//! The gate: workers, each with the gateway's own pipeline, and the planners of its stages.
 
 use super::asked::{Acknowledged, Asked, Decided, ReleasedTry, Ticked};
 use super::counts::{GateCounts, Ledger};
-use super::flash_crowd::FlashCrowdStage;
+use super::flash_crowd::FlashCrowdPlanning;
 use super::reason::{Refusal, ShedReason};
-use super::sentry::SentryStage;
+use super::sentry::SentryPlanning;
+use super::witness::How;
+use super::worker::{Waiting, Worker};
 use super::{LimitTaken, PlanTaken, Policy};
 use crate::request::ClassModel;
 use crate::request::slab::Id;
-use flashweir_admission::flash_crowd::{GateRequest, Response};
-use flashweir_admission::retry_after::AT_A_BOUND;
-use flashweir_admission::sentry::{Ending, Ticket};
+use flashweir_admission::flash_crowd::{Response, Standing};
+use flashweir_admission::pipeline::{
+    self, AdmissionRequest, Arrival, GatewayCount, Outcome, Permit, Released, ServiceSettings,
+    SharedByWorkers, StageName, Ticket,
+};
+use flashweir_admission::retry_after::{AT_A_BOUND, RetryAfter};
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_core::hash::mix;
-use flashweir_core::{Hasher64, Instant, Reason, Rng, Shed, Verdict};
+use flashweir_core::{Hasher64, Instant, Rng};
+use std::sync::Arc;
 
 /// The gate with its policy.
 #[derive(Debug)]
 pub(in crate::request) struct GateStage {
-    kind: Kind,
-    most_in_flight: Option<u64>,
+    workers: Vec<Worker>,
+    flash_crowd: Option<FlashCrowdPlanning>,
+    sentry: Option<SentryPlanning>,
+    /// A rate set by hand, which has no planner.
+    static_rate: Option<TokenBucket>,
+    in_gateway: Arc<GatewayCount>,
+    most_in_flight: usize,
     hasher: Hasher64,
+    /// Spreads what clients are told: by person where the flash-crowd stage knows persons, else by chance.
+    jitter_seed: u64,
+    jitter: Rng,
     ledger: Ledger,
-}
-
-#[derive(Debug)]
-enum Kind {
-    Open,
-    FlashCrowd(Box<FlashCrowdStage>),
-    Sentry(Box<SentryStage>),
-    StaticRate(TokenBucket),
 }
 
 impl GateStage {
@@ -40,97 +46,188 @@ impl GateStage {
         seed: u64,
     ) -> Self {
         let keys = Rng::new(seed).fork(GATE);
-        let kind = match policy {
-            Policy::None => Kind::Open,
-            Policy::FlashCrowd(policy) => Kind::FlashCrowd(Box::new(FlashCrowdStage::new(policy, &keys))),
-            Policy::Sentry(policy) => {
-                let classes = classes.iter().map(|class| class.policy_class).collect();
-                Kind::Sentry(Box::new(SentryStage::new(policy, classes, &keys)))
-            }
-            Policy::StaticRate { rate, burst } => {
-                Kind::StaticRate(TokenBucket::full(Instant::ZERO, *rate, *burst))
-            }
+        let count = policy.workers();
+        let mut seeds = keys.fork(1);
+        let worker_seeds: Vec<u64> = (0..count).map(|_| seeds.next_u64()).collect();
+        let flash_crowd =
+            policy.flash_crowd_policy().map(|policy| FlashCrowdPlanning::new(policy, count, keys.fork(2)));
+        let sentry = policy.sentry_policy().map(|policy| {
+            let classes = classes.iter().map(|class| class.policy_class).collect();
+            // Where both planners lose samples, they lose different ones.
+            let losses = keys.fork(if flash_crowd.is_some() { 4 } else { 2 });
+            SentryPlanning::new(policy, classes, count, losses, keys.fork(3))
+        });
+        let static_rate = match policy {
+            Policy::StaticRate { rate, burst } => Some(TokenBucket::full(Instant::ZERO, *rate, *burst)),
+            Policy::None | Policy::Pipeline(_) => None,
         };
+        let shared = SharedByWorkers::default();
+        let most_in_flight = most_in_flight.map_or(usize::MAX, |most| most as usize);
+        let is_shadow = flash_crowd.as_ref().is_some_and(FlashCrowdPlanning::is_shadow);
+        let workers = worker_seeds.iter().enumerate().map(|(index, &seed)| {
+            let of_sentry =
+                sentry.as_ref().map(|sentry| (&sentry.common, sentry.policy(), &sentry.plan, false));
+            let service = ServiceSettings { sentry: of_sentry, upstream_capacity: usize::MAX };
+            Worker::new(index, seed, &shared, (most_in_flight, is_shadow), service)
+        });
         let mut key = keys.fork(0);
-        let hasher = Hasher64::new(key.next_u64(), key.next_u64());
-        Self { kind, most_in_flight, hasher, ledger: Ledger::new(classes.len()) }
+        Self {
+            workers: workers.collect(),
+            flash_crowd,
+            sentry,
+            static_rate,
+            in_gateway: shared.in_gateway.clone(),
+            most_in_flight,
+            hasher: Hasher64::new(key.next_u64(), key.next_u64()),
+            jitter_seed: seeds.next_u64(),
+            jitter: keys.fork(1),
+            ledger: Ledger::new(classes.len()),
+        }
     }
 
     /// The keys that the gateway's classifier would make of a request's head; none where no policy looks at them.
     pub(in crate::request) fn classify(&self, class: u16, host: u32, person: u64, document: u32) -> Asked {
-        let mut keys = GateRequest { host_key: 0, person_key: 0 };
-        if let Kind::FlashCrowd(_) = self.kind {
+        let mut person_key = 0;
+        if self.flash_crowd.is_some() || self.sentry.is_some() {
             let mut who = [0; 14];
             who[..8].copy_from_slice(&person.to_le_bytes());
             who[8..12].copy_from_slice(&document.to_le_bytes());
             who[12..].copy_from_slice(&class.to_le_bytes());
-            keys.person_key = self.hasher.hash(&[&who]);
-            keys.host_key = host_key(host);
+            person_key = self.hasher.hash(&[&who]);
         }
         // Persons are numbered within their class.
         let client_key = mix((u64::from(class) << 48) ^ person);
-        Asked { keys, class, document, permit: None, host, client_key }
+        Asked { person_key, class, document, host, client_key }
     }
 
     /// Decides one request.
     pub(in crate::request) fn decide(&mut self, now: Instant, attempt: Id, asked: &Asked) -> Decided {
         self.ledger.change(asked.class, |counts| counts.received += 1);
-        let counts = self.ledger.all;
-        let decided = if self.most_in_flight.is_some_and(|most| counts.in_flight() + counts.held >= most) {
-            Decided::Refused(self.refuse_for_bound(now, asked))
-        } else if let Kind::Sentry(stage) = &mut self.kind {
-            let (decided, displaced) = stage.arrive(now, attempt, asked);
-            if let Some(class) = displaced {
-                self.ledger.change(class, |counts| {
+        let is_full = self.in_gateway.get() >= self.most_in_flight;
+        if let Some(bucket) = &mut self.static_rate
+            && !is_full
+            && !bucket.admit(now)
+        {
+            self.ledger.change(asked.class, |counts| counts.shed += 1);
+            return Decided::Refused(Refusal { reason: ShedReason::StaticRate, retry_after_s: None });
+        }
+        let place = self.place(asked);
+        let class = self.sentry_class(asked.class);
+        let worker = &mut self.workers[place];
+        let request = AdmissionRequest {
+            service: worker.service,
+            class,
+            standing: Standing::LAST,
+            client_key: asked.client_key,
+            url_class: asked.url_class(),
+            host_key: host_key(asked.host),
+            person_key: asked.person_key,
+            candidate: None,
+            closed: None,
+        };
+        let waiting = Waiting { attempt, class: asked.class, person_key: asked.person_key };
+        let arrival = worker.pipeline.arrive(now, request, waiting);
+        if let Some(sentry) = &mut self.sentry {
+            let SentryPlanning { classes, witness, .. } = sentry;
+            witness.arrived(place, class.into(), &arrival, |other| {
+                usize::from(classes[usize::from(other.class)])
+            });
+        }
+        self.decided(asked, arrival)
+    }
+
+    fn decided(&mut self, asked: &Asked, arrival: Arrival<Waiting>) -> Decided {
+        match arrival {
+            Arrival::Admitted(permit) => {
+                let is_shadow = permit.shadow_refusal().is_some();
+                self.ledger.change(asked.class, |counts| {
+                    counts.admitted += 1;
+                    counts.shed_in_shadow += u64::from(is_shadow);
+                });
+                Decided::Admitted(permit)
+            }
+            Arrival::Refused(refusal) => {
+                self.ledger.change(asked.class, |counts| counts.shed += 1);
+                Decided::Refused(self.refusal(&refusal, asked.person_key))
+            }
+            Arrival::Queued(ticket, displaced) => {
+                self.ledger.change(asked.class, |counts| counts.held += 1);
+                let Some((other, refusal)) = displaced else { return Decided::Held(ticket) };
+                self.ledger.change(other.class, |counts| {
                     counts.held -= 1;
                     counts.shed += 1;
                 });
+                Decided::HeldInsteadOf(ticket, other.attempt, self.refusal(&refusal, other.person_key))
             }
-            decided
-        } else {
-            self.ask_policy(now, asked).map_or_else(Decided::Refused, |()| Decided::Admitted(None))
-        };
-        self.ledger.change(asked.class, |counts| match decided {
-            Decided::Admitted(_) => counts.admitted += 1,
-            Decided::Refused(_) => counts.shed += 1,
-            Decided::Held(_) | Decided::HeldInsteadOf(..) => counts.held += 1,
-        });
-        decided
+        }
     }
 
     /// The next of those who were held that waits no longer, if there is one.
     pub(in crate::request) fn release(&mut self, now: Instant) -> Option<ReleasedTry> {
-        let Kind::Sentry(stage) = &mut self.kind else { return None };
-        let (released, class) = stage.release(now)?;
-        self.ledger.change(class, |counts| {
+        for index in 0..self.workers.len() {
+            let worker = &mut self.workers[index];
+            if !worker.looks {
+                continue;
+            }
+            if let Some(released) = worker.pipeline.next(now, worker.service) {
+                worker.offers_room = true;
+                return Some(self.released(index, released));
+            }
+            worker.looks = false;
+            // Nobody more waits here for the room that there is: perhaps somebody does elsewhere.
+            if std::mem::take(&mut worker.offers_room)
+                && let Some(other) = worker.pipeline.who_waits(worker.service)
+            {
+                self.tell(now, other);
+            }
+        }
+        None
+    }
+
+    fn released(&mut self, worker: usize, released: Released<Waiting>) -> ReleasedTry {
+        let (Released::Admitted(who, _) | Released::Refused(who, _)) = &released;
+        let who = *who;
+        let class = usize::from(self.sentry_class(who.class));
+        self.ledger.change(who.class, |counts| {
             counts.held -= 1;
             match released {
-                ReleasedTry::Admitted(..) => counts.admitted += 1,
-                ReleasedTry::Refused(..) => counts.shed += 1,
+                Released::Admitted(..) => counts.admitted += 1,
+                Released::Refused(..) => counts.shed += 1,
             }
         });
-        Some(released)
+        let witness = self.sentry.as_mut().map(|sentry| &mut sentry.witness);
+        match released {
+            Released::Admitted(_, permit) => {
+                witness.into_iter().for_each(|witness| witness.admitted(worker, class, How::AfterWaiting));
+                ReleasedTry::Admitted(who.attempt, permit)
+            }
+            Released::Refused(_, refusal) => {
+                witness.into_iter().for_each(|witness| witness.shed(worker, class, true, refusal.stage));
+                ReleasedTry::Refused(who.attempt, self.refusal(&refusal, who.person_key))
+            }
+        }
     }
 
     /// A worker that is to be called, and when: because somebody there will have waited too long, or because another
     /// one has told it of a plan or of room. To be asked until there is none.
     pub(in crate::request) fn next_call(&mut self, now: Instant) -> Option<(Instant, u16)> {
-        let Kind::Sentry(stage) = &mut self.kind else { return None };
-        stage.next_call(now)
+        let mut workers = self.workers.iter_mut().zip(0..);
+        workers.find_map(|(worker, index)| Some((worker.next_call(now)?, index)))
     }
 
     /// A worker is called: [`release`](Self::release) is to be asked.
     pub(in crate::request) fn call(&mut self, now: Instant, worker: u16) {
-        if let Kind::Sentry(stage) = &mut self.kind {
-            stage.call(now, worker);
+        if let Some(sentry) = &self.sentry {
+            self.workers[usize::from(worker)].hear(now, &sentry.plan);
         }
     }
 
     /// The client of a try that is held has gone.
     pub(in crate::request) fn leave(&mut self, now: Instant, asked: &Asked, ticket: Ticket) {
-        if let Kind::Sentry(stage) = &mut self.kind
-            && stage.leave(now, asked, ticket)
-        {
+        let place = self.place(asked);
+        if let Some(who) = self.workers[place].pipeline.leave(now, ticket) {
+            let class = usize::from(self.sentry_class(who.class));
+            self.sentry.iter_mut().for_each(|sentry| sentry.witness.left(place, class));
             self.ledger.change(asked.class, |counts| {
                 counts.held -= 1;
                 counts.left += 1;
@@ -139,13 +236,18 @@ impl GateStage {
     }
 
     /// An admitted request is over, and how.
-    pub(in crate::request) fn ended(&mut self, now: Instant, asked: &Asked, ending: Ending) {
+    pub(in crate::request) fn finish(
+        &mut self,
+        now: Instant,
+        asked: &Asked,
+        permit: Permit,
+        outcome: Outcome,
+    ) {
         self.ledger.change(asked.class, |counts| counts.ended += 1);
-        match (&mut self.kind, asked.permit) {
-            (Kind::FlashCrowd(stage), _) if ending.completed => stage.gate_for(&asked.keys).completed(),
-            (Kind::Sentry(stage), Some(permit)) => stage.end(now, asked, permit, ending),
-            _ => {}
-        }
+        let place = self.place(asked);
+        let worker = &mut self.workers[place];
+        worker.pipeline.finish(now, permit, outcome);
+        worker.look();
     }
 
     /// A whole answer to what was received at `started` reached its client.
@@ -156,40 +258,45 @@ impl GateStage {
         started: Instant,
         answered: impl FnOnce() -> Acknowledged,
     ) {
-        let Kind::FlashCrowd(stage) = &mut self.kind else { return };
-        stage.observe(now, &asked.keys, || {
-            let Acknowledged { bytes, latency, rate_bytes_per_s } = answered();
-            Response {
-                started,
-                bytes,
-                latency_s: latency.as_secs_f32(),
-                rate_bytes_per_s,
-                url_class: asked.url_class(),
-            }
-        });
+        let place = self.place(asked);
+        if !self.flash_crowd.as_mut().is_some_and(|stage| stage.measures(now, place)) {
+            return;
+        }
+        let Acknowledged { bytes, latency, rate_bytes_per_s } = answered();
+        let latency_s = latency.as_secs_f32();
+        let url_class = asked.url_class();
+        let response = Response { started, bytes, latency_s, rate_bytes_per_s, url_class };
+        self.workers[place].pipeline.observe_response(response);
     }
 
     /// When [`tick`](Self::tick) is next due.
     pub(in crate::request) fn next_tick_at(&self) -> Option<Instant> {
-        match &self.kind {
-            Kind::FlashCrowd(stage) => Some(stage.next_tick_at()),
-            Kind::Sentry(stage) => Some(stage.next_tick_at()),
-            Kind::Open | Kind::StaticRate(_) => None,
-        }
+        let flash_crowd = self.flash_crowd.as_ref().map(FlashCrowdPlanning::next_tick_at);
+        let sentry = self.sentry.as_ref().map(SentryPlanning::next_tick_at);
+        flash_crowd.into_iter().chain(sentry).min()
     }
 
-    /// Samples, plan, gates: what the gateway's planner task does. `lost_feedback` of the samples get lost.
-    pub(in crate::request) fn tick(&mut self, now: Instant, lost_feedback: f64) -> Option<Ticked> {
-        match &mut self.kind {
-            Kind::FlashCrowd(stage) => {
-                let explanation = stage.tick(now, lost_feedback);
-                Some(Ticked::FlashCrowd(PlanTaken { at: now, explanation }))
+    /// Samples, plans, stages: what the gateway's planner loops do. `lost_feedback` of the samples get lost.
+    pub(in crate::request) fn tick(&mut self, now: Instant, lost_feedback: f64) -> Ticked {
+        let mut ticked = Ticked::default();
+        if let Some(planning) = self.flash_crowd.as_mut().filter(|planning| planning.next_tick_at() <= now) {
+            for worker in &mut self.workers {
+                planning.observe(now, &worker.pipeline.drain_flash_crowd(now), lost_feedback);
             }
-            Kind::Sentry(stage) => {
-                Some(Ticked::Sentry(LimitTaken { at: now, plan: stage.tick(now, lost_feedback) }))
-            }
-            Kind::Open | Kind::StaticRate(_) => None,
+            let (plan, explanation) = planning.plan(now);
+            self.workers.iter_mut().for_each(|worker| worker.pipeline.apply_flash_crowd(now, &plan));
+            ticked.flash_crowd = Some(PlanTaken { at: now, explanation });
         }
+        if let Some(planning) = self.sentry.as_mut().filter(|planning| planning.next_tick_at() <= now) {
+            for worker in &mut self.workers {
+                if let Some(sample) = worker.pipeline.drain_sentry(now, worker.service) {
+                    planning.observe(now, &sample, lost_feedback);
+                }
+            }
+            ticked.sentry = Some(LimitTaken { at: now, plan: planning.plan(now) });
+            (0..self.workers.len()).for_each(|worker| self.tell(now, worker));
+        }
+        ticked
     }
 
     pub(in crate::request) fn counts(&self) -> GateCounts {
@@ -201,49 +308,70 @@ impl GateStage {
         &self.ledger.classes
     }
 
-    /// What must hold of the policy's own state.
+    /// What must hold of the pipelines, and of the policy's own state.
     pub(in crate::request) fn check(&self, now: Instant) -> Result<(), String> {
-        let Kind::Sentry(stage) = &self.kind else { return Ok(()) };
-        stage.check(now, &self.ledger.all)
-    }
-
-    fn refuse_for_bound(&mut self, now: Instant, asked: &Asked) -> Refusal {
-        let reason = Reason::RequestsInFlight;
-        let retry_after_s = match &mut self.kind {
-            Kind::FlashCrowd(stage) => {
-                let keys = &asked.keys;
-                stage.count_unseen(now, keys);
-                stage.told_s(Shed { reason, retry_after: AT_A_BOUND }, keys.person_key)
-            }
-            Kind::Open | Kind::Sentry(_) | Kind::StaticRate(_) => AT_A_BOUND.as_secs() as u16,
-        };
-        Refusal { reason: ShedReason::Gateway(reason), retry_after_s: Some(retry_after_s) }
-    }
-
-    fn ask_policy(&mut self, now: Instant, asked: &Asked) -> Result<(), Refusal> {
-        match &mut self.kind {
-            // The sentry is asked before.
-            Kind::Open | Kind::Sentry(_) => Ok(()),
-            Kind::StaticRate(bucket) => match bucket.admit(now) {
-                true => Ok(()),
-                false => Err(Refusal { reason: ShedReason::StaticRate, retry_after_s: None }),
-            },
-            Kind::FlashCrowd(stage) => {
-                let keys = &asked.keys;
-                match stage.admit(now, keys) {
-                    Verdict::Admit => Ok(()),
-                    Verdict::Shed(_) if stage.is_shadow() => {
-                        stage.gate_for(keys).admitted_in_shadow(keys);
-                        self.ledger.change(asked.class, |counts| counts.shed_in_shadow += 1);
-                        Ok(())
-                    }
-                    Verdict::Shed(shed) => {
-                        let retry_after_s = Some(stage.told_s(shed, keys.person_key));
-                        Err(Refusal { reason: ShedReason::Gateway(shed.reason), retry_after_s })
-                    }
-                }
-            }
+        self.check_conservation()?;
+        let Some(sentry) = &self.sentry else { return Ok(()) };
+        if let Some(worker) = self.workers.iter().position(Worker::spins) {
+            return Err(format!("worker {worker} is to look again and again at this very moment"));
         }
+        let waiting = self.workers.iter().map(|worker| worker.pipeline.waiting(worker.service) as u64).sum();
+        let is_looked_after = self.workers.iter().any(|worker| worker.is_awaited(now));
+        sentry.check(&self.ledger.all, waiting, is_looked_after)
+    }
+
+    /// Offered are the admitted, the refused, each by one stage, those who left and those who wait; and what is in the
+    /// gateway is what all of them hold.
+    fn check_conservation(&self) -> Result<(), String> {
+        let mut in_gateway = 0;
+        for (index, worker) in self.workers.iter().enumerate() {
+            let ledger = worker.pipeline.ledger();
+            let waiting = worker.pipeline.waiting(worker.service) as u64;
+            if ledger.offered != ledger.admitted + ledger.shed() + ledger.left + waiting {
+                return Err(format!("worker {index}: {ledger:?} and {waiting} waiting do not add up"));
+            }
+            in_gateway += ledger.in_flight() + waiting;
+        }
+        match self.in_gateway.get() as u64 {
+            counted if counted != in_gateway => {
+                Err(format!("{counted} requests in the gateway by its count, but {in_gateway} are"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A worker is told of something. A single one needs no telling: it is where it happens.
+    fn tell(&mut self, now: Instant, worker: usize) {
+        let Some(sentry) = &mut self.sentry else { return };
+        if let [only] = &mut self.workers[..] {
+            only.hear(now, &sentry.plan);
+        } else {
+            self.workers[worker].tell(now, &mut sentry.crossings);
+        }
+    }
+
+    /// The worker that has this client's connection; without a sentry, each request is one of its own.
+    fn place(&self, asked: &Asked) -> usize {
+        let key = if self.sentry.is_some() { mix(asked.client_key) } else { asked.person_key };
+        ((u128::from(key) * self.workers.len() as u128) >> 64) as usize
+    }
+
+    fn sentry_class(&self, class: u16) -> u8 {
+        self.sentry.as_ref().map_or(0, |sentry| sentry.class(class))
+    }
+
+    /// A refusal as the client is told of it.
+    fn refusal(&mut self, refusal: &pipeline::Refusal, person_key: u64) -> Refusal {
+        let after = refusal.shed.retry_after;
+        // At most 60 s.
+        let told_s = if self.flash_crowd.is_some() {
+            RetryAfter::new(after, person_key, self.jitter_seed).jittered_s as u16
+        } else if refusal.stage == StageName::Bounds {
+            AT_A_BOUND.as_secs() as u16
+        } else {
+            RetryAfter::new(after, self.jitter.next_u64(), 0).jittered_s as u16
+        };
+        Refusal { reason: ShedReason::Gateway(refusal.shed.reason), retry_after_s: Some(told_s) }
     }
 }
 

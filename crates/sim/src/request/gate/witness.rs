@@ -1,5 +1,7 @@
 //! Sees what the sentry's gates decide, and holds them to their word: who goes first, and what they tell of it.
 
+use super::worker::Waiting;
+use flashweir_admission::pipeline::{Arrival, StageName};
 use flashweir_admission::sentry::{ClassCounts, Policing, Policy, Sample};
 use flashweir_core::Rate;
 
@@ -23,6 +25,7 @@ struct Seen {
     offered: u64,
     admitted: u64,
     shed: u64,
+    shed_elsewhere: u64,
     left: u64,
     held: u64,
 }
@@ -48,11 +51,31 @@ impl Witness {
         }
     }
 
-    pub(super) fn offered(&mut self, class: usize) {
+    /// A request arrived at a worker, and this became of it. `class_of` names the class of another that had to go for it.
+    pub(super) fn arrived(
+        &mut self,
+        worker: usize,
+        class: usize,
+        arrival: &Arrival<Waiting>,
+        class_of: impl Fn(&Waiting) -> usize,
+    ) {
+        if matches!(arrival, Arrival::Refused(refusal) if refusal.stage == StageName::Bounds) {
+            return;
+        }
         self.seen[class].offered += 1;
+        match arrival {
+            Arrival::Admitted(_) => self.admitted(worker, class, How::AtOnce),
+            Arrival::Refused(refusal) => self.shed(worker, class, false, refusal.stage),
+            Arrival::Queued(_, displaced) => {
+                self.held(worker, class);
+                if let Some((other, refusal)) = displaced {
+                    self.shed(worker, class_of(other), true, refusal.stage);
+                }
+            }
+        }
     }
 
-    pub(super) fn held(&mut self, worker: usize, class: usize) {
+    fn held(&mut self, worker: usize, class: usize) {
         self.waiting[worker][class] += 1;
         self.seen[class].held += 1;
     }
@@ -86,8 +109,11 @@ impl Witness {
     }
 
     /// One is refused, at once or (of whom waited) later.
-    pub(super) fn shed(&mut self, worker: usize, class: usize, was_held: bool) {
-        self.seen[class].shed += 1;
+    pub(super) fn shed(&mut self, worker: usize, class: usize, was_held: bool, stage: StageName) {
+        match stage {
+            StageName::Sentry => self.seen[class].shed += 1,
+            _ => self.seen[class].shed_elsewhere += 1,
+        }
         if was_held {
             self.waits_no_more(worker, class);
         }
@@ -101,10 +127,11 @@ impl Witness {
     /// A gate's sample.
     pub(super) fn told(&mut self, sample: &Sample) {
         for (told, class) in self.told.iter_mut().zip(&sample.classes) {
-            let ClassCounts { offered, admitted, shed, left, held, .. } = *class;
+            let ClassCounts { offered, admitted, shed, shed_elsewhere, left, held, .. } = *class;
             told.offered += offered;
             told.admitted += admitted;
             told.shed += shed;
+            told.shed_elsewhere += shed_elsewhere;
             told.left += left;
             told.held += u64::from(held);
         }
@@ -164,7 +191,7 @@ mod tests {
     #[test]
     fn what_gates_tell_has_to_be_what_was_seen() {
         let mut witness = witness();
-        witness.offered(1);
+        witness.seen[1].offered += 1;
         witness.held(0, 1);
         let mut sample = Sample { classes: vec![ClassCounts::default(); 3], ..Sample::default() };
         sample.classes[1].offered = 1;

@@ -1,15 +1,17 @@
-//! One of the gateway's workers, as far as the sentry goes: its gate, and when it next looks after those who wait.
+//! One of the gateway's workers: its pipeline, and when it next looks after those who wait.
 
 use crate::request::slab::Id;
-use flashweir_admission::sentry::{Common, Plan, Policy, SentryGate};
+use flashweir_admission::pipeline::{Pipeline, ServiceKey, ServiceSettings, SharedByWorkers};
+use flashweir_admission::sentry::Plan;
 use flashweir_core::{Duration, Instant, Rng};
-use std::sync::Arc;
 
-/// A worker with its gate.
+/// A worker with its pipeline.
 #[derive(Debug)]
 pub(super) struct Worker {
-    pub(super) gate: SentryGate<Waiting>,
-    /// Whether [`SentryGate::next`] is to be asked until there is none.
+    pub(super) pipeline: Pipeline<Waiting>,
+    /// The one service that there is.
+    pub(super) service: ServiceKey,
+    /// Whether [`Pipeline::next`] is to be asked until there is none.
     pub(super) looks: bool,
     /// Whether there may be room that another worker needs, once nobody here takes it.
     pub(super) offers_room: bool,
@@ -26,13 +28,23 @@ pub(super) struct Worker {
 pub(super) struct Waiting {
     pub(super) attempt: Id,
     pub(super) class: u16,
+    pub(super) person_key: u64,
 }
 
 impl Worker {
-    pub(super) fn new(common: Arc<Common>, index: usize, policy: &Policy, plan: &Plan) -> Self {
-        let gate = SentryGate::new(common, index, policy, plan);
+    pub(super) fn new(
+        index: usize,
+        seed: u64,
+        shared: &SharedByWorkers,
+        (in_flight_max, is_shadow): (usize, bool),
+        service: ServiceSettings<'_>,
+    ) -> Self {
+        let mut pipeline = Pipeline::new(index, seed, shared);
+        pipeline.configure(in_flight_max, is_shadow);
+        let service = pipeline.add_service(service);
         Self {
-            gate,
+            pipeline,
+            service,
             looks: false,
             offers_room: false,
             told_at: None,
@@ -54,7 +66,7 @@ impl Worker {
         }
         let (last, count) = self.called;
         self.called = (now, if last == now { count + 1 } else { 1 });
-        self.gate.apply(plan);
+        self.pipeline.apply_sentry(self.service, plan);
         self.look();
     }
 
@@ -66,7 +78,7 @@ impl Worker {
 
     /// When it is to be called, if no call that comes as early is on its way.
     pub(super) fn next_call(&mut self, now: Instant) -> Option<Instant> {
-        let due = self.told_at.take().into_iter().chain(self.gate.next_wake()).min()?.max(now);
+        let due = self.told_at.take().into_iter().chain(self.pipeline.next_wake()).min()?.max(now);
         if self.call_at.is_some_and(|pending| pending <= due) {
             return None;
         }

@@ -1,0 +1,283 @@
+//! The only place where controllers meet: the stages of one worker, in one order, and the permits they give together.
+//!
+//! ```text
+//! arrive ─► bounds ─► flash crowd ─► sentry ─► upstream ─► Permit ─► end_at_origin ─► finish
+//!             │           │            ├─ queue ─► next: the same checks again, from the flash crowd on
+//!             ▼           ▼            ▼           ▼
+//!          Refusal, charged to exactly one stage
+//! ```
+//!
+//! *Two phases.* A check takes nothing; only when every stage passes does each take its share. Two things are shared by
+//! workers and therefore reserved by the check, inside their stages, and cancelled when a later stage refuses: slots at the
+//! origin and places in the gateway. A request that waits holds its place in the gateway, for it is there, and nothing else:
+//! when its turn comes every stage is asked again, because a ceiling may have closed meanwhile.
+//!
+//! *One permit* carries all shares. The share at the origin may end before the request does (`Permit::take_origin_share`),
+//! and pause while a client is waited for. Both end exactly once, with an [`Outcome`]; the shell sees to it that what is
+//! dropped ends as [`Outcome::Abandoned`].
+//!
+//! *Demand* is counted once, at the door, whatever becomes of a request: offered, and offered without recognised retries
+//! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow.
+//!
+//! *Shadow.* Any stage may be in shadow: its opinion is recorded with the admission and does not bind. A *candidate* is a
+//! second policy for the sentry's stage, asked beside the live one, which binds nobody either.
+//!
+//! *Services* come and go with the configuration. One that is retired takes no requests and keeps its stages until its last
+//! request has ended, so a reload loses nothing.
+//!
+//! A new controller is a folder of its own, an entry of [`StageName`], and its lines in `order`. Cost: see
+//! `benches/decisions`; no allocation but what queues grow by, integers only.
+
+mod admissible;
+mod bounds;
+mod connections;
+mod ledger;
+mod order;
+mod refused_attempts;
+mod request;
+mod service;
+mod stage;
+
+pub use admissible::{AdmissibleRate, ServiceDemand, admissible_rate};
+pub use bounds::GatewayCount;
+pub use connections::ConnectionPipeline;
+pub use ledger::Ledger;
+pub use refused_attempts::RefusedAttempts;
+pub use request::{
+    AdmissionRequest, Arrival, CandidateOpinion, FailureSource, OriginReport, OriginShare, Outcome, Permit,
+    Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
+};
+pub use service::ServiceSettings;
+pub use stage::{Resource, StageName};
+
+use crate::flash_crowd::{self, FlashCrowdGate, Response};
+use crate::sentry::{self, CandidateGate, Compared, SentryGate};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bounds::Bounds;
+use flashweir_core::{Duration, Instant};
+use ledger::FlowMark;
+use service::Service;
+
+/// The stages of one worker. `T` is what the shell keeps of a request that waits.
+#[derive(Debug)]
+pub struct Pipeline<T> {
+    worker: usize,
+    attempts: Arc<RefusedAttempts>,
+    bounds: Bounds,
+    flash_crowd: FlashCrowdGate,
+    flash_crowd_is_shadow: bool,
+    flash_crowd_mark: FlowMark,
+    /// By [`ServiceKey`]; a place is used again once its service has gone.
+    services: Vec<Option<Service<T>>>,
+    ledger: Ledger,
+}
+
+/// What the pipelines of all workers share.
+#[derive(Clone, Debug, Default)]
+pub struct SharedByWorkers {
+    /// Recognises retries, on whichever worker they arrive.
+    pub attempts: Arc<RefusedAttempts>,
+    /// Requests in the gateway.
+    pub in_gateway: Arc<GatewayCount>,
+}
+
+impl<T> Pipeline<T> {
+    /// The pipeline of worker `worker`, without services; `seed` drives only which responses are sampled away.
+    #[must_use]
+    pub fn new(worker: usize, seed: u64, shared: &SharedByWorkers) -> Self {
+        Self {
+            worker,
+            attempts: shared.attempts.clone(),
+            bounds: Bounds::new(shared.in_gateway.clone()),
+            flash_crowd: FlashCrowdGate::new(worker, seed),
+            flash_crowd_is_shadow: false,
+            flash_crowd_mark: FlowMark::default(),
+            services: Vec::new(),
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// Settings of the stages that all services share: requests in the gateway at most, and whether the ceiling only records.
+    pub fn configure(&mut self, requests_in_flight_max: usize, flash_crowd_is_shadow: bool) {
+        self.bounds.set_max(requests_in_flight_max);
+        self.flash_crowd_is_shadow = flash_crowd_is_shadow;
+    }
+
+    /// A service that takes requests from now on.
+    pub fn add_service(&mut self, settings: ServiceSettings<'_>) -> ServiceKey {
+        let service = Service::new(self.worker, settings);
+        let place = self.services.iter().position(Option::is_none).unwrap_or(self.services.len());
+        if place == self.services.len() {
+            self.services.push(None);
+        }
+        self.services[place] = Some(service);
+        ServiceKey(place as u32)
+    }
+
+    /// From now on the service takes no requests; it is gone when its last request has ended.
+    pub fn retire_service(&mut self, key: ServiceKey) {
+        if let Some(service) = self.service_mut(key) {
+            service.is_retired = true;
+        }
+        self.drop_if_over(key);
+    }
+
+    /// Requests that the service's connections can carry at once.
+    pub fn set_upstream_capacity(&mut self, key: ServiceKey, capacity: usize) {
+        if let Some(service) = self.service_mut(key) {
+            service.upstream.set_capacity(capacity);
+        }
+    }
+
+    /// Another policy to compare with the service's, or none; what the one before it was comparing is forgotten.
+    pub fn set_candidate(&mut self, key: ServiceKey, candidate: Option<CandidateGate>) {
+        if let Some(service) = self.service_mut(key) {
+            service.set_candidate(candidate);
+        }
+    }
+
+    /// Takes over a plan of the flash-crowd planner.
+    pub fn apply_flash_crowd(&mut self, now: Instant, plan: &flash_crowd::Plan) {
+        self.flash_crowd.apply(now, plan);
+    }
+
+    /// Takes over a plan of a service's sentry. [`next`](Self::next) is to be asked afterwards.
+    pub fn apply_sentry(&mut self, key: ServiceKey, plan: &sentry::Plan) {
+        if let Some(sentry) = self.service_mut(key).and_then(|service| service.sentry.as_mut()) {
+            sentry.gate.apply(plan);
+        }
+    }
+
+    /// Takes over a plan of a service's candidate.
+    pub fn apply_candidate(&mut self, key: ServiceKey, plan: &sentry::Plan) {
+        if let Some((candidate, _)) = self.service_mut(key).and_then(|service| service.candidate.as_mut()) {
+            candidate.apply(plan);
+        }
+    }
+
+    /// A whole response is fit to be judged.
+    pub fn observe_response(&mut self, response: Response) {
+        self.flash_crowd.observe_response(response);
+    }
+
+    /// What the flash-crowd stage measured since the last time.
+    pub fn drain_flash_crowd(&mut self, now: Instant) -> flash_crowd::Sample {
+        let unique_offered = self.ledger.unique_offered - self.flash_crowd_mark.unique_offered();
+        let flow = self.flash_crowd_mark.advance(&self.ledger, StageName::FlashCrowd);
+        self.flash_crowd.drain(now, flow, unique_offered)
+    }
+
+    /// What a service's sentry measured since the last time; none where it has no sentry.
+    pub fn drain_sentry(&mut self, now: Instant, key: ServiceKey) -> Option<sentry::Sample> {
+        let service = self.service_mut(key)?;
+        let flow = service.mark.advance(&service.ledger, StageName::Sentry);
+        let mut sample = service.sentry.as_mut()?.gate.drain(now);
+        sample.flow = flow;
+        Some(sample)
+    }
+
+    /// What a service's candidate measured since the last time, and what was compared.
+    pub fn drain_candidate(
+        &mut self,
+        now: Instant,
+        key: ServiceKey,
+    ) -> Option<(sentry::Sample, Vec<Compared>)> {
+        self.service_mut(key)?.candidate.as_mut().map(|(candidate, _)| candidate.drain(now))
+    }
+
+    /// When [`next`](Self::next) is to be asked for some service even if nothing else happens. O(services).
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Instant> {
+        let sentries = self.services.iter().flatten().filter_map(|service| service.sentry.as_ref());
+        sentries.filter_map(|sentry| sentry.gate.next_wake()).min()
+    }
+
+    /// Another worker that may have a request for the room that this service has, once [`next`](Self::next) has none here.
+    #[must_use]
+    pub fn who_waits(&self, key: ServiceKey) -> Option<usize> {
+        self.service(key)?.sentry.as_ref()?.gate.who_waits()
+    }
+
+    /// The services, retired ones included.
+    pub fn services(&self) -> impl Iterator<Item = ServiceKey> + use<T> {
+        let keys = self.services.iter().zip(0..).filter(|(service, _)| service.is_some());
+        keys.map(|(_, place)| ServiceKey(place)).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Whether the service is there, be it retired.
+    #[must_use]
+    pub fn has_service(&self, key: ServiceKey) -> bool {
+        self.service(key).is_some()
+    }
+
+    /// What became of the requests that arrived at this worker.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// What became of those for one service.
+    #[must_use]
+    pub fn service_ledger(&self, key: ServiceKey) -> Option<&Ledger> {
+        Some(&self.service(key)?.ledger)
+    }
+
+    /// The requests that wait at this worker for one service.
+    #[must_use]
+    pub fn waiting(&self, key: ServiceKey) -> usize {
+        self.sentry(key).map_or(0, SentryGate::held)
+    }
+
+    /// Requests at the origin, of all workers.
+    #[must_use]
+    pub fn at_origin(&self, key: ServiceKey) -> u32 {
+        self.sentry(key).map_or(0, SentryGate::in_flight)
+    }
+
+    /// Virtual requests at the origin under the candidate policy, of all workers.
+    #[must_use]
+    pub fn at_origin_of_candidate(&self, key: ServiceKey) -> u32 {
+        let candidate = self.service(key).and_then(|service| service.candidate.as_ref());
+        candidate.map_or(0, |(candidate, _)| candidate.in_flight())
+    }
+
+    /// What a request would take at the origin, microseconds; 0 if nothing is known.
+    #[must_use]
+    pub fn cost_us(&self, request: &AdmissionRequest) -> u32 {
+        self.sentry(request.service).map_or(0, |gate| gate.cost_us(&request.for_sentry()))
+    }
+
+    /// Requests refused by a candidate's bound on what is compared, since the last time.
+    pub fn take_candidate_overflows(&mut self) -> u64 {
+        self.services
+            .iter_mut()
+            .flatten()
+            .map(|service| core::mem::take(&mut service.candidate_overflows))
+            .sum()
+    }
+
+    /// How long the oldest request of a class has waited at this worker.
+    #[must_use]
+    pub fn oldest_waiting(&self, now: Instant, key: ServiceKey, class: usize) -> Duration {
+        self.sentry(key).map_or(Duration::ZERO, |gate| gate.oldest_held(now, class))
+    }
+
+    fn sentry(&self, key: ServiceKey) -> Option<&SentryGate<request::Waiter<T>>> {
+        Some(&self.service(key)?.sentry.as_ref()?.gate)
+    }
+
+    fn service(&self, key: ServiceKey) -> Option<&Service<T>> {
+        self.services.get(key.0 as usize)?.as_ref()
+    }
+
+    fn service_mut(&mut self, key: ServiceKey) -> Option<&mut Service<T>> {
+        self.services.get_mut(key.0 as usize)?.as_mut()
+    }
+
+    fn drop_if_over(&mut self, key: ServiceKey) {
+        if self.service(key).is_some_and(Service::is_over) {
+            self.services[key.0 as usize] = None;
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! The order of the stages: checks, commits and ends. The only file that names them one after the other.
+
+use super::request::{CandidateKey, SlotShare, Waiter};
+use super::service::{Sentry, Service};
+use super::{
+    AdmissionRequest, Arrival, CandidateOpinion, OriginShare, Outcome, Permit, Pipeline, Refusal, Released,
+    SentryFigures, ServiceKey, ShadowRefusal, StageName, Ticket,
+};
+use crate::flash_crowd::Standing;
+use crate::sentry::{CandidateGate, Enqueued, SentryGate, Slot, SlotOpinion, Turn};
+use flashweir_core::{Instant, Reason, Shed, Verdict};
+
+/// What all stages together make of a request.
+enum Checked {
+    Pass(Reserved),
+    /// The sentry may have room soon.
+    Wait,
+    Shed(StageName, Shed),
+}
+
+/// What is to be committed.
+struct Reserved {
+    /// A token of the ceiling's; not where that is in shadow and would have refused.
+    takes_token: bool,
+    /// Where there is a sentry and the class is not exempt.
+    slot: Option<Slot>,
+}
+
+/// A request on its way through the checks.
+struct Passage<'a> {
+    request: &'a AdmissionRequest,
+    /// Its slot, where its turn has come: the sentry is not asked again.
+    slot: Option<Slot>,
+    /// The first stage in shadow that would have refused it.
+    shadow: &'a mut Option<ShadowRefusal>,
+    candidate: &'a mut Option<CandidateKey>,
+}
+
+impl<T> Pipeline<T> {
+    /// A request arrives. O([`CLASSES`](flashweir_core::limits::CLASSES) +
+    /// [`CLIENT_LANES`](flashweir_core::limits::CLIENT_LANES)).
+    pub fn arrive(&mut self, now: Instant, request: AdmissionRequest, kept: T) -> Arrival<T> {
+        let is_retry = self.attempts.is_retry(now, request.person_key);
+        self.observe_offered(&request, is_retry);
+        let refused = |refusal| Arrival::Refused(refusal);
+        if let Err(shed) = self.bounds.check(&request) {
+            return refused(self.refuse(now, &request, StageName::Bounds, shed, None));
+        }
+        self.flash_crowd.observe_offered(request.host_key);
+        if let Some(service) = self.service_mut(request.service) {
+            if let Some(sentry) = service.sentry_for(&request) {
+                sentry.gate.observe_offered(request.for_sentry(), is_retry);
+            }
+        }
+        let (mut shadow, mut candidate) = (None, None);
+        let passage =
+            Passage { request: &request, slot: None, shadow: &mut shadow, candidate: &mut candidate };
+        match self.check(now, passage) {
+            Checked::Pass(reserved) => {
+                let permit = self.commit(now, &request, now, is_retry, reserved, candidate);
+                Arrival::Admitted(Permit { shadow, ..permit })
+            }
+            Checked::Shed(stage, shed) => {
+                self.bounds.give_back();
+                refused(self.refuse(now, &request, stage, shed, candidate))
+            }
+            Checked::Wait => {
+                let waiter = Waiter { kept, request, is_retry, arrived: now, candidate, shadow };
+                self.enqueue(now, waiter)
+            }
+        }
+    }
+
+    /// The next request of a service that waits no longer, if there is one. To be asked until there is none, and then
+    /// [`who_waits`](Self::who_waits): after every end, pause or plan, at [`next_wake`](Self::next_wake), and when another
+    /// worker says so. Cost as of [`arrive`](Self::arrive).
+    pub fn next(&mut self, now: Instant, key: ServiceKey) -> Option<Released<T>> {
+        let turn = self.service_mut(key)?.sentry.as_mut()?.gate.next_turn(now)?;
+        let released = match turn {
+            Turn::Go { request: waiter, slot, .. } => self.take_turn(now, waiter, slot),
+            Turn::Shed(waiter, shed) => {
+                let refusal = self.refuse_waiting(now, &waiter, StageName::Sentry, shed);
+                Released::Refused(waiter.kept, refusal)
+            }
+        };
+        self.drop_if_over(key);
+        Some(released)
+    }
+
+    /// The client of a request that waits has left; none if it waits no more.
+    pub fn leave(&mut self, now: Instant, ticket: Ticket) -> Option<T> {
+        let service = self.services.get_mut(ticket.service.0 as usize)?.as_mut()?;
+        let waiter = service.sentry.as_mut()?.gate.leave(now, ticket.ticket)?;
+        service.ledger.left += 1;
+        self.ledger.left += 1;
+        if let Some((candidate, key)) = service.candidate_of(waiter.candidate) {
+            candidate.live_left(now, key);
+        }
+        self.bounds.give_back();
+        self.drop_if_over(ticket.service);
+        Some(waiter.kept)
+    }
+
+    /// The origin is done with a request: others may have its slot, so [`next`](Self::next) is to be asked.
+    pub fn end_at_origin(&mut self, now: Instant, share: OriginShare, outcome: Outcome) {
+        let OriginShare { service: key, slot, candidate } = share;
+        let Some(service) = self.service_mut(key) else { return };
+        service.origin_shares -= 1;
+        let ending = outcome.at_origin();
+        if let Some(sentry) = &mut service.sentry {
+            match slot {
+                SlotShare::Taken(permit) => sentry.gate.end(now, permit, ending),
+                // What was answered while the client was waited for was worked on.
+                SlotShare::Paused(paused) if ending.completed => {
+                    let permit = sentry.gate.resume(now, paused);
+                    sentry.gate.end(now, permit, ending);
+                }
+                SlotShare::Paused(_) | SlotShare::None => {}
+            }
+        }
+        if let Some((candidate, key)) = service.candidate_of(candidate) {
+            candidate.live_ended(now, key, ending.completed);
+        }
+        self.drop_if_over(key);
+    }
+
+    /// The client of a request at the origin is waited for: others may have its slot meanwhile, so
+    /// [`next`](Self::next) is to be asked.
+    pub fn pause(&mut self, now: Instant, share: &mut OriginShare) {
+        let Some(sentry) = self.service_mut(share.service).and_then(|service| service.sentry.as_mut()) else {
+            return;
+        };
+        share.slot = match core::mem::replace(&mut share.slot, SlotShare::None) {
+            SlotShare::Taken(permit) => SlotShare::Paused(sentry.gate.pause(now, permit)),
+            other => other,
+        };
+    }
+
+    /// The origin goes on with a request that was paused.
+    pub fn resume(&mut self, now: Instant, share: &mut OriginShare) {
+        let Some(sentry) = self.service_mut(share.service).and_then(|service| service.sentry.as_mut()) else {
+            return;
+        };
+        share.slot = match core::mem::replace(&mut share.slot, SlotShare::None) {
+            SlotShare::Paused(paused) => SlotShare::Taken(sentry.gate.resume(now, paused)),
+            other => other,
+        };
+    }
+
+    /// A request is over. Its share at the origin ends with it, unless it has been taken.
+    pub fn finish(&mut self, now: Instant, permit: Permit, outcome: Outcome) {
+        let key = permit.service;
+        if let Some(share) = permit.origin {
+            self.end_at_origin(now, share, outcome);
+        }
+        if matches!(outcome, Outcome::Completed(_)) {
+            self.flash_crowd.completed();
+        }
+        self.ledger.ended += 1;
+        if let Some(service) = self.service_mut(key) {
+            service.upstream.finish();
+            service.ledger.ended += 1;
+        }
+        self.bounds.give_back();
+        self.drop_if_over(key);
+    }
+
+    /// The checks in order, from the flash crowd on.
+    fn check(&mut self, now: Instant, passage: Passage<'_>) -> Checked {
+        let Passage { request, slot, shadow, candidate } = passage;
+        let Some(service) = self.services.get_mut(request.service.0 as usize).and_then(Option::as_mut) else {
+            // A shell asks only for services that it has added; what is retired has been told where else to go.
+            let shed =
+                Shed { reason: Reason::UpstreamConnections, retry_after: crate::retry_after::AT_A_BOUND };
+            return Checked::Shed(StageName::Upstream, shed);
+        };
+        let mut takes_token = true;
+        let standing = service.standing(now, request);
+        if let Verdict::Shed(shed) = self.flash_crowd.check(now, request.host_key, standing) {
+            if !self.flash_crowd_is_shadow {
+                service.cancel(slot);
+                return Checked::Shed(StageName::FlashCrowd, shed);
+            }
+            takes_token = false;
+            shadow.get_or_insert(ShadowRefusal { stage: StageName::FlashCrowd, shed, sentry: None });
+        }
+        let has_turn = slot.is_some();
+        if !has_turn {
+            *candidate = service.ask_candidate(now, request);
+        }
+        let slot = match service.check_sentry(now, request, slot, shadow) {
+            SlotCheck::Pass(slot) => slot,
+            SlotCheck::Wait => return Checked::Wait,
+            SlotCheck::Shed(shed) => return Checked::Shed(StageName::Sentry, shed),
+        };
+        if let Err(shed) = service.upstream.check() {
+            service.cancel(slot);
+            return Checked::Shed(StageName::Upstream, shed);
+        }
+        Checked::Pass(Reserved { takes_token, slot })
+    }
+
+    /// Every stage has let the request pass: each takes its share.
+    fn commit(
+        &mut self,
+        now: Instant,
+        request: &AdmissionRequest,
+        arrived: Instant,
+        is_retry: bool,
+        reserved: Reserved,
+        candidate: Option<CandidateKey>,
+    ) -> Permit {
+        let key = request.service;
+        let mut origin = None;
+        if let Some(service) = self.services.get_mut(key.0 as usize).and_then(Option::as_mut) {
+            if reserved.takes_token {
+                let standing = service.standing(now, request);
+                self.flash_crowd.commit(request.host_key, standing);
+            }
+            let slot = match (reserved.slot, &mut service.sentry) {
+                (Some(slot), Some(sentry)) => {
+                    SlotShare::Taken(sentry.gate.commit(now, arrived, request.for_sentry(), slot))
+                }
+                _ => SlotShare::None,
+            };
+            service.upstream.commit();
+            service.ledger.admitted += 1;
+            service.origin_shares += 1;
+            if let Some((policy, key)) = service.candidate_of(candidate) {
+                policy.live_let_in(now, key);
+            }
+            origin = Some(OriginShare { service: key, slot, candidate });
+        }
+        self.ledger.admitted += 1;
+        if is_retry {
+            self.attempts.forget(request.person_key);
+        }
+        Permit { service: key, origin, shadow: None }
+    }
+
+    /// Demand, counted once.
+    fn observe_offered(&mut self, request: &AdmissionRequest, is_retry: bool) {
+        self.ledger.offered += 1;
+        self.ledger.unique_offered += u64::from(!is_retry);
+        if let Some(service) = self.service_mut(request.service) {
+            service.ledger.offered += 1;
+            service.ledger.unique_offered += u64::from(!is_retry);
+        }
+    }
+
+    fn enqueue(&mut self, now: Instant, waiter: Waiter<T>) -> Arrival<T> {
+        let key = waiter.request.service;
+        let asked = waiter.request.for_sentry();
+        let service = self.services.get_mut(key.0 as usize).and_then(Option::as_mut);
+        let Some((service, candidate)) = service.map(|service| (service, waiter.candidate)) else {
+            unreachable!("a service was asked whether the request may wait");
+        };
+        if let Some((policy, key)) = service.candidate_of(candidate) {
+            policy.live_holds(now, key);
+        }
+        let Some(sentry) = &mut service.sentry else { unreachable!("only a sentry lets requests wait") };
+        match sentry.gate.enqueue(now, asked, waiter) {
+            Enqueued::Queued(ticket) => Arrival::Queued(Ticket { service: key, ticket }, None),
+            Enqueued::QueuedInsteadOf(ticket, other, shed) => {
+                let refusal = self.refuse_waiting(now, &other, StageName::Sentry, shed);
+                Arrival::Queued(Ticket { service: key, ticket }, Some((other.kept, refusal)))
+            }
+            Enqueued::Turn(waiter, slot) => match self.take_turn(now, waiter, slot) {
+                Released::Admitted(_, permit) => Arrival::Admitted(permit),
+                Released::Refused(_, refusal) => Arrival::Refused(refusal),
+            },
+            Enqueued::Shed(waiter, shed) => {
+                Arrival::Refused(self.refuse_waiting(now, &waiter, StageName::Sentry, shed))
+            }
+        }
+    }
+
+    /// A request that waited has a slot: the other stages are asked again, for a ceiling may have closed meanwhile.
+    fn take_turn(&mut self, now: Instant, waiter: Waiter<T>, slot: Slot) -> Released<T> {
+        let Waiter { request, mut shadow, mut candidate, .. } = waiter;
+        let passage =
+            Passage { request: &request, slot: Some(slot), shadow: &mut shadow, candidate: &mut candidate };
+        match self.check(now, passage) {
+            Checked::Pass(reserved) => {
+                let permit = self.commit(now, &request, waiter.arrived, waiter.is_retry, reserved, candidate);
+                Released::Admitted(waiter.kept, Permit { shadow, ..permit })
+            }
+            Checked::Shed(stage, shed) => {
+                let refusal = self.refuse_waiting(now, &waiter, stage, shed);
+                Released::Refused(waiter.kept, refusal)
+            }
+            Checked::Wait => unreachable!("a request that has a slot does not wait for one"),
+        }
+    }
+
+    /// Refuses a request that has a place in the gateway.
+    fn refuse_waiting(&mut self, now: Instant, waiter: &Waiter<T>, stage: StageName, shed: Shed) -> Refusal {
+        self.bounds.give_back();
+        self.refuse(now, &waiter.request, stage, shed, waiter.candidate)
+    }
+
+    /// Charges a refusal to one stage.
+    fn refuse(
+        &mut self,
+        now: Instant,
+        request: &AdmissionRequest,
+        stage: StageName,
+        shed: Shed,
+        candidate: Option<CandidateKey>,
+    ) -> Refusal {
+        self.ledger.refuse(stage);
+        self.attempts.remember(now, request.person_key);
+        let mut refusal = Refusal { stage, shed, sentry: None, candidate: None };
+        let Some(service) = self.service_mut(request.service) else { return refusal };
+        service.ledger.refuse(stage);
+        if let Some(sentry) = service.sentry_for(request) {
+            if stage == StageName::Sentry {
+                refusal.sentry = Some(figures(&sentry.gate, now, request.class));
+            } else if stage != StageName::Bounds {
+                sentry.gate.observe_refused_elsewhere(request.for_sentry());
+            }
+        }
+        if let Some(asked) = candidate
+            && let Some((policy, key)) = service.candidate_of(candidate)
+        {
+            refusal.candidate = Some(CandidateOpinion {
+                said: policy.said(key),
+                class: asked.class,
+                in_flight: policy.in_flight(),
+            });
+            policy.live_refused(now, key);
+        }
+        refusal
+    }
+}
+
+/// The sentry's opinion, or the slot that the request has.
+enum SlotCheck {
+    Pass(Option<Slot>),
+    Wait,
+    Shed(Shed),
+}
+
+impl<T> Service<T> {
+    fn check_sentry(
+        &mut self,
+        now: Instant,
+        request: &AdmissionRequest,
+        slot: Option<Slot>,
+        shadow: &mut Option<ShadowRefusal>,
+    ) -> SlotCheck {
+        if slot.is_some() {
+            return SlotCheck::Pass(slot);
+        }
+        let Some(sentry) = self.sentry_for(request) else { return SlotCheck::Pass(None) };
+        let asked = request.for_sentry();
+        if sentry.is_shadow {
+            let (slot, shed) = sentry.gate.check_in_shadow(now, asked);
+            if let (Some(shed), None) = (shed, &shadow) {
+                let sentry = Some(figures(&sentry.gate, now, request.class));
+                *shadow = Some(ShadowRefusal { stage: StageName::Sentry, shed, sentry });
+            }
+            return SlotCheck::Pass(Some(slot));
+        }
+        match sentry.gate.check(now, asked) {
+            SlotOpinion::Pass(slot) => SlotCheck::Pass(Some(slot)),
+            SlotOpinion::Wait => SlotCheck::Wait,
+            SlotOpinion::Shed(shed) => SlotCheck::Shed(shed),
+        }
+    }
+
+    /// The sentry, as far as this request goes: exempt classes are none of its.
+    fn sentry_for(&mut self, request: &AdmissionRequest) -> Option<&mut Sentry<T>> {
+        self.sentry.as_mut().filter(|_| request.standing != Standing::Exempt)
+    }
+
+    /// What the request is worth under a ceiling: what its class is guaranteed comes before what others are worth.
+    fn standing(&self, now: Instant, request: &AdmissionRequest) -> Standing {
+        match (request.standing, &self.sentry) {
+            (Standing::Credit { .. }, Some(sentry))
+                if sentry.gate.is_within_guarantee(now, request.class) =>
+            {
+                Standing::FIRST
+            }
+            (standing, _) => standing,
+        }
+    }
+
+    /// Another stage refuses the request for which this slot was reserved.
+    fn cancel(&mut self, slot: Option<Slot>) {
+        if let (Some(slot), Some(sentry)) = (slot, &mut self.sentry) {
+            sentry.gate.cancel(slot);
+        }
+    }
+
+    fn ask_candidate(&mut self, now: Instant, request: &AdmissionRequest) -> Option<CandidateKey> {
+        let ((policy, number), asked) = (self.candidate.as_mut()?, request.candidate?);
+        let Some(key) = policy.arrive(now, asked) else {
+            self.candidate_overflows += 1;
+            return None;
+        };
+        Some(CandidateKey { candidate: *number, key, class: asked.class })
+    }
+
+    /// The candidate that was asked, if it still is the service's.
+    fn candidate_of(&mut self, asked: Option<CandidateKey>) -> Option<(&mut CandidateGate, usize)> {
+        let ((policy, number), asked) = (self.candidate.as_mut()?, asked?);
+        (*number == asked.candidate).then_some((policy, asked.key))
+    }
+}
+
+fn figures<T>(gate: &SentryGate<T>, now: Instant, class: u8) -> SentryFigures {
+    SentryFigures {
+        class,
+        in_flight: gate.in_flight(),
+        // At most REQUESTS_HELD.
+        waiting: gate.held() as u32,
+        // An hour fits, and no request waits that long.
+        oldest_waiting_us: gate.oldest_held(now, class.into()).as_micros() as u32,
+    }
+}

@@ -1,0 +1,237 @@
+//! What the pipeline is asked and what it answers.
+
+use super::StageName;
+use crate::flash_crowd::Standing;
+use crate::sentry::{self, Asked, Ending, Paused, Said};
+use flashweir_core::{Instant, Reason, Shed};
+
+/// Names a service of one pipeline until its last request has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServiceKey(pub(super) u32);
+
+/// What the stages need to know of a request: numbers only, made by the classifier.
+#[derive(Clone, Copy, Debug)]
+pub struct AdmissionRequest {
+    /// Its service.
+    pub service: ServiceKey,
+    /// Its class: a place in the service's policy.
+    pub class: u8,
+    /// What the class is worth where there is a ceiling; the sentry is not asked about exempt ones.
+    pub standing: Standing,
+    /// The client, where shares are divided among clients: a hash of network, address, header or cookie.
+    pub client_key: u64,
+    /// A hash of method and path: requests of one class cost about the same.
+    pub url_class: u32,
+    /// A hash of service and host: the hot spot.
+    pub host_key: u64,
+    /// A hash of client and target: recognises a retry.
+    pub person_key: u64,
+    /// How the service's candidate policy takes it, where there is one that counts it.
+    pub candidate: Option<Asked>,
+    /// The door is closed to it, for this reason: the gateway stops, or its connection is one too many.
+    pub closed: Option<Reason>,
+}
+
+impl AdmissionRequest {
+    pub(super) fn for_sentry(&self) -> Asked {
+        Asked { class: self.class, url_class: self.url_class, client_key: self.client_key }
+    }
+}
+
+/// What became of a request that arrives.
+#[derive(Debug)]
+pub enum Arrival<T> {
+    /// Send it to the origin.
+    Admitted(Permit),
+    /// It waits; [`Pipeline::next`](super::Pipeline::next) will say. Another one may have to go for it.
+    Queued(Ticket, Option<(T, Refusal)>),
+    /// Refuse it.
+    Refused(Refusal),
+}
+
+/// What became of a request that waited.
+#[derive(Debug)]
+pub enum Released<T> {
+    /// Send it to the origin.
+    Admitted(T, Permit),
+    /// Refuse it.
+    Refused(T, Refusal),
+}
+
+/// A refusal, and the stage that is charged with it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Refusal {
+    /// The stage.
+    pub stage: StageName,
+    /// Why, and when the client may come back.
+    pub shed: Shed,
+    /// The numbers behind it, where it is the sentry's.
+    pub sentry: Option<SentryFigures>,
+    /// The candidate policy's opinion of the same request.
+    pub candidate: Option<CandidateOpinion>,
+}
+
+/// A refusal by a stage in shadow: it did not bind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShadowRefusal {
+    /// The stage.
+    pub stage: StageName,
+    /// As the client would have got it.
+    pub shed: Shed,
+    /// The numbers behind it, where it is the sentry's.
+    pub sentry: Option<SentryFigures>,
+}
+
+/// What the sentry saw when it refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentryFigures {
+    /// Class of the request, by its place in the policy.
+    pub class: u8,
+    /// Requests at the origin, of all workers.
+    pub in_flight: u32,
+    /// Requests that wait at this worker.
+    pub waiting: u32,
+    /// How long the oldest of its class has waited at this worker, microseconds; 0 if none of it waits.
+    pub oldest_waiting_us: u32,
+}
+
+/// What the candidate policy says of a request that was refused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CandidateOpinion {
+    /// Its opinion.
+    pub said: Said,
+    /// Class of the request, by its place in the candidate.
+    pub class: u8,
+    /// Virtual requests at the origin.
+    pub in_flight: u32,
+}
+
+/// Names a request that waits; after it has gone, the ticket finds none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    pub(super) service: ServiceKey,
+    pub(super) ticket: sentry::Ticket,
+}
+
+impl Ticket {
+    /// The service for which the request waits.
+    #[must_use]
+    pub fn service(&self) -> ServiceKey {
+        self.service
+    }
+}
+
+/// How an admitted request came to its end, at the origin or altogether.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The response was whole and without error.
+    Completed(OriginReport),
+    /// It failed. Only the owner of the source learns from that.
+    Failed(FailureSource),
+    /// The client left. That says nothing of the origin, unless the origin had longer for the request than the target.
+    Abandoned,
+    /// It never took place: something else answered.
+    Withdrawn,
+}
+
+/// Where a failure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureSource {
+    /// The origin: it could not be reached, broke off, took too long, or answered with an error of its own.
+    Origin,
+    /// A bound of the gateway that was met after the request had been admitted.
+    Gateway,
+    /// The client: what it sent could not be read to the end.
+    Client,
+}
+
+/// What an origin says of a request and of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OriginReport {
+    /// How long the request took, microseconds.
+    pub measured_us: Option<u32>,
+    /// How busy the origin is, thousandths.
+    pub utilisation_milli: Option<u32>,
+}
+
+impl Outcome {
+    /// As the sentry takes it.
+    pub(super) fn at_origin(self) -> Ending {
+        match self {
+            Self::Completed(OriginReport { measured_us, utilisation_milli }) => {
+                Ending { completed: true, withdrawn: false, measured_us, utilisation_milli }
+            }
+            Self::Failed(FailureSource::Origin) => Ending::default(),
+            Self::Failed(FailureSource::Gateway | FailureSource::Client)
+            | Self::Abandoned
+            | Self::Withdrawn => Ending::WITHDRAWN,
+        }
+    }
+}
+
+/// An admitted request: the shares of all stages. Goes back to [`Pipeline::finish`](super::Pipeline::finish).
+#[derive(Debug)]
+#[must_use = "a permit is finished exactly once"]
+pub struct Permit {
+    pub(super) service: ServiceKey,
+    pub(super) origin: Option<OriginShare>,
+    pub(super) shadow: Option<ShadowRefusal>,
+}
+
+/// The share at the origin: it ends when the origin is done, which may be long before the request's own end.
+#[derive(Debug)]
+#[must_use = "a share is ended exactly once"]
+pub struct OriginShare {
+    pub(super) service: ServiceKey,
+    pub(super) slot: SlotShare,
+    /// What the candidate policy knows the request by.
+    pub(super) candidate: Option<CandidateKey>,
+}
+
+#[derive(Debug)]
+pub(super) enum SlotShare {
+    /// The class is exempt, or there is no sentry.
+    None,
+    Taken(sentry::Permit),
+    /// Left for others while the client is waited for.
+    Paused(Paused),
+}
+
+/// What a candidate policy knows a request by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CandidateKey {
+    /// Which of the candidates that the service has had.
+    pub(super) candidate: u32,
+    pub(super) key: usize,
+    pub(super) class: u8,
+}
+
+impl Permit {
+    /// The service that it is for.
+    #[must_use]
+    pub fn service(&self) -> ServiceKey {
+        self.service
+    }
+
+    /// The refusal that a stage in shadow would have made of it.
+    #[must_use]
+    pub fn shadow_refusal(&self) -> Option<&ShadowRefusal> {
+        self.shadow.as_ref()
+    }
+
+    /// The share at the origin, to be ended by itself; none where there is none, or none any more.
+    pub fn take_origin_share(&mut self) -> Option<OriginShare> {
+        self.origin.take()
+    }
+}
+
+/// A request that waits in the sentry's queue.
+#[derive(Debug)]
+pub(super) struct Waiter<T> {
+    pub(super) kept: T,
+    pub(super) request: AdmissionRequest,
+    pub(super) is_retry: bool,
+    pub(super) arrived: Instant,
+    pub(super) candidate: Option<CandidateKey>,
+    pub(super) shadow: Option<ShadowRefusal>,
+}
