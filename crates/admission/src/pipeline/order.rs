@@ -46,12 +46,6 @@ impl<T> Pipeline<T> {
         if let Err(shed) = self.bounds.check(&request) {
             return refused(self.refuse(now, &request, StageName::Bounds, shed, None));
         }
-        self.flash_crowd.observe_offered(request.host_key);
-        if let Some(service) = self.service_mut(request.service) {
-            if let Some(sentry) = service.sentry_for(&request) {
-                sentry.gate.observe_offered(request.for_sentry(), is_retry);
-            }
-        }
         let (mut shadow, mut candidate) = (None, None);
         let passage =
             Passage { request: &request, slot: None, shadow: &mut shadow, candidate: &mut candidate };
@@ -242,9 +236,13 @@ impl<T> Pipeline<T> {
     fn observe_offered(&mut self, request: &AdmissionRequest, is_retry: bool) {
         self.ledger.offered += 1;
         self.ledger.unique_offered += u64::from(!is_retry);
+        self.flash_crowd.observe_offered(request.host_key);
         if let Some(service) = self.service_mut(request.service) {
             service.ledger.offered += 1;
             service.ledger.unique_offered += u64::from(!is_retry);
+            if let Some(sentry) = service.sentry_for(request) {
+                sentry.gate.observe_offered(request.for_sentry(), is_retry);
+            }
         }
     }
 
@@ -316,7 +314,7 @@ impl<T> Pipeline<T> {
         if let Some(sentry) = service.sentry_for(request) {
             if stage == StageName::Sentry {
                 refusal.sentry = Some(figures(&sentry.gate, now, request.class));
-            } else if stage != StageName::Bounds {
+            } else {
                 sentry.gate.observe_refused_elsewhere(request.for_sentry());
             }
         }

@@ -30,6 +30,8 @@ pub(super) struct Classes {
     classes: Vec<Class>,
     costs: CostTable,
     ladder: Ladder,
+    /// Attempts of all classes, smoothed, retries left out.
+    unique_offered_rps: f64,
 }
 
 /// One class, rates smoothed.
@@ -71,7 +73,7 @@ impl Classes {
     pub(super) fn new(policy: Arc<Policy>) -> Self {
         let classes = policy.ranks().into_iter().map(|rank| Class { rank, ..Class::default() });
         let costs = CostTable::new(policy.classes.len());
-        Self { classes: classes.collect(), costs, ladder: Ladder::default(), policy }
+        Self { classes: classes.collect(), costs, ladder: Ladder::default(), unique_offered_rps: 0.0, policy }
     }
 
     pub(super) fn observe(&mut self, sample: &Sample) {
@@ -81,12 +83,15 @@ impl Classes {
             return;
         }
         let part = 1.0 - libm::exp(-span_s / RATE_MEMORY_S);
+        let unique: u64 = sample.classes.iter().map(|counts| counts.unique_offered).sum();
+        self.unique_offered_rps += (unique as f64 / span_s - self.unique_offered_rps) * part;
         for (class, counts) in self.classes.iter_mut().zip(&sample.classes) {
             class.held = counts.held;
             class.offered_rps += (counts.offered as f64 / span_s - class.offered_rps) * part;
             class.shed_rps += (counts.shed as f64 / span_s - class.shed_rps) * part;
         }
-        self.ladder.observe(&self.policy, self.classes.iter().map(|class| class.offered_rps).sum());
+        // People who come again are not more people: by the rate on the wire, refusing would raise the target.
+        self.ladder.observe(&self.policy, self.unique_offered_rps);
     }
 
     /// What responses of the most demanding class may take.

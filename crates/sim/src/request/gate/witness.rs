@@ -59,9 +59,6 @@ impl Witness {
         arrival: &Arrival<Waiting>,
         class_of: impl Fn(&Waiting) -> usize,
     ) {
-        if matches!(arrival, Arrival::Refused(refusal) if refusal.stage == StageName::Bounds) {
-            return;
-        }
         self.seen[class].offered += 1;
         match arrival {
             Arrival::Admitted(_) => self.admitted(worker, class, How::AtOnce),
