@@ -5,7 +5,7 @@ mod sentry;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use flashweir_admission::flash_crowd::{
-    Baseline, FlashCrowdPlanner, HotSpotLimit, Limit, Plan, Response, Sample, Settings,
+    Baseline, FlashCrowdPlanner, HotSpotLimit, Limit, Plan, Response, Sample, Settings, Standing,
 };
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::token_bucket::TokenBucket;

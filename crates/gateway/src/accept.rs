@@ -5,7 +5,7 @@
 
 use crate::bounds::{ClientTaken, Taken};
 use crate::connection::serve;
-use crate::worker::Worker;
+use crate::context::WorkerContext;
 use flashweir_core::{Duration, Reason, limits};
 use flashweir_http::client::ClientNetwork;
 use flashweir_http::listen::accept;
@@ -32,7 +32,7 @@ pub(crate) struct Place {
 }
 
 /// Accepts until told to stop; then takes what is queued already, so that nobody who reached us is reset.
-pub(crate) async fn accept_all(worker: Rc<Worker>, listener: TcpListener, stop: CancellationToken) {
+pub(crate) async fn accept_all(worker: Rc<WorkerContext>, listener: TcpListener, stop: CancellationToken) {
     loop {
         let accepted = tokio::select! {
             biased;
@@ -58,7 +58,7 @@ pub(crate) async fn accept_all(worker: Rc<Worker>, listener: TcpListener, stop: 
     }
 }
 
-fn admit_connection(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+fn admit_connection(worker: &Rc<WorkerContext>, stream: TcpStream, peer: SocketAddr) {
     let Some(place) = take_place(worker, peer) else {
         worker.metrics.connections.refused.increment(Bound::RefusedConnections);
         return;
@@ -67,7 +67,7 @@ fn admit_connection(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
 }
 
 /// A place within the bounds; a place to be refused in; or none.
-fn take_place(worker: &Worker, peer: SocketAddr) -> Option<Place> {
+fn take_place(worker: &WorkerContext, peer: SocketAddr) -> Option<Place> {
     let (current, bounds) = (worker.current(), &worker.shared.bounds);
     let config = &current.live.config;
     let refuse_only = |reason, bound| {

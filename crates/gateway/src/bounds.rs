@@ -1,4 +1,4 @@
-//! The bounds all workers share: connections in all and per client, and requests in flight.
+//! The bounds on connections that all workers share: in all, and per client. Requests are bounded by the pipeline.
 //!
 //! Every count is an atomic that a guard takes and gives back when dropped, so no path can leak one. Counts use
 //! relaxed ordering: nothing is published through them, and a bound that is off by the number of workers for some
@@ -17,7 +17,6 @@ const CLIENT_CELLS: usize = 65_536;
 pub(crate) struct Bounds {
     connections: AtomicUsize,
     refuse_only_connections: AtomicUsize,
-    requests_in_flight: AtomicUsize,
     clients: ClientCounts,
 }
 
@@ -27,7 +26,6 @@ impl Bounds {
         Arc::new(Self {
             connections: AtomicUsize::new(0),
             refuse_only_connections: AtomicUsize::new(0),
-            requests_in_flight: AtomicUsize::new(0),
             clients: ClientCounts::new(hasher),
         })
     }
@@ -42,11 +40,6 @@ impl Bounds {
         Taken::take(self, Count::RefuseOnly, most)
     }
 
-    /// Takes one of `most` places for a request in flight.
-    pub(crate) fn take_request(self: &Arc<Self>, most: usize) -> Option<Taken> {
-        Taken::take(self, Count::Requests, most)
-    }
-
     /// Takes one of `most` connections of this client's network; `None` when it holds them all (or, with the
     /// small probability of a count-min table, when others share both of its cells).
     pub(crate) fn take_client(self: &Arc<Self>, network: ClientNetwork, most: u32) -> Option<ClientTaken> {
@@ -58,11 +51,6 @@ impl Bounds {
         Some(ClientTaken { bounds: self.clone(), cells })
     }
 
-    /// Requests in flight now.
-    pub(crate) fn requests_in_flight(&self) -> usize {
-        self.requests_in_flight.load(Ordering::Relaxed)
-    }
-
     /// Connections open now, those of refuse-only mode included.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed) + self.refuse_only_connections.load(Ordering::Relaxed)
@@ -72,7 +60,6 @@ impl Bounds {
         match count {
             Count::Connections => &self.connections,
             Count::RefuseOnly => &self.refuse_only_connections,
-            Count::Requests => &self.requests_in_flight,
         }
     }
 }
@@ -81,7 +68,6 @@ impl Bounds {
 enum Count {
     Connections,
     RefuseOnly,
-    Requests,
 }
 
 /// One place taken of a bound; dropping it gives the place back.
@@ -172,13 +158,13 @@ mod tests {
     #[test]
     fn a_bound_is_exact_and_a_dropped_guard_gives_its_place_back() {
         let bounds = bounds();
-        let mut held: Vec<Taken> = (0..3).map(|_| bounds.take_request(3).expect("room")).collect();
-        assert!(bounds.take_request(3).is_none());
-        assert_eq!(bounds.requests_in_flight(), 3);
+        let mut held: Vec<Taken> = (0..3).map(|_| bounds.take_connection(3).expect("room")).collect();
+        assert!(bounds.take_connection(3).is_none());
+        assert_eq!(bounds.connections(), 3);
         held.pop();
-        assert!(bounds.take_request(3).is_some());
+        assert!(bounds.take_connection(3).is_some());
         drop(held);
-        assert_eq!(bounds.requests_in_flight(), 0);
+        assert_eq!(bounds.connections(), 0);
     }
 
     #[test]
@@ -187,7 +173,6 @@ mod tests {
         let _connection = bounds.take_connection(1).expect("room");
         assert!(bounds.take_connection(1).is_none());
         let _refused = bounds.take_refuse_only(1).expect("headroom is another count");
-        let _request = bounds.take_request(1).expect("so are requests");
         assert_eq!(bounds.connections(), 2);
     }
 

@@ -1,10 +1,10 @@
 //! One client's connection: TLS handshake, serving its requests, counting how it ended.
 
 use crate::accept::Place;
+use crate::context::WorkerContext;
 use crate::finish::ForwardedBody;
 use crate::request::handle;
 use crate::tracked::{Wire, WireIo};
-use crate::worker::Worker;
 use bytes::Bytes;
 use flashweir_core::{Duration, Reason};
 use flashweir_http::FramingViolation;
@@ -62,7 +62,7 @@ pin_project! {
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr, place: Place) {
+pub(crate) async fn serve(worker: Rc<WorkerContext>, stream: TcpStream, peer: SocketAddr, place: Place) {
     worker.metrics.connections.opened.increment();
     let current = worker.current();
     let wire = Wire::new(stream, worker.shared.clock);
@@ -98,7 +98,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAdd
     drop(place);
 }
 
-async fn speak<Io>(worker: &Rc<Worker>, client: &Rc<Client>, io: Io, protocol: Option<Protocol>)
+async fn speak<Io>(worker: &Rc<WorkerContext>, client: &Rc<Client>, io: Io, protocol: Option<Protocol>)
 where
     Io: AsyncRead + AsyncWrite + Unpin + 'static,
 {
@@ -119,7 +119,7 @@ where
 }
 
 /// Resolves when the connection is to take no further request.
-async fn end_wanted(worker: &Worker, client: &Client) {
+async fn end_wanted(worker: &WorkerContext, client: &Client) {
     tokio::select! {
         () = worker.draining.cancelled() => {}
         () = client.end_wanted.notified() => return,
@@ -130,7 +130,7 @@ async fn end_wanted(worker: &Worker, client: &Client) {
     }
 }
 
-fn count_end(worker: &Worker, served: &Served) {
+fn count_end(worker: &WorkerContext, served: &Served) {
     if let Some(violation) = served.violation {
         let kind = match violation {
             FramingViolation::HeadTooLarge => BadRequest::HeadTooLarge,
@@ -153,7 +153,7 @@ fn count_end(worker: &Worker, served: &Served) {
     }
 }
 
-fn count_bad_request(worker: &Worker, kind: BadRequest) {
+fn count_bad_request(worker: &WorkerContext, kind: BadRequest) {
     worker.metrics.requests.bad.increment(kind);
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
 }
@@ -193,7 +193,7 @@ fn failure_of(error: &(dyn StdError + 'static)) -> Failure {
 
 impl Client {
     /// Adds what went over the wire since the last time.
-    pub(crate) fn count_bytes(&self, worker: &Worker) {
+    pub(crate) fn count_bytes(&self, worker: &WorkerContext) {
         let (sent, received) = (self.wire.bytes_written(), self.wire.bytes_read());
         worker.metrics.connections.sent_bytes.add(sent - self.counted_sent.replace(sent));
         worker.metrics.connections.received_bytes.add(received - self.counted_received.replace(received));

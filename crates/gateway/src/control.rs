@@ -190,7 +190,7 @@ impl Control {
     /// Refuses new work, lets admitted requests end, and says how many could not.
     async fn drain(&mut self) -> Result<(), GatewayError> {
         self.shared.start_draining();
-        let in_flight = self.shared.bounds.requests_in_flight();
+        let in_flight = self.shared.pipelines.in_gateway.get();
         let drain_timeout = self.shared.live.load().config.bounds.drain_timeout;
         tracing::info!(in_flight, drain_timeout_s = drain_timeout.as_secs_f64(), "draining");
         for worker in &self.commands {
@@ -207,7 +207,7 @@ impl Control {
             }
         };
         if tokio::time::timeout(drain_timeout + STOP_GRACE, all_stopped).await.is_err() {
-            requests_cut = requests_cut.max(self.shared.bounds.requests_in_flight());
+            requests_cut = requests_cut.max(self.shared.pipelines.in_gateway.get());
         }
         match requests_cut {
             0 => {

@@ -6,13 +6,14 @@
 //! away; the permit counts it as abandoned and the upstream's connection closes with the body.
 
 use crate::acks::{Finished, RATE_BYTES_MIN};
+use crate::context::WorkerContext;
 use crate::load_report::{self, Told};
-use crate::permit::Permit;
-use crate::sentry::Uploading;
+use crate::pipeline::{Permit, Uploading};
 use crate::tracked::Wire;
 use crate::transfers::Transfer;
 use crate::upstream_error::count_failure;
 use bytes::{Buf, Bytes};
+use flashweir_admission::pipeline::FailureSource;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::upstream::{UpstreamBody, UpstreamError};
 use flashweir_telemetry::Unmeasured;
@@ -37,6 +38,7 @@ pin_project! {
 
 /// What is known of a response while it is sent.
 pub(crate) struct Watch {
+    worker: Rc<WorkerContext>,
     permit: Permit,
     wire: Rc<Wire>,
     client_version: Version,
@@ -51,6 +53,7 @@ pub(crate) struct Watch {
 
 /// What a [`Watch`] is made of.
 pub(crate) struct Begun {
+    pub(crate) worker: Rc<WorkerContext>,
     pub(crate) permit: Permit,
     pub(crate) wire: Rc<Wire>,
     pub(crate) client_version: Version,
@@ -62,10 +65,11 @@ pub(crate) struct Begun {
 impl ForwardedBody {
     /// Watches `inner` from the moment its head goes out.
     pub(crate) fn new(begun: Begun, inner: UpstreamBody<Uploading>) -> Self {
-        let worker = begun.permit.worker().clone();
+        let worker = begun.worker;
         let now = worker.shared.clock.now();
         worker.metrics.responses.first_byte.record(now.saturating_since(begun.permit.received()));
         let mut watch = Watch {
+            worker,
             permit: begun.permit,
             wire: begun.wire,
             client_version: begun.client_version,
@@ -93,7 +97,7 @@ impl Watch {
         let may_last = size.exact().is_none_or(|bytes| bytes >= RATE_BYTES_MIN);
         if may_last && self.unmeasured.is_none() && self.client_version != Version::HTTP_2 {
             let transfer = Transfer::begin(now, self.permit.sent(), self.url_class, self.wire.clone());
-            let worker = self.permit.worker();
+            let worker = &self.worker;
             worker.transfers.borrow_mut().watch(&transfer);
             worker.sweep_wanted.notify_one();
             self.transfer = Some(transfer);
@@ -103,13 +107,13 @@ impl Watch {
     /// The origin has nothing to send yet; remembered once for each wait.
     fn wait(&mut self) {
         if self.waiting_since.is_none() {
-            self.waiting_since = Some(self.permit.worker().shared.clock.now());
+            self.waiting_since = Some(self.worker.shared.clock.now());
         }
     }
 
     fn receive(&mut self, frame: &Frame<Bytes>) {
         if let Some(since) = self.waiting_since.take() {
-            let waited = self.permit.worker().shared.clock.now().saturating_since(since);
+            let waited = self.worker.shared.clock.now().saturating_since(since);
             if waited > GAP {
                 self.unmeasured = self.unmeasured.or(Some(Unmeasured::Paused));
                 self.transfer = None;
@@ -120,13 +124,13 @@ impl Watch {
 
     /// The client was handed a part that is not the last.
     fn handed_part(&mut self) {
-        let now = self.permit.worker().shared.clock.now();
+        let now = self.worker.shared.clock.now();
         self.permit.handed_part(now);
     }
 
     /// The last byte was handed over.
     fn finish(self) {
-        let worker = self.permit.worker().clone();
+        let worker = self.worker.clone();
         let (received, sent, now) = (self.permit.received(), self.permit.sent(), worker.shared.clock.now());
         worker.metrics.responses.duration.record(now.saturating_since(received));
         self.permit.completed(self.status);
@@ -149,13 +153,13 @@ impl Watch {
 
     /// The upstream broke off in the middle.
     fn fail(self, error: &UpstreamError) {
-        let worker = self.permit.worker().clone();
+        let worker = self.worker.clone();
         count_failure(&worker, error);
         worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
         if self.client_version <= Version::HTTP_10 {
             self.wire.reset_on_close();
         }
-        self.permit.failed();
+        self.permit.failed(FailureSource::Origin);
     }
 }
 
@@ -174,7 +178,7 @@ impl Body for ForwardedBody {
         if let Poll::Ready(Some(Ok(frame))) = &mut polled
             && let Some(trailers) = frame.trailers_mut()
         {
-            let utilisation_milli = load_report::take_load(trailers, &watch.permit.worker().metrics.upstream);
+            let utilisation_milli = load_report::take_load(trailers, &watch.worker.metrics.upstream);
             watch.permit.origin_told(Told { took_us: None, utilisation_milli });
         }
         match &polled {

@@ -2,14 +2,14 @@
 
 use crate::classify::{Classified, of_response};
 use crate::connection::{Body, Client};
+use crate::context::{Current, WorkerContext};
 use crate::finish::{Begun, ForwardedBody};
 use crate::load_report;
-use crate::permit::Permit;
-use crate::request::count_refusal;
-use crate::sentry::Uploading;
+use crate::pipeline::{Permit, Uploading};
+use crate::refusal::count_refusal;
 use crate::upstream_error::{count_failure, plain, respond};
-use crate::worker::{Current, Worker};
 use bytes::Bytes;
+use flashweir_admission::pipeline::FailureSource;
 use flashweir_config::Upstream as UpstreamConfig;
 use flashweir_http::fields::{Prepared, prepare_response};
 use flashweir_http::serve::Connection;
@@ -35,7 +35,7 @@ pub(crate) struct Asked {
 /// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels the
 /// exchange, and the permit counts the request as abandoned.
 pub(crate) async fn forward(
-    worker: &Rc<Worker>,
+    worker: &Rc<WorkerContext>,
     current: &Current,
     client: &Client,
     connection: &Connection,
@@ -47,7 +47,7 @@ pub(crate) async fn forward(
         permit.answered_here(StatusCode::OK);
         return answer_last_hop(&method);
     }
-    let upstreams = &current.served[classified.service].upstreams;
+    let upstreams = &current.upstreams[classified.service];
     let body = upload(worker, &mut permit, body);
     let sent = upstreams.send(Request::from_parts(head, body)).await;
     worker.metrics.upstream.retries.add(upstreams.take_retries());
@@ -70,6 +70,7 @@ pub(crate) async fn forward(
     head.version = Version::HTTP_11;
     let slow_upload = permit.is_client_slow().then_some(Unmeasured::Paused);
     let begun = Begun {
+        worker: worker.clone(),
         permit,
         wire: client.wire.clone(),
         client_version: version,
@@ -81,7 +82,7 @@ pub(crate) async fn forward(
 }
 
 /// The body on its way. Whether its client is slow is of interest where a part of it is still to come.
-fn upload(worker: &Worker, permit: &mut Permit, body: Incoming) -> Uploading {
+fn upload(worker: &WorkerContext, permit: &mut Permit, body: Incoming) -> Uploading {
     let place = if body.is_end_stream() { None } else { permit.watch_client() };
     Uploading::new(body, worker.shared.clock, place.map_or_else(Weak::new, Rc::downgrade))
 }
@@ -106,7 +107,7 @@ fn answer_last_hop(method: &Method) -> Response<Body> {
 }
 
 fn answer_failure(
-    worker: &Rc<Worker>,
+    worker: &Rc<WorkerContext>,
     permit: Permit,
     error: &UpstreamError,
     method: &Method,
@@ -115,13 +116,15 @@ fn answer_failure(
     count_failure(worker, error);
     worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
     let since = permit.received();
-    match error.kind.source() {
+    match (error.kind, error.kind.source()) {
         // The client's own body failed it: as good as gone.
-        ErrorSource::Client => drop(permit),
-        ErrorSource::Upstream | ErrorSource::Internal => permit.failed(),
+        (_, ErrorSource::Client) => drop(permit),
+        // A bound of ours: the origin has not seen the request, so it says nothing of the origin.
+        (UpstreamErrorKind::Full, _) => permit.failed(FailureSource::Gateway),
+        (_, ErrorSource::Upstream | ErrorSource::Internal) => permit.failed(FailureSource::Origin),
     }
     if error.kind == UpstreamErrorKind::Full {
-        let refusal = worker.refuse_admitted(worker.shared.clock.now(), classified);
+        let refusal = worker.pipeline.refuse_admitted(worker.shared.clock.now(), classified);
         let response = refusal.respond(method, &HeaderMap::new(), false);
         count_refusal(worker, &response, since);
         return response.map(Body::own);
@@ -132,7 +135,7 @@ fn answer_failure(
 /// The upstream agreed to another protocol: once the client has the 101, bytes go both ways until either side ends.
 /// The permit lives as long as the tunnel, so the tunnel counts as a request in flight.
 fn switch(
-    worker: &Rc<Worker>,
+    worker: &Rc<WorkerContext>,
     connection: &Connection,
     mut permit: Permit,
     mut response: Response<UpstreamBody<Uploading>>,
@@ -141,7 +144,7 @@ fn switch(
 ) -> Response<Body> {
     let Some(upstream) = wanted else {
         worker.metrics.upstream.failures.increment(UpstreamFailure::Malformed);
-        permit.failed();
+        permit.failed(FailureSource::Origin);
         let text = "The service changed the protocol without being asked.\n";
         return plain(StatusCode::BAD_GATEWAY, UpstreamErrorKind::Malformed.as_str(), text, method)
             .map(Body::own);
@@ -159,7 +162,7 @@ fn switch(
             TunnelEnd::ClientClosed | TunnelEnd::UpstreamClosed | TunnelEnd::Idle => {
                 permit.completed(StatusCode::SWITCHING_PROTOCOLS);
             }
-            TunnelEnd::Failed => permit.failed(),
+            TunnelEnd::Failed => permit.failed(FailureSource::Origin),
             TunnelEnd::NeverOpened | TunnelEnd::Dropped => drop(permit),
         }
     });

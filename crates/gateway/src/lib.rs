@@ -1,15 +1,15 @@
 //! The reverse proxy: accepts, classifies, admits, forwards and explains.
 //!
-//! A request's life, one file for each phase:
+//! A request's life, one file for each phase, each knowing only those behind it:
 //!
 //! ```text
-//! accept ── connection ── request ── classify ── admit ─┬─ forward ── finish ── acks ─▶ the gate's sample
-//! (bounds)  (TLS, wire)   (head)     (keys)             │                      (transfers)
-//!                                                       └─ refusal (retry_after, accept_field, decisions)
+//! worker ── accept ── connection ── request ── classify ── pipeline ─┬─ forward ── finish ── acks ─▶ the pipeline's sample
+//! (thread)  (bounds)  (TLS, wire)   (head)     (keys)                │                      (transfers)
+//!                                                                    └─ refusal (retry_after, accept_field, decisions)
 //! ```
 //!
-//! Each `worker` is a thread with a runtime, listeners, gate and upstream connections of its own; nothing on a
-//! request's path is shared but atomics. The `control` thread runs the planner (`planner_task`), the admin listener,
+//! Each worker is a thread with a runtime, listeners, pipeline and upstream connections of its own (`context`); nothing on a
+//! request's path is shared but atomics. The `control` thread runs the planners (`planner_task`, `sentry`), the admin listener,
 //! signals, `reload` and the health checks (`watch`), and talks to the workers through bounded channels (`commands`).
 //! With the feature `kernel` it may keep a part of a crowd away before the TCP stack hears of it (`kernel`).
 
@@ -17,11 +17,11 @@ mod accept;
 mod accept_field;
 mod acks;
 mod admin;
-mod admit;
 mod bounds;
 mod classify;
 mod commands;
 mod connection;
+mod context;
 mod control;
 mod decisions;
 mod error;
@@ -34,7 +34,7 @@ mod kernel;
 mod kernel;
 mod launch;
 mod load_report;
-mod permit;
+mod pipeline;
 mod planner_task;
 mod refusal;
 mod reload;

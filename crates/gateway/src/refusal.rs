@@ -7,10 +7,12 @@
 
 use crate::accept_field::{Form, preferred};
 use crate::classify::NO_STORE;
+use crate::context::WorkerContext;
 use crate::sentry::Refused;
 use bytes::Bytes;
 use flashweir_admission::retry_after::RetryAfter;
-use flashweir_core::{DecisionId, Rate, Reason};
+use flashweir_core::{DecisionId, Instant, Rate, Reason};
+use flashweir_telemetry::{StatusClass, Unmeasured};
 use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use std::fmt::Write as _;
@@ -35,6 +37,14 @@ pub(crate) struct Refusal {
     pub(crate) ceiling: Option<Rate>,
     /// What the sentry decided by, where it did.
     pub(crate) by_sentry: Option<Refused>,
+}
+
+/// Counts a refusal that is about to be sent.
+pub(crate) fn count_refusal<B>(worker: &WorkerContext, response: &Response<B>, since: Instant) {
+    let responses = &worker.metrics.responses;
+    responses.by_class.increment(StatusClass::of(response.status().as_u16()));
+    responses.refusal_duration.record(worker.shared.clock.now().saturating_since(since));
+    worker.metrics.measurement.unmeasured.increment(Unmeasured::Refusal);
 }
 
 impl Refusal {

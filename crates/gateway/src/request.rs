@@ -1,15 +1,15 @@
 //! A request's first half: from its head to the decision whether it is let in.
 
-use crate::admit::Admission;
 use crate::connection::{Body, Client};
+use crate::context::WorkerContext;
 use crate::forward::{Asked, forward};
-use crate::refusal::Refusal;
+use crate::pipeline::Admission;
+use crate::refusal::{Refusal, count_refusal};
 use crate::upstream_error::plain;
-use crate::worker::Worker;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_request};
 use flashweir_http::serve::Connection;
-use flashweir_telemetry::{BadRequest, HttpVersion, StatusClass, Unmeasured};
+use flashweir_telemetry::{BadRequest, HttpVersion, StatusClass};
 use http::header::{ALLOW, COOKIE, EXPECT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request};
 use http_body::Body as _;
@@ -30,7 +30,7 @@ const LATE_BODY_WAIT: Duration = Duration::from_secs(1);
 
 /// Answers one request. Never fails: whatever goes wrong has an answer.
 pub(crate) async fn handle(
-    worker: Rc<Worker>,
+    worker: Rc<WorkerContext>,
     client: Rc<Client>,
     connection: Connection,
     request: Request<Incoming>,
@@ -69,9 +69,10 @@ pub(crate) async fn handle(
     } else {
         HttpVersion::Http1
     });
-    let permit = match worker.admit(now, &classified, client.full) {
+    let key = current.services[classified.service];
+    let permit = match worker.pipeline.admit(now, key, &classified, client.full) {
         Admission::Admitted(permit) => Ok(permit),
-        Admission::Waits(waiting) => waiting.decided().await,
+        Admission::Waits(wait) => wait.await,
         Admission::Refused(refusal) => Err(refusal),
     };
     let permit = match permit {
@@ -109,7 +110,7 @@ fn field_count(fields: &HeaderMap) -> usize {
     fields.len() - crumbs.saturating_sub(1)
 }
 
-fn answer_too_many_fields(worker: &Worker, method: &Method) -> Response<Body> {
+fn answer_too_many_fields(worker: &WorkerContext, method: &Method) -> Response<Body> {
     worker.metrics.requests.bad.increment(BadRequest::TooManyFields);
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
     let text = "The request has more fields than are taken here.\n";
@@ -117,14 +118,14 @@ fn answer_too_many_fields(worker: &Worker, method: &Method) -> Response<Body> {
 }
 
 /// The host is nobody's here (RFC 9110 §15.5.20): another server may have it.
-fn answer_misdirected(worker: &Worker, method: &Method) -> Response<Body> {
+fn answer_misdirected(worker: &WorkerContext, method: &Method) -> Response<Body> {
     worker.metrics.requests.bad.increment(BadRequest::Misdirected);
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
     let text = "No service here has this host.\n";
     plain(StatusCode::MISDIRECTED_REQUEST, "misdirected", text, method).map(Body::own)
 }
 
-fn answer_unfit(worker: &Worker, error: FieldsError, method: &Method) -> Response<Body> {
+fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &Method) -> Response<Body> {
     let (kind, name, text) = match error {
         FieldsError::Connect => (BadRequest::Method, "method", "CONNECT is not served here.\n"),
         FieldsError::Target => (BadRequest::Target, "target", "The request target names nothing here.\n"),
@@ -153,7 +154,7 @@ pub(crate) struct Refused<'a> {
 
 /// Says no. The connection stays open unless it is one too many, or a body is under way that nobody wants.
 fn refuse(
-    worker: &Worker,
+    worker: &WorkerContext,
     client: &Client,
     refusal: &Refusal,
     asked: &Refused<'_>,
@@ -176,14 +177,6 @@ fn refuse(
     let response = refusal.respond(asked.method, &asked.head.headers, close);
     count_refusal(worker, &response, asked.since);
     response.map(Body::own)
-}
-
-/// Counts a refusal that is about to be sent.
-pub(crate) fn count_refusal<B>(worker: &Worker, response: &Response<B>, since: Instant) {
-    let responses = &worker.metrics.responses;
-    responses.by_class.increment(StatusClass::of(response.status().as_u16()));
-    responses.refusal_duration.record(worker.shared.clock.now().saturating_since(since));
-    worker.metrics.measurement.unmeasured.increment(Unmeasured::Refusal);
 }
 
 /// Takes in a small body that is still arriving, for a while; one that awaits `100 Continue` is only held, for reading

@@ -4,7 +4,8 @@ use crate::bounds::Bounds;
 use crate::sentry::{Candidate, Rest, Sentry};
 use crate::turned_away::TurnedAway;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use flashweir_admission::flash_crowd::{Baseline, Plan, RefusedAttempts};
+use flashweir_admission::flash_crowd::{Baseline, Plan};
+use flashweir_admission::pipeline::SharedByWorkers;
 use flashweir_config::{Config, Service};
 use flashweir_control::{Clock, random_u64};
 use flashweir_core::Hasher64;
@@ -35,8 +36,8 @@ pub(crate) struct Shared {
     pub(crate) baseline: ArcSwap<Baseline>,
     /// Lets the sentries' planner rest while nobody asks.
     pub(crate) rest: Arc<Rest>,
-    /// Recognises a refused person who comes back, on whichever worker.
-    pub(crate) refused_attempts: Arc<RefusedAttempts>,
+    /// What the pipelines of all workers share.
+    pub(crate) pipelines: SharedByWorkers,
     /// What the kernel refused before a worker saw it, for the planner.
     pub(crate) turned_away: TurnedAway,
     /// What `/status` says of the gate in the kernel, where there is one.
@@ -112,7 +113,7 @@ impl Shared {
             plan: Arc::new(ArcSwap::from_pointee(Plan::open(parts.workers))),
             baseline: ArcSwap::default(),
             rest: Arc::default(),
-            refused_attempts: Arc::default(),
+            pipelines: SharedByWorkers::default(),
             turned_away: TurnedAway::default(),
             kernel_told: ArcSwapOption::empty(),
             bounds: Bounds::new(hasher),

@@ -135,7 +135,7 @@ fn requests(shared: &Shared) -> Value {
         "abandoned": sum(|worker| worker.requests.abandoned.value()),
         "shed": sum(|worker| worker.requests.shed.total()),
         "shadow_shed": sum(|worker| worker.requests.shadow_shed.value()),
-        "in_flight": shared.bounds.requests_in_flight(),
+        "in_flight": shared.pipelines.in_gateway.get(),
     })
 }
 
@@ -152,7 +152,7 @@ fn limits(shared: &Shared) -> Value {
         },
         {
             "name": Reason::RequestsInFlight.as_str(), "setting": "bounds.max_requests_in_flight",
-            "limit": config.bounds.max_requests_in_flight, "value": shared.bounds.requests_in_flight(),
+            "limit": config.bounds.max_requests_in_flight, "value": shared.pipelines.in_gateway.get(),
             "shed": shed(Reason::RequestsInFlight),
         },
         {
@@ -184,10 +184,7 @@ fn binding(shared: &Shared) -> Vec<&'static str> {
     [
         (Reason::Draining, shared.is_draining()),
         (Reason::FlashCrowd, ceiling_met),
-        (
-            Reason::RequestsInFlight,
-            shared.bounds.requests_in_flight() >= config.bounds.max_requests_in_flight,
-        ),
+        (Reason::RequestsInFlight, shared.pipelines.in_gateway.get() >= config.bounds.max_requests_in_flight),
         (Reason::UpstreamConnections, upstream_met),
         (Reason::Connections, shared.bounds.connections() >= config.bounds.max_connections),
     ]

@@ -21,8 +21,8 @@ impl TurnedAway {
     /// Moves what has come together into a sample.
     pub(crate) fn move_into(&self, sample: &mut Sample) {
         let offered = self.offered.swap(0, Ordering::Relaxed);
-        sample.offered += offered;
-        sample.refused_earlier += offered;
+        sample.flow.offered += offered;
+        sample.flow.refused_by_earlier += offered;
         sample.unique_offered += self.unique_offered.swap(0, Ordering::Relaxed);
     }
 }
@@ -30,15 +30,17 @@ impl TurnedAway {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashweir_admission::Flow;
 
     #[test]
     fn what_was_turned_away_is_offered_once() {
         let turned_away = TurnedAway::default();
         turned_away.offered.store(7, Ordering::Relaxed);
         turned_away.unique_offered.store(5, Ordering::Relaxed);
-        let mut sample = Sample { offered: 1, unique_offered: 1, admitted: 1, ..Sample::default() };
+        let flow = Flow { offered: 1, admitted: 1, ..Flow::default() };
+        let mut sample = Sample { flow, unique_offered: 1, ..Sample::default() };
         turned_away.move_into(&mut sample);
         turned_away.move_into(&mut sample);
-        assert_eq!((sample.offered, sample.unique_offered, sample.admitted), (8, 6, 1));
+        assert_eq!((sample.flow.offered, sample.unique_offered, sample.flow.admitted), (8, 6, 1));
     }
 }

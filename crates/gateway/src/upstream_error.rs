@@ -4,7 +4,7 @@
 //! looking over its shoulder, tells our answer from the origin's.
 
 use crate::classify::NO_STORE;
-use crate::worker::Worker;
+use crate::context::WorkerContext;
 use bytes::Bytes;
 use flashweir_http::upstream::{ErrorSource, UpstreamError, UpstreamErrorKind};
 use flashweir_telemetry::{Bound, Happening, UpstreamFailure};
@@ -50,7 +50,7 @@ pub(crate) fn plain(
 }
 
 /// Counts a failed exchange by its kind and, not too often, logs it.
-pub(crate) fn count_failure(worker: &Worker, error: &UpstreamError) {
+pub(crate) fn count_failure(worker: &WorkerContext, error: &UpstreamError) {
     let failure = match error.kind {
         UpstreamErrorKind::Connect => UpstreamFailure::Connect,
         UpstreamErrorKind::ConnectTimeout => UpstreamFailure::ConnectTimeout,

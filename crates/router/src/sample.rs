@@ -15,6 +15,7 @@
 use crate::destinations::Destinations;
 use crate::places::Places;
 use crate::responses::{Group, unfold};
+use flashweir_admission::Flow;
 use flashweir_admission::flash_crowd::{HostCount, Sample};
 use flashweir_core::limits::HOT_SPOT_ENTRIES;
 use flashweir_core::{Duration, Instant};
@@ -114,10 +115,13 @@ impl Sampler {
             gate: 0,
             from: std::mem::replace(&mut self.from, now),
             to: now,
-            offered: all.offered,
+            flow: Flow {
+                offered: all.offered,
+                admitted: all.admitted.saturating_sub(repeated),
+                refused_by_self: all.refused(),
+                ..Flow::default()
+            },
             unique_offered: all.unique_offered.saturating_sub(repeated),
-            admitted: all.admitted.saturating_sub(repeated),
-            withdrawn: 0,
             completed: observed.completed,
             hosts: hosts.collect(),
             responses,

@@ -34,7 +34,10 @@ fn only_what_was_counted_since_the_last_sample_counts_and_refused_is_offered() {
     let first = [counts(100, 90, 60), counts(7, 7, 7)];
     let sampled = sampler.sample(Instant::from_secs(2), &first, &observed, &places, &mut destinations);
     let sample = &sampled.sample;
-    assert_eq!((sample.offered, sample.unique_offered, sample.admitted, sample.completed), (107, 97, 67, 40));
+    assert_eq!(
+        (sample.flow.offered, sample.unique_offered, sample.flow.admitted, sample.completed),
+        (107, 97, 67, 40)
+    );
     assert_eq!((sample.from, sample.to), (Instant::from_secs(1), Instant::from_secs(2)));
     assert_eq!(sampled.destinations, [figures(1, 100, 90, 60), figures(2, 7, 7, 7)]);
     assert_eq!(sampled.destinations[0].counts.refused(), 40);
@@ -43,7 +46,10 @@ fn only_what_was_counted_since_the_last_sample_counts_and_refused_is_offered() {
     let nothing = Observed::default();
     let sampled = sampler.sample(Instant::from_secs(3), &second, &nothing, &places, &mut destinations);
     let sample = sampled.sample;
-    assert_eq!((sample.offered, sample.unique_offered, sample.admitted, sample.completed), (50, 30, 0, 0));
+    assert_eq!(
+        (sample.flow.offered, sample.unique_offered, sample.flow.admitted, sample.completed),
+        (50, 30, 0, 0)
+    );
     assert_eq!(sample.from, Instant::from_secs(2));
     assert_eq!(sampled.destinations, [figures(1, 50, 30, 0)]);
 }
@@ -57,7 +63,7 @@ fn what_a_gate_that_was_taken_over_had_counted_is_nobodys_demand() {
     let counted = [counts(1_010, 908, 304)];
     let sampled = sampler.sample(Instant::from_secs(1), &counted, &nothing, &places, &mut destinations);
     let sample = sampled.sample;
-    assert_eq!((sample.offered, sample.unique_offered, sample.admitted), (10, 8, 4));
+    assert_eq!((sample.flow.offered, sample.unique_offered, sample.flow.admitted), (10, 8, 4));
 }
 
 #[test]
@@ -73,7 +79,7 @@ fn a_repeated_syn_of_a_connection_that_was_let_in_is_no_new_attempt() {
         &mut destinations(),
     );
     let sample = sampled.sample;
-    assert_eq!((sample.offered, sample.unique_offered, sample.admitted), (100, 80, 50));
+    assert_eq!((sample.flow.offered, sample.unique_offered, sample.flow.admitted), (100, 80, 50));
 }
 
 #[test]

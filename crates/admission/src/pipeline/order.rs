@@ -52,7 +52,7 @@ impl<T> Pipeline<T> {
         match self.check(now, passage) {
             Checked::Pass(reserved) => {
                 let permit = self.commit(now, &request, now, is_retry, reserved, candidate);
-                Arrival::Admitted(Permit { shadow, ..permit })
+                Arrival::Admitted(permit, shadow)
             }
             Checked::Shed(stage, shed) => {
                 self.bounds.give_back();
@@ -229,7 +229,7 @@ impl<T> Pipeline<T> {
         if is_retry {
             self.attempts.forget(request.person_key);
         }
-        Permit { service: key, origin, shadow: None }
+        Permit { service: key, origin }
     }
 
     /// Demand, counted once.
@@ -264,7 +264,7 @@ impl<T> Pipeline<T> {
                 Arrival::Queued(Ticket { service: key, ticket }, Some((other.kept, refusal)))
             }
             Enqueued::Turn(waiter, slot) => match self.take_turn(now, waiter, slot) {
-                Released::Admitted(_, permit) => Arrival::Admitted(permit),
+                Released::Admitted(_, permit, shadow) => Arrival::Admitted(permit, shadow),
                 Released::Refused(_, refusal) => Arrival::Refused(refusal),
             },
             Enqueued::Shed(waiter, shed) => {
@@ -281,7 +281,7 @@ impl<T> Pipeline<T> {
         match self.check(now, passage) {
             Checked::Pass(reserved) => {
                 let permit = self.commit(now, &request, waiter.arrived, waiter.is_retry, reserved, candidate);
-                Released::Admitted(waiter.kept, Permit { shadow, ..permit })
+                Released::Admitted(waiter.kept, permit, shadow)
             }
             Checked::Shed(stage, shed) => {
                 let refusal = self.refuse_waiting(now, &waiter, stage, shed);

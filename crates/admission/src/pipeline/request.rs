@@ -41,8 +41,8 @@ impl AdmissionRequest {
 /// What became of a request that arrives.
 #[derive(Debug)]
 pub enum Arrival<T> {
-    /// Send it to the origin.
-    Admitted(Permit),
+    /// Send it to the origin. A stage in shadow may have refused it.
+    Admitted(Permit, Option<ShadowRefusal>),
     /// It waits; [`Pipeline::next`](super::Pipeline::next) will say. Another one may have to go for it.
     Queued(Ticket, Option<(T, Refusal)>),
     /// Refuse it.
@@ -52,8 +52,8 @@ pub enum Arrival<T> {
 /// What became of a request that waited.
 #[derive(Debug)]
 pub enum Released<T> {
-    /// Send it to the origin.
-    Admitted(T, Permit),
+    /// Send it to the origin. A stage in shadow may have refused it.
+    Admitted(T, Permit, Option<ShadowRefusal>),
     /// Refuse it.
     Refused(T, Refusal),
 }
@@ -175,7 +175,6 @@ impl Outcome {
 pub struct Permit {
     pub(super) service: ServiceKey,
     pub(super) origin: Option<OriginShare>,
-    pub(super) shadow: Option<ShadowRefusal>,
 }
 
 /// The share at the origin: it ends when the origin is done, which may be long before the request's own end.
@@ -206,17 +205,25 @@ pub(super) struct CandidateKey {
     pub(super) class: u8,
 }
 
-impl Permit {
-    /// The service that it is for.
+impl OriginShare {
+    /// The service that it is at.
     #[must_use]
     pub fn service(&self) -> ServiceKey {
         self.service
     }
 
-    /// The refusal that a stage in shadow would have made of it.
+    /// Whether others have its slot while its client is waited for.
     #[must_use]
-    pub fn shadow_refusal(&self) -> Option<&ShadowRefusal> {
-        self.shadow.as_ref()
+    pub fn is_paused(&self) -> bool {
+        matches!(self.slot, SlotShare::Paused(_))
+    }
+}
+
+impl Permit {
+    /// The service that it is for.
+    #[must_use]
+    pub fn service(&self) -> ServiceKey {
+        self.service
     }
 
     /// The share at the origin, to be ended by itself; none where there is none, or none any more.

@@ -15,7 +15,7 @@ mod standing;
 pub(crate) use measurable::of_response;
 
 use client_key::{client_key, octets};
-use flashweir_admission::flash_crowd::{GateRequest, Standing};
+use flashweir_admission::flash_crowd::Standing;
 use flashweir_config::{Class, Config};
 use flashweir_core::Hasher64;
 use flashweir_telemetry::Unmeasured;
@@ -63,8 +63,10 @@ pub struct Classified {
     pub client_key: u64,
     /// How the service's candidate policy takes it, if there is one.
     pub candidate: Option<CandidateClass>,
-    /// Hot-spot and person.
-    pub gate: GateRequest,
+    /// A hash of service and host: the hot spot.
+    pub host_key: u64,
+    /// A hash of who asks for what (client address, user agent, cookie, target): recognises a person's retry.
+    pub person_key: u64,
     /// Hash of method and path, query left out: requests of one class cost about the same.
     pub url_class: u32,
     /// Why the response will say nothing about how well the service serves, as far as the request tells
@@ -134,10 +136,8 @@ impl Classifier {
             client_key,
             candidate: service.candidate.as_deref().map(|classes| self.take(classes, &asked)),
             // The same host on another service is another hot-spot.
-            gate: GateRequest {
-                host_key: self.hasher.hash(&[service.name.as_bytes(), host.as_bytes()]),
-                person_key,
-            },
+            host_key: self.hasher.hash(&[service.name.as_bytes(), host.as_bytes()]),
+            person_key,
             url_class: self.url_hasher.hash(&[method, head.uri.path().as_bytes()]) as u32,
             unmeasured: measurable::of_request(head),
         })

@@ -16,7 +16,7 @@ fn found(classifier: &Classifier, head: &request::Parts, client: &str) -> Classi
 }
 
 fn host_key(host: &str) -> u64 {
-    classified(Request::get("/").header("host", host), "192.0.2.1").gate.host_key
+    classified(Request::get("/").header("host", host), "192.0.2.1").host_key
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_host_is_the_same_in_any_case_and_with_any_port() {
     assert_ne!(host_key("a.example.org"), host_key("b.example.org"));
     assert_ne!(host_key("[2001:db8::1]"), host_key("[2001:db8::2]"));
     let http2 = classified(Request::get("http://example.org:1/").version(http::Version::HTTP_2), "192.0.2.1");
-    assert_eq!(http2.gate.host_key, host_key("example.org"));
+    assert_eq!(http2.host_key, host_key("example.org"));
 }
 
 #[test]
@@ -37,13 +37,13 @@ fn a_host_of_absurd_length_does_no_harm() {
 #[test]
 fn a_person_is_address_agent_cookie_and_target() {
     let request = || Request::get("/cart?id=1").header("user-agent", "x").header("cookie", "s=1");
-    let same = classified(request(), "192.0.2.1").gate.person_key;
-    assert_eq!(classified(request().header("accept", "*/*"), "192.0.2.1").gate.person_key, same);
-    assert_ne!(classified(request(), "192.0.2.2").gate.person_key, same);
-    assert_ne!(classified(request().uri("/cart?id=2"), "192.0.2.1").gate.person_key, same);
-    assert_ne!(classified(request().method("POST"), "192.0.2.1").gate.person_key, same);
+    let same = classified(request(), "192.0.2.1").person_key;
+    assert_eq!(classified(request().header("accept", "*/*"), "192.0.2.1").person_key, same);
+    assert_ne!(classified(request(), "192.0.2.2").person_key, same);
+    assert_ne!(classified(request().uri("/cart?id=2"), "192.0.2.1").person_key, same);
+    assert_ne!(classified(request().method("POST"), "192.0.2.1").person_key, same);
     let other_cookie = Request::get("/cart?id=1").header("user-agent", "x").header("cookie", "s=2");
-    assert_ne!(classified(other_cookie, "192.0.2.1").gate.person_key, same);
+    assert_ne!(classified(other_cookie, "192.0.2.1").person_key, same);
 }
 
 #[test]

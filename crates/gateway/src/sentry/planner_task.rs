@@ -3,8 +3,8 @@
 
 use super::candidate::Candidate;
 use super::candidate_planner::PlannedCandidate;
+use super::sample::GateSample;
 use super::service::Sentry;
-use super::stage::GateSample;
 use crate::shared::Shared;
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{ClassCounts, Plan, Sample, SentryPlanner};

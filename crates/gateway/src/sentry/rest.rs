@@ -17,7 +17,7 @@ pub(crate) struct Rest {
 
 impl Rest {
     /// A request needs looking after. One load of a word that nearly never changes while requests come.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         if self.is_resting.load(Ordering::Relaxed) && self.is_resting.swap(false, Ordering::Relaxed) {
             self.bell.notify_one();
         }

@@ -1,8 +1,8 @@
 //! What `/status` and `/explain` say of the sentry, and of a candidate policy, as JSON.
 
 use super::candidate::{Candidate, Seen};
+use super::refused::Basis;
 use super::service::Sentry;
-use super::stage::Basis;
 use crate::decisions::{ExplainedCandidate, ExplainedSentry};
 use flashweir_admission::sentry::{ClassPlan, ClassPolicy, Explanation, Said};
 use flashweir_core::{Instant, Reason};

@@ -8,8 +8,8 @@ use std::hash::Hasher as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use flashweir_admission::Gate as _;
-use flashweir_admission::flash_crowd::{FlashCrowdGate, GateRequest, Limit, Plan, RefusedAttempts};
+use flashweir_admission::flash_crowd::{Limit, Plan, Standing};
+use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_core::limits::REFUSED_ATTEMPTS;
 use flashweir_core::{Instant, Rng, Verdict};
@@ -321,7 +321,7 @@ fn the_kernel_and_the_gateway_understand_a_plan_alike() {
     gate.control.attempts_key = [3, 4];
     let mut rng = Rng::new(11);
     let crowded = crowded(&gate);
-    let mut gateway = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+    let mut gateway = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
     let mut plan = Plan::open(1);
     let mut now_ns = SECOND_NS;
     for step in 0..20_000 {
@@ -340,14 +340,14 @@ fn the_kernel_and_the_gateway_understand_a_plan_alike() {
                 .expect("a plan");
         }
         let segment = Segment { flags: flag::SYN, ..random_segment(&mut rng, &crowded, 1) };
-        let request = GateRequest { host_key: 1, person_key: attempt_key(&gate, &segment) };
-        let admits = gateway.admit(now, &request) == Verdict::Admit;
+        let person_key = attempt_key(&gate, &segment);
+        let admits = gateway.arrive(now, 1, person_key, Standing::LAST) == Verdict::Admit;
         assert_eq!(gate.verdict(&segment) == PASS, admits, "step {step}");
     }
     let (sample, counts) = (gateway.drain(Instant::from_nanos(now_ns)), gate.counts());
     assert_eq!(
         (counts.offered, counts.unique_offered, counts.admitted),
-        (sample.offered, sample.unique_offered, sample.admitted)
+        (sample.flow.offered, sample.unique_offered, sample.flow.admitted)
     );
 }
 

@@ -138,8 +138,8 @@ impl GateStage {
 
     fn decided(&mut self, asked: &Asked, arrival: Arrival<Waiting>) -> Decided {
         match arrival {
-            Arrival::Admitted(permit) => {
-                let is_shadow = permit.shadow_refusal().is_some();
+            Arrival::Admitted(permit, shadow) => {
+                let is_shadow = shadow.is_some();
                 self.ledger.change(asked.class, |counts| {
                     counts.admitted += 1;
                     counts.shed_in_shadow += u64::from(is_shadow);
@@ -185,7 +185,7 @@ impl GateStage {
     }
 
     fn released(&mut self, worker: usize, released: Released<Waiting>) -> ReleasedTry {
-        let (Released::Admitted(who, _) | Released::Refused(who, _)) = &released;
+        let (Released::Admitted(who, ..) | Released::Refused(who, _)) = &released;
         let who = *who;
         let class = usize::from(self.sentry_class(who.class));
         self.ledger.change(who.class, |counts| {
@@ -197,7 +197,7 @@ impl GateStage {
         });
         let witness = self.sentry.as_mut().map(|sentry| &mut sentry.witness);
         match released {
-            Released::Admitted(_, permit) => {
+            Released::Admitted(_, permit, _) => {
                 witness.into_iter().for_each(|witness| witness.admitted(worker, class, How::AfterWaiting));
                 ReleasedTry::Admitted(who.attempt, permit)
             }

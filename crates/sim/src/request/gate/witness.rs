@@ -61,7 +61,7 @@ impl Witness {
     ) {
         self.seen[class].offered += 1;
         match arrival {
-            Arrival::Admitted(_) => self.admitted(worker, class, How::AtOnce),
+            Arrival::Admitted(..) => self.admitted(worker, class, How::AtOnce),
             Arrival::Refused(refusal) => self.shed(worker, class, false, refusal.stage),
             Arrival::Queued(_, displaced) => {
                 self.held(worker, class);

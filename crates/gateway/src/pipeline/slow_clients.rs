@@ -10,7 +10,7 @@
 //! ever), the place is free until the client sends something, or the origin does: it may answer before it has read all.
 
 use super::place::Place;
-use flashweir_admission::sentry::Ending;
+use flashweir_admission::pipeline::Outcome;
 use flashweir_core::{Duration, Instant};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -25,7 +25,7 @@ pub(crate) struct Yielding {
     place: RefCell<Option<Place>>,
     /// When the client was last handed a part, unless it has asked for the next one since; and how the request has ended
     /// for the origin, which did its work, if the client never does.
-    handed: Cell<Option<(Instant, Ending)>>,
+    handed: Cell<Option<(Instant, Outcome)>>,
     /// Since when the client has owed a part, unless it does not.
     owes_since: Cell<Option<Instant>>,
     /// For how much longer the client is waited for with the place kept.
@@ -48,9 +48,9 @@ impl Yielding {
         })
     }
 
-    /// The client got a part of its response and has to take it. `ending` is told if it is too slow.
-    pub(crate) fn handed(&self, now: Instant, ending: Ending) {
-        self.handed.set(Some((now, ending)));
+    /// The client got a part of its response and has to take it. `outcome` is told if it is too slow.
+    pub(crate) fn handed(&self, now: Instant, outcome: Outcome) {
+        self.handed.set(Some((now, outcome)));
         self.answered(now);
     }
 
@@ -92,10 +92,10 @@ impl Yielding {
     }
 
     /// The response is over; nothing happens where its place is gone already.
-    pub(crate) fn end(&self, ending: Ending) {
+    pub(crate) fn end(&self, outcome: Outcome) {
         let place = self.place.borrow_mut().take();
         if let Some(place) = place {
-            place.end(ending);
+            place.end(outcome);
         }
     }
 
@@ -106,8 +106,8 @@ impl Yielding {
     /// Gives the place away if the client is too slow. Whether it may still be.
     fn look(&self, now: Instant) -> bool {
         let is_over = |since: Instant, patience| now.saturating_since(since) > patience;
-        if let Some((_, ending)) = self.handed.get().filter(|(at, _)| is_over(*at, PATIENCE)) {
-            self.end(ending);
+        if let Some((_, outcome)) = self.handed.get().filter(|(at, _)| is_over(*at, PATIENCE)) {
+            self.end(outcome);
             return false;
         }
         if self.owes_since.get().is_some_and(|since| is_over(since, self.patience.get())) {

@@ -1,14 +1,14 @@
 //! What an admitted request owes at its end, and when that is.
 //!
 //! There are two ends. The *origin's*: its last byte has come, it failed, or the rest of the response is no work for it
-//! (a tunnel, an event stream, a client that does not take more); then the sentry's place is free. And the *request's*:
+//! (a tunnel, an event stream, a client that does not take more); then its slot is free. And the *request's*:
 //! the client has been handed everything, or is gone; that is what the counters of requests tell.
 
-use crate::bounds::Taken;
+use super::host::PipelineHost;
+use super::place::Place;
+use super::slow_clients::Yielding;
 use crate::load_report::Told;
-use crate::sentry::{Place, Yielding};
-use crate::worker::{Served, Worker};
-use flashweir_admission::sentry::Ending;
+use flashweir_admission::pipeline::{self, FailureSource, OriginReport, Outcome};
 use flashweir_core::Instant;
 use flashweir_telemetry::Unmeasured;
 use http::StatusCode;
@@ -18,18 +18,16 @@ use std::rc::Rc;
 /// no fourth way, so no request can be lost.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    worker: Rc<Worker>,
-    served: Rc<Served>,
-    /// The place among the requests in flight, given back on drop.
-    _place: Taken,
+    host: Rc<PipelineHost>,
+    /// None once it has ended.
+    permit: Option<pipeline::Permit>,
     times: Times,
-    /// The place at the origin, until the origin is done.
+    /// The share at the origin, until the origin is done.
     at_origin: Option<Place>,
     /// The same once its client may hold it up.
     yielding: Option<Rc<Yielding>>,
     /// What the origin says of the request and of itself.
-    told_by_origin: Told,
-    told: bool,
+    report: OriginReport,
 }
 
 /// A request's beginnings.
@@ -43,31 +41,11 @@ pub(crate) struct Times {
 
 impl Permit {
     /// A request that goes to the origin now.
-    pub(crate) fn new(
-        worker: Rc<Worker>,
-        served: Rc<Served>,
-        place: Taken,
-        times: Times,
-        at_origin: Option<Place>,
-    ) -> Self {
-        worker.metrics.requests.admitted.increment();
-        worker.requests_open.set(worker.requests_open.get() + 1);
-        served.requests_open.set(served.requests_open.get() + 1);
-        Self {
-            worker,
-            served,
-            _place: place,
-            times,
-            at_origin,
-            yielding: None,
-            told_by_origin: Told::default(),
-            told: false,
-        }
-    }
-
-    /// The worker it belongs to.
-    pub(crate) fn worker(&self) -> &Rc<Worker> {
-        &self.worker
+    pub(super) fn new(host: Rc<PipelineHost>, mut permit: pipeline::Permit, times: Times) -> Self {
+        host.metrics.requests.admitted.increment();
+        let at_origin = permit.take_origin_share().map(|share| Place::new(host.clone(), share));
+        let report = OriginReport::default();
+        Self { host, permit: Some(permit), times, at_origin, yielding: None, report }
     }
 
     /// When the request was received.
@@ -82,26 +60,24 @@ impl Permit {
 
     /// The origin has said something, before the body or behind it.
     pub(crate) fn origin_told(&mut self, told: Told) {
-        let before = self.told_by_origin;
-        self.told_by_origin = Told {
-            took_us: told.took_us.or(before.took_us),
+        let before = self.report;
+        self.report = OriginReport {
+            measured_us: told.took_us.or(before.measured_us),
             utilisation_milli: told.utilisation_milli.or(before.utilisation_milli),
         };
     }
 
-    /// The origin is done, or the rest is no work: the place there is free for the next.
+    /// The origin is done, or the rest is no work: the slot there is free for the next.
     pub(crate) fn leave_origin(&mut self) {
-        let ending = self.ending(true);
-        self.end_at_origin(ending);
+        self.end_at_origin(Outcome::Completed(self.report));
     }
 
-    /// The place at the origin, to be told of the client's doings: others get it while the client is waited for. None
-    /// where there is none, or none any more.
+    /// The share at the origin, to be told of the client's doings: others get its slot while the client is waited for.
+    /// None where there is none, or none any more.
     pub(crate) fn watch_client(&mut self) -> Option<&Rc<Yielding>> {
         if let Some(place) = self.at_origin.take() {
             let yielding = Yielding::new(place);
-            self.worker.slow_clients.borrow_mut().watch(&yielding);
-            self.worker.sweep_wanted.notify_one();
+            self.host.watch(&yielding);
             self.yielding = Some(yielding);
         }
         self.yielding.as_ref()
@@ -119,8 +95,8 @@ impl Permit {
 
     /// The client was handed a part of the response that is not the last: it is its turn.
     pub(crate) fn handed_part(&mut self, now: Instant) {
-        let ending = self.ending(true);
-        self.watch_client().into_iter().for_each(|yielding| yielding.handed(now, ending));
+        let outcome = Outcome::Completed(self.report);
+        self.watch_client().into_iter().for_each(|yielding| yielding.handed(now, outcome));
     }
 
     /// The client wants the next part.
@@ -131,51 +107,49 @@ impl Permit {
     /// The upstream answered in full; an answer of 5xx finishes too, but not without error: an error that came quickly
     /// must not look like a fast service.
     pub(crate) fn completed(mut self, status: StatusCode) {
-        self.told = true;
-        let ending = self.ending(!status.is_server_error());
-        self.end_at_origin(ending);
-        self.worker.metrics.requests.completed.increment();
-        if !status.is_server_error() {
-            self.worker.gatekeeper.borrow_mut().completed();
-        }
+        self.host.metrics.requests.completed.increment();
+        self.finish(match status.is_server_error() {
+            true => Outcome::Failed(FailureSource::Origin),
+            false => Outcome::Completed(self.report),
+        });
     }
 
-    /// Answered without the upstream: nothing can be learned of it from this.
+    /// Answered without the upstream: nothing can be learned of the origin from this.
     pub(crate) fn answered_here(mut self, status: StatusCode) {
-        self.end_at_origin(Ending::WITHDRAWN);
+        self.end_at_origin(Outcome::Withdrawn);
         self.completed(status);
     }
 
-    fn ending(&self, completed: bool) -> Ending {
-        let Told { took_us, utilisation_milli } = self.told_by_origin;
-        Ending { completed, withdrawn: false, measured_us: took_us, utilisation_milli }
+    /// It failed, and whose doing that was.
+    pub(crate) fn failed(mut self, source: FailureSource) {
+        self.host.metrics.requests.failed.increment();
+        self.finish(Outcome::Failed(source));
     }
 
-    fn end_at_origin(&mut self, ending: Ending) {
+    fn end_at_origin(&mut self, outcome: Outcome) {
         if let Some(place) = self.at_origin.take() {
-            place.end(ending);
+            place.end(outcome);
         }
         if let Some(yielding) = self.yielding.take() {
-            yielding.end(ending);
+            yielding.end(outcome);
         }
     }
 
-    /// The upstream failed it.
-    pub(crate) fn failed(mut self) {
-        self.told = true;
-        let ending = self.ending(false);
-        self.end_at_origin(ending);
-        self.worker.metrics.requests.failed.increment();
+    fn finish(&mut self, outcome: Outcome) {
+        self.end_at_origin(outcome);
+        if let Some(permit) = self.permit.take() {
+            let now = self.host.shared.clock.now();
+            self.host.inner.borrow_mut().pipeline.finish(now, permit, outcome);
+        }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.worker.requests_open.set(self.worker.requests_open.get() - 1);
-        self.served.requests_open.set(self.served.requests_open.get() - 1);
-        if !self.told {
-            self.worker.metrics.requests.abandoned.increment();
-            self.worker.metrics.measurement.unmeasured.increment(Unmeasured::Cancelled);
+        if self.permit.is_some() {
+            self.host.metrics.requests.abandoned.increment();
+            self.host.metrics.measurement.unmeasured.increment(Unmeasured::Cancelled);
+            self.finish(Outcome::Abandoned);
         }
     }
 }

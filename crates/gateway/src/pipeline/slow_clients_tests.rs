@@ -1,21 +1,26 @@
 //! When a slow client's place is others', by literal times. What the gate makes of it is tested with the gate.
 
+use super::super::PipelineHost;
 use super::*;
-use crate::sentry::{Answer, Sentry, Stage};
+use crate::sentry::Sentry;
 use crate::services::{sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
-use flashweir_admission::sentry::Asked;
+use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::pipeline::{AdmissionRequest, Arrival, FailureSource, OriginReport, Permit};
 use flashweir_config::Config;
 use flashweir_http::client::TrustedProxies;
 use std::sync::Arc;
+use tokio::sync::mpsc;
 
-const DONE: Ending = Ending { completed: true, withdrawn: false, measured_us: None, utilisation_milli: None };
+const DONE: Outcome = Outcome::Completed(OriginReport { measured_us: None, utilisation_milli: None });
 
 /// One request at the origin, and who looks after slow clients.
 struct Scene {
     sentry: Arc<Sentry>,
     request: Rc<Yielding>,
     slow: SlowClients,
+    /// The request has not ended, only its share at the origin.
+    _permit: Permit,
 }
 
 impl Scene {
@@ -33,13 +38,25 @@ impl Scene {
             trusted_proxies: TrustedProxies::default(),
         };
         let shared = Shared::new(Parts { live, workers: 1, listening_on: Vec::new() });
-        let stage = Stage::new(sentry.clone(), 0, &shared);
-        let Answer::Admitted(place) = stage.ask(shared.clock.now(), Asked::default()) else {
-            panic!("there is room")
+        let host = PipelineHost::new(0, shared.clone(), mpsc::channel(1).0, Rc::default());
+        let (services, _) = host.configure(&shared.live.load());
+        let request = AdmissionRequest {
+            service: services[0],
+            class: 0,
+            standing: Standing::LAST,
+            client_key: 0,
+            url_class: 0,
+            host_key: 0,
+            person_key: 0,
+            candidate: None,
+            closed: None,
         };
+        let arrival = host.inner.borrow_mut().pipeline.arrive(shared.clock.now(), request, 0);
+        let Arrival::Admitted(mut permit, _) = arrival else { panic!("there is room") };
+        let place = Place::new(host, permit.take_origin_share().expect("a share at the origin"));
         let (request, mut slow) = (Yielding::new(place), SlowClients::default());
         slow.watch(&request);
-        Self { sentry, request, slow }
+        Self { sentry, request, slow, _permit: permit }
     }
 
     /// How many places are taken after a look at this time.
@@ -101,7 +118,7 @@ fn an_origin_that_answers_before_it_has_read_all_works() {
 
 #[test]
 fn what_ends_while_its_client_is_waited_for_leaves_nothing_behind() {
-    for ending in [DONE, Ending::default()] {
+    for ending in [DONE, Outcome::Failed(FailureSource::Origin)] {
         let mut scene = Scene::start();
         scene.request.owes(at(0));
         assert_eq!(scene.taken_at(200), 0);
@@ -114,7 +131,7 @@ fn what_ends_while_its_client_is_waited_for_leaves_nothing_behind() {
     scene.request.owes(at(0));
     assert_eq!(scene.taken_at(200), 0);
     // The client has gone.
-    let Scene { sentry, request, mut slow } = scene;
+    let Scene { sentry, request, mut slow, .. } = scene;
     drop(request);
     slow.sweep(at(300));
     assert!(sentry.common.in_flight() == 0 && slow.is_empty());

@@ -1,17 +1,22 @@
 //! Admission with plans put in place by hand: ceilings, hot-spots, shadow, and what is remembered.
 
-use super::*;
+use super::Admission;
+use crate::classify::Classified;
+use crate::context::WorkerContext;
+use crate::refusal::Refusal;
 use crate::services::{candidates, sentries, upstreams};
-use crate::shared::{Live, Parts};
-use flashweir_admission::flash_crowd::{GateRequest, HotSpotLimit, Limit};
+use crate::shared::{Live, Parts, Shared};
+use flashweir_admission::flash_crowd::{HotSpotLimit, Limit, Plan, Standing};
 use flashweir_config::Config;
-use flashweir_core::Rate;
+use flashweir_core::{DecisionId, Instant, Rate, Reason};
 use flashweir_http::client::TrustedProxies;
 use http::StatusCode;
+use std::rc::Rc;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// A worker that serves nobody, with further TOML.
-fn worker(more: &str) -> Rc<Worker> {
+fn worker(more: &str) -> Rc<WorkerContext> {
     let toml = format!("upstream.urls = ['http://127.0.0.1:9']\n{more}");
     let config = Config::from_toml(&toml, "test.toml").expect("a valid configuration");
     let upstreams = upstreams(&config, 1, None).expect("upstreams");
@@ -26,26 +31,30 @@ fn worker(more: &str) -> Rc<Worker> {
         trusted_proxies: TrustedProxies::default(),
     };
     let shared = Shared::new(Parts { live, workers: 1, listening_on: Vec::new() });
-    Worker::new(0, shared, mpsc::channel(1).0)
+    WorkerContext::new(0, shared, mpsc::channel(1).0).0
+}
+
+fn admit(worker: &WorkerContext, now: Instant, asked: &Classified, full: Option<Reason>) -> Admission {
+    worker.pipeline.admit(now, worker.current().services[0], asked, full)
 }
 
 fn asked(host_key: u64, person: u64) -> Classified {
     // Real keys are hashes; their upper bits tell people apart, too.
     let person_key = person.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let gate = GateRequest { host_key, person_key };
     Classified {
         service: 0,
         class: 0,
         standing: Standing::LAST,
         client_key: 0,
         candidate: None,
-        gate,
+        host_key,
+        person_key,
         url_class: 1,
         unmeasured: None,
     }
 }
 
-fn publish(worker: &Worker, epoch: u64, limit: Limit) {
+fn publish(worker: &WorkerContext, epoch: u64, limit: Limit) {
     worker.shared.plan.store(Arc::new(Plan { epoch, limit, ..Plan::open(1) }));
 }
 
@@ -67,24 +76,24 @@ fn is_admitted(admission: Admission) -> bool {
 #[tokio::test]
 async fn a_ceiling_refuses_beyond_its_rate_and_remembers_the_numbers() {
     let worker = worker("");
-    assert!(is_admitted(worker.admit(at(0), &asked(1, 1), None)), "open at first");
+    assert!(is_admitted(admit(&worker, at(0), &asked(1, 1), None)), "open at first");
     publish(&worker, 5, Limit::All(Rate::from_per_second(20.0)));
     let admitted =
-        (0..1_000).filter(|&n| is_admitted(worker.admit(at(1_000 + n), &asked(1, n), None))).count();
+        (0..1_000).filter(|&n| is_admitted(admit(&worker, at(1_000 + n), &asked(1, n), None))).count();
     // A second at 20/s, and a burst of at most ten.
     assert!((19..=31).contains(&admitted), "{admitted}");
     let refusal = refused(
         (0..)
-            .map(|n| worker.admit(at(2_000), &asked(1, n), None))
+            .map(|n| admit(&worker, at(2_000), &asked(1, n), None))
             .find(|a| !matches!(a, Admission::Admitted(_)))
             .expect("refused"),
     );
     assert_eq!((refusal.reason, refusal.ceiling), (Reason::FlashCrowd, Some(Rate::from_per_second(20.0))));
-    let record = worker.gatekeeper.borrow().explain(refusal.id).expect("remembered");
+    let record = worker.pipeline.explain(refusal.id).expect("remembered");
     assert_eq!((record.plan.epoch, record.shadow, record.at), (5, false, at(2_000)));
     assert_eq!(record.retry_after_s, refusal.retry_after.jittered_s);
     let (metrics, arrived) =
-        (&worker.metrics.requests, worker.gatekeeper.borrow_mut().drain(at(2_001)).offered);
+        (&worker.metrics.requests, worker.pipeline.drain_flash_crowd(at(2_001)).flow.offered);
     assert_eq!(
         metrics.admitted.value() + metrics.shed.value(Reason::FlashCrowd),
         arrived,
@@ -95,7 +104,7 @@ async fn a_ceiling_refuses_beyond_its_rate_and_remembers_the_numbers() {
         metrics.admitted.value(),
         "a permit that is only dropped is abandoned"
     );
-    assert_eq!(worker.requests_open.get(), 0, "every permit was given back");
+    assert_eq!(worker.pipeline.requests_open(), 0, "every permit was given back");
 }
 
 #[tokio::test]
@@ -104,7 +113,7 @@ async fn a_ceiling_lets_the_guaranteed_in_before_others_and_the_exempt_always() 
     publish(&worker, 1, Limit::All(Rate::from_per_second(0.001)));
     let of = |class, standing| move |n| Classified { class, standing, ..asked(1, n) };
     let let_in = |ask: &dyn Fn(u64) -> Classified| {
-        let admissions: Vec<_> = (0..100).map(|n| worker.admit(at(n), &ask(n), None)).collect();
+        let admissions: Vec<_> = (0..100).map(|n| admit(&worker, at(n), &ask(n), None)).collect();
         admissions.into_iter().filter(|admission| !matches!(admission, Admission::Refused(_))).count()
     };
     assert_eq!(let_in(&of(1, Standing::LAST)), 0, "nothing was earned yet");
@@ -117,48 +126,52 @@ async fn a_ceiling_lets_the_guaranteed_in_before_others_and_the_exempt_always() 
 async fn a_hot_spot_is_limited_and_bystanders_are_not() {
     let worker = worker("");
     publish(&worker, 1, Limit::HotSpots(vec![HotSpotLimit { key: 7, rate: Rate::from_per_second(0.001) }]));
-    let of_hot_spot = (0..200).filter(|&n| is_admitted(worker.admit(at(n), &asked(7, n), None))).count();
+    let of_hot_spot = (0..200).filter(|&n| is_admitted(admit(&worker, at(n), &asked(7, n), None))).count();
     assert!(of_hot_spot <= 10, "{of_hot_spot}");
-    assert!((0..200).all(|n| is_admitted(worker.admit(at(n), &asked(8, n), None))));
+    assert!((0..200).all(|n| is_admitted(admit(&worker, at(n), &asked(8, n), None))));
 }
 
 #[tokio::test]
 async fn shadow_records_what_it_would_have_refused_and_admits_it() {
     let worker = worker("flash_crowd.shadow = true");
     publish(&worker, 1, Limit::All(Rate::from_per_second(0.001)));
-    assert!((0..100).all(|n| is_admitted(worker.admit(at(n), &asked(1, n), None))));
+    assert!((0..100).all(|n| is_admitted(admit(&worker, at(n), &asked(1, n), None))));
     let shadowed = worker.metrics.requests.shadow_shed.value();
     assert!(shadowed >= 90, "{shadowed}");
     assert_eq!(worker.metrics.requests.shed.total(), 0);
-    let sample = worker.gatekeeper.borrow_mut().drain(at(100));
-    assert_eq!((sample.offered, sample.admitted), (100, 100), "the planner learns what really was let in");
+    let sample = worker.pipeline.drain_flash_crowd(at(100));
+    assert_eq!(
+        (sample.flow.offered, sample.flow.admitted),
+        (100, 100),
+        "the planner learns what really was let in"
+    );
     let last = DecisionId::new(worker.shared.boot, 0, shadowed - 1);
-    assert!(worker.gatekeeper.borrow().explain(last).expect("remembered").shadow);
+    assert!(worker.pipeline.explain(last).expect("remembered").shadow);
 }
 
 #[tokio::test]
 async fn a_new_planners_first_plan_is_followed_though_its_number_is_known() {
     let worker = worker("");
     publish(&worker, 1, Limit::All(Rate::from_per_second(0.001)));
-    while is_admitted(worker.admit(at(0), &asked(1, 1), None)) {}
+    while is_admitted(admit(&worker, at(0), &asked(1, 1), None)) {}
     publish(&worker, 1, Limit::Open);
-    assert!(is_admitted(worker.admit(at(1), &asked(1, 1), None)));
+    assert!(is_admitted(admit(&worker, at(1), &asked(1, 1), None)));
 }
 
 #[tokio::test]
 async fn draining_comes_first_then_a_full_connection_then_the_bounds() {
     let worker = worker("bounds.max_requests_in_flight = 1\nupstream.max_connections = 2");
-    let permit = match worker.admit(at(0), &asked(1, 1), None) {
+    let permit = match admit(&worker, at(0), &asked(1, 1), None) {
         Admission::Admitted(permit) => permit,
         other => panic!("{other:?}"),
     };
-    let reason = |full| refused(worker.admit(at(1), &asked(1, 2), full)).reason;
+    let reason = |full| refused(admit(&worker, at(1), &asked(1, 2), full)).reason;
     assert_eq!(reason(None), Reason::RequestsInFlight);
     assert_eq!(reason(Some(Reason::ConnectionsPerClient)), Reason::ConnectionsPerClient);
     worker.shared.start_draining();
     assert_eq!(reason(Some(Reason::Connections)), Reason::Draining);
     permit.completed(StatusCode::OK);
-    assert_eq!(worker.shared.bounds.requests_in_flight(), 0);
+    assert_eq!(worker.shared.pipelines.in_gateway.get(), 0);
     assert_eq!(worker.metrics.requests.completed.value(), 1);
     assert_eq!(worker.metrics.requests.abandoned.value(), 0);
 }
@@ -167,23 +180,23 @@ async fn draining_comes_first_then_a_full_connection_then_the_bounds() {
 async fn an_error_of_the_upstream_completes_but_not_for_the_planner() {
     let worker = worker("");
     for status in [StatusCode::OK, StatusCode::BAD_GATEWAY] {
-        if let Admission::Admitted(permit) = worker.admit(at(0), &asked(1, 1), None) {
+        if let Admission::Admitted(permit) = admit(&worker, at(0), &asked(1, 1), None) {
             permit.completed(status);
         }
     }
     assert_eq!(worker.metrics.requests.completed.value(), 2);
-    assert_eq!(worker.gatekeeper.borrow_mut().drain(at(1)).completed, 1);
+    assert_eq!(worker.pipeline.drain_flash_crowd(at(1)).completed, 1);
 }
 
 #[tokio::test]
 async fn what_a_bound_refuses_was_offered_all_the_same() {
     let worker = worker("bounds.max_requests_in_flight = 1");
-    let _held = worker.admit(at(0), &asked(1, 0), None);
+    let _held = admit(&worker, at(0), &asked(1, 0), None);
     for person in [1, 2, 3, 3, 3] {
-        assert_eq!(refused(worker.admit(at(1), &asked(1, person), None)).reason, Reason::RequestsInFlight);
+        assert_eq!(refused(admit(&worker, at(1), &asked(1, person), None)).reason, Reason::RequestsInFlight);
     }
-    let sample = worker.gatekeeper.borrow_mut().drain(at(100));
-    assert_eq!((sample.offered, sample.unique_offered, sample.admitted), (6, 4, 1));
-    let next = worker.gatekeeper.borrow_mut().drain(at(200));
-    assert_eq!((next.offered, next.unique_offered), (0, 0));
+    let sample = worker.pipeline.drain_flash_crowd(at(100));
+    assert_eq!((sample.flow.offered, sample.unique_offered, sample.flow.admitted), (6, 4, 1));
+    let next = worker.pipeline.drain_flash_crowd(at(200));
+    assert_eq!((next.flow.offered, next.unique_offered), (0, 0));
 }

@@ -1,0 +1,139 @@
+//! What everything on one worker's thread shares: its part of the gateway, and the configuration it follows.
+
+use crate::acks::{Acks, Finished, Pushed};
+use crate::classify::Classifier;
+use crate::pipeline::{PipelineHost, Uploading};
+use crate::sentry::GateSample;
+use crate::settings::serve_settings;
+use crate::shared::{Live, Shared};
+use crate::transfers::Transfers;
+use flashweir_admission::pipeline::ServiceKey;
+use flashweir_core::{Instant, Rng};
+use flashweir_http::serve::Server;
+use flashweir_http::upstream::Upstreams;
+use flashweir_telemetry::{Bound, Unmeasured, WorkerMetrics};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What all connections of one worker share; never leaves its thread.
+#[derive(Debug)]
+pub(crate) struct WorkerContext {
+    /// What all workers share.
+    pub(crate) shared: Arc<Shared>,
+    /// What this worker counts.
+    pub(crate) metrics: Arc<WorkerMetrics>,
+    /// Decides who is let in.
+    pub(crate) pipeline: Rc<PipelineHost>,
+    /// Responses on their way to the client.
+    pub(crate) transfers: RefCell<Transfers>,
+    /// Responses whose acknowledgement is awaited.
+    pub(crate) acks: RefCell<Acks>,
+    /// Wakes the sweeper when there is something to sweep.
+    pub(crate) sweep_wanted: Rc<Notify>,
+    /// Cancelled when connections are to end gracefully.
+    pub(crate) draining: CancellationToken,
+    /// One entry for each connection being served.
+    pub(crate) connections: TaskTracker,
+    current: RefCell<Rc<Current>>,
+}
+
+/// The configuration in force as this worker uses it.
+#[derive(Debug)]
+pub(crate) struct Current {
+    /// What was configured.
+    pub(crate) live: Arc<Live>,
+    /// Serves connections with the configured bounds and timeouts.
+    pub(crate) server: Server,
+    /// Connections to each service's upstreams, in the configuration's order; kept over reloads that leave them alone.
+    pub(crate) upstreams: Vec<Rc<Upstreams<Uploading>>>,
+    /// What the pipeline knows each service by, in the same order.
+    pub(crate) services: Vec<ServiceKey>,
+    /// Finds a request's service and makes the stages' keys.
+    pub(crate) classifier: Classifier,
+}
+
+impl WorkerContext {
+    /// Of worker `index`, with the configuration in force; and the services that have a sentry to be attended.
+    pub(crate) fn new(
+        index: usize,
+        shared: Arc<Shared>,
+        gate_samples: mpsc::Sender<GateSample>,
+    ) -> (Rc<Self>, Vec<ServiceKey>) {
+        let live = shared.live.load_full();
+        let sweep_wanted = Rc::<Notify>::default();
+        let pipeline = PipelineHost::new(index, shared.clone(), gate_samples, sweep_wanted.clone());
+        let (services, new) = pipeline.configure(&live);
+        let rng = Rng::new(shared.seed).fork(index as u64);
+        let current = Current::new(&shared, live, services, None, &rng);
+        let context = Rc::new(Self {
+            metrics: shared.telemetry.worker(index),
+            pipeline,
+            transfers: RefCell::default(),
+            acks: RefCell::default(),
+            sweep_wanted,
+            draining: CancellationToken::new(),
+            connections: TaskTracker::new(),
+            current: RefCell::new(Rc::new(current)),
+            shared,
+        });
+        (context, new)
+    }
+
+    /// The configuration in force; a request keeps the one it began with.
+    pub(crate) fn current(&self) -> Rc<Current> {
+        self.current.borrow().clone()
+    }
+
+    /// Takes over the configuration now in force. The services that are new and have a sentry to be attended.
+    pub(crate) fn reload(&self) -> Vec<ServiceKey> {
+        let live = self.shared.live.load_full();
+        let before = self.current();
+        let rng = Rng::new(self.shared.seed ^ self.shared.clock.now().as_nanos());
+        let (services, new) = self.pipeline.configure(&live);
+        let current = Current::new(&self.shared, live, services, Some(&before), &rng);
+        *self.current.borrow_mut() = Rc::new(current);
+        new
+    }
+
+    /// Waits for the client to have a response before judging it.
+    pub(crate) fn await_acknowledgement(&self, now: Instant, finished: Finished) {
+        let unmeasured = &self.metrics.measurement.unmeasured;
+        // The guard must be gone before anything else may look at the list.
+        let pushed = self.acks.borrow_mut().push(now, finished);
+        match pushed {
+            Pushed::Taken => self.sweep_wanted.notify_one(),
+            Pushed::LeftOut => unmeasured.increment(Unmeasured::LeftOut),
+            Pushed::Full => {
+                self.metrics.bound_hits.increment(Bound::AcksAwaited);
+                unmeasured.increment(Unmeasured::AcksOverflow);
+            }
+        }
+    }
+}
+
+impl Current {
+    fn new(
+        shared: &Shared,
+        live: Arc<Live>,
+        services: Vec<ServiceKey>,
+        before: Option<&Self>,
+        rng: &Rng,
+    ) -> Self {
+        let upstreams = live.upstreams.iter().enumerate().map(|(index, wanted)| {
+            let mut known = before.iter().flat_map(|before| &before.upstreams);
+            let kept = known.find(|upstreams| Arc::ptr_eq(upstreams.shared(), wanted)).cloned();
+            kept.unwrap_or_else(|| Rc::new(Upstreams::new(wanted.clone(), rng.fork(index as u64))))
+        });
+        Self {
+            server: Server::new(serve_settings(&live.config)),
+            upstreams: upstreams.collect(),
+            services,
+            classifier: Classifier::new(shared.hasher, &live.config),
+            live,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One request's way through the pipeline: let in, made to wait, or refused. Decided before any byte of the body is read.
+
+use super::host::{Inner, PipelineHost};
+use super::permit::{Permit, Times};
+use super::wait::{Wait, Waiting};
+use crate::classify::Classified;
+use crate::refusal::Refusal;
+use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::pipeline::{AdmissionRequest, Arrival, ServiceKey};
+use flashweir_admission::retry_after::AT_A_BOUND;
+use flashweir_admission::sentry::Asked;
+use flashweir_core::{Instant, Reason, Shed};
+use flashweir_telemetry::Bound;
+use std::rc::Rc;
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) enum Admission {
+    /// Let in; the permit carries the accounting to the end.
+    Admitted(Permit),
+    /// Not now, but perhaps soon.
+    Waits(Wait),
+    /// Refused, with what the client is told.
+    Refused(Refusal),
+}
+
+impl PipelineHost {
+    /// Decides one well-formed request for the service of this key; `full` says that its connection is one too many and only
+    /// gets refusals.
+    pub(crate) fn admit(
+        self: &Rc<Self>,
+        now: Instant,
+        key: ServiceKey,
+        asked: &Classified,
+        full: Option<Reason>,
+    ) -> Admission {
+        let closed = if self.shared.is_draining() { Some(Reason::Draining) } else { full };
+        let request = admission_request(key, asked, closed);
+        let inner = &mut *self.inner.borrow_mut();
+        inner.follow_flash_crowd(now);
+        inner.follow_service(key);
+        if asked.standing != Standing::Exempt {
+            self.shared.rest.wake();
+        }
+        inner.count_class(key, asked.class, |class| class.offered.increment());
+        let slot = inner.waiting.vacant_key();
+        let arrival = inner.pipeline.arrive(now, request, slot);
+        self.metrics.bound_hits.add(Bound::CandidateRequests, inner.pipeline.take_candidate_overflows());
+        match arrival {
+            Arrival::Admitted(permit, shadow) => {
+                if let Some(refusal) = shadow {
+                    inner.shed_in_shadow(now, key, asked, &refusal);
+                }
+                let times = Times { received: now, sent: now };
+                inner.count_class(key, asked.class, |class| class.admitted.increment());
+                Admission::Admitted(Permit::new(self.clone(), permit, times))
+            }
+            Arrival::Refused(refusal) => {
+                let cost_us = inner.pipeline.cost_us(&request);
+                Admission::Refused(inner.shed(now, key, asked, &refusal, cost_us))
+            }
+            Arrival::Queued(ticket, displaced) => {
+                let waiting = Waiting::ForTurn { asked: *asked, request, ticket, waker: None };
+                let queued_as = inner.waiting.insert(waiting);
+                debug_assert_eq!(queued_as, slot, "a vacant key is the next one used");
+                if let Some((other, refusal)) = displaced {
+                    inner.refuse_waiting(now, other, &refusal);
+                }
+                self.metrics.requests.held.increment();
+                inner.count_class(key, asked.class, |class| class.held.increment());
+                self.call_attendant(inner, key);
+                Admission::Waits(Wait::new(self.clone(), queued_as, now))
+            }
+        }
+    }
+
+    /// The attendant is to look earlier than it would by itself, if that is so.
+    fn call_attendant(&self, inner: &Inner, key: ServiceKey) {
+        let Some(hosted) = inner.hosted(key).and_then(|hosted| hosted.sentry.as_ref()) else { return };
+        let next_wake = inner.pipeline.next_wake();
+        if next_wake.is_some_and(|at| hosted.looks_at.get().is_none_or(|looks_at| at < looks_at)) {
+            hosted.sentry.ring(self.worker);
+        }
+    }
+
+    /// Refuses a request that was let in but that, after all, no upstream connection could take.
+    pub(crate) fn refuse_admitted(&self, now: Instant, asked: &Classified) -> Refusal {
+        let shed = Shed { reason: Reason::UpstreamConnections, retry_after: AT_A_BOUND };
+        self.inner.borrow_mut().remember(now, asked, shed, None, false)
+    }
+}
+
+fn admission_request(key: ServiceKey, asked: &Classified, closed: Option<Reason>) -> AdmissionRequest {
+    let candidate = asked.candidate.filter(|candidate| !candidate.is_exempt);
+    AdmissionRequest {
+        service: key,
+        class: asked.class,
+        standing: asked.standing,
+        client_key: asked.client_key,
+        url_class: asked.url_class,
+        host_key: asked.host_key,
+        person_key: asked.person_key,
+        candidate: candidate.map(|candidate| Asked {
+            class: candidate.class,
+            url_class: asked.url_class,
+            client_key: candidate.client_key,
+        }),
+        closed,
+    }
+}

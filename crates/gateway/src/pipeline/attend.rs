@@ -1,0 +1,99 @@
+//! Answers the bell of a service's sentry, and the clock, for as long as the service is there.
+
+use super::host::PipelineHost;
+use crate::sentry::{CandidateSample, GateSample, Sentry};
+use flashweir_admission::pipeline::ServiceKey;
+use flashweir_core::{Duration, Instant};
+use flashweir_telemetry::Bound;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+/// A timer that is due already waits this long all the same: a mistake must not keep the worker busy with itself.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+
+impl PipelineHost {
+    /// Gives the free room of a service to those who wait, and refuses those who waited too long.
+    pub(super) fn release(&self, now: Instant, key: ServiceKey) {
+        let inner = &mut *self.inner.borrow_mut();
+        inner.follow_flash_crowd(now);
+        inner.follow_service(key);
+        while let Some(released) = inner.pipeline.next(now, key) {
+            inner.release(now, released);
+        }
+        let Some(hosted) = inner.hosted(key).and_then(|hosted| hosted.sentry.as_ref()) else { return };
+        if let Some(other) = inner.pipeline.who_waits(key) {
+            hosted.sentry.ring(other);
+        }
+        if !inner.pipeline.has_service(key) {
+            // The attendant notices that there is nothing left to attend to.
+            hosted.sentry.ring(self.worker);
+        }
+    }
+
+    /// Answers the bell and the clock until the service has gone.
+    pub(crate) async fn attend(host: Weak<Self>, key: ServiceKey) {
+        let Some(sentry) = host.upgrade().and_then(|host| host.sentry(key)) else { return };
+        while let Some((host, due)) =
+            host.upgrade().and_then(|host| Some((Rc::downgrade(&host), host.plan_look(key, &sentry)?)))
+        {
+            let Some(strong) = host.upgrade() else { return };
+            let (clock, worker) = (strong.shared.clock, strong.worker);
+            drop(strong);
+            let rung = sentry.rung(worker);
+            match due {
+                // Either way there is something to look at.
+                Some(at) => drop(tokio::time::timeout_at(clock.timer_at(at), rung).await),
+                None => rung.await,
+            }
+            let Some(host) = host.upgrade() else { return };
+            let now = clock.now();
+            if sentry.take_sample_wanted(worker) {
+                host.report(now, key, &sentry);
+            }
+            host.release(now, key);
+        }
+    }
+
+    /// The sentry of a service, while that is there.
+    fn sentry(&self, key: ServiceKey) -> Option<Arc<Sentry>> {
+        let inner = self.inner.borrow();
+        let hosted = inner.hosted(key).filter(|_| inner.pipeline.has_service(key))?;
+        hosted.sentry.as_ref().map(|hosted| hosted.sentry.clone())
+    }
+
+    /// When to look again though nobody rings; none once this sentry's service has gone.
+    fn plan_look(&self, key: ServiceKey, sentry: &Arc<Sentry>) -> Option<Option<Instant>> {
+        let inner = self.inner.borrow();
+        let hosted = inner.hosted(key).filter(|_| inner.pipeline.has_service(key))?.sentry.as_ref()?;
+        if !Arc::ptr_eq(&hosted.sentry, sentry) {
+            return None;
+        }
+        let soonest = self.shared.clock.now() + PAUSE_MIN;
+        hosted.looks_at.set(inner.pipeline.next_wake().map(|at| at.max(soonest)));
+        Some(hosted.looks_at.get())
+    }
+
+    /// Hands a sample to the planners; keeps accumulating while their queue is full.
+    fn report(&self, now: Instant, key: ServiceKey, sentry: &Arc<Sentry>) {
+        let Ok(place) = self.gate_samples.try_reserve() else {
+            self.metrics.bound_hits.increment(Bound::SamplesQueued);
+            return;
+        };
+        let inner = &mut *self.inner.borrow_mut();
+        inner.follow_service(key);
+        let Some(sample) = inner.pipeline.drain_sentry(now, key) else { return };
+        let compared = inner.pipeline.drain_candidate(now, key);
+        let candidate = inner.hosted(key).and_then(|hosted| hosted.candidate.as_ref()).zip(compared);
+        // The worker's runtime has this one thread.
+        let busy = tokio::runtime::Handle::current().metrics().worker_total_busy_duration(0);
+        place.send(GateSample {
+            sentry: sentry.clone(),
+            worker: self.worker,
+            busy,
+            sample: Box::new(sample),
+            candidate: candidate.map(|(hosted, (sample, compared))| {
+                Box::new(CandidateSample { candidate: hosted.candidate.clone(), sample, compared })
+            }),
+        });
+    }
+}

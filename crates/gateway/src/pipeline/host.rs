@@ -1,0 +1,401 @@
+//! One worker's pipeline with what the gateway keeps beside it: plans, waiting handlers, remembered refusals.
+
+use super::slow_clients::{SlowClients, Yielding};
+use super::wait::Waiting;
+use crate::classify::Classified;
+use crate::decisions::{Decisions, Explained, PlanInForce, Record};
+use crate::refusal::Refusal;
+use crate::sentry::{Basis, Candidate, CandidateSaid, GateSample, Refused, Sentry};
+use crate::settings::upstream_capacity;
+use crate::shared::{Live, Shared};
+use crate::status::ceiling_for;
+use arc_swap::{ArcSwap, Cache};
+use flashweir_admission::flash_crowd::{Plan, Response, Sample};
+use flashweir_admission::pipeline::{self, Pipeline, ServiceKey, ServiceSettings};
+use flashweir_admission::retry_after::RetryAfter;
+use flashweir_admission::sentry::{self, CandidateGate};
+use flashweir_core::{DecisionId, Instant, Reason, Shed};
+use flashweir_telemetry::{Bound, ClassMetrics, ClassSlot, WorkerMetrics};
+use slab::Slab;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::{Notify, mpsc};
+
+/// A worker's pipeline; never leaves the worker's thread.
+pub(crate) struct PipelineHost {
+    pub(super) worker: usize,
+    pub(super) shared: Arc<Shared>,
+    pub(super) metrics: Arc<WorkerMetrics>,
+    /// Where sentries' samples go.
+    pub(super) gate_samples: mpsc::Sender<GateSample>,
+    /// Requests whose clients may be slower than the origin.
+    slow_clients: RefCell<SlowClients>,
+    /// Wakes the worker's sweeper.
+    sweep_wanted: Rc<Notify>,
+    pub(super) inner: RefCell<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) pipeline: Pipeline<usize>,
+    /// The handlers of requests that wait.
+    pub(super) waiting: Slab<Waiting>,
+    latest: Cache<Arc<ArcSwap<Plan>>, Arc<Plan>>,
+    plan: Rc<PlanInForce>,
+    decisions: Decisions,
+    jitter_seed: u64,
+    metrics: Arc<WorkerMetrics>,
+    /// By key: the services of the pipeline, and some that have gone.
+    hosted: Vec<Hosted>,
+}
+
+/// A service of the pipeline.
+pub(super) struct Hosted {
+    key: ServiceKey,
+    name: String,
+    /// Where each of its classes is counted.
+    slots: Box<[ClassSlot]>,
+    pub(super) sentry: Option<HostedSentry>,
+    pub(super) candidate: Option<HostedCandidate>,
+    is_current: bool,
+}
+
+pub(super) struct HostedSentry {
+    pub(super) sentry: Arc<Sentry>,
+    latest: Cache<Arc<ArcSwap<sentry::Plan>>, Arc<sentry::Plan>>,
+    basis: Rc<Basis>,
+    /// When the attendant looks again by itself.
+    pub(super) looks_at: Cell<Option<Instant>>,
+}
+
+pub(super) struct HostedCandidate {
+    pub(super) candidate: Arc<Candidate>,
+    latest: Cache<Arc<ArcSwap<sentry::Plan>>, Arc<sentry::Plan>>,
+    basis: Rc<Basis>,
+}
+
+impl PipelineHost {
+    /// The pipeline of worker `worker`, with the services of the configuration in force; their keys, in its order.
+    pub(crate) fn new(
+        worker: usize,
+        shared: Arc<Shared>,
+        gate_samples: mpsc::Sender<GateSample>,
+        sweep_wanted: Rc<Notify>,
+    ) -> Rc<Self> {
+        let metrics = shared.telemetry.worker(worker);
+        let inner = Inner {
+            pipeline: Pipeline::new(worker, shared.seed ^ worker as u64, &shared.pipelines),
+            waiting: Slab::new(),
+            plan: Rc::new(PlanInForce(shared.plan.load_full())),
+            latest: Cache::new(shared.plan.clone()),
+            // A worker's number fits eight bits: there are at most `limits::WORKERS` of them.
+            decisions: Decisions::new(shared.boot, worker as u8),
+            jitter_seed: shared.seed,
+            metrics: metrics.clone(),
+            hosted: Vec::new(),
+        };
+        Rc::new(Self {
+            worker,
+            metrics,
+            gate_samples,
+            slow_clients: RefCell::default(),
+            sweep_wanted,
+            inner: RefCell::new(inner),
+            shared,
+        })
+    }
+
+    /// Takes over a configuration: services whose policy is as before stay, the others end with their last request. The keys
+    /// of its services, in its order, and those of them that are new and have a sentry to be [attended](Self::attend).
+    pub(crate) fn configure(&self, live: &Live) -> (Vec<ServiceKey>, Vec<ServiceKey>) {
+        let inner = &mut *self.inner.borrow_mut();
+        inner.pipeline.configure(live.config.bounds.max_requests_in_flight, live.config.flash_crowd.shadow);
+        inner.hosted.iter_mut().for_each(|hosted| hosted.is_current = false);
+        let (mut keys, mut new) = (Vec::new(), Vec::new());
+        for (index, service) in live.config.services.iter().enumerate() {
+            let (sentry, candidate) = (live.sentries[index].as_ref(), live.candidates[index].as_ref());
+            let capacity = upstream_capacity(live.upstreams[index].settings());
+            let key = inner.kept(&service.name, sentry).unwrap_or_else(|| {
+                let key = inner.add(&service.name, sentry, capacity);
+                new.extend(sentry.map(|_| key));
+                key
+            });
+            inner.pipeline.set_upstream_capacity(key, capacity);
+            inner.set_candidate(self.worker, key, candidate);
+            let control = self.shared.telemetry.control();
+            let slots = service.classes.iter().map(|class| control.class_slot(&service.name, &class.name));
+            if let Some(hosted) = inner.hosted_mut(key) {
+                (hosted.slots, hosted.is_current) = (slots.collect(), true);
+            }
+            keys.push(key);
+        }
+        let gone = inner.hosted.iter().filter(|hosted| !hosted.is_current).map(|hosted| hosted.key);
+        for key in gone.collect::<Vec<_>>() {
+            inner.pipeline.retire_service(key);
+        }
+        let pipeline = &inner.pipeline;
+        inner.hosted.retain(|hosted| pipeline.has_service(hosted.key));
+        (keys, new)
+    }
+
+    /// What was decided under this id.
+    pub(crate) fn explain(&self, id: DecisionId) -> Option<Explained> {
+        self.inner.borrow().decisions.explain(id)
+    }
+
+    /// Requests that were let in and have not ended, or wait.
+    pub(crate) fn requests_open(&self) -> usize {
+        let inner = self.inner.borrow();
+        let waiting: usize = inner.hosted.iter().map(|hosted| inner.pipeline.waiting(hosted.key)).sum();
+        inner.pipeline.ledger().in_flight() as usize + waiting
+    }
+
+    /// A whole response, or a part of a long one, is fit to be judged.
+    pub(crate) fn observe_response(&self, response: Response) {
+        self.inner.borrow_mut().pipeline.observe_response(response);
+    }
+
+    /// What the flash-crowd stage measured since the last time.
+    pub(crate) fn drain_flash_crowd(&self, now: Instant) -> Sample {
+        self.inner.borrow_mut().pipeline.drain_flash_crowd(now)
+    }
+
+    /// The client of this request may be slower than the origin.
+    pub(super) fn watch(&self, request: &Rc<Yielding>) {
+        self.slow_clients.borrow_mut().watch(request);
+        self.sweep_wanted.notify_one();
+    }
+
+    /// No request's client may be slower than the origin.
+    pub(crate) fn watches_none(&self) -> bool {
+        self.slow_clients.borrow().is_empty()
+    }
+
+    /// Takes the slots of those whose clients were too slow.
+    pub(crate) fn sweep_slow_clients(&self, now: Instant) {
+        self.slow_clients.borrow_mut().sweep(now);
+    }
+}
+
+impl Inner {
+    /// A service that stays as it is: of the same name, with the same sentry or none.
+    fn kept(&self, name: &str, sentry: Option<&Arc<Sentry>>) -> Option<ServiceKey> {
+        let is_same = |hosted: &&Hosted| match (&hosted.sentry, sentry) {
+            (Some(known), Some(sentry)) => Arc::ptr_eq(&known.sentry, sentry),
+            (None, None) => hosted.name == name,
+            _ => false,
+        };
+        self.hosted.iter().find(is_same).map(|hosted| hosted.key)
+    }
+
+    fn add(&mut self, name: &str, sentry: Option<&Arc<Sentry>>, upstream_capacity: usize) -> ServiceKey {
+        let plan = sentry.map(|sentry| sentry.plan.load_full());
+        let of_sentry = sentry
+            .zip(plan.as_deref())
+            .map(|(sentry, plan)| (&sentry.common, &*sentry.policy, plan, sentry.shadow));
+        let key = self.pipeline.add_service(ServiceSettings { sentry: of_sentry, upstream_capacity });
+        let sentry = sentry.zip(plan.as_deref()).map(|(sentry, plan)| HostedSentry {
+            latest: Cache::new(sentry.plan.clone()),
+            basis: Rc::new(Basis::of(sentry, plan)),
+            sentry: sentry.clone(),
+            looks_at: Cell::new(None),
+        });
+        let slots = Box::default();
+        self.hosted.push(Hosted {
+            key,
+            name: name.to_owned(),
+            slots,
+            sentry,
+            candidate: None,
+            is_current: true,
+        });
+        key
+    }
+
+    fn set_candidate(&mut self, worker: usize, key: ServiceKey, candidate: Option<&Arc<Candidate>>) {
+        let Some(hosted) = self.hosted.iter_mut().find(|hosted| hosted.key == key) else { return };
+        let is_same = match (&hosted.candidate, candidate) {
+            (Some(known), Some(candidate)) => Arc::ptr_eq(&known.candidate, candidate),
+            (None, None) => true,
+            _ => false,
+        };
+        if is_same || hosted.sentry.is_none() {
+            return;
+        }
+        hosted.candidate = candidate.map(|candidate| HostedCandidate {
+            latest: Cache::new(candidate.sentry.plan.clone()),
+            basis: Rc::new(Basis::of(&candidate.sentry, &candidate.sentry.plan.load())),
+            candidate: candidate.clone(),
+        });
+        let gate = candidate.map(|candidate| {
+            let Sentry { common, policy, plan, .. } = &*candidate.sentry;
+            CandidateGate::new(common.clone(), worker, policy, &plan.load())
+        });
+        self.pipeline.set_candidate(key, gate);
+    }
+
+    pub(super) fn hosted(&self, key: ServiceKey) -> Option<&Hosted> {
+        self.hosted.iter().find(|hosted| hosted.key == key)
+    }
+
+    fn hosted_mut(&mut self, key: ServiceKey) -> Option<&mut Hosted> {
+        self.hosted.iter_mut().find(|hosted| hosted.key == key)
+    }
+
+    /// Follows the plan of the flash-crowd planner: one relaxed load and a comparison unless it changed.
+    pub(super) fn follow_flash_crowd(&mut self, now: Instant) {
+        let latest = self.latest.load();
+        if Arc::ptr_eq(latest, &self.plan.0) {
+            return;
+        }
+        if latest.epoch <= self.plan.0.epoch {
+            // Another planner's first plans after a reload: numbers that begin again must not be taken for known ones.
+            self.pipeline.apply_flash_crowd(now, &Plan { epoch: u64::MAX, ..Plan::open(1) });
+        }
+        self.pipeline.apply_flash_crowd(now, latest);
+        self.plan = Rc::new(PlanInForce(latest.clone()));
+    }
+
+    /// Follows the plans of a service's planners, likewise.
+    pub(super) fn follow_service(&mut self, key: ServiceKey) {
+        let Some(hosted) = self.hosted.iter_mut().find(|hosted| hosted.key == key) else { return };
+        if let Some(HostedSentry { sentry, latest, basis, .. }) = &mut hosted.sentry {
+            let latest = latest.load();
+            if latest.epoch != basis.epoch {
+                self.pipeline.apply_sentry(key, latest);
+                *basis = Rc::new(Basis::of(sentry, latest));
+            }
+        }
+        if let Some(HostedCandidate { candidate, latest, basis }) = &mut hosted.candidate {
+            let latest = latest.load();
+            if latest.epoch != basis.epoch {
+                self.pipeline.apply_candidate(key, latest);
+                *basis = Rc::new(Basis::of(&candidate.sentry, latest));
+            }
+        }
+    }
+
+    /// Counts for the request's class.
+    pub(super) fn count_class(&self, key: ServiceKey, class: u8, count: impl FnOnce(&ClassMetrics)) {
+        // After a reload a request that waited may be of a class that is gone.
+        if let Some(&slot) = self.hosted(key).and_then(|hosted| hosted.slots.get(usize::from(class))) {
+            count(self.metrics.classes.of(slot));
+        }
+    }
+
+    /// A refusal: counted, remembered, and as the client is answered.
+    pub(super) fn shed(
+        &mut self,
+        now: Instant,
+        key: ServiceKey,
+        asked: &Classified,
+        refusal: &pipeline::Refusal,
+        cost_us: u32,
+    ) -> Refusal {
+        let reason = refusal.shed.reason;
+        self.metrics.requests.shed.increment(reason);
+        if let Some(bound) = bound_of(reason) {
+            self.metrics.bound_hits.increment(bound);
+        }
+        self.count_class(key, asked.class, |class| {
+            class.shed.increment(reason);
+            class.unmet_us.add(cost_us.into());
+        });
+        let by_sentry = refusal
+            .sentry
+            .as_ref()
+            .and_then(|figures| self.by_sentry(key, figures, refusal.candidate.as_ref()));
+        self.remember(now, asked, refusal.shed, by_sentry, false)
+    }
+
+    /// A stage in shadow would have refused a request that was let in.
+    pub(super) fn shed_in_shadow(
+        &mut self,
+        now: Instant,
+        key: ServiceKey,
+        asked: &Classified,
+        refusal: &pipeline::ShadowRefusal,
+    ) {
+        self.metrics.requests.shadow_shed.increment();
+        let figures = refusal.sentry.as_ref();
+        if figures.is_some() {
+            self.count_class(key, asked.class, |class| class.shadow_shed.increment());
+        }
+        let by_sentry = figures.and_then(|figures| self.by_sentry(key, figures, None));
+        self.remember(now, asked, refusal.shed, by_sentry, true);
+    }
+
+    pub(super) fn remember(
+        &mut self,
+        now: Instant,
+        asked: &Classified,
+        shed: Shed,
+        by_sentry: Option<Refused>,
+        shadow: bool,
+    ) -> Refusal {
+        let Shed { reason, retry_after } = shed;
+        let retry_after = RetryAfter::new(retry_after, asked.person_key, self.jitter_seed);
+        let plan = self.plan.clone();
+        let is_ceiling = reason == Reason::FlashCrowd;
+        let ceiling = is_ceiling.then(|| ceiling_for(&plan.0.limit, asked.host_key)).flatten();
+        let id = self.decisions.remember(Record {
+            at: now,
+            reason,
+            shadow,
+            host_key: asked.host_key,
+            retry_after_s: retry_after.jittered_s,
+            plan,
+            sentry: by_sentry.clone(),
+        });
+        Refusal { id, reason, retry_after, ceiling, by_sentry }
+    }
+
+    /// What a refusal of the sentry rests on.
+    fn by_sentry(
+        &self,
+        key: ServiceKey,
+        figures: &pipeline::SentryFigures,
+        candidate: Option<&pipeline::CandidateOpinion>,
+    ) -> Option<Refused> {
+        let hosted = self.hosted(key)?;
+        let of_candidate = hosted.candidate.as_ref().zip(candidate);
+        Some(Refused {
+            class: figures.class,
+            in_flight: figures.in_flight,
+            waiting: figures.waiting,
+            oldest_waiting_us: figures.oldest_waiting_us,
+            basis: hosted.sentry.as_ref()?.basis.clone(),
+            candidate: of_candidate.map(|(hosted, opinion)| CandidateSaid {
+                said: opinion.said,
+                class: opinion.class,
+                in_flight: opinion.in_flight,
+                basis: hosted.basis.clone(),
+            }),
+        })
+    }
+}
+
+/// The bound behind a refusal, where it is one.
+fn bound_of(reason: Reason) -> Option<Bound> {
+    match reason {
+        Reason::RequestsInFlight => Some(Bound::RequestsInFlight),
+        Reason::UpstreamConnections => Some(Bound::UpstreamConnections),
+        Reason::Connections => Some(Bound::Connections),
+        Reason::ConnectionsPerClient => Some(Bound::ConnectionsPerClient),
+        Reason::FlashCrowd
+        | Reason::Draining
+        | Reason::Capacity
+        | Reason::Deadline
+        | Reason::Reserved
+        | Reason::Threshold
+        | Reason::Batch
+        | Reason::ClientShare => None,
+    }
+}
+
+impl fmt::Debug for PipelineHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PipelineHost").field("worker", &self.worker).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,25 @@
+//! The pipeline in the gateway: what `flashweir_admission::pipeline` decides, with plans, wakers and words around it.
+//!
+//! Each worker has a [`PipelineHost`]. It asks its pipeline about every request (`admit`), keeps the handlers of those that
+//! wait (`wait`), follows the plans in force and answers the bell (`attend`), and turns decisions into metrics, remembered
+//! refusals and answers (`host`). An admitted request is a [`Permit`], whose share at the origin (`place`) may end before it
+//! does, or pause while its client is waited for (`slow_clients`, `uploading`).
+//!
+//! No file here names a controller's rule, and no file above this one asks a controller anything.
+
+mod admit;
+mod attend;
+mod host;
+mod permit;
+mod place;
+mod slow_clients;
+mod uploading;
+mod wait;
+
+pub(crate) use admit::Admission;
+pub(crate) use host::PipelineHost;
+pub(crate) use permit::Permit;
+pub(crate) use uploading::Uploading;
+
+#[cfg(test)]
+mod tests;
