@@ -26,7 +26,7 @@ mod text;
 pub use checked::{
     ActiveHealth, Admin, ApiKeys, Bounds, Candidate, Class, ClassRules, Client, Config, CookieRule, FairBy,
     FieldRule, FlashCrowd, Gateway, Glob, Health, HostPattern, Kernel, KeyPlace, LadderStep, Listen, Log,
-    RouterConfig, Sentry, Service, State, Tls, Upstream,
+    RouterConfig, Sentry, Service, State, Tls, Upstream, flash_crowd_planner,
 };
 pub use error::ConfigError;
 pub use file::{FlashCrowdMode, KernelHook, KernelRefusal, LogFormat, LogLevel, Policing, Protocol};

@@ -3,6 +3,8 @@
 use core::time::Duration;
 use std::path::Path;
 
+use flashweir_admission::sentry::ClassPolicy;
+use flashweir_core::Rate;
 use flashweir_core::limits::{CLASSES, REQUESTS_HELD};
 use http::HeaderName;
 
@@ -47,6 +49,17 @@ pub enum FairBy {
     Header(HeaderName),
     /// The value of a cookie.
     Cookie(Box<str>),
+}
+
+impl From<&Class> for ClassPolicy {
+    fn from(class: &Class) -> Self {
+        Self {
+            revenue: class.revenue,
+            guaranteed_rate: Rate::from_per_second(class.guaranteed_rate_rps),
+            target: class.response_target,
+            queue: class.queue,
+        }
+    }
 }
 
 /// The name of the class that takes what no other does.

@@ -89,7 +89,7 @@ const NAME_BYTES: usize = 15;
 
 /// A router decides on what passes by, which takes a while to be enough: not ten times a second.
 fn default_interval(mode: FlashCrowdMode) -> DurationText {
-    mode.default_interval().max(DurationText::from_secs(1))
+    DurationText(mode.default_interval()).max(DurationText::from_secs(1))
 }
 
 fn interfaces(file: &KernelFile) -> Result<Vec<String>, Problem> {

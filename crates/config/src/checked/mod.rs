@@ -28,7 +28,7 @@ pub use client::Client;
 pub use glob::Glob;
 pub use kernel::Kernel;
 pub use listen::{Listen, Tls};
-pub use process::{Admin, FlashCrowd, Gateway, Log, State};
+pub use process::{Admin, FlashCrowd, Gateway, Log, State, flash_crowd_planner};
 pub use router::RouterConfig;
 pub use rules::{ClassRules, CookieRule, FieldRule};
 pub use sentry::{LadderStep, Sentry};

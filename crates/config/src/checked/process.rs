@@ -1,11 +1,14 @@
 //! Checks `[flash_crowd]`, `[admin]`, `[state]`, `[gateway]` and `[log]`.
 
 use core::num::NonZeroUsize;
+use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use flashweir_core::limits;
+use flashweir_admission::PlannerDriver;
+use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Settings};
+use flashweir_core::{Instant, limits};
 
 use super::Listen;
 use super::address::{collide, socket_address};
@@ -63,21 +66,48 @@ pub struct Log {
     pub format: LogFormat,
 }
 
+/// The shortest and the longest time between two decisions that may be asked for.
+const INTERVALS: (DurationText, DurationText) = (DurationText::from_millis(10), DurationText::from_secs(300));
+
 impl FlashCrowd {
+    /// The shortest and the longest interval there may be.
+    pub const INTERVALS: RangeInclusive<Duration> = INTERVALS.0.0..=INTERVALS.1.0;
+
     pub(super) fn check(file: &FlashCrowdFile) -> Result<Self, Problem> {
         Ok(Self {
             mode: file.mode,
             interval: duration_within(
                 "flash_crowd.interval",
-                file.interval.unwrap_or_else(|| file.mode.default_interval()),
-                DurationText::from_millis(10),
-                DurationText::from_secs(300),
+                file.interval.unwrap_or_else(|| DurationText(file.mode.default_interval())),
+                INTERVALS.0,
+                INTERVALS.1,
             )?,
             margin: within("flash_crowd.margin", file.margin, 0.01, 0.9)?,
             hot_spots: file.hot_spots,
             shadow: file.shadow,
         })
     }
+}
+
+impl FlashCrowd {
+    /// What the planner is told, for so many gates that share its ceiling; `None` where detection is off.
+    #[must_use]
+    pub fn settings(&self, gates: usize) -> Option<Settings> {
+        let Self { interval, margin, hot_spots, shadow, .. } = *self;
+        Some(Settings { mode: self.mode.planner()?, interval, margin, gates, hot_spots, shadow })
+    }
+}
+
+/// The planner that a configuration asks for: one for so many gates that starts from what was `learned` earlier; `None`
+/// where detection is off.
+#[must_use]
+pub fn flash_crowd_planner(
+    configured: &FlashCrowd,
+    gates: usize,
+    learned: &Baseline,
+    now: Instant,
+) -> Option<PlannerDriver<FlashCrowdPlanner>> {
+    Some(PlannerDriver::new(FlashCrowdPlanner::new(configured.settings(gates)?, learned), now))
 }
 
 impl Admin {

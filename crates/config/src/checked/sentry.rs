@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use flashweir_admission::sentry::{self, ClassPolicy, Policy};
 use flashweir_core::limits::LADDER_STEPS;
 
 use super::range::{duration_within, within};
@@ -50,6 +51,23 @@ impl Sentry {
             response_target: duration_within(key, target, TARGET_SHORTEST, TARGET_LONGEST)?,
             shadow: file.shadow,
             ladder: check_ladder(&file.ladder)?,
+        })
+    }
+}
+
+impl Sentry {
+    /// What a sentry is to do for these classes; `None` where it is off.
+    #[must_use]
+    pub fn policy(&self, classes: impl IntoIterator<Item = impl Into<ClassPolicy>>) -> Option<Policy> {
+        let step = |step: &LadderStep| sentry::LadderStep {
+            below_rps: step.below_rps,
+            target: step.response_target,
+        };
+        Some(Policy {
+            classes: classes.into_iter().map(Into::into).collect(),
+            policing: self.policing.rule()?,
+            ladder: self.ladder.iter().map(step).collect(),
+            ..Policy::single(self.response_target)
         })
     }
 }

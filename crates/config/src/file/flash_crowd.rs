@@ -1,5 +1,8 @@
 //! `[flash_crowd]`: the detector and its ceiling.
 
+use core::time::Duration;
+
+use flashweir_admission::flash_crowd::PlannerMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,14 +76,25 @@ impl FlashCrowdMode {
         }
     }
 
+    /// The same in the words of the planner; `None` when there is none.
+    #[must_use]
+    pub const fn planner(self) -> Option<PlannerMode> {
+        match self {
+            Self::Off => None,
+            Self::Paper => Some(PlannerMode::Paper),
+            Self::Scoreboard => Some(PlannerMode::Scoreboard),
+            Self::Repaired => Some(PlannerMode::Repaired),
+        }
+    }
+
     /// The interval when none is written.
     #[must_use]
-    pub(crate) const fn default_interval(self) -> DurationText {
+    pub const fn default_interval(self) -> Duration {
         match self {
             // T of the paper; the authors' code uses the same.
-            Self::Paper | Self::Scoreboard => DurationText::from_secs(60),
+            Self::Paper | Self::Scoreboard => Duration::from_secs(60),
             // Ten decisions within the second in which it must act.
-            Self::Repaired | Self::Off => DurationText::from_millis(100),
+            Self::Repaired | Self::Off => Duration::from_millis(100),
         }
     }
 }

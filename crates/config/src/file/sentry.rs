@@ -1,5 +1,6 @@
 //! `[sentry]`: how capacity is given out, and the response time that is held.
 
+use flashweir_admission::sentry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,18 @@ pub enum Policing {
 }
 
 impl Policing {
+    /// The same in the words of the sentry; `None` when nobody is refused.
+    #[must_use]
+    pub const fn rule(self) -> Option<sentry::Policing> {
+        match self {
+            Self::Reservation => Some(sentry::Policing::Reservation),
+            Self::Batch => Some(sentry::Policing::Batch),
+            Self::Threshold => Some(sentry::Policing::Threshold),
+            Self::Auto => Some(sentry::Policing::Auto),
+            Self::Off => None,
+        }
+    }
+
     /// The spelling of the configuration file.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
