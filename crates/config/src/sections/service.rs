@@ -1,15 +1,75 @@
-//! Checks the services: the one at the top level, and each `[[service]]`.
+//! `[[service]]`: a service with hosts of its own.
 
+use core::fmt;
 use std::path::Path;
 
 use flashweir_core::limits::{HOST_BYTES, SERVICES};
+use schemars::JsonSchema;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::candidate::Candidate;
 use super::class::{Class, check_classes};
-use super::name::name;
-use super::{Listen, Sentry, Upstream};
+use super::{CandidateFile, ClassFile, File, Listen, Sentry, SentryFile, Upstream, UpstreamFile};
+use crate::checks::name::name;
 use crate::error::Problem;
-use crate::file::{CandidateFile, ClassFile, SentryFile, ServiceFile, UpstreamFile};
+use crate::one_or_many::OneOrMany;
+use crate::overrides::Overrides;
+
+/// A service with hosts of its own: upstream servers, capacity and classes apart from the others'. What is written at
+/// the top level (`[upstream]`, `[sentry]`, `[[class]]`) is the service for every other host; nothing is inherited
+/// from it. At most 63.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceFile {
+    /// Name of the service, in metrics and `/status`.
+    /// Valid: 1 to 63 letters, digits, `-`, `_` or `.`; each once, and not that of the gateway.
+    /// Example: `name = "api"`.
+    pub name: String,
+    /// Its hosts, without port: names, or `*.` and a name for everything below that. The longest that fits wins. Each
+    /// once.
+    /// Example: `hosts = ["shop.example", "*.shop.example"]`.
+    pub hosts: OneOrMany,
+    /// Its servers.
+    #[serde(default)]
+    pub upstream: UpstreamFile,
+    /// How its capacity is given out.
+    #[serde(default)]
+    pub sentry: SentryFile,
+    /// Its classes.
+    #[serde(default)]
+    pub class: Vec<ClassFile>,
+    /// Another policy for it, to be compared with the one in force.
+    #[serde(default)]
+    pub candidate: Option<CandidateFile>,
+}
+
+/// Reads the list of services. Of a table `[service]`, which is what `[gateway]` once was, it says so.
+pub(super) fn services<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ServiceFile>, D::Error> {
+    deserializer.deserialize_any(ServicesVisitor)
+}
+
+struct ServicesVisitor;
+
+impl<'de> Visitor<'de> for ServicesVisitor {
+    type Value = Vec<ServiceFile>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one `[[service]]` or several")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _table: A) -> Result<Self::Value, A::Error> {
+        Err(A::Error::custom(
+            "is a table, expected `[gateway]` for the gateway's name and workers, or `[[service]]` for a service with \
+             hosts of its own",
+        ))
+    }
+}
 
 /// A service that is protected: its hosts, its servers and its policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,11 +198,32 @@ fn host_pattern(text: &str) -> Option<HostPattern> {
     fits.then(|| pattern(name.into()))
 }
 
-impl core::fmt::Display for HostPattern {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exact(name) => f.write_str(name),
             Self::Below(name) => write!(f, "*.{name}"),
         }
+    }
+}
+
+/// Whether there is no service for hosts that no `[[service]]` names. As it was written, before flags are put in place:
+/// what they say of every service does not make one.
+pub(super) fn leaves_other_hosts(file: &File, overrides: &Overrides) -> Result<bool, Problem> {
+    let has_servers = file.upstream != UpstreamFile::default() || !overrides.upstream_urls.is_empty();
+    if has_servers || file.service.is_empty() {
+        return Ok(false);
+    }
+    let policy = [
+        ("sentry", file.sentry != SentryFile::default()),
+        ("class[0]", !file.class.is_empty()),
+        ("candidate", file.candidate.is_some()),
+    ];
+    match policy.into_iter().find(|(_, is_written)| *is_written) {
+        Some((key, _)) => Err(Problem::new(
+            key,
+            "has no use without upstream.urls, expected it in the `[[service]]` it is for",
+        )),
+        None => Ok(true),
     }
 }

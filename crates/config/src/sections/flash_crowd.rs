@@ -1,11 +1,18 @@
 //! `[flash_crowd]`: the detector and its ceiling.
 
+use crate::checks::word::variant;
+use crate::overrides::Overrides;
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
-use flashweir_admission::flash_crowd::PlannerMode;
+use flashweir_admission::PlannerDriver;
+use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, PlannerMode, Settings};
+use flashweir_core::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::checks::range::{duration_within, within};
+use crate::error::Problem;
 use crate::text::DurationText;
 
 /// Detection of flash crowds and the ceiling on admission (NEWS).
@@ -97,4 +104,74 @@ impl FlashCrowdMode {
             Self::Repaired | Self::Off => Duration::from_millis(100),
         }
     }
+}
+
+/// The detector and its ceiling.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlashCrowd {
+    /// Which rules decide.
+    pub mode: FlashCrowdMode,
+    /// Shortest time between two decisions.
+    pub interval: Duration,
+    /// Tolerated degradation, a fraction from 0.01 to 0.9.
+    pub margin: f64,
+    /// Limit only the hosts that draw the crowd.
+    pub hot_spots: bool,
+    /// Decide and record, never refuse because of a crowd.
+    pub shadow: bool,
+}
+
+impl FlashCrowdFile {
+    /// Puts the flags in place of what was written.
+    pub(super) fn apply(&mut self, overrides: &Overrides) -> Result<(), Problem> {
+        if let Some(mode) = &overrides.mode {
+            self.mode = variant("flash_crowd.mode", mode)?;
+        }
+        self.shadow |= overrides.shadow;
+        Ok(())
+    }
+}
+
+/// The shortest and the longest time between two decisions that may be asked for.
+const INTERVALS: (DurationText, DurationText) = (DurationText::from_millis(10), DurationText::from_secs(300));
+
+impl FlashCrowd {
+    /// The shortest and the longest interval there may be.
+    pub const INTERVALS: RangeInclusive<Duration> = INTERVALS.0.0..=INTERVALS.1.0;
+
+    pub(super) fn check(file: &FlashCrowdFile) -> Result<Self, Problem> {
+        Ok(Self {
+            mode: file.mode,
+            interval: duration_within(
+                "flash_crowd.interval",
+                file.interval.unwrap_or_else(|| DurationText(file.mode.default_interval())),
+                INTERVALS.0,
+                INTERVALS.1,
+            )?,
+            margin: within("flash_crowd.margin", file.margin, 0.01, 0.9)?,
+            hot_spots: file.hot_spots,
+            shadow: file.shadow,
+        })
+    }
+}
+
+impl FlashCrowd {
+    /// What the planner is told, for so many gates that share its ceiling; `None` where detection is off.
+    #[must_use]
+    pub fn settings(&self, gates: usize) -> Option<Settings> {
+        let Self { interval, margin, hot_spots, shadow, .. } = *self;
+        Some(Settings { mode: self.mode.planner()?, interval, margin, gates, hot_spots, shadow })
+    }
+}
+
+/// The planner that a configuration asks for: one for so many gates that starts from what was `learned` earlier; `None`
+/// where detection is off.
+#[must_use]
+pub fn flash_crowd_planner(
+    configured: &FlashCrowd,
+    gates: usize,
+    learned: &Baseline,
+    now: Instant,
+) -> Option<PlannerDriver<FlashCrowdPlanner>> {
+    Some(PlannerDriver::new(FlashCrowdPlanner::new(configured.settings(gates)?, learned), now))
 }

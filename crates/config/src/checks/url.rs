@@ -6,7 +6,7 @@ use http::uri::Scheme;
 use crate::error::Problem;
 
 /// `http://` or `https://`, host, optional port, nothing else.
-pub(super) fn upstream_url(key: &str, text: &str) -> Result<Uri, Problem> {
+pub(crate) fn upstream_url(key: &str, text: &str) -> Result<Uri, Problem> {
     let refuse = |why: &str| {
         Err(Problem::new(key, format!("`{text}` {why}, expected http://HOST:PORT or https://HOST:PORT")))
     };
@@ -33,7 +33,7 @@ pub(super) fn upstream_url(key: &str, text: &str) -> Result<Uri, Problem> {
 }
 
 /// What makes two URLs the same server: scheme, host in lower case, port written or implied.
-pub(super) fn server_of(url: &Uri) -> (bool, String, u16) {
+pub(crate) fn server_of(url: &Uri) -> (bool, String, u16) {
     let https = url.scheme() == Some(&Scheme::HTTPS);
     let host = url.host().unwrap_or_default().to_ascii_lowercase();
     (https, host, url.port_u16().unwrap_or(if https { 443 } else { 80 }))

@@ -2,8 +2,8 @@
 
 use core::fmt::Display;
 
-use super::DurationText;
 use crate::error::Problem;
+use crate::text::DurationText;
 
 /// `value`, when it lies within `low` and `high`, both included.
 pub(crate) fn within<T: PartialOrd + Display>(key: &str, value: T, low: T, high: T) -> Result<T, Problem> {

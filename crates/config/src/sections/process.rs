@@ -1,9 +1,19 @@
 //! `[admin]`, `[state]`, `[gateway]` and `[log]`: the process itself.
 
-use std::path::PathBuf;
+use core::num::NonZeroUsize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
+use flashweir_core::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::Listen;
+use crate::checks::address::{collide, socket_address};
+use crate::checks::name::name;
+use crate::checks::range::count_within;
+use crate::error::Problem;
+use crate::overrides::Overrides;
 
 /// The listener for health, metrics, status and explanations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -118,4 +128,125 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// The admin listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admin {
+    /// Collides with no listen address.
+    pub address: SocketAddr,
+}
+
+/// What is kept across restarts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The baseline's file; `None` keeps nothing.
+    pub file: Option<PathBuf>,
+}
+
+/// This gateway as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    /// Fit for a header field and a metric label: 1 to 63 letters, digits, `-`, `_` or `.`.
+    pub name: String,
+    /// Worker threads, at most [`limits::WORKERS`]; `None` means one for each core.
+    pub workers: Option<NonZeroUsize>,
+}
+
+/// Messages on standard error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// The least important messages shown.
+    pub level: LogLevel,
+    /// How they are written.
+    pub format: LogFormat,
+}
+
+impl Admin {
+    pub(super) fn check(file: &AdminFile, listen: &Listen) -> Result<Self, Problem> {
+        let key = "admin.address";
+        let address = socket_address(key, &file.address)?;
+        if let Some(other) = listen.addresses.iter().find(|other| collide(**other, address)) {
+            return Err(Problem::new(
+                key,
+                format!("{address} collides with listen.address {other}, expected another port"),
+            ));
+        }
+        Ok(Self { address })
+    }
+}
+
+impl State {
+    /// A file of the configuration is relative to it, one of a flag to the working directory; by default it has
+    /// `called` in its name.
+    pub(super) fn check(
+        file: StateFile,
+        directory: &Path,
+        overrides: &Overrides,
+        called: &str,
+    ) -> Result<Self, Problem> {
+        let written = overrides.state_file.clone().or_else(|| file.file.map(|path| directory.join(path)));
+        if let Some(path) = &written
+            && path.file_name().is_none()
+        {
+            let what =
+                format!("`{}` does not name a file, expected one like \"baseline.json\"", path.display());
+            return Err(Problem::new("state.file", what));
+        }
+        let by_default =
+            || overrides.state_directory.as_ref().map(|path| path.join(format!("baseline-{called}.json")));
+        Ok(Self { file: written.or_else(by_default) })
+    }
+}
+
+impl Gateway {
+    pub(super) fn check(file: GatewayFile) -> Result<Self, Problem> {
+        let name = name("gateway.name", file.name)?;
+        let workers = count_within("gateway.workers", file.workers, 0, limits::WORKERS as u32)?;
+        Ok(Self { name, workers: NonZeroUsize::new(workers) })
+    }
+}
+
+impl AdminFile {
+    /// Puts the flags in place of what was written.
+    pub(super) fn apply(&mut self, overrides: &Overrides) {
+        if let Some(address) = &overrides.admin_address {
+            self.address.clone_from(address);
+        }
+    }
+}
+
+impl GatewayFile {
+    /// Puts the flags in place of what was written.
+    pub(super) fn apply(&mut self, overrides: &Overrides) {
+        if let Some(workers) = overrides.workers {
+            self.workers = u32::try_from(workers).unwrap_or(u32::MAX);
+        }
+    }
+}
+
+impl LogFile {
+    /// Puts the flags in place of what was written.
+    pub(super) fn apply(&mut self, overrides: &Overrides) -> Result<(), Problem> {
+        if let Some(level) = &overrides.log_level {
+            self.level = log_level(level)?;
+        }
+        Ok(())
+    }
+}
+
+impl Log {
+    pub(super) fn check(file: &LogFile) -> Self {
+        Self { level: file.level, format: file.format }
+    }
+}
+
+/// The level a flag names.
+fn log_level(text: &str) -> Result<LogLevel, Problem> {
+    LogLevel::ALL.into_iter().find(|level| level.as_str() == text).ok_or_else(|| {
+        Problem::new(
+            "log.level",
+            format!("`{text}` is not a level, expected error, warn, info, debug or trace"),
+        )
+    })
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use flashweir_core::limits::{API_KEY_BYTES, API_KEYS, API_KEYS_FILE_BYTES};
 use http::HeaderName;
 
+use super::ApiKeysFile;
 use super::rules::field_name;
 use crate::error::Problem;
-use crate::file::ApiKeysFile;
 
 /// Clients that show one of these keys. Never prints a key.
 #[derive(Clone, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::{Admin, Config, FlashCrowd, Gateway, Kernel, Listen, Log, State, apply, locate, parse};
+use super::{Admin, Config, File, FlashCrowd, Gateway, Kernel, Listen, Log, State, apply};
 use crate::error::{ConfigError, Problem};
-use crate::file::File;
+use crate::load::{locate, parse};
 use crate::overrides::Overrides;
 
 /// Everything a router was told, checked. Sections that only a gateway has a use for are not looked at.
@@ -66,7 +66,7 @@ impl RouterConfig {
             admin: Admin::check(&file.admin, &listen)?,
             state: State::check(file.state, directory, overrides, "router")?,
             gateway: Gateway::check(file.gateway)?,
-            log: Log { level: file.log.level, format: file.log.format },
+            log: Log::check(&file.log),
             kernel,
         })
     }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use crate::error::Problem;
 
 /// An IP address and port. Port 0 (the system picks) is fine for tests and sidecars.
-pub(super) fn socket_address(key: &str, text: &str) -> Result<SocketAddr, Problem> {
+pub(crate) fn socket_address(key: &str, text: &str) -> Result<SocketAddr, Problem> {
     text.parse().map_err(|_| {
         let hint = if text.starts_with(':') {
             format!("\"0.0.0.0{text}\"")
@@ -20,7 +20,7 @@ pub(super) fn socket_address(key: &str, text: &str) -> Result<SocketAddr, Proble
 }
 
 /// Whether both cannot be listened on at once: same port, and the same address or one that covers it.
-pub(super) fn collide(one: SocketAddr, other: SocketAddr) -> bool {
+pub(crate) fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     let covers = |a: SocketAddr, b: SocketAddr| a.ip().is_unspecified() && a.is_ipv4() == b.is_ipv4();
     one.port() != 0
         && one.port() == other.port()

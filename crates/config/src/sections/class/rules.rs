@@ -8,11 +8,12 @@ use http::header::{
 use http::{HeaderName, Method};
 use ipnet::IpNet;
 
-use super::Glob;
+use super::MatchFile;
 use super::api_keys::ApiKeys;
-use super::client::network;
+use super::glob::Glob;
 use crate::error::Problem;
-use crate::file::{MatchFile, OneOrMany};
+use crate::one_or_many::OneOrMany;
+use crate::sections::client::network;
 
 /// Which requests a class takes: every list that is not empty must hold, and of a list one entry is enough.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! What a reload cannot change.
 
-use super::Config;
+use crate::Config;
 
 impl Config {
     /// The first setting that differs in `new` and takes effect only at a restart; `None` when a reload can
