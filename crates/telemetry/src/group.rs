@@ -4,9 +4,9 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::counter::{Counter, CounterSet};
+use crate::groups::WorkerMetrics;
 use crate::histogram::{Histogram, HistogramValues};
 use crate::label::Label;
-use crate::worker::WorkerMetrics;
 
 /// The metrics of one component. A shell exports the groups it registered, and nothing else.
 pub trait MetricGroup: fmt::Debug + Send + Sync + 'static {

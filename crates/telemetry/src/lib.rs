@@ -1,10 +1,12 @@
 //! Metrics: registry, label types, encoding, counters with one writer each, and warnings that stay readable under load.
 //!
 //! A component's metrics are one [`MetricGroup`], in one file in `groups`; a shell exports the groups that it has
-//! ([`Telemetry::gateway`], [`Telemetry::router`]), and a component may [`register`](Telemetry::register) its own. Each worker owns a [`WorkerMetrics`] that it alone writes: relaxed atomics in arrays indexed by enums, so
-//! that counting takes no lock, no allocation and no look-up by string. The control thread owns
-//! [`ControlMetrics`]. A scrape ([`Telemetry::open_metrics`]) sums over the workers. Labels are closed enums
-//! or small indices, never client addresses or URLs.
+//! ([`Telemetry::gateway`], [`Telemetry::router`]), and a component may [`register`](Telemetry::register) its own.
+//!
+//! Each worker owns a [`WorkerMetrics`] that it alone writes: relaxed atomics in arrays indexed by enums, so that counting
+//! takes no lock, no allocation and no look-up by string. The control thread owns [`ControlMetrics`]. A scrape
+//! ([`Telemetry::open_metrics`]) sums over the workers. Labels are closed enums or small indices, never client addresses
+//! or URLs.
 //!
 //! ```
 //! use flashweir_core::Reason;
@@ -19,7 +21,6 @@
 //! ```
 
 mod by_class;
-mod control;
 mod counter;
 mod group;
 mod groups;
@@ -28,26 +29,14 @@ mod label;
 mod log;
 mod open_metrics;
 pub mod reference;
-mod shells;
-mod worker;
 
-pub use control::ControlMetrics;
 pub use counter::{Counter, CounterSet};
 pub use group::{CounterRow, LabelNames, MetricGroup, Row, Scrape, WorkerGroup};
-pub use groups::bounds::Bound;
-pub use groups::candidate::{CandidateNews, CandidateSlot};
-pub use groups::classes::{ClassMetrics, ClassNews, ClassSlot, ClassTable};
-pub use groups::connections::{ConnectionFailure, ConnectionMetrics};
-pub use groups::kernel::{KernelCounts, KernelFigures, KernelFlows, KernelQueue, KernelService};
-pub use groups::process::Outcome;
-pub use groups::requests::{BadRequest, HttpVersion, RequestMetrics};
-pub use groups::responses::{MeasurementMetrics, ResponseMetrics, StatusClass, Unmeasured};
-pub use groups::upstream::{LoadReportOutcome, UpstreamFailure, UpstreamHealth, UpstreamMetrics};
+pub use groups::*;
 pub use histogram::Histogram;
 pub use label::Label;
 pub use log::{Happening, Warnings};
 pub use open_metrics::OPEN_METRICS_CONTENT_TYPE;
-pub use worker::WorkerMetrics;
 
 use std::sync::Arc;
 

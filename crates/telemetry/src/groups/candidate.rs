@@ -3,8 +3,8 @@
 use flashweir_admission::sentry::{ClassCounts, Compared};
 use flashweir_core::Reason;
 
+use super::ControlMetrics;
 use crate::by_class::{ByClass, CLASS};
-use crate::control::ControlMetrics;
 use crate::group::{LabelNames, MetricGroup, Row, Scrape};
 
 /// Names one class of one service's candidate.

@@ -6,11 +6,11 @@ use flashweir_admission::sentry::{ClassCounts, ClassPlan};
 use flashweir_core::Reason;
 use flashweir_core::limits::CLASS_SLOTS;
 
+use super::ControlMetrics;
+use super::WorkerMetrics;
 use crate::by_class::{ByClass, CLASS};
-use crate::control::ControlMetrics;
 use crate::counter::{Counter, CounterSet};
 use crate::group::{MetricGroup, Row, Scrape};
-use crate::worker::WorkerMetrics;
 
 /// Names one class of one service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

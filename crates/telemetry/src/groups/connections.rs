@@ -59,7 +59,7 @@ impl WorkerGroup for ConnectionMetrics {
 }
 
 /// Connections from clients that are open.
-pub(crate) fn open(copies: &[&ConnectionMetrics]) -> u64 {
+fn open(copies: &[&ConnectionMetrics]) -> u64 {
     difference(copies, |c| &c.closed, |c| &c.opened)
 }
 

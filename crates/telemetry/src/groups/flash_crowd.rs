@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flashweir_admission::flash_crowd::{Cause, Explanation, Limit, Mode, Plan, Rule};
 
-use crate::control::ControlMetrics;
+use super::ControlMetrics;
 use crate::counter::CounterSet;
 use crate::group::{MetricGroup, Row, Scrape};
 

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::control::ControlMetrics;
+use super::ControlMetrics;
 use crate::group::{MetricGroup, Row, Scrape};
 
 /// Everything of one gate and, behind a router, its observer. Replaced whole by whoever reads the kernel.

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use crate::control::ControlMetrics;
+use super::ControlMetrics;
 use crate::group::{MetricGroup, Scrape};
 use crate::label::{Label as _, labels};
 use crate::log::{Happening, Warnings};

@@ -69,7 +69,7 @@ const COUNTERS: &[CounterRow<RequestMetrics>] = &[
 ];
 
 /// Requests admitted and not finished yet.
-pub(crate) fn in_flight(copies: &[&RequestMetrics]) -> u64 {
+fn in_flight(copies: &[&RequestMetrics]) -> u64 {
     // Finished before admitted: read the other way round, a request finishing in between would go negative.
     let finished = sum(copies, |r| &r.completed) + sum(copies, |r| &r.failed) + sum(copies, |r| &r.abandoned);
     sum(copies, |r| &r.admitted).saturating_sub(finished)

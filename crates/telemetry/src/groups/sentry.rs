@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flashweir_admission::sentry::{Explanation, Plan, Rule};
 
+use super::ControlMetrics;
 use super::classes::ClassNews;
-use crate::control::ControlMetrics;
 use crate::group::{MetricGroup, Row, Scrape, flag};
 
 /// The plan in force of each service.

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::control::ControlMetrics;
+use super::ControlMetrics;
 use crate::counter::{Counter, CounterSet};
 use crate::group::{CounterRow, MetricGroup, Scrape, WorkerGroup, flag};
 use crate::label::labels;
