@@ -159,6 +159,26 @@ fn glue_and_reports_know_no_shell() {
 }
 
 #[test]
+fn configuration_and_metrics_need_words_and_decisions_only() {
+    let workspace = workspace();
+    workspace.check_only("config", &["core", "measure", "admission"]);
+    workspace.check_only("telemetry", &["core", "measure", "admission"]);
+}
+
+/// What is written becomes a policy in one place, so that the gateway, the router and the simulator mean the same by it.
+#[test]
+fn only_the_configuration_turns_written_modes_into_planners() {
+    let workspace = workspace();
+    let readers = workspace.needs.iter().filter(|(_, needs)| needs.contains("config"));
+    for file in readers.flat_map(|(name, _)| workspace.sources(name)) {
+        let text = std::fs::read_to_string(&file).expect("a readable file");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let turns = code.lines().any(|line| line.contains("PlannerMode::") && line.contains("=>"));
+        assert!(!turns, "{} turns a mode into a planner's, expected FlashCrowd::settings", file.display());
+    }
+}
+
+#[test]
 fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
     let workspace = workspace();
     for (name, made_of) in [

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use crate::checked::{Class, Config, Service};
 use crate::error::Problem;
+use crate::sections::{Class, Config, Service};
 
 /// Opens each named file and reads a byte (what is in it is judged by whoever uses it), and reads API keys.
 pub(crate) fn read(config: &mut Config) -> Result<(), Problem> {

@@ -1,9 +1,9 @@
 //! The configuration file: what was written, checked into what cannot be wrong.
 //!
-//! [`mod@file`] holds the serde structs of what may be written; their doc comments are the manual, and the
-//! JSON schema and `docs/config.md` are generated from them. [`Config`] is what the rest of Flashweir reads:
-//! plain data, typed units, every range checked. Whatever is wrong ends in one [`ConfigError`] that names
-//! file, line and key.
+//! Each section is one module of `sections`: what may be written (the doc comments are the manual, and the JSON schema
+//! and `docs/config.md` are generated from them), its check, and what a component is told of it. [`Config`] is what the
+//! rest of Flashweir reads: plain data, typed units, every range checked. Whatever is wrong ends in one [`ConfigError`]
+//! that names file, line and key.
 //!
 //! ```
 //! use flashweir_config::Config;
@@ -13,21 +13,21 @@
 //! assert!(error.to_string().starts_with("shop.toml:2: upstream.urls[0]: "));
 //! ```
 
-pub mod checked;
+mod checks;
 pub mod error;
-pub mod file;
 mod files_read;
+mod load;
 pub mod location;
+mod one_or_many;
 pub mod overrides;
 pub mod reference;
+mod restart;
 pub mod schema;
+mod sections;
 mod text;
 
-pub use checked::{
-    ActiveHealth, Admin, ApiKeys, Bounds, Candidate, Class, ClassRules, Client, Config, CookieRule, FairBy,
-    FieldRule, FlashCrowd, Gateway, Glob, Health, HostPattern, Kernel, KeyPlace, LadderStep, Listen, Log,
-    RouterConfig, Sentry, Service, State, Tls, Upstream,
-};
 pub use error::ConfigError;
-pub use file::{FlashCrowdMode, KernelHook, KernelRefusal, LogFormat, LogLevel, Policing, Protocol};
+pub use one_or_many::OneOrMany;
 pub use overrides::Overrides;
+pub use sections::*;
+pub use text::{DurationText, SizeText};

@@ -19,7 +19,7 @@ pub fn markdown() -> String {
 const HEADER: &str = "\
 # Configuration
 
-This page is generated from the doc comments in `crates/config/src/file`, and so is the JSON schema
+This page is generated from the doc comments in `crates/config/src/sections`, and so is the JSON schema
 `config.schema.json` beside it; `FLASHWEIR_BLESS=1 cargo test -p flashweir-config` rewrites both.
 `flashweir config reference` prints it, `flashweir config check FILE` checks a file.
 

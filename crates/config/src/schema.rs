@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::file::File;
+use crate::sections::File;
 
 /// The schema (JSON Schema 2020-12) as committed in `docs/config.schema.json`, keys sorted, newline at the
 /// end.

@@ -7,13 +7,12 @@ mod clock;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 mod plan;
-mod planner;
 mod random;
 mod state_file;
 
 pub use admin::{AdminListener, metrics_response, problem};
 pub use clock::{Clock, unix_seconds_now};
+pub use flashweir_config::flash_crowd_planner as planner;
 pub use plan::{plan_json, tell_change};
-pub use planner::planner;
 pub use random::random_u64;
 pub use state_file::{StateFile, StateFileError};

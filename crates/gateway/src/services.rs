@@ -1,7 +1,7 @@
 //! The servers behind each service, and the sentry before them.
 
 use crate::sentry::{Candidate, Names, Sentry};
-use crate::settings::{sentry_policy, upstream_settings};
+use crate::settings::upstream_settings;
 use flashweir_config::{Class, Config, Service};
 use flashweir_http::upstream::{UpstreamSettingsError, UpstreamShared};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) fn sentries(
         sentries.get(index)?.as_ref()
     };
     let sentries = config.services.iter().map(|service| {
-        let policy = sentry_policy(&service.sentry, &service.classes)?;
+        let policy = service.sentry.policy(&service.classes)?;
         let names = names(service, &service.classes);
         let kept = of_name(&service.name).filter(|kept| {
             *kept.policy == policy && kept.names == names && kept.shadow == service.sentry.shadow
@@ -61,7 +61,7 @@ pub(crate) fn candidates(
     let known = || before.into_iter().flatten().flatten();
     let candidates = config.services.iter().map(|service| {
         let configured = service.candidate.as_ref()?;
-        let policy = sentry_policy(&configured.sentry, &configured.classes)?;
+        let policy = configured.sentry.policy(&configured.classes)?;
         let names = names(service, &configured.classes);
         let kept = known().find(|kept| kept.sentry.names == names && kept.configured == *configured);
         Some(kept.cloned().unwrap_or_else(|| Candidate::new(names, policy, configured.clone(), workers)))

@@ -1,10 +1,7 @@
 //! The configuration in the words of the HTTP mechanics.
 
-use flashweir_admission::sentry::{ClassPolicy, LadderStep, Policing, Policy};
-use flashweir_config::{
-    Class, Config, Policing as ConfiguredPolicing, Protocol as ConfiguredProtocol, Sentry, Upstream,
-};
-use flashweir_core::{Duration, Rate};
+use flashweir_config::{Config, Protocol as ConfiguredProtocol, Upstream};
+use flashweir_core::Duration;
 use flashweir_http::guarded::Protocol;
 use flashweir_http::head_guard::HeadLimits;
 use flashweir_http::serve::ServeSettings;
@@ -47,33 +44,6 @@ pub(crate) fn upstream_settings(upstream: &Upstream, workers: usize) -> Upstream
             ..HealthSettings::default()
         },
     }
-}
-
-/// What a sentry is to do for these classes; `None` where it is off.
-pub(crate) fn sentry_policy(sentry: &Sentry, classes: &[Class]) -> Option<Policy> {
-    let policing = match sentry.policing {
-        ConfiguredPolicing::Off => return None,
-        ConfiguredPolicing::Reservation => Policing::Reservation,
-        ConfiguredPolicing::Batch => Policing::Batch,
-        ConfiguredPolicing::Threshold => Policing::Threshold,
-        ConfiguredPolicing::Auto => Policing::Auto,
-    };
-    let classes = classes.iter().map(|class| ClassPolicy {
-        revenue: class.revenue,
-        guaranteed_rate: Rate::from_per_second(class.guaranteed_rate_rps),
-        target: class.response_target,
-        queue: class.queue,
-    });
-    let ladder = sentry
-        .ladder
-        .iter()
-        .map(|step| LadderStep { below_rps: step.below_rps, target: step.response_target });
-    Some(Policy {
-        classes: classes.collect(),
-        policing,
-        ladder: ladder.collect(),
-        ..Policy::single(sentry.response_target)
-    })
 }
 
 /// Requests one worker can have at all upstreams at once.

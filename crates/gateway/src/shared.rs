@@ -102,7 +102,7 @@ impl Shared {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
         let (key0, key1, seed) = (random_u64(), random_u64(), random_u64());
         let hasher = Hasher64::new(key0, key1);
-        let telemetry = Telemetry::new(parts.workers, env!("CARGO_PKG_VERSION"));
+        let telemetry = Telemetry::gateway(parts.workers, env!("CARGO_PKG_VERSION"));
         let warnings = telemetry.warnings();
         Arc::new(Self {
             clock: Clock::start(),

@@ -53,7 +53,7 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
     let known = Arc::new(Known {
         clock: Clock::start(),
         // It decides by itself, as a gateway with one worker would; what workers count of requests stays zero.
-        telemetry: Telemetry::new(1, env!("CARGO_PKG_VERSION")),
+        telemetry: Telemetry::router(env!("CARGO_PKG_VERSION")),
         told: ArcSwap::from_pointee(Told::of(config, Baseline::default())),
         decisions: Mutex::default(),
     });

@@ -1,4 +1,4 @@
-//! What the programs in the kernel count, in the words of the metric catalogue: places by their role, never by an address.
+//! What the programs in the kernel count, in the words of the metrics: places by their role, never by an address.
 
 use crate::places::Places;
 use flashweir_control::kernel::kernel_counts;

@@ -4,10 +4,11 @@ use crate::file::{ClassFile, ControllerFile, ControllerMode};
 use crate::packet_file::Place;
 use crate::problem::{Problem, within, wrong};
 use crate::text::{Text, Time};
-use flashweir_admission::flash_crowd::{Baseline, PlannerMode, Settings};
+use flashweir_admission::flash_crowd::{Baseline, Settings};
+use flashweir_config::{FlashCrowd, FlashCrowdMode};
 use flashweir_core::limits::WORKERS;
 use flashweir_core::{Duration, Rate};
-use flashweir_sim::request::{FlashCrowdPolicy, Policy};
+use flashweir_sim::request::{FlashCrowdPolicy, PipelinePolicy, Policy};
 
 impl ControllerFile {
     /// The policy of the gate before the server, which lets everybody in if the controller is at a router.
@@ -15,21 +16,20 @@ impl ControllerFile {
         if self.at == Place::Router {
             return Ok(Policy::None);
         }
-        let news = |mode| self.flash_crowd(mode).map(Policy::flash_crowd);
         // What is written is checked whatever the mode.
-        let checked = news(PlannerMode::Repaired)?;
+        let flash_crowd = self.flash_crowd(self.mode.flash_crowd())?;
         let bucket = self.bucket()?;
         let sentry = self.sentry(classes)?;
         match self.mode {
-            ControllerMode::None => Ok(Policy::None),
             ControllerMode::Static => match bucket {
                 Some(policy) => Ok(policy),
                 None => wrong("controller.rate", "missing: mode \"static\" needs one"),
             },
-            ControllerMode::Repaired => Ok(checked),
-            ControllerMode::Paper => news(PlannerMode::Paper),
-            ControllerMode::Scoreboard => news(PlannerMode::Scoreboard),
             ControllerMode::Sentry => Ok(Policy::sentry(sentry)),
+            ControllerMode::Default => {
+                Ok(Policy::Pipeline(PipelinePolicy { flash_crowd, sentry: Some(sentry) }))
+            }
+            _ => Ok(flash_crowd.map_or(Policy::None, Policy::flash_crowd)),
         }
     }
 
@@ -49,16 +49,15 @@ impl ControllerFile {
         self.rate.map(within_bounds).transpose()
     }
 
-    fn flash_crowd(&self, mode: PlannerMode) -> Result<FlashCrowdPolicy, Problem> {
+    /// NEWS by these rules; `None` where they are off.
+    fn flash_crowd(&self, mode: FlashCrowdMode) -> Result<Option<FlashCrowdPolicy>, Problem> {
         let usual = Settings::default();
         let interval = match self.interval {
-            Some(Text(Time(interval))) if !(INTERVAL_LEAST..=INTERVAL_MOST).contains(&interval) => {
+            Some(Text(Time(interval))) if !FlashCrowd::INTERVALS.contains(&interval) => {
                 return wrong("controller.interval", "expected 10ms to 5m");
             }
             Some(Text(Time(interval))) => interval,
-            // T of the paper; the repaired rules must act within a second.
-            None if mode == PlannerMode::Repaired => usual.interval,
-            None => Duration::from_secs(60),
+            None => mode.default_interval(),
         };
         let gates = self.gates.unwrap_or(usual.gates);
         if gates == 0 || gates > WORKERS {
@@ -66,12 +65,20 @@ impl ControllerFile {
         }
         let margin = within("controller.margin", self.margin.unwrap_or(usual.margin), 0.01, 0.9)?;
         let hot_spots = self.hot_spots.unwrap_or(usual.hot_spots);
-        let settings = Settings { mode, interval, margin, gates, hot_spots, shadow: self.shadow };
+        let settings = FlashCrowd { mode, interval, margin, hot_spots, shadow: self.shadow }.settings(gates);
         let first_tick = self.first_tick.map_or(Duration::ZERO, |Text(Time(time))| time);
-        Ok(FlashCrowdPolicy { settings, baseline: Baseline::default(), first_tick })
+        Ok(settings.map(|settings| FlashCrowdPolicy { settings, baseline: Baseline::default(), first_tick }))
     }
 }
 
-/// As in the gateway's configuration.
-const INTERVAL_LEAST: Duration = Duration::from_millis(10);
-const INTERVAL_MOST: Duration = Duration::from_secs(300);
+impl ControllerMode {
+    /// Which rules decide about flash crowds.
+    pub(crate) fn flash_crowd(self) -> FlashCrowdMode {
+        match self {
+            Self::Repaired | Self::Default => FlashCrowdMode::Repaired,
+            Self::Paper => FlashCrowdMode::Paper,
+            Self::Scoreboard => FlashCrowdMode::Scoreboard,
+            Self::None | Self::Static | Self::Sentry => FlashCrowdMode::Off,
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use crate::packet_file::{ClientsFile, DatagramsFile, LinkFile, Place, TcpName, TransferFile};
 use crate::text::{OneOrMany, RateAt, Stretch, Text, Time};
 use crate::work::WorkText;
+use flashweir_config::Policing;
 use flashweir_core::Duration;
 use flashweir_workload::documents::Sizes;
 use flashweir_workload::people::{Failures, Pace, SessionLength, Wait};
@@ -198,18 +199,8 @@ pub(crate) struct ControllerFile {
     pub(crate) hot_spots: Option<bool>,
     pub(crate) shadow: bool,
     pub(crate) first_tick: Option<Text<Time>>,
-    pub(crate) policing: Option<PolicingName>,
+    pub(crate) policing: Option<Policing>,
     pub(crate) ladder: Vec<LadderStepFile>,
-}
-
-/// How the sentry gives room out among classes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum PolicingName {
-    Reservation,
-    Batch,
-    Threshold,
-    Auto,
 }
 
 /// A step of the ladder of targets.
@@ -231,6 +222,7 @@ pub(crate) enum ControllerMode {
     Paper,
     Scoreboard,
     Sentry,
+    Default,
 }
 
 /// What goes wrong.

@@ -6,7 +6,6 @@ use crate::nodes::Nodes;
 use crate::packet_file::Place;
 use crate::problem::{Problem, wrong};
 use crate::text::{Text, Time};
-use flashweir_admission::flash_crowd::PlannerMode;
 use flashweir_core::{Duration, Rate};
 use flashweir_sim::request::{PacketNetwork, RouterPlace};
 use flashweir_sim::router::{Controller, Reading, RouterSettings};
@@ -27,20 +26,18 @@ impl ControllerFile {
         let wire = self.link_number(links)?;
         let guarded = self.guarded(network, (links, wire), nodes, classes)?;
         let controller = match self.mode {
-            ControllerMode::None => Controller::None,
             ControllerMode::Static => match self.static_rate()? {
                 Some(rate) => Controller::Static(Rate::from_per_second(rate)),
                 None => return wrong("controller.rate", "missing: mode \"static\" needs one"),
             },
-            ControllerMode::Repaired => Controller::News(PlannerMode::Repaired),
-            ControllerMode::Paper => Controller::News(PlannerMode::Paper),
-            ControllerMode::Scoreboard => Controller::News(PlannerMode::Scoreboard),
-            ControllerMode::Sentry => {
+            mode @ (ControllerMode::Sentry | ControllerMode::Default) => {
+                let name = if mode == ControllerMode::Sentry { "sentry" } else { "default" };
                 return wrong(
                     "controller.mode",
-                    "\"sentry\" goes with at = \"gateway\": a router holds no requests",
+                    format!("\"{name}\" goes with at = \"gateway\": a router holds no requests"),
                 );
             }
+            rules => rules.flash_crowd().planner().map_or(Controller::None, Controller::News),
         };
         let reading = match controller {
             Controller::News(mode) => Reading::usual_for(mode),

@@ -1,9 +1,10 @@
 //! The sentry's policy, from what was written of the controller and of the classes.
 
-use crate::file::{ClassFile, ControllerFile, LadderStepFile, PolicingName};
+use crate::file::{ClassFile, ControllerFile, LadderStepFile};
 use crate::problem::{Problem, within, wrong};
 use crate::text::{Text, Time};
-use flashweir_admission::sentry::{ClassPolicy, LadderStep, Policing, Policy};
+use flashweir_admission::sentry::ClassPolicy;
+use flashweir_config::{LadderStep, Sentry};
 use flashweir_core::limits::{CLASSES, REQUESTS_HELD, WORKERS};
 use flashweir_core::{Duration, Rate};
 use flashweir_sim::request::SentryPolicy;
@@ -50,11 +51,11 @@ impl ControllerFile {
             Some(Text(target)) => checked_target("controller.target", target)?,
             None => TARGET_USUAL,
         };
-        let policy = Policy {
-            classes: own,
-            policing: self.policing.map_or(Policing::default(), PolicingName::policing),
-            ladder: ladder(&self.ladder)?,
-            ..Policy::single(target)
+        let policing = self.policing.unwrap_or_default();
+        let described =
+            Sentry { policing, response_target: target, shadow: false, ladder: ladder(&self.ladder)? };
+        let Some(policy) = described.policy(own) else {
+            return wrong("controller.policing", "\"off\" refuses nobody: expected mode = \"none\" for that");
         };
         Ok(SentryPolicy {
             workers: self.gates.unwrap_or(1),
@@ -96,17 +97,6 @@ impl ClassFile {
     }
 }
 
-impl PolicingName {
-    fn policing(self) -> Policing {
-        match self {
-            Self::Reservation => Policing::Reservation,
-            Self::Batch => Policing::Batch,
-            Self::Threshold => Policing::Threshold,
-            Self::Auto => Policing::Auto,
-        }
-    }
-}
-
 /// Those with a policy of their own, in the order of the policy.
 fn owners(classes: &[ClassFile]) -> impl Iterator<Item = &ClassFile> {
     classes.iter().filter(|class| class.policy_class.as_ref().is_none_or(|owner| *owner == class.name))
@@ -126,8 +116,8 @@ fn ladder(files: &[LadderStepFile]) -> Result<Vec<LadderStep>, Problem> {
         if steps.last().is_some_and(|before| before.below_rps >= below_rps) {
             return wrong(at("below"), "expected more than in the step before");
         }
-        let target = checked_target(&at("response_target"), file.response_target.0)?;
-        steps.push(LadderStep { below_rps, target });
+        let response_target = checked_target(&at("response_target"), file.response_target.0)?;
+        steps.push(LadderStep { below_rps, response_target });
     }
     Ok(steps)
 }

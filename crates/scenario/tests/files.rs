@@ -144,6 +144,7 @@ fn what_is_wrong_is_told_with_line_and_key() {
         "FILE:11: class[1].queue: it is \"a\" that says so",
     );
     check(&with("[controller]\npolicing = 'fair'\n"), "FILE:8: controller.policing: unknown variant `fair`");
+    check(&with("[controller]\npolicing = 'off'\n"), "FILE:8: controller.policing: \"off\" refuses nobody");
     check(&with("[controller]\ngates = 0\n"), "FILE:8: controller.gates: ");
     let ladder = |steps: &str| with(&format!("[controller]\nladder = [{steps}]\n"));
     let (one, last) = ("{ below = 9, response_target = '1s' }", "{ response_target = '2s' }");

@@ -1,14 +1,17 @@
-//! The metric catalogue: every counter, gauge and histogram Flashweir exports, by name.
+//! Metrics: registry, label types, encoding, counters with one writer each, and warnings that stay readable under load.
 //!
-//! Each worker owns a [`WorkerMetrics`] that it alone writes: relaxed atomics in arrays indexed by enums, so
-//! that counting takes no lock, no allocation and no look-up by string. The control thread owns
-//! [`ControlMetrics`]. A scrape ([`Telemetry::open_metrics`]) sums over the workers. Labels are closed enums
-//! or small indices, never client addresses or URLs.
+//! A component's metrics are one [`MetricGroup`], in one file in `groups`; a shell exports the groups that it has
+//! ([`Telemetry::gateway`], [`Telemetry::router`]), and a component may [`register`](Telemetry::register) its own.
+//!
+//! Each worker owns a [`WorkerMetrics`] that it alone writes: relaxed atomics in arrays indexed by enums, so that counting
+//! takes no lock, no allocation and no look-up by string. The control thread owns [`ControlMetrics`]. A scrape
+//! ([`Telemetry::open_metrics`]) sums over the workers. Labels are closed enums or small indices, never client addresses
+//! or URLs.
 //!
 //! ```
 //! use flashweir_core::Reason;
 //! use flashweir_telemetry::Telemetry;
-//! let telemetry = Telemetry::new(2, "0.1.0");
+//! let telemetry = Telemetry::gateway(2, "0.1.0");
 //! telemetry.worker(0).requests.offered.increment();
 //! telemetry.worker(1).requests.offered.increment();
 //! telemetry.worker(1).requests.shed.increment(Reason::FlashCrowd);
@@ -17,54 +20,62 @@
 //! assert!(text.contains("flashweir_requests_shed_total{reason=\"flash_crowd\"} 1\n"));
 //! ```
 
-mod candidates;
-mod catalogue;
-mod classes;
-mod control;
+mod by_class;
 mod counter;
+mod group;
+mod groups;
 mod histogram;
-mod kernel;
 mod label;
 mod log;
 mod open_metrics;
 pub mod reference;
-mod worker;
 
-pub use candidates::{CandidateNews, CandidateSlot};
-pub use classes::{ClassMetrics, ClassNews, ClassSlot, ClassTable};
-pub use control::{ControlMetrics, UpstreamHealth};
 pub use counter::{Counter, CounterSet};
+pub use group::{CounterRow, LabelNames, MetricGroup, Row, Scrape, WorkerGroup};
+pub use groups::*;
 pub use histogram::Histogram;
-pub use kernel::{KernelCounts, KernelFigures, KernelFlows, KernelQueue, KernelService};
-pub use label::{
-    BadRequest, Bound, ConnectionFailure, HttpVersion, Label, LoadReportOutcome, Outcome, StatusClass,
-    Unmeasured, UpstreamFailure,
-};
+pub use label::Label;
 pub use log::{Happening, Warnings};
 pub use open_metrics::OPEN_METRICS_CONTENT_TYPE;
-pub use worker::{
-    ConnectionMetrics, MeasurementMetrics, RequestMetrics, ResponseMetrics, UpstreamMetrics, WorkerMetrics,
-};
 
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 
-/// All metrics of one gateway. A value, not a global: a test or a second gateway in the process has its own.
+/// The metrics of one shell. A value, not a global: a test or a second gateway in the process has its own.
 #[derive(Debug)]
 pub struct Telemetry {
-    catalogue: Arc<catalogue::Catalogue>,
+    workers: Arc<[Arc<WorkerMetrics>]>,
+    control: Arc<ControlMetrics>,
+    warnings: Arc<Warnings>,
+    groups: Vec<Arc<dyn MetricGroup>>,
     registry: Registry,
 }
 
 impl Telemetry {
-    /// Metrics for this many workers; `version` is what `flashweir_build_info` tells.
-    #[must_use]
-    pub fn new(workers: usize, version: &'static str) -> Self {
-        let catalogue = Arc::new(catalogue::Catalogue::new(workers, version));
-        let mut registry = Registry::with_prefix("flashweir");
-        registry.register_collector(Box::new(open_metrics::Exporter(Arc::clone(&catalogue))));
-        Self { catalogue, registry }
+    /// Counters for this many workers, of which nothing is exported yet.
+    fn new(workers: usize) -> Self {
+        Self {
+            workers: (0..workers).map(|_| Arc::default()).collect(),
+            control: Arc::default(),
+            warnings: Arc::default(),
+            groups: Vec::new(),
+            registry: Registry::with_prefix("flashweir"),
+        }
+    }
+
+    /// Exports this group, too, after those before it. Names must be new.
+    pub fn register(&mut self, group: Arc<dyn MetricGroup>) {
+        self.registry.register_collector(Box::new(open_metrics::Exporter(Arc::clone(&group))));
+        self.groups.push(group);
+    }
+
+    fn register_workers<G: WorkerGroup>(&mut self, of: fn(&WorkerMetrics) -> &G) {
+        self.register(Arc::new(group::OfWorkers { workers: Arc::clone(&self.workers), of }));
+    }
+
+    pub(crate) fn groups(&self) -> &[Arc<dyn MetricGroup>] {
+        &self.groups
     }
 
     /// What worker `index` writes.
@@ -73,40 +84,28 @@ impl Telemetry {
     /// When there is no such worker: the caller starts exactly as many as it asked metrics for.
     #[must_use]
     pub fn worker(&self, index: usize) -> Arc<WorkerMetrics> {
-        Arc::clone(&self.catalogue.workers[index])
+        Arc::clone(&self.workers[index])
     }
 
     /// What the control thread writes.
     #[must_use]
     pub fn control(&self) -> Arc<ControlMetrics> {
-        Arc::clone(&self.catalogue.control)
+        Arc::clone(&self.control)
     }
 
     /// Rate-limited warnings, shared by all threads and counted.
     #[must_use]
     pub fn warnings(&self) -> Arc<Warnings> {
-        Arc::clone(&self.catalogue.warnings)
+        Arc::clone(&self.warnings)
     }
 
     /// One number of all workers together, for `/status`: `sum(|worker| worker.requests.admitted.value())`.
     #[must_use]
     pub fn sum(&self, value: impl Fn(&WorkerMetrics) -> u64) -> u64 {
-        self.catalogue.sum(value)
+        self.workers.iter().map(|worker| value(worker)).sum()
     }
 
-    /// Requests admitted and not finished yet.
-    #[must_use]
-    pub fn requests_in_flight(&self) -> u64 {
-        self.catalogue.requests_in_flight()
-    }
-
-    /// Connections from clients that are open.
-    #[must_use]
-    pub fn connections_open(&self) -> u64 {
-        self.catalogue.connections_open()
-    }
-
-    /// The whole catalogue as OpenMetrics text ([`OPEN_METRICS_CONTENT_TYPE`]). Reads every counter of
+    /// Everything registered as OpenMetrics text ([`OPEN_METRICS_CONTENT_TYPE`]). Reads every counter of
     /// every worker, without stopping them.
     #[must_use]
     pub fn open_metrics(&self) -> String {

@@ -7,54 +7,36 @@ use core::time::Duration;
 use flashweir_core::Instant;
 
 use crate::counter::{Counter, CounterSet};
-use crate::label::Label;
+use crate::label::{Label as _, labels};
 
-macro_rules! happenings {
-    ($($(#[$about:meta])* $variant:ident => $name:literal,)+) => {
-        /// A kind of happening worth a warning, that load can make frequent.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Happening { $($(#[$about])* $variant,)+ }
-
-        impl Label for Happening {
-            const NAME: &'static str = "event";
-            const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            fn index(self) -> usize {
-                self as usize
-            }
-
-            fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
-            }
-        }
-    };
-}
-
-happenings! {
-    /// A connection could not be accepted.
-    AcceptFailed => "accept_failed",
-    /// A bound was met.
-    BoundMet => "bound_met",
-    /// A client sent what is no request.
-    BadRequest => "bad_request",
-    /// A client's connection failed.
-    ConnectionFailed => "connection_failed",
-    /// An upstream could not be reached or broke an exchange.
-    UpstreamFailed => "upstream_failed",
-    /// An upstream is left out or back.
-    UpstreamHealth => "upstream_health",
-    /// The verdict on why load is high changed.
-    CauseChanged => "cause_changed",
-    /// The planner is behind or samples wait.
-    PlannerLate => "planner_late",
-    /// The state file could not be read or written.
-    StateFile => "state_file",
-    /// A certificate could not be read again.
-    Certificate => "certificate",
-    /// The gate in the kernel does not take what it is told, or an interface is gone.
-    Kernel => "kernel",
-    /// The kernel began to refuse connections, or stopped.
-    KernelCeiling => "kernel_ceiling",
+labels! {
+    /// A kind of happening worth a warning, that load can make frequent.
+    Happening, "event" {
+        /// A connection could not be accepted.
+        AcceptFailed => "accept_failed",
+        /// A bound was met.
+        BoundMet => "bound_met",
+        /// A client sent what is no request.
+        BadRequest => "bad_request",
+        /// A client's connection failed.
+        ConnectionFailed => "connection_failed",
+        /// An upstream could not be reached or broke an exchange.
+        UpstreamFailed => "upstream_failed",
+        /// An upstream is left out or back.
+        UpstreamHealth => "upstream_health",
+        /// The verdict on why load is high changed.
+        CauseChanged => "cause_changed",
+        /// The planner is behind or samples wait.
+        PlannerLate => "planner_late",
+        /// The state file could not be read or written.
+        StateFile => "state_file",
+        /// A certificate could not be read again.
+        Certificate => "certificate",
+        /// The gate in the kernel does not take what it is told, or an interface is gone.
+        Kernel => "kernel",
+        /// The kernel began to refuse connections, or stopped.
+        KernelCeiling => "kernel_ceiling",
+    }
 }
 
 /// Counts happenings and logs each kind at most once in ten seconds; shared by all threads without a lock.

@@ -1,9 +1,9 @@
-//! `docs/metrics.md` says what the catalogue says. `FLASHWEIR_BLESS=1 cargo test` rewrites it.
+//! `docs/metrics.md` says what the shells register. `FLASHWEIR_BLESS=1 cargo test` rewrites it.
 
 use std::path::Path;
 
 #[test]
-fn the_metrics_page_is_what_the_catalogue_generates() {
+fn the_metrics_page_is_what_is_registered() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
     let generated = flashweir_telemetry::reference::markdown();
     if std::env::var_os("FLASHWEIR_BLESS").is_some() {

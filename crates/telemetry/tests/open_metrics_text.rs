@@ -9,8 +9,8 @@ use flashweir_admission::sentry::{ClassCounts, Compared, Policy, SentryPlanner};
 use flashweir_core::limits::CLASS_SLOTS;
 use flashweir_core::{Instant, Rate, Reason};
 use flashweir_telemetry::{
-    Bound, CandidateNews, ClassNews, Happening, KernelCounts, KernelFigures, KernelFlows, KernelService,
-    Outcome, StatusClass, Telemetry, UpstreamHealth,
+    Bound, CandidateNews, ClassNews, Counter, Happening, KernelCounts, KernelFigures, KernelFlows,
+    KernelService, MetricGroup, Outcome, Scrape, StatusClass, Telemetry, UpstreamHealth,
 };
 
 /// Samples by full name with labels, after checking the grammar and that each belongs to a declared family.
@@ -53,9 +53,82 @@ fn scrape(telemetry: &Telemetry) -> BTreeMap<String, f64> {
     samples
 }
 
+/// The names that a scrape declares, whether there is a number of them or not.
+fn families(telemetry: &Telemetry) -> BTreeSet<String> {
+    let text = telemetry.open_metrics();
+    let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_router_exports_its_own_groups_and_none_of_the_gateways() {
+    let (router, gateway) = (Telemetry::router("0.1.0"), Telemetry::gateway(1, "0.1.0"));
+    let (router, gateway) = (families(&router), families(&gateway));
+    let of_both = |name: &str| {
+        ["plan", "plans", "kernel", "planner"].contains(&name.split('_').nth(1).unwrap_or_default())
+            || ["samples_judged", "config_reloads", "state_writes", "warnings", "shadow", "build"]
+                .contains(&name.trim_start_matches("flashweir_"))
+    };
+    let of_a_gateway: Vec<_> = router.iter().filter(|name| !of_both(name)).collect();
+    assert!(of_a_gateway.is_empty(), "{of_a_gateway:?}");
+    // What a gateway tells of plans and of the gate, a router does too.
+    let missing: Vec<_> = gateway.iter().filter(|name| of_both(name) && !router.contains(*name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    for name in ["plan_mode", "kernel_connections_offered", "kernel_flows", "kernel_queue_packets", "build"] {
+        assert!(router.contains(&format!("flashweir_{name}")), "{name}");
+    }
+    for name in ["requests_offered", "connections_open", "class_offered", "sentry_limit", "workers"] {
+        assert!(gateway.contains(&format!("flashweir_{name}")), "{name}");
+        assert!(!router.contains(&format!("flashweir_{name}")), "{name}");
+    }
+    assert!(!gateway.contains("flashweir_kernel_flows"), "a gateway follows no flows");
+    let router = Telemetry::router("0.1.0");
+    let accept_failed = "flashweir_warnings_total{event=\"accept_failed\"}";
+    assert!(!scrape(&router).contains_key(accept_failed), "a router accepts nothing");
+    router.warnings().warn(Instant::ZERO, Happening::AcceptFailed, format_args!("it does"));
+    assert_eq!(scrape(&router)[accept_failed], 1.0);
+}
+
+#[test]
+fn every_label_of_a_closed_list_is_plain() {
+    for shell in [Telemetry::router("0.1.0"), Telemetry::gateway(1, "0.1.0")] {
+        for name in
+            scrape(&shell).keys().filter(|name| !name.contains("_bucket{") && !name.contains("_info{"))
+        {
+            let value = name.split('"').nth(1).unwrap_or("none");
+            let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+            assert!(!value.is_empty() && value.bytes().all(plain), "{name}");
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Invented {
+    counted: Counter,
+}
+
+impl MetricGroup for Invented {
+    fn title(&self) -> &'static str {
+        "Invented"
+    }
+
+    fn export(&self, scrape: &mut Scrape) {
+        scrape.counters(&[self], &[("invented", "Things invented.", |of| &of.counted)]);
+    }
+}
+
+#[test]
+fn a_group_of_another_crate_registers_itself() {
+    let mut telemetry = Telemetry::router("0.1.0");
+    let group = Arc::new(Invented::default());
+    telemetry.register(group.clone());
+    group.counted.add(3);
+    assert_eq!(scrape(&telemetry)["flashweir_invented_total"], 3.0);
+}
+
 #[test]
 fn a_fresh_gateway_exports_zeroes_and_leaves_out_what_it_does_not_know() {
-    let samples = scrape(&Telemetry::new(3, "0.1.0"));
+    let samples = scrape(&Telemetry::gateway(3, "0.1.0"));
     assert_eq!(samples["flashweir_requests_offered_total"], 0.0);
     assert_eq!(samples["flashweir_requests_shed_total{reason=\"flash_crowd\"}"], 0.0);
     assert_eq!(samples["flashweir_workers"], 3.0);
@@ -66,7 +139,7 @@ fn a_fresh_gateway_exports_zeroes_and_leaves_out_what_it_does_not_know() {
 
 #[test]
 fn a_scrape_sums_over_workers() {
-    let telemetry = Telemetry::new(2, "0.1.0");
+    let telemetry = Telemetry::gateway(2, "0.1.0");
     for (index, count) in [(0, 3), (1, 4)] {
         let worker = telemetry.worker(index);
         worker.requests.admitted.add(count);
@@ -94,7 +167,7 @@ fn a_scrape_sums_over_workers() {
 
 #[test]
 fn the_plan_in_force_is_exported_and_each_decision_counted_once() {
-    let telemetry = Telemetry::new(1, "0.1.0");
+    let telemetry = Telemetry::gateway(1, "0.1.0");
     let control = telemetry.control();
     let mut plan = Plan::open(1);
     plan.epoch = 7;
@@ -122,7 +195,7 @@ fn the_plan_in_force_is_exported_and_each_decision_counted_once() {
 
 #[test]
 fn upstreams_reloads_and_warnings_are_exported() {
-    let telemetry = Telemetry::new(1, "0.1.0");
+    let telemetry = Telemetry::gateway(1, "0.1.0");
     let health =
         |service: &str, is_in_use| UpstreamHealth { service: service.to_owned(), place: 0, is_in_use };
     let health = [health("shop", true), health("api", false)];
@@ -143,7 +216,7 @@ fn upstreams_reloads_and_warnings_are_exported() {
 
 #[test]
 fn the_gate_in_the_kernel_is_told_of_only_where_there_is_one() {
-    let telemetry = Telemetry::new(1, "0.1.0");
+    let telemetry = Telemetry::router("0.1.0");
     let names_it = |telemetry: &Telemetry| scrape(telemetry).keys().any(|name| name.contains("_kernel_"));
     assert!(!names_it(&telemetry));
     let counts = KernelCounts { offered: 9, admitted: 4, answered: 3, reset: 2, ..KernelCounts::default() };
@@ -185,7 +258,7 @@ fn the_gate_in_the_kernel_is_told_of_only_where_there_is_one() {
 
 #[test]
 fn the_number_of_series_does_not_depend_on_traffic_and_fits_the_status_page() {
-    let telemetry = Telemetry::new(8, "0.1.0");
+    let telemetry = Telemetry::gateway(8, "0.1.0");
     let before: BTreeSet<_> = scrape(&telemetry).into_keys().collect();
     for worker in 0..8 {
         let worker = telemetry.worker(worker);
@@ -198,7 +271,7 @@ fn the_number_of_series_does_not_depend_on_traffic_and_fits_the_status_page() {
 
 #[test]
 fn classes_are_counted_by_the_names_of_the_configuration_and_services_told_apart() {
-    let telemetry = Telemetry::new(2, "0.1.0");
+    let telemetry = Telemetry::gateway(2, "0.1.0");
     let control = telemetry.control();
     let (gold, other) = (control.class_slot("shop", "gold"), control.class_slot("forge", "gold"));
     assert_eq!(control.class_slot("shop", "gold"), gold, "the same names, the same slot");
@@ -243,7 +316,7 @@ fn classes_are_counted_by_the_names_of_the_configuration_and_services_told_apart
 
 #[test]
 fn however_many_classes_come_with_reloads_the_series_are_bounded() {
-    let telemetry = Telemetry::new(1, "0.1.0");
+    let telemetry = Telemetry::gateway(1, "0.1.0");
     let control = telemetry.control();
     let slots: Vec<_> = (0..1_000).map(|n| control.class_slot("shop", &format!("class{n}"))).collect();
     telemetry.worker(0).classes.of(slots[999]).offered.increment();
@@ -256,7 +329,7 @@ fn however_many_classes_come_with_reloads_the_series_are_bounded() {
 
 #[test]
 fn a_candidate_is_counted_by_its_own_classes_and_beside_the_policy_in_force() {
-    let telemetry = Telemetry::new(1, "0.1.0");
+    let telemetry = Telemetry::gateway(1, "0.1.0");
     let control = telemetry.control();
     let gold = control.candidate_slot("shop", "gold");
     assert_eq!(control.candidate_slot("shop", "gold"), gold);

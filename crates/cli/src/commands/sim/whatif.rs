@@ -6,8 +6,8 @@ mod told;
 
 use crate::exit::UsageError;
 use anyhow::{Context as _, ensure};
-use flashweir_admission::flash_crowd::{Baseline, PlannerMode, Settings};
-use flashweir_config::{Config, FlashCrowdMode, Overrides};
+use flashweir_admission::flash_crowd::{Baseline, Settings};
+use flashweir_config::{Config, Overrides};
 use flashweir_core::Duration;
 use flashweir_sim::request::{self, Departed, FlashCrowdPolicy, NetworkModel, Policy, ServerModel};
 use flashweir_workload::recording::{Options, Recording};
@@ -121,21 +121,9 @@ impl WhatIfArgs {
 
 /// What the configuration says, as the gateway would run it. Shadow is left out: the question is what would be refused.
 fn policy(config: &Config) -> Policy {
-    let flash_crowd = &config.flash_crowd;
-    let mode = match flash_crowd.mode {
-        FlashCrowdMode::Off => return Policy::None,
-        FlashCrowdMode::Paper => PlannerMode::Paper,
-        FlashCrowdMode::Scoreboard => PlannerMode::Scoreboard,
-        FlashCrowdMode::Repaired => PlannerMode::Repaired,
-    };
-    let settings = Settings {
-        mode,
-        interval: flash_crowd.interval,
-        margin: flash_crowd.margin,
-        gates: config.gateway.workers.map_or(1, |workers| workers.get()),
-        hot_spots: flash_crowd.hot_spots,
-        shadow: false,
-    };
+    let gates = config.gateway.workers.map_or(1, |workers| workers.get());
+    let Some(settings) = config.flash_crowd.settings(gates) else { return Policy::None };
+    let settings = Settings { shadow: false, ..settings };
     Policy::flash_crowd(FlashCrowdPolicy {
         settings,
         baseline: Baseline::default(),

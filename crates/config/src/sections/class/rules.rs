@@ -1,0 +1,219 @@
+//! Checks `match` of a class.
+
+use std::path::Path;
+
+use http::header::{
+    AUTHORIZATION, CONNECTION, COOKIE, FORWARDED, HOST, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderName, Method};
+use ipnet::IpNet;
+
+use super::MatchFile;
+use super::api_keys::ApiKeys;
+use super::glob::Glob;
+use crate::error::Problem;
+use crate::one_or_many::OneOrMany;
+use crate::sections::client::network;
+
+/// Which requests a class takes: every list that is not empty must hold, and of a list one entry is enough.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClassRules {
+    /// Hosts, in lower case, without a port.
+    pub hosts: Vec<Glob>,
+    /// Paths, in normal form.
+    pub paths: Vec<Glob>,
+    /// Methods.
+    pub methods: Vec<Method>,
+    /// Fields of the head.
+    pub headers: Vec<FieldRule>,
+    /// Cookies.
+    pub cookies: Vec<CookieRule>,
+    /// Networks of clients.
+    pub clients: Vec<IpNet>,
+    /// Clients that show a key.
+    pub api_keys: Option<ApiKeys>,
+}
+
+/// A field that must be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldRule {
+    /// Its name.
+    pub name: HeaderName,
+    /// What one of its values must be, if that matters.
+    pub value: Option<Glob>,
+}
+
+/// A cookie that must be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CookieRule {
+    /// Its name.
+    pub name: Box<str>,
+    /// What its value must be, if that matters.
+    pub value: Option<Glob>,
+}
+
+impl ClassRules {
+    /// `key` is where they are written: `class[0].match`.
+    pub(super) fn check(key: &str, file: MatchFile, directory: &Path) -> Result<Self, Problem> {
+        let at = |name: &str| format!("{key}.{name}");
+        Ok(Self {
+            hosts: each(at("host"), file.host, host)?,
+            paths: each(at("path"), file.path, path)?,
+            methods: each(at("method"), file.method, method)?,
+            headers: each(at("header"), file.header, header)?,
+            cookies: each(at("cookie"), file.cookie, cookie)?,
+            clients: each(at("client"), file.client, network)?,
+            api_keys: file
+                .api_keys
+                .map(|keys| ApiKeys::check(&at("api_keys"), keys, directory))
+                .transpose()?,
+        })
+    }
+
+    /// Whether there is no rule, so that every request fits.
+    #[must_use]
+    pub fn are_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether whatever fits `other` surely fits these, too. What is not sure (two key files that may hold the same
+    /// keys) is taken for different.
+    pub(super) fn cover(&self, other: &Self) -> bool {
+        list_covers(&self.hosts, &other.hosts, Glob::covers)
+            && list_covers(&self.paths, &other.paths, Glob::covers)
+            && list_covers(&self.methods, &other.methods, Method::eq)
+            && list_covers(&self.headers, &other.headers, |one, other| {
+                one.name == other.name && value_covers(one.value.as_ref(), other.value.as_ref())
+            })
+            && list_covers(&self.cookies, &other.cookies, |one, other| {
+                one.name == other.name && value_covers(one.value.as_ref(), other.value.as_ref())
+            })
+            && list_covers(&self.clients, &other.clients, |one, other| one.contains(other))
+            && match (&self.api_keys, &other.api_keys) {
+                (None, _) => true,
+                (Some(one), Some(other)) => one.cover(other),
+                (Some(_), None) => false,
+            }
+    }
+}
+
+/// No entry takes everything; otherwise each of the other's entries must be taken by one of ours.
+fn list_covers<T>(ours: &[T], others: &[T], covers: impl Fn(&T, &T) -> bool) -> bool {
+    ours.is_empty()
+        || (!others.is_empty() && others.iter().all(|other| ours.iter().any(|our| covers(our, other))))
+}
+
+fn value_covers(ours: Option<&Glob>, other: Option<&Glob>) -> bool {
+    ours.is_none_or(|ours| other.is_some_and(|other| ours.covers(other)))
+}
+
+fn each<T>(
+    key: String,
+    texts: Option<OneOrMany>,
+    check: impl Fn(&str, &str) -> Result<T, Problem>,
+) -> Result<Vec<T>, Problem> {
+    let Some(OneOrMany(texts)) = texts else { return Ok(Vec::new()) };
+    match texts.as_slice() {
+        [] => Err(Problem::new(key, "the list is empty, expected at least one entry")),
+        [one] => Ok(vec![check(&key, one)?]),
+        many => {
+            many.iter().enumerate().map(|(index, text)| check(&format!("{key}[{index}]"), text)).collect()
+        }
+    }
+}
+
+fn host(key: &str, text: &str) -> Result<Glob, Problem> {
+    let fits = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'*' | b':' | b'[' | b']')
+    };
+    let has_port = !text.ends_with(']') && text.contains(':');
+    if text.is_empty() || !text.bytes().all(fits) || has_port {
+        let what = format!(
+            "`{text}` is not a host, expected a name without port like \"shop.example\" or \"*.shop.example\""
+        );
+        return Err(Problem::new(key, what));
+    }
+    Ok(Glob::new(&text.to_ascii_lowercase()))
+}
+
+fn path(key: &str, text: &str) -> Result<Glob, Problem> {
+    let refuse = |why: &str| {
+        Err(Problem::new(
+            key,
+            format!("`{text}` {why}, expected a path like \"/checkout/\" or \"/api/*/export\""),
+        ))
+    };
+    if !text.starts_with(['/', '*']) {
+        return refuse("does not begin with `/`");
+    }
+    if text.contains("**") || text.contains(['[', ']', '{', '}']) {
+        return refuse("is not a pattern: only `*` is special, and takes `/`, too");
+    }
+    if text.contains(['?', '#']) {
+        return refuse("holds more than a path");
+    }
+    let resolved = |segment: &str| segment == "." || segment == "..";
+    if text.contains("//") || text.contains(['%', '\\']) || text.split('/').any(resolved) {
+        return refuse("can never match, because paths are compared decoded and resolved");
+    }
+    let everything_below = text.len() > 1 && text.ends_with('/');
+    Ok(if everything_below { Glob::new(&format!("{text}*")) } else { Glob::new(text) })
+}
+
+fn method(key: &str, text: &str) -> Result<Method, Problem> {
+    let refuse = |why: &str| Err(Problem::new(key, format!("`{text}` {why}, expected one like \"POST\"")));
+    if text.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        return refuse("is not in upper case, as methods are");
+    }
+    match Method::from_bytes(text.as_bytes()) {
+        Ok(Method::CONNECT) => refuse("is never served"),
+        Ok(method) => Ok(method),
+        Err(_) => refuse("is not a method"),
+    }
+}
+
+/// A name that a request may carry and that no other key is about.
+pub(super) fn field_name(key: &str, text: &str) -> Result<HeaderName, Problem> {
+    let refuse = |why: &str| Err(Problem::new(key, format!("`{text}` {why}")));
+    let Ok(name) = HeaderName::from_bytes(text.as_bytes()) else {
+        return refuse("is not a header's name, expected one like \"x-plan\"");
+    };
+    let is_forwarded = name == FORWARDED || name.as_str().starts_with("x-forwarded-");
+    let is_of_one_hop = [CONNECTION, TE, TRANSFER_ENCODING, UPGRADE, PROXY_AUTHORIZATION].contains(&name);
+    match () {
+        () if name == HOST => refuse("has a key of its own, expected `match.host`"),
+        () if name == COOKIE => refuse("has a key of its own, expected `match.cookie`"),
+        () if is_forwarded => {
+            refuse("can be written by anybody, expected `match.client` and `client.trusted_proxies`")
+        }
+        () if is_of_one_hop => refuse("is about the connection, expected a header about the request"),
+        () => Ok(name),
+    }
+}
+
+fn header(key: &str, text: &str) -> Result<FieldRule, Problem> {
+    let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value.trim())));
+    let name = field_name(key, name)?;
+    if value.is_some() && name == AUTHORIZATION {
+        let what = "holds a secret, expected `match.api_keys`, which is never logged".to_owned();
+        return Err(Problem::new(key, what));
+    }
+    Ok(FieldRule { name, value: value.map(Glob::new) })
+}
+
+fn cookie(key: &str, text: &str) -> Result<CookieRule, Problem> {
+    let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+    Ok(CookieRule { name: cookie_name(key, name)?, value: value.map(Glob::new) })
+}
+
+/// A cookie's name: an HTTP token (RFC 6265 §4.1.1).
+pub(super) fn cookie_name(key: &str, text: &str) -> Result<Box<str>, Problem> {
+    // A method is any token, and keeps its case.
+    if Method::from_bytes(text.as_bytes()).is_err() {
+        return Err(Problem::new(
+            key,
+            format!("`{text}` is not a cookie's name, expected one like \"session\""),
+        ));
+    }
+    Ok(text.into())
+}

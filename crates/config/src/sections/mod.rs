@@ -1,0 +1,154 @@
+//! The sections of the configuration file: the one list of them, and a module for each.
+//!
+//! A section's module holds what may be written ([`File`] and what is in it), its check, the flags that win over it, and
+//! what a component is told of it. The doc comments of what may be written are the manual: they become the JSON schema's
+//! descriptions and `docs/config.md`. Each says what the key means, its valid range, what gets worse when it is raised or
+//! lowered, and an example. The `Default` implementations are the one place where defaults live, each with its reason;
+//! the manual prints them from there.
+
+mod bounds;
+mod candidate;
+mod class;
+mod client;
+mod flash_crowd;
+mod kernel;
+mod listen;
+mod process;
+mod router;
+mod sentry;
+mod service;
+mod upstream;
+
+pub use bounds::*;
+pub use candidate::*;
+pub use class::*;
+pub use client::*;
+pub use flash_crowd::*;
+pub use kernel::*;
+pub use listen::*;
+pub use process::*;
+pub use router::*;
+pub use sentry::*;
+pub use service::*;
+pub use upstream::*;
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Problem;
+use crate::overrides::Overrides;
+
+/// Flashweir's configuration file is TOML. Every section and every key is optional except one upstream, which
+/// may also be given as `--upstream URL`, or in a `[[service]]`. Flags win over the file. Unknown keys are errors. Durations are
+/// written as `"500ms"`, `"2s"`, `"5m"` or `"1h"`, sizes as `"512B"`, `"16KiB"` or `"1MiB"`. File names are
+/// relative to the configuration file. SIGHUP reloads the file; a wrong file is refused with one message and
+/// the old configuration stays. Listen addresses, switching TLS on or off, the admin address, the number of
+/// workers and the interfaces guarded in the kernel change only at a restart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct File {
+    /// Where clients connect.
+    pub listen: ListenFile,
+    /// The service that is protected: the one for every host that no `[[service]]` names. Where there is a `[[service]]`
+    /// it may be left out, and then requests for other hosts are answered with 421 (Misdirected Request).
+    pub upstream: UpstreamFile,
+    /// How the service's capacity is given out, and how fast it is to answer.
+    pub sentry: SentryFile,
+    /// A class of requests to the service, and what it is worth.
+    pub class: Vec<ClassFile>,
+    /// Another policy for the service, to be compared with the one in force.
+    pub candidate: Option<CandidateFile>,
+    /// A service with hosts of its own.
+    #[serde(deserialize_with = "service::services")]
+    pub service: Vec<ServiceFile>,
+    /// Who the clients are and what one of them may hold.
+    pub client: ClientFile,
+    /// Bounds and timeouts of the gateway itself. A full bound answers; it never hangs.
+    pub bounds: BoundsFile,
+    /// Detection of flash crowds and the ceiling on admission (NEWS).
+    pub flash_crowd: FlashCrowdFile,
+    /// Refusing new connections in the kernel.
+    pub kernel: KernelFile,
+    /// The listener for health, metrics, status and explanations.
+    pub admin: AdminFile,
+    /// What is kept across restarts.
+    pub state: StateFile,
+    /// This gateway as a whole.
+    pub gateway: GatewayFile,
+    /// Messages on standard error.
+    pub log: LogFile,
+}
+
+/// Everything Flashweir was told, checked. Plain data: cloning and comparing are cheap, nothing is opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Where clients connect.
+    pub listen: Listen,
+    /// The services that are protected, at least one: first the one for every host that no other has, if there is one.
+    pub services: Vec<Service>,
+    /// Who the clients are and what one of them may hold.
+    pub client: Client,
+    /// Bounds and timeouts of the gateway itself.
+    pub bounds: Bounds,
+    /// The detector and its ceiling.
+    pub flash_crowd: FlashCrowd,
+    /// What is done in the kernel, before the TCP stack.
+    pub kernel: Kernel,
+    /// The admin listener.
+    pub admin: Admin,
+    /// What is kept across restarts.
+    pub state: State,
+    /// This gateway as a whole.
+    pub gateway: Gateway,
+    /// Messages on standard error.
+    pub log: Log,
+}
+
+impl Config {
+    pub(crate) fn from_file(
+        mut file: File,
+        directory: &Path,
+        overrides: &Overrides,
+    ) -> Result<Self, Problem> {
+        let leaves_rest = leaves_other_hosts(&file, overrides)?;
+        apply(&mut file, overrides)?;
+        let listen = Listen::check(file.listen, directory)?;
+        let bounds = Bounds::check(&file.bounds)?;
+        let gateway = Gateway::check(file.gateway)?;
+        let first = Written {
+            upstream: file.upstream,
+            sentry: file.sentry,
+            class: file.class,
+            candidate: file.candidate,
+        };
+        let first = (!leaves_rest).then_some(first);
+        let config = Self {
+            services: Service::check_all(&gateway.name, first, file.service, directory, &listen)?,
+            client: Client::check(&file.client, &bounds)?,
+            flash_crowd: FlashCrowd::check(&file.flash_crowd)?,
+            kernel: Kernel::check(&file.kernel, file.flash_crowd.mode, overrides)?,
+            admin: Admin::check(&file.admin, &listen)?,
+            state: State::check(file.state, directory, overrides, &listen.first_port())?,
+            gateway,
+            log: Log::check(&file.log),
+            listen,
+            bounds,
+        };
+        Ok(config)
+    }
+}
+
+/// Puts the flags in place of what was written, so that both go through the same checks.
+fn apply(file: &mut File, overrides: &Overrides) -> Result<(), Problem> {
+    file.listen.apply(overrides);
+    file.upstream.apply(overrides);
+    file.sentry.apply(overrides);
+    file.service.iter_mut().for_each(|service| service.sentry.apply(overrides));
+    file.flash_crowd.apply(overrides)?;
+    file.kernel.apply(overrides)?;
+    file.admin.apply(overrides);
+    file.gateway.apply(overrides);
+    file.log.apply(overrides)
+}

@@ -1,0 +1,73 @@
+//! What `flashweir router` reads of the same file: there is no upstream, no listener for clients, no class.
+
+use std::path::Path;
+
+use super::{Admin, Config, File, FlashCrowd, Gateway, Kernel, Listen, Log, State, apply};
+use crate::error::{ConfigError, Problem};
+use crate::load::{locate, parse};
+use crate::overrides::Overrides;
+
+/// Everything a router was told, checked. Sections that only a gateway has a use for are not looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RouterConfig {
+    /// What it guards, and how: at least one interface and one server.
+    pub kernel: Kernel,
+    /// The detector and its ceiling; its interval is that of [`Kernel`].
+    pub flash_crowd: FlashCrowd,
+    /// The admin listener.
+    pub admin: Admin,
+    /// What is kept across restarts.
+    pub state: State,
+    /// Its name.
+    pub gateway: Gateway,
+    /// Messages on standard error.
+    pub log: Log,
+}
+
+impl RouterConfig {
+    /// Reads and checks the file (or, without one, the defaults), flags first.
+    ///
+    /// # Errors
+    /// The first thing wrong, as one [`ConfigError`].
+    pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigError> {
+        let text = file.map_or(Ok(String::new()), Config::read)?;
+        Self::check(&text, file, overrides)
+    }
+
+    /// Checks the text of a configuration file. Pure.
+    ///
+    /// # Errors
+    /// The first thing wrong, as one [`ConfigError`] that names `file_name` or the flag.
+    pub fn from_toml_with(text: &str, file_name: &str, overrides: &Overrides) -> Result<Self, ConfigError> {
+        Self::check(text, Some(Path::new(file_name)), overrides)
+    }
+
+    fn check(text: &str, path: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigError> {
+        let file = parse(text, path)?;
+        let directory = path.and_then(Path::parent).unwrap_or(Path::new(""));
+        Self::from_file(file, directory, overrides).map_err(|problem| locate(problem, text, path, overrides))
+    }
+
+    fn from_file(mut file: File, directory: &Path, overrides: &Overrides) -> Result<Self, Problem> {
+        apply(&mut file, overrides)?;
+        let kernel = Kernel::check(&file.kernel, file.flash_crowd.mode, overrides)?;
+        kernel.require_interface()?;
+        if kernel.protect.is_empty() {
+            let what =
+                "no server, expected the address and port of at least one, here or as --protect ADDR:PORT";
+            return Err(Problem::new("kernel.protect", what));
+        }
+        let mut flash_crowd = FlashCrowd::check(&file.flash_crowd)?;
+        flash_crowd.interval = kernel.interval;
+        // Nothing else listens here, so the admin listener may be anywhere.
+        let listen = Listen { addresses: Vec::new(), tls: None };
+        Ok(Self {
+            flash_crowd,
+            admin: Admin::check(&file.admin, &listen)?,
+            state: State::check(file.state, directory, overrides, "router")?,
+            gateway: Gateway::check(file.gateway)?,
+            log: Log::check(&file.log),
+            kernel,
+        })
+    }
+}

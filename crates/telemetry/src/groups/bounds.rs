@@ -1,0 +1,37 @@
+//! Bounds that were met.
+
+use crate::counter::CounterSet;
+use crate::group::{Scrape, WorkerGroup};
+use crate::label::labels;
+
+impl WorkerGroup for CounterSet<Bound> {
+    const TITLE: &'static str = "Bounds";
+
+    fn export(copies: &[&Self], scrape: &mut Scrape) {
+        scrape.counter_set("bound_hits", "How often a bound was met.", copies, |hits| hits);
+    }
+}
+
+labels! {
+    /// A bound that was met.
+    Bound, "bound" {
+        /// `bounds.max_connections`.
+        Connections => "connections",
+        /// `client.max_connections_per_client`.
+        ConnectionsPerClient => "connections_per_client",
+        /// The connections beyond a bound that are still answered.
+        RefusedConnections => "refused_connections",
+        /// `bounds.max_requests_in_flight`.
+        RequestsInFlight => "requests_in_flight",
+        /// `upstream.max_connections`.
+        UpstreamConnections => "upstream_connections",
+        /// Responses whose acknowledgement is awaited; more go unmeasured.
+        AcksAwaited => "acks_awaited",
+        /// Response observations between two samples; more are sampled away.
+        ResponsesPerSample => "responses_per_sample",
+        /// Samples on the way to the planner; the worker keeps accumulating.
+        SamplesQueued => "samples_queued",
+        /// Requests that a candidate policy is asked about at once; it is not asked about more.
+        CandidateRequests => "candidate_requests",
+    }
+}

@@ -1,0 +1,143 @@
+//! The components' metrics: a file for each, with what is counted, its labels and how it is exported, and here the one
+//! list of them: where a worker and a control thread count, and which groups each shell exports.
+
+mod bounds;
+mod candidate;
+mod classes;
+mod connections;
+mod flash_crowd;
+mod kernel;
+mod process;
+mod requests;
+mod responses;
+mod sentry;
+mod upstream;
+
+pub use bounds::*;
+pub use candidate::*;
+pub use classes::*;
+pub use connections::*;
+pub use kernel::*;
+pub use process::*;
+pub use requests::*;
+pub use responses::*;
+pub use upstream::*;
+
+use core::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use self::candidate::CandidateMetrics;
+use self::classes::{ClassFigures, ClassGroup};
+use self::flash_crowd::FlashCrowdMetrics;
+use self::kernel::{KernelMetrics, ObserverGroup};
+use self::process::{ProcessGroup, WorkersGroup};
+use self::sentry::SentryMetrics;
+use self::upstream::UpstreamsInUse;
+use crate::Telemetry;
+use crate::by_class::ByClass;
+use crate::counter::{Counter, CounterSet};
+use crate::histogram::{FINE_BOUNDS_NS, Histogram};
+use crate::label::Label as _;
+use crate::log::Happening;
+
+/// Written by one worker alone, read by scrapes.
+#[derive(Debug, Default)]
+pub struct WorkerMetrics {
+    /// Requests and what became of them.
+    pub requests: RequestMetrics,
+    /// Responses as clients see them.
+    pub responses: ResponseMetrics,
+    /// Connections from clients.
+    pub connections: ConnectionMetrics,
+    /// Exchanges with upstreams.
+    pub upstream: UpstreamMetrics,
+    /// What the detector gets to see.
+    pub measurement: MeasurementMetrics,
+    /// What became of each class of each service.
+    pub classes: ClassTable,
+    /// How often each bound was met.
+    pub bound_hits: CounterSet<Bound>,
+}
+
+/// Written by the control thread alone, read by scrapes.
+#[derive(Debug)]
+pub struct ControlMetrics {
+    /// Time of one planner tick.
+    pub planner_tick: Histogram,
+    /// Samples the planner took from workers.
+    pub samples_judged: Counter,
+    /// Reloads of the configuration file.
+    pub config_reloads: CounterSet<Outcome>,
+    /// Reloads of the certificate.
+    pub certificate_reloads: CounterSet<Outcome>,
+    /// Writes of the state file.
+    pub state_writes: CounterSet<Outcome>,
+    pub(crate) draining: AtomicBool,
+    pub(crate) flash_crowd: Arc<FlashCrowdMetrics>,
+    pub(crate) upstreams_in_use: Arc<UpstreamsInUse>,
+    pub(crate) classes: Arc<ByClass<ClassFigures>>,
+    pub(crate) sentries: Arc<SentryMetrics>,
+    pub(crate) candidates: Arc<CandidateMetrics>,
+    pub(crate) kernel: Arc<KernelMetrics>,
+}
+
+impl Default for ControlMetrics {
+    fn default() -> Self {
+        Self {
+            planner_tick: Histogram::new(FINE_BOUNDS_NS),
+            samples_judged: Counter::default(),
+            config_reloads: CounterSet::default(),
+            certificate_reloads: CounterSet::default(),
+            state_writes: CounterSet::default(),
+            draining: AtomicBool::new(false),
+            flash_crowd: Arc::default(),
+            upstreams_in_use: Arc::default(),
+            classes: Arc::default(),
+            sentries: Arc::default(),
+            candidates: Arc::default(),
+            kernel: Arc::default(),
+        }
+    }
+}
+
+impl Telemetry {
+    /// Metrics of a gateway with this many workers; `version` is what `flashweir_build_info` tells.
+    #[must_use]
+    pub fn gateway(workers: usize, version: &'static str) -> Self {
+        let mut all = Self::new(workers);
+        all.register_workers(|worker| &worker.requests);
+        all.register_workers(|worker| &worker.bound_hits);
+        all.register_workers(|worker| &worker.responses);
+        all.register_workers(|worker| &worker.measurement);
+        all.register_workers(|worker| &worker.connections);
+        all.register_workers(|worker| &worker.upstream);
+        all.register(all.control.upstreams_in_use.clone());
+        all.register(all.control.flash_crowd.clone());
+        let (workers, classes) = (Arc::clone(&all.workers), all.control.classes.clone());
+        all.register(Arc::new(ClassGroup { workers, classes }));
+        all.register(all.control.sentries.clone());
+        all.register(all.control.candidates.clone());
+        all.register(all.control.kernel.clone());
+        let (control, workers) = (all.control(), all.workers.len());
+        all.register(Arc::new(WorkersGroup { control, workers }));
+        all.register_process(Happening::ALL, version);
+        all
+    }
+
+    /// Metrics of a router, which has no workers.
+    #[must_use]
+    pub fn router(version: &'static str) -> Self {
+        let mut all = Self::new(0);
+        all.register(all.control.flash_crowd.clone());
+        all.register(all.control.kernel.clone());
+        all.register(Arc::new(ObserverGroup(all.control.kernel.clone())));
+        let happenings = &[Happening::CauseChanged, Happening::StateFile, Happening::Kernel];
+        all.register_process(happenings, version);
+        all
+    }
+
+    fn register_process(&mut self, happenings: &'static [Happening], version: &'static str) {
+        let (control, warnings) = (self.control(), self.warnings());
+        self.register(Arc::new(ProcessGroup { control, warnings, happenings, version }));
+    }
+}

@@ -1,0 +1,82 @@
+//! The process itself: its planners' work, reloads, the state file, warnings.
+
+use core::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use super::ControlMetrics;
+use crate::group::{MetricGroup, Scrape};
+use crate::label::{Label as _, labels};
+use crate::log::{Happening, Warnings};
+
+/// What every long-running command tells of itself.
+#[derive(Debug)]
+pub(crate) struct ProcessGroup {
+    pub(crate) control: Arc<ControlMetrics>,
+    pub(crate) warnings: Arc<Warnings>,
+    /// What may happen to this command; what happens all the same is told, too.
+    pub(crate) happenings: &'static [Happening],
+    pub(crate) version: &'static str,
+}
+
+impl MetricGroup for ProcessGroup {
+    fn title(&self) -> &'static str {
+        "Process"
+    }
+
+    fn export(&self, scrape: &mut Scrape) {
+        let control = &[&*self.control];
+        scrape.counter(
+            "samples_judged",
+            "Workers' samples the planner took.",
+            self.control.samples_judged.value(),
+        );
+        scrape.histogram("planner_tick_seconds", "Time of one planner tick.", control, |c| &c.planner_tick);
+        let help = "Reloads of the configuration; failed ones left the old in force.";
+        scrape.counter_set("config_reloads", help, control, |c| &c.config_reloads);
+        scrape.counter_set("state_writes", "Writes of the state file.", control, |c| &c.state_writes);
+        let help = "Happenings worth a warning; most are counted, few are logged.";
+        let count = |happening| self.warnings.value(happening);
+        let told = |happening: &Happening| self.happenings.contains(happening) || count(*happening) > 0;
+        let told: Vec<_> = Happening::ALL.iter().copied().filter(told).collect();
+        scrape.counters_by("warnings", help, &told, count);
+        scrape.info("build", "The version that runs.", "version", self.version);
+    }
+}
+
+/// What a command with workers and a listener tells besides.
+#[derive(Debug)]
+pub(crate) struct WorkersGroup {
+    pub(crate) control: Arc<ControlMetrics>,
+    pub(crate) workers: usize,
+}
+
+impl MetricGroup for WorkersGroup {
+    fn title(&self) -> &'static str {
+        "Workers"
+    }
+
+    fn export(&self, scrape: &mut Scrape) {
+        let help = "Reloads of the certificate; failed ones left the old in force.";
+        scrape.counter_set("certificate_reloads", help, &[&*self.control], |c| &c.certificate_reloads);
+        let draining = self.control.draining.load(Ordering::Relaxed);
+        scrape.flag("draining", "1 when no new work is taken.", draining);
+        scrape.gauge("workers", "Worker threads.", self.workers as f64);
+    }
+}
+
+impl ControlMetrics {
+    /// Whether the gateway takes no new work.
+    pub fn set_draining(&self, draining: bool) {
+        self.draining.store(draining, Ordering::Relaxed);
+    }
+}
+
+labels! {
+    /// How something that may fail ended.
+    Outcome, "outcome" {
+        /// Done.
+        Ok => "ok",
+        /// Not done; what was before stays in force.
+        Failed => "failed",
+    }
+}
