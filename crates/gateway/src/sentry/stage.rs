@@ -14,8 +14,8 @@ use flashweir_admission::sentry::{
     Arrived, Asked, ClassPlan, Costs, Ending, Explanation, Paused, Permit, Plan, Released, Sample,
     SentryGate, Ticket,
 };
-use flashweir_control::Clock;
 use flashweir_core::{Duration, Instant, Shed};
+use flashweir_runtime::Clock;
 use slab::Slab;
 use std::cell::{Cell, RefCell};
 use std::fmt;
