@@ -9,12 +9,14 @@ extern crate alloc;
 
 mod contract;
 pub mod flash_crowd;
+mod limit_plan;
 pub mod pace;
 pub mod retry_after;
 pub mod sentry;
 pub mod token_bucket;
 
 pub use contract::{Binding, Flow, Planner, PlannerDriver, Sample};
+pub use limit_plan::{DOUBLING_TIME, LimitPlan, OPEN_AFTER};
 
 use flashweir_core::{Instant, Verdict};
 

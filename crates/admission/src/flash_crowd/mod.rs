@@ -6,6 +6,7 @@
 //! and `shares` (which gate gets how much). docs/algorithms/news.md tells the whole story.
 
 mod attempts;
+mod decay;
 mod detector;
 mod gate;
 mod hot_spot;
