@@ -1,18 +1,11 @@
 //! The planner that a configuration asks for.
 
-use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, PlannerMode, Settings};
 use flashweir_config::{FlashCrowd, FlashCrowdMode};
-use flashweir_core::Instant;
 
 /// One for so many gates that starts from what was `learned` earlier; `None` where detection is off.
 #[must_use]
-pub fn planner(
-    configured: &FlashCrowd,
-    gates: usize,
-    learned: &Baseline,
-    now: Instant,
-) -> Option<PlannerDriver<FlashCrowdPlanner>> {
+pub fn planner(configured: &FlashCrowd, gates: usize, learned: &Baseline) -> Option<FlashCrowdPlanner> {
     let mode = match configured.mode {
         FlashCrowdMode::Off => return None,
         FlashCrowdMode::Paper => PlannerMode::Paper,
@@ -27,5 +20,5 @@ pub fn planner(
         hot_spots: configured.hot_spots,
         shadow: configured.shadow,
     };
-    Some(PlannerDriver::new(FlashCrowdPlanner::new(settings, learned), now))
+    Some(FlashCrowdPlanner::new(settings, learned))
 }

@@ -24,7 +24,7 @@ mod wait;
 
 pub(crate) use candidate::{Candidate, CandidateSaid, CandidateStage, Opinion};
 pub(crate) use place::Place;
-pub(crate) use planner_task::SentryPlanners;
+pub(crate) use planner_task::{SentryStation, UnattendedSentries};
 pub(crate) use rest::Rest;
 pub(crate) use service::{Names, Sentry};
 pub(crate) use slow_clients::{SlowClients, Yielding};
