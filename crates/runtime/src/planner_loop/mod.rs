@@ -379,4 +379,6 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
 }
 
 #[cfg(test)]
+mod real_planner_tests;
+#[cfg(test)]
 mod tests;
