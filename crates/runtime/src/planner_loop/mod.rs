@@ -11,7 +11,8 @@
 //! time, with growing delays if it fails again. From the fault on, its last plan decays by the law of
 //! [`LimitPlan::decayed`]: the limit doubles each second until nothing is limited. The first plans of the new planner are
 //! held to the decaying limit ([`LimitPlan::held_to`]) until they are as tight by themselves or the old limit is open. A
-//! stall of the thread that runs the loop is seen by another one ([`StallWatch`]), by the same law.
+//! stall of the thread that runs the loop is seen by another one ([`StallWatch`]), and the plans decay by the same law; the
+//! router needs none, for the kernel opens its gate after three seconds without a sign of life.
 //!
 //! **Epochs.** Plans are numbered by the loop, each one above the plan in force, whichever planner made it. Gates may
 //! ignore a plan whose number is not larger than that of the plan they follow.
