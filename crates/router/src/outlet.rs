@@ -49,7 +49,7 @@ impl RouterOutlet {
         Ok(sampled.sample)
     }
 
-    /// Tells whoever asks.
+    /// Publishes the figures.
     pub(crate) fn show(&mut self) -> Result<(), RouterError> {
         let gate = &self.guard.gate;
         let interfaces = self.guard.interfaces();

@@ -30,7 +30,7 @@ pub async fn run<S: Station>(mut station: S, beat: Beat) {
     loop {
         let clock = station.clock();
         let due = station.due(clock.now());
-        // Over when the round is due or somebody needs it: the same to the round.
+        // Over when the round is due or needed: the same to the round.
         let _ = tokio::time::timeout_at(clock.timer_at(due), station.woken()).await;
         let mut missing = station.ask();
         let all = async {

@@ -92,7 +92,7 @@ impl StallWatch {
         let (stop, stopped) = channel();
         let mut watched: Vec<_> =
             loops.into_iter().map(|(beat, plans)| (Pulse::default(), beat, plans)).collect();
-        // Not joined: it ends within a look of its own, and holds nothing that anybody waits for.
+        // Not joined: it ends within a look of its own, and no other thread waits for it.
         Builder::new().name("stall-watch".to_owned()).spawn(move || {
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK_INTERVAL) {
                 for (pulse, beat, plans) in &mut watched {
