@@ -35,7 +35,7 @@ directions: setup-test
 	$(ALL_TESTS) -q --test dependency_directions
 
 # Format, lints, documentation: what the gate checks before the tests; what touches the kernel with and without it.
-IN_KERNEL = -p flashweir-kernel -p flashweir-control -p flashweir-gateway -p flashweir-router -p flashweir-cli --features flashweir-cli/kernel,flashweir-kernel/bpf
+IN_KERNEL = -p flashweir-kernel -p flashweir-runtime -p flashweir-gateway -p flashweir-router -p flashweir-cli --features flashweir-cli/kernel,flashweir-kernel/bpf
 check: setup setup-kernel
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings

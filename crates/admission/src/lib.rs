@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod contract;
 pub mod flash_crowd;
+mod limit_plan;
 pub mod pace;
 pub mod pipeline;
 pub mod retry_after;
@@ -16,3 +17,4 @@ pub mod sentry;
 pub mod token_bucket;
 
 pub use contract::{Binding, Flow, Planner, PlannerDriver, Sample};
+pub use limit_plan::{DOUBLING_TIME, LimitPlan, OPEN_AFTER};

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Decide and never do: no runtime, no sockets, no serialisation.
 const PURE: [&str; 5] = ["core", "measure", "admission", "workload", "sim"];
 /// May talk to the world.
-const SHELLS: [&str; 7] = ["gateway", "router", "control", "kernel", "origin", "load", "http"];
+const SHELLS: [&str; 7] = ["gateway", "router", "runtime", "kernel", "origin", "load", "http"];
 /// What no pure crate may depend on, however useful.
 const IMPURE: [&str; 15] = [
     "tokio",
@@ -182,9 +182,9 @@ fn only_the_configuration_turns_written_modes_into_planners() {
 fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
     let workspace = workspace();
     for (name, made_of) in [
-        ("gateway", &["http", "kernel", "control"][..]),
-        ("router", &["kernel", "control"]),
-        ("control", &["kernel"]),
+        ("gateway", &["http", "kernel", "runtime"][..]),
+        ("router", &["kernel", "runtime"]),
+        ("runtime", &["kernel"]),
         ("origin", &[]),
         ("load", &["kernel"]),
         ("kernel", &[]),

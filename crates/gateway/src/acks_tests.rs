@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tracked::WireIo;
-use flashweir_control::Clock;
+use flashweir_runtime::Clock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -4,16 +4,17 @@ use crate::admin::AdminServer;
 use crate::commands::{Command, Stopped};
 use crate::error::GatewayError;
 use crate::kernel::KernelGuard;
-use crate::planner_task::PlannerTask;
+use crate::planner_task::{NewsStation, UnattendedNews};
 use crate::reload::reload;
-use crate::sentry::SentryPlanners;
+use crate::sentry::{SentryStation, UnattendedSentries};
 use crate::shared::Shared;
 use crate::state_file;
 use crate::watch::{watch_certificates, watch_upstreams};
-use flashweir_admission::flash_crowd::Plan;
 use flashweir_config::Overrides;
 use flashweir_core::Duration;
+use flashweir_runtime::planner_loop::{self, Beat, StallWatch, Unattended};
 use flashweir_telemetry::Outcome;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -43,16 +44,14 @@ pub(crate) struct Control {
     pub(crate) overrides: Overrides,
     pub(crate) commands: Vec<mpsc::Sender<Command>>,
     pub(crate) stopped: mpsc::Receiver<Stopped>,
-    pub(crate) planner_gone: bool,
-    pub(crate) sentry_planners_gone: bool,
 }
 
 /// What decides slowly, on this thread.
 pub(crate) struct Planners {
     /// Ceilings against flash crowds.
-    pub(crate) news: PlannerTask,
+    pub(crate) news: NewsStation,
     /// Limits on what goes to the origins.
-    pub(crate) sentries: SentryPlanners,
+    pub(crate) sentries: SentryStation,
     /// Ceilings in the kernel, where it has a gate.
     pub(crate) kernel: Option<KernelGuard>,
 }
@@ -72,8 +71,11 @@ impl Control {
         let mut hang_up = listen_for(SignalKind::hangup())?;
         let admin_address = admin.address().map_err(GatewayError::Start)?;
         spawn_local(admin.serve());
-        let mut planner = spawn_local(planners.news.run());
-        let mut sentry_planners = spawn_local(planners.sentries.run());
+        let beats = [Beat::default(), Beat::default()];
+        let [news_beat, sentries_beat] = beats.clone();
+        let news = spawn_local(planner_loop::run(planners.news, news_beat));
+        let sentries = spawn_local(planner_loop::run(planners.sentries, sentries_beat));
+        let stall_watch = self.watch_planners(beats).map_err(GatewayError::Start)?;
         let leave_kernel = CancellationToken::new();
         let in_kernel =
             |guard: KernelGuard| spawn_local(guard.run(self.shared.clone(), leave_kernel.clone()));
@@ -88,17 +90,6 @@ impl Control {
                 _ = interrupt.recv() => break false,
                 () = &mut stop => break false,
                 _ = hang_up.recv() => self.reload().await,
-                // It only ends by a panic. A ceiling that nobody reviews any more would be worse than none.
-                _ = &mut planner, if !self.planner_gone => {
-                    tracing::error!("the planner stopped by a bug: everything is admitted until a restart");
-                    self.planner_gone = true;
-                    self.shared.plan.store(Arc::new(Plan::open(self.workers)));
-                }
-                _ = &mut sentry_planners, if !self.sentry_planners_gone => {
-                    tracing::error!("the sentry's planner stopped by a bug: it lets everything in until a restart");
-                    self.sentry_planners_gone = true;
-                    self.shared.live.load().sentries.iter().flatten().for_each(|sentry| sentry.open());
-                }
                 () = end_of(&mut kernel) => {
                     tracing::error!("the gate in the kernel was taken away by a bug: it refuses nobody until a restart");
                     kernel = None;
@@ -123,10 +114,21 @@ impl Control {
             tracing::info!("the gate in the kernel stays, pinned, for the gateway that comes next");
         }
         // The planner is asked nothing after this: what it published last is what is kept.
-        planner.abort();
-        sentry_planners.abort();
+        drop(stall_watch);
+        news.abort();
+        sentries.abort();
         self.save_baseline();
         outcome
+    }
+
+    /// Sees, from a thread of its own, whether this one still runs the planners.
+    fn watch_planners(&self, [news, sentries]: [Beat; 2]) -> io::Result<StallWatch> {
+        let shared = &self.shared;
+        let loops: Vec<(Beat, Box<dyn Unattended>)> = vec![
+            (news, Box::new(UnattendedNews::new(shared.clone()))),
+            (sentries, Box::new(UnattendedSentries::new(shared.clone()))),
+        ];
+        StallWatch::start(loops, shared.clock, shared.warnings.clone())
     }
 
     /// Who comes from here on is told by the gateway itself that it is stopping.

@@ -5,8 +5,8 @@ use crate::commands::{WorkerEnds, connect};
 use crate::control::{Control, Planners};
 use crate::error::GatewayError;
 use crate::kernel::KernelGuard;
-use crate::planner_task::PlannerTask;
-use crate::sentry::SentryPlanners;
+use crate::planner_task::NewsStation;
+use crate::sentry::SentryStation;
 use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
 use crate::state_file;
@@ -87,8 +87,8 @@ impl Gateway {
         let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone())?;
         let admin_address = admin.address().map_err(GatewayError::Start)?;
         let sampling = (ends.sample_wanted, ends.samples);
-        let planner = PlannerTask::new(shared.clone(), workers, sampling, &learned);
-        let sentry_planners = SentryPlanners::new(shared.clone(), ends.gate_samples);
+        let news = NewsStation::new(shared.clone(), workers, sampling, learned);
+        let sentries = SentryStation::new(shared.clone(), ends.gate_samples);
         let control = Control {
             shared: shared.clone(),
             workers,
@@ -96,10 +96,8 @@ impl Gateway {
             overrides,
             commands: ends.commands,
             stopped: ends.stopped,
-            planner_gone: false,
-            sentry_planners_gone: false,
         };
-        let planners = Planners { news: planner, sentries: sentry_planners, kernel };
+        let planners = Planners { news, sentries, kernel };
         Ok(Self { shared, listeners, worker_ends, admin, admin_address, planners, control })
     }
 

@@ -1,157 +1,207 @@
-//! The slow half of admission: asks the workers for samples, lets the planner decide, publishes the plan.
+//! What surrounds the planner of NEWS: the workers' samples, the plan in force, the metrics, the state file.
 
 use crate::shared::Shared;
 use crate::state_file;
-use flashweir_admission::PlannerDriver;
-use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Plan, Sample};
+use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Plan, Sample};
 use flashweir_admission::pace::{SAMPLE_INTERVAL_MAX, TICK_INTERVAL_MIN};
 use flashweir_config::FlashCrowd;
-use flashweir_control::{planner, tell_change};
 use flashweir_core::{Duration, Instant};
+use flashweir_runtime::planner_loop::{
+    LoopEvent, Outlet, PlannerLoop, SlotDecay, Station, Unattended, put_in_force,
+};
+use flashweir_runtime::{BaselineKeeper, Clock, StateFile, planner, tell_change};
 use flashweir_telemetry::Happening;
+use std::convert::Infallible;
+use std::mem;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// The planner does not wait longer for a worker's sample; a late one counts at the next tick.
-const SAMPLES_AWAITED: Duration = Duration::from_millis(25);
-/// A crash loses at most this much learning.
-const SAVE_INTERVAL: Duration = Duration::from_secs(30);
+/// The planner's name in the log.
+const WHOSE: &str = "the planner of NEWS";
 
-/// The planner and what it talks to. Lives on the control thread.
-pub(crate) struct PlannerTask {
-    shared: Arc<Shared>,
-    workers: usize,
-    configured: FlashCrowd,
-    planner: Option<PlannerDriver<FlashCrowdPlanner>>,
+/// The loop of NEWS and its gates. Lives on the control thread.
+pub(crate) struct NewsStation {
+    planner_loop: PlannerLoop<FlashCrowdPlanner>,
+    outlet: NewsOutlet,
     sample_wanted: watch::Sender<u64>,
     samples: mpsc::Receiver<Sample>,
-    save_at: Instant,
-    baseline_published_at: Instant,
+    /// Those of the present round, at most one for each worker.
+    gathered: Vec<Sample>,
     last_sample_at: Instant,
 }
 
-impl PlannerTask {
+/// Where plans go and planners come from.
+struct NewsOutlet {
+    shared: Arc<Shared>,
+    workers: usize,
+    configured: FlashCrowd,
+    keeper: BaselineKeeper,
+}
+
+impl NewsStation {
     /// A planner that starts from what an earlier run learned.
     pub(crate) fn new(
         shared: Arc<Shared>,
         workers: usize,
         (sample_wanted, samples): (watch::Sender<u64>, mpsc::Receiver<Sample>),
-        learned: &Baseline,
+        learned: Baseline,
     ) -> Self {
         let configured = shared.live.load().config.flash_crowd.clone();
-        let planner = planner(&configured, workers, learned, shared.clock.now());
         shared.baseline.store(Arc::new(learned.clone()));
         shared.telemetry.control().set_shadow(configured.shadow);
+        let keeper = BaselineKeeper::new(learned, shared.clock.now());
+        let in_force = Plan::clone(&shared.plan.load());
+        let mut outlet = NewsOutlet { shared, workers, configured, keeper };
         Self {
-            shared,
-            workers,
-            configured,
-            planner,
+            planner_loop: PlannerLoop::new(&mut outlet, in_force),
+            outlet,
             sample_wanted,
             samples,
-            save_at: Instant::ZERO + SAVE_INTERVAL,
-            baseline_published_at: Instant::ZERO,
+            gathered: Vec::with_capacity(workers),
             last_sample_at: Instant::ZERO,
         }
     }
 
-    /// Ticks until the future is dropped.
-    pub(crate) async fn run(mut self) {
-        loop {
-            let now = self.shared.clock.now();
-            let sample_due = self.last_sample_at + SAMPLE_INTERVAL_MAX;
-            let plan_due = self.planner.as_ref().map_or(sample_due, |planner| planner.next_plan_at());
-            let due = plan_due.min(sample_due).max(now + TICK_INTERVAL_MIN);
-            tokio::time::sleep_until(self.shared.clock.timer_at(due)).await;
-            self.tick().await;
-        }
-    }
-
-    async fn tick(&mut self) {
-        self.take_over_configuration();
-        let mut samples = self.gather_samples().await;
-        if let Some(sample) = samples.first_mut() {
-            self.shared.turned_away.move_into(sample);
-        }
-        let now = self.shared.clock.now();
-        self.last_sample_at = now;
-        let metrics = self.shared.telemetry.control();
-        metrics.samples_judged.add(samples.len() as u64);
-        let Some(planner) = &mut self.planner else { return };
-        for sample in &samples {
-            planner.observe(now, sample);
-        }
-        let plan = planner.plan(now);
-        metrics.planner_tick.record(self.shared.clock.now().saturating_since(now));
-        metrics.publish_plan(&plan);
-        self.publish(now, plan);
-        self.keep_baseline(now);
-    }
-
-    /// Asks every worker, and takes what comes within a moment: normally all of it, within some 50 µs.
-    async fn gather_samples(&mut self) -> Vec<Sample> {
-        self.sample_wanted.send_modify(|asked| *asked += 1);
-        let mut samples = Vec::with_capacity(self.workers);
-        let all = async {
-            while samples.len() < self.workers {
-                match self.samples.recv().await {
-                    Some(sample) => samples.push(sample),
-                    None => return,
-                }
-            }
-        };
-        let late = tokio::time::timeout(SAMPLES_AWAITED, all).await.is_err();
-        if late && !self.shared.is_draining() {
-            let missing = self.workers - samples.len();
-            self.shared
-                .warn(Happening::PlannerLate, format_args!("{missing} workers did not report in time"));
-        }
-        samples
-    }
-
-    fn publish(&self, now: Instant, plan: Plan) {
-        let before = self.shared.plan.load();
-        if **before == plan {
-            return;
-        }
-        let shadow = self.shared.live.load().config.flash_crowd.shadow;
-        tell_change(&self.shared.warnings, now, shadow, [&before.explanation, &plan.explanation]);
-        self.shared.plan.store(Arc::new(plan));
-    }
-
-    /// A reload may have changed the detector's settings: it then starts anew from the same baseline.
-    fn take_over_configuration(&mut self) {
-        let live = self.shared.live.load();
+    /// A reload may have changed the detector's settings: it then starts again from the same baseline.
+    fn follow_configuration(&mut self) {
+        let live = self.outlet.shared.live.load();
         let wanted = &live.config.flash_crowd;
-        if *wanted == self.configured {
+        if *wanted == self.outlet.configured {
             return;
         }
-        self.configured = wanted.clone();
-        self.shared.telemetry.control().set_shadow(wanted.shadow);
-        let published = || (**self.shared.baseline.load()).clone();
-        let learned = self.planner.as_ref().map_or_else(published, |driver| driver.planner().baseline());
-        self.planner = planner(wanted, self.workers, &learned, self.shared.clock.now());
-        // Whatever ceiling there was belonged to the old settings.
-        self.shared.plan.store(Arc::new(Plan::open(self.workers)));
+        self.outlet.configured = wanted.clone();
+        self.outlet.shared.telemetry.control().set_shadow(wanted.shadow);
+        if let Some(planner) = self.planner_loop.planner() {
+            self.outlet.keeper.replace(planner.baseline());
+        }
+        // A ceiling in force belongs to the old settings.
+        let open = Plan::open(self.outlet.workers);
+        let Ok(()) = self.planner_loop.reconfigure(&mut self.outlet, open);
+    }
+}
+
+impl Station for NewsStation {
+    const SAMPLES_AWAITED: Duration = Duration::from_millis(25);
+
+    fn clock(&self) -> Clock {
+        self.outlet.shared.clock
     }
 
-    fn keep_baseline(&mut self, now: Instant) {
-        if now.saturating_since(self.baseline_published_at) < Duration::from_secs(1) {
+    fn due(&self, now: Instant) -> Instant {
+        let sample_due = self.last_sample_at + SAMPLE_INTERVAL_MAX;
+        let due = self.planner_loop.next_plan_at().map_or(sample_due, |plan_due| plan_due.min(sample_due));
+        due.max(now + TICK_INTERVAL_MIN)
+    }
+
+    fn ask(&mut self) -> usize {
+        self.follow_configuration();
+        self.sample_wanted.send_modify(|asked| *asked += 1);
+        self.outlet.workers
+    }
+
+    async fn receive(&mut self) -> Option<bool> {
+        let sample = self.samples.recv().await?;
+        self.gathered.push(sample);
+        Some(true)
+    }
+
+    fn evaluate(&mut self, missing: usize) {
+        let shared = self.outlet.shared.clone();
+        if missing > 0 && !shared.is_draining() {
+            shared.warn(Happening::PlannerLate, format_args!("{missing} workers did not report in time"));
+        }
+        let mut samples = mem::take(&mut self.gathered);
+        if let Some(sample) = samples.first_mut() {
+            shared.turned_away.move_into(sample);
+        }
+        let now = shared.clock.now();
+        self.last_sample_at = now;
+        let metrics = shared.telemetry.control();
+        metrics.samples_judged.add(samples.len() as u64);
+        for sample in &samples {
+            self.planner_loop.observe(&mut self.outlet, now, sample);
+        }
+        let Ok(()) = self.planner_loop.evaluate(&mut self.outlet);
+        if self.planner_loop.planner().is_some() {
+            metrics.planner_tick.record(shared.clock.now().saturating_since(now));
+        }
+        samples.clear();
+        self.gathered = samples;
+    }
+}
+
+impl Outlet<FlashCrowdPlanner> for NewsOutlet {
+    type Error = Infallible;
+
+    fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+
+    fn interval(&self) -> Duration {
+        self.configured.interval
+    }
+
+    fn planner(&mut self) -> Option<FlashCrowdPlanner> {
+        planner(&self.configured, self.workers, self.keeper.latest())
+    }
+
+    fn epoch_in_force(&self) -> u64 {
+        self.shared.plan.load().epoch
+    }
+
+    fn publish(&mut self, now: Instant, plan: Plan, _: Option<&FlashCrowdPlanner>) -> Result<(), Infallible> {
+        let before = self.shared.plan.load();
+        let reasons = [&before.explanation, &plan.explanation];
+        tell_change(&self.shared.warnings, now, self.configured.shadow, reasons);
+        put_in_force(&self.shared.plan, &plan);
+        self.shared.telemetry.control().publish_plan(&plan);
+        Ok(())
+    }
+
+    fn keep_baseline(&mut self, now: Instant, planner: &FlashCrowdPlanner) {
+        if !self.keeper.refresh(now, || planner.baseline()) {
             return;
         }
-        self.baseline_published_at = now;
-        let Some(planner) = &self.planner else { return };
-        let baseline = planner.planner().baseline();
-        self.shared.baseline.store(Arc::new(baseline.clone()));
-        let quiet = self.shared.plan.load().explanation.mode == Mode::Normal;
-        if now < self.save_at || !quiet {
-            return;
+        self.shared.baseline.store(Arc::new(self.keeper.latest().clone()));
+        let mode = self.shared.plan.load().explanation.mode;
+        if let Some(file) = self.keeper.is_save_due(now, mode).then(|| self.file()).flatten() {
+            self.keeper.save_soon(now, file, self.shared.clone(), |shared| &shared.telemetry);
         }
-        self.save_at = now + SAVE_INTERVAL;
-        if let Some(file) = state_file::configured(&self.shared.live.load().config) {
-            let shared = self.shared.clone();
-            // Syncing to the disk blocks; plans must not wait for it.
-            tokio::task::spawn_blocking(move || file.save_or_tell(now, &baseline, &shared.telemetry));
-        }
+    }
+
+    fn report(&mut self, now: Instant, event: &LoopEvent) {
+        event.tell(&self.shared.warnings, now, WHOSE);
+    }
+}
+
+impl NewsOutlet {
+    fn file(&self) -> Option<StateFile> {
+        state_file::configured(&self.shared.live.load().config)
+    }
+}
+
+/// The plan of NEWS while the control thread stalls.
+pub(crate) struct UnattendedNews {
+    shared: Arc<Shared>,
+    decay: SlotDecay<Plan>,
+}
+
+impl UnattendedNews {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, decay: SlotDecay::default() }
+    }
+}
+
+impl Unattended for UnattendedNews {
+    fn whose(&self) -> &'static str {
+        WHOSE
+    }
+
+    fn decay(&mut self, age: Duration) {
+        self.decay.decay(&self.shared.plan, age);
+    }
+
+    fn attended(&mut self) {
+        self.decay.end();
     }
 }

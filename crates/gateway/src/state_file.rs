@@ -1,7 +1,7 @@
 //! Which state file is this gateway's.
 
 use flashweir_config::Config;
-use flashweir_control::StateFile;
+use flashweir_runtime::StateFile;
 
 /// The file this configuration names, for its service and upstreams; `None` when nothing is to be kept.
 pub(crate) fn configured(config: &Config) -> Option<StateFile> {

@@ -5,8 +5,8 @@ use crate::sentry::told;
 use crate::shared::Shared;
 use flashweir_admission::flash_crowd::Limit;
 use flashweir_config::{Class, Service};
-use flashweir_control::{plan_json, unix_seconds_now};
 use flashweir_core::{DecisionId, Rate, Reason};
+use flashweir_runtime::{plan_json, unix_seconds_now};
 use serde_json::{Value, json};
 
 /// The document of `/status`.

@@ -4,9 +4,9 @@
 //! [`Wire`] is shared: hyper reads and writes through [`WireIo`], while the list of responses awaiting their
 //! acknowledgement keeps the socket open and asks the kernel about it. All of it stays on one worker's thread.
 
-use flashweir_control::Clock;
 use flashweir_core::{Duration, Instant};
 use flashweir_kernel::TcpInfo;
+use flashweir_runtime::Clock;
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::net::Shutdown;

@@ -113,7 +113,7 @@ impl Transfers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashweir_control::Clock;
+    use flashweir_runtime::Clock;
     use tokio::net::{TcpListener, TcpStream};
 
     async fn transfer() -> Rc<Transfer> {

@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
-use flashweir_control::{Clock, metrics_response, problem};
+use flashweir_runtime::{Clock, metrics_response, problem};
 use flashweir_telemetry::Telemetry;
 use std::sync::{Arc, Mutex, PoisonError};
 

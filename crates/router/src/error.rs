@@ -1,10 +1,10 @@
 //! Why a router did not start, or stopped.
 
 use crate::places::PROTECTED_MOST;
-use flashweir_control::kernel::is_configuration;
 use flashweir_kernel::LoadError;
 use flashweir_kernel::gate::{AttachError, GateError};
 use flashweir_kernel::observe::{self, ObserveError};
+use flashweir_runtime::kernel::is_configuration;
 use std::io;
 use std::net::SocketAddr;
 

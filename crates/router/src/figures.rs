@@ -1,9 +1,9 @@
 //! What the programs in the kernel count, in the words of the metrics: places by their role, never by an address.
 
 use crate::places::Places;
-use flashweir_control::kernel::kernel_counts;
 use flashweir_kernel::gate::{ServiceCounts, ServicePlan};
 use flashweir_kernel::observe::{Observed, QueueCounts};
+use flashweir_runtime::kernel::kernel_counts;
 use flashweir_telemetry::{KernelFlows, KernelQueue, KernelService};
 
 /// Every place with what was counted there and its own ceiling.

@@ -3,10 +3,10 @@
 use crate::error::RouterError;
 use crate::interface;
 use flashweir_config::Kernel;
-use flashweir_control::kernel::{GuardedInterfaces, InterfaceState};
 use flashweir_core::Instant;
 use flashweir_kernel::gate::KernelGate;
 use flashweir_kernel::observe::{Attachment, Observer, Reading};
+use flashweir_runtime::kernel::{GuardedInterfaces, InterfaceState};
 use flashweir_telemetry::Warnings;
 
 /// Gate and observer. Dropping it leaves the network as it was; but for gates that were found pinned, as long as the start

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Pure: `places` (which destinations have a bucket of their own), `responses` and `sample` (what the planner is told),
-//! `orders` (what the gate is told), `record` and `status` (what people are told). The `driver` does it each interval
-//! with the programs that `guard` holds before the interfaces; `control` is the loop around it, with signals, a sign of
-//! life for the kernel each second, and the `admin` listener.
+//! `orders` (what the gate is told), `record` and `status` (what people are told). The `driver` runs the
+//! planner's loop each interval; `outlet` is what surrounds it, with the programs that `guard` holds before the interfaces;
+//! `control` waits for what is due, for signals and for the `admin` listener.
 #![cfg(feature = "kernel")]
 
 mod admin;
@@ -22,6 +22,7 @@ mod figures;
 mod guard;
 mod interface;
 mod orders;
+mod outlet;
 mod places;
 mod record;
 mod reload;

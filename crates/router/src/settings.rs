@@ -4,10 +4,10 @@ use crate::error::RouterError;
 use crate::orders::Manner;
 use crate::places::{PROTECTED_MOST, Places};
 use flashweir_config::{FlashCrowdMode, Kernel, RouterConfig};
-use flashweir_control::StateFile;
-use flashweir_control::kernel::refusal;
 use flashweir_kernel::gate::{Page, Service};
 use flashweir_kernel::observe::Reading;
+use flashweir_runtime::StateFile;
+use flashweir_runtime::kernel::refusal;
 use std::net::{IpAddr, SocketAddr};
 
 /// What is done about a new connection that does not fit.

@@ -28,6 +28,12 @@ labels! {
         CauseChanged => "cause_changed",
         /// The planner is behind or samples wait.
         PlannerLate => "planner_late",
+        /// A planner failed and starts again.
+        PlannerRestarted => "planner_restarted",
+        /// The thread that runs a planner does nothing any more, or does again.
+        PlannerStalled => "planner_stalled",
+        /// The clock went back or jumped ahead.
+        ClockJumped => "clock_jumped",
         /// The state file could not be read or written.
         StateFile => "state_file",
         /// A certificate could not be read again.

@@ -77,7 +77,7 @@ impl FlashCrowdGate {
 
     /// Takes over a plan; one that is no newer than the one in force changes nothing.
     pub fn apply(&mut self, now: Instant, plan: &Plan) {
-        if plan.epoch == self.epoch {
+        if plan.epoch <= self.epoch {
             return;
         }
         self.epoch = plan.epoch;

@@ -5,6 +5,7 @@
 //! (what is usual for a URL), `detector` and `rate_limit` (repaired) or `published`, `hot_spot` (whom to limit)
 //! and `shares` (which gate gets how much). docs/algorithms/news.md tells the whole story.
 
+mod decay;
 mod detector;
 mod gate;
 mod hot_spot;

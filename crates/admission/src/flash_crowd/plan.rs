@@ -91,6 +91,8 @@ pub enum Rule {
     Release,
     /// The baseline was moved toward a lasting change of the service itself.
     Rebase,
+    /// The ceiling rises because the planner that set it failed.
+    Decay,
 }
 
 /// The inputs and the rule that fired: for the log, the decision record, `/status` and the simulator alike.
@@ -187,5 +189,6 @@ names! {
     Cause: TooFewSamples => "too_few_samples", Calm => "calm", Popular => "popular",
         SlowBackend => "slow_backend", SurgeOk => "surge_ok";
     Rule: None => "none", Seed => "seed", Learn => "learn", Suspect => "suspect", Raise => "raise", Cut => "cut",
-        Hold => "hold", Yield => "yield", ProbeUp => "probe_up", Relax => "relax", Release => "release", Rebase => "rebase";
+        Hold => "hold", Yield => "yield", ProbeUp => "probe_up", Relax => "relax", Release => "release", Rebase => "rebase",
+        Decay => "decay";
 }

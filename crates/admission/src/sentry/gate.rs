@@ -57,11 +57,11 @@ impl<T> SentryGate<T> {
         }
     }
 
-    /// Takes over a plan for the same policy; the same plan twice changes nothing. [`next`](Self::next) is to be asked
+    /// Takes over a plan for the same policy; one that is no newer than the plan in force changes nothing. [`next`](Self::next) is to be asked
     /// afterwards.
     pub fn apply(&mut self, plan: &Plan) {
         // A plan for other classes is not for this gate.
-        if plan.epoch != self.plan.epoch && plan.classes.len() == self.plan.classes.len() {
+        if plan.epoch > self.plan.epoch && plan.classes.len() == self.plan.classes.len() {
             self.plan.clone_from(plan);
         }
     }

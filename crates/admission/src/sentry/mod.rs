@@ -34,6 +34,7 @@ mod candidate_planner;
 mod classes;
 mod common;
 mod costs;
+mod decay;
 mod deciding;
 mod delays;
 mod gate;

@@ -115,6 +115,8 @@ pub enum Rule {
     Restore,
     /// Lowered because responses take longer than the target.
     Target,
+    /// Rises because the planner that set it failed.
+    Decay,
 }
 
 impl Rule {
@@ -128,6 +130,7 @@ impl Rule {
         Self::Trim,
         Self::Restore,
         Self::Target,
+        Self::Decay,
     ];
 
     /// The one spelling used in metrics, logs and `/status`.
@@ -142,6 +145,7 @@ impl Rule {
             Self::Trim => "trim",
             Self::Restore => "restore",
             Self::Target => "target",
+            Self::Decay => "decay",
         }
     }
 }

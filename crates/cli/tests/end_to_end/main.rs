@@ -17,6 +17,7 @@ mod services;
 mod several_upstreams;
 mod slow_uploads;
 mod smuggling;
+mod stalled_planners;
 mod start_errors;
 mod state_file;
 mod support;

@@ -5,9 +5,7 @@ use crate::overrides::Overrides;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
-use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, PlannerMode, Settings};
-use flashweir_core::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -171,7 +169,6 @@ pub fn flash_crowd_planner(
     configured: &FlashCrowd,
     gates: usize,
     learned: &Baseline,
-    now: Instant,
-) -> Option<PlannerDriver<FlashCrowdPlanner>> {
-    Some(PlannerDriver::new(FlashCrowdPlanner::new(configured.settings(gates)?, learned), now))
+) -> Option<FlashCrowdPlanner> {
+    Some(FlashCrowdPlanner::new(configured.settings(gates)?, learned))
 }

@@ -1,12 +1,12 @@
 //! The gate in the kernel before this gateway's interfaces: loaded and attached before a port opens.
 
 use flashweir_config::Config;
-use flashweir_control::kernel::{GuardedInterfaces, Inheritance, InterfaceState, inherited_plans};
 use flashweir_core::Instant;
 use flashweir_kernel::LoadError;
 use flashweir_kernel::gate::{
     AttachError, GateError, KernelGate, Page, Passed, Service, ServiceCounts, ServicePlan,
 };
+use flashweir_runtime::kernel::{GuardedInterfaces, Inheritance, InterfaceState, inherited_plans};
 use flashweir_telemetry::Warnings;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -3,9 +3,9 @@
 use super::ceiling::{Decision, Seen, connections_per_request, headroom};
 use super::guard::{Guard, GuardError};
 use flashweir_config::Config;
-use flashweir_control::kernel::kernel_counts;
 use flashweir_core::Duration;
 use flashweir_kernel::gate::{Hook, ServiceCounts};
+use flashweir_runtime::kernel::kernel_counts;
 use flashweir_telemetry::{KernelFigures, KernelService};
 use serde_json::{Value, json};
 

@@ -249,10 +249,6 @@ impl Inner {
         if Arc::ptr_eq(latest, &self.plan.0) {
             return;
         }
-        if latest.epoch <= self.plan.0.epoch {
-            // Another planner's first plans after a reload: numbers that begin again must not be taken for known ones.
-            self.pipeline.apply_flash_crowd(now, &Plan { epoch: u64::MAX, ..Plan::open(1) });
-        }
         self.pipeline.apply_flash_crowd(now, latest);
         self.plan = Rc::new(PlanInForce(latest.clone()));
     }

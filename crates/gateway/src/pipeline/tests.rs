@@ -150,12 +150,14 @@ async fn shadow_records_what_it_would_have_refused_and_admits_it() {
 }
 
 #[tokio::test]
-async fn a_new_planners_first_plan_is_followed_though_its_number_is_known() {
+async fn a_plan_that_is_older_than_the_one_in_force_changes_nothing() {
     let worker = worker("");
-    publish(&worker, 1, Limit::All(Rate::from_per_second(0.001)));
+    publish(&worker, 2, Limit::All(Rate::from_per_second(0.001)));
     while is_admitted(admit(&worker, at(0), &asked(1, 1), None)) {}
     publish(&worker, 1, Limit::Open);
-    assert!(is_admitted(admit(&worker, at(1), &asked(1, 1), None)));
+    assert!(!is_admitted(admit(&worker, at(1), &asked(1, 1), None)));
+    publish(&worker, 3, Limit::Open);
+    assert!(is_admitted(admit(&worker, at(2), &asked(1, 1), None)));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 
 use super::slow_clients::Yielding;
 use bytes::Bytes;
-use flashweir_control::Clock;
+use flashweir_runtime::Clock;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::pin::Pin;

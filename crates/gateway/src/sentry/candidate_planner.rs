@@ -3,7 +3,8 @@
 use super::candidate::{Candidate, CandidateSample};
 use flashweir_admission::sentry::{CandidatePlanner, ClassCounts, Sample, SentryPlanner};
 use flashweir_core::Instant;
-use flashweir_telemetry::{CandidateNews, CandidateSlot, ControlMetrics};
+use flashweir_runtime::planner_loop::{caught, put_in_force};
+use flashweir_telemetry::{CandidateNews, CandidateSlot, ControlMetrics, Happening, Warnings};
 use std::sync::Arc;
 
 /// One service's candidate, on the control thread.
@@ -44,9 +45,25 @@ impl PlannedCandidate {
         }
     }
 
-    /// A plan beside the live policy's latest.
-    pub(super) fn plan(&mut self, now: Instant, live: &SentryPlanner, busiest: f64) {
-        self.planner.observe_deciding_load(now, busiest);
-        self.candidate.sentry.plan.store(Arc::new(self.planner.plan(now, live)));
+    /// A plan beside the live policy's latest. A planner that panics is replaced by one that knows nothing yet: it concerns no
+    /// request.
+    pub(super) fn plan(&mut self, now: Instant, live: &SentryPlanner, busiest: f64, warnings: &Warnings) {
+        let Self { candidate, planner, .. } = self;
+        let sentry = &candidate.sentry;
+        let plan = caught(|| {
+            planner.observe_deciding_load(now, busiest);
+            planner.plan(now, live)
+        });
+        match plan {
+            Ok(plan) => put_in_force(&sentry.plan, &plan),
+            Err(message) => {
+                *planner = CandidatePlanner::new(sentry.policy.clone());
+                let service = &sentry.names.service;
+                let message = format_args!(
+                    "the planner of the candidate of {service} panicked ({message}): it starts again"
+                );
+                warnings.warn(now, Happening::PlannerRestarted, message);
+            }
+        }
     }
 }

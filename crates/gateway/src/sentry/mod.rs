@@ -15,7 +15,7 @@ mod service;
 pub(crate) mod told;
 
 pub(crate) use candidate::{Candidate, CandidateSaid, CandidateSample};
-pub(crate) use planner_task::SentryPlanners;
+pub(crate) use planner_task::{SentryStation, UnattendedSentries};
 pub(crate) use refused::{Basis, Refused};
 pub(crate) use rest::Rest;
 pub(crate) use sample::GateSample;

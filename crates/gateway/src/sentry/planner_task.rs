@@ -1,110 +1,87 @@
-//! The slow half: asks the workers for samples, lets each service's planner decide, publishes its plan. Rests while
-//! there is nothing to decide (`rest`).
+//! What surrounds the planners of the sentries: the workers' samples, each service's plan in force, its candidate, the
+//! metrics. One station for all services, so that they share a timer; a loop for each. Rests while there is nothing to
+//! decide (`rest`).
 
 use super::candidate::Candidate;
 use super::candidate_planner::PlannedCandidate;
 use super::sample::GateSample;
 use super::service::Sentry;
 use crate::shared::Shared;
-use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{ClassCounts, Plan, Sample, SentryPlanner};
-use flashweir_core::limits::SENTRY_IN_FLIGHT;
 use flashweir_core::{Duration, Instant};
+use flashweir_runtime::Clock;
+use flashweir_runtime::planner_loop::{
+    LoopEvent, Outlet, PlannerLoop, SlotDecay, Station, Unattended, put_in_force,
+};
 use flashweir_telemetry::{ClassNews, ClassSlot, ControlMetrics, Happening};
+use std::convert::Infallible;
 use std::mem;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Short against the time in which anything about a service changes, long against what looking costs.
+/// Short against the time in which anything about a service changes, long against what a round costs.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// While nobody asks: nothing changes but what fades, over seconds.
+/// While no request comes: nothing changes but what fades, over seconds.
 const INTERVAL_AT_REST: Duration = Duration::from_secs(1);
-/// It does so for this long before the rest begins: a move of the limit is judged by then, and not by samples of a second.
+/// No request comes for this long before the rest begins: a move of the limit is judged by then, and not by samples of a
+/// second.
 const IDLE_BEFORE_REST: Duration = Duration::from_secs(10);
-/// The other services' plans do not wait longer for a worker that is busy.
-const SAMPLES_AWAITED: Duration = Duration::from_millis(10);
-/// And its own does so for this long: what only some gates measured is not what happened.
+/// A service's plan is put off for this long: what only some gates measured is not what happened.
 const PLAN_PUT_OFF_MOST: Duration = Duration::from_millis(100);
 
-/// The planners of all services. Lives on the control thread.
-pub(crate) struct SentryPlanners {
+/// The loops of all services. Lives on the control thread.
+pub(crate) struct SentryStation {
     shared: Arc<Shared>,
     samples: mpsc::Receiver<GateSample>,
-    services: Vec<Planned>,
+    services: Vec<Service>,
     /// Since when no sample has told of any request.
     idle_since: Option<Instant>,
+    due: Instant,
+    /// Whether the rest that goes on began before this round's samples were asked for.
+    had_begun_rest: bool,
 }
 
 /// One service.
-struct Planned {
-    sentry: Arc<Sentry>,
-    /// Where its classes are counted.
-    slots: Vec<ClassSlot>,
-    planner: PlannerDriver<SentryPlanner>,
-    /// A policy that is compared with this one.
-    candidate: Option<PlannedCandidate>,
-    /// What became of each class since the last plan.
-    counts: Vec<ClassCounts>,
-    /// Which workers have told since the last plan, and where somebody waits.
+struct Service {
+    planner_loop: PlannerLoop<SentryPlanner>,
+    outlet: ServiceOutlet,
+    /// Which workers have reported since the last plan.
     heard: Vec<bool>,
-    /// How long each worker had been busy when it last told, and when that was.
+    /// How long each worker had been busy at its last report, and when that was.
     busy: Vec<(Instant, Duration)>,
-    waiting_at: Vec<usize>,
-    /// The busiest worker's share of time since the last plan.
-    busiest: f64,
     /// Whether the samples since the last plan told of any request that came, is at the origin or waits.
     has_seen_any: bool,
     /// Since when a plan has been due that some gates have no part in yet.
     put_off_since: Option<Instant>,
 }
 
-impl SentryPlanners {
+/// Where a service's plans go and its planner comes from.
+struct ServiceOutlet {
+    shared: Arc<Shared>,
+    sentry: Arc<Sentry>,
+    /// Where its classes are counted.
+    slots: Vec<ClassSlot>,
+    /// A policy that is compared with this one.
+    candidate: Option<PlannedCandidate>,
+    /// What became of each class since the last plan.
+    counts: Vec<ClassCounts>,
+    /// Where requests wait.
+    waiting_at: Vec<usize>,
+    /// The busiest worker's share of time since the last plan.
+    busiest: f64,
+}
+
+impl SentryStation {
     /// Nothing is known yet.
     pub(crate) fn new(shared: Arc<Shared>, samples: mpsc::Receiver<GateSample>) -> Self {
-        Self { shared, samples, services: Vec::new(), idle_since: None }
-    }
-
-    /// Looks again and again until the future is dropped.
-    pub(crate) async fn run(mut self) {
-        let shared = self.shared.clone();
-        let mut due = shared.clock.now();
-        let mut interval = INTERVAL;
-        loop {
-            // Late looks don't pile up.
-            due = (due + interval).max(shared.clock.now());
-            if tokio::time::timeout_at(shared.clock.timer_at(due), shared.rest.woken()).await.is_ok() {
-                due = shared.clock.now();
-            }
-            self.take_over_services();
-            interval = if self.look().await { INTERVAL_AT_REST } else { INTERVAL };
-            // A planner that is asked before its time keeps its samples, and then adds up two moments of one gate.
-            due = due.max(shared.clock.now());
+        Self {
+            due: shared.clock.now(),
+            shared,
+            samples,
+            services: Vec::new(),
+            idle_since: None,
+            had_begun_rest: false,
         }
-    }
-
-    /// Plans from new samples. Whether the planner may rest: as long as it may, whoever asks wakes it.
-    async fn look(&mut self) -> bool {
-        let has_begun = self.shared.rest.goes_on();
-        self.gather().await;
-        let now = self.shared.clock.now();
-        let metrics = self.shared.telemetry.control();
-        let has_seen_any = self.services.iter().any(|service| service.has_seen_any);
-        let is_complete = self.services.iter().all(Planned::is_complete);
-        self.services.iter_mut().for_each(|service| service.plan(now, &metrics));
-        if has_seen_any {
-            self.idle_since = None;
-            self.shared.rest.end();
-        }
-        if has_seen_any || !is_complete {
-            return false;
-        }
-        let idle_since = *self.idle_since.get_or_insert(now);
-        if has_begun || now.saturating_since(idle_since) < IDLE_BEFORE_REST {
-            return self.shared.rest.goes_on();
-        }
-        // Whoever came before this, while the samples were gathered, is in the next ones.
-        self.shared.rest.begin();
-        false
     }
 
     /// A reload may have brought other services, or other policies for them.
@@ -116,8 +93,8 @@ impl SentryPlanners {
             both.filter_map(|(sentry, candidate)| Some((sentry.as_ref()?, candidate.as_ref())))
         };
         let is_known = |(sentry, candidate)| {
-            let known = self.services.iter().find(|known| Arc::ptr_eq(&known.sentry, sentry));
-            known.is_some_and(|known| known.has_candidate(candidate))
+            let known = self.services.iter().find(|known| known.is_of(sentry));
+            known.is_some_and(|known| known.outlet.has_candidate(candidate))
         };
         if wanted().count() == self.services.len() && wanted().all(is_known) {
             return;
@@ -125,11 +102,11 @@ impl SentryPlanners {
         let metrics = self.shared.telemetry.control();
         let mut known = mem::take(&mut self.services);
         let services = wanted().map(|(sentry, candidate)| {
-            let at = known.iter().position(|known| Arc::ptr_eq(&known.sentry, sentry));
+            let at = known.iter().position(|known| known.is_of(sentry));
             let mut service =
-                at.map_or_else(|| Planned::new(sentry.clone(), &metrics), |at| known.swap_remove(at));
-            if !service.has_candidate(candidate) {
-                service.candidate =
+                at.map_or_else(|| Service::new(&self.shared, sentry.clone()), |at| known.swap_remove(at));
+            if !service.outlet.has_candidate(candidate) {
+                service.outlet.candidate =
                     candidate.map(|candidate| PlannedCandidate::new(candidate.clone(), &metrics));
             }
             service
@@ -138,88 +115,133 @@ impl SentryPlanners {
         metrics.keep_sentries(|name| sentries().any(|sentry| sentry.names.service == name));
     }
 
-    /// Asks every worker, and takes what comes within a moment: normally all of it, within some 50 µs.
-    async fn gather(&mut self) {
-        let mut awaited = 0;
-        for service in &self.services {
-            let workers = service.sentry.workers();
-            (0..workers).for_each(|worker| service.sentry.want_sample(worker));
-            awaited += workers;
+    /// Whether the planners may rest: as long as they may, the first request wakes them.
+    fn rests(&mut self, now: Instant, has_seen_any: bool, is_complete: bool) -> bool {
+        if has_seen_any {
+            self.idle_since = None;
+            self.shared.rest.end();
         }
-        let Self { shared, samples, services, .. } = self;
-        let metrics = shared.telemetry.control();
-        let all = async {
-            while awaited > 0 {
-                let Some(GateSample { sentry, worker, busy, sample, candidate }) = samples.recv().await
-                else {
-                    return;
-                };
-                // One of a service that is gone is of no use.
-                let of = services.iter_mut().find(|service| Arc::ptr_eq(&service.sentry, &sentry));
-                if let Some(service) = of {
-                    service.take(shared.clock.now(), worker, busy, &sample);
-                    if let Some((planned, of_candidate)) = service.candidate.as_mut().zip(candidate) {
-                        planned.take(&sample, &of_candidate, &metrics);
-                    }
-                    awaited -= 1;
-                }
-            }
-        };
-        if tokio::time::timeout(SAMPLES_AWAITED, all).await.is_err() && !shared.is_draining() {
-            shared.warn(Happening::PlannerLate, format_args!("{awaited} gates did not report in time"));
+        if has_seen_any || !is_complete {
+            return false;
         }
+        let idle_since = *self.idle_since.get_or_insert(now);
+        if self.had_begun_rest || now.saturating_since(idle_since) < IDLE_BEFORE_REST {
+            return self.shared.rest.goes_on();
+        }
+        // Requests that came before this, while the samples were gathered, are in the next ones.
+        self.shared.rest.begin();
+        false
     }
 }
 
-impl Planned {
-    fn new(sentry: Arc<Sentry>, metrics: &ControlMetrics) -> Self {
+impl Station for SentryStation {
+    /// The other services' plans do not wait longer for a worker that is busy.
+    const SAMPLES_AWAITED: Duration = Duration::from_millis(10);
+
+    fn clock(&self) -> Clock {
+        self.shared.clock
+    }
+
+    fn due(&self, now: Instant) -> Instant {
+        self.due.max(now)
+    }
+
+    async fn woken(&self) {
+        self.shared.rest.woken().await;
+    }
+
+    fn ask(&mut self) -> usize {
+        self.take_over_services();
+        self.had_begun_rest = self.shared.rest.goes_on();
+        let mut awaited = 0;
+        for service in &self.services {
+            let sentry = &service.outlet.sentry;
+            (0..sentry.workers()).for_each(|worker| sentry.want_sample(worker));
+            awaited += sentry.workers();
+        }
+        awaited
+    }
+
+    async fn receive(&mut self) -> Option<bool> {
+        let sample = self.samples.recv().await?;
+        let of = self.services.iter_mut().find(|service| service.is_of(&sample.sentry));
+        // One of a service that is gone is of no use.
+        let Some(service) = of else { return Some(false) };
+        service.take(self.shared.clock.now(), sample);
+        Some(true)
+    }
+
+    fn evaluate(&mut self, missing: usize) {
+        if missing > 0 && !self.shared.is_draining() {
+            self.shared.warn(Happening::PlannerLate, format_args!("{missing} gates did not report in time"));
+        }
+        let now = self.shared.clock.now();
+        let has_seen_any = self.services.iter().any(|service| service.has_seen_any);
+        let is_complete = self.services.iter().all(Service::is_complete);
+        self.services.iter_mut().for_each(|service| service.evaluate(now));
+        let interval = if self.rests(now, has_seen_any, is_complete) { INTERVAL_AT_REST } else { INTERVAL };
+        // Late rounds don't pile up. A planner that is asked before its time keeps its samples, and then adds up two moments
+        // of one gate.
+        self.due = self.shared.clock.now() + interval;
+    }
+}
+
+impl Service {
+    fn new(shared: &Arc<Shared>, sentry: Arc<Sentry>) -> Self {
         let names = &sentry.names;
-        Self {
+        let metrics = shared.telemetry.control();
+        let workers = sentry.workers();
+        let mut outlet = ServiceOutlet {
             slots: names.classes.iter().map(|class| metrics.class_slot(&names.service, class)).collect(),
-            planner: PlannerDriver::new(SentryPlanner::new(sentry.policy.clone()), Instant::ZERO),
             counts: vec![ClassCounts::default(); names.classes.len()],
-            heard: vec![false; sentry.workers()],
-            busy: vec![(Instant::ZERO, Duration::ZERO); sentry.workers()],
             waiting_at: Vec::new(),
             busiest: 0.0,
+            candidate: None,
+            shared: shared.clone(),
+            sentry,
+        };
+        let in_force = Plan::clone(&outlet.sentry.plan.load());
+        Self {
+            planner_loop: PlannerLoop::new(&mut outlet, in_force),
+            outlet,
+            heard: vec![false; workers],
+            busy: vec![(Instant::ZERO, Duration::ZERO); workers],
             has_seen_any: false,
             put_off_since: None,
-            candidate: None,
-            sentry,
         }
     }
 
-    fn has_candidate(&self, candidate: Option<&Arc<Candidate>>) -> bool {
-        match (&self.candidate, candidate) {
-            (None, None) => true,
-            (Some(known), Some(candidate)) => Arc::ptr_eq(&known.candidate, candidate),
-            _ => false,
-        }
+    fn is_of(&self, sentry: &Arc<Sentry>) -> bool {
+        Arc::ptr_eq(&self.outlet.sentry, sentry)
     }
 
-    fn take(&mut self, now: Instant, worker: usize, busy: Duration, sample: &Sample) {
-        self.planner.observe(now, sample);
+    fn take(&mut self, now: Instant, from: GateSample) {
+        let GateSample { worker, busy, sample, candidate, .. } = from;
+        self.planner_loop.observe(&mut self.outlet, now, &sample);
         let (before, busy_before) = mem::replace(&mut self.busy[worker], (now, busy));
         let span_s = now.saturating_since(before).as_secs_f64();
+        let outlet = &mut self.outlet;
         if span_s > 0.0 && before > Instant::ZERO {
             let share = busy.saturating_sub(busy_before).as_secs_f64() / span_s;
-            self.busiest = self.busiest.max(share.min(1.0));
+            outlet.busiest = outlet.busiest.max(share.min(1.0));
         }
         self.heard[worker] = true;
-        self.has_seen_any |= sample.offered + sample.completed + sample.failed > 0;
-        self.has_seen_any |= sample.in_flight + sample.held > 0;
-        self.counts.iter_mut().zip(&sample.classes).for_each(|(all, one)| all.add(one));
-        if sample.held > 0 && !self.waiting_at.contains(&worker) {
-            self.waiting_at.push(worker);
+        self.has_seen_any |= has_any(&sample);
+        outlet.counts.iter_mut().zip(&sample.classes).for_each(|(all, one)| all.add(one));
+        if sample.held > 0 && !outlet.waiting_at.contains(&worker) {
+            outlet.waiting_at.push(worker);
+        }
+        if let Some((planned, of_candidate)) = outlet.candidate.as_mut().zip(candidate) {
+            planned.take(&sample, &of_candidate, &outlet.shared.telemetry.control());
         }
     }
 
-    /// Every gate has told since the last plan.
+    /// Every gate has reported since the last plan.
     fn is_complete(&self) -> bool {
         self.heard.iter().all(|&heard| heard)
     }
 
-    fn plan(&mut self, now: Instant, metrics: &ControlMetrics) {
+    fn evaluate(&mut self, now: Instant) {
         if !self.is_complete() {
             let since = *self.put_off_since.get_or_insert(now);
             if now.saturating_since(since) < PLAN_PUT_OFF_MOST {
@@ -229,21 +251,70 @@ impl Planned {
         self.put_off_since = None;
         self.heard.fill(false);
         self.has_seen_any = false;
-        let busiest = mem::take(&mut self.busiest);
-        self.planner.planner_mut().observe_deciding_load(now, busiest);
-        let plan = Arc::new(self.planner.plan(now));
-        if plan.epoch == self.sentry.plan.load().epoch {
-            return;
-        }
-        self.sentry.plan.store(plan.clone());
-        if let Some(candidate) = &mut self.candidate {
-            candidate.plan(now, self.planner.planner(), busiest);
+        let Ok(()) = self.planner_loop.evaluate(&mut self.outlet);
+    }
+}
+
+/// Whether it tells of any request that came, is at the origin or waits.
+fn has_any(sample: &Sample) -> bool {
+    sample.offered + sample.completed + sample.failed > 0 || sample.in_flight + sample.held > 0
+}
+
+impl Outlet<SentryPlanner> for ServiceOutlet {
+    type Error = Infallible;
+
+    fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+
+    fn interval(&self) -> Duration {
+        self.sentry.policy.interval
+    }
+
+    fn planner(&mut self) -> Option<SentryPlanner> {
+        Some(SentryPlanner::new(self.sentry.policy.clone()))
+    }
+
+    fn prepare(&mut self, now: Instant, planner: &mut SentryPlanner) {
+        planner.observe_deciding_load(now, self.busiest);
+    }
+
+    fn epoch_in_force(&self) -> u64 {
+        self.sentry.plan.load().epoch
+    }
+
+    fn publish(
+        &mut self,
+        now: Instant,
+        plan: Plan,
+        planner: Option<&SentryPlanner>,
+    ) -> Result<(), Infallible> {
+        put_in_force(&self.sentry.plan, &plan);
+        if let Some((candidate, live)) = self.candidate.as_mut().zip(planner) {
+            candidate.plan(now, live, self.busiest, &self.shared.warnings);
         }
         // There may be room now, or less time to wait.
         self.waiting_at.drain(..).for_each(|worker| self.sentry.ring(worker));
-        self.tell(&plan, metrics);
+        self.tell(&plan, &self.shared.telemetry.control());
         self.sentry.tell_oldest(now, &self.counts);
         self.counts.fill(ClassCounts::default());
+        self.busiest = 0.0;
+        Ok(())
+    }
+
+    fn report(&mut self, now: Instant, event: &LoopEvent) {
+        let whose = format!("the planner of the sentry of {}", self.sentry.names.service);
+        event.tell(&self.shared.warnings, now, &whose);
+    }
+}
+
+impl ServiceOutlet {
+    fn has_candidate(&self, candidate: Option<&Arc<Candidate>>) -> bool {
+        match (&self.candidate, candidate) {
+            (None, None) => true,
+            (Some(known), Some(candidate)) => Arc::ptr_eq(&known.candidate, candidate),
+            _ => false,
+        }
     }
 
     fn tell(&self, plan: &Plan, metrics: &ControlMetrics) {
@@ -260,14 +331,33 @@ impl Planned {
     }
 }
 
-impl Sentry {
-    /// Nobody plans any more: everything is let in. A limit that nobody reviews would be worse than none.
-    pub(crate) fn open(&self) {
-        let mut plan = Plan::clone(&self.plan.load());
-        plan.epoch += 1;
-        plan.limit = SENTRY_IN_FLIGHT;
-        plan.classes.iter_mut().for_each(|class| class.limit = SENTRY_IN_FLIGHT);
-        self.plan.store(Arc::new(plan));
-        (0..self.workers()).for_each(|worker| self.ring(worker));
+/// The plans of all services while the control thread stalls.
+pub(crate) struct UnattendedSentries {
+    shared: Arc<Shared>,
+    decay: SlotDecay<Plan>,
+}
+
+impl UnattendedSentries {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, decay: SlotDecay::default() }
+    }
+}
+
+impl Unattended for UnattendedSentries {
+    fn whose(&self) -> &'static str {
+        "the planners of the sentries"
+    }
+
+    fn decay(&mut self, age: Duration) {
+        for sentry in self.shared.live.load().sentries.iter().flatten() {
+            if self.decay.decay(&sentry.plan, age) {
+                // There is room now.
+                (0..sentry.workers()).for_each(|worker| sentry.ring(worker));
+            }
+        }
+    }
+
+    fn attended(&mut self) {
+        self.decay.end();
     }
 }

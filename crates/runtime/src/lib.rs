@@ -1,16 +1,20 @@
-//! What every long-running command has beside its own work: a clock, a state file, an admin listener, keys, and words for
-//! a plan. The gateway and the router are controlled by the same planner, so they tell of it in the same way.
+//! What every long-running command shares: the loop that runs its planners (`planner_loop`), a clock, a state file, an admin
+//! listener, keys, and words for a plan. The gateway and the router are controlled by the same planner, so they run it and
+//! report it in the same way.
 
 mod admin;
+mod baseline_keeper;
 mod bounded_listener;
 mod clock;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 mod plan;
+pub mod planner_loop;
 mod random;
 mod state_file;
 
 pub use admin::{AdminListener, metrics_response, problem};
+pub use baseline_keeper::BaselineKeeper;
 pub use clock::{Clock, unix_seconds_now};
 pub use flashweir_config::flash_crowd_planner as planner;
 pub use plan::{plan_json, tell_change};

@@ -1,6 +1,6 @@
 //! A plan in JSON and in the log: the same words whatever the plan limits.
 
-use flashweir_admission::flash_crowd::{Explanation, Limit, Mode, Plan};
+use flashweir_admission::flash_crowd::{Explanation, Limit, Mode, Plan, Rule};
 use flashweir_core::Instant;
 use flashweir_telemetry::{Happening, Warnings};
 use serde_json::{Value, json};
@@ -55,6 +55,11 @@ pub fn tell_change(warnings: &Warnings, now: Instant, shadow: bool, [before, aft
             shadow,
             "a flash crowd: admission has a ceiling now"
         ),
+        (Mode::Alarm | Mode::Probe, Mode::Normal)
+            if before.rule == Rule::Decay || after.rule == Rule::Decay =>
+        {
+            tracing::info!(shadow, "the ceiling of the planner that failed is removed");
+        }
         (Mode::Alarm | Mode::Probe, Mode::Normal) => tracing::info!(
             cause = after.cause.as_str(),
             offered_rps = after.offered_rps,
