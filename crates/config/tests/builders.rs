@@ -5,7 +5,7 @@ use core::time::Duration;
 use flashweir_admission::flash_crowd::{Baseline, PlannerMode, Settings};
 use flashweir_admission::sentry::{self, ClassPolicy};
 use flashweir_config::{Config, flash_crowd_planner};
-use flashweir_core::{Instant, Rate};
+use flashweir_core::Rate;
 
 fn config(text: &str) -> Config {
     let text = format!("upstream.urls = ['http://10.0.0.5:3000']\n{text}");
@@ -32,7 +32,7 @@ fn each_mode_is_told_to_the_detector() {
             shadow: false,
         });
         assert_eq!(configured.settings(4), expected, "{mode}");
-        let planner = flash_crowd_planner(&configured, 4, &Baseline::default(), Instant::ZERO);
+        let planner = flash_crowd_planner(&configured, 4, &Baseline::default());
         assert_eq!(planner.is_some(), told.is_some(), "{mode}");
     }
 }

@@ -81,9 +81,12 @@ fn news_survives_a_clock_that_jumps() {
             let sample = flash_crowd::Sample {
                 from: last,
                 to: now,
-                offered: 50,
+                flow: flashweir_admission::Flow {
+                    offered: 50,
+                    admitted: 50,
+                    ..flashweir_admission::Flow::default()
+                },
                 unique_offered: 50,
-                admitted: 50,
                 completed: 50,
                 ..flash_crowd::Sample::default()
             };
