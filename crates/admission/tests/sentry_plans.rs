@@ -138,8 +138,9 @@ proptest! {
             for (index, tick) in ticks.iter().enumerate() {
                 let from = now;
                 now += Duration::from_millis(tick.3);
-                planner.observe(now, &sample(from, now, policy.classes.len(), tick));
-                planner.planner_mut().observe_deciding_load(now, (index % 40) as f64 / 30.0);
+                let deciding_milli = (index as u32 % 40) * 33;
+                let sample = sample(from, now, policy.classes.len(), tick);
+                planner.observe(now, &Sample { deciding_milli, ..sample });
                 let plan = planner.plan(now);
                 check(&policy, &plan)?;
                 plans.push(plan);

@@ -196,6 +196,8 @@ pub(crate) struct ControllerFile {
     pub(crate) margin: Option<f64>,
     pub(crate) target: Option<Text<Time>>,
     pub(crate) gates: Option<usize>,
+    /// Processor time that one decision of the sentry takes.
+    pub(crate) decision_time: Option<Text<Time>>,
     pub(crate) hot_spots: Option<bool>,
     pub(crate) shadow: bool,
     pub(crate) first_tick: Option<Text<Time>>,

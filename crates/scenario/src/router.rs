@@ -58,6 +58,7 @@ impl ControllerFile {
             ("margin", self.margin.is_some()),
             ("target", self.target.is_some()),
             ("gates", self.gates.is_some()),
+            ("decision_time", self.decision_time.is_some()),
             ("shadow", self.shadow),
         ];
         let (others, place) = match self.at {

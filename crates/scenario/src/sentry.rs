@@ -61,6 +61,7 @@ impl ControllerFile {
             workers: self.gates.unwrap_or(1),
             policy: Arc::new(policy),
             known_limits: Vec::new(),
+            decision_time: self.decision_time.map_or(Duration::ZERO, |Text(Time(time))| time),
         })
     }
 }

@@ -56,15 +56,12 @@ impl CandidatePlanner {
         self.ran.merge(sample);
     }
 
-    /// How busy deciding keeps the processors of those who decide, 0 to 1.
-    pub fn observe_deciding_load(&mut self, now: Instant, share: f64) {
-        self.deciding.observe_load(now, share);
-    }
-
     /// The plan beside the live one's latest.
     pub fn plan(&mut self, now: Instant, live: &SentryPlanner) -> Plan {
         let service = live.service();
-        self.pace.observe(&core::mem::take(&mut self.ran));
+        let ran = core::mem::take(&mut self.ran);
+        self.deciding.observe_load(now, f64::from(ran.deciding_milli) / 1e3);
+        self.pace.observe(&ran);
         let sample = core::mem::take(&mut self.gathered);
         if sample.to > sample.from {
             self.classes.observe(&sample);

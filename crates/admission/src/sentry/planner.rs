@@ -103,11 +103,6 @@ impl SentryPlanner {
         &self.plan
     }
 
-    /// How busy deciding keeps the processors of those who decide, 0 to 1: what `Policing::Auto` goes by.
-    pub fn observe_deciding_load(&mut self, now: Instant, share: f64) {
-        self.deciding.observe_load(now, share);
-    }
-
     /// The 95th percentile, ages counted, and what it is at least (two standard errors below).
     fn p95_s(&mut self) -> (Option<f64>, Option<f64>) {
         let mut all = self.latency_us.clone();
@@ -221,6 +216,7 @@ impl Planner for SentryPlanner {
         }
         self.next_plan_at = now + self.policy.interval;
         let sample = core::mem::take(&mut self.gathered);
+        self.deciding.observe_load(now, f64::from(sample.deciding_milli) / 1e3);
         if sample.to > sample.from {
             self.learn(&sample);
         }

@@ -29,6 +29,9 @@ pub struct Sample {
     pub in_flight: u32,
     /// Requests held at the end of the interval.
     pub held: u32,
+    /// How busy the interval kept the processor of the one who decides, thousandths; of several, the busiest. What
+    /// `Policing::Auto` goes by.
+    pub deciding_milli: u32,
     /// Requests in flight, integrated over the interval, request-nanoseconds.
     pub in_flight_nanos: u64,
     /// How long somebody waited for room at the origin, nanoseconds.
@@ -140,6 +143,7 @@ impl Sample {
         self.shed += other.shed;
         self.in_flight += other.in_flight;
         self.held += other.held;
+        self.deciding_milli = self.deciding_milli.max(other.deciding_milli);
         self.in_flight_nanos = self.in_flight_nanos.saturating_add(other.in_flight_nanos);
         // Whether anybody waited is asked, not how many.
         self.waiting_nanos = self.waiting_nanos.max(other.waiting_nanos);

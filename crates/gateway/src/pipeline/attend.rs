@@ -81,15 +81,17 @@ impl PipelineHost {
         };
         let inner = &mut *self.inner.borrow_mut();
         inner.follow_service(key);
-        let Some(sample) = inner.pipeline.drain_sentry(now, key) else { return };
-        let compared = inner.pipeline.drain_candidate(now, key);
-        let candidate = inner.hosted(key).and_then(|hosted| hosted.candidate.as_ref()).zip(compared);
+        let Some(mut sample) = inner.pipeline.drain_sentry(now, key) else { return };
         // The worker's runtime has this one thread.
         let busy = tokio::runtime::Handle::current().metrics().worker_total_busy_duration(0);
+        if let Some(hosted) = inner.hosted(key).and_then(|hosted| hosted.sentry.as_ref()) {
+            sample.deciding_milli = hosted.deciding_milli(now, busy);
+        }
+        let compared = inner.pipeline.drain_candidate(now, key);
+        let candidate = inner.hosted(key).and_then(|hosted| hosted.candidate.as_ref()).zip(compared);
         place.send(GateSample {
             sentry: sentry.clone(),
             worker: self.worker,
-            busy,
             sample: Box::new(sample),
             candidate: candidate.map(|(hosted, (sample, compared))| {
                 Box::new(CandidateSample { candidate: hosted.candidate.clone(), sample, compared })

@@ -14,7 +14,7 @@ use flashweir_admission::flash_crowd::{Plan, Response, Sample};
 use flashweir_admission::pipeline::{self, Pipeline, ServiceKey, ServiceSettings};
 use flashweir_admission::retry_after::RetryAfter;
 use flashweir_admission::sentry::{self, CandidateGate};
-use flashweir_core::{DecisionId, Instant, Reason, Shed};
+use flashweir_core::{DecisionId, Duration, Instant, Reason, Shed};
 use flashweir_telemetry::{Bound, ClassMetrics, ClassSlot, WorkerMetrics};
 use slab::Slab;
 use std::cell::{Cell, RefCell};
@@ -67,6 +67,8 @@ pub(super) struct HostedSentry {
     basis: Rc<Basis>,
     /// When the attendant looks again by itself.
     pub(super) looks_at: Cell<Option<Instant>>,
+    /// When it last reported, and how long the worker had been busy by then.
+    busy: Cell<(Instant, Duration)>,
 }
 
 pub(super) struct HostedCandidate {
@@ -178,6 +180,20 @@ impl PipelineHost {
     }
 }
 
+impl HostedSentry {
+    /// How busy the worker was since the last report, thousandths, when it has been busy for so long since it started. It
+    /// decides in the same thread in which it does everything else.
+    pub(super) fn deciding_milli(&self, now: Instant, busy: Duration) -> u32 {
+        let (before, busy_before) = self.busy.replace((now, busy));
+        let span_us = now.saturating_since(before).as_micros();
+        if span_us == 0 || before == Instant::ZERO {
+            return 0;
+        }
+        // At most 1,000, so it fits.
+        (busy.saturating_sub(busy_before).as_micros() * 1_000 / span_us).min(1_000) as u32
+    }
+}
+
 impl Inner {
     /// A service that stays as it is: of the same name, with the same sentry or none.
     fn kept(&self, name: &str, sentry: Option<&Arc<Sentry>>) -> Option<ServiceKey> {
@@ -200,6 +216,7 @@ impl Inner {
             basis: Rc::new(Basis::of(sentry, plan)),
             sentry: sentry.clone(),
             looks_at: Cell::new(None),
+            busy: Cell::new((Instant::ZERO, Duration::ZERO)),
         });
         let slots = Box::default();
         self.hosted.push(Hosted {

@@ -47,13 +47,10 @@ impl PlannedCandidate {
 
     /// A plan beside the live policy's latest. A planner that panics is replaced by one that knows nothing yet: it concerns no
     /// request.
-    pub(super) fn plan(&mut self, now: Instant, live: &SentryPlanner, busiest: f64, warnings: &Warnings) {
+    pub(super) fn plan(&mut self, now: Instant, live: &SentryPlanner, warnings: &Warnings) {
         let Self { candidate, planner, .. } = self;
         let sentry = &candidate.sentry;
-        let plan = caught(|| {
-            planner.observe_deciding_load(now, busiest);
-            planner.plan(now, live)
-        });
+        let plan = caught(|| planner.plan(now, live));
         match plan {
             Ok(plan) => put_in_force(&sentry.plan, &plan),
             Err(message) => {

@@ -47,8 +47,6 @@ struct Service {
     outlet: ServiceOutlet,
     /// Which workers have reported since the last plan.
     heard: Vec<bool>,
-    /// How long each worker had been busy at its last report, and when that was.
-    busy: Vec<(Instant, Duration)>,
     /// Whether the samples since the last plan told of any request that came, is at the origin or waits.
     has_seen_any: bool,
     /// Since when a plan has been due that some gates have no part in yet.
@@ -67,8 +65,6 @@ struct ServiceOutlet {
     counts: Vec<ClassCounts>,
     /// Where requests wait.
     waiting_at: Vec<usize>,
-    /// The busiest worker's share of time since the last plan.
-    busiest: f64,
 }
 
 impl SentryStation {
@@ -195,7 +191,6 @@ impl Service {
             slots: names.classes.iter().map(|class| metrics.class_slot(&names.service, class)).collect(),
             counts: vec![ClassCounts::default(); names.classes.len()],
             waiting_at: Vec::new(),
-            busiest: 0.0,
             candidate: None,
             shared: shared.clone(),
             sentry,
@@ -205,7 +200,6 @@ impl Service {
             planner_loop: PlannerLoop::new(&mut outlet, in_force),
             outlet,
             heard: vec![false; workers],
-            busy: vec![(Instant::ZERO, Duration::ZERO); workers],
             has_seen_any: false,
             put_off_since: None,
         }
@@ -216,15 +210,9 @@ impl Service {
     }
 
     fn take(&mut self, now: Instant, from: GateSample) {
-        let GateSample { worker, busy, sample, candidate, .. } = from;
+        let GateSample { worker, sample, candidate, .. } = from;
         self.planner_loop.observe(&mut self.outlet, now, &sample);
-        let (before, busy_before) = mem::replace(&mut self.busy[worker], (now, busy));
-        let span_s = now.saturating_since(before).as_secs_f64();
         let outlet = &mut self.outlet;
-        if span_s > 0.0 && before > Instant::ZERO {
-            let share = busy.saturating_sub(busy_before).as_secs_f64() / span_s;
-            outlet.busiest = outlet.busiest.max(share.min(1.0));
-        }
         self.heard[worker] = true;
         self.has_seen_any |= has_any(&sample);
         outlet.counts.iter_mut().zip(&sample.classes).for_each(|(all, one)| all.add(one));
@@ -275,10 +263,6 @@ impl Outlet<SentryPlanner> for ServiceOutlet {
         Some(SentryPlanner::new(self.sentry.policy.clone()))
     }
 
-    fn prepare(&mut self, now: Instant, planner: &mut SentryPlanner) {
-        planner.observe_deciding_load(now, self.busiest);
-    }
-
     fn epoch_in_force(&self) -> u64 {
         self.sentry.plan.load().epoch
     }
@@ -291,14 +275,13 @@ impl Outlet<SentryPlanner> for ServiceOutlet {
     ) -> Result<(), Infallible> {
         put_in_force(&self.sentry.plan, &plan);
         if let Some((candidate, live)) = self.candidate.as_mut().zip(planner) {
-            candidate.plan(now, live, self.busiest, &self.shared.warnings);
+            candidate.plan(now, live, &self.shared.warnings);
         }
         // There may be room now, or less time to wait.
         self.waiting_at.drain(..).for_each(|worker| self.sentry.ring(worker));
         self.tell(&plan, &self.shared.telemetry.control());
         self.sentry.tell_oldest(now, &self.counts);
         self.counts.fill(ClassCounts::default());
-        self.busiest = 0.0;
         Ok(())
     }
 

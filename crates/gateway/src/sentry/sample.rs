@@ -3,7 +3,6 @@
 use super::candidate::CandidateSample;
 use super::service::Sentry;
 use flashweir_admission::sentry::Sample;
-use flashweir_core::Duration;
 use std::sync::Arc;
 
 /// What one worker's stage measured.
@@ -12,8 +11,6 @@ pub(crate) struct GateSample {
     /// Of which service.
     pub(crate) sentry: Arc<Sentry>,
     pub(crate) worker: usize,
-    /// How long the worker has been busy since it started.
-    pub(crate) busy: Duration,
     pub(crate) sample: Box<Sample>,
     /// And what its candidate's stage did.
     pub(crate) candidate: Option<Box<CandidateSample>>,

@@ -11,7 +11,6 @@ use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// One cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -227,11 +226,11 @@ impl Cell {
             }
             _ => Vec::new(),
         };
-        let policy = Arc::new(sentry::Policy::single(Duration::from_secs_f64(self.target_s)));
+        let policy = sentry::Policy::single(Duration::from_secs_f64(self.target_s));
         let class = ClassModel::new("replaced", Work::Constant(Duration::ZERO));
         Scenario {
             classes: self.classes(),
-            policy: Policy::sentry(SentryPolicy { policy, known_limits, workers: 1 }),
+            policy: Policy::sentry(SentryPolicy { known_limits, ..SentryPolicy::new(policy) }),
             faults,
             seed,
             bin: Duration::from_millis(BIN_MS),

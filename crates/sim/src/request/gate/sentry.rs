@@ -5,7 +5,7 @@ use super::witness::Witness;
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{Common, Costs, Plan, Policing, Policy, Sample, SentryPlanner};
 use flashweir_core::limits::{CLASSES, WORKERS};
-use flashweir_core::{Instant, Rng};
+use flashweir_core::{Duration, Instant, Rng};
 use std::sync::Arc;
 
 /// The sentry with its settings.
@@ -19,6 +19,9 @@ pub struct SentryPolicy {
     /// Workers, each with a gate of its own; the limit is on all of them together. What one of several tells another
     /// (a plan, that there is room) takes up to 200 µs to get there. A client's requests go to one worker.
     pub workers: usize,
+    /// Processor time of its worker that one decision takes: how busy deciding keeps the workers, by which automatic
+    /// policing goes. Deciding delays nobody.
+    pub decision_time: Duration,
 }
 
 /// A plan of the sentry that changed something.
@@ -34,7 +37,7 @@ impl SentryPolicy {
     /// The sentry as it is: it learns the limit. One worker.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        Self { policy: Arc::new(policy), known_limits: Vec::new(), workers: 1 }
+        Self { policy: Arc::new(policy), known_limits: Vec::new(), workers: 1, decision_time: Duration::ZERO }
     }
 
     /// What is wrong with it, if anything, and in which part.
@@ -123,8 +126,13 @@ impl SentryPlanning {
     }
 
     /// A worker's sample, unless it gets lost.
-    pub(super) fn observe(&mut self, now: Instant, sample: &Sample, lost_feedback: f64) {
+    pub(super) fn observe(&mut self, now: Instant, mut sample: Sample, lost_feedback: f64) {
+        let sample = &mut sample;
         self.witness.told(sample);
+        let span = sample.to.saturating_since(sample.from).as_nanos().max(1);
+        let deciding = self.policy.decision_time.as_nanos() * u128::from(sample.offered) * 1_000 / span;
+        // At most 1,000, so it fits.
+        sample.deciding_milli = deciding.min(1_000) as u32;
         let is_lost = lost_feedback > 0.0 && self.losses.unit_f64() < lost_feedback;
         if !is_lost {
             self.driver.observe(now, sample);

@@ -290,7 +290,7 @@ impl GateStage {
         if let Some(planning) = self.sentry.as_mut().filter(|planning| planning.next_tick_at() <= now) {
             for worker in &mut self.workers {
                 if let Some(sample) = worker.pipeline.drain_sentry(now, worker.service) {
-                    planning.observe(now, &sample, lost_feedback);
+                    planning.observe(now, sample, lost_feedback);
                 }
             }
             ticked.sentry = Some(LimitTaken { at: now, plan: planning.plan(now) });
