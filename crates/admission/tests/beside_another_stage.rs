@@ -11,7 +11,11 @@ use flashweir_admission::flash_crowd::{
 use flashweir_admission::pipeline::{
     AdmissionRequest, Arrival, Pipeline, ServiceSettings, SharedByWorkers, StageName,
 };
+use flashweir_admission::sentry::{
+    Common, Explanation, LadderStep, Plan as SentryPlan, Policy, SentryPlanner,
+};
 use flashweir_core::{Duration, Instant, Rate};
+use std::sync::Arc;
 
 const TICK: Duration = Duration::from_millis(100);
 const USUAL_S: f32 = 0.01;
@@ -148,4 +152,21 @@ fn a_request_that_a_later_stage_refuses_takes_no_token() {
     let flow =
         Flow { offered: 75, admitted: 10, refused_by_self: 40, refused_by_earlier: 0, refused_by_later: 25 };
     assert_eq!((sample.flow, sample.unique_offered), (flow, 50), "one client came 26 times");
+}
+
+/// Goal: a target that a ladder has moved is no worse quality to the other stages. Method: a ladder of one and two seconds,
+/// before and after the step.
+#[test]
+fn a_planned_slower_target_stretches_what_responses_may_take() {
+    let step = |below_rps, seconds| LadderStep { below_rps, target: Duration::from_secs(seconds) };
+    let ladder = vec![step(100.0, 1), step(f64::INFINITY, 2)];
+    let policy = Arc::new(Policy { ladder, ..Policy::single(Duration::from_secs(9)) });
+    let plan = SentryPlanner::new(policy.clone()).current().clone();
+    let mut pipeline = Pipeline::<()>::new(0, 1, &SharedByWorkers::default());
+    let sentry = Some((&Arc::new(Common::new(1)), &*policy, &plan, false));
+    let service = pipeline.add_service(ServiceSettings { sentry, upstream_capacity: 1 });
+    assert_eq!(pipeline.target_stretch(service), 1.0);
+    let explanation = Explanation { target: Duration::from_secs(2), ..plan.explanation };
+    pipeline.apply_sentry(service, &SentryPlan { epoch: 1, explanation, ..plan });
+    assert_eq!(pipeline.target_stretch(service), 2.0);
 }

@@ -54,6 +54,8 @@ pub(crate) struct Finished {
     pub(crate) bytes: u64,
     /// Hash of method and path.
     pub(crate) url_class: u32,
+    /// How many times longer than usual it was allowed to take.
+    pub(crate) target_stretch: f32,
     /// The connection it went out on.
     pub(crate) wire: Rc<Wire>,
     /// Names its end in the stream of that connection.
@@ -200,7 +202,7 @@ fn judge(response: &Finished, since: Instant, look: Option<(MarkMet, TcpInfo)>, 
     Judgement::Acknowledged(Response {
         started: response.started,
         bytes: response.bytes,
-        latency_s: received_at.saturating_since(response.started).as_secs_f32(),
+        latency_s: received_at.saturating_since(response.started).as_secs_f32() / response.target_stretch,
         rate_bytes_per_s: large
             .then(|| received_at.saturating_since(response.first_byte_at))
             .filter(|&transfer| transfer >= RATE_DURATION_MIN.max(info.rtt))

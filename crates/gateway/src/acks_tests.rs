@@ -18,7 +18,7 @@ async fn finished(bytes: u64) -> Finished {
     let (wire, _io, _client) = connected().await;
     let mark = wire.ask_mark();
     let (started, first_byte_at) = (Instant::from_millis(1_000), Instant::from_millis(1_020));
-    Finished { started, first_byte_at, bytes, url_class: 7, wire, mark }
+    Finished { started, first_byte_at, bytes, url_class: 7, target_stretch: 1.0, wire, mark }
 }
 
 fn at(millis: u64) -> Instant {
@@ -122,6 +122,7 @@ async fn a_sweep_measures_what_a_real_client_received_and_keeps_what_it_did_not(
         first_byte_at: clock.now(),
         bytes: 4_000,
         url_class: 1,
+        target_stretch: 1.0,
         wire: wire.clone(),
         mark,
     };
@@ -150,6 +151,7 @@ async fn a_sample_is_taken_between_two_sweeps_until_the_list_is_full() {
         first_byte_at: Instant::ZERO,
         bytes: 1,
         url_class: 1,
+        target_stretch: 1.0,
         wire: wire.clone(),
         mark,
     };

@@ -133,6 +133,7 @@ impl Watch {
         let worker = self.worker.clone();
         let (received, sent, now) = (self.permit.received(), self.permit.sent(), worker.shared.clock.now());
         worker.metrics.responses.duration.record(now.saturating_since(received));
+        let target_stretch = self.permit.target_stretch();
         self.permit.completed(self.status);
         if let Some(why) = self.unmeasured {
             worker.metrics.measurement.unmeasured.increment(why);
@@ -145,6 +146,7 @@ impl Watch {
                 first_byte_at: self.first_byte_at,
                 bytes: self.bytes,
                 url_class: self.url_class,
+                target_stretch,
                 mark: self.wire.ask_mark(),
                 wire: self.wire,
             },

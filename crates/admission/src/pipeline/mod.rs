@@ -156,6 +156,13 @@ impl<T> Pipeline<T> {
         }
     }
 
+    /// How many times longer than usual the responses of a service may take by its target in force. What is measured of them
+    /// is to be divided by it, so that the other stages' references hold: a slower answer that was planned is no worse.
+    #[must_use]
+    pub fn target_stretch(&self, key: ServiceKey) -> f32 {
+        self.sentry(key).map_or(1.0, SentryGate::target_stretch)
+    }
+
     /// A whole response is fit to be judged.
     pub fn observe_response(&mut self, response: Response) {
         self.flash_crowd.observe_response(response);

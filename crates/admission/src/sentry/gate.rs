@@ -31,6 +31,8 @@ pub struct SentryGate<T> {
     /// Which of the service's gates this is.
     index: usize,
     pub(super) plan: Plan,
+    /// The target where the ladder begins.
+    usual_target: Duration,
     pub(super) in_flight: InFlight,
     pub(super) hold: Hold<(Asked, T)>,
     pub(super) rounds: Rounds,
@@ -50,6 +52,7 @@ impl<T> SentryGate<T> {
             common,
             index,
             plan: plan.clone(),
+            usual_target: policy.usual_target(),
             hold: Hold::new(classes, REQUESTS_HELD),
             rounds: Rounds::default(),
             first: Precedence::NOBODY,
@@ -225,6 +228,12 @@ impl<T> SentryGate<T> {
     pub fn is_within_guarantee(&self, now: Instant, class: u8) -> bool {
         let plan = self.plan.classes.get(usize::from(class));
         plan.is_some_and(|plan| self.common.is_within_guarantee(now, class, plan))
+    }
+
+    /// How many times the usual target the one in force is: 1 but where a ladder has moved it.
+    #[must_use]
+    pub fn target_stretch(&self) -> f32 {
+        self.plan.explanation.target.as_secs_f32() / self.usual_target.as_secs_f32()
     }
 
     /// What a request would take at the origin, microseconds; 0 if nothing is known.

@@ -71,6 +71,13 @@ impl Policy {
         }
     }
 
+    /// The target of the most demanding class where the ladder begins.
+    #[must_use]
+    pub fn usual_target(&self) -> Duration {
+        let first = self.ladder.first().map_or(self.target, |step| step.target);
+        self.classes.iter().map(|class| class.target.unwrap_or(first)).min().unwrap_or(first)
+    }
+
     /// Each class's place in the order of importance, 0 the first; classes of equal revenue share one.
     #[must_use]
     pub fn ranks(&self) -> Vec<u8> {

@@ -58,6 +58,12 @@ impl Permit {
         self.times.sent
     }
 
+    /// How many times longer than usual responses of its service may take now.
+    pub(crate) fn target_stretch(&self) -> f32 {
+        let inner = self.host.inner.borrow();
+        self.permit.as_ref().map_or(1.0, |permit| inner.pipeline.target_stretch(permit.service()))
+    }
+
     /// The origin has said something, before the body or behind it.
     pub(crate) fn origin_told(&mut self, told: Told) {
         let before = self.report;

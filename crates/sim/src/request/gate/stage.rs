@@ -263,7 +263,8 @@ impl GateStage {
             return;
         }
         let Acknowledged { bytes, latency, rate_bytes_per_s } = answered();
-        let latency_s = latency.as_secs_f32();
+        let worker = &self.workers[place];
+        let latency_s = latency.as_secs_f32() / worker.pipeline.target_stretch(worker.service);
         let url_class = asked.url_class();
         let response = Response { started, bytes, latency_s, rate_bytes_per_s, url_class };
         self.workers[place].pipeline.observe_response(response);
