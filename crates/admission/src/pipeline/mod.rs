@@ -25,7 +25,7 @@
 //! *Services* come and go with the configuration. One that is retired takes no requests and keeps its stages until its last
 //! request has ended, so a reload loses nothing.
 //!
-//! A new controller is a folder of its own, an entry of [`StageName`], and its lines in `order`. Cost: see
+//! A new controller is a folder of its own and its lines in `order`, with its entry of [`StageName`]. Cost: see
 //! `benches/decisions`; no allocation but what queues grow by, integers only.
 
 mod admissible;
@@ -36,27 +36,26 @@ mod order;
 mod refused_attempts;
 mod request;
 mod service;
-mod stage;
 
 pub use admissible::{AdmissibleRate, ServiceDemand, admissible_rate};
 pub use bounds::GatewayCount;
 pub use connections::ConnectionPipeline;
 pub use ledger::Ledger;
+pub use order::{Resource, StageName};
 pub use refused_attempts::RefusedAttempts;
 pub use request::{
     AdmissionRequest, Arrival, CandidateOpinion, FailureSource, OriginReport, OriginShare, Outcome, Permit,
     Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
 };
 pub use service::ServiceSettings;
-pub use stage::{Resource, StageName};
 
-use crate::flash_crowd::{self, FlashCrowdGate, Response};
+use crate::flash_crowd::{self, Response};
 use crate::sentry::{self, CandidateGate, Compared, SentryGate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use bounds::Bounds;
 use flashweir_core::{Duration, Instant};
 use ledger::FlowMark;
+use order::Stages;
 use service::Service;
 
 /// The stages of one worker. `T` is what the shell keeps of a request that waits.
@@ -64,9 +63,7 @@ use service::Service;
 pub struct Pipeline<T> {
     worker: usize,
     attempts: Arc<RefusedAttempts>,
-    bounds: Bounds,
-    flash_crowd: FlashCrowdGate,
-    flash_crowd_is_shadow: bool,
+    stages: Stages,
     flash_crowd_mark: FlowMark,
     /// By [`ServiceKey`]; a place is used again once its service has gone.
     services: Vec<Option<Service<T>>>,
@@ -89,9 +86,7 @@ impl<T> Pipeline<T> {
         Self {
             worker,
             attempts: shared.attempts.clone(),
-            bounds: Bounds::new(shared.in_gateway.clone()),
-            flash_crowd: FlashCrowdGate::new(worker, seed),
-            flash_crowd_is_shadow: false,
+            stages: Stages::new(worker, seed, shared),
             flash_crowd_mark: FlowMark::default(),
             services: Vec::new(),
             ledger: Ledger::default(),
@@ -100,8 +95,8 @@ impl<T> Pipeline<T> {
 
     /// Settings of the stages that all services share: requests in the gateway at most, and whether the ceiling only records.
     pub fn configure(&mut self, requests_in_flight_max: usize, flash_crowd_is_shadow: bool) {
-        self.bounds.set_max(requests_in_flight_max);
-        self.flash_crowd_is_shadow = flash_crowd_is_shadow;
+        self.stages.bounds.set_max(requests_in_flight_max);
+        self.stages.flash_crowd_is_shadow = flash_crowd_is_shadow;
     }
 
     /// A service that takes requests from now on.
@@ -139,7 +134,7 @@ impl<T> Pipeline<T> {
 
     /// Takes over a plan of the flash-crowd planner.
     pub fn apply_flash_crowd(&mut self, now: Instant, plan: &flash_crowd::Plan) {
-        self.flash_crowd.apply(now, plan);
+        self.stages.flash_crowd.apply(now, plan);
     }
 
     /// Takes over a plan of a service's sentry. [`next`](Self::next) is to be asked afterwards.
@@ -165,14 +160,14 @@ impl<T> Pipeline<T> {
 
     /// A whole response is fit to be judged.
     pub fn observe_response(&mut self, response: Response) {
-        self.flash_crowd.observe_response(response);
+        self.stages.flash_crowd.observe_response(response);
     }
 
     /// What the flash-crowd stage measured since the last time.
     pub fn drain_flash_crowd(&mut self, now: Instant) -> flash_crowd::Sample {
         let unique_offered = self.ledger.unique_offered - self.flash_crowd_mark.unique_offered();
         let flow = self.flash_crowd_mark.advance(&self.ledger, StageName::FlashCrowd);
-        self.flash_crowd.drain(now, flow, unique_offered)
+        self.stages.flash_crowd.drain(now, flow, unique_offered)
     }
 
     /// What a service's sentry measured since the last time; none where it has no sentry.

@@ -1,14 +1,90 @@
-//! The order of the stages: checks, commits and ends. The only file that names them one after the other.
+//! The stages, what each guards, and their order: checks, commits and ends. The only file that names them one after the other.
 
+use super::bounds::Bounds;
 use super::request::{CandidateKey, SlotShare, Waiter};
 use super::service::{Sentry, Service};
 use super::{
     AdmissionRequest, Arrival, CandidateOpinion, OriginShare, Outcome, Permit, Pipeline, Refusal, Released,
-    SentryFigures, ServiceKey, ShadowRefusal, StageName, Ticket,
+    SentryFigures, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
 };
-use crate::flash_crowd::Standing;
+use crate::flash_crowd::{FlashCrowdGate, Standing};
 use crate::sentry::{CandidateGate, Enqueued, SentryGate, Slot, SlotOpinion, Turn};
 use flashweir_core::{Instant, Reason, Shed, Verdict};
+
+/// The stages, in the order in which a request is checked: cheap first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum StageName {
+    /// Bounds of the gateway itself; a gateway that stops, a connection that is one too many.
+    Bounds,
+    /// The ceiling of NEWS.
+    FlashCrowd,
+    /// Requests at the origin, by class.
+    Sentry,
+    /// Connections to the upstreams.
+    Upstream,
+}
+
+/// What a stage keeps from being overused. It judges only the part of a response's time that this resource makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// Memory, descriptors and processor of the gateway.
+    Gateway,
+    /// The whole way of a response: the origin where no sentry owns it, and the path to the clients.
+    Delivery,
+    /// The servers of one service.
+    Origin,
+    /// The connections to them.
+    UpstreamConnections,
+}
+
+impl StageName {
+    /// All of them, in order.
+    pub const ALL: [Self; 4] = [Self::Bounds, Self::FlashCrowd, Self::Sentry, Self::Upstream];
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// What it guards.
+    #[must_use]
+    pub const fn resource(self) -> Resource {
+        match self {
+            Self::Bounds => Resource::Gateway,
+            Self::FlashCrowd => Resource::Delivery,
+            Self::Sentry => Resource::Origin,
+            Self::Upstream => Resource::UpstreamConnections,
+        }
+    }
+
+    /// The one spelling used in `/status` and in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bounds => "bounds",
+            Self::FlashCrowd => "flash_crowd",
+            Self::Sentry => "sentry",
+            Self::Upstream => "upstream",
+        }
+    }
+}
+
+/// The stages that all services of a worker share; those of one service are in [`Service`].
+#[derive(Debug)]
+pub(super) struct Stages {
+    pub(super) bounds: Bounds,
+    pub(super) flash_crowd: FlashCrowdGate,
+    pub(super) flash_crowd_is_shadow: bool,
+}
+
+impl Stages {
+    /// Those of worker `worker`, without limits.
+    pub(super) fn new(worker: usize, seed: u64, shared: &SharedByWorkers) -> Self {
+        Self {
+            bounds: Bounds::new(shared.in_gateway.clone()),
+            flash_crowd: FlashCrowdGate::new(worker, seed),
+            flash_crowd_is_shadow: false,
+        }
+    }
+}
 
 /// What all stages together make of a request.
 enum Checked {
@@ -43,7 +119,7 @@ impl<T> Pipeline<T> {
         let is_retry = self.attempts.is_retry(now, request.person_key);
         self.observe_offered(&request, is_retry);
         let refused = |refusal| Arrival::Refused(refusal);
-        if let Err(shed) = self.bounds.check(&request) {
+        if let Err(shed) = self.stages.bounds.check(&request) {
             return refused(self.refuse(now, &request, StageName::Bounds, shed, None));
         }
         let (mut shadow, mut candidate) = (None, None);
@@ -55,7 +131,7 @@ impl<T> Pipeline<T> {
                 Arrival::Admitted(permit, shadow)
             }
             Checked::Shed(stage, shed) => {
-                self.bounds.give_back();
+                self.stages.bounds.give_back();
                 refused(self.refuse(now, &request, stage, shed, candidate))
             }
             Checked::Wait => {
@@ -90,7 +166,7 @@ impl<T> Pipeline<T> {
         if let Some((candidate, key)) = service.candidate_of(waiter.candidate) {
             candidate.live_left(now, key);
         }
-        self.bounds.give_back();
+        self.stages.bounds.give_back();
         self.drop_if_over(ticket.service);
         Some(waiter.kept)
     }
@@ -148,14 +224,14 @@ impl<T> Pipeline<T> {
             self.end_at_origin(now, share, outcome);
         }
         if matches!(outcome, Outcome::Completed(_)) {
-            self.flash_crowd.completed();
+            self.stages.flash_crowd.completed();
         }
         self.ledger.ended += 1;
         if let Some(service) = self.service_mut(key) {
             service.upstream.finish();
             service.ledger.ended += 1;
         }
-        self.bounds.give_back();
+        self.stages.bounds.give_back();
         self.drop_if_over(key);
     }
 
@@ -170,8 +246,8 @@ impl<T> Pipeline<T> {
         };
         let mut takes_token = true;
         let standing = service.standing(now, request);
-        if let Verdict::Shed(shed) = self.flash_crowd.check(now, request.host_key, standing) {
-            if !self.flash_crowd_is_shadow {
+        if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, standing) {
+            if !self.stages.flash_crowd_is_shadow {
                 service.cancel(slot);
                 return Checked::Shed(StageName::FlashCrowd, shed);
             }
@@ -209,7 +285,7 @@ impl<T> Pipeline<T> {
         if let Some(service) = self.services.get_mut(key.0 as usize).and_then(Option::as_mut) {
             if reserved.takes_token {
                 let standing = service.standing(now, request);
-                self.flash_crowd.commit(request.host_key, standing);
+                self.stages.flash_crowd.commit(request.host_key, standing);
             }
             let slot = match (reserved.slot, &mut service.sentry) {
                 (Some(slot), Some(sentry)) => {
@@ -236,7 +312,7 @@ impl<T> Pipeline<T> {
     fn observe_offered(&mut self, request: &AdmissionRequest, is_retry: bool) {
         self.ledger.offered += 1;
         self.ledger.unique_offered += u64::from(!is_retry);
-        self.flash_crowd.observe_offered(request.host_key);
+        self.stages.flash_crowd.observe_offered(request.host_key);
         if let Some(service) = self.service_mut(request.service) {
             service.ledger.offered += 1;
             service.ledger.unique_offered += u64::from(!is_retry);
@@ -293,7 +369,7 @@ impl<T> Pipeline<T> {
 
     /// Refuses a request that has a place in the gateway.
     fn refuse_waiting(&mut self, now: Instant, waiter: &Waiter<T>, stage: StageName, shed: Shed) -> Refusal {
-        self.bounds.give_back();
+        self.stages.bounds.give_back();
         self.refuse(now, &waiter.request, stage, shed, waiter.candidate)
     }
 

@@ -396,14 +396,8 @@ fn bound_of(reason: Reason) -> Option<Bound> {
         Reason::UpstreamConnections => Some(Bound::UpstreamConnections),
         Reason::Connections => Some(Bound::Connections),
         Reason::ConnectionsPerClient => Some(Bound::ConnectionsPerClient),
-        Reason::FlashCrowd
-        | Reason::Draining
-        | Reason::Capacity
-        | Reason::Deadline
-        | Reason::Reserved
-        | Reason::Threshold
-        | Reason::Batch
-        | Reason::ClientShare => None,
+        // Limits of controllers, and a gateway that stops.
+        _ => None,
     }
 }
 
