@@ -87,6 +87,27 @@ impl Reason {
         }
     }
 
+    /// What was met, in words that follow "The request was refused: ".
+    #[must_use]
+    pub const fn why(self) -> &'static str {
+        match self {
+            Self::FlashCrowd => "the ceiling of a flash crowd was met",
+            Self::RequestsInFlight => "bounds.max_requests_in_flight was met",
+            Self::UpstreamConnections => {
+                "every connection allowed to the upstreams was busy (upstream.max_connections)"
+            }
+            Self::Connections => "bounds.max_connections was met",
+            Self::ConnectionsPerClient => "its client held client.max_connections_per_client connections",
+            Self::Draining => "the gateway was shutting down",
+            Self::Capacity => "no more could be answered in time",
+            Self::Deadline => "it waited until it could no longer be answered in time",
+            Self::Reserved => "what room there was is kept for more important classes",
+            Self::Threshold => "its class is below the threshold up to which capacity reaches",
+            Self::Batch => "its batch would not have been answered in time",
+            Self::ClientShare => "its client had, or asked for, more than its share",
+        }
+    }
+
     /// HTTP status: 503 when the service is short, 429 when this client is over its own share (RFC 6585 §4).
     #[must_use]
     pub const fn status(self) -> u16 {

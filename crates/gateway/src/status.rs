@@ -71,57 +71,25 @@ fn sentence(record: &Explained, ceiling: Option<Rate>) -> String {
     let plan = &record.plan.explanation;
     let would =
         if record.shadow { "would have been refused (shadow mode: it was admitted)" } else { "was refused" };
-    match record.reason {
-        Reason::FlashCrowd => format!(
-            "The request {would}: {:.1} requests per second arrived, the ceiling was {}, because load was judged {}.",
-            plan.offered_rps,
-            ceiling.map_or_else(|| "open".to_owned(), |rate| rate.to_string()),
-            plan.cause.as_str(),
-        ),
-        Reason::RequestsInFlight => format!("The request {would}: bounds.max_requests_in_flight was met."),
-        Reason::UpstreamConnections => {
-            format!(
-                "The request {would}: every connection allowed to the upstreams was busy (upstream.max_connections)."
-            )
-        }
-        Reason::Connections => format!("The request {would}: bounds.max_connections was met."),
-        Reason::ConnectionsPerClient => {
-            format!("The request {would}: its client held client.max_connections_per_client connections.")
-        }
-        Reason::Draining => format!("The request {would}: the gateway was shutting down."),
-        Reason::Capacity
-        | Reason::Deadline
-        | Reason::Reserved
-        | Reason::Threshold
-        | Reason::Batch
-        | Reason::ClientShare => {
-            let candidate = record.sentry.as_ref().and_then(|sentry| sentry.candidate.as_ref());
-            let candidate =
-                candidate.map_or_else(String::new, |said| format!(" {}", told::candidate_sentence(said)));
-            format!("The request {would}: {}.{candidate}", sentry_sentence(record))
-        }
+    let why = record.reason.why();
+    if let Some(sentry) = &record.sentry {
+        let candidate = sentry.candidate.as_ref();
+        let candidate =
+            candidate.map_or_else(String::new, |said| format!(" {}", told::candidate_sentence(said)));
+        let (in_flight, limit, waiting) = (sentry.in_flight, told::limit_of(sentry), sentry.waiting);
+        return format!(
+            "The request {would}: {why}; {in_flight} requests were at the origin, which takes {limit}, and {waiting} waited.{candidate}",
+        );
     }
-}
-
-/// Why the sentry refused.
-fn sentry_sentence(record: &Explained) -> String {
-    let Some(sentry) = &record.sentry else { return record.reason.to_string() };
-    let at_origin = format!(
-        "{} requests were at the origin, which takes {}, and {} waited",
-        sentry.in_flight,
-        told::limit_of(sentry),
-        sentry.waiting
-    );
-    let why = match record.reason {
-        Reason::Capacity => "no more could be answered in time",
-        Reason::Deadline => "it waited until it could no longer be answered in time",
-        Reason::Reserved => "what room there was is kept for more important classes",
-        Reason::Threshold => "its class is below the threshold up to which capacity reaches",
-        Reason::Batch => "its batch would not have been answered in time",
-        Reason::ClientShare => "its client had, or asked for, more than its share",
-        _ => record.reason.as_str(),
-    };
-    format!("{why}; {at_origin}")
+    if record.reason == Reason::FlashCrowd {
+        let ceiling = ceiling.map_or_else(|| "open".to_owned(), |rate| rate.to_string());
+        return format!(
+            "The request {would}: {:.1} requests per second arrived, the ceiling was {ceiling}, because load was judged {}.",
+            plan.offered_rps,
+            plan.cause.as_str(),
+        );
+    }
+    format!("The request {would}: {why}.")
 }
 
 fn requests(shared: &Shared) -> Value {
