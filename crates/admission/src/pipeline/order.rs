@@ -17,6 +17,8 @@ use flashweir_core::{Instant, Reason, Shed, Verdict};
 pub enum StageName {
     /// Bounds of the gateway itself; a gateway that stops, a connection that is one too many.
     Bounds,
+    /// Lets every request pass.
+    Idle,
     /// The ceiling of NEWS.
     FlashCrowd,
     /// Requests at the origin, by class.
@@ -40,7 +42,7 @@ pub enum Resource {
 
 impl StageName {
     /// All of them, in order.
-    pub const ALL: [Self; 4] = [Self::Bounds, Self::FlashCrowd, Self::Sentry, Self::Upstream];
+    pub const ALL: [Self; 5] = [Self::Bounds, Self::Idle, Self::FlashCrowd, Self::Sentry, Self::Upstream];
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
 
@@ -48,7 +50,7 @@ impl StageName {
     #[must_use]
     pub const fn resource(self) -> Resource {
         match self {
-            Self::Bounds => Resource::Gateway,
+            Self::Bounds | Self::Idle => Resource::Gateway,
             Self::FlashCrowd => Resource::Delivery,
             Self::Sentry => Resource::Origin,
             Self::Upstream => Resource::UpstreamConnections,
@@ -60,6 +62,7 @@ impl StageName {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bounds => "bounds",
+            Self::Idle => "idle",
             Self::FlashCrowd => "flash_crowd",
             Self::Sentry => "sentry",
             Self::Upstream => "upstream",
@@ -71,6 +74,7 @@ impl StageName {
 #[derive(Debug)]
 pub(super) struct Stages {
     pub(super) bounds: Bounds,
+    idle: crate::idle::Idle,
     pub(super) flash_crowd: FlashCrowdGate,
     pub(super) flash_crowd_is_shadow: bool,
 }
@@ -80,6 +84,7 @@ impl Stages {
     pub(super) fn new(worker: usize, seed: u64, shared: &SharedByWorkers) -> Self {
         Self {
             bounds: Bounds::new(shared.in_gateway.clone()),
+            idle: crate::idle::Idle,
             flash_crowd: FlashCrowdGate::new(worker, seed),
             flash_crowd_is_shadow: false,
         }
@@ -244,6 +249,10 @@ impl<T> Pipeline<T> {
                 Shed { reason: Reason::UpstreamConnections, retry_after: crate::retry_after::AT_A_BOUND };
             return Checked::Shed(StageName::Upstream, shed);
         };
+        if let Err(shed) = self.stages.idle.check() {
+            service.cancel(slot);
+            return Checked::Shed(StageName::Idle, shed);
+        }
         let mut takes_token = true;
         let standing = service.standing(now, request);
         if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, standing) {
