@@ -9,7 +9,6 @@ extern crate alloc;
 
 mod contract;
 pub mod flash_crowd;
-mod idle;
 mod limit_plan;
 pub mod pace;
 pub mod pipeline;

@@ -49,13 +49,11 @@ pub enum Reason {
     Batch,
     /// Others of its class wait, and this client has had, or asks for, more than its share.
     ClientShare,
-    /// No request is refused for this.
-    Idle,
 }
 
 impl Reason {
     /// All reasons, in the order of their discriminants.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::FlashCrowd,
         Self::RequestsInFlight,
         Self::UpstreamConnections,
@@ -68,7 +66,6 @@ impl Reason {
         Self::Threshold,
         Self::Batch,
         Self::ClientShare,
-        Self::Idle,
     ];
 
     /// The one spelling used in metrics, logs and the `Flashweir-Decision` header.
@@ -87,7 +84,6 @@ impl Reason {
             Self::Threshold => "threshold",
             Self::Batch => "batch",
             Self::ClientShare => "client_share",
-            Self::Idle => "idle",
         }
     }
 
@@ -109,7 +105,6 @@ impl Reason {
             Self::Threshold => "its class is below the threshold up to which capacity reaches",
             Self::Batch => "its batch would not have been answered in time",
             Self::ClientShare => "its client had, or asked for, more than its share",
-            Self::Idle => "nothing was met",
         }
     }
 

@@ -17,8 +17,6 @@ use flashweir_core::{Instant, Reason, Shed, Verdict};
 pub enum StageName {
     /// Bounds of the gateway itself; a gateway that stops, a connection that is one too many.
     Bounds,
-    /// Lets every request pass.
-    Idle,
     /// The ceiling of NEWS.
     FlashCrowd,
     /// Requests at the origin, by class.
@@ -42,7 +40,7 @@ pub enum Resource {
 
 impl StageName {
     /// All of them, in order.
-    pub const ALL: [Self; 5] = [Self::Bounds, Self::Idle, Self::FlashCrowd, Self::Sentry, Self::Upstream];
+    pub const ALL: [Self; 4] = [Self::Bounds, Self::FlashCrowd, Self::Sentry, Self::Upstream];
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
 
@@ -50,7 +48,7 @@ impl StageName {
     #[must_use]
     pub const fn resource(self) -> Resource {
         match self {
-            Self::Bounds | Self::Idle => Resource::Gateway,
+            Self::Bounds => Resource::Gateway,
             Self::FlashCrowd => Resource::Delivery,
             Self::Sentry => Resource::Origin,
             Self::Upstream => Resource::UpstreamConnections,
@@ -62,7 +60,6 @@ impl StageName {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bounds => "bounds",
-            Self::Idle => "idle",
             Self::FlashCrowd => "flash_crowd",
             Self::Sentry => "sentry",
             Self::Upstream => "upstream",
@@ -74,7 +71,6 @@ impl StageName {
 #[derive(Debug)]
 pub(super) struct Stages {
     pub(super) bounds: Bounds,
-    idle: crate::idle::Idle,
     pub(super) flash_crowd: FlashCrowdGate,
     pub(super) flash_crowd_is_shadow: bool,
 }
@@ -84,7 +80,6 @@ impl Stages {
     pub(super) fn new(worker: usize, seed: u64, shared: &SharedByWorkers) -> Self {
         Self {
             bounds: Bounds::new(shared.in_gateway.clone()),
-            idle: crate::idle::Idle,
             flash_crowd: FlashCrowdGate::new(worker, seed),
             flash_crowd_is_shadow: false,
         }
@@ -249,10 +244,6 @@ impl<T> Pipeline<T> {
                 Shed { reason: Reason::UpstreamConnections, retry_after: crate::retry_after::AT_A_BOUND };
             return Checked::Shed(StageName::Upstream, shed);
         };
-        if let Err(shed) = self.stages.idle.check() {
-            service.cancel(slot);
-            return Checked::Shed(StageName::Idle, shed);
-        }
         let mut takes_token = true;
         let standing = service.standing(now, request);
         if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, standing) {
