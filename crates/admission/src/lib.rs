@@ -12,6 +12,7 @@ pub mod flash_crowd;
 pub mod pace;
 pub mod retry_after;
 pub mod sentry;
+pub mod tiered_bucket;
 pub mod token_bucket;
 
 pub use contract::{Binding, Flow, Planner, PlannerDriver, Sample};

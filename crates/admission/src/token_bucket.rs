@@ -10,14 +10,14 @@
 //!
 //! Invariants: `−credit ≤ tokens ≤ capacity`; over any interval t at most `burst + rate·t` is admitted, and on credit as
 //! much again as the credit; a clock that steps back adds nothing; a new rate settles what the old one earned first. Cost:
-//! two multiplications and two comparisons; 40 bytes. The BPF gate is a transliteration of this file without the credit.
+//! two multiplications and two comparisons; 40 bytes. The BPF gate is a transliteration of this file without the credit, and of `tiered_bucket`.
 
 use flashweir_core::{Instant, Rate};
 
 /// Units of one whole token.
 const TOKEN: i64 = 1_000_000_000_000;
 /// The largest burst, and the largest credit: keeps `tokens + refill` below 2^63 for every rate.
-const BURST_MAX: u64 = 1_000_000;
+pub(crate) const BURST_MAX: u64 = 1_000_000;
 // A refill is clamped to one full bucket and what it may owe, whose product with the rate exceeds that by less than one
 // nanosecond's worth: even together with a full bucket it fits.
 const _: () =
@@ -80,9 +80,20 @@ impl TokenBucket {
     /// Takes one token if there is one, or if no more than `credit` tokens (a million at most) are owed then.
     #[must_use]
     pub fn admit_on_credit(&mut self, now: Instant, credit: u64) -> bool {
+        self.take(now, -(credit.min(BURST_MAX) as i64 * TOKEN))
+    }
+
+    /// Takes one token if at least `reserve` tokens (a million at most) are left then: the reserve is for others.
+    #[must_use]
+    pub fn admit_above(&mut self, now: Instant, reserve: u64) -> bool {
+        self.take(now, reserve.min(BURST_MAX) as i64 * TOKEN)
+    }
+
+    /// Takes one token if at least `floor` units are left then.
+    fn take(&mut self, now: Instant, floor: i64) -> bool {
         self.refill(now);
         let left = self.tokens - TOKEN;
-        let admitted = left >= -(credit.min(BURST_MAX) as i64 * TOKEN);
+        let admitted = left >= floor;
         if admitted {
             self.tokens = left;
         }
