@@ -117,6 +117,7 @@ impl Sampler {
             offered: all.offered,
             unique_offered: all.unique_offered.saturating_sub(repeated),
             admitted: all.admitted.saturating_sub(repeated),
+            refused_earlier: 0,
             withdrawn: 0,
             completed: observed.completed,
             hosts: hosts.collect(),
