@@ -15,7 +15,7 @@ pub(crate) fn services(
     let with_orders = counts.iter().zip(orders).enumerate();
     let service = |(place, (counts, order)): (usize, (&ServiceCounts, &ServicePlan))| KernelService {
         name: places.name(place),
-        ceiling_per_s: order.everybody.map(|ceiling| ceiling.rate.per_second()),
+        ceiling_per_s: order.tiers.total_rate().map(|rate| rate.per_second()),
         counts: kernel_counts(*counts),
     };
     with_orders.map(service).collect()
@@ -43,15 +43,15 @@ pub(crate) fn queue(counts: QueueCounts) -> KernelQueue {
 mod tests {
     use super::*;
     use flashweir_core::Rate;
-    use flashweir_kernel::gate::Ceiling;
+    use flashweir_kernel::gate::{Ceiling, Tiers};
     use flashweir_kernel::observe::FlowCounts;
 
     #[test]
     fn places_are_named_by_role_and_have_their_own_ceiling() {
         let mut places = Places::new(&["0.0.0.0:80".parse().expect("an address")]);
         places.give(&["10.0.0.1:80".parse().expect("an address")]);
-        let limited = Some(Ceiling { rate: Rate::from_per_second(9.0), burst: 10 });
-        let orders = [ServicePlan::default(), ServicePlan { everybody: limited, ..ServicePlan::default() }];
+        let tiers = Tiers::one(Ceiling { rate: Rate::from_per_second(9.0), burst: 10 });
+        let orders = [ServicePlan::default(), ServicePlan { tiers, ..ServicePlan::default() }];
         let counts = [ServiceCounts { offered: 3, ..ServiceCounts::default() }, ServiceCounts::default()];
         let services = services(&places, &counts, &orders);
         assert_eq!((services[0].name.as_str(), services[0].counts.offered), ("server_0", 3));

@@ -4,7 +4,7 @@ use crate::destinations::Destinations;
 use crate::places::Places;
 use flashweir_admission::flash_crowd::{HotSpotLimit, Limit, Plan, burst};
 use flashweir_core::{Duration, Rate};
-use flashweir_kernel::gate::{Ceiling, Refusal, ServicePlan};
+use flashweir_kernel::gate::{Ceiling, Refusal, ServicePlan, Tiers};
 use std::net::SocketAddr;
 
 /// The place whose buckets all others are charged to under one ceiling for all.
@@ -34,8 +34,8 @@ pub(crate) fn orders(
 ) -> Vec<ServicePlan> {
     // In whole seconds, as clients are told: the kernel's answers are written anew only when those change.
     let retry_after = Duration::from_secs(plan.retry_after.as_millis().div_ceil(1_000) as u64);
-    let refusing = |everybody: Option<Ceiling>| ServicePlan {
-        everybody,
+    let refusing = |tiers: Tiers| ServicePlan {
+        tiers,
         refusal: manner.refusal,
         shadow: manner.shadow,
         retry_after,
@@ -43,12 +43,12 @@ pub(crate) fn orders(
     };
     let order = |place: usize| match &plan.limit {
         Limit::Open => ServicePlan::default(),
-        Limit::All(rate) if place == COMMON_PLACE => refusing(Some(ceiling(*rate))),
-        Limit::All(_) => ServicePlan { charged_to: Some(COMMON_PLACE), ..refusing(None) },
+        Limit::All(rate) if place == COMMON_PLACE => refusing(Tiers::one(ceiling(*rate))),
+        Limit::All(_) => ServicePlan { charged_to: Some(COMMON_PLACE), ..refusing(Tiers::OPEN) },
         Limit::HotSpots(_) => {
             let is_here = |(destination, _): &&(SocketAddr, Rate)| places.of(*destination) == Some(place);
             match hot_spots.iter().find(is_here) {
-                Some((_, rate)) => refusing(Some(ceiling(*rate))),
+                Some((_, rate)) => refusing(Tiers::one(ceiling(*rate))),
                 None => ServicePlan::default(),
             }
         }
@@ -81,7 +81,8 @@ mod tests {
 
     /// What is refused by these orders: the rate and burst of each place that has a ceiling.
     fn ceilings(orders: &[ServicePlan]) -> Vec<Option<(f64, u32)>> {
-        let ceiling = |order: &ServicePlan| order.everybody.map(|it| (it.rate.per_second(), it.burst));
+        let ceiling =
+            |order: &ServicePlan| order.tiers.ceilings().first().map(|it| (it.rate.per_second(), it.burst));
         orders.iter().map(ceiling).collect()
     }
 
@@ -123,6 +124,6 @@ mod tests {
         let places = Places::new(&[numbered(1)]);
         let shadow = Manner { shadow: true, ..MANNER };
         let orders = orders(&plan(Limit::All(rps(100.0))), &[], &places, shadow);
-        assert!(orders[0].shadow && orders[0].everybody.is_some());
+        assert!(orders[0].shadow && !orders[0].tiers.is_open());
     }
 }

@@ -88,7 +88,7 @@ impl Guard {
 
     /// The ceiling in force, new connections per second.
     pub(crate) fn ceiling_per_s(&self) -> Option<f64> {
-        self.in_force.everybody.map(|ceiling| ceiling.rate.per_second())
+        self.in_force.tiers.total_rate().map(|rate| rate.per_second())
     }
 
     /// Says that this process lives.

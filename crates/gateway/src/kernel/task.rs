@@ -11,7 +11,7 @@ use flashweir_admission::flash_crowd::Limit;
 use flashweir_config::{Class, Config, Service};
 use flashweir_control::kernel::refusal;
 use flashweir_core::{Duration, Instant, Reason};
-use flashweir_kernel::gate::{ServiceCounts, ServicePlan};
+use flashweir_kernel::gate::{ServiceCounts, ServicePlan, Tiers};
 use flashweir_telemetry::{ClassMetrics, Happening};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -197,7 +197,7 @@ impl KernelTask {
 fn plan(config: &Config, seen: &Seen, decision: Option<&Decision>) -> ServicePlan {
     let Some(decision) = decision else { return ServicePlan::default() };
     ServicePlan {
-        everybody: Some(in_kernel(decision.connections_per_s)),
+        tiers: Tiers::one(in_kernel(decision.connections_per_s)),
         refusal: refusal(&config.kernel),
         shadow: decision.shadow,
         retry_after: retry_after(seen.arriving_per_s, decision.connections_per_s),
