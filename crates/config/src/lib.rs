@@ -25,8 +25,8 @@ mod text;
 
 pub use checked::{
     ActiveHealth, Admin, ApiKeys, Bounds, Candidate, Class, ClassRules, Client, Config, CookieRule, FairBy,
-    FieldRule, FlashCrowd, Gateway, Glob, Health, HostPattern, Kernel, KeyPlace, LadderStep, Listen, Log,
-    RouterConfig, Sentry, Service, State, Tls, Upstream,
+    FieldRule, FlashCrowd, Gateway, Glob, Health, HostPattern, Kernel, KernelTiers, KeyPlace, LadderStep,
+    Listen, Log, RouterConfig, Sentry, Service, State, Tls, Upstream,
 };
 pub use error::ConfigError;
 pub use file::{FlashCrowdMode, KernelHook, KernelRefusal, LogFormat, LogLevel, Policing, Protocol};

@@ -18,7 +18,7 @@ use crate::status::Told;
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Plan, Rule};
 use flashweir_config::RouterConfig;
-use flashweir_control::kernel::{Inheritance, inherited_plans};
+use flashweir_control::kernel::{Inheritance, inherited_plans, ranks};
 use flashweir_control::{planner, tell_change};
 use flashweir_core::{Duration, Hasher64, Instant, Rate};
 use flashweir_kernel::gate::ServicePlan;
@@ -136,6 +136,7 @@ impl Driver {
         let (config, guard) = (&self.config, &mut self.guard);
         guard.gate.fail_closed(config.kernel.fail_closed)?;
         guard.gate.prefer(&settings::preferred(&config.kernel))?;
+        guard.gate.rank(ranks(&config.kernel))?;
         guard.gate.set_services(settings::services(&self.places, &config.kernel))?;
         guard.observer.watch(&config.kernel.protect)?;
         self.in_force = inherited_plans(&guard.gate, self.places.count());

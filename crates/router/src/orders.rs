@@ -16,6 +16,8 @@ pub(crate) struct Manner {
     pub(crate) refusal: Refusal,
     /// Decide and count, let everything in.
     pub(crate) shadow: bool,
+    /// Ranks of connections; one: all are equal.
+    pub(crate) ranks: usize,
 }
 
 /// The hot-spots a plan limits, those that can be named, the hottest first.
@@ -41,14 +43,15 @@ pub(crate) fn orders(
         retry_after,
         ..ServicePlan::default()
     };
+    let tiers = |rate: Rate| Tiers::under(ceiling(rate), manner.ranks);
     let order = |place: usize| match &plan.limit {
         Limit::Open => ServicePlan::default(),
-        Limit::All(rate) if place == COMMON_PLACE => refusing(Tiers::one(ceiling(*rate))),
+        Limit::All(rate) if place == COMMON_PLACE => refusing(tiers(*rate)),
         Limit::All(_) => ServicePlan { charged_to: Some(COMMON_PLACE), ..refusing(Tiers::OPEN) },
         Limit::HotSpots(_) => {
             let is_here = |(destination, _): &&(SocketAddr, Rate)| places.of(*destination) == Some(place);
             match hot_spots.iter().find(is_here) {
-                Some((_, rate)) => refusing(Tiers::one(ceiling(*rate))),
+                Some((_, rate)) => refusing(tiers(*rate)),
                 None => ServicePlan::default(),
             }
         }
@@ -65,7 +68,7 @@ mod tests {
     use super::*;
     use flashweir_core::Hasher64;
 
-    const MANNER: Manner = Manner { refusal: Refusal::Answer, shadow: false };
+    const MANNER: Manner = Manner { refusal: Refusal::Answer, shadow: false, ranks: 1 };
 
     fn numbered(number: u8) -> SocketAddr {
         SocketAddr::from(([10, 0, 0, number], 80))
@@ -117,6 +120,15 @@ mod tests {
         let orders = orders(&plan, &hot, &places, MANNER);
         assert_eq!(ceilings(&orders), [None, Some((40.0, 10)), None, Some((8.0, 10))]);
         assert_eq!(orders[0], ServicePlan::default());
+    }
+
+    #[test]
+    fn with_ranks_a_ceiling_is_one_in_tiers() {
+        let places = Places::new(&[numbered(1), numbered(2)]);
+        let ranked = Manner { ranks: 3, ..MANNER };
+        let orders = orders(&plan(Limit::All(rps(100.0))), &[], &places, ranked);
+        assert_eq!((orders[0].tiers.ceilings().len(), orders[0].tiers.total_rate()), (3, Some(rps(100.0))));
+        assert_eq!((orders[1].charged_to, orders[1].tiers), (Some(0), Tiers::OPEN));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use ipnet::IpNet;
 
 use super::address::{collide, socket_address};
 use super::client::{TRUSTED_PROXIES, network};
+use super::kernel_tiers::KernelTiers;
 use super::range::{duration_within, within};
 use crate::error::Problem;
 use crate::file::{FlashCrowdMode, KernelFile, KernelHook, KernelRefusal};
@@ -26,6 +27,8 @@ pub struct Kernel {
     pub refusal: KernelRefusal,
     /// Whose new connections are let in all the same; none is everybody.
     pub preferred: Vec<IpNet>,
+    /// How important which new connections are.
+    pub tiers: KernelTiers,
     /// Where the gates are pinned, an absolute path; `None`: they go with the process.
     pub pin: Option<PathBuf>,
     /// Go on refusing when nothing is heard of user space.
@@ -53,6 +56,7 @@ impl Kernel {
             hook: file.hook,
             refusal: file.refusal,
             preferred: preferred(&file.preferred)?,
+            tiers: KernelTiers::check(file)?,
             pin: pin(file)?,
             fail_closed: file.fail_closed,
             shadow: file.shadow,

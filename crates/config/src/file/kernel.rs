@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use flashweir_core::limits;
 
-use super::OneOrMany;
+use super::{KernelTierFile, OneOrMany};
 use crate::text::DurationText;
 
 /// Refusing new connections in the kernel, before the TCP stack hears of them: for `flashweir run`, beside the gateway's
@@ -40,6 +40,14 @@ pub struct KernelFile {
     /// Valid: at most 3840 networks, none of them everybody.
     /// Example: `preferred = ["192.0.2.0/24", "2001:db8::/48"]`.
     pub preferred: Vec<String>,
+    /// The rank of new connections that no `[[kernel.tier]]` names by network, mark or port. Default: one less important
+    /// than the least important that is listed, so that listed connections come first. Lower than a listed rank: those are
+    /// then less important than all others, as for a network that only scrapes.
+    /// Valid: `0` (the most important) to `7`.
+    /// Example: `default_rank = 4`.
+    pub default_rank: Option<u32>,
+    /// How important which new connections are.
+    pub tier: Vec<KernelTierFile>,
     /// A directory in a BPF file system (made if it is not there) in which the gate of each interface is pinned, as a file of
     /// the interface's name: it stands on when the process is stopped by SIGTERM or killed, with its last plan, and the
     /// next process takes it over, so that an upgrade leaves no gap. SIGINT takes it away, and so does deleting the file.
@@ -88,6 +96,9 @@ impl Default for KernelFile {
             hook: KernelHook::default(),
             refusal: KernelRefusal::default(),
             preferred: Vec::new(),
+            default_rank: None,
+            // All are equal: nobody is more important unasked.
+            tier: Vec::new(),
             // What is left behind is left on purpose.
             pin: None,
             // Staying up comes before protecting.

@@ -4,7 +4,7 @@ mod guarded;
 mod inheritance;
 
 use flashweir_config::{Kernel, KernelHook, KernelRefusal};
-use flashweir_kernel::gate::{Hook, Refusal, ServiceCounts};
+use flashweir_kernel::gate::{Hook, Ranks, Refusal, ServiceCounts};
 use flashweir_telemetry::KernelCounts;
 
 pub use guarded::{GuardedInterfaces, InterfaceState, is_configuration};
@@ -26,6 +26,19 @@ pub fn refusal(kernel: &Kernel) -> Refusal {
         KernelRefusal::Answer => Refusal::Answer,
         KernelRefusal::Reset => Refusal::Reset,
         KernelRefusal::Drop => Refusal::Drop,
+    }
+}
+
+/// Which new connection has which rank.
+#[must_use]
+pub fn ranks(kernel: &Kernel) -> Ranks {
+    let tiers = &kernel.tiers;
+    let networks = tiers.networks.iter();
+    Ranks {
+        networks: networks.map(|(network, rank)| (network.network(), network.prefix_len(), *rank)).collect(),
+        marks: tiers.marks.clone(),
+        ports: tiers.ports.clone(),
+        default_rank: tiers.default_rank,
     }
 }
 

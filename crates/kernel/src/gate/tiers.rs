@@ -26,6 +26,9 @@ pub struct Tiers {
 
 const NOTHING: Ceiling = Ceiling { rate: Rate::ZERO, burst: 0 };
 
+/// Connections of an important rank that may come at once beside its rate.
+const RESERVE_MAX: u64 = 10;
+
 impl Tiers {
     /// Without a ceiling.
     pub const OPEN: Self = Self { count: 0, ceilings: [NOTHING; TIERS] };
@@ -36,6 +39,21 @@ impl Tiers {
         let mut ceilings = [NOTHING; TIERS];
         ceilings[0] = ceiling;
         Self { count: 1, ceilings }
+    }
+
+    /// As many tiers as there are ranks, under one ceiling, where only the sum is known: the last brings all of it, each
+    /// before it a burst of its own, so that the important are refused last. The bursts are small, because an important
+    /// rank's is filled again at the whole rate, and not larger than a quarter of a second fills from empty.
+    #[must_use]
+    pub fn under(ceiling: Ceiling, ranks: usize) -> Self {
+        let last = ranks.clamp(1, TIERS) - 1;
+        let quarter = ceiling.rate.as_milli() / 4_000 / last.max(1) as u64;
+        // Lossless: at most ten.
+        let burst = quarter.clamp(1, RESERVE_MAX) as u32;
+        let mut tiers = Self { count: last + 1, ..Self::OPEN };
+        tiers.ceilings[..last].fill(Ceiling { rate: Rate::ZERO, burst });
+        tiers.ceilings[last] = ceiling;
+        tiers
     }
 
     /// A tier for each ceiling, rank 0 first.

@@ -118,6 +118,24 @@ fn important_connections_are_refused_last() {
 }
 
 #[test]
+fn one_ceiling_in_tiers_keeps_its_rate_and_little_more_than_its_burst() {
+    let of = |rate_per_s: f64, ranks| Tiers::under(ceiling(rate_per_s, 25), ranks);
+    assert_eq!(of(100.0, 1), Tiers::one(ceiling(100.0, 25)));
+    assert_eq!(of(100.0, 0), Tiers::one(ceiling(100.0, 25)));
+    for ranks in 2..=9 {
+        let tiers = of(100.0, ranks);
+        assert_eq!(
+            (tiers.ceilings().len(), tiers.total_rate()),
+            (ranks.min(8), Some(Rate::from_per_second(100.0)))
+        );
+        let reserved: u32 = tiers.ceilings().iter().rev().skip(1).map(|ceiling| ceiling.burst).sum();
+        assert!((ranks as u32 - 2..=25).contains(&reserved), "{tiers:?}");
+    }
+    assert_eq!(of(100.0, 2).ceilings(), [ceiling(0.0, 10), ceiling(100.0, 25)]);
+    assert_eq!(of(1.0, 3).ceilings(), [ceiling(0.0, 1), ceiling(0.0, 1), ceiling(1.0, 25)]);
+}
+
+#[test]
 fn preferred_networks_have_no_rank_and_tiers_add_up_to_the_rest() {
     let Some(mut gate) = require_closed("tiers beside preferred networks", Refusal::Drop) else { return };
     gate.prefer(&[("198.51.100.0".parse().expect("an address"), 24)]).expect("networks");
