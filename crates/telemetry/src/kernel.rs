@@ -30,6 +30,25 @@ pub struct KernelService {
     pub ceiling_per_s: Option<f64>,
     /// What was counted since the start.
     pub counts: KernelCounts,
+    /// The same by rank, the most important first, preferred networks left out; empty where all are equal.
+    pub tiers: Vec<KernelTier>,
+}
+
+/// New connections of one rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelTier {
+    /// Connection attempts that arrived (offered).
+    pub offered: u64,
+    /// Let in, for whatever reason (admitted).
+    pub admitted: u64,
+}
+
+impl KernelTier {
+    /// Those that were not let in.
+    #[must_use]
+    pub fn refused(self) -> u64 {
+        self.offered.saturating_sub(self.admitted)
+    }
 }
 
 /// New connections of one service: offered = admitted + dropped + reset + answered + purged.

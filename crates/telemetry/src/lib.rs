@@ -35,7 +35,7 @@ pub use classes::{ClassMetrics, ClassNews, ClassSlot, ClassTable};
 pub use control::{ControlMetrics, UpstreamHealth};
 pub use counter::{Counter, CounterSet};
 pub use histogram::Histogram;
-pub use kernel::{KernelCounts, KernelFigures, KernelFlows, KernelQueue, KernelService};
+pub use kernel::{KernelCounts, KernelFigures, KernelFlows, KernelQueue, KernelService, KernelTier};
 pub use label::{
     BadRequest, Bound, ConnectionFailure, HttpVersion, Label, LoadReportOutcome, Outcome, StatusClass,
     Unmeasured, UpstreamFailure,

@@ -3,7 +3,7 @@
 use super::ceiling::{Decision, Seen, connections_per_request, headroom};
 use super::guard::{Guard, GuardError};
 use flashweir_config::Config;
-use flashweir_control::kernel::kernel_counts;
+use flashweir_control::kernel::{kernel_counts, kernel_tiers};
 use flashweir_core::Duration;
 use flashweir_kernel::gate::{Hook, ServiceCounts, TierCounts};
 use flashweir_telemetry::{KernelFigures, KernelService};
@@ -19,6 +19,7 @@ pub(super) fn figures(
     let service = KernelService {
         name: config.gateway.name.clone(),
         ceiling_per_s: guard.ceiling_per_s(),
+        tiers: kernel_tiers(&counts, &config.kernel),
         counts: kernel_counts(counts),
     };
     Ok(KernelFigures {

@@ -3,10 +3,11 @@
 use core::fmt;
 
 use super::{About, Catalogue, Sink, Values};
-use crate::kernel::{KernelCounts, KernelFigures, KernelFlows, KernelQueue, KernelService};
+use crate::kernel::{KernelCounts, KernelFigures, KernelFlows, KernelQueue, KernelService, KernelTier};
 
 const SERVICE: &[&str] = &["service"];
 const SERVICE_AND_HOW: &[&str] = &["service", "how"];
+const SERVICE_AND_RANK: &[&str] = &["service", "rank"];
 const REASON: &[&str] = &["reason"];
 
 impl Catalogue {
@@ -14,6 +15,7 @@ impl Catalogue {
         let figures = self.control.kernel();
         let services = figures.as_ref().map_or(&[][..], |figures| &figures.services);
         visit_connections(sink, services)?;
+        visit_tiers(sink, services)?;
         visit_answers(sink, services)?;
         visit_gate(sink, figures.as_ref())?;
         visit_flows(sink, figures.as_ref().and_then(|figures| figures.flows))?;
@@ -79,6 +81,33 @@ fn visit_connections(sink: &mut dyn Sink, services: &[KernelService]) -> fmt::Re
         ),
         Values::GaugeSeries(SERVICE, ceilings.collect()),
     )
+}
+
+fn visit_tiers(sink: &mut dyn Sink, services: &[KernelService]) -> fmt::Result {
+    let counted: [(About, TierCount); 3] = [
+        (
+            About::new(
+                "kernel_tier_connections_offered",
+                "New connections by rank, preferred networks left out; absent where all are equal.",
+            ),
+            |tier| tier.offered,
+        ),
+        (About::new("kernel_tier_connections_admitted", "Of those, let in."), |tier| tier.admitted),
+        (
+            About::new("kernel_tier_connections_refused", "Of those, refused: offered = admitted + refused."),
+            KernelTier::refused,
+        ),
+    ];
+    for (about, count) in counted {
+        let of_service = |service: &KernelService| {
+            let labels = |rank: usize| vec![service.name.clone(), rank.to_string()];
+            let ranked = service.tiers.iter().enumerate();
+            ranked.map(|(rank, tier)| (labels(rank), count(*tier) as f64)).collect::<Vec<_>>()
+        };
+        let series = services.iter().flat_map(of_service).collect();
+        sink.metric(about, Values::CounterSeries(SERVICE_AND_RANK, series))?;
+    }
+    Ok(())
 }
 
 fn visit_answers(sink: &mut dyn Sink, services: &[KernelService]) -> fmt::Result {
@@ -188,6 +217,7 @@ fn visit_queue(sink: &mut dyn Sink, queue: Option<KernelQueue>) -> fmt::Result {
     )
 }
 
+type TierCount = fn(KernelTier) -> u64;
 type Count = fn(&KernelCounts) -> u64;
 type Figure = fn(&KernelFigures) -> f64;
 type FlowCount = fn(KernelFlows) -> u64;
