@@ -23,7 +23,7 @@
 //! refill and one comparison, whatever the number of tiers, and one tier is the plain bucket to the unit.
 //!
 //! Cold start: empty, as the plain bucket; the layers fill from the bottom, so the last rank waits for
-//! `floor(last) / rate`. A rank beyond the last tier is judged as the last. Cost per decision: that of the plain bucket;
+//! `floor(last) / rate`. So it does, in part, where new ceilings make the layers below it larger. A rank beyond the last tier is judged as the last. Cost per decision: that of the plain bucket;
 //! 112 bytes. The BPF gate is a transliteration of this file.
 
 use crate::token_bucket::{BURST_MAX, TokenBucket};

@@ -97,7 +97,7 @@ impl Default for KernelFile {
             refusal: KernelRefusal::default(),
             preferred: Vec::new(),
             default_rank: None,
-            // All are equal: nobody is more important unasked.
+            // Importance is the operator's to say: without tiers all connections are equal.
             tier: Vec::new(),
             // What is left behind is left on purpose.
             pin: None,

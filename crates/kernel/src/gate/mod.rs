@@ -211,7 +211,8 @@ impl KernelGate {
     }
 
     /// Says which services are protected, in place of those before; each starts with the plan that refuses nothing.
-    /// Services keep their counters by their place.
+    /// Services keep their counters by their place. After [`KernelGate::rank`]: other ranks of ports are other services to
+    /// a plan that is to be taken over.
     ///
     /// # Errors
     /// When there are too many, or the kernel does not take them.
