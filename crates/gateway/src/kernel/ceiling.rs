@@ -30,7 +30,7 @@
 //! additions for each service.
 
 use flashweir_core::{Duration, Rate, Reason};
-use flashweir_kernel::gate::Ceiling;
+use flashweir_kernel::gate::{Ceiling, TIERS, Tiers};
 
 /// What was seen over the last second or so, and what the plans in force say.
 #[derive(Clone, Debug, Default)]
@@ -115,6 +115,52 @@ pub(crate) fn in_kernel(connections_per_s: f64) -> Ceiling {
     Ceiling { rate: Rate::from_per_second(connections_per_s), burst }
 }
 
+/// The ceilings of the kernel's plan by rank, from what the pipeline can use of each rank.
+///
+/// `admissible_rps` are requests per second for each rank by itself (not cumulative), rank 0, the most important, first;
+/// what is beyond the last tier of the kernel is added to the last tier. Each tier brings
+///
+/// ```text
+/// rate(r) = headroom × admissible_rps[r] × connections per request      (connections per second)
+/// ```
+///
+/// and the kernel gives all rates together to the most important connections that come: rank r is refused only if ranks 0
+/// to r together exceed the whole. So a rank that is given too little takes from the less important ones and never waits
+/// for a better number, and what it leaves is theirs.
+///
+/// * No rank, or one without a limit (infinite): no ceiling, everything is admitted.
+/// * Numbers that are none, or below zero, count as 0. A whole of 0 is raised to one connection per second, in the
+///   least important tier: without any connection nothing is measured, and a limit of 0 would stay.
+/// * Bursts: a quarter of a second's connections of the rank, at least what [`Tiers::under`] reserves.
+///
+/// One rank gives exactly [`in_kernel`] of its rate. Cost: a few operations for each rank.
+pub(crate) fn tier_ceilings(admissible_rps: &[f64], headroom: f64, connections_per_request: f64) -> Tiers {
+    let is_open = admissible_rps.is_empty() || admissible_rps.contains(&f64::INFINITY);
+    if is_open {
+        return Tiers::OPEN;
+    }
+    let count = admissible_rps.len().min(TIERS);
+    let mut connections_per_s = [0.0; TIERS];
+    for (rank, rps) in admissible_rps.iter().enumerate() {
+        // Of a number that is none, the maximum is 0.
+        connections_per_s[rank.min(count - 1)] += (headroom * rps * connections_per_request).max(0.0);
+    }
+    if connections_per_s.iter().sum::<f64>() <= 0.0 {
+        connections_per_s[count - 1] = CONNECTIONS_MIN_PER_S;
+    }
+    let least = Tiers::under(in_kernel(connections_per_s.iter().sum()), count);
+    let last = in_kernel(connections_per_s[count - 1]);
+    let mut ceilings = [last; TIERS];
+    for ((ceiling, least), rate) in
+        ceilings[..count - 1].iter_mut().zip(least.ceilings()).zip(connections_per_s)
+    {
+        let burst = ((rate / 4.0) as u32).max(least.burst);
+        *ceiling = Ceiling { rate: Rate::from_per_second(rate), burst };
+    }
+    // As many as the kernel has at most.
+    Tiers::new(&ceilings[..count]).unwrap_or_default()
+}
+
 /// When those refused may hope for better: as many seconds as there are people for each who fits, rounded up to a power
 /// of two so that it changes seldom, at most half a minute.
 pub(crate) fn retry_after(arriving_per_s: f64, connections_per_s: f64) -> Duration {
@@ -152,6 +198,8 @@ const REQUESTS_TO_JUDGE_PER_S: f64 = 10.0;
 const CONNECTIONS_PER_REQUEST_LEAST: f64 = 0.1;
 /// Browsers open a spare one; who opens more asks for nothing.
 const CONNECTIONS_PER_REQUEST_MOST: f64 = 2.0;
+/// Enough to learn from.
+const CONNECTIONS_MIN_PER_S: f64 = 1.0;
 /// As at the gateway's own gates.
 const RETRY_AFTER_S_MOST: f64 = 30.0;
 
@@ -271,7 +319,62 @@ mod tests {
         assert_eq!([told(9e9, 1.0), told(f64::NAN, 0.0), told(5.0, 0.0)], [30, 1, 30]);
     }
 
+    fn rates(tiers: &Tiers) -> Vec<f64> {
+        tiers.ceilings().iter().map(|ceiling| ceiling.rate.per_second()).collect()
+    }
+
+    #[test]
+    fn each_rank_brings_what_the_pipeline_can_use_of_it_and_headroom() {
+        let tiers = tier_ceilings(&[80.0, 15.0, 5.0], 2.0, 0.5);
+        assert_eq!(rates(&tiers), [80.0, 15.0, 5.0]);
+        let bursts: Vec<_> = tiers.ceilings().iter().map(|ceiling| ceiling.burst).collect();
+        assert_eq!(
+            bursts,
+            [20, 10, 10],
+            "a quarter of a second, ten at least where the whole fills them fast"
+        );
+        let with_choice = tier_ceilings(&[80.0, 15.0, 5.0], HEADROOM_TO_CHOOSE, 1.0);
+        assert_eq!(with_choice.total_rate(), Some(Rate::from_per_second(800.0)));
+    }
+
+    #[test]
+    fn one_rank_gives_the_one_ceiling() {
+        for useful in [0.01, 1.0, 3.0, 100.0, 1e5, 1e12] {
+            assert_eq!(tier_ceilings(&[useful], 2.0, 0.7), Tiers::one(in_kernel(2.0 * useful * 0.7)));
+        }
+    }
+
+    #[test]
+    fn ranks_beyond_the_last_tier_are_added_to_it() {
+        let tiers = tier_ceilings(&[1.0; 12], 1.0, 1.0);
+        assert_eq!(rates(&tiers), [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 5.0]);
+    }
+
+    #[test]
+    fn numbers_that_are_none_close_no_door_and_no_limit_opens_it() {
+        assert!(tier_ceilings(&[], 2.0, 1.0).is_open());
+        assert!(tier_ceilings(&[5.0, f64::INFINITY], 2.0, 1.0).is_open());
+        assert_eq!(rates(&tier_ceilings(&[f64::NAN, -7.0, 30.0], 2.0, 1.0)), [0.0, 0.0, 60.0]);
+        assert_eq!(rates(&tier_ceilings(&[0.0, 0.0], 2.0, 1.0)), [0.0, 1.0]);
+        assert_eq!(rates(&tier_ceilings(&[30.0], f64::NAN, 1.0)), [1.0]);
+    }
+
     proptest! {
+        /// Whatever the pipeline says, the whole is the sum of the ranks with headroom, and no layer keeps the last rank
+        /// waiting for more than half a second from an empty bucket, where that much comes in half a second at all.
+        #[test]
+        fn ceilings_by_rank_add_up(
+            admissible_rps in proptest::collection::vec(0.001f64..1e5, 1..12), headroom in 1.0f64..8.0,
+        ) {
+            let tiers = tier_ceilings(&admissible_rps, headroom, 0.5);
+            let whole = headroom * 0.5 * admissible_rps.iter().sum::<f64>();
+            let total = tiers.total_rate().expect("a ceiling").per_second();
+            prop_assert!((total - whole).abs() < 0.01, "{total} of {whole}");
+            let (_, before) = tiers.ceilings().split_last().expect("a tier");
+            let reserved: u32 = before.iter().map(|ceiling| ceiling.burst).sum();
+            prop_assert!(f64::from(reserved) <= (total / 2.0).max(before.len() as f64), "{reserved} of {total}");
+        }
+
         /// Whatever was measured, the ceiling is a number above zero and below what comes.
         #[test]
         fn a_ceiling_is_sane(

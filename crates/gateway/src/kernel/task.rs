@@ -1,7 +1,8 @@
 //! The slow half of the gate in the kernel: looks, decides, writes, ten times a second.
 
 use super::ceiling::{
-    Decision, NewsCeiling, Seen, ServiceSeen, connections_per_request, decide, in_kernel, retry_after,
+    Decision, NewsCeiling, Seen, ServiceSeen, connections_per_request, decide, headroom, retry_after,
+    tier_ceilings,
 };
 use super::guard::{Guard, GuardError};
 use super::told::{figures, status};
@@ -10,7 +11,7 @@ use crate::shared::Shared;
 use flashweir_admission::flash_crowd::Limit;
 use flashweir_config::{Class, Config, Service};
 use flashweir_core::{Duration, Instant, Reason};
-use flashweir_kernel::gate::{ServiceCounts, ServicePlan};
+use flashweir_kernel::gate::{ServiceCounts, ServicePlan, TIERS};
 use flashweir_runtime::kernel::refusal;
 use flashweir_telemetry::{ClassMetrics, Happening};
 use std::sync::Arc;
@@ -188,7 +189,14 @@ impl KernelTask {
             self.shared.warnings.inform(now, Happening::KernelCeiling, format_args!("{what}"));
         }
         let figures = figures(config, &self.guard, counts, self.beat_age)?;
-        self.shared.kernel_told.store(Some(Arc::new(status(config, &self.guard, seen, decision, &figures))));
+        self.shared.kernel_told.store(Some(Arc::new(status(
+            config,
+            &self.guard,
+            seen,
+            decision,
+            &figures,
+            &counts.tiers,
+        ))));
         self.shared.telemetry.control().publish_kernel(Some(figures));
         Ok(())
     }
@@ -196,8 +204,12 @@ impl KernelTask {
 
 fn plan(config: &Config, seen: &Seen, decision: Option<&Decision>) -> ServicePlan {
     let Some(decision) = decision else { return ServicePlan::default() };
+    // What the pipeline can use is known as one number: the least important rank has it, the others come before.
+    let mut useful_rps = [0.0; TIERS];
+    let admissible = &mut useful_rps[..config.kernel.tiers.count().min(TIERS)];
+    admissible[admissible.len() - 1] = decision.useful_rps;
     ServicePlan {
-        everybody: Some(in_kernel(decision.connections_per_s)),
+        tiers: tier_ceilings(admissible, headroom(seen), connections_per_request(seen)),
         refusal: refusal(&config.kernel),
         shadow: decision.shadow,
         retry_after: retry_after(seen.arriving_per_s, decision.connections_per_s),
