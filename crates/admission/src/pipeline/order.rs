@@ -306,6 +306,7 @@ impl<T> Pipeline<T> {
         shed: Shed,
         candidate: Option<CandidateKey>,
     ) -> Refusal {
+        debug_assert_eq!(stage, StageName::of(shed.reason), "{:?}", shed.reason);
         self.ledger.refuse(stage);
         self.attempts.remember(now, request.person_key);
         let mut refusal = Refusal { stage, shed, sentry: None, candidate: None };

@@ -1,5 +1,7 @@
 //! The stages and what each guards, as data.
 
+use flashweir_core::Reason;
+
 /// The stages, in the order in which a request is checked: cheap first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -41,6 +43,25 @@ impl StageName {
             Self::FlashCrowd => Resource::Delivery,
             Self::Sentry => Resource::Origin,
             Self::Upstream => Resource::UpstreamConnections,
+        }
+    }
+
+    /// The stage that refuses for this reason.
+    #[must_use]
+    pub const fn of(reason: Reason) -> Self {
+        match reason {
+            Reason::RequestsInFlight
+            | Reason::Connections
+            | Reason::ConnectionsPerClient
+            | Reason::Draining => Self::Bounds,
+            Reason::FlashCrowd => Self::FlashCrowd,
+            Reason::Capacity
+            | Reason::Deadline
+            | Reason::Reserved
+            | Reason::Threshold
+            | Reason::Batch
+            | Reason::ClientShare => Self::Sentry,
+            Reason::UpstreamConnections => Self::Upstream,
         }
     }
 

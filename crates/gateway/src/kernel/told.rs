@@ -56,7 +56,7 @@ pub(super) fn status(
         "ceiling_connections_per_s": figures.services.first().and_then(|service| service.ceiling_per_s),
         "reason": decision.map(|decision| decision.reason.as_str()),
         "shadow": decision.map_or(config.kernel.shadow, |decision| decision.shadow),
-        "useful_rps": decision.map(|decision| decision.useful_rps),
+        "useful_rps": decision.map(|decision| decision.admissible.total_rps),
         "headroom": headroom(seen),
         "connections_per_request": connections_per_request(seen),
         "arriving_connections_per_s": seen.arriving_per_s,
