@@ -10,14 +10,14 @@
 //!
 //! Invariants: `−credit ≤ tokens ≤ capacity`; over any interval t at most `burst + rate·t` is admitted, and on credit as
 //! much again as the credit; a clock that steps back adds nothing; a new rate settles what the old one earned first. Cost:
-//! two multiplications and two comparisons; 40 bytes. The BPF gate is a transliteration of this file without the credit.
+//! two multiplications and two comparisons; 40 bytes. The BPF gate is a transliteration of this file without the credit, and of `tiered_bucket`.
 
 use flashweir_core::{Instant, Rate};
 
 /// Units of one whole token.
 const TOKEN: i64 = 1_000_000_000_000;
 /// The largest burst, and the largest credit: keeps `tokens + refill` below 2^63 for every rate.
-const BURST_MAX: u64 = 1_000_000;
+pub(crate) const BURST_MAX: u64 = 1_000_000;
 // A refill is clamped to one full bucket and what it may owe, whose product with the rate exceeds that by less than one
 // nanosecond's worth: even together with a full bucket it fits.
 const _: () =
@@ -87,11 +87,20 @@ impl TokenBucket {
         admitted
     }
 
+    /// Takes one token if at least `reserve` tokens (a million at most) are left then: the reserve is for others.
+    #[must_use]
+    pub fn admit_above(&mut self, now: Instant, reserve: u64) -> bool {
+        let admitted = self.is_left(now, reserve.min(BURST_MAX) as i64 * TOKEN);
+        if admitted {
+            self.take();
+        }
+        admitted
+    }
+
     /// Whether there is a token, or would be no more than `credit` tokens (a million at most) owed without it. Takes none.
     #[must_use]
     pub fn has_token(&mut self, now: Instant, credit: u64) -> bool {
-        self.refill(now);
-        self.tokens - TOKEN >= -(credit.min(BURST_MAX) as i64 * TOKEN)
+        self.is_left(now, -(credit.min(BURST_MAX) as i64 * TOKEN))
     }
 
     /// Takes the token that [`has_token`](Self::has_token) found.
@@ -109,6 +118,12 @@ impl TokenBucket {
     #[must_use]
     pub fn burst(&self) -> u64 {
         (self.capacity / TOKEN) as u64
+    }
+
+    /// Whether at least `floor` units would be left without one token.
+    fn is_left(&mut self, now: Instant, floor: i64) -> bool {
+        self.refill(now);
+        self.tokens - TOKEN >= floor
     }
 
     fn refill(&mut self, now: Instant) {

@@ -135,6 +135,7 @@ fn only_what_sockets_and_threads_are_made_of_needs_a_restart() {
         ("[gateway]\nworkers = 2", Some("gateway.workers")),
         ("[admin]\naddress = '127.0.0.1:82'", Some("admin.address")),
         ("[kernel]\nrefusal = 'reset'\npreferred = ['10.0.0.0/8']", None),
+        ("[[kernel.tier]]\nrank = 0\nports = [443]", None),
         ("[kernel]\ninterface = 'eth0'", Some("kernel.interface")),
         ("[kernel]\nhook = 'generic'", Some("kernel.hook")),
     ] {
@@ -142,4 +143,25 @@ fn only_what_sockets_and_threads_are_made_of_needs_a_restart() {
     }
     let with_tls = config("[listen.tls]\ncertificate = 'a'\nkey = 'b'");
     assert_eq!(with_tls.restart_needed(&config("[listen.tls]\ncertificate = 'c'\nkey = 'd'")), None);
+}
+
+/// What is listed for a tier has its rank, everything else the rank after, unless told otherwise.
+#[test]
+fn tiers_of_the_kernel_have_ranks_and_so_have_all_others() {
+    let tiers =
+        |text: &str| Config::from_toml(&format!("{SMALLEST}{text}"), "shop.toml").unwrap().kernel.tiers;
+    assert_eq!((tiers("").count(), tiers("").default_rank), (1, 0));
+    let two = "[[kernel.tier]]\nrank = 0\nnetworks = ['10.0.0.0/8', '192.0.2.1']\nmarks = [0, 63]\n\
+               [[kernel.tier]]\nrank = 3\nports = [8443]\n";
+    let listed = tiers(two);
+    let networks = ["10.0.0.0/8", "192.0.2.1/32"].map(|text| (text.parse().unwrap(), 0));
+    assert_eq!(
+        (listed.networks.as_slice(), listed.marks.as_slice()),
+        (&networks[..], &[(0, 0), (63, 0)][..])
+    );
+    assert_eq!((listed.ports.as_slice(), listed.default_rank, listed.count()), (&[(8443, 3)][..], 4, 5));
+    let others = tiers(&format!("[kernel]\ndefault_rank = 1\n{two}"));
+    assert_eq!((others.default_rank, others.count()), (1, 4));
+    let last = tiers("[[kernel.tier]]\nrank = 7\nports = [1]");
+    assert_eq!((last.default_rank, last.count()), (7, 8));
 }

@@ -42,7 +42,7 @@ fn collect(root: &Json, table: &Json, path: &str, keys: &mut Vec<Key>) {
 }
 
 /// What must be written beside a key of this section: the section, and a key with its value.
-const BASE: [(&str, &str, &str); 16] = [
+const BASE: [(&str, &str, &str); 18] = [
     ("upstream", "urls", "['https://a']"),
     ("upstream.health", "path", "'/'"),
     // The longest allowed, so that any allowed timeout fits.
@@ -58,6 +58,8 @@ const BASE: [(&str, &str, &str); 16] = [
     ("sentry.ladder[0]", "below", "1"),
     ("sentry.ladder[0]", "response_target", "'10ms'"),
     ("sentry.ladder[1]", "response_target", "'1m'"),
+    ("kernel.tier[0]", "rank", "1"),
+    ("kernel.tier[0]", "ports", "[1]"),
     ("service[0]", "name", "'b'"),
     ("service[0]", "hosts", "['a']"),
     ("service[0].upstream", "urls", "['https://b']"),

@@ -143,6 +143,43 @@ fn failed_checks_name_line_and_key() {
             "shop.toml:3: kernel.protect[1]: 10.0.0.1:80 is covered by 0.0.0.0:80, expected different ones",
         ),
         (
+            "[[kernel.tier]]\nrank = 8\nports = [80]",
+            "shop.toml:3: kernel.tier[0].rank: 8 is out of range, expected 0 to 7",
+        ),
+        (
+            "[kernel]\ndefault_rank = 8",
+            "shop.toml:3: kernel.default_rank: 8 is out of range, expected 0 to 7",
+        ),
+        (
+            "[[kernel.tier]]\nrank = 0\nports = [80]\n[[kernel.tier]]\nrank = 0\nports = [81]",
+            "shop.toml:6: kernel.tier[1].rank: 0 is the rank of another tier, expected different ones",
+        ),
+        (
+            "[[kernel.tier]]\nrank = 0",
+            "shop.toml:2: kernel.tier[0]: no network, mark or port, expected at least one, or `kernel.default_rank` \
+          for all others",
+        ),
+        (
+            "[[kernel.tier]]\nrank = 0\nnetworks = ['10.0.0.1/8']",
+            "shop.toml:4: kernel.tier[0].networks[0]: `10.0.0.1/8` has bits beyond its prefix, expected \"10.0.0.0/8\"",
+        ),
+        (
+            "[[kernel.tier]]\nrank = 0\nnetworks = ['10.0.0.0/8']\n[[kernel.tier]]\nrank = 1\nnetworks = ['10.0.0.0/8']",
+            "shop.toml:7: kernel.tier[1].networks[0]: `10.0.0.0/8` is listed for rank 0 already, expected it once",
+        ),
+        (
+            "[[kernel.tier]]\nrank = 0\nports = [443, 443]",
+            "shop.toml:4: kernel.tier[0].ports[1]: `443` is listed for rank 0 already, expected it once",
+        ),
+        (
+            "[[kernel.tier]]\nrank = 0\nports = [0]",
+            "shop.toml:4: kernel.tier[0].ports[0]: 0 is no port, expected 1 to 65535",
+        ),
+        (
+            "[[kernel.tier]]\nrank = 0\nmarks = [64]",
+            "shop.toml:4: kernel.tier[0].marks[0]: 64 is out of range, expected 0 to 63",
+        ),
+        (
             "[kernel]\ntls_ports = [443, 0]",
             "shop.toml:3: kernel.tls_ports[1]: 0 is no port, expected 1 to 65535",
         ),

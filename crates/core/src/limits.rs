@@ -191,6 +191,12 @@ pub const KERNEL_SERVICES: usize = 64;
 pub const KERNEL_ENDPOINTS: usize = 256;
 /// Networks that the gate in the kernel prefers.
 pub const KERNEL_PREFERRED_NETWORKS: usize = 4_096;
+/// Tiers of a service's plan in the kernel, one for each rank: a power of two, so that the program bounds a rank by a mask.
+pub const KERNEL_TIERS: usize = 8;
+/// Networks whose new connections have a rank in the kernel.
+pub const KERNEL_TIER_NETWORKS: usize = 4_096;
+/// Ports whose new connections have a rank in the kernel.
+pub const KERNEL_TIER_PORTS: usize = 256;
 /// Sources whose new connections the gate in the kernel drops; the one longest without traffic goes first.
 pub const KERNEL_PURGED_SOURCES: usize = 65_536;
 /// Interfaces that one process guards in the kernel: the members of a few bundles.

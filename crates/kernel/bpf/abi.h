@@ -18,6 +18,11 @@ enum {
     SERVICES = 64,
     ENDPOINTS = 256,
     PREFERRED_NETWORKS = 4096,
+    // A rank is bounded by a mask, so the number of tiers is a power of two.
+    TIERS = 8,
+    TIER_NETWORKS = 4096,
+    // Values of an IP header's field for differentiated services (RFC 2474 §3): six bits.
+    MARKS = 64,
     PURGED_SOURCES = 65536,
     REFUSED_ATTEMPTS = 65536,
     ANSWER_VARIANTS = 16,
@@ -36,8 +41,13 @@ struct endpoint {
 };
 _Static_assert(sizeof(struct endpoint) == 24, "Endpoint in src/gate/abi.rs");
 
-// Key of `preferred`, as the kernel's longest-prefix trie wants it: bits of the mapped address, 96 more than IPv4 says.
-// The value says of which family the network is: ::/0 does not mean IPv4.
+// Value of `endpoints` in the gate: the number of a service, and above it the rank of the port plus 1, or 0 for none.
+#define PLACE_RANK_SHIFT 16
+#define PLACE_SERVICE_MASK 0xffffU
+
+// Key of `preferred` and of `tier_networks`, as the kernel's longest-prefix trie wants it: bits of the mapped address, 96
+// more than IPv4 says. The lowest bit of the value says of which family the network is (::/0 does not mean IPv4), the
+// others its rank.
 struct network {
     __u32 bits;
     struct address address __attribute__((packed));
@@ -67,9 +77,12 @@ struct ceiling {
     __u32 limited;
 };
 
-// Value of `plans`, one for each service. The second ceiling is that of preferred networks.
+// Value of `plans`, one for each service.
 struct plan {
-    struct ceiling ceilings[2];
+    // On preferred networks together.
+    struct ceiling preferred;
+    // On all others, by rank; the first that is not limited ends them.
+    struct ceiling tiers[TIERS];
     // From when on it holds.
     __u64 at_ns;
     __u32 mode;
@@ -78,22 +91,25 @@ struct plan {
     __u32 charged_to;
     __u32 zero;
 };
-_Static_assert(sizeof(struct plan) == 56, "Plan in src/gate/abi.rs");
+_Static_assert(sizeof(struct plan) == 168, "Plan in src/gate/abi.rs");
 
 // Value of `buckets`, two for each service: written by the programs only.
 struct bucket {
     struct bpf_spin_lock lock;
-    __u32 limited;
+    // How many tiers there are; 0: no ceiling. A rank beyond the last tier is judged as the last.
+    __u32 tiers;
     // In units of 10^-12 connection.
     __u64 tokens;
     __u64 capacity;
     __u64 rate_milli;
     __u64 full_after_ns;
     __u64 last_ns;
-    // Until then there is not one whole token: who reads this needs no lock to be refused.
-    __u64 refuse_until_ns;
+    // Until then there is not one whole token for this tier: a reader needs no lock to be refused.
+    __u64 refuse_until_ns[TIERS];
+    // What each tier leaves to those before it, in the units of `tokens`.
+    __u64 floors[TIERS];
 };
-_Static_assert(sizeof(struct bucket) == 56, "Bucket in src/gate/abi.rs");
+_Static_assert(sizeof(struct bucket) == 176, "Bucket in src/gate/abi.rs");
 
 // The one value of `recent`, written by the programs only, to the second: what has not happened lately needs no looking
 // for. Zero is never.
@@ -111,9 +127,10 @@ struct hash_key {
 enum control_flag {
     // Go on judging although user space has fallen silent.
     CONTROL_FAIL_CLOSED = 1,
-    // There is something in `preferred`, in `purged`: spares a lookup where there is not.
+    // There is something in `preferred`, in `purged`, in `tier_networks`: spares a lookup where there is not.
     CONTROL_PREFERS = 2,
     CONTROL_PURGES = 4,
+    CONTROL_RANKS_NETWORKS = 8,
 };
 
 // The one value of `control`, written by user space only.
@@ -129,8 +146,13 @@ struct control {
     __u32 key_index;
     struct hash_key answer_keys[2];
     struct hash_key attempts_key;
+    // The rank of a connection that neither its network, its mark nor its port gives one.
+    __u32 default_rank;
+    __u32 zero;
+    // Ranks by mark, plus 1; 0 for none.
+    __u8 mark_ranks[MARKS];
 };
-_Static_assert(sizeof(struct control) == 80, "Control in src/gate/abi.rs");
+_Static_assert(sizeof(struct control) == 152, "Control in src/gate/abi.rs");
 
 // A whole response, ready to send. Both lengths are odd: see answered() in answer.h.
 struct answer {
@@ -143,6 +165,12 @@ struct answer {
     __u8 bytes[ANSWER_BYTES];
 };
 _Static_assert(sizeof(struct answer) == 520, "Answer in src/gate/abi.rs");
+
+// Connections of one rank, preferred networks left out; those that were offered and not admitted were refused.
+struct tier_counts {
+    __u64 offered;
+    __u64 admitted;
+};
 
 // Value of `counts`, one for each service and processor. A connection attempt is offered, and then one of: admitted,
 // dropped, reset, answered, purged.
@@ -167,8 +195,9 @@ struct counts {
     __u64 absorbed;
     // Replies for which the packet had no room: a SYN was dropped, a request reset.
     __u64 unsent;
+    struct tier_counts tiers[TIERS];
 };
-_Static_assert(sizeof(struct counts) == 120, "Counts in src/gate/abi.rs");
+_Static_assert(sizeof(struct counts) == 248, "Counts in src/gate/abi.rs");
 
 // Why a frame went on unjudged; the index into `passes`.
 enum passed {

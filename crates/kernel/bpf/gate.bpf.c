@@ -1,7 +1,7 @@
 // The gate: judges new connections of protected services before the stack hears of them.
 //
-// A new connection (SYN without ACK) is charged to its service's bucket, or to that of preferred networks; several
-// services may share those of one. What does not fit is dropped, reset or answered, as the plan says. Everything else
+// A new connection (SYN without ACK) is charged to its service's bucket by its rank, or to that of preferred networks;
+// several services may share those of one. What does not fit is dropped, reset or answered, as the plan says. Everything else
 // passes, except segments of connections that were answered here. When user space has not been heard of for three
 // seconds, every new connection passes.
 #include "answer.h"
@@ -59,6 +59,20 @@ static __always_inline bool is_preferred(const struct control *control, const st
     return is_ipv6 && *is_ipv6 == segment->is_ipv6;
 }
 
+// How important a connection is, 0 the most: by its network, else its mark, else its port (above the service in `place`).
+static __always_inline __u32 rank_of(const struct control *control, const struct segment *segment, __u32 place)
+{
+    if (control->flags & CONTROL_RANKS_NETWORKS) {
+        struct network network = { .bits = 128, .address = segment->source };
+        __u32 *rank = bpf_map_lookup_elem(&tier_networks, &network);
+        if (rank && (*rank & 1) == segment->is_ipv6)
+            return *rank >> 1 & (TIERS - 1);
+    }
+    __u32 by_mark = control->mark_ranks[segment->mark & (MARKS - 1)];
+    __u32 by_port = place >> PLACE_RANK_SHIFT;
+    return (by_mark ? by_mark - 1 : by_port ? by_port - 1 : control->default_rank) & (TIERS - 1);
+}
+
 static __always_inline bool is_purged(const struct control *control, const struct segment *segment, __u64 now_ns)
 {
     if (!(control->flags & CONTROL_PURGES))
@@ -88,9 +102,11 @@ static __always_inline int refuse(struct xdp_md *context, const struct control *
 }
 
 static __always_inline int judge(struct xdp_md *context, const struct control *control, const struct plan *plan,
-                                 struct counts *counts, __u32 service, const struct segment *segment, __u64 now_ns)
+                                 struct counts *counts, __u32 place, const struct segment *segment, __u64 now_ns)
 {
+    __u32 service = place & PLACE_SERVICE_MASK;
     bool prefers = is_preferred(control, segment);
+    __u32 rank = prefers ? 0 : rank_of(control, segment, place);
     __u32 index = 2 * plan->charged_to + prefers;
     struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
     struct recent *times = recent_times();
@@ -101,7 +117,7 @@ static __always_inline int judge(struct xdp_md *context, const struct control *c
     bool purges = false, admits = silent || plan->mode == MODE_PASS;
     if (!admits) {
         purges = is_purged(control, segment, now_ns);
-        admits = !purges && (!is_limited(bucket) || bucket_admits(bucket, time_now(control)));
+        admits = !purges && (!is_limited(bucket) || bucket_admits(bucket, rank, time_now(control)));
     }
     bool shadows = !admits && plan->flags & SERVICE_SHADOW;
     admits |= shadows;
@@ -116,9 +132,11 @@ static __always_inline int judge(struct xdp_md *context, const struct control *c
     counts->offered++;
     counts->unique_offered += !retry;
     counts->preferred_offered += prefers;
+    counts->tiers[rank].offered += !prefers;
     if (admits) {
         counts->admitted++;
         counts->preferred_admitted += prefers;
+        counts->tiers[rank].admitted += !prefers;
         counts->failed_open += silent;
         counts->shadowed += shadows;
         if (retry)
@@ -153,14 +171,14 @@ int flashweir_gate(struct xdp_md *context)
     __u32 *found = endpoint_at(&segment.destination, segment.destination_port, segment.is_ipv6);
     if (!found)
         return pass(is_new ? PASSED_NOT_PROTECTED : PASSED_NOT_NEW);
-    __u32 service = *found;
+    __u32 place = *found, service = place & PLACE_SERVICE_MASK;
     struct plan *plan = bpf_map_lookup_elem(&plans, &service);
     struct counts *count = bpf_map_lookup_elem(&counts, &service);
     if (!plan || !count)
         return pass(PASSED_NOT_PROTECTED);
     __u64 now_ns = time_about(state);
     if (is_new)
-        return judge(context, state, plan, count, service, &segment, now_ns);
+        return judge(context, state, plan, count, place, &segment, now_ns);
     // Also under a plan that refuses no more: what began must end.
     if (answers_lately(service, now_ns)) {
         int verdict = go_on_answering(context, state, count, service, &segment);
@@ -170,14 +188,17 @@ int flashweir_gate(struct xdp_md *context)
     return pass(PASSED_NOT_NEW);
 }
 
-static long apply_ceiling(__u32 index, void *unused)
+static long apply_plan(__u32 index, void *unused)
 {
     (void)unused;
-    __u32 service = index / 2;
-    struct plan *plan = bpf_map_lookup_elem(&plans, &service);
-    struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
+    __u32 everybody = 2 * index, preferred = everybody + 1;
+    struct plan *plan = bpf_map_lookup_elem(&plans, &index);
+    struct bucket *bucket = bpf_map_lookup_elem(&buckets, &everybody);
     if (plan && bucket)
-        set_ceiling(bucket, plan->at_ns, &plan->ceilings[index % 2]);
+        set_ceilings(bucket, plan->at_ns, plan->tiers, TIERS);
+    bucket = bpf_map_lookup_elem(&buckets, &preferred);
+    if (plan && bucket)
+        set_ceilings(bucket, plan->at_ns, &plan->preferred, 1);
     return 0;
 }
 
@@ -187,7 +208,7 @@ SEC("xdp")
 int apply_plans(struct xdp_md *context)
 {
     (void)context;
-    bpf_loop(2 * SERVICES, apply_ceiling, 0, 0);
+    bpf_loop(SERVICES, apply_plan, 0, 0);
     return XDP_PASS;
 }
 

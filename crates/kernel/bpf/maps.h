@@ -32,6 +32,15 @@ struct {
     __type(value, __u32);
 } preferred SEC(".maps");
 
+// Networks whose connections have a rank. The value is twice the rank, plus 1 for IPv6.
+struct {
+    __uint(type, BPF_MAP_TYPE_LPM_TRIE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, TIER_NETWORKS);
+    __type(key, struct network);
+    __type(value, __u32);
+} tier_networks SEC(".maps");
+
 // Sources whose new connections are dropped, until the time given. The one longest without traffic goes first.
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -58,6 +58,8 @@ struct segment {
     __u16 payload_bytes;
     __u8 flags;
     __u8 is_ipv6;
+    // The field for differentiated services (RFC 2474 §3), six bits: the only mark that a packet has before the stack.
+    __u8 mark;
 };
 
 struct vlan_tag {
@@ -126,6 +128,7 @@ static __always_inline enum parsed parse_ipv4(void *data, void *data_end, __u32 
         return PARSED_MALFORMED;
     segment->source = mapped(ip->saddr);
     segment->destination = mapped(ip->daddr);
+    segment->mark = ip->tos >> 2;
     segment->transport_at = at + ip->ihl * 4;
     return parse_tcp(data, data_end, at + total, segment);
 }
@@ -142,6 +145,7 @@ static __always_inline enum parsed parse_ipv6(void *data, void *data_end, __u32 
     __builtin_memcpy(&segment->source, &ip->saddr, sizeof(segment->source));
     __builtin_memcpy(&segment->destination, &ip->daddr, sizeof(segment->destination));
     segment->is_ipv6 = 1;
+    segment->mark = (ip->priority << 4 | ip->flow_lbl[0] >> 4) >> 2;
     __u8 next = ip->nexthdr;
     at += sizeof(*ip);
     for (int header = 0; header <= EXTENSION_HEADERS; header++) {

@@ -19,7 +19,7 @@ use flashweir_config::RouterConfig;
 use flashweir_core::{Duration, Hasher64, Instant};
 use flashweir_kernel::gate::ServicePlan;
 use flashweir_runtime::BaselineKeeper;
-use flashweir_runtime::kernel::{Inheritance, inherited_plans};
+use flashweir_runtime::kernel::{Inheritance, inherited_plans, ranks};
 use flashweir_runtime::planner_loop::PlannerLoop;
 use std::sync::Arc;
 
@@ -128,6 +128,7 @@ impl Driver {
         let (config, guard) = (&outlet.config, &mut outlet.guard);
         guard.gate.fail_closed(config.kernel.fail_closed)?;
         guard.gate.prefer(&settings::preferred(&config.kernel))?;
+        guard.gate.rank(ranks(&config.kernel))?;
         guard.gate.set_services(settings::services(&outlet.places, &config.kernel))?;
         guard.observer.watch(&config.kernel.protect)?;
         outlet.in_force = inherited_plans(&guard.gate, outlet.places.count());

@@ -1,9 +1,10 @@
 //! What the programs in the kernel count, in the words of the metrics: places by their role, never by an address.
 
 use crate::places::Places;
+use flashweir_config::Kernel;
 use flashweir_kernel::gate::{ServiceCounts, ServicePlan};
 use flashweir_kernel::observe::{Observed, QueueCounts};
-use flashweir_runtime::kernel::kernel_counts;
+use flashweir_runtime::kernel::{kernel_counts, kernel_tiers};
 use flashweir_telemetry::{KernelFlows, KernelQueue, KernelService};
 
 /// Every place with what was counted there and its own ceiling.
@@ -11,12 +12,14 @@ pub(crate) fn services(
     places: &Places,
     counts: &[ServiceCounts],
     orders: &[ServicePlan],
+    kernel: &Kernel,
 ) -> Vec<KernelService> {
     let with_orders = counts.iter().zip(orders).enumerate();
     let service = |(place, (counts, order)): (usize, (&ServiceCounts, &ServicePlan))| KernelService {
         name: places.name(place),
-        ceiling_per_s: order.everybody.map(|ceiling| ceiling.rate.per_second()),
+        ceiling_per_s: order.tiers.total_rate().map(|rate| rate.per_second()),
         counts: kernel_counts(*counts),
+        tiers: kernel_tiers(counts, kernel),
     };
     with_orders.map(service).collect()
 }
@@ -42,18 +45,24 @@ pub(crate) fn queue(counts: QueueCounts) -> KernelQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashweir_config::{Overrides, RouterConfig};
     use flashweir_core::Rate;
-    use flashweir_kernel::gate::Ceiling;
+    use flashweir_kernel::gate::{Ceiling, Tiers};
     use flashweir_kernel::observe::FlowCounts;
 
     #[test]
     fn places_are_named_by_role_and_have_their_own_ceiling() {
         let mut places = Places::new(&["0.0.0.0:80".parse().expect("an address")]);
         places.give(&["10.0.0.1:80".parse().expect("an address")]);
-        let limited = Some(Ceiling { rate: Rate::from_per_second(9.0), burst: 10 });
-        let orders = [ServicePlan::default(), ServicePlan { everybody: limited, ..ServicePlan::default() }];
+        let tiers = Tiers::one(Ceiling { rate: Rate::from_per_second(9.0), burst: 10 });
+        let orders = [ServicePlan::default(), ServicePlan { tiers, ..ServicePlan::default() }];
         let counts = [ServiceCounts { offered: 3, ..ServiceCounts::default() }, ServiceCounts::default()];
-        let services = services(&places, &counts, &orders);
+        let text = "kernel.interface = 'eth0'\nkernel.protect = ['0.0.0.0:80']\n\
+                    kernel.tier = [{ rank = 0, ports = [80] }]\n";
+        let config = RouterConfig::from_toml_with(text, "router.toml", &Overrides::default());
+        let kernel = config.expect("a configuration").kernel;
+        let services = services(&places, &counts, &orders, &kernel);
+        assert_eq!(services[0].tiers.len(), 2, "what is listed, and all others");
         assert_eq!((services[0].name.as_str(), services[0].counts.offered), ("server_0", 3));
         assert_eq!((services[1].name.as_str(), services[1].ceiling_per_s), ("hot_spot_0", Some(9.0)));
     }

@@ -4,7 +4,7 @@ use crate::destinations::Destinations;
 use crate::places::Places;
 use flashweir_admission::flash_crowd::{HotSpotLimit, Limit, Plan, burst};
 use flashweir_core::{Duration, Rate};
-use flashweir_kernel::gate::{Ceiling, Refusal, ServicePlan};
+use flashweir_kernel::gate::{Ceiling, Refusal, ServicePlan, Tiers};
 use std::net::SocketAddr;
 
 /// The place whose buckets all others are charged to under one ceiling for all.
@@ -16,6 +16,8 @@ pub(crate) struct Manner {
     pub(crate) refusal: Refusal,
     /// Decide and count, let everything in.
     pub(crate) shadow: bool,
+    /// Ranks of connections; one: all are equal.
+    pub(crate) ranks: usize,
 }
 
 /// The hot-spots a plan limits, those that can be named, the hottest first.
@@ -34,21 +36,22 @@ pub(crate) fn orders(
 ) -> Vec<ServicePlan> {
     // In whole seconds, as clients are told: the kernel's answers are written anew only when those change.
     let retry_after = Duration::from_secs(plan.retry_after.as_millis().div_ceil(1_000) as u64);
-    let refusing = |everybody: Option<Ceiling>| ServicePlan {
-        everybody,
+    let refusing = |tiers: Tiers| ServicePlan {
+        tiers,
         refusal: manner.refusal,
         shadow: manner.shadow,
         retry_after,
         ..ServicePlan::default()
     };
+    let tiers = |rate: Rate| Tiers::under(ceiling(rate), manner.ranks);
     let order = |place: usize| match &plan.limit {
         Limit::Open => ServicePlan::default(),
-        Limit::All(rate) if place == COMMON_PLACE => refusing(Some(ceiling(*rate))),
-        Limit::All(_) => ServicePlan { charged_to: Some(COMMON_PLACE), ..refusing(None) },
+        Limit::All(rate) if place == COMMON_PLACE => refusing(tiers(*rate)),
+        Limit::All(_) => ServicePlan { charged_to: Some(COMMON_PLACE), ..refusing(Tiers::OPEN) },
         Limit::HotSpots(_) => {
             let is_here = |(destination, _): &&(SocketAddr, Rate)| places.of(*destination) == Some(place);
             match hot_spots.iter().find(is_here) {
-                Some((_, rate)) => refusing(Some(ceiling(*rate))),
+                Some((_, rate)) => refusing(tiers(*rate)),
                 None => ServicePlan::default(),
             }
         }
@@ -65,7 +68,7 @@ mod tests {
     use super::*;
     use flashweir_core::Hasher64;
 
-    const MANNER: Manner = Manner { refusal: Refusal::Answer, shadow: false };
+    const MANNER: Manner = Manner { refusal: Refusal::Answer, shadow: false, ranks: 1 };
 
     fn numbered(number: u8) -> SocketAddr {
         SocketAddr::from(([10, 0, 0, number], 80))
@@ -81,7 +84,8 @@ mod tests {
 
     /// What is refused by these orders: the rate and burst of each place that has a ceiling.
     fn ceilings(orders: &[ServicePlan]) -> Vec<Option<(f64, u32)>> {
-        let ceiling = |order: &ServicePlan| order.everybody.map(|it| (it.rate.per_second(), it.burst));
+        let ceiling =
+            |order: &ServicePlan| order.tiers.ceilings().first().map(|it| (it.rate.per_second(), it.burst));
         orders.iter().map(ceiling).collect()
     }
 
@@ -119,10 +123,19 @@ mod tests {
     }
 
     #[test]
+    fn with_ranks_a_ceiling_is_one_in_tiers() {
+        let places = Places::new(&[numbered(1), numbered(2)]);
+        let ranked = Manner { ranks: 3, ..MANNER };
+        let orders = orders(&plan(Limit::All(rps(100.0))), &[], &places, ranked);
+        assert_eq!((orders[0].tiers.ceilings().len(), orders[0].tiers.total_rate()), (3, Some(rps(100.0))));
+        assert_eq!((orders[1].charged_to, orders[1].tiers), (Some(0), Tiers::OPEN));
+    }
+
+    #[test]
     fn a_shadow_plan_refuses_nothing_but_says_what_it_would() {
         let places = Places::new(&[numbered(1)]);
         let shadow = Manner { shadow: true, ..MANNER };
         let orders = orders(&plan(Limit::All(rps(100.0))), &[], &places, shadow);
-        assert!(orders[0].shadow && orders[0].everybody.is_some());
+        assert!(orders[0].shadow && !orders[0].tiers.is_open());
     }
 }

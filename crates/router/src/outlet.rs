@@ -54,7 +54,7 @@ impl RouterOutlet {
         let gate = &self.guard.gate;
         let interfaces = self.guard.interfaces();
         self.told.kernel = KernelFigures {
-            services: figures::services(&self.places, &gate.counters()?, &self.in_force),
+            services: figures::services(&self.places, &gate.counters()?, &self.in_force, &self.config.kernel),
             passed: gate.passed()?.map(|(reason, count)| (reason.as_str(), count)).to_vec(),
             interfaces: interfaces.iter().filter(|interface| interface.hook.is_some()).count(),
             generation: gate.generation(),

@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// What is done about a new connection that does not fit.
 pub(crate) fn manner(config: &RouterConfig) -> Manner {
-    Manner { refusal: refusal(&config.kernel), shadow: is_shadow(config) }
+    Manner { refusal: refusal(&config.kernel), shadow: is_shadow(config), ranks: config.kernel.tiers.count() }
 }
 
 /// Whether plans are made and not obeyed.

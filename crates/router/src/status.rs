@@ -11,7 +11,7 @@ use flashweir_kernel::gate::Hook;
 use flashweir_kernel::observe::Observed;
 use flashweir_runtime::kernel::InterfaceState;
 use flashweir_runtime::{plan_json, unix_seconds_now};
-use flashweir_telemetry::{KernelCounts, KernelFigures, KernelService};
+use flashweir_telemetry::{KernelCounts, KernelFigures, KernelService, KernelTier};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -181,6 +181,13 @@ fn place((service, destinations): (&KernelService, &Vec<SocketAddr>)) -> Value {
         "ceiling_per_s": service.ceiling_per_s,
         "offered": counts.offered, "unique_offered": counts.unique_offered, "admitted": counts.admitted,
         "refused": refused(counts),
+        "tiers": service.tiers.iter().enumerate().map(tier).collect::<Vec<_>>(),
+    })
+}
+
+fn tier((rank, counts): (usize, &KernelTier)) -> Value {
+    json!({
+        "rank": rank, "offered": counts.offered, "admitted": counts.admitted, "refused": counts.refused(),
     })
 }
 

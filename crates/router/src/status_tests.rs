@@ -39,8 +39,12 @@ fn the_status_tells_of_every_destination_and_place_and_adds_up() {
     let mut told = told();
     let counts =
         KernelCounts { offered: 100, admitted: 60, answered: 30, reset: 10, ..KernelCounts::default() };
-    let service =
-        |name: &str, counts| KernelService { name: name.to_owned(), ceiling_per_s: Some(97.0), counts };
+    let service = |name: &str, counts| KernelService {
+        name: name.to_owned(),
+        ceiling_per_s: Some(97.0),
+        counts,
+        ..KernelService::default()
+    };
     told.kernel.services = vec![service("server_0", counts), service("server_1", KernelCounts::default())];
     told.place_destinations = told.protected.iter().map(|at| vec![*at]).collect();
     let counts = PlaceCounts { offered: 9, unique_offered: 8, admitted: 4 };

@@ -10,7 +10,7 @@ use flashweir_core::limits::CLASS_SLOTS;
 use flashweir_core::{Instant, Rate, Reason};
 use flashweir_telemetry::{
     Bound, CandidateNews, ClassNews, Counter, Happening, KernelCounts, KernelFigures, KernelFlows,
-    KernelService, MetricGroup, Outcome, Scrape, StatusClass, Telemetry, UpstreamHealth,
+    KernelService, KernelTier, MetricGroup, Outcome, Scrape, StatusClass, Telemetry, UpstreamHealth,
 };
 
 /// Samples by full name with labels, after checking the grammar and that each belongs to a declared family.
@@ -220,7 +220,8 @@ fn the_gate_in_the_kernel_is_told_of_only_where_there_is_one() {
     let names_it = |telemetry: &Telemetry| scrape(telemetry).keys().any(|name| name.contains("_kernel_"));
     assert!(!names_it(&telemetry));
     let counts = KernelCounts { offered: 9, admitted: 4, answered: 3, reset: 2, ..KernelCounts::default() };
-    let shop = KernelService { name: "shop".to_owned(), ceiling_per_s: Some(12.5), counts };
+    let tiers = vec![KernelTier { offered: 3, admitted: 3 }, KernelTier { offered: 6, admitted: 1 }];
+    let shop = KernelService { name: "shop".to_owned(), ceiling_per_s: Some(12.5), counts, tiers };
     let figures = KernelFigures {
         services: vec![shop, KernelService { name: "hot_spot_1".to_owned(), ..KernelService::default() }],
         passed: vec![("not_tcp", 7)],
@@ -238,6 +239,13 @@ fn the_gate_in_the_kernel_is_told_of_only_where_there_is_one() {
     assert_eq!(["dropped", "reset", "answered", "purged"].map(refused), [0.0, 2.0, 3.0, 0.0]);
     assert_eq!(shop("ceiling_connections_per_second"), 12.5);
     assert!(!samples.contains_key("flashweir_kernel_ceiling_connections_per_second{service=\"hot_spot_1\"}"));
+    let tier = |what: &str, rank: u8| {
+        samples
+            [&format!("flashweir_kernel_tier_connections_{what}_total{{service=\"shop\",rank=\"{rank}\"}}")]
+    };
+    assert_eq!(["offered", "admitted", "refused"].map(|what| tier(what, 1)), [6.0, 1.0, 5.0]);
+    assert_eq!(["offered", "refused"].map(|what| tier(what, 0)), [3.0, 0.0]);
+    assert!(!samples.keys().any(|name| name.contains("_tier_") && name.contains("hot_spot_1")));
     assert_eq!(samples["flashweir_kernel_frames_passed_total{reason=\"not_tcp\"}"], 7.0);
     assert_eq!(samples["flashweir_kernel_heartbeat_age_seconds"], 1.5);
     assert!(!samples.contains_key("flashweir_kernel_flows_begun_total"), "nothing is observed");

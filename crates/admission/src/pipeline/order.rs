@@ -55,6 +55,25 @@ impl StageName {
         }
     }
 
+    /// The stage that refuses for this reason.
+    #[must_use]
+    pub const fn of(reason: Reason) -> Self {
+        match reason {
+            Reason::RequestsInFlight
+            | Reason::Connections
+            | Reason::ConnectionsPerClient
+            | Reason::Draining => Self::Bounds,
+            Reason::FlashCrowd => Self::FlashCrowd,
+            Reason::Capacity
+            | Reason::Deadline
+            | Reason::Reserved
+            | Reason::Threshold
+            | Reason::Batch
+            | Reason::ClientShare => Self::Sentry,
+            Reason::UpstreamConnections => Self::Upstream,
+        }
+    }
+
     /// The one spelling used in `/status` and in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -382,6 +401,7 @@ impl<T> Pipeline<T> {
         shed: Shed,
         candidate: Option<CandidateKey>,
     ) -> Refusal {
+        debug_assert_eq!(stage, StageName::of(shed.reason), "{:?}", shed.reason);
         self.ledger.refuse(stage);
         self.attempts.remember(now, request.person_key);
         let mut refusal = Refusal { stage, shed, sentry: None, candidate: None };

@@ -61,9 +61,9 @@ impl Gate {
         Ok(Self { gate, _attachment: attachment, threshold: None })
     }
 
-    fn refuse_beyond(&mut self, everybody: Option<Ceiling>) -> anyhow::Result<()> {
-        let refusal = if everybody.is_some() { Refusal::Drop } else { Refusal::Pass };
-        Ok(self.gate.apply(&[ServicePlan { everybody, refusal, ..ServicePlan::default() }])?)
+    fn refuse_beyond(&mut self, ceiling: Option<Ceiling>) -> anyhow::Result<()> {
+        let refusal = if ceiling.is_some() { Refusal::Drop } else { Refusal::Pass };
+        Ok(self.gate.apply(&[ServicePlan { tiers: ceiling.into(), refusal, ..ServicePlan::default() }])?)
     }
 
     /// Looks at the server and says that it lives, until `over`.

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use flashweir_core::{Duration, Rate};
-use flashweir_kernel::gate::{Ceiling, Hook, KernelGate, Page, PinDirectory, Refusal, Service, ServicePlan};
+use flashweir_kernel::gate::{
+    Ceiling, Hook, KernelGate, Page, PinDirectory, Refusal, Service, ServicePlan, Tiers,
+};
 use flashweir_testkit::{PATIENCE, Process, require_program};
 use tempfile::TempDir;
 
@@ -48,7 +50,7 @@ pub(crate) fn leave_gate(pins: &Path, interface: &str, called: &str, servers: &[
     let service = |&at| Service { endpoints: vec![at], speaks_tls: false, page: Page::default() };
     gate.set_services(servers.iter().map(service).collect()).expect("services");
     let closed = ServicePlan {
-        everybody: Some(Ceiling { rate: Rate::ZERO, burst: 1 }),
+        tiers: Tiers::one(Ceiling { rate: Rate::ZERO, burst: 1 }),
         refusal: Refusal::Answer,
         retry_after: Duration::from_secs(1),
         ..ServicePlan::default()

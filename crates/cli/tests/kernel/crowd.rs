@@ -71,7 +71,7 @@ pub(crate) fn send_crowd(scene: &Scene, look: impl FnOnce() + Send) -> Met {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the crowd's pace; nothing is waited for with it")]
-fn pause() {
+pub(crate) fn pause() {
     thread::sleep(PAUSE);
 }
 

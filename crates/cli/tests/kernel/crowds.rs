@@ -2,7 +2,7 @@
 
 use flashweir_testkit::{Client, Gateway, Signal, eventually};
 
-use crate::crowd::send_crowd;
+use crate::crowd::{ask, is_refused_by_kernel, pause, send_crowd};
 use crate::scene::Scene;
 
 const REQUEST: &str = "GET /work HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -101,4 +101,37 @@ fn in_shadow_nobody_is_refused_and_preferred_networks_never_are() {
     eventually("nothing before the interface", || (!scene.is_guarded()).then_some(()));
     let finished = scene.finish();
     assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
+}
+
+/// Goal: in the middle of a crowd of which the kernel refuses most, new connections of an important rank are admitted by
+/// it. Method: the crowd goes to one port, the important client to another, at most ten times a second: less than the ceiling on
+/// all.
+#[test]
+fn the_kernel_refuses_the_important_rank_last() {
+    const IMPORTANT: u64 = 30;
+    let keys = [
+        ("listen.address", "[\"0.0.0.0:8080\", \"0.0.0.0:8081\"]"),
+        ("kernel.tier", "[{ rank = 0, ports = [8081] }]"),
+    ];
+    let Some(scene) = Scene::require("ranks before the kernel's gate", &keys) else { return };
+    let mut important = scene.address;
+    important.set_port(8081);
+    let mut refused = 0;
+    send_crowd(&scene, || {
+        eventually("hundreds refused by the kernel", || (scene.connections("answered") >= 300).then_some(()));
+        scene.as_client(|| {
+            let is_refused = |_: &u64| {
+                (0..5).for_each(|_| pause());
+                is_refused_by_kernel(&ask(important))
+            };
+            refused = (0..IMPORTANT).filter(is_refused).count();
+        });
+    });
+    // One may come when a ceiling begins with an empty bucket. Of the others nine of ten are refused, or more.
+    assert!(refused <= 2, "{refused} of {IMPORTANT}");
+    let tiers = &scene.asking(Gateway::status)["kernel"]["tiers"];
+    let count = |rank: usize, what: &str| tiers[rank][what].as_u64().expect("a count");
+    // The status is up to a tenth of a second old.
+    assert!((IMPORTANT - 2..2 * IMPORTANT).contains(&count(0, "offered")), "{tiers}");
+    assert!(count(0, "refused") <= 2 && count(1, "refused") >= 300, "{tiers}");
 }

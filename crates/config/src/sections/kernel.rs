@@ -10,8 +10,8 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::FlashCrowdMode;
 use super::client::{TRUSTED_PROXIES, network};
+use super::{FlashCrowdMode, KernelTierFile, KernelTiers};
 use crate::checks::address::{collide, socket_address};
 use crate::checks::range::{duration_within, within};
 use crate::error::Problem;
@@ -49,6 +49,14 @@ pub struct KernelFile {
     /// Valid: at most 3840 networks, none of them everybody.
     /// Example: `preferred = ["192.0.2.0/24", "2001:db8::/48"]`.
     pub preferred: Vec<String>,
+    /// The rank of new connections that no `[[kernel.tier]]` names by network, mark or port. Default: one less important
+    /// than the least important that is listed, so that listed connections come first. Lower than a listed rank: those are
+    /// then less important than all others, as for a network that only scrapes.
+    /// Valid: `0` (the most important) to `7`.
+    /// Example: `default_rank = 4`.
+    pub default_rank: Option<u32>,
+    /// How important which new connections are.
+    pub tier: Vec<KernelTierFile>,
     /// A directory in a BPF file system (made if it is not there) in which the gate of each interface is pinned, as a file of
     /// the interface's name: it stands on when the process is stopped by SIGTERM or killed, with its last plan, and the
     /// next process takes it over, so that an upgrade leaves no gap. SIGINT takes it away, and so does deleting the file.
@@ -97,6 +105,9 @@ impl Default for KernelFile {
             hook: KernelHook::default(),
             refusal: KernelRefusal::default(),
             preferred: Vec::new(),
+            default_rank: None,
+            // Importance is the operator's to say: without tiers all connections are equal.
+            tier: Vec::new(),
             // What is left behind is left on purpose.
             pin: None,
             // Staying up comes before protecting.
@@ -160,6 +171,8 @@ pub struct Kernel {
     pub refusal: KernelRefusal,
     /// Whose new connections are let in all the same; none is everybody.
     pub preferred: Vec<IpNet>,
+    /// How important which new connections are.
+    pub tiers: KernelTiers,
     /// Where the gates are pinned, an absolute path; `None`: they go with the process.
     pub pin: Option<PathBuf>,
     /// Go on refusing when nothing is heard of user space.
@@ -211,6 +224,7 @@ impl Kernel {
             hook: file.hook,
             refusal: file.refusal,
             preferred: preferred(&file.preferred)?,
+            tiers: KernelTiers::check(file)?,
             pin: pin(file)?,
             fail_closed: file.fail_closed,
             shadow: file.shadow,

@@ -4,9 +4,7 @@
 //! it refuses, it refuses blindly. So it is to refuse only what would be refused anyway and only costs:
 //!
 //! ```text
-//! useful rate = min(ceiling of NEWS on all, sum over the services of: learned capacity where its sentry refuses,
-//!                                                                     what is offered where it does not)
-//! ceiling     = headroom × useful rate × connections per request
+//! ceiling = headroom × admissible rate of the pipeline × connections per request
 //! ```
 //!
 //! **Headroom.** The gateway's own gates, which know classes and people, still choose among more than fits: twice as
@@ -27,18 +25,25 @@
 //! ceiling in shadow.
 //!
 //! Cold start: until ten requests were seen in a second, each is taken to come on a connection of its own. Cost: a few
-//! additions for each service.
+//! additions for each rank of each service.
 
+use flashweir_admission::flash_crowd::Plan;
+use flashweir_admission::pipeline::{AdmissibleRate, ServiceDemand, StageName, admissible_rate};
 use flashweir_core::{Duration, Rate, Reason};
-use flashweir_kernel::gate::Ceiling;
+use flashweir_kernel::gate::{Ceiling, TIERS, Tiers};
+use std::sync::Arc;
 
 /// What was seen over the last second or so, and what the plans in force say.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// The ceiling of NEWS on all requests, where there is one.
-    pub(crate) news: Option<NewsCeiling>,
+    /// The plan of NEWS.
+    pub(crate) news: Arc<Plan>,
+    /// NEWS only records.
+    pub(crate) news_is_shadow: bool,
     /// Each service.
-    pub(crate) services: Vec<ServiceSeen>,
+    pub(crate) services: Vec<ServiceDemand>,
+    /// Classes differ in importance.
+    pub(crate) has_ranks: bool,
     /// There are classes or services to choose among.
     pub(crate) has_choice: bool,
     /// Connections let in.
@@ -51,32 +56,13 @@ pub(crate) struct Seen {
     pub(crate) shadow: bool,
 }
 
-/// A ceiling on all requests.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewsCeiling {
-    pub(crate) rps: f64,
-    pub(crate) shadow: bool,
-}
-
-/// One service.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ServiceSeen {
-    pub(crate) offered_rps: f64,
-    /// Of those, refused by its sentry, or in its shadow.
-    pub(crate) refused_rps: f64,
-    /// What it can complete, as learned; 0 if unknown.
-    pub(crate) capacity_rps: f64,
-    /// Its sentry only records.
-    pub(crate) shadow: bool,
-}
-
 /// A ceiling, and what it rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Decision {
     /// New connections per second.
     pub(crate) connections_per_s: f64,
-    /// Requests per second that lead to something.
-    pub(crate) useful_rps: f64,
+    /// Requests per second that lead to an answer.
+    pub(crate) admissible: AdmissibleRate,
     /// Whose limit that is, as the gateway itself would say. A sentry's has one name here: a SYN has no class by which to
     /// tell more.
     pub(crate) reason: Reason,
@@ -86,10 +72,16 @@ pub(crate) struct Decision {
 
 /// The ceiling on new connections; `None` lets everything in.
 pub(crate) fn decide(seen: &Seen) -> Option<Decision> {
-    let enforced = useful(seen, false).map(|useful| (useful, seen.shadow));
-    let ((useful_rps, reason), shadow) = enforced.or_else(|| Some((useful(seen, true)?, true)))?;
-    let connections_per_s = headroom(seen) * useful_rps * connections_per_request(seen);
-    let decision = Decision { connections_per_s, useful_rps, reason, shadow };
+    let admissible =
+        |with_shadow| admissible_rate(&seen.news, seen.news_is_shadow, &seen.services, with_shadow);
+    let enforced = admissible(false).map(|rate| (rate, seen.shadow));
+    let (admissible, shadow) = enforced.or_else(|| Some((admissible(true)?, true)))?;
+    let connections_per_s = headroom(seen) * admissible.total_rps * connections_per_request(seen);
+    let reason = match admissible.stage {
+        StageName::FlashCrowd => Reason::FlashCrowd,
+        StageName::Bounds | StageName::Sentry | StageName::Upstream => Reason::Capacity,
+    };
+    let decision = Decision { connections_per_s, admissible, reason, shadow };
     (seen.arriving_per_s > connections_per_s).then_some(decision)
 }
 
@@ -115,30 +107,74 @@ pub(crate) fn in_kernel(connections_per_s: f64) -> Ceiling {
     Ceiling { rate: Rate::from_per_second(connections_per_s), burst }
 }
 
+/// The admissible rate for as many tiers of the kernel, the most important first: that of each rank of classes goes to the
+/// tier of the same rank, and what is beyond the last tier to the last. Where all classes are of one rank their rate says
+/// nothing of ranks of connections: all of it is the last tier's, so that the layers before it stay small.
+pub(crate) fn by_tier(admissible: &AdmissibleRate, has_ranks: bool, tiers: usize) -> Vec<f64> {
+    let mut rates = vec![0.0; tiers.clamp(1, TIERS)];
+    let last = rates.len() - 1;
+    if !has_ranks || last == 0 {
+        rates[last] = admissible.total_rps;
+        return rates;
+    }
+    for (rank, rps) in admissible.by_rank_rps.iter().enumerate() {
+        rates[rank.min(last)] += rps;
+    }
+    rates
+}
+
+/// The ceilings of the kernel's plan by rank, from what the pipeline can use of each rank.
+///
+/// `admissible_rps` are requests per second for each rank by itself (not cumulative), rank 0, the most important, first;
+/// what is beyond the last tier of the kernel is added to the last tier. Each tier brings
+///
+/// ```text
+/// rate(r) = headroom × admissible_rps[r] × connections per request      (connections per second)
+/// ```
+///
+/// and the kernel gives all rates together to the most important connections that come: rank r is refused only if ranks 0
+/// to r together exceed the whole. So a rank that is given too little takes from the less important ones and never waits
+/// for a better number, and what it leaves is theirs.
+///
+/// * No rank, or one without a limit (infinite): no ceiling, everything is admitted.
+/// * Numbers that are none, or below zero, count as 0. A whole of 0 is raised to one connection per second, in the
+///   least important tier: without any connection nothing is measured, and a limit of 0 would stay.
+/// * Bursts: a quarter of a second's connections of the rank, at least what [`Tiers::under`] reserves.
+///
+/// One rank gives exactly [`in_kernel`] of its rate. Cost: a few operations for each rank.
+pub(crate) fn tier_ceilings(admissible_rps: &[f64], headroom: f64, connections_per_request: f64) -> Tiers {
+    let is_open = admissible_rps.is_empty() || admissible_rps.contains(&f64::INFINITY);
+    if is_open {
+        return Tiers::OPEN;
+    }
+    let count = admissible_rps.len().min(TIERS);
+    let mut connections_per_s = [0.0; TIERS];
+    for (rank, rps) in admissible_rps.iter().enumerate() {
+        // Of a number that is none, the maximum is 0.
+        connections_per_s[rank.min(count - 1)] += (headroom * rps * connections_per_request).max(0.0);
+    }
+    if connections_per_s.iter().sum::<f64>() <= 0.0 {
+        connections_per_s[count - 1] = CONNECTIONS_MIN_PER_S;
+    }
+    let least = Tiers::under(in_kernel(connections_per_s.iter().sum()), count);
+    let last = in_kernel(connections_per_s[count - 1]);
+    let mut ceilings = [last; TIERS];
+    for ((ceiling, least), rate) in
+        ceilings[..count - 1].iter_mut().zip(least.ceilings()).zip(connections_per_s)
+    {
+        let burst = ((rate / 4.0) as u32).max(least.burst);
+        *ceiling = Ceiling { rate: Rate::from_per_second(rate), burst };
+    }
+    // As many as the kernel has at most.
+    Tiers::new(&ceilings[..count]).unwrap_or_default()
+}
+
 /// When those refused may hope for better: as many seconds as there are people for each who fits, rounded up to a power
 /// of two so that it changes seldom, at most half a minute.
 pub(crate) fn retry_after(arriving_per_s: f64, connections_per_s: f64) -> Duration {
     let crowd = (arriving_per_s / connections_per_s.max(1e-3)).clamp(1.0, RETRY_AFTER_S_MOST);
     let seconds = (crowd as u64).next_power_of_two();
     Duration::from_secs(seconds.min(RETRY_AFTER_S_MOST as u64))
-}
-
-/// Requests per second that lead to something, and whose limit that is; `None` where nobody refuses anything.
-fn useful(seen: &Seen, with_shadow: bool) -> Option<(f64, Reason)> {
-    let counts = |shadow: bool| with_shadow || !shadow;
-    let news = seen.news.filter(|news| counts(news.shadow)).map(|news| (news.rps, Reason::FlashCrowd));
-    let refuses = |service: &ServiceSeen| {
-        counts(service.shadow) && service.refused_rps > 0.0 && service.capacity_rps > 0.0
-    };
-    let of_service = |service: &ServiceSeen| {
-        if refuses(service) { service.capacity_rps.min(service.offered_rps) } else { service.offered_rps }
-    };
-    let all_services = || (seen.services.iter().map(of_service).sum(), Reason::Capacity);
-    let sentries = seen.services.iter().any(refuses).then(all_services);
-    match (news, sentries) {
-        (Some(news), Some(sentries)) => Some(if news.0 <= sentries.0 { news } else { sentries }),
-        (news, sentries) => news.or(sentries),
-    }
 }
 
 /// Where all requests are alike: the gates keep a queue full and a margin for bursts, and refusing as much again costs
@@ -152,27 +188,43 @@ const REQUESTS_TO_JUDGE_PER_S: f64 = 10.0;
 const CONNECTIONS_PER_REQUEST_LEAST: f64 = 0.1;
 /// Browsers open a spare one; who opens more asks for nothing.
 const CONNECTIONS_PER_REQUEST_MOST: f64 = 2.0;
+/// Enough to learn from.
+const CONNECTIONS_MIN_PER_S: f64 = 1.0;
 /// As at the gateway's own gates.
 const RETRY_AFTER_S_MOST: f64 = 30.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashweir_admission::flash_crowd::Limit;
+    use flashweir_core::limits::CLASSES;
     use proptest::prelude::*;
+
+    fn offered(by_rank_rps: &[f64]) -> [f64; CLASSES] {
+        std::array::from_fn(|rank| by_rank_rps.get(rank).copied().unwrap_or(0.0))
+    }
+
+    fn news(rps: f64) -> Arc<Plan> {
+        Arc::new(Plan { limit: Limit::All(Rate::from_per_second(rps)), ..Plan::open(1) })
+    }
 
     /// Ten times as many as the origin can do, each on a connection of its own, and the kernel still open.
     fn crowd() -> Seen {
         Seen {
-            services: vec![ServiceSeen {
-                offered_rps: 1_000.0,
+            news: Arc::new(Plan::open(1)),
+            news_is_shadow: false,
+            services: vec![ServiceDemand {
+                offered_rps: offered(&[1_000.0]),
                 refused_rps: 900.0,
                 capacity_rps: 100.0,
-                shadow: false,
+                is_shadow: false,
             }],
+            has_ranks: false,
+            has_choice: false,
             accepted_per_s: 1_000.0,
             requests_per_s: 1_000.0,
             arriving_per_s: 1_000.0,
-            ..Seen::default()
+            shadow: false,
         }
     }
 
@@ -199,37 +251,40 @@ mod tests {
 
     #[test]
     fn the_lower_of_both_ceilings_counts_and_services_that_refuse_nobody_keep_what_they_have() {
-        let news = |rps| Some(NewsCeiling { rps, shadow: false });
         assert_eq!(rate(&Seen { news: news(50.0), ..crowd() }), Some(100.0));
         assert_eq!(rate(&Seen { news: news(150.0), ..crowd() }), Some(200.0));
         let mut two = crowd();
-        two.services.push(ServiceSeen { offered_rps: 30.0, capacity_rps: 500.0, ..ServiceSeen::default() });
+        two.services.push(ServiceDemand {
+            offered_rps: offered(&[30.0]),
+            capacity_rps: 500.0,
+            ..ServiceDemand::default()
+        });
         assert_eq!(rate(&two), Some(2.0 * 130.0));
     }
 
     #[test]
     fn the_reason_is_that_of_the_limit_that_counts() {
         let reason = |seen: &Seen| decide(seen).map(|decision| decision.reason);
-        let news = |rps, shadow| Some(NewsCeiling { rps, shadow });
         assert_eq!(reason(&crowd()), Some(Reason::Capacity));
-        assert_eq!(reason(&Seen { news: news(50.0, false), ..crowd() }), Some(Reason::FlashCrowd));
-        assert_eq!(reason(&Seen { news: news(150.0, false), ..crowd() }), Some(Reason::Capacity));
-        assert_eq!(reason(&Seen { news: news(50.0, true), ..crowd() }), Some(Reason::Capacity));
+        assert_eq!(reason(&Seen { news: news(50.0), ..crowd() }), Some(Reason::FlashCrowd));
+        assert_eq!(reason(&Seen { news: news(150.0), ..crowd() }), Some(Reason::Capacity));
+        let in_shadow = Seen { news: news(50.0), news_is_shadow: true, ..crowd() };
+        assert_eq!(reason(&in_shadow), Some(Reason::Capacity));
         let mut content = crowd();
         content.services[0].refused_rps = 0.0;
-        assert_eq!(reason(&Seen { news: news(50.0, false), ..content }), Some(Reason::FlashCrowd));
+        assert_eq!(reason(&Seen { news: news(50.0), ..content }), Some(Reason::FlashCrowd));
     }
 
     #[test]
     fn who_only_watches_has_a_ceiling_in_shadow() {
         let mut seen = crowd();
-        seen.services[0].shadow = true;
+        seen.services[0].is_shadow = true;
         assert_eq!(
             decide(&seen).map(|decision| (decision.connections_per_s, decision.shadow)),
             Some((200.0, true))
         );
         // A ceiling that is meant wins over one that is not, also if it is higher.
-        seen.news = Some(NewsCeiling { rps: 300.0, shadow: false });
+        seen.news = news(300.0);
         assert_eq!(
             decide(&seen).map(|decision| (decision.connections_per_s, decision.shadow)),
             Some((600.0, false))
@@ -246,7 +301,7 @@ mod tests {
             for _ in 0..40 {
                 let offered_rps = 50.0 + let_in;
                 let mut seen = crowd();
-                seen.services[0].offered_rps = offered_rps;
+                seen.services[0].offered_rps = offered(&[offered_rps]);
                 let seen = Seen { accepted_per_s: 5.0 + let_in, requests_per_s: offered_rps, ..seen };
                 let_in = rate(&seen).expect("a ceiling") - 5.0;
             }
@@ -271,17 +326,89 @@ mod tests {
         assert_eq!([told(9e9, 1.0), told(f64::NAN, 0.0), told(5.0, 0.0)], [30, 1, 30]);
     }
 
+    fn rates(tiers: &Tiers) -> Vec<f64> {
+        tiers.ceilings().iter().map(|ceiling| ceiling.rate.per_second()).collect()
+    }
+
+    #[test]
+    fn each_rank_brings_what_the_pipeline_can_use_of_it_and_headroom() {
+        let tiers = tier_ceilings(&[80.0, 15.0, 5.0], 2.0, 0.5);
+        assert_eq!(rates(&tiers), [80.0, 15.0, 5.0]);
+        let bursts: Vec<_> = tiers.ceilings().iter().map(|ceiling| ceiling.burst).collect();
+        assert_eq!(
+            bursts,
+            [20, 10, 10],
+            "a quarter of a second, ten at least where the whole fills them fast"
+        );
+        let with_choice = tier_ceilings(&[80.0, 15.0, 5.0], HEADROOM_TO_CHOOSE, 1.0);
+        assert_eq!(with_choice.total_rate(), Some(Rate::from_per_second(800.0)));
+    }
+
+    #[test]
+    fn ranks_of_classes_become_tiers_and_one_rank_is_all_the_last_tiers() {
+        let mut seen = crowd();
+        seen.services[0].offered_rps = offered(&[20.0, 30.0, 950.0]);
+        let decision = decide(&seen).expect("a ceiling");
+        assert_eq!(by_tier(&decision.admissible, true, 4), [20.0, 30.0, 50.0, 0.0]);
+        assert_eq!(by_tier(&decision.admissible, true, 2), [20.0, 80.0]);
+        assert_eq!(by_tier(&decision.admissible, true, 1), [100.0]);
+        assert_eq!(by_tier(&decision.admissible, false, 3), [0.0, 0.0, 100.0]);
+        // Beyond what is offered a ceiling of NEWS is the last tier's.
+        seen.services[0].refused_rps = 0.0;
+        seen.arriving_per_s = 9e9;
+        let decision = decide(&Seen { news: news(1_500.0), ..seen }).expect("a ceiling");
+        assert_eq!(by_tier(&decision.admissible, true, 2), [20.0, 1_480.0]);
+    }
+
+    #[test]
+    fn one_rank_gives_the_one_ceiling() {
+        for useful in [0.01, 1.0, 3.0, 100.0, 1e5, 1e12] {
+            assert_eq!(tier_ceilings(&[useful], 2.0, 0.7), Tiers::one(in_kernel(2.0 * useful * 0.7)));
+        }
+    }
+
+    #[test]
+    fn ranks_beyond_the_last_tier_are_added_to_it() {
+        let tiers = tier_ceilings(&[1.0; 12], 1.0, 1.0);
+        assert_eq!(rates(&tiers), [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 5.0]);
+    }
+
+    #[test]
+    fn numbers_that_are_none_close_no_door_and_no_limit_opens_it() {
+        assert!(tier_ceilings(&[], 2.0, 1.0).is_open());
+        assert!(tier_ceilings(&[5.0, f64::INFINITY], 2.0, 1.0).is_open());
+        assert_eq!(rates(&tier_ceilings(&[f64::NAN, -7.0, 30.0], 2.0, 1.0)), [0.0, 0.0, 60.0]);
+        assert_eq!(rates(&tier_ceilings(&[0.0, 0.0], 2.0, 1.0)), [0.0, 1.0]);
+        assert_eq!(rates(&tier_ceilings(&[30.0], f64::NAN, 1.0)), [1.0]);
+    }
+
     proptest! {
+        /// Whatever the pipeline says, the whole is the sum of the ranks with headroom, and no layer keeps the last rank
+        /// waiting for more than half a second from an empty bucket, where that much comes in half a second at all.
+        #[test]
+        fn ceilings_by_rank_add_up(
+            admissible_rps in proptest::collection::vec(0.001f64..1e5, 1..12), headroom in 1.0f64..8.0,
+        ) {
+            let tiers = tier_ceilings(&admissible_rps, headroom, 0.5);
+            let whole = headroom * 0.5 * admissible_rps.iter().sum::<f64>();
+            let total = tiers.total_rate().expect("a ceiling").per_second();
+            prop_assert!((total - whole).abs() < 0.01, "{total} of {whole}");
+            let (_, before) = tiers.ceilings().split_last().expect("a tier");
+            let reserved: u32 = before.iter().map(|ceiling| ceiling.burst).sum();
+            prop_assert!(f64::from(reserved) <= (total / 2.0).max(before.len() as f64), "{reserved} of {total}");
+        }
+
         /// Whatever was measured, the ceiling is a number above zero and below what comes.
         #[test]
         fn a_ceiling_is_sane(
             rates in proptest::array::uniform6(0.0f64..1e7), has_choice: bool, capacity_rps in 0.1f64..1e6,
         ) {
             let [offered_rps, refused_rps, accepted_per_s, requests_per_s, arriving_per_s, news_rps] = rates;
-            let service = ServiceSeen { offered_rps: offered_rps + 0.1, refused_rps, capacity_rps, shadow: false };
+            let offered_rps = offered(&[offered_rps + 0.1]);
+            let service = ServiceDemand { offered_rps, refused_rps, capacity_rps, is_shadow: false };
             let seen = Seen {
-                news: Some(NewsCeiling { rps: news_rps + 0.1, shadow: false }),
-                services: vec![service], has_choice, accepted_per_s, requests_per_s, arriving_per_s, shadow: false,
+                news: news(news_rps + 0.1), services: vec![service], has_choice,
+                accepted_per_s, requests_per_s, arriving_per_s, ..crowd()
             };
             if let Some(rate) = rate(&seen) {
                 prop_assert!(rate > 0.0 && rate < arriving_per_s);

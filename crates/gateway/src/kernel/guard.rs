@@ -4,9 +4,9 @@ use flashweir_config::Config;
 use flashweir_core::Instant;
 use flashweir_kernel::LoadError;
 use flashweir_kernel::gate::{
-    AttachError, GateError, KernelGate, Page, Passed, Service, ServiceCounts, ServicePlan,
+    AttachError, Ceiling, GateError, KernelGate, Page, Passed, Service, ServiceCounts, ServicePlan,
 };
-use flashweir_runtime::kernel::{GuardedInterfaces, Inheritance, InterfaceState, inherited_plans};
+use flashweir_runtime::kernel::{GuardedInterfaces, Inheritance, InterfaceState, inherited_plans, ranks};
 use flashweir_telemetry::Warnings;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -69,6 +69,7 @@ impl Guard {
         let preferred = config.kernel.preferred.iter().chain(&config.client.trusted_proxies);
         let networks: Vec<_> = preferred.map(|network| (network.network(), network.prefix_len())).collect();
         self.gate.prefer(&networks)?;
+        self.gate.rank(ranks(&config.kernel))?;
         Ok(self.gate.fail_closed(config.kernel.fail_closed)?)
     }
 
@@ -88,7 +89,12 @@ impl Guard {
 
     /// The ceiling in force, new connections per second.
     pub(crate) fn ceiling_per_s(&self) -> Option<f64> {
-        self.in_force.everybody.map(|ceiling| ceiling.rate.per_second())
+        self.in_force.tiers.total_rate().map(|rate| rate.per_second())
+    }
+
+    /// The ceilings in force by rank; none while everything is let in.
+    pub(crate) fn tiers(&self) -> &[Ceiling] {
+        self.in_force.tiers.ceilings()
     }
 
     /// Says that this process lives.

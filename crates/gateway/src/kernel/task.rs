@@ -1,14 +1,16 @@
 //! The slow half of the gate in the kernel: looks, decides, writes, ten times a second.
 
 use super::ceiling::{
-    Decision, NewsCeiling, Seen, ServiceSeen, connections_per_request, decide, in_kernel, retry_after,
+    Decision, Seen, by_tier, connections_per_request, decide, headroom, retry_after, tier_ceilings,
 };
 use super::guard::{Guard, GuardError};
 use super::told::{figures, status};
-use super::window::{Counts, Window};
+use super::window::{Counts, ServiceTotals, Window};
+use crate::sentry::Sentry;
 use crate::shared::Shared;
-use flashweir_admission::flash_crowd::Limit;
-use flashweir_config::{Class, Config, Service};
+use flashweir_admission::pipeline::{ServiceDemand, StageName};
+use flashweir_config::{Config, Service};
+use flashweir_core::limits::CLASSES;
 use flashweir_core::{Duration, Instant, Reason};
 use flashweir_kernel::gate::{ServiceCounts, ServicePlan};
 use flashweir_runtime::kernel::refusal;
@@ -111,41 +113,41 @@ impl KernelTask {
             accepted: telemetry.sum(|worker| worker.connections.opened.value()),
             requests: telemetry.sum(|worker| worker.requests.offered.value()),
             arriving: counts.unique_offered,
-            services: config
-                .services
-                .iter()
-                .map(|service| {
-                    let of = |count: fn(&ClassMetrics) -> u64| sum_of_service(&self.shared, service, count);
-                    [of(|class| class.offered.value()), of(refused_by_sentry)]
-                })
-                .collect(),
+            services: self.totals(config),
         }
+    }
+
+    /// What is counted of each service, by the rank of its classes.
+    fn totals(&self, config: &Config) -> Vec<ServiceTotals> {
+        let live = self.shared.live.load();
+        let services = config.services.iter().enumerate();
+        let of_service = |(index, service): (usize, &Service)| {
+            totals(&self.shared, service, live.sentries.get(index).and_then(Option::as_deref))
+        };
+        services.map(of_service).collect()
     }
 
     fn seen(&self, config: &Config) -> Seen {
         let live = self.shared.live.load();
-        let news = match &self.shared.plan.load().limit {
-            Limit::All(rate) => {
-                Some(NewsCeiling { rps: rate.per_second(), shadow: config.flash_crowd.shadow })
-            }
-            // A SYN does not say for which host it is.
-            Limit::HotSpots(_) | Limit::Open => None,
-        };
         let services = config.services.iter().enumerate().map(|(index, service)| {
-            let rate = |which: usize| {
-                self.window.per_second(|counts| counts.services.get(index).map_or(0, |counts| counts[which]))
+            let rate = |count: &dyn Fn(&ServiceTotals) -> u64| {
+                self.window.per_second(|counts| counts.services.get(index).map_or(0, count))
             };
             let sentry = live.sentries.get(index).and_then(Option::as_ref);
-            ServiceSeen {
-                offered_rps: rate(0),
-                refused_rps: rate(1),
+            ServiceDemand {
+                offered_rps: std::array::from_fn(|rank| rate(&|service| service.offered[rank])),
+                refused_rps: rate(&|service| service.refused),
                 capacity_rps: sentry.map_or(0.0, |sentry| sentry.plan.load().explanation.capacity_rps),
-                shadow: service.sentry.shadow,
+                is_shadow: service.sentry.shadow,
             }
         });
         Seen {
-            news,
+            news: self.shared.plan.load_full(),
+            news_is_shadow: config.flash_crowd.shadow,
             services: services.collect(),
+            has_ranks: self.window.last().is_some_and(|last| {
+                last.services.iter().any(|service| service.ranks.iter().any(|&rank| rank > 0))
+            }),
             has_choice: config.services.len() > 1
                 || config.services.iter().any(|service| service.classes.len() > 1),
             accepted_per_s: self.window.per_second(|counts| counts.accepted),
@@ -188,7 +190,14 @@ impl KernelTask {
             self.shared.warnings.inform(now, Happening::KernelCeiling, format_args!("{what}"));
         }
         let figures = figures(config, &self.guard, counts, self.beat_age)?;
-        self.shared.kernel_told.store(Some(Arc::new(status(config, &self.guard, seen, decision, &figures))));
+        self.shared.kernel_told.store(Some(Arc::new(status(
+            config,
+            &self.guard,
+            seen,
+            decision,
+            &figures,
+            &counts.tiers,
+        ))));
         self.shared.telemetry.control().publish_kernel(Some(figures));
         Ok(())
     }
@@ -196,8 +205,9 @@ impl KernelTask {
 
 fn plan(config: &Config, seen: &Seen, decision: Option<&Decision>) -> ServicePlan {
     let Some(decision) = decision else { return ServicePlan::default() };
+    let admissible_rps = by_tier(&decision.admissible, seen.has_ranks, config.kernel.tiers.count());
     ServicePlan {
-        everybody: Some(in_kernel(decision.connections_per_s)),
+        tiers: tier_ceilings(&admissible_rps, headroom(seen), connections_per_request(seen)),
         refusal: refusal(&config.kernel),
         shadow: decision.shadow,
         retry_after: retry_after(seen.arriving_per_s, decision.connections_per_s),
@@ -206,25 +216,22 @@ fn plan(config: &Config, seen: &Seen, decision: Option<&Decision>) -> ServicePla
     }
 }
 
-/// A count of all classes of a service, over all workers.
-fn sum_of_service(shared: &Shared, service: &Service, count: fn(&ClassMetrics) -> u64) -> u64 {
+/// What is counted of a service, over all workers.
+fn totals(shared: &Shared, service: &Service, sentry: Option<&Sentry>) -> ServiceTotals {
     let control = shared.telemetry.control();
-    let of_class = |class: &Class| {
+    let ranks = sentry.map_or_else(|| vec![0; service.classes.len()], |sentry| sentry.policy.ranks());
+    let mut totals = ServiceTotals::default();
+    for (class, &rank) in service.classes.iter().zip(&ranks) {
         let slot = control.class_slot(&service.name, &class.name);
-        shared.telemetry.sum(|worker| count(worker.classes.of(slot)))
-    };
-    service.classes.iter().map(of_class).sum()
+        let sum =
+            |count: fn(&ClassMetrics) -> u64| shared.telemetry.sum(|worker| count(worker.classes.of(slot)));
+        totals.offered[usize::from(rank).min(CLASSES - 1)] += sum(|class| class.offered.value());
+        totals.refused += sum(refused_by_sentry);
+    }
+    ServiceTotals { ranks, ..totals }
 }
 
 fn refused_by_sentry(class: &ClassMetrics) -> u64 {
-    let by_sentry = [
-        Reason::Capacity,
-        Reason::Deadline,
-        Reason::Reserved,
-        Reason::Threshold,
-        Reason::Batch,
-        Reason::ClientShare,
-    ];
-    let refused: u64 = by_sentry.iter().map(|&reason| class.shed.value(reason)).sum();
-    refused + class.shadow_shed.value()
+    let by_sentry = Reason::ALL.into_iter().filter(|&reason| StageName::of(reason) == StageName::Sentry);
+    by_sentry.map(|reason| class.shed.value(reason)).sum::<u64>() + class.shadow_shed.value()
 }

@@ -4,8 +4,8 @@ use super::ceiling::{Decision, Seen, connections_per_request, headroom};
 use super::guard::{Guard, GuardError};
 use flashweir_config::Config;
 use flashweir_core::Duration;
-use flashweir_kernel::gate::{Hook, ServiceCounts};
-use flashweir_runtime::kernel::kernel_counts;
+use flashweir_kernel::gate::{Hook, ServiceCounts, TierCounts};
+use flashweir_runtime::kernel::{kernel_counts, kernel_tiers};
 use flashweir_telemetry::{KernelFigures, KernelService};
 use serde_json::{Value, json};
 
@@ -19,6 +19,7 @@ pub(super) fn figures(
     let service = KernelService {
         name: config.gateway.name.clone(),
         ceiling_per_s: guard.ceiling_per_s(),
+        tiers: kernel_tiers(&counts, &config.kernel),
         counts: kernel_counts(counts),
     };
     Ok(KernelFigures {
@@ -39,6 +40,7 @@ pub(super) fn status(
     seen: &Seen,
     decision: Option<&Decision>,
     figures: &KernelFigures,
+    of_ranks: &[TierCounts],
 ) -> Value {
     let interfaces = guard.interfaces().map(|interface| {
         let hook = interface.hook.map(|hook| if hook == Hook::Native { "native" } else { "generic" });
@@ -54,7 +56,7 @@ pub(super) fn status(
         "ceiling_connections_per_s": figures.services.first().and_then(|service| service.ceiling_per_s),
         "reason": decision.map(|decision| decision.reason.as_str()),
         "shadow": decision.map_or(config.kernel.shadow, |decision| decision.shadow),
-        "useful_rps": decision.map(|decision| decision.useful_rps),
+        "useful_rps": decision.map(|decision| decision.admissible.total_rps),
         "headroom": headroom(seen),
         "connections_per_request": connections_per_request(seen),
         "arriving_connections_per_s": seen.arriving_per_s,
@@ -69,5 +71,24 @@ pub(super) fn status(
             "failed_open": counts.failed_open,
             "shadowed": counts.shadowed,
         },
+        "tiers": tiers(guard, of_ranks),
     })
+}
+
+/// Every rank that is in use: its ceiling, where it has one, and what became of its connections.
+fn tiers(guard: &Guard, of_ranks: &[TierCounts]) -> Vec<Value> {
+    let ceilings = guard.tiers();
+    let in_use = |(rank, counts): &(usize, &TierCounts)| *rank < ceilings.len() || counts.offered > 0;
+    let tier = |(rank, counts): (usize, &TierCounts)| {
+        let ceiling = ceilings.get(rank);
+        json!({
+            "rank": rank,
+            "rate_connections_per_s": ceiling.map(|ceiling| ceiling.rate.per_second()),
+            "burst": ceiling.map(|ceiling| ceiling.burst),
+            "offered": counts.offered,
+            "admitted": counts.admitted,
+            "refused": counts.refused(),
+        })
+    };
+    of_ranks.iter().enumerate().filter(in_use).map(tier).collect()
 }

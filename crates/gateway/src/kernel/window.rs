@@ -1,5 +1,6 @@
 //! Rates over the last second, from counters that only grow.
 
+use flashweir_core::limits::CLASSES;
 use flashweir_core::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -13,8 +14,19 @@ pub(crate) struct Counts {
     pub(crate) requests: u64,
     /// Attempts to connect at the kernel's gate, without retransmissions.
     pub(crate) arriving: u64,
-    /// Each service: offered, refused by its sentry.
-    pub(crate) services: Vec<[u64; 2]>,
+    /// Each service.
+    pub(crate) services: Vec<ServiceTotals>,
+}
+
+/// What is counted of one service.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ServiceTotals {
+    /// The rank of each class.
+    pub(crate) ranks: Vec<u8>,
+    /// Requests offered, by rank.
+    pub(crate) offered: [u64; CLASSES],
+    /// Of these, refused by the sentry, or in its shadow.
+    pub(crate) refused: u64,
 }
 
 /// The last of them.
@@ -30,7 +42,10 @@ impl Window {
     /// Takes the newest; those older than a second go, but for one.
     pub(crate) fn push(&mut self, counts: Counts) {
         // After a reload there may be others, whose counts do not go on from these.
-        if self.0.back().is_some_and(|last| last.services.len() != counts.services.len()) {
+        let ranks = |counts: &Counts| -> Vec<Vec<u8>> {
+            counts.services.iter().map(|service| service.ranks.clone()).collect()
+        };
+        if self.0.back().is_some_and(|last| ranks(last) != ranks(&counts)) {
             self.0.clear();
         }
         let is_old = |second: Option<&Counts>| {
@@ -40,6 +55,11 @@ impl Window {
             self.0.pop_front();
         }
         self.0.push_back(counts);
+    }
+
+    /// What was counted last.
+    pub(crate) fn last(&self) -> Option<&Counts> {
+        self.0.back()
     }
 
     /// What a counter grew by in a second; 0 while there are no two moments.
@@ -80,7 +100,13 @@ mod tests {
         assert!(window.0.len() <= COUNTS_KEPT);
         window.push(at(500, 3));
         assert_eq!(window.per_second(|counts| counts.accepted), 0.0);
-        window.push(Counts { services: vec![[1, 0]], ..at(600, 4) });
+        let service =
+            |ranks: &[u8]| vec![ServiceTotals { ranks: ranks.to_vec(), ..ServiceTotals::default() }];
+        window.push(Counts { services: service(&[0, 1]), ..at(600, 4) });
         assert_eq!(window.0.len(), 1, "other services: the past says nothing");
+        window.push(Counts { services: service(&[0, 1]), ..at(700, 5) });
+        assert_eq!(window.0.len(), 2);
+        window.push(Counts { services: service(&[1, 0]), ..at(800, 6) });
+        assert_eq!(window.0.len(), 1, "nor do counts of other ranks");
     }
 }

@@ -13,7 +13,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use flashweir_core::Rate;
-use flashweir_kernel::gate::{Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan};
+use flashweir_kernel::gate::{
+    Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan, Tiers,
+};
 use flashweir_testkit::Testbed;
 use libbpf_rs::libbpf_sys;
 
@@ -68,9 +70,9 @@ impl<'a> Refuser<'a> {
         let service = Service { endpoints: vec![server], speaks_tls: false, page: Page::default() };
         gate.set_services(vec![service]).expect("a service");
         gate.fail_closed(true).expect("a flag");
-        let everybody = Some(Ceiling { rate: Rate::ZERO, burst: 1 });
+        let tiers = Tiers::one(Ceiling { rate: Rate::ZERO, burst: 1 });
         let retry_after = Duration::from_secs(10);
-        gate.apply(&[ServicePlan { everybody, refusal, retry_after, ..Default::default() }]).expect("a plan");
+        gate.apply(&[ServicePlan { tiers, refusal, retry_after, ..Default::default() }]).expect("a plan");
         let passing = KernelGate::load().expect("as before");
         // At the stack's door as well, a program is run in the thread only where receiving is.
         join_received(testbed, hook == Hook::Generic);

@@ -1,10 +1,11 @@
 //! The program by itself, on packets that nobody sent (BPF_PROG_TEST_RUN): no driver, no copy, warm caches.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use flashweir_core::Rate;
-use flashweir_kernel::gate::{Ceiling, KernelGate, Page, Refusal, Service, ServicePlan};
+use flashweir_core::limits::KERNEL_TIER_NETWORKS as NETWORKS;
+use flashweir_kernel::gate::{Ceiling, KernelGate, Page, Ranks, Refusal, Service, ServicePlan, TIERS, Tiers};
 use flashweir_testkit::packet::Segment;
 
 /// Runs of one packet in a row, and rows of which the median counts.
@@ -33,14 +34,33 @@ pub(crate) fn measure() {
     show("SYN for nobody protected passes", in_rows(&gate, &elsewhere.frame()));
     show("data of a connection passes", in_rows(&gate, &data.frame()));
     show("SYN is let in, no ceiling", in_rows(&gate, &syn.frame()));
-    let everybody = Some(Ceiling { rate: Rate::MAX, burst: 1_000_000 });
+    let everybody = Tiers::one(Ceiling { rate: Rate::MAX, burst: 1_000_000 });
     apply(&mut gate, everybody, Refusal::Drop);
     show("SYN is let in below a ceiling (lock, refill)", in_rows(&gate, &syn.frame()));
     show("the same on two processors at once, which the ceiling's rate bounds", on_two(&gate, &syn.frame()));
-    let nothing = Some(Ceiling { rate: Rate::ZERO, burst: 1 });
+    let nothing = Tiers::one(Ceiling { rate: Rate::ZERO, burst: 1 });
     apply(&mut gate, nothing, Refusal::Drop);
     show("SYN is dropped", in_rows(&gate, &syn.frame()));
     show("the same on two processors at once, which nothing bounds", on_two(&gate, &syn.frame()));
+
+    println!(
+        "While some are refused, so that attempts are compared with those; by number of tiers and way to a rank"
+    );
+    let marked = Segment { traffic_class: 46 << 2, ..syn.clone() };
+    for (count, what) in [(1, "one tier, "), (TIERS, "eight tiers, ")] {
+        let tiers = |ceiling| Tiers::new(&vec![ceiling; count]).expect("room");
+        for (networks, among) in [(Vec::new(), "no network"), (networks(), "one of 4,096 networks")] {
+            gate.rank(Ranks { networks, marks: vec![(46, 3)], ..Ranks::default() }).expect("ranks");
+            apply(&mut gate, tiers(Ceiling { rate: Rate::MAX, burst: 100_000 }), Refusal::Drop);
+            let show = |of: &str, took_ns| show(&format!("{what}{among}: {of}"), took_ns);
+            show("SYN of the last rank is let in", in_rows(&gate, &syn.frame()));
+            show("SYN is let in by its mark", in_rows(&gate, &marked.frame()));
+            apply(&mut gate, tiers(Ceiling { rate: Rate::ZERO, burst: 1 }), Refusal::Drop);
+            show("SYN of the last rank is dropped", in_rows(&gate, &syn.frame()));
+        }
+    }
+    gate.rank(Ranks::default()).expect("no ranks");
+    apply(&mut gate, nothing, Refusal::Drop);
 
     println!("One by one, so with the costs of a first run (for comparison: the drop), median of {SINGLE}");
     show("SYN is dropped", one_by_one(&gate, &syn.frame()));
@@ -55,8 +75,14 @@ pub(crate) fn measure() {
     show("data of another connection passes meanwhile", in_rows(&gate, &data.frame()));
 }
 
-fn apply(gate: &mut KernelGate, everybody: Option<Ceiling>, refusal: Refusal) {
-    let plan = ServicePlan { everybody, refusal, retry_after: Duration::from_secs(10), ..Default::default() };
+/// A full table of networks with ranks; the client is in the largest.
+fn networks() -> Vec<(IpAddr, u8, u8)> {
+    let small = (1..NETWORKS).map(|number| ([10, (number >> 8) as u8, number as u8, 0].into(), 24, 0));
+    small.chain([([198, 51, 0, 0].into(), 16, TIERS as u8 - 1)]).collect()
+}
+
+fn apply(gate: &mut KernelGate, tiers: Tiers, refusal: Refusal) {
+    let plan = ServicePlan { tiers, refusal, retry_after: Duration::from_secs(10), ..Default::default() };
     gate.apply(&[plan]).expect("a plan");
 }
 

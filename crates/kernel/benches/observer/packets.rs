@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use flashweir_core::{Rate, limits};
 use flashweir_kernel::PacketRun;
-use flashweir_kernel::gate::{Ceiling, KernelGate, Page, Refusal, Service, ServicePlan};
+use flashweir_kernel::gate::{Ceiling, KernelGate, Page, Refusal, Service, ServicePlan, Tiers};
 use flashweir_kernel::observe::{Direction, Observer};
 use flashweir_testkit::packet::{Segment, flag};
 
@@ -22,9 +22,9 @@ pub(crate) fn measure() {
     let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
     let (client, server) = (address("198.51.100.7:40000"), address("192.0.2.80:80"));
     observer.watch(&[server]).expect("an address");
-    let without_ceiling = open_gate(server, None);
+    let without_ceiling = open_gate(server, Tiers::OPEN);
     let everybody = Ceiling { rate: Rate::MAX, burst: 1_000_000 };
-    let under_ceiling = open_gate(server, Some(everybody));
+    let under_ceiling = open_gate(server, Tiers::one(everybody));
 
     let syn = Segment::syn(client, server);
     let from_server = Segment { flags: flag::ACK, ..Segment::new(server, client) };
@@ -60,13 +60,12 @@ pub(crate) fn measure() {
 }
 
 /// A gate without a ceiling, or with one that nobody reaches.
-fn open_gate(server: SocketAddr, everybody: Option<Ceiling>) -> KernelGate {
+fn open_gate(server: SocketAddr, tiers: Tiers) -> KernelGate {
     let mut gate = KernelGate::load().expect("what loads the observer loads the gate");
     let service = Service { endpoints: vec![server], speaks_tls: false, page: Page::default() };
     gate.set_services(vec![service]).expect("a service");
     gate.fail_closed(true).expect("a flag");
-    gate.apply(&[ServicePlan { everybody, refusal: Refusal::Drop, ..ServicePlan::default() }])
-        .expect("a plan");
+    gate.apply(&[ServicePlan { tiers, refusal: Refusal::Drop, ..ServicePlan::default() }]).expect("a plan");
     gate
 }
 

@@ -1,6 +1,24 @@
 //! What the gate counted, over all processors.
 
 use super::abi;
+use super::tiers::TIERS;
+
+/// New connections of one rank since the gate was loaded, preferred networks left out: they have no rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TierCounts {
+    /// Connection attempts that arrived.
+    pub offered: u64,
+    /// Let in, for whatever reason.
+    pub admitted: u64,
+}
+
+impl TierCounts {
+    /// Neither let in nor still being counted.
+    #[must_use]
+    pub fn refused(self) -> u64 {
+        self.offered.saturating_sub(self.admitted)
+    }
+}
 
 /// New connections of one service since the gate was loaded: `offered` is the sum of admitted, dropped, reset, answered
 /// and purged.
@@ -36,14 +54,22 @@ pub struct ServiceCounts {
     pub absorbed: u64,
     /// Replies for which the packet had no room: a SYN was dropped, a request reset.
     pub unsent: u64,
+    /// By rank, whatever the number of tiers in the plan; with `preferred_offered` and `preferred_admitted` they add up to
+    /// `offered` and `admitted`.
+    pub tiers: [TierCounts; TIERS],
 }
 
 impl ServiceCounts {
     pub(super) fn sum(of_processors: impl Iterator<Item = abi::Counts>) -> Self {
         let mut sums = [0u64; 15];
+        let mut tiers = [TierCounts::default(); TIERS];
         for counts in of_processors {
-            for (sum, count) in sums.iter_mut().zip(counts.0) {
+            for (sum, count) in sums.iter_mut().zip(counts.of_service) {
                 *sum += count;
+            }
+            for (tier, [offered, admitted]) in tiers.iter_mut().zip(counts.of_tiers) {
+                tier.offered += offered;
+                tier.admitted += admitted;
             }
         }
         let [offered, unique_offered, admitted, dropped, reset, answered, purged, rest @ ..] = sums;
@@ -65,6 +91,7 @@ impl ServiceCounts {
             late_resets,
             absorbed,
             unsent,
+            tiers,
         }
     }
 }

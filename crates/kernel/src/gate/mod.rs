@@ -8,7 +8,7 @@
 //!
 //! ```no_run
 //! use flashweir_core::{Duration, Rate};
-//! use flashweir_kernel::gate::{Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan};
+//! use flashweir_kernel::gate::{Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan, Tiers};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut gate = KernelGate::load()?;
 //! let endpoints = vec!["192.0.2.80:80".parse()?];
@@ -16,7 +16,7 @@
 //! let _attached = gate.attach("eth0", Hook::Auto)?;
 //! // A hundred new connections a second; whoever comes beyond is told to come back in 5 to 10 seconds.
 //! gate.apply(&[ServicePlan {
-//!     everybody: Some(Ceiling { rate: Rate::from_per_second(100.0), burst: 25 }),
+//!     tiers: Tiers::one(Ceiling { rate: Rate::from_per_second(100.0), burst: 25 }),
 //!     refusal: Refusal::Answer,
 //!     retry_after: Duration::from_secs(5),
 //!     ..ServicePlan::default()
@@ -38,8 +38,9 @@ mod pin_directory;
 mod plan;
 #[cfg(test)]
 mod tests;
+mod tiers;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use flashweir_core::{Duration, Reason, limits};
@@ -47,13 +48,14 @@ use libbpf_rs::MapHandle;
 use maps::Maps;
 
 pub use attach::{AttachError, Attachment};
-pub use counters::{Passed, ServiceCounts};
+pub use counters::{Passed, ServiceCounts, TierCounts};
 pub use hook::{Declined, Hook};
 pub use occupant::Occupant;
 pub use page::{Page, PageError};
 pub use pin::PinError;
 pub use pin_directory::PinDirectory;
 pub use plan::{Ceiling, Refusal, Service, ServicePlan};
+pub use tiers::{Ranks, TIERS, Tiers};
 
 use crate::clock::{monotonic_ns, random_key};
 use crate::plain::{Address, Endpoint, bytes_of};
@@ -82,12 +84,13 @@ pub struct KernelGate {
     control: Control,
     key_since_ns: u64,
     services: Vec<Service>,
+    ranks: Ranks,
     /// What the answers of each service say now.
     answers: Vec<Option<(Duration, Reason)>>,
     time_is_told: bool,
     took_over: bool,
     may_inherit: bool,
-    inherited: Option<Vec<Option<Ceiling>>>,
+    inherited: Option<Vec<Tiers>>,
 }
 
 /// What can be wrong with what the gate is told.
@@ -125,6 +128,12 @@ pub enum GateError {
     /// A network that cannot be.
     #[error("a network {0} bits long")]
     Network(u8),
+    /// A rank that no plan has.
+    #[error("rank {0}, where the least important is {last}", last = TIERS - 1)]
+    Rank(u8),
+    /// A mark that no packet has.
+    #[error("mark {0}, where the highest is {last}", last = abi::MARKS - 1)]
+    Mark(u8),
 }
 
 impl KernelGate {
@@ -171,6 +180,7 @@ impl KernelGate {
             control,
             key_since_ns: 0,
             services: Vec::new(),
+            ranks: Ranks::default(),
             answers: Vec::new(),
             time_is_told,
             took_over,
@@ -193,15 +203,16 @@ impl KernelGate {
         self.took_over
     }
 
-    /// The ceiling on everybody at each service, while the plan of the gate before is still in force: from
+    /// The ceilings on everybody at each service, while the plan of the gate before is still in force: from
     /// [`KernelGate::set_services`] to the first [`KernelGate::apply`].
     #[must_use]
-    pub fn inherited(&self) -> Option<&[Option<Ceiling>]> {
+    pub fn inherited(&self) -> Option<&[Tiers]> {
         self.inherited.as_deref()
     }
 
     /// Says which services are protected, in place of those before; each starts with the plan that refuses nothing.
-    /// Services keep their counters by their place.
+    /// Services keep their counters by their place. After [`KernelGate::rank`]: other ranks of ports are other services to
+    /// a plan that is to be taken over.
     ///
     /// # Errors
     /// When there are too many, or the kernel does not take them.
@@ -211,14 +222,11 @@ impl KernelGate {
         check_count("endpoints of services", endpoints, limits::KERNEL_ENDPOINTS)?;
         self.answers = vec![None; services.len()];
         self.services = services;
-        let endpoints = self.services.iter().zip(0u32..).flat_map(|(service, index)| {
-            service.endpoints.iter().map(move |&at| (Endpoint::from(at), index))
-        });
-        let endpoints: Vec<_> = endpoints.collect();
+        let endpoints = self.endpoints();
         if std::mem::take(&mut self.may_inherit) && self.maps.endpoints.holds(&endpoints)? {
             let plans = (0..self.services.len() as u32).map(|index| self.maps.plans.read(&index));
-            let ceilings = plans.map(|plan| Ok(plan::ceiling_on_everybody(&plan?)));
-            self.inherited = Some(ceilings.collect::<Result<_, LoadError>>()?);
+            let tiers = plans.map(|plan: Result<abi::Plan, _>| Ok(Tiers::of_kernel(&plan?.tiers)));
+            self.inherited = Some(tiers.collect::<Result<_, LoadError>>()?);
             return Ok(());
         }
         self.apply(&vec![ServicePlan::default(); self.services.len()])?;
@@ -293,13 +301,30 @@ impl KernelGate {
     /// When there are too many, one is impossible, or the kernel does not take them.
     pub fn prefer(&mut self, networks: &[(IpAddr, u8)]) -> Result<(), GateError> {
         check_count("preferred networks", networks.len(), limits::KERNEL_PREFERRED_NETWORKS)?;
-        let longest = |address: &IpAddr| if address.is_ipv4() { 32 } else { 128 };
-        if let Some(&(_, bits)) = networks.iter().find(|(address, bits)| *bits > longest(address)) {
-            return Err(GateError::Network(bits));
-        }
-        let entries: Vec<_> = networks.iter().map(|&(address, bits)| Network::of(address, bits)).collect();
-        self.maps.preferred.replace(&entries)?;
+        let entries = networks.iter().map(|&(address, bits)| network(address, bits, 0));
+        self.maps.preferred.replace(&entries.collect::<Result<Vec<_>, _>>()?)?;
         Ok(self.set_flag(abi::CONTROL_PREFERS, !networks.is_empty())?)
+    }
+
+    /// Says which new connections have which rank, in place of what was said before; preferred networks have none.
+    ///
+    /// # Errors
+    /// When there are too many networks or ports, one is impossible, or the kernel does not take them.
+    pub fn rank(&mut self, ranks: Ranks) -> Result<(), GateError> {
+        check_count("networks with a rank", ranks.networks.len(), limits::KERNEL_TIER_NETWORKS)?;
+        check_count("ports with a rank", ranks.ports.len(), limits::KERNEL_TIER_PORTS)?;
+        ranks.check()?;
+        let entries = ranks.networks.iter().map(|&(address, bits, rank)| network(address, bits, rank));
+        self.maps.tier_networks.replace(&entries.collect::<Result<Vec<_>, _>>()?)?;
+        self.control.mark_ranks = ranks.by_mark();
+        self.control.default_rank = ranks.default_rank.into();
+        self.set_flag(abi::CONTROL_RANKS_NETWORKS, !ranks.networks.is_empty())?;
+        self.ranks = ranks;
+        // Before there are services the table may be that of the gate before, and stays.
+        if !self.services.is_empty() {
+            self.maps.endpoints.replace(&self.endpoints())?;
+        }
+        Ok(())
     }
 
     /// Drops new connections of `source` for so long. Where the table is full, the source longest without traffic goes.
@@ -369,6 +394,15 @@ impl KernelGate {
         self.program.run(PROGRAM, frame, times)
     }
 
+    /// Where services listen, with each one's place and the rank of its port.
+    fn endpoints(&self) -> Vec<(Endpoint, u32)> {
+        let of_service = |(service, index): (&Service, u32)| -> Vec<_> {
+            let value = |at: &SocketAddr| abi::place(index, self.ranks.of_port(at.port()));
+            service.endpoints.iter().map(|at| (Endpoint::from(*at), value(at))).collect()
+        };
+        self.services.iter().zip(0..).flat_map(of_service).collect()
+    }
+
     fn now_ns(&self) -> u64 {
         if self.time_is_told { self.control.test_now_ns } else { monotonic_ns() }
     }
@@ -391,6 +425,11 @@ impl Control {
         let answer_keys = [random_key()?, random_key()?];
         Ok(Self { answer_keys, attempts_key: random_key()?, ..Self::default() })
     }
+}
+
+fn network(address: IpAddr, bits: u8, rank: u8) -> Result<(Network, u32), GateError> {
+    let longest = if address.is_ipv4() { 32 } else { 128 };
+    if bits > longest { Err(GateError::Network(bits)) } else { Ok(Network::of(address, bits, rank)) }
 }
 
 fn check_count(what: &'static str, count: usize, most: usize) -> Result<(), GateError> {

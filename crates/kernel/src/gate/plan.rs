@@ -6,6 +6,7 @@ use flashweir_core::{Duration, Rate, Reason};
 
 use super::Page;
 use super::abi;
+use super::tiers::Tiers;
 
 /// A protected service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,15 +42,21 @@ pub struct Ceiling {
     pub burst: u32,
 }
 
+impl Ceiling {
+    pub(super) fn in_kernel(self) -> abi::Ceiling {
+        abi::Ceiling { rate_milli: self.rate.as_milli(), burst: self.burst, limited: 1 }
+    }
+}
+
 /// One service's part of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServicePlan {
-    /// The service, by its place, whose two ceilings this one's connections are charged to, so that several share one;
+    /// The service, by its place, whose ceilings this one's connections are charged to, so that several share them;
     /// its own are then without effect. `None`: its own. What is done about a connection that does not fit, and how it
     /// is counted, stays this service's matter, and so does where the other's connections are charged.
     pub charged_to: Option<usize>,
-    /// The ceiling on everybody but the preferred networks; `None` lets everything in.
-    pub everybody: Option<Ceiling>,
+    /// The ceilings on everybody but the preferred networks, by rank ([`super::KernelGate::rank`]).
+    pub tiers: Tiers,
     /// The ceiling on preferred networks, counted by itself; `None` lets them all in.
     pub preferred: Option<Ceiling>,
     /// What is done about the rest.
@@ -68,7 +75,7 @@ impl Default for ServicePlan {
     fn default() -> Self {
         Self {
             charged_to: None,
-            everybody: None,
+            tiers: Tiers::OPEN,
             preferred: None,
             refusal: Refusal::default(),
             shadow: false,
@@ -90,7 +97,8 @@ impl ServicePlan {
         let shadow = if self.shadow { abi::SERVICE_SHADOW } else { 0 };
         let tls = if speaks_tls { abi::SERVICE_TLS } else { 0 };
         abi::Plan {
-            ceilings: [self.everybody, self.preferred].map(ceiling),
+            preferred: self.preferred.map_or(abi::Ceiling::default(), Ceiling::in_kernel),
+            tiers: self.tiers.in_kernel(),
             at_ns,
             mode,
             flags: shadow | tls,
@@ -99,18 +107,4 @@ impl ServicePlan {
             zero: 0,
         }
     }
-}
-
-/// The ceiling on everybody, as the kernel has it.
-pub(super) fn ceiling_on_everybody(plan: &abi::Plan) -> Option<Ceiling> {
-    let [abi::Ceiling { rate_milli, burst, limited }, _] = plan.ceilings;
-    (limited != 0).then(|| Ceiling { rate: Rate::from_milli(rate_milli), burst })
-}
-
-fn ceiling(ceiling: Option<Ceiling>) -> abi::Ceiling {
-    ceiling.map_or(abi::Ceiling::default(), |ceiling| abi::Ceiling {
-        rate_milli: ceiling.rate.as_milli(),
-        burst: ceiling.burst,
-        limited: 1,
-    })
 }

@@ -7,7 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use flashweir_core::Rate;
-use flashweir_kernel::gate::{Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan};
+use flashweir_kernel::gate::{
+    Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan, Tiers,
+};
 use flashweir_testkit::{Curl, CurlOutput, PATIENCE, Testbed, skip};
 use libbpf_rs::{Object, ObjectBuilder};
 
@@ -87,8 +89,8 @@ pub(crate) fn service(at: SocketAddr) -> Service {
 
 /// A plan that lets nothing new in.
 pub(crate) fn closed(refusal: Refusal) -> ServicePlan {
-    let everybody = Some(Ceiling { rate: Rate::ZERO, burst: 1 });
-    ServicePlan { everybody, refusal, retry_after: Duration::from_secs(10), ..ServicePlan::default() }
+    let tiers = Tiers::one(Ceiling { rate: Rate::ZERO, burst: 1 });
+    ServicePlan { tiers, refusal, retry_after: Duration::from_secs(10), ..ServicePlan::default() }
 }
 
 pub(crate) fn connect(testbed: &Testbed, server: SocketAddr) -> std::io::Result<TcpStream> {

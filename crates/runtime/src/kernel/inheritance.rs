@@ -1,7 +1,7 @@
 //! The plan of the process before, in a gate that was taken over: it stays in force while this one has nothing better.
 
 use flashweir_core::{Duration, Instant};
-use flashweir_kernel::gate::{KernelGate, ServicePlan};
+use flashweir_kernel::gate::{KernelGate, ServicePlan, Tiers};
 
 /// How long a process looks before its plan without a ceiling replaces one that has: long enough to notice a crowd that
 /// still comes, too short to be in the way of people when it is over.
@@ -27,7 +27,7 @@ impl Inheritance {
     }
 
     fn is_early(self, now: Instant, plans: &[ServicePlan]) -> bool {
-        now < self.until && plans.iter().all(|plan| plan.everybody.is_none())
+        now < self.until && plans.iter().all(|plan| plan.tiers.is_open())
     }
 }
 
@@ -35,9 +35,9 @@ impl Inheritance {
 /// (its ceilings), or one that lets everything in.
 #[must_use]
 pub fn inherited_plans(gate: &KernelGate, services: usize) -> Vec<ServicePlan> {
-    let plan = |everybody| ServicePlan { everybody, ..ServicePlan::default() };
+    let plan = |tiers| ServicePlan { tiers, ..ServicePlan::default() };
     gate.inherited()
-        .map_or(vec![plan(None); services], |ceilings| ceilings.iter().copied().map(plan).collect())
+        .map_or(vec![plan(Tiers::OPEN); services], |tiers| tiers.iter().copied().map(plan).collect())
 }
 
 #[cfg(test)]
@@ -50,8 +50,8 @@ mod tests {
     fn a_ceiling_replaces_what_was_taken_over_at_once_and_its_absence_after_a_look() {
         let inheritance = Inheritance::from(Instant::from_secs(5));
         let open = ServicePlan::default();
-        let ceiling = Some(Ceiling { rate: Rate::from_per_second(9.0), burst: 10 });
-        let limited = ServicePlan { everybody: ceiling, ..open };
+        let tiers = Tiers::one(Ceiling { rate: Rate::from_per_second(9.0), burst: 10 });
+        let limited = ServicePlan { tiers, ..open };
         let early = |s, plans: &[ServicePlan]| inheritance.is_early(Instant::from_secs(s), plans);
         assert!(early(5, &[open, open]) && early(14, &[open]));
         assert!(!early(15, &[open]) && !early(5, &[open, limited]));

@@ -4,8 +4,8 @@ mod guarded;
 mod inheritance;
 
 use flashweir_config::{Kernel, KernelHook, KernelRefusal};
-use flashweir_kernel::gate::{Hook, Refusal, ServiceCounts};
-use flashweir_telemetry::KernelCounts;
+use flashweir_kernel::gate::{Hook, Ranks, Refusal, ServiceCounts, TierCounts};
+use flashweir_telemetry::{KernelCounts, KernelTier};
 
 pub use guarded::{GuardedInterfaces, InterfaceState, is_configuration};
 pub use inheritance::{Inheritance, inherited_plans};
@@ -27,6 +27,30 @@ pub fn refusal(kernel: &Kernel) -> Refusal {
         KernelRefusal::Reset => Refusal::Reset,
         KernelRefusal::Drop => Refusal::Drop,
     }
+}
+
+/// Which new connection has which rank.
+#[must_use]
+pub fn ranks(kernel: &Kernel) -> Ranks {
+    let tiers = &kernel.tiers;
+    let networks = tiers.networks.iter();
+    Ranks {
+        networks: networks.map(|(network, rank)| (network.network(), network.prefix_len(), *rank)).collect(),
+        marks: tiers.marks.clone(),
+        ports: tiers.ports.clone(),
+        default_rank: tiers.default_rank,
+    }
+}
+
+/// What the gate counted by rank, for the metrics: nothing where all connections have the same.
+#[must_use]
+pub fn kernel_tiers(counts: &ServiceCounts, kernel: &Kernel) -> Vec<KernelTier> {
+    let ranks = match kernel.tiers.count() {
+        1 => 0,
+        count => count,
+    };
+    let tier = |tier: &TierCounts| KernelTier { offered: tier.offered, admitted: tier.admitted };
+    counts.tiers.iter().take(ranks).map(tier).collect()
 }
 
 /// What the gate counted, for the metrics.

@@ -35,6 +35,25 @@ pub struct KernelService {
     pub ceiling_per_s: Option<f64>,
     /// What was counted since the start.
     pub counts: KernelCounts,
+    /// The same by rank, the most important first, preferred networks left out; empty where all are equal.
+    pub tiers: Vec<KernelTier>,
+}
+
+/// New connections of one rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelTier {
+    /// Connection attempts that arrived (offered).
+    pub offered: u64,
+    /// Let in, for whatever reason (admitted).
+    pub admitted: u64,
+}
+
+impl KernelTier {
+    /// Those that were not let in.
+    #[must_use]
+    pub fn refused(self) -> u64 {
+        self.offered.saturating_sub(self.admitted)
+    }
 }
 
 /// New connections of one service: offered = admitted + dropped + reset + answered + purged.
@@ -157,6 +176,14 @@ impl MetricGroup for KernelMetrics {
             services.iter().filter_map(|service| Some((vec![service.name.clone()], service.ceiling_per_s?)));
         let help = "Ceiling on new connections in the kernel; absent when open.";
         scrape.gauge_series("kernel_ceiling_connections_per_second", help, SERVICE, ceilings);
+        for &(name, help, count) in TIERS {
+            let of_service = |service: &KernelService| -> Vec<(Vec<String>, f64)> {
+                let labels = |rank: usize| vec![service.name.clone(), rank.to_string()];
+                let ranked = service.tiers.iter().enumerate();
+                ranked.map(|(rank, tier)| (labels(rank), count(tier) as f64)).collect()
+            };
+            scrape.counter_series(name, help, &["service", "rank"], services.iter().flat_map(of_service));
+        }
         let passed = figures.iter().flat_map(|figures| &figures.passed);
         let passed = passed.map(|&(reason, count)| (vec![reason.to_owned()], count as f64));
         let help = "Frames that went by the gate in the kernel unjudged, by reason.";
@@ -180,6 +207,18 @@ const CONNECTIONS: &[Row<KernelCounts, u64>] = &[
     }),
     ("kernel_connections_preferred_admitted", "Of those admitted, from preferred networks.", |c| {
         c.preferred_admitted
+    }),
+];
+
+const TIERS: &[Row<KernelTier, u64>] = &[
+    (
+        "kernel_tier_connections_offered",
+        "New connections by rank, preferred networks left out; absent where all are equal.",
+        |tier| tier.offered,
+    ),
+    ("kernel_tier_connections_admitted", "Of those, let in.", |tier| tier.admitted),
+    ("kernel_tier_connections_refused", "Of those, refused: offered = admitted + refused.", |tier| {
+        tier.refused()
     }),
 ];
 

@@ -19,6 +19,8 @@ pub struct Glance {
     pub source: SocketAddr,
     /// To whom.
     pub destination: SocketAddr,
+    /// IPv4's type of service, IPv6's traffic class.
+    pub traffic_class: u8,
     /// Number of the first byte.
     pub sequence: u32,
     /// Number of the next byte expected from the other side.
@@ -56,7 +58,7 @@ fn in_ipv4(frame: &[u8], at: usize) -> Option<Glance> {
         return None;
     }
     let address = |at| Some(IpAddr::from(Ipv4Addr::from(u32_at(header, at)?)));
-    in_tcp(frame, at + header_bytes..end, [address(12)?, address(16)?])
+    in_tcp(frame, at + header_bytes..end, header[1], [address(12)?, address(16)?])
 }
 
 /// RFC 8200 §3 and §4; RFC 4302 §2.2 for the length of an authentication header.
@@ -81,11 +83,16 @@ fn in_ipv6(frame: &[u8], at: usize) -> Option<Glance> {
         (kind, at) = (begin[0], at + bytes);
         left = left.checked_sub(1)?;
     }
-    in_tcp(frame, at..end, [address(8), address(24)])
+    in_tcp(frame, at..end, header[0] << 4 | header[1] >> 4, [address(8), address(24)])
 }
 
 /// RFC 9293 §3.1.
-fn in_tcp(frame: &[u8], segment: Range<usize>, [source, destination]: [IpAddr; 2]) -> Option<Glance> {
+fn in_tcp(
+    frame: &[u8],
+    segment: Range<usize>,
+    traffic_class: u8,
+    [source, destination]: [IpAddr; 2],
+) -> Option<Glance> {
     let header = frame.get(segment.start..segment.start + 20)?;
     let payload_at = segment.start + usize::from(header[12] >> 4) * 4;
     if payload_at < segment.start + 20 || payload_at > segment.end {
@@ -94,6 +101,7 @@ fn in_tcp(frame: &[u8], segment: Range<usize>, [source, destination]: [IpAddr; 2
     Some(Glance {
         source: SocketAddr::new(source, u16_at(header, 0)?),
         destination: SocketAddr::new(destination, u16_at(header, 2)?),
+        traffic_class,
         sequence: u32_at(header, 4)?,
         acknowledgement: u32_at(header, 8)?,
         flags: header[13],
@@ -117,10 +125,12 @@ mod tests {
     #[test]
     fn a_glance_sees_what_was_written_and_nothing_in_what_is_cut_off() {
         let [one, other] = ["192.0.2.1:4000", "192.0.2.2:80"].map(|text| text.parse().expect("an address"));
-        let plain = Segment::syn(one, other).carrying(b"abc").flagged(flag::ACK);
+        let plain =
+            Segment { traffic_class: 0xb9, ..Segment::syn(one, other).carrying(b"abc").flagged(flag::ACK) };
         let [one, other] = ["[2001:db8::1]:4000", "[::2]:80"].map(|text| text.parse().expect("an address"));
         let extended = Segment {
             vlan_tags: vec![1, 2],
+            traffic_class: 0x2a,
             extension_headers: vec![(60, vec![0; 7]), (44, vec![0; 7])],
             ..Segment::syn(one, other).carrying(b"abc")
         };
@@ -128,6 +138,7 @@ mod tests {
             let frame = segment.frame();
             let seen = glance(&frame).expect("a segment");
             assert_eq!((seen.source, seen.destination), (segment.source, segment.destination));
+            assert_eq!(seen.traffic_class, segment.traffic_class);
             assert_eq!((seen.sequence, seen.acknowledgement), (segment.sequence, segment.acknowledgement));
             assert_eq!((seen.flags, &frame[seen.payload.clone()]), (segment.flags, &b"abc"[..]));
             let padded = [&frame[..], &[0; 9]].concat();

@@ -44,6 +44,8 @@ pub struct Segment {
     pub source: SocketAddr,
     /// To whom.
     pub destination: SocketAddr,
+    /// IPv4's type of service, IPv6's traffic class: six bits of differentiated services and two of congestion.
+    pub traffic_class: u8,
     /// IPv4 options, a multiple of four bytes.
     pub ip_options: Vec<u8>,
     /// IPv6 extension headers by kind, each with what follows its first byte (the kind of the next): the length it
@@ -78,6 +80,7 @@ impl Segment {
             vlan_tags: Vec::new(),
             source,
             destination,
+            traffic_class: 0,
             ip_options: Vec::new(),
             extension_headers: Vec::new(),
             fragment: 0x4000,
@@ -158,7 +161,7 @@ mod tests {
         for ipv6 in [false, true] {
             let (source, destination) = pair(ipv6);
             let syn = Segment::syn(source, destination);
-            let tagged = Segment { vlan_tags: vec![5, 0x2007], ..syn.clone() };
+            let tagged = Segment { vlan_tags: vec![5, 0x2007], traffic_class: 0xb9, ..syn.clone() };
             let data = syn.clone().carrying(b"odd").flagged(flag::ACK | flag::FIN);
             for segment in [syn, tagged, data] {
                 let mut expected = segment.clone();

@@ -20,6 +20,7 @@ impl fmt::Display for NotASegment {
 /// The IP header as far as a segment needs it, and where the segment is.
 struct Network {
     addresses: [IpAddr; 2],
+    traffic_class: u8,
     ip_options: Vec<u8>,
     fragment: u16,
     transport: std::ops::Range<usize>,
@@ -55,6 +56,7 @@ impl Segment {
             vlan_tags,
             source: SocketAddr::new(source, u16_at(tcp, 0)?),
             destination: SocketAddr::new(destination, u16_at(tcp, 2)?),
+            traffic_class: network.traffic_class,
             ip_options: network.ip_options,
             extension_headers: Vec::new(),
             fragment: network.fragment,
@@ -78,6 +80,7 @@ fn ipv4(frame: &[u8], at: usize) -> Result<Network, NotASegment> {
     let address = |at: usize| IpAddr::V4(Ipv4Addr::from(u32_at(header, at).unwrap_or_default()));
     Ok(Network {
         addresses: [address(12), address(16)],
+        traffic_class: header[1],
         ip_options: header[20..].to_vec(),
         fragment: u16_at(header, 6)?,
         transport: at + header_bytes..at + usize::from(u16_at(header, 2)?),
@@ -94,6 +97,7 @@ fn ipv6(frame: &[u8], at: usize) -> Result<Network, NotASegment> {
     };
     Ok(Network {
         addresses: [address(8), address(24)],
+        traffic_class: header[0] << 4 | header[1] >> 4,
         ip_options: Vec::new(),
         fragment: 0,
         transport: at + 40..at + 40 + usize::from(u16_at(header, 4)?),

@@ -49,7 +49,7 @@ impl Segment {
 
     fn ipv4_header(&self, transport_bytes: usize) -> Vec<u8> {
         let header_bytes = 20 + self.ip_options.len();
-        let mut ip = vec![0x40 | (header_bytes as u8 / 4), 0];
+        let mut ip = vec![0x40 | (header_bytes as u8 / 4), self.traffic_class];
         ip.extend(((header_bytes + transport_bytes) as u16).to_be_bytes());
         ip.extend([0, 0]);
         ip.extend(self.fragment.to_be_bytes());
@@ -71,7 +71,7 @@ impl Segment {
             extensions.push(next);
             extensions.extend(rest);
         }
-        let mut ip = vec![0x60, 0, 0, 0];
+        let mut ip = vec![0x60 | self.traffic_class >> 4, self.traffic_class << 4, 0, 0];
         ip.extend(((extensions.len() + transport_bytes) as u16).to_be_bytes());
         ip.extend([first, HOPS]);
         ip.extend(octets(self.source.ip()));

@@ -51,6 +51,7 @@ fn a_request_is_answered_with_nothing_remembered() {
         // The one with a VLAN tag is the first again.
         unique_offered: 2,
         answered: 3,
+        tiers: unranked(3, 0),
         responses: 6,
         absorbed: 12,
         late_resets: 3,

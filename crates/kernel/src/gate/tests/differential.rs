@@ -1,7 +1,7 @@
 //! The gate in C against the gate in Rust: the same plans, packets and times must give the same verdicts and counts.
 //!
-//! The Rust side is made of what the gateway's gate is made of (token bucket, table of refused attempts); what only the
-//! kernel has (preferred networks, purged sources, silence) is said here a second time, in the plainest way.
+//! The Rust side is made of pure parts (the buckets of `flashweir_admission`, the table of refused attempts); what only the
+//! kernel has (preferred networks, ranks, purged sources, silence) is said here a second time, in the plainest way.
 
 use std::collections::HashMap;
 use std::hash::Hasher as _;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use flashweir_admission::flash_crowd::{Limit, Plan, Standing};
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
+use flashweir_admission::tiered_bucket::{TierCeiling, TieredBucket};
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_core::limits::REFUSED_ATTEMPTS;
 use flashweir_core::{Instant, Rng, Verdict};
@@ -37,7 +38,8 @@ fn attempt_key(gate: &KernelGate, segment: &Segment) -> u64 {
 /// One service of the model.
 #[derive(Default)]
 struct ModelService {
-    buckets: [Option<TokenBucket>; 2],
+    everybody: Option<TieredBucket>,
+    preferred: Option<TokenBucket>,
     plan: ServicePlan,
     counts: ServiceCounts,
 }
@@ -47,6 +49,7 @@ struct Model {
     attempts: Arc<RefusedAttempts>,
     services: [ModelService; SERVICES],
     preferred: Vec<(IpAddr, u8)>,
+    ranks: Ranks,
     purged_until: HashMap<IpAddr, u64>,
     beat_ns: u64,
     closes: bool,
@@ -57,33 +60,29 @@ const SERVICES: usize = 3;
 
 impl ModelService {
     fn apply(&mut self, now: Instant, plan: ServicePlan) {
-        for (bucket, ceiling) in self.buckets.iter_mut().zip([plan.everybody, plan.preferred]) {
-            *bucket = ceiling.map(|ceiling| {
-                let (rate, burst) = (ceiling.rate, ceiling.burst.into());
-                match bucket.take() {
-                    Some(mut bucket) => {
-                        bucket.set_rate(now, rate, burst);
-                        bucket
-                    }
-                    None => TokenBucket::empty(now, rate, burst),
-                }
-            });
-        }
+        let tier = |ceiling: &Ceiling| TierCeiling { rate: ceiling.rate, burst: ceiling.burst.into() };
+        let tiers: Vec<_> = plan.tiers.ceilings().iter().map(tier).collect();
+        self.everybody = match self.everybody.take() {
+            _ if tiers.is_empty() => None,
+            Some(mut bucket) => {
+                bucket.set_ceilings(now, &tiers);
+                Some(bucket)
+            }
+            None => Some(TieredBucket::empty(now, &tiers)),
+        };
+        let before = self.preferred.take();
+        self.preferred = plan.preferred.map(|ceiling| {
+            let mut bucket = before.unwrap_or_else(|| TokenBucket::empty(now, Rate::ZERO, 1));
+            bucket.set_rate(now, ceiling.rate, ceiling.burst.into());
+            bucket
+        });
         self.plan = plan;
     }
 }
 
 impl Model {
     fn prefers(&self, source: IpAddr) -> bool {
-        self.preferred.iter().any(|&(network, bits)| match (network, source) {
-            (IpAddr::V4(network), IpAddr::V4(source)) => {
-                (network.to_bits() ^ source.to_bits()).leading_zeros() >= bits.into()
-            }
-            (IpAddr::V6(network), IpAddr::V6(source)) => {
-                (network.to_bits() ^ source.to_bits()).leading_zeros() >= bits.into()
-            }
-            _ => false,
-        })
+        self.preferred.iter().any(|&(network, bits)| contains(network, bits, source))
     }
 
     fn judge(&mut self, now: Instant, segment: &Segment, attempt: u64) -> u32 {
@@ -99,15 +98,22 @@ impl Model {
         let plan = self.services[index].plan;
         let open = silent || plan.refusal == Refusal::Pass;
         let purged = !open && self.purged_until.get(&source).is_some_and(|&until_ns| now_ns < until_ns);
-        let bucket = &mut self.services[plan.charged_to.unwrap_or(index)].buckets[usize::from(prefers)];
-        let fits = open || !purged && bucket.as_mut().is_none_or(|bucket| bucket.admit(now));
+        let rank = rank_of(&self.ranks, source, segment.destination.port(), segment.traffic_class);
+        let payer = &mut self.services[plan.charged_to.unwrap_or(index)];
+        let mut admits = || match prefers {
+            true => payer.preferred.as_mut().is_none_or(|bucket| bucket.admit(now)),
+            false => payer.everybody.as_mut().is_none_or(|bucket| bucket.admit(now, rank)),
+        };
+        let fits = open || !purged && admits();
         let counts = &mut self.services[index].counts;
         counts.offered += 1;
         counts.unique_offered += u64::from(!retry);
         counts.preferred_offered += u64::from(prefers);
+        counts.tiers[rank].offered += u64::from(!prefers);
         if fits || plan.shadow {
             counts.admitted += 1;
             counts.preferred_admitted += u64::from(prefers);
+            counts.tiers[rank].admitted += u64::from(!prefers);
             counts.failed_open += u64::from(silent);
             counts.shadowed += u64::from(!fits);
             if retry {
@@ -132,25 +138,75 @@ impl Model {
     }
 }
 
+/// The rank of a connection's network, else of its mark, else of its port, else the default.
+pub(super) fn rank_of(ranks: &Ranks, source: IpAddr, port: u16, traffic_class: u8) -> usize {
+    let networks = ranks.networks.iter().filter(|&&(network, bits, _)| contains(network, bits, source));
+    let by_network = networks.max_by_key(|(_, bits, _)| *bits).map(|&(_, _, rank)| rank);
+    let mark = traffic_class >> 2;
+    let by_mark = || ranks.marks.iter().rev().find(|(of, _)| *of == mark).map(|&(_, rank)| rank);
+    let by_port = || ranks.ports.iter().find(|(of, _)| *of == port).map(|&(_, rank)| rank);
+    by_network.or_else(by_mark).or_else(by_port).unwrap_or(ranks.default_rank).into()
+}
+
+fn contains(network: IpAddr, bits: u8, source: IpAddr) -> bool {
+    match (network, source) {
+        (IpAddr::V4(network), IpAddr::V4(source)) => {
+            (network.to_bits() ^ source.to_bits()).leading_zeros() >= bits.into()
+        }
+        (IpAddr::V6(network), IpAddr::V6(source)) => {
+            (network.to_bits() ^ source.to_bits()).leading_zeros() >= bits.into()
+        }
+        _ => false,
+    }
+}
+
 /// Mostly nothing, sometimes long: what makes buckets empty, fill, and overflow.
 fn step_ns(rng: &mut Rng) -> u64 {
     let most = [1, 1_000, 1_000_000, 40_000_000, SECOND_NS, 100 * SECOND_NS][rng.below(6) as usize];
     rng.below(most + 1)
 }
 
-fn random_ceiling(rng: &mut Rng) -> Option<Ceiling> {
+fn random_ceiling(rng: &mut Rng) -> Ceiling {
     let rates = [0, 1, 999, 1_000, 33_333, 1_000_000, 7_000_000_001, 1_000_000_000_000];
     let rate = Rate::from_milli(rates[rng.below(8) as usize]);
     let burst = [0, 1, 2, 10, 1_000, 1_000_000, u32::MAX][rng.below(7) as usize];
-    (rng.below(4) > 0).then_some(Ceiling { rate, burst })
+    Ceiling { rate, burst }
+}
+
+/// Every number of tiers, most often few.
+fn random_tiers(rng: &mut Rng) -> Tiers {
+    let count = [0, 1, 2, 3, rng.below(TIERS as u64 + 1)][rng.below(5) as usize];
+    let mut ceilings: Vec<_> = (0..count).map(|_| random_ceiling(rng)).collect();
+    // Bursts of one size: else one layer often hides all others.
+    if rng.below(2) == 0 {
+        ceilings.iter_mut().for_each(|ceiling| ceiling.burst = 1 + ceiling.burst % 8);
+    }
+    Tiers::new(&ceilings).expect("room")
+}
+
+fn random_ranks(rng: &mut Rng) -> Ranks {
+    let rank = |rng: &mut Rng| rng.below(TIERS as u64) as u8;
+    let mut networks: Vec<(IpAddr, u8, u8)> = Vec::new();
+    for _ in 0..rng.below(5) {
+        let source = random_source(rng).ip();
+        let bits = rng.below(if source.is_ipv4() { 33 } else { 129 }) as u8;
+        let is_known = |&(network, of, _): &(IpAddr, u8, u8)| of == bits && contains(network, bits, source);
+        if !networks.iter().any(is_known) {
+            networks.push((source, bits, rank(rng)));
+        }
+    }
+    let marks = (0..rng.below(3)).map(|_| ([0, 10, 46, 63][rng.below(4) as usize], rank(rng))).collect();
+    let ports = (0..SERVICES as u16).filter(|_| rng.below(2) == 0).collect::<Vec<_>>();
+    let ports = ports.into_iter().map(|port| (address(SERVER).port() + port, rank(rng))).collect();
+    Ranks { networks, marks, ports, default_rank: rank(rng) }
 }
 
 fn random_plan(rng: &mut Rng) -> ServicePlan {
     let refusal = [Refusal::Pass, Refusal::Drop, Refusal::Reset, Refusal::Answer][rng.below(4) as usize];
     ServicePlan {
         charged_to: (rng.below(2) == 0).then(|| rng.below(SERVICES as u64) as usize),
-        everybody: random_ceiling(rng),
-        preferred: random_ceiling(rng),
+        tiers: random_tiers(rng),
+        preferred: (rng.below(4) > 0).then(|| random_ceiling(rng)),
         refusal,
         shadow: rng.below(8) == 0,
         retry_after: Duration::from_secs(10),
@@ -192,7 +248,8 @@ fn random_segment(rng: &mut Rng, crowded: &[u32], services: usize) -> Segment {
     server.set_port(server.port() + rng.below(services as u64) as u16);
     let sequence = rng.below(3) as u32;
     let flags = if rng.below(8) == 0 { rng.below(64) as u8 } else { flag::SYN };
-    Segment { sequence, flags, ..Segment::syn(source, server) }
+    let traffic_class = [0, 0, 10, 46, 63][rng.below(5) as usize] << 2 | rng.below(4) as u8;
+    Segment { sequence, flags, traffic_class, ..Segment::syn(source, server) }
 }
 
 /// Goal: no difference over any sequence. Method: each seed turns some operations off and runs a few thousand others.
@@ -228,17 +285,19 @@ fn compare(
     gate.tell(now_ns);
     gate.apply(&[ServicePlan::default(); SERVICES]).expect("a plan");
     gate.prefer(&[]).expect("no networks");
+    gate.rank(Ranks::default()).expect("no ranks");
     gate.fail_closed(false).expect("a flag");
     let before = gate.counters().expect("counters");
     let mut model = Model {
         attempts: Arc::clone(attempts),
         services: Default::default(),
         preferred: Vec::new(),
+        ranks: Ranks::default(),
         purged_until: HashMap::new(),
         beat_ns: now_ns,
         closes: false,
     };
-    let odds: [u64; 5] = std::array::from_fn(|_| [0, 1, 5, 40][rng.below(4) as usize]);
+    let odds: [u64; 6] = std::array::from_fn(|_| [0, 1, 5, 40][rng.below(4) as usize]);
     for step in 0..4_000 {
         let roll = rng.below(1_000);
         let mut bound = 0;
@@ -272,6 +331,10 @@ fn compare(
             Some(4) => {
                 model.closes = rng.below(2) == 0;
                 gate.fail_closed(model.closes).expect("a flag");
+            }
+            Some(5) => {
+                model.ranks = random_ranks(&mut rng);
+                gate.rank(model.ranks.clone()).expect("ranks");
             }
             _ => {
                 now_ns += step_ns(&mut rng);
@@ -308,6 +371,10 @@ fn difference(after: ServiceCounts, before: ServiceCounts) -> ServiceCounts {
         late_resets: after.late_resets - before.late_resets,
         absorbed: after.absorbed - before.absorbed,
         unsent: after.unsent - before.unsent,
+        tiers: std::array::from_fn(|rank| TierCounts {
+            offered: after.tiers[rank].offered - before.tiers[rank].offered,
+            admitted: after.tiers[rank].admitted - before.tiers[rank].admitted,
+        }),
     }
 }
 
@@ -334,9 +401,9 @@ fn the_kernel_and_the_gateway_understand_a_plan_alike() {
             plan.limit = if rng.below(5) == 0 { Limit::Open } else { Limit::All(rate) };
             // A quarter of a second's worth, ten at the least (flash_crowd/gate.rs).
             let burst = (rate.as_milli() / 1_000 / 4).max(10) as u32;
-            let everybody = (plan.limit != Limit::Open).then_some(Ceiling { rate, burst });
+            let tiers = (plan.limit != Limit::Open).then_some(Ceiling { rate, burst }).into();
             gateway.apply(now, &plan);
-            gate.apply(&[ServicePlan { everybody, refusal: Refusal::Drop, ..ServicePlan::default() }])
+            gate.apply(&[ServicePlan { tiers, refusal: Refusal::Drop, ..ServicePlan::default() }])
                 .expect("a plan");
         }
         let segment = Segment { flags: flag::SYN, ..random_segment(&mut rng, &crowded, 1) };

@@ -10,6 +10,7 @@ use flashweir_core::Rng;
 use flashweir_testkit::packet::{ETHERNET_BYTES, Glance, MSS_OPTION, flag, glance};
 use siphasher::sip::SipHasher13;
 
+use super::differential::rank_of;
 use super::*;
 
 /// Frames of a run in the gate, of which nothing must be lost for want of time.
@@ -25,6 +26,7 @@ fn random_frames_are_judged_as_the_rules_say() {
     let counts = fuzz.counts;
     let seen = [counts.dropped, counts.reset, counts.answered, counts.responses, counts.late_resets];
     assert!(seen.into_iter().chain([counts.absorbed, fuzz.passed]).all(|count| count > 100), "{counts:?}");
+    assert!([0, 1, 2, 3, 5].into_iter().all(|rank| counts.tiers[rank].offered > 100), "{counts:?}");
 }
 
 /// `make fuzz-kernel SECONDS=60 SEED=1`: as long as one likes, each thousand frames by a seed of their own.
@@ -46,6 +48,7 @@ fn random_frames_for_as_long_as_one_likes() {
 /// A gate, and what it should have counted.
 struct Fuzz {
     gate: KernelGate,
+    ranks: Ranks,
     refusal: Refusal,
     counts: ServiceCounts,
     passed: u64,
@@ -74,10 +77,12 @@ impl Fuzz {
         gate.reply(&syn());
         gate.control.attempts_key = [1, 2];
         gate.write_control().expect("a key");
+        let ranks = ranks();
+        gate.rank(ranks.clone()).expect("ranks");
         let counts = ServiceCounts { unique_offered: 0, ..gate.counts() };
         let answer = Page::default().answers(Duration::from_secs(10), Reason::FlashCrowd).remove(0);
         let answer_bytes = [answer.whole_bytes, answer.head_bytes].map(u32::from);
-        Some(Self { gate, refusal: Refusal::Answer, counts, passed: 0, answer_bytes })
+        Some(Self { gate, ranks, refusal: Refusal::Answer, counts, passed: 0, answer_bytes })
     }
 
     fn run(&mut self, seed: u64, frames: u64) {
@@ -85,7 +90,10 @@ impl Fuzz {
         for number in 0..frames {
             if number % 500 == 0 {
                 self.refusal = [Refusal::Answer, Refusal::Reset, Refusal::Drop][rng.below(3) as usize];
-                self.gate.apply(&[closed(self.refusal)]).expect("a plan");
+                // Some of no tokens at all, and of any number of tiers.
+                let nothing = [Ceiling { rate: Rate::ZERO, burst: 1 }; TIERS];
+                let tiers = Tiers::new(&nothing[..=rng.below(TIERS as u64) as usize]).expect("room");
+                self.gate.apply(&[ServicePlan { tiers, ..closed(self.refusal) }]).expect("a plan");
             }
             let frame = self.random_frame(&mut rng);
             self.check(&frame, &format!("seed {seed}, frame {number}, {:?}", self.refusal));
@@ -143,6 +151,8 @@ impl Fuzz {
 
     fn fate_of_opening(&mut self, seen: &Glance) -> Fate {
         self.counts.offered += 1;
+        let rank = rank_of(&self.ranks, seen.source.ip(), seen.destination.port(), seen.traffic_class);
+        self.counts.tiers[rank].offered += 1;
         match self.refusal {
             Refusal::Answer => {
                 self.counts.answered += 1;
@@ -242,6 +252,10 @@ impl Fuzz {
     fn random_segment(&self, rng: &mut Rng) -> Segment {
         let pick = |rng: &mut Rng, count: u64| rng.below(count) as usize;
         let mut segment = if rng.below(2) == 0 { syn() } else { syn_v6() };
+        if segment.source.is_ipv4() {
+            segment.source = client(rng.below(512) as u16);
+        }
+        segment.traffic_class = [0, 46 << 2, 10 << 2 | 1, rng.below(256) as u8][pick(rng, 4)];
         segment.source.set_port(40_000 + rng.below(1_000) as u16);
         segment.sequence = rng.next_u64() as u32;
         segment.vlan_tags = [vec![], vec![], vec![1], vec![1, 2], vec![1, 2, 3]][pick(rng, 5)].clone();
@@ -270,6 +284,19 @@ impl Fuzz {
         segment.payload = payload;
         segment
     }
+}
+
+/// Every way to a rank.
+fn ranks() -> Ranks {
+    let network = |text: &str, bits, rank| (text.parse().expect("an address"), bits, rank);
+    let networks = vec![
+        network("198.51.0.0", 24, 3),
+        network("198.51.0.128", 25, 0),
+        network("2001:db8:1::8000", 113, 4),
+        // Not of IPv4, although those are its bits.
+        network("::", 64, 7),
+    ];
+    Ranks { networks, marks: vec![(46, 1), (10, 2)], ports: vec![(80, 5)], default_rank: 6 }
 }
 
 fn is_protected(destination: SocketAddr) -> bool {

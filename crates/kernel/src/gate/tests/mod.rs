@@ -6,13 +6,17 @@ mod frames;
 mod fuzz;
 mod refusals;
 mod takeover;
+mod tiers;
 
 use std::net::SocketAddr;
 
 use flashweir_core::{Duration, Rate, Reason};
 use flashweir_testkit::packet::Segment;
 
-use super::{Ceiling, KernelGate, Page, Passed, Refusal, Service, ServiceCounts, ServicePlan};
+use super::{
+    Ceiling, KernelGate, Page, Passed, Ranks, Refusal, Service, ServiceCounts, ServicePlan, TIERS,
+    TierCounts, Tiers,
+};
 
 /// What the program returns (linux/bpf.h, `enum xdp_action`).
 const DROP: u32 = 1;
@@ -55,10 +59,10 @@ fn require_closed(test: &str, refusal: Refusal) -> Option<KernelGate> {
 }
 
 fn closed(refusal: Refusal) -> ServicePlan {
-    let ceiling = Some(Ceiling { rate: Rate::ZERO, burst: 1 });
+    let ceiling = Ceiling { rate: Rate::ZERO, burst: 1 };
     ServicePlan {
-        everybody: ceiling,
-        preferred: ceiling,
+        tiers: Tiers::one(ceiling),
+        preferred: Some(ceiling),
         refusal,
         retry_after: Duration::from_secs(10),
         ..ServicePlan::default()
@@ -67,7 +71,7 @@ fn closed(refusal: Refusal) -> ServicePlan {
 
 fn open_to(rate_per_s: f64, burst: u32, refusal: Refusal) -> ServicePlan {
     let ceiling = Ceiling { rate: Rate::from_per_second(rate_per_s), burst };
-    ServicePlan { everybody: Some(ceiling), ..closed(refusal) }
+    ServicePlan { tiers: Tiers::one(ceiling), ..closed(refusal) }
 }
 
 impl KernelGate {
@@ -103,6 +107,13 @@ impl KernelGate {
     }
 }
 
+/// Connections of the rank that all have unless told otherwise.
+fn unranked(offered: u64, admitted: u64) -> [TierCounts; TIERS] {
+    let mut tiers = [TierCounts::default(); TIERS];
+    tiers[TIERS - 1] = TierCounts { offered, admitted };
+    tiers
+}
+
 fn syn() -> Segment {
     Segment::syn(address(CLIENT), address(SERVER))
 }
@@ -128,6 +139,7 @@ fn the_tables_have_the_sizes_that_are_named() {
         ("answers", limits::KERNEL_SERVICES * super::abi::ANSWER_VARIANTS),
         ("endpoints", limits::KERNEL_ENDPOINTS),
         ("preferred", limits::KERNEL_PREFERRED_NETWORKS),
+        ("tier_networks", limits::KERNEL_TIER_NETWORKS),
         ("purged", limits::KERNEL_PURGED_SOURCES),
         ("attempts", limits::REFUSED_ATTEMPTS),
         ("passes", Passed::ALL.len()),
@@ -137,7 +149,8 @@ fn the_tables_have_the_sizes_that_are_named() {
         let map = gate.program.map(name).expect("a map");
         assert_eq!(map.max_entries() as usize, entries, "{name}");
     }
-    for (name, bytes) in [("control", 80), ("plans", 56), ("answers", 520), ("counts", 120), ("buckets", 56)]
+    for (name, bytes) in
+        [("control", 152), ("plans", 168), ("answers", 520), ("counts", 248), ("buckets", 176)]
     {
         assert_eq!(gate.program.map(name).expect("a map").value_size(), bytes, "{name}");
     }

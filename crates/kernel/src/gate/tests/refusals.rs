@@ -25,7 +25,13 @@ fn a_new_connection_beyond_the_ceiling_is_dropped_and_everything_else_passes() {
     }
     let passed = [Passed::NotProtected, Passed::NotNew].map(|reason| gate.passed_for(reason));
     assert_eq!(passed, [2, others.len() as u64 + 2]);
-    let expected = ServiceCounts { offered: 2, unique_offered: 2, dropped: 2, ..ServiceCounts::default() };
+    let expected = ServiceCounts {
+        offered: 2,
+        unique_offered: 2,
+        dropped: 2,
+        tiers: unranked(2, 0),
+        ..ServiceCounts::default()
+    };
     assert_eq!(gate.counts(), expected);
 }
 
@@ -144,8 +150,14 @@ fn in_shadow_everything_passes_and_is_counted() {
     let Some(mut gate) = require_closed("shadow", Refusal::Reset) else { return };
     gate.apply(&[ServicePlan { shadow: true, ..closed(Refusal::Reset) }]).expect("a plan");
     assert_eq!([gate.verdict(&syn()), gate.verdict(&syn())], [PASS, PASS]);
-    let expected =
-        ServiceCounts { offered: 2, unique_offered: 2, admitted: 2, shadowed: 2, ..ServiceCounts::default() };
+    let expected = ServiceCounts {
+        offered: 2,
+        unique_offered: 2,
+        admitted: 2,
+        shadowed: 2,
+        tiers: unranked(2, 2),
+        ..ServiceCounts::default()
+    };
     assert_eq!(gate.counts(), expected);
 }
 

@@ -17,6 +17,7 @@ fn maps_of(gate: &KernelGate) -> Vec<MapHandle> {
         "attempts",
         "endpoints",
         "preferred",
+        "tier_networks",
         "purged",
         "counts",
         "passes",
@@ -46,7 +47,7 @@ fn budgets_counters_and_handshakes_go_on() {
     drop(first);
     assert!(second.inherited().is_none(), "whose services are not known yet");
     second.set_services(services).expect("the same");
-    let inherited = Some(Ceiling { rate: Rate::from_per_second(10.0), burst: 10 });
+    let inherited = Tiers::one(Ceiling { rate: Rate::from_per_second(10.0), burst: 10 });
     assert_eq!(second.inherited(), Some(&[inherited][..]));
     // Six of ten tokens are left, before any plan.
     assert_eq!(second.verdict(&opening(9)), DROP, "purged");

@@ -4,7 +4,7 @@ use flashweir_core::{Duration, Rate, Rng};
 use flashweir_testkit::packet::ETHERNET_BYTES;
 
 use super::*;
-use crate::gate::{Ceiling, KernelGate, Page, Refusal, Service, ServicePlan};
+use crate::gate::{Ceiling, KernelGate, Page, Refusal, Service, ServicePlan, Tiers};
 
 const IP: usize = ETHERNET_BYTES;
 const TCP: usize = IP + 20;
@@ -112,8 +112,8 @@ fn random_damage_is_read_as_the_gate_reads_it() {
     let endpoints = vec![address(SERVER), address(SERVER_V6)];
     gate.set_services(vec![Service { endpoints, speaks_tls: false, page: Page::default() }])
         .expect("a service");
-    let everybody = Some(Ceiling { rate: Rate::ZERO, burst: 1 });
-    let plan = ServicePlan { everybody, refusal: Refusal::Pass, ..ServicePlan::default() };
+    let tiers = Tiers::one(Ceiling { rate: Rate::ZERO, burst: 1 });
+    let plan = ServicePlan { tiers, refusal: Refusal::Pass, ..ServicePlan::default() };
     gate.apply(&[ServicePlan { retry_after: Duration::from_secs(1), ..plan }]).expect("a plan");
     let seeds = [
         syn().frame(),
