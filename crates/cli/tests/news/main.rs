@@ -3,6 +3,7 @@
 //! These tests measure, so they take turns: each has the machine for itself. Their numbers are loose on purpose: they
 //! tell working from broken on a busy machine; the demo and the benchmarks hold the real bars.
 
+mod agreement;
 mod crowd;
 mod hot_spot;
 mod quiet;

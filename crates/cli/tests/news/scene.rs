@@ -11,7 +11,8 @@ use crate::watch::{Seen, Watch};
 /// Work of each request: a capacity of some 200 a second, which leaves room for everybody else on two cores.
 const WORK_MS: f64 = 5.0;
 
-static TURN: Mutex<()> = Mutex::new(());
+/// Held by the test that has the machine for itself.
+pub(crate) static TURN: Mutex<()> = Mutex::new(());
 
 /// Everything a test needs; its turn is over when it is dropped.
 pub(crate) struct Scene {

@@ -22,6 +22,8 @@ pub(crate) struct Seen {
     /// `open`, `all` or `hot_spots`.
     pub(crate) limit: String,
     pub(crate) ceiling_rps: Option<f64>,
+    /// The rule and the limit of the first service's sentry, if it has one.
+    pub(crate) sentry: Option<(String, u64)>,
 }
 
 /// Asks for the status again and again until it is told to stop.
@@ -38,7 +40,7 @@ impl Watch {
             let mut client = Client::connect(admin);
             let mut seen = Vec::new();
             while !stopped.load(Ordering::SeqCst) {
-                seen.push(look(&client.ask("GET /status HTTP/1.1\r\nHost: admin\r\n\r\n").json()["plan"]));
+                seen.push(look(&client.ask("GET /status HTTP/1.1\r\nHost: admin\r\n\r\n").json()));
                 std::thread::park_timeout(LOOK_EVERY);
             }
             seen
@@ -53,7 +55,9 @@ impl Watch {
     }
 }
 
-fn look(plan: &Value) -> Seen {
+fn look(status: &Value) -> Seen {
+    let plan = &status["plan"];
+    let sentry = &status["services"][0]["sentry"]["plan"];
     let text = |key: &str| plan[key].as_str().unwrap_or_default().to_owned();
     Seen {
         at: Instant::now(),
@@ -62,6 +66,7 @@ fn look(plan: &Value) -> Seen {
         rule: text("rule"),
         limit: plan["limit"]["kind"].as_str().unwrap_or_default().to_owned(),
         ceiling_rps: plan["ceiling_rps"].as_f64(),
+        sentry: sentry["rule"].as_str().map(ToOwned::to_owned).zip(sentry["limit"].as_u64()),
     }
 }
 

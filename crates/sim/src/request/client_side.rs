@@ -73,7 +73,7 @@ impl World<'_> {
             person: visitor.number,
             request: visitor.request,
             cell: visitor.cell,
-            received: now,
+            sent: now,
             flow: None,
             place: Place::ToGate,
             permit: None,
@@ -98,7 +98,7 @@ impl World<'_> {
 
     /// An answer reaches whoever asked, if they are still there.
     pub(super) fn answer(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
-        let Some(Try { visitor, asked, received, place: Place::ToClient(answer), .. }) =
+        let Some(Try { visitor, asked, sent, place: Place::ToClient(answer), .. }) =
             self.tries.remove(attempt)
         else {
             return Ok(());
@@ -114,8 +114,8 @@ impl World<'_> {
         if answer == Answer::Whole {
             let class = &self.scenario.classes[usize::from(asked.class)];
             // The gate hears the acknowledgement when it has come back; it is told now, and the way is added.
-            let latency = now.saturating_since(received) + self.one_way_delay;
-            self.gate.observe(now, &asked, received, || Acknowledged {
+            let latency = now.saturating_since(sent) + self.one_way_delay;
+            self.gate.observe(now, &asked, sent, || Acknowledged {
                 bytes: class.sizes.bytes(self.scenario.seed, asked.document),
                 latency,
                 rate_bytes_per_s: None,

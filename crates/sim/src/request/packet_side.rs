@@ -115,12 +115,12 @@ impl World<'_> {
             return Ok(());
         };
         if let (Place::Answered(Answer::Whole), Some(acknowledged)) = (closed.place, record.acknowledged) {
-            let (asked, received) = (closed.asked, closed.received);
+            let (asked, sent) = (closed.asked, closed.sent);
             let class = &self.scenario.classes[usize::from(asked.class)];
             let segment_bytes = described.paths[usize::from(asked.class)].tcp.segment_bytes;
-            self.gate.observe(now, &asked, received, || {
+            self.gate.observe(now, &asked, sent, || {
                 let bytes = class.sizes.bytes(self.scenario.seed, asked.document);
-                let latency = acknowledged.saturating_since(received);
+                let latency = acknowledged.saturating_since(sent);
                 Acknowledged {
                     bytes,
                     latency,

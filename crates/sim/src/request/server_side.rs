@@ -19,7 +19,7 @@ impl World<'_> {
             return Ok(());
         }
         let Some(arrived) = self.tries.get_mut(attempt) else { return Ok(()) };
-        arrived.received = now;
+        arrived.sent = now;
         let asked = arrived.asked;
         match self.gate.decide(now, attempt, &asked) {
             Decided::Admitted(permit) => self.admit(now, attempt, permit),
@@ -70,6 +70,7 @@ impl World<'_> {
     fn admit(&mut self, now: Instant, attempt: Id, permit: Permit) -> Result<(), RunError> {
         let Some(admitted) = self.tries.get_mut(attempt) else { return Ok(()) };
         admitted.permit = Some(permit);
+        admitted.sent = now;
         let was_held = matches!(admitted.place, Place::Held(_));
         let (asked, cell, (person, request)) =
             (admitted.asked, admitted.cell, (admitted.person, admitted.request));

@@ -108,8 +108,9 @@ pub(super) struct Try {
     pub(super) person: u64,
     pub(super) request: u64,
     pub(super) cell: super::books::Cell,
-    /// When it reached the gate.
-    pub(super) received: Instant,
+    /// When it reached the gate and, once admitted, when it was admitted: time in the gate's own queue says nothing about
+    /// the service.
+    pub(super) sent: Instant,
     /// Its connection, at the packet level.
     pub(super) flow: Option<FlowId>,
     pub(super) place: Place,

@@ -47,7 +47,7 @@ pub(in crate::request) struct Ticked {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::request) struct Acknowledged {
     pub(in crate::request) bytes: u64,
-    /// From the request's arrival to the acknowledgement's.
+    /// From the request's admission to the acknowledgement's arrival, as in the gateway: without the wait in its queue.
     pub(in crate::request) latency: Duration,
     /// None where there is no rate to measure: of small answers, and in a network that is but a delay.
     pub(in crate::request) rate_bytes_per_s: Option<f32>,

@@ -250,7 +250,7 @@ impl GateStage {
         worker.look();
     }
 
-    /// A whole answer to what was received at `started` reached its client.
+    /// A whole answer to what was admitted at `started` reached its client.
     pub(in crate::request) fn observe(
         &mut self,
         now: Instant,
