@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(of(&ceiling(50.0), &[crowd()]), Some((50.0, StageName::FlashCrowd)));
         assert_eq!(of(&ceiling(150.0), &[crowd()]), Some((100.0, StageName::Sentry)));
         let content = ServiceDemand { refused_rps: 0.0, ..crowd() };
-        assert_eq!(of(&open, &[content.clone()]), None);
+        assert_eq!(of(&open, core::slice::from_ref(&content)), None);
         assert_eq!(of(&ceiling(1_500.0), &[content]), Some((1_500.0, StageName::FlashCrowd)));
         assert_eq!(of(&open, &[ServiceDemand { capacity_rps: 0.0, ..crowd() }]), None, "nothing is known");
     }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_stage_in_shadow_counts_only_when_asked_for() {
         let shadow = ServiceDemand { is_shadow: true, ..crowd() };
-        assert_eq!(admissible_rate(&Plan::open(1), false, &[shadow.clone()], false), None);
+        assert_eq!(admissible_rate(&Plan::open(1), false, core::slice::from_ref(&shadow), false), None);
         let rate = admissible_rate(&ceiling(300.0), true, &[shadow], true).expect("short");
         assert_eq!((rate.total_rps, rate.stage), (100.0, StageName::Sentry));
     }
