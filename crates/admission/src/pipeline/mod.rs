@@ -70,6 +70,8 @@ pub struct Pipeline<T> {
     flash_crowd_mark: FlowMark,
     /// By [`ServiceKey`]; a place is used again once its service has gone.
     services: Vec<Option<Service<T>>>,
+    /// Counts the services that were added.
+    serial: u32,
     ledger: Ledger,
 }
 
@@ -94,6 +96,7 @@ impl<T> Pipeline<T> {
             flash_crowd_is_shadow: false,
             flash_crowd_mark: FlowMark::default(),
             services: Vec::new(),
+            serial: 0,
             ledger: Ledger::default(),
         }
     }
@@ -106,13 +109,14 @@ impl<T> Pipeline<T> {
 
     /// A service that takes requests from now on.
     pub fn add_service(&mut self, settings: ServiceSettings<'_>) -> ServiceKey {
-        let service = Service::new(self.worker, settings);
         let place = self.services.iter().position(Option::is_none).unwrap_or(self.services.len());
         if place == self.services.len() {
             self.services.push(None);
         }
-        self.services[place] = Some(service);
-        ServiceKey(place as u32)
+        self.serial = self.serial.wrapping_add(1);
+        let key = ServiceKey { place: place as u32, serial: self.serial };
+        self.services[place] = Some(Service::new(self.worker, key, settings));
+        key
     }
 
     /// From now on the service takes no requests; it is gone when its last request has ended.
@@ -201,8 +205,7 @@ impl<T> Pipeline<T> {
 
     /// The services, retired ones included.
     pub fn services(&self) -> impl Iterator<Item = ServiceKey> + use<T> {
-        let keys = self.services.iter().zip(0..).filter(|(service, _)| service.is_some());
-        keys.map(|(_, place)| ServiceKey(place)).collect::<Vec<_>>().into_iter()
+        self.services.iter().flatten().map(|service| service.key).collect::<Vec<_>>().into_iter()
     }
 
     /// Whether the service is there, be it retired.
@@ -268,16 +271,16 @@ impl<T> Pipeline<T> {
     }
 
     fn service(&self, key: ServiceKey) -> Option<&Service<T>> {
-        self.services.get(key.0 as usize)?.as_ref()
+        self.services.get(key.place as usize)?.as_ref().filter(|service| service.key == key)
     }
 
     fn service_mut(&mut self, key: ServiceKey) -> Option<&mut Service<T>> {
-        self.services.get_mut(key.0 as usize)?.as_mut()
+        service::find(&mut self.services, key)
     }
 
     fn drop_if_over(&mut self, key: ServiceKey) {
         if self.service(key).is_some_and(Service::is_over) {
-            self.services[key.0 as usize] = None;
+            self.services[key.place as usize] = None;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The stages of one service at one worker.
 
+use super::ServiceKey;
 use super::ledger::{FlowMark, Ledger};
 use super::request::Waiter;
 use crate::retry_after::AT_A_BOUND;
@@ -18,6 +19,7 @@ pub struct ServiceSettings<'a> {
 
 #[derive(Debug)]
 pub(super) struct Service<T> {
+    pub(super) key: ServiceKey,
     pub(super) sentry: Option<Sentry<T>>,
     /// With its number, so that what one candidate was asked is not told to the next.
     pub(super) candidate: Option<(CandidateGate, u32)>,
@@ -37,6 +39,11 @@ pub(super) struct Sentry<T> {
     pub(super) is_shadow: bool,
 }
 
+/// The service of this key, unless it has gone.
+pub(super) fn find<T>(services: &mut [Option<Service<T>>], key: ServiceKey) -> Option<&mut Service<T>> {
+    services.get_mut(key.place as usize)?.as_mut().filter(|service| service.key == key)
+}
+
 /// Connections to the upstreams: a count of this worker's own.
 #[derive(Debug)]
 pub(super) struct Upstream {
@@ -45,12 +52,13 @@ pub(super) struct Upstream {
 }
 
 impl<T> Service<T> {
-    pub(super) fn new(worker: usize, settings: ServiceSettings<'_>) -> Self {
+    pub(super) fn new(worker: usize, key: ServiceKey, settings: ServiceSettings<'_>) -> Self {
         let sentry = settings.sentry.map(|(common, policy, plan, is_shadow)| Sentry {
             gate: SentryGate::new(common.clone(), worker, policy, plan),
             is_shadow,
         });
         Self {
+            key,
             sentry,
             candidate: None,
             candidates: 0,

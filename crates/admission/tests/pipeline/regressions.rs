@@ -1,0 +1,71 @@
+//! Sequences that once went wrong, by name.
+
+use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::pipeline::{
+    AdmissionRequest, Arrival, OriginReport, Outcome, Permit, Pipeline, Released, ServiceKey,
+    ServiceSettings, SharedByWorkers, Ticket,
+};
+use flashweir_admission::sentry::{Common, Plan, Policy, SentryPlanner};
+use flashweir_core::{Duration, Instant};
+use std::sync::Arc;
+
+const NOW: Instant = Instant::from_secs(1_000);
+
+/// One slot at the origin, one place in the queue.
+fn add_service(pipeline: &mut Pipeline<u64>) -> ServiceKey {
+    let policy = Policy::single(Duration::from_secs(1));
+    let mut plan: Plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
+    (plan.limit, plan.classes[0].limit, plan.classes[0].hold_len) = (1, 1, 1);
+    let common = Arc::new(Common::new(1));
+    let sentry = Some((&common, &policy, &plan, false));
+    pipeline.add_service(ServiceSettings { sentry, upstream_capacity: 9 })
+}
+
+fn request(service: ServiceKey) -> AdmissionRequest {
+    AdmissionRequest {
+        service,
+        class: 0,
+        standing: Standing::LAST,
+        client_key: 1,
+        url_class: 1,
+        host_key: 1,
+        person_key: 1,
+        candidate: None,
+        closed: None,
+    }
+}
+
+/// A service with a request at the origin and one that waits.
+fn busy(pipeline: &mut Pipeline<u64>) -> (ServiceKey, Permit, Ticket) {
+    let key = add_service(pipeline);
+    let Arrival::Admitted(permit, _) = pipeline.arrive(NOW, request(key), 1) else {
+        panic!("a slot is free")
+    };
+    let Arrival::Queued(ticket, None) = pipeline.arrive(NOW, request(key), 2) else { panic!("none is free") };
+    (key, permit, ticket)
+}
+
+/// A reload that came after a service had gone gave its place to the next one: the old key named the new service, and an old
+/// ticket the request that waited there.
+#[test]
+fn keys_and_tickets_of_a_service_that_is_gone_find_none_though_its_place_is_used_again() {
+    let completed = Outcome::Completed(OriginReport::default());
+    let mut pipeline = Pipeline::new(0, 1, &SharedByWorkers::default());
+    let (old, permit, old_ticket) = busy(&mut pipeline);
+    pipeline.retire_service(old);
+    pipeline.finish(NOW, permit, completed);
+    let Some(Released::Admitted(2, permit, _)) = pipeline.next(NOW, old) else { panic!("its turn") };
+    pipeline.finish(NOW, permit, completed);
+    assert!(!pipeline.has_service(old));
+
+    let (new, permit, ticket) = busy(&mut pipeline);
+    assert_eq!(pipeline.leave(NOW, old_ticket), None);
+    pipeline.retire_service(old);
+    pipeline.set_upstream_capacity(old, 0);
+    assert!(!pipeline.has_service(old) && pipeline.service_ledger(old).is_none());
+    assert_eq!(pipeline.leave(NOW, ticket), Some(2));
+    pipeline.finish(NOW, permit, completed);
+    assert!(
+        pipeline.has_service(new) && matches!(pipeline.arrive(NOW, request(new), 3), Arrival::Admitted(..))
+    );
+}
