@@ -372,11 +372,12 @@ impl<T> Service<T> {
         self.sentry.as_mut().filter(|_| request.standing != Standing::Exempt)
     }
 
-    /// What the request is worth under a ceiling: what its class is guaranteed comes before what others are worth.
+    /// What the request is worth under a ceiling: what its class is guaranteed comes before what others are worth. A sentry in
+    /// shadow guarantees nothing.
     fn standing(&self, now: Instant, request: &AdmissionRequest) -> Standing {
         match (request.standing, &self.sentry) {
             (Standing::Credit { .. }, Some(sentry))
-                if sentry.gate.is_within_guarantee(now, request.class) =>
+                if !sentry.is_shadow && sentry.gate.is_within_guarantee(now, request.class) =>
             {
                 Standing::FIRST
             }

@@ -1,12 +1,12 @@
 //! Sequences that once went wrong, by name.
 
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::{self, Limit, Standing};
 use flashweir_admission::pipeline::{
     AdmissionRequest, Arrival, OriginReport, Outcome, Permit, Pipeline, Released, ServiceKey,
     ServiceSettings, SharedByWorkers, Ticket,
 };
 use flashweir_admission::sentry::{Common, Plan, Policy, SentryPlanner};
-use flashweir_core::{Duration, Instant};
+use flashweir_core::{Duration, Instant, Rate};
 use std::sync::Arc;
 
 const NOW: Instant = Instant::from_secs(1_000);
@@ -68,4 +68,22 @@ fn keys_and_tickets_of_a_service_that_is_gone_find_none_though_its_place_is_used
     assert!(
         pipeline.has_service(new) && matches!(pipeline.arrive(NOW, request(new), 3), Arrival::Admitted(..))
     );
+}
+
+/// A class's guarantee raised its requests' standing under a ceiling even where the sentry only recorded.
+#[test]
+fn what_a_sentry_in_shadow_guarantees_does_not_raise_a_request_under_a_ceiling() {
+    let is_admitted = |sentry_is_shadow: Option<bool>| {
+        let mut policy = Policy::single(Duration::from_secs(1));
+        policy.classes[0].guaranteed_rate = Rate::from_per_second(10.0);
+        let plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
+        let common = Arc::new(Common::new(1));
+        let sentry = sentry_is_shadow.map(|is_shadow| (&common, &policy, &plan, is_shadow));
+        let mut pipeline = Pipeline::new(0, 1, &SharedByWorkers::default());
+        let key = pipeline.add_service(ServiceSettings { sentry, upstream_capacity: 9 });
+        let limit = Limit::All(Rate::from_per_second(0.001));
+        pipeline.apply_flash_crowd(NOW, &flash_crowd::Plan { epoch: 1, limit, ..flash_crowd::Plan::open(1) });
+        matches!(pipeline.arrive(NOW, request(key), 1), Arrival::Admitted(..))
+    };
+    assert_eq!([None, Some(true), Some(false)].map(is_admitted), [false, false, true]);
 }
