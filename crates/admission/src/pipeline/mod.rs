@@ -23,7 +23,8 @@
 //! second policy for the sentry's stage, asked beside the live one, which binds nobody either.
 //!
 //! *Services* come and go with the configuration. One that is retired takes no requests and keeps its stages until its last
-//! request has ended, so a reload loses nothing.
+//! request has ended, so a reload loses nothing. A service that has gone answers one question still: which other worker waits
+//! for the slot that its last request gave back.
 //!
 //! A new controller is a folder of its own, an entry of [`StageName`], and its lines in `order`. Cost: see
 //! `benches/decisions`; no allocation but what queues grow by, integers only.
@@ -68,8 +69,8 @@ pub struct Pipeline<T> {
     flash_crowd: FlashCrowdGate,
     flash_crowd_is_shadow: bool,
     flash_crowd_mark: FlowMark,
-    /// By [`ServiceKey`]; a place is used again once its service has gone.
-    services: Vec<Option<Service<T>>>,
+    /// By [`ServiceKey`]; one that has gone keeps its place until another is added.
+    services: Vec<Service<T>>,
     /// Counts the services that were added.
     serial: u32,
     ledger: Ledger,
@@ -109,13 +110,14 @@ impl<T> Pipeline<T> {
 
     /// A service that takes requests from now on.
     pub fn add_service(&mut self, settings: ServiceSettings<'_>) -> ServiceKey {
-        let place = self.services.iter().position(Option::is_none).unwrap_or(self.services.len());
-        if place == self.services.len() {
-            self.services.push(None);
-        }
+        let place = self.services.iter().position(|service| service.is_gone).unwrap_or(self.services.len());
         self.serial = self.serial.wrapping_add(1);
         let key = ServiceKey { place: place as u32, serial: self.serial };
-        self.services[place] = Some(Service::new(self.worker, key, settings));
+        let service = Service::new(self.worker, key, settings);
+        match self.services.get_mut(place) {
+            Some(gone) => *gone = service,
+            None => self.services.push(service),
+        }
         key
     }
 
@@ -193,19 +195,21 @@ impl<T> Pipeline<T> {
     /// When [`next`](Self::next) is to be asked for some service even if nothing else happens. O(services).
     #[must_use]
     pub fn next_wake(&self) -> Option<Instant> {
-        let sentries = self.services.iter().flatten().filter_map(|service| service.sentry.as_ref());
+        let sentries = self.services.iter().filter_map(|service| service.sentry.as_ref());
         sentries.filter_map(|sentry| sentry.gate.next_wake()).min()
     }
 
     /// Another worker that may have a request for the room that this service has, once [`next`](Self::next) has none here.
     #[must_use]
     pub fn who_waits(&self, key: ServiceKey) -> Option<usize> {
-        self.service(key)?.sentry.as_ref()?.gate.who_waits()
+        let service = self.services.get(key.place as usize).filter(|service| service.key == key)?;
+        service.sentry.as_ref()?.gate.who_waits()
     }
 
     /// The services, retired ones included.
     pub fn services(&self) -> impl Iterator<Item = ServiceKey> + use<T> {
-        self.services.iter().flatten().map(|service| service.key).collect::<Vec<_>>().into_iter()
+        let present = self.services.iter().filter(|service| !service.is_gone);
+        present.map(|service| service.key).collect::<Vec<_>>().into_iter()
     }
 
     /// Whether the service is there, be it retired.
@@ -253,11 +257,7 @@ impl<T> Pipeline<T> {
 
     /// Requests refused by a candidate's bound on what is compared, since the last time.
     pub fn take_candidate_overflows(&mut self) -> u64 {
-        self.services
-            .iter_mut()
-            .flatten()
-            .map(|service| core::mem::take(&mut service.candidate_overflows))
-            .sum()
+        self.services.iter_mut().map(|service| core::mem::take(&mut service.candidate_overflows)).sum()
     }
 
     /// How long the oldest request of a class has waited at this worker.
@@ -271,7 +271,7 @@ impl<T> Pipeline<T> {
     }
 
     fn service(&self, key: ServiceKey) -> Option<&Service<T>> {
-        self.services.get(key.place as usize)?.as_ref().filter(|service| service.key == key)
+        self.services.get(key.place as usize).filter(|service| service.is(key))
     }
 
     fn service_mut(&mut self, key: ServiceKey) -> Option<&mut Service<T>> {
@@ -279,8 +279,11 @@ impl<T> Pipeline<T> {
     }
 
     fn drop_if_over(&mut self, key: ServiceKey) {
-        if self.service(key).is_some_and(Service::is_over) {
-            self.services[key.place as usize] = None;
+        if let Some(service) = self.service_mut(key)
+            && service.is_over()
+        {
+            service.is_gone = true;
+            service.set_candidate(None);
         }
     }
 }

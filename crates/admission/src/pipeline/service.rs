@@ -31,6 +31,8 @@ pub(super) struct Service<T> {
     /// Shares at the origin that have not ended.
     pub(super) origin_shares: u64,
     pub(super) is_retired: bool,
+    /// It was retired, and its last request has ended.
+    pub(super) is_gone: bool,
 }
 
 #[derive(Debug)]
@@ -40,8 +42,8 @@ pub(super) struct Sentry<T> {
 }
 
 /// The service of this key, unless it has gone.
-pub(super) fn find<T>(services: &mut [Option<Service<T>>], key: ServiceKey) -> Option<&mut Service<T>> {
-    services.get_mut(key.place as usize)?.as_mut().filter(|service| service.key == key)
+pub(super) fn find<T>(services: &mut [Service<T>], key: ServiceKey) -> Option<&mut Service<T>> {
+    services.get_mut(key.place as usize).filter(|service| service.is(key))
 }
 
 /// Connections to the upstreams: a count of this worker's own.
@@ -68,12 +70,18 @@ impl<T> Service<T> {
             mark: FlowMark::default(),
             origin_shares: 0,
             is_retired: false,
+            is_gone: false,
         }
     }
 
     pub(super) fn set_candidate(&mut self, candidate: Option<CandidateGate>) {
         self.candidates = self.candidates.wrapping_add(1);
         self.candidate = candidate.map(|candidate| (candidate, self.candidates));
+    }
+
+    /// Whether it has this key and has not gone.
+    pub(super) fn is(&self, key: ServiceKey) -> bool {
+        self.key == key && !self.is_gone
     }
 
     /// Retired, and its last request has ended.

@@ -87,3 +87,28 @@ fn what_a_sentry_in_shadow_guarantees_does_not_raise_a_request_under_a_ceiling()
     };
     assert_eq!([None, Some(true), Some(false)].map(is_admitted), [false, false, true]);
 }
+
+/// The last request of a retired service gave its slot back at one worker, and the request that waited for it at another worker
+/// heard nothing of it.
+#[test]
+fn the_slot_of_a_retired_services_last_request_goes_to_another_worker() {
+    let policy = Policy::single(Duration::from_secs(1));
+    let mut plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
+    (plan.limit, plan.classes[0].limit) = (1, 1);
+    let (common, shared) = (Arc::new(Common::new(2)), SharedByWorkers::default());
+    let settings =
+        || ServiceSettings { sentry: Some((&common, &policy, &plan, false)), upstream_capacity: 9 };
+    let mut pipelines = [0, 1].map(|worker| Pipeline::new(worker, 1, &shared));
+    let keys = [0, 1].map(|worker: usize| pipelines[worker].add_service(settings()));
+    let Arrival::Admitted(permit, _) = pipelines[0].arrive(NOW, request(keys[0]), 1) else {
+        panic!("a slot")
+    };
+    assert!(matches!(pipelines[1].arrive(NOW, request(keys[1]), 2), Arrival::Queued(_, None)));
+    (0..2).for_each(|worker| pipelines[worker].retire_service(keys[worker]));
+    pipelines[0].finish(NOW, permit, Outcome::Completed(OriginReport::default()));
+    assert!(pipelines[0].next(NOW, keys[0]).is_none() && !pipelines[0].has_service(keys[0]));
+    assert_eq!(pipelines[0].who_waits(keys[0]), Some(1));
+    let Some(Released::Admitted(2, permit, _)) = pipelines[1].next(NOW, keys[1]) else { panic!("its turn") };
+    pipelines[1].finish(NOW, permit, Outcome::Completed(OriginReport::default()));
+    assert_eq!(pipelines[1].who_waits(keys[1]), None);
+}
