@@ -28,7 +28,7 @@ impl ConnectionPipeline {
         }
     }
 
-    /// Takes over a plan; one that is no newer than the one in force changes nothing.
+    /// Takes over a plan; the same plan twice changes nothing.
     pub fn apply(&mut self, now: Instant, plan: &Plan) {
         self.flash_crowd.apply(now, plan);
     }
