@@ -13,6 +13,7 @@ pub mod pace;
 pub mod pipeline;
 pub mod retry_after;
 pub mod sentry;
+mod sync;
 pub mod token_bucket;
 
 pub use contract::{Binding, Flow, Planner, PlannerDriver, Sample};

@@ -32,6 +32,7 @@
 mod admissible;
 mod bounds;
 mod connections;
+mod gateway_count;
 mod ledger;
 mod order;
 mod refused_attempts;
@@ -40,8 +41,8 @@ mod service;
 mod stage;
 
 pub use admissible::{AdmissibleRate, ServiceDemand, admissible_rate};
-pub use bounds::GatewayCount;
 pub use connections::ConnectionPipeline;
+pub use gateway_count::GatewayCount;
 pub use ledger::Ledger;
 pub use refused_attempts::RefusedAttempts;
 pub use request::{
