@@ -1,3 +1,3 @@
-//! The atomics of everything that workers share. `tests/workers` puts loom's in their place.
+//! Atomics for everything that workers share. `tests/workers` replaces them by those of loom.
 
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};

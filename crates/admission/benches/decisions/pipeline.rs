@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 const CLASSES: usize = 4;
-/// Requests drawn beforehand: so many that branch prediction does not learn them.
+/// Requests drawn beforehand: too many for branch prediction to learn them.
 const REQUESTS: usize = 65_536;
 const COMPLETED: Outcome = Outcome::Completed(OriginReport { measured_us: None, utilisation_milli: None });
 
@@ -26,7 +26,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A ceiling of so much, and so many slots at the origin; of each class 1,000 may wait.
+    /// With this ceiling and this number of slots at the origin; 1,000 requests of each class may wait.
     fn new(ceiling_rps: f64, limit: u32, has_candidate: bool) -> Self {
         let (policy, plan) = plan(CLASSES as u64, Decide::Reservation, limit, 1_000);
         let common = Arc::new(Common::new(GATES));

@@ -17,7 +17,7 @@ pub(crate) const SERVICES: usize = 2;
 /// Classes of the policy; one more class of requests is exempt.
 pub(crate) const CLASSES: usize = 3;
 
-/// What is the same in a whole run, whatever the operations say.
+/// Settings that hold for a whole run; the operations do not change them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Setup {
     /// The sentry of every service; otherwise as drawn.

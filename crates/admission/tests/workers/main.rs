@@ -1,4 +1,4 @@
-//! Goal: whatever the order in which workers get at what they share, no slot is given twice or lost, and no request waits while
+//! Goal: in every order in which workers access what they share, no slot is given twice or lost, and no request waits while
 //! there is a free slot. Method: loom runs the very sources of the sentry's gates and of the gateway's count, with its
 //! atomics, through the interleavings of two and three threads with at most [`PREEMPTIONS_MAX`] preemptions each.
 //!
@@ -47,7 +47,7 @@ fn main() {
     }
 }
 
-/// So many gates of one service with one class and this limit; one request may wait.
+/// Gates of one service with one class and this limit; one request may wait.
 fn gates<const COUNT: usize>(limit: u32) -> (Arc<Common>, [SentryGate<u32>; COUNT]) {
     let policy = Policy::single(Duration::from_secs(1));
     let plan = plan(&policy, 1, limit);
