@@ -1,5 +1,8 @@
-//! What a decision costs: one bucket, the whole gate of NEWS, a planner tick over 100,000 responses, and the sentry's gate.
+//! What a decision costs: one bucket, the whole gate of NEWS, a planner tick over 100,000 responses, the sentry's gate, and the
+//! whole pipeline.
 
+#[path = "decisions/pipeline.rs"]
+mod pipeline;
 #[path = "decisions/sentry.rs"]
 mod sentry;
 
@@ -104,6 +107,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2));
-    targets = token_bucket, gate, planner_tick, sentry::decisions, sentry::refusals, sentry::compared
+    targets = token_bucket, gate, planner_tick, sentry::decisions, sentry::refusals, sentry::compared, pipeline::decisions
 }
 criterion_main!(benches);

@@ -14,6 +14,7 @@ pub mod pace;
 pub mod pipeline;
 pub mod retry_after;
 pub mod sentry;
+mod sync;
 pub mod tiered_bucket;
 pub mod token_bucket;
 

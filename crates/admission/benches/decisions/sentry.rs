@@ -11,18 +11,18 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 const CLASSES: u64 = 8;
-const GATES: usize = 4;
+pub(super) const GATES: usize = 4;
 /// Requests drawn beforehand: so many that branch prediction does not learn them.
 const REQUESTS: usize = 65_536;
 
 /// Classes with guarantees (spent at once), and room for so many.
-fn plan(decide: Decide, limit: u32, hold_len: u32) -> (Policy, Plan) {
+pub(super) fn plan(classes: u64, decide: Decide, limit: u32, hold_len: u32) -> (Policy, Plan) {
     let class = |rank: u64| ClassPolicy {
         revenue: 100.0 - rank as f64,
         guaranteed_rate: Rate::from_per_second(1.0),
         ..ClassPolicy::default()
     };
-    let classes = (0..CLASSES).map(class).collect();
+    let classes = (0..classes).map(class).collect();
     let policy = Policy { classes, ..Policy::single(Duration::from_secs(1)) };
     let mut plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
     for class in &mut plan.classes {
@@ -44,7 +44,7 @@ struct Bench {
 
 impl Bench {
     fn new(decide: Decide, limit: u32, hold_len: u32) -> Self {
-        let (policy, plan) = plan(decide, limit, hold_len);
+        let (policy, plan) = plan(CLASSES, decide, limit, hold_len);
         let common = Arc::new(Common::new(GATES));
         let mut rng = Rng::new(1);
         let ask = |_| Asked {
@@ -95,7 +95,7 @@ pub(super) fn decisions(c: &mut Criterion) {
     let mut bench = Bench::new(Decide::Reservation, 64, 1_000).filled(20_000);
     let mut permits: Vec<_> = Vec::new();
     let Bench { gates, now, .. } = &mut bench;
-    let (_, more) = plan(Decide::Reservation, 200, 1_000);
+    let (_, more) = plan(CLASSES, Decide::Reservation, 200, 1_000);
     gates[0].apply(&Plan { epoch: 2, ..more });
     while let Some(Released::Admit(_, permit)) = gates[0].next(*now) {
         permits.push(permit);
@@ -121,7 +121,7 @@ pub(super) fn refusals(c: &mut Criterion) {
     group.bench_function("threshold", |b| b.iter(|| black_box(bench.arrive())));
     // Two servers' worth is there, and nobody else would be answered in time.
     let mut bench = Bench::new(Decide::Batch(test), 1_000_000, 1_000);
-    let (_, mut open) = plan(Decide::Batch(test), 1_000_000, 1_000);
+    let (_, mut open) = plan(CLASSES, Decide::Batch(test), 1_000_000, 1_000);
     open.epoch = 3;
     for class in &mut open.classes {
         class.target = Duration::from_micros(1);
@@ -143,7 +143,7 @@ pub(super) fn refusals(c: &mut Criterion) {
 
 /// What a candidate policy costs beside the live one: asked about a request, told that it was let in, and of its end.
 pub(super) fn compared(c: &mut Criterion) {
-    let (policy, open) = plan(Decide::Reservation, 1_000_000, 1_000);
+    let (policy, open) = plan(CLASSES, Decide::Reservation, 1_000_000, 1_000);
     let mut gate = CandidateGate::new(Arc::new(Common::new(GATES)), 0, &policy, &open);
     let Bench { requests, mut now, mut next, .. } = Bench::new(Decide::Reservation, 1, 0);
     c.bench_function("candidate, 8 classes: let in by both, and its end", |b| {
@@ -156,7 +156,7 @@ pub(super) fn compared(c: &mut Criterion) {
         });
     });
     // The queue of each class is full, and the live policy refuses.
-    let (_, full) = plan(Decide::Reservation, 1, 1_000);
+    let (_, full) = plan(CLASSES, Decide::Reservation, 1, 1_000);
     gate.apply(&Plan { epoch: 2, ..full });
     c.bench_function("candidate, 8 classes: refused by both, or held", |b| {
         b.iter(|| {

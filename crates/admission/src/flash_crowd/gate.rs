@@ -75,7 +75,7 @@ impl FlashCrowdGate {
         new
     }
 
-    /// Takes over a plan; one that is no newer than the one in force changes nothing.
+    /// Takes over a plan; one that is no newer than the plan in force changes nothing.
     pub fn apply(&mut self, now: Instant, plan: &Plan) {
         if plan.epoch <= self.epoch {
             return;

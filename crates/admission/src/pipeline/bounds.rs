@@ -1,35 +1,12 @@
 //! The gateway's own bounds: requests in it at once, and doors that are closed.
 
-use super::AdmissionRequest;
+use super::{AdmissionRequest, GatewayCount};
 use crate::retry_after::AT_A_BOUND;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use flashweir_core::{Duration, Reason, Shed};
 
 /// A gateway that is stopping is back, or replaced, in about this time.
 const RETRY_AFTER_DRAINING: Duration = Duration::from_secs(5);
-
-/// Requests in the gateway, of all workers: at the origin, on their way, or waiting.
-#[derive(Debug, Default)]
-pub struct GatewayCount(AtomicUsize);
-
-impl GatewayCount {
-    /// How many there are.
-    #[must_use]
-    pub fn get(&self) -> usize {
-        self.0.load(Relaxed)
-    }
-
-    /// Adds one if there are fewer than `max`.
-    pub(super) fn take(&self, max: usize) -> bool {
-        self.0.fetch_update(Relaxed, Relaxed, |count| (count < max).then_some(count + 1)).is_ok()
-    }
-
-    /// One has gone.
-    pub(super) fn give_back(&self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
-}
 
 /// The stage.
 #[derive(Debug)]

@@ -23,7 +23,8 @@
 //! second policy for the sentry's stage, asked beside the live one, which binds nobody either.
 //!
 //! *Services* come and go with the configuration. One that is retired takes no requests and keeps its stages until its last
-//! request has ended, so a reload loses nothing.
+//! request has ended, so a reload loses nothing. A service that has gone answers one question still: which other worker waits
+//! for the slot that its last request gave back.
 //!
 //! A new controller is a folder of its own and its lines in `order`, with its entry of [`StageName`]. Cost: see
 //! `benches/decisions`; no allocation but what queues grow by, integers only.
@@ -31,6 +32,7 @@
 mod admissible;
 mod bounds;
 mod connections;
+mod gateway_count;
 mod ledger;
 mod order;
 mod refused_attempts;
@@ -38,8 +40,8 @@ mod request;
 mod service;
 
 pub use admissible::{AdmissibleRate, ServiceDemand, admissible_rate};
-pub use bounds::GatewayCount;
 pub use connections::ConnectionPipeline;
+pub use gateway_count::GatewayCount;
 pub use ledger::Ledger;
 pub use order::{Resource, StageName};
 pub use refused_attempts::RefusedAttempts;
@@ -65,8 +67,10 @@ pub struct Pipeline<T> {
     attempts: Arc<RefusedAttempts>,
     stages: Stages,
     flash_crowd_mark: FlowMark,
-    /// By [`ServiceKey`]; a place is used again once its service has gone.
-    services: Vec<Option<Service<T>>>,
+    /// By [`ServiceKey`]; one that has gone keeps its place until another is added.
+    services: Vec<Service<T>>,
+    /// Counts the services that were added.
+    serial: u32,
     ledger: Ledger,
 }
 
@@ -89,6 +93,7 @@ impl<T> Pipeline<T> {
             stages: Stages::new(worker, seed, shared),
             flash_crowd_mark: FlowMark::default(),
             services: Vec::new(),
+            serial: 0,
             ledger: Ledger::default(),
         }
     }
@@ -101,13 +106,15 @@ impl<T> Pipeline<T> {
 
     /// A service that takes requests from now on.
     pub fn add_service(&mut self, settings: ServiceSettings<'_>) -> ServiceKey {
-        let service = Service::new(self.worker, settings);
-        let place = self.services.iter().position(Option::is_none).unwrap_or(self.services.len());
-        if place == self.services.len() {
-            self.services.push(None);
+        let place = self.services.iter().position(|service| service.is_gone).unwrap_or(self.services.len());
+        self.serial = self.serial.wrapping_add(1);
+        let key = ServiceKey { place: place as u32, serial: self.serial };
+        let service = Service::new(self.worker, key, settings);
+        match self.services.get_mut(place) {
+            Some(gone) => *gone = service,
+            None => self.services.push(service),
         }
-        self.services[place] = Some(service);
-        ServiceKey(place as u32)
+        key
     }
 
     /// From now on the service takes no requests; it is gone when its last request has ended.
@@ -191,20 +198,21 @@ impl<T> Pipeline<T> {
     /// When [`next`](Self::next) is to be asked for some service even if nothing else happens. O(services).
     #[must_use]
     pub fn next_wake(&self) -> Option<Instant> {
-        let sentries = self.services.iter().flatten().filter_map(|service| service.sentry.as_ref());
+        let sentries = self.services.iter().filter_map(|service| service.sentry.as_ref());
         sentries.filter_map(|sentry| sentry.gate.next_wake()).min()
     }
 
     /// Another worker that may have a request for the room that this service has, once [`next`](Self::next) has none here.
     #[must_use]
     pub fn who_waits(&self, key: ServiceKey) -> Option<usize> {
-        self.service(key)?.sentry.as_ref()?.gate.who_waits()
+        let service = self.services.get(key.place as usize).filter(|service| service.key == key)?;
+        service.sentry.as_ref()?.gate.who_waits()
     }
 
     /// The services, retired ones included.
     pub fn services(&self) -> impl Iterator<Item = ServiceKey> + use<T> {
-        let keys = self.services.iter().zip(0..).filter(|(service, _)| service.is_some());
-        keys.map(|(_, place)| ServiceKey(place)).collect::<Vec<_>>().into_iter()
+        let present = self.services.iter().filter(|service| !service.is_gone);
+        present.map(|service| service.key).collect::<Vec<_>>().into_iter()
     }
 
     /// Whether the service is there, be it retired.
@@ -252,11 +260,7 @@ impl<T> Pipeline<T> {
 
     /// Requests refused by a candidate's bound on what is compared, since the last time.
     pub fn take_candidate_overflows(&mut self) -> u64 {
-        self.services
-            .iter_mut()
-            .flatten()
-            .map(|service| core::mem::take(&mut service.candidate_overflows))
-            .sum()
+        self.services.iter_mut().map(|service| core::mem::take(&mut service.candidate_overflows)).sum()
     }
 
     /// How long the oldest request of a class has waited at this worker.
@@ -270,16 +274,19 @@ impl<T> Pipeline<T> {
     }
 
     fn service(&self, key: ServiceKey) -> Option<&Service<T>> {
-        self.services.get(key.0 as usize)?.as_ref()
+        self.services.get(key.place as usize).filter(|service| service.is(key))
     }
 
     fn service_mut(&mut self, key: ServiceKey) -> Option<&mut Service<T>> {
-        self.services.get_mut(key.0 as usize)?.as_mut()
+        service::find(&mut self.services, key)
     }
 
     fn drop_if_over(&mut self, key: ServiceKey) {
-        if self.service(key).is_some_and(Service::is_over) {
-            self.services[key.0 as usize] = None;
+        if let Some(service) = self.service_mut(key)
+            && service.is_over()
+        {
+            service.is_gone = true;
+            service.set_candidate(None);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::bounds::Bounds;
 use super::request::{CandidateKey, SlotShare, Waiter};
-use super::service::{Sentry, Service};
+use super::service::{Sentry, Service, find};
 use super::{
     AdmissionRequest, Arrival, CandidateOpinion, OriginShare, Outcome, Permit, Pipeline, Refusal, Released,
     SentryFigures, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
@@ -178,7 +178,7 @@ impl<T> Pipeline<T> {
 
     /// The client of a request that waits has left; none if it waits no more.
     pub fn leave(&mut self, now: Instant, ticket: Ticket) -> Option<T> {
-        let service = self.services.get_mut(ticket.service.0 as usize)?.as_mut()?;
+        let service = find(&mut self.services, ticket.service)?;
         let waiter = service.sentry.as_mut()?.gate.leave(now, ticket.ticket)?;
         service.ledger.left += 1;
         self.ledger.left += 1;
@@ -257,7 +257,7 @@ impl<T> Pipeline<T> {
     /// The checks in order, from the flash crowd on.
     fn check(&mut self, now: Instant, passage: Passage<'_>) -> Checked {
         let Passage { request, slot, shadow, candidate } = passage;
-        let Some(service) = self.services.get_mut(request.service.0 as usize).and_then(Option::as_mut) else {
+        let Some(service) = find(&mut self.services, request.service) else {
             // A shell asks only for services that it has added; what is retired has been told where else to go.
             let shed =
                 Shed { reason: Reason::UpstreamConnections, retry_after: crate::retry_after::AT_A_BOUND };
@@ -301,7 +301,7 @@ impl<T> Pipeline<T> {
     ) -> Permit {
         let key = request.service;
         let mut origin = None;
-        if let Some(service) = self.services.get_mut(key.0 as usize).and_then(Option::as_mut) {
+        if let Some(service) = find(&mut self.services, key) {
             if reserved.takes_token {
                 let standing = service.standing(now, request);
                 self.stages.flash_crowd.commit(request.host_key, standing);
@@ -344,7 +344,7 @@ impl<T> Pipeline<T> {
     fn enqueue(&mut self, now: Instant, waiter: Waiter<T>) -> Arrival<T> {
         let key = waiter.request.service;
         let asked = waiter.request.for_sentry();
-        let service = self.services.get_mut(key.0 as usize).and_then(Option::as_mut);
+        let service = find(&mut self.services, key);
         let Some((service, candidate)) = service.map(|service| (service, waiter.candidate)) else {
             unreachable!("a service was asked whether the request may wait");
         };
@@ -468,11 +468,12 @@ impl<T> Service<T> {
         self.sentry.as_mut().filter(|_| request.standing != Standing::Exempt)
     }
 
-    /// What the request is worth under a ceiling: what its class is guaranteed comes before what others are worth.
+    /// What the request is worth under a ceiling: what its class is guaranteed comes before what others are worth. A sentry in
+    /// shadow guarantees nothing.
     fn standing(&self, now: Instant, request: &AdmissionRequest) -> Standing {
         match (request.standing, &self.sentry) {
             (Standing::Credit { .. }, Some(sentry))
-                if sentry.gate.is_within_guarantee(now, request.class) =>
+                if !sentry.is_shadow && sentry.gate.is_within_guarantee(now, request.class) =>
             {
                 Standing::FIRST
             }

@@ -5,9 +5,13 @@ use crate::flash_crowd::Standing;
 use crate::sentry::{self, Asked, Ending, Paused, Said};
 use flashweir_core::{Instant, Reason, Shed};
 
-/// Names a service of one pipeline until its last request has ended.
+/// Names a service of one pipeline until its last request has ended; afterwards the key finds none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ServiceKey(pub(super) u32);
+pub struct ServiceKey {
+    pub(super) place: u32,
+    /// Distinguishes the service from those that had its place before.
+    pub(super) serial: u32,
+}
 
 /// What the stages need to know of a request: numbers only, made by the classifier.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
 //! The stages of one service at one worker.
 
+use super::ServiceKey;
 use super::ledger::{FlowMark, Ledger};
 use super::request::Waiter;
 use crate::retry_after::AT_A_BOUND;
@@ -18,6 +19,7 @@ pub struct ServiceSettings<'a> {
 
 #[derive(Debug)]
 pub(super) struct Service<T> {
+    pub(super) key: ServiceKey,
     pub(super) sentry: Option<Sentry<T>>,
     /// With its number, so that what one candidate was asked is not told to the next.
     pub(super) candidate: Option<(CandidateGate, u32)>,
@@ -29,12 +31,19 @@ pub(super) struct Service<T> {
     /// Shares at the origin that have not ended.
     pub(super) origin_shares: u64,
     pub(super) is_retired: bool,
+    /// It was retired, and its last request has ended.
+    pub(super) is_gone: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Sentry<T> {
     pub(super) gate: SentryGate<Waiter<T>>,
     pub(super) is_shadow: bool,
+}
+
+/// The service of this key, unless it has gone.
+pub(super) fn find<T>(services: &mut [Service<T>], key: ServiceKey) -> Option<&mut Service<T>> {
+    services.get_mut(key.place as usize).filter(|service| service.is(key))
 }
 
 /// Connections to the upstreams: a count of this worker's own.
@@ -45,12 +54,13 @@ pub(super) struct Upstream {
 }
 
 impl<T> Service<T> {
-    pub(super) fn new(worker: usize, settings: ServiceSettings<'_>) -> Self {
+    pub(super) fn new(worker: usize, key: ServiceKey, settings: ServiceSettings<'_>) -> Self {
         let sentry = settings.sentry.map(|(common, policy, plan, is_shadow)| Sentry {
             gate: SentryGate::new(common.clone(), worker, policy, plan),
             is_shadow,
         });
         Self {
+            key,
             sentry,
             candidate: None,
             candidates: 0,
@@ -60,12 +70,18 @@ impl<T> Service<T> {
             mark: FlowMark::default(),
             origin_shares: 0,
             is_retired: false,
+            is_gone: false,
         }
     }
 
     pub(super) fn set_candidate(&mut self, candidate: Option<CandidateGate>) {
         self.candidates = self.candidates.wrapping_add(1);
         self.candidate = candidate.map(|candidate| (candidate, self.candidates));
+    }
+
+    /// Whether it has this key and has not gone.
+    pub(super) fn is(&self, key: ServiceKey) -> bool {
+        self.key == key && !self.is_gone
     }
 
     /// Retired, and its last request has ended.

@@ -8,8 +8,8 @@
 //! them first writes its own word and then reads the other's, in one total order (`SeqCst`), so one of them sees.
 
 use super::plan::ClassPlan;
+use crate::sync::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use alloc::boxed::Box;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use flashweir_core::limits::CLASSES;
 use flashweir_core::{Duration, Instant};
 

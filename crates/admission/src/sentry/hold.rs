@@ -170,7 +170,12 @@ impl<T> Hold<T> {
     /// The lane of a class with most cost waiting. O([`CLIENT_LANES`]).
     pub(super) fn heaviest_lane(&self, class: usize) -> Option<usize> {
         let queue = &self.queues[class];
-        Bits(queue.in_use).max_by_key(|&lane| queue.lanes[lane].cost_us)
+        // Of equals the last. All lanes, for that takes no branch: where none waits the cost is 0, and what waits costs something.
+        let mut heaviest = (0, 0);
+        for (index, lane) in queue.lanes.iter().enumerate() {
+            heaviest = if lane.cost_us >= heaviest.1 { (index, lane.cost_us) } else { heaviest };
+        }
+        (queue.in_use != 0).then_some(heaviest.0)
     }
 
     /// Somebody waits from now on.
@@ -350,6 +355,7 @@ fn unlink<T>(slots: &mut [Slot<T>], ends: &mut Ends, list: usize, index: u32) {
 mod tests {
     use super::*;
 
+    const NOW: Instant = Instant::from_secs(1);
     const ALONE: Place = Place { class: 0, lane: 3, cost_us: 10 };
 
     fn values(taken: impl IntoIterator<Item = Option<Gone<u64>>>) -> Vec<Option<u64>> {
@@ -394,5 +400,18 @@ mod tests {
         (0..10).for_each(|n| _ = hold.push(Instant::from_nanos(50 + n), place(63), 1));
         let late: u64 = (0..10).filter_map(|_| hold.take_fairly(0, End::Oldest)).map(|gone| gone.value).sum();
         assert_eq!(late, 5);
+    }
+
+    #[test]
+    fn the_heaviest_lane_is_the_last_of_equals_and_none_where_nothing_waits() {
+        let mut hold = Hold::new(1, 100);
+        assert_eq!(hold.heaviest_lane(0), None);
+        let mut push = |lane, cost_us| hold.push(NOW, Place { class: 0, lane, cost_us }, 0).expect("room");
+        let [first, second, _] = [push(2, 20), push(5, 20), push(63, 7)];
+        assert_eq!(hold.heaviest_lane(0), Some(5));
+        assert!(hold.take(second).is_some());
+        assert_eq!(hold.heaviest_lane(0), Some(2));
+        assert!(hold.take(first).is_some());
+        assert_eq!(hold.heaviest_lane(0), Some(63));
     }
 }

@@ -59,6 +59,8 @@ pub(super) struct Hosted {
     pub(super) sentry: Option<HostedSentry>,
     pub(super) candidate: Option<HostedCandidate>,
     is_current: bool,
+    /// It takes no requests any more, even if a later configuration has a service of the same name.
+    is_retired: bool,
 }
 
 pub(super) struct HostedSentry {
@@ -132,9 +134,9 @@ impl PipelineHost {
             }
             keys.push(key);
         }
-        let gone = inner.hosted.iter().filter(|hosted| !hosted.is_current).map(|hosted| hosted.key);
-        for key in gone.collect::<Vec<_>>() {
-            inner.pipeline.retire_service(key);
+        for hosted in inner.hosted.iter_mut().filter(|hosted| !hosted.is_current) {
+            hosted.is_retired = true;
+            inner.pipeline.retire_service(hosted.key);
         }
         let pipeline = &inner.pipeline;
         inner.hosted.retain(|hosted| pipeline.has_service(hosted.key));
@@ -202,7 +204,7 @@ impl Inner {
             (None, None) => hosted.name == name,
             _ => false,
         };
-        self.hosted.iter().find(is_same).map(|hosted| hosted.key)
+        self.hosted.iter().filter(|hosted| !hosted.is_retired).find(is_same).map(|hosted| hosted.key)
     }
 
     fn add(&mut self, name: &str, sentry: Option<&Arc<Sentry>>, upstream_capacity: usize) -> ServiceKey {
@@ -226,6 +228,7 @@ impl Inner {
             sentry,
             candidate: None,
             is_current: true,
+            is_retired: false,
         });
         key
     }

@@ -15,22 +15,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A worker that serves nobody, with further TOML.
-fn worker(more: &str) -> Rc<WorkerContext> {
+/// A configuration with further TOML.
+fn live(more: &str) -> Live {
     let toml = format!("upstream.urls = ['http://127.0.0.1:9']\n{more}");
     let config = Config::from_toml(&toml, "test.toml").expect("a valid configuration");
     let upstreams = upstreams(&config, 1, None).expect("upstreams");
     let sentries = sentries(&config, 1, None);
     let candidates = candidates(&config, 1, None);
-    let live = Live {
-        config,
-        upstreams,
-        sentries,
-        candidates,
-        tls: None,
-        trusted_proxies: TrustedProxies::default(),
-    };
-    let shared = Shared::new(Parts { live, workers: 1, listening_on: Vec::new() });
+    Live { config, upstreams, sentries, candidates, tls: None, trusted_proxies: TrustedProxies::default() }
+}
+
+/// A worker that serves nobody, with further TOML.
+fn worker(more: &str) -> Rc<WorkerContext> {
+    let shared = Shared::new(Parts { live: live(more), workers: 1, listening_on: Vec::new() });
     WorkerContext::new(0, shared, mpsc::channel(1).0).0
 }
 
@@ -201,4 +198,35 @@ async fn what_a_bound_refuses_was_offered_all_the_same() {
     assert_eq!((sample.flow.offered, sample.unique_offered, sample.flow.admitted), (6, 4, 1));
     let next = worker.pipeline.drain_flash_crowd(at(200));
     assert_eq!((next.flow.offered, next.unique_offered), (0, 0));
+}
+
+/// A service without a sentry that was configured again before its last request had ended was taken for the one that had been
+/// retired, and refused everything once that request had ended.
+#[tokio::test]
+async fn a_service_that_is_configured_again_outlives_the_requests_of_the_one_that_was_retired() {
+    const EXTRA: &str = "[[service]]\nname = 'extra'\nhosts = ['extra.example']\n\
+        upstream.urls = ['http://127.0.0.1:9']\nsentry.policing = 'off'\n";
+    let worker = worker(EXTRA);
+    let admit_extra = |now| {
+        let current = worker.current();
+        let mut services = current.live.config.services.iter();
+        let index = services.position(|service| service.name == "extra").expect("it is configured");
+        worker.pipeline.admit(
+            now,
+            current.services[index],
+            &Classified { service: index, ..asked(1, 1) },
+            None,
+        )
+    };
+    let reload = |more: &str| {
+        worker.shared.live.store(Arc::new(live(more)));
+        worker.reload();
+    };
+    let last = admit_extra(at(0));
+    assert!(matches!(last, Admission::Admitted(_)));
+    reload("");
+    reload(EXTRA);
+    drop(last);
+    assert!(is_admitted(admit_extra(at(1))));
+    assert!(is_admitted(admit_extra(at(2))));
 }

@@ -1,0 +1,114 @@
+//! Sequences that once went wrong, by name.
+
+use flashweir_admission::flash_crowd::{self, Limit, Standing};
+use flashweir_admission::pipeline::{
+    AdmissionRequest, Arrival, OriginReport, Outcome, Permit, Pipeline, Released, ServiceKey,
+    ServiceSettings, SharedByWorkers, Ticket,
+};
+use flashweir_admission::sentry::{Common, Plan, Policy, SentryPlanner};
+use flashweir_core::{Duration, Instant, Rate};
+use std::sync::Arc;
+
+const NOW: Instant = Instant::from_secs(1_000);
+
+/// One slot at the origin, one place in the queue.
+fn add_service(pipeline: &mut Pipeline<u64>) -> ServiceKey {
+    let policy = Policy::single(Duration::from_secs(1));
+    let mut plan: Plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
+    (plan.limit, plan.classes[0].limit, plan.classes[0].hold_len) = (1, 1, 1);
+    let common = Arc::new(Common::new(1));
+    let sentry = Some((&common, &policy, &plan, false));
+    pipeline.add_service(ServiceSettings { sentry, upstream_capacity: 9 })
+}
+
+fn request(service: ServiceKey) -> AdmissionRequest {
+    AdmissionRequest {
+        service,
+        class: 0,
+        standing: Standing::LAST,
+        client_key: 1,
+        url_class: 1,
+        host_key: 1,
+        person_key: 1,
+        candidate: None,
+        closed: None,
+    }
+}
+
+/// A service with a request at the origin and one that waits.
+fn busy(pipeline: &mut Pipeline<u64>) -> (ServiceKey, Permit, Ticket) {
+    let key = add_service(pipeline);
+    let Arrival::Admitted(permit, _) = pipeline.arrive(NOW, request(key), 1) else {
+        panic!("a slot is free")
+    };
+    let Arrival::Queued(ticket, None) = pipeline.arrive(NOW, request(key), 2) else { panic!("none is free") };
+    (key, permit, ticket)
+}
+
+/// A reload that came after a service had gone gave its place to the next one: the old key named the new service, and an old
+/// ticket the request that waited there.
+#[test]
+fn keys_and_tickets_of_a_service_that_is_gone_find_none_though_its_place_is_used_again() {
+    let completed = Outcome::Completed(OriginReport::default());
+    let mut pipeline = Pipeline::new(0, 1, &SharedByWorkers::default());
+    let (old, permit, old_ticket) = busy(&mut pipeline);
+    pipeline.retire_service(old);
+    pipeline.finish(NOW, permit, completed);
+    let Some(Released::Admitted(2, permit, _)) = pipeline.next(NOW, old) else { panic!("its turn") };
+    pipeline.finish(NOW, permit, completed);
+    assert!(!pipeline.has_service(old));
+
+    let (new, permit, ticket) = busy(&mut pipeline);
+    assert_eq!(pipeline.leave(NOW, old_ticket), None);
+    pipeline.retire_service(old);
+    pipeline.set_upstream_capacity(old, 0);
+    assert!(!pipeline.has_service(old) && pipeline.service_ledger(old).is_none());
+    assert_eq!(pipeline.leave(NOW, ticket), Some(2));
+    pipeline.finish(NOW, permit, completed);
+    assert!(
+        pipeline.has_service(new) && matches!(pipeline.arrive(NOW, request(new), 3), Arrival::Admitted(..))
+    );
+}
+
+/// A class's guarantee raised its requests' standing under a ceiling even where the sentry only recorded.
+#[test]
+fn what_a_sentry_in_shadow_guarantees_does_not_raise_a_request_under_a_ceiling() {
+    let is_admitted = |sentry_is_shadow: Option<bool>| {
+        let mut policy = Policy::single(Duration::from_secs(1));
+        policy.classes[0].guaranteed_rate = Rate::from_per_second(10.0);
+        let plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
+        let common = Arc::new(Common::new(1));
+        let sentry = sentry_is_shadow.map(|is_shadow| (&common, &policy, &plan, is_shadow));
+        let mut pipeline = Pipeline::new(0, 1, &SharedByWorkers::default());
+        let key = pipeline.add_service(ServiceSettings { sentry, upstream_capacity: 9 });
+        let limit = Limit::All(Rate::from_per_second(0.001));
+        pipeline.apply_flash_crowd(NOW, &flash_crowd::Plan { epoch: 1, limit, ..flash_crowd::Plan::open(1) });
+        matches!(pipeline.arrive(NOW, request(key), 1), Arrival::Admitted(..))
+    };
+    assert_eq!([None, Some(true), Some(false)].map(is_admitted), [false, false, true]);
+}
+
+/// The last request of a retired service gave its slot back at one worker, and the request that waited for it at another worker
+/// heard nothing of it.
+#[test]
+fn the_slot_of_a_retired_services_last_request_goes_to_another_worker() {
+    let policy = Policy::single(Duration::from_secs(1));
+    let mut plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
+    (plan.limit, plan.classes[0].limit) = (1, 1);
+    let (common, shared) = (Arc::new(Common::new(2)), SharedByWorkers::default());
+    let settings =
+        || ServiceSettings { sentry: Some((&common, &policy, &plan, false)), upstream_capacity: 9 };
+    let mut pipelines = [0, 1].map(|worker| Pipeline::new(worker, 1, &shared));
+    let keys = [0, 1].map(|worker: usize| pipelines[worker].add_service(settings()));
+    let Arrival::Admitted(permit, _) = pipelines[0].arrive(NOW, request(keys[0]), 1) else {
+        panic!("a slot")
+    };
+    assert!(matches!(pipelines[1].arrive(NOW, request(keys[1]), 2), Arrival::Queued(_, None)));
+    (0..2).for_each(|worker| pipelines[worker].retire_service(keys[worker]));
+    pipelines[0].finish(NOW, permit, Outcome::Completed(OriginReport::default()));
+    assert!(pipelines[0].next(NOW, keys[0]).is_none() && !pipelines[0].has_service(keys[0]));
+    assert_eq!(pipelines[0].who_waits(keys[0]), Some(1));
+    let Some(Released::Admitted(2, permit, _)) = pipelines[1].next(NOW, keys[1]) else { panic!("its turn") };
+    pipelines[1].finish(NOW, permit, Outcome::Completed(OriginReport::default()));
+    assert_eq!(pipelines[1].who_waits(keys[1]), None);
+}
