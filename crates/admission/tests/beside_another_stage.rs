@@ -2,6 +2,9 @@
 //! never reached the service is not taken for admitted. Method: a crowd that slows the service raises the ceiling; then
 //! the other stage takes over and responses are fine again.
 
+#[path = "common/drained.rs"]
+mod drained;
+
 use flashweir_admission::flash_crowd::{
     Baseline, FlashCrowdGate, FlashCrowdPlanner, GateRequest, Limit, Mode, Plan, RefusedAttempts, Response,
     Rule, Sample, Settings,
@@ -44,13 +47,14 @@ fn go_on(
         let sample = Sample {
             from,
             to: *now,
+            // Each plan reaches the gate before the next request.
+            evidence_from: from,
             offered: tenth(rates.offered),
             unique_offered: tenth(rates.offered),
             admitted: tenth(rates.admitted),
             withdrawn: tenth(rates.withdrawn),
             completed: tenth(rates.completed),
-            responses: responses.collect(),
-            ..Sample::default()
+            ..drained::of_responses(responses)
         };
         planner.observe(*now, &sample);
         planner.plan(*now)
@@ -105,7 +109,7 @@ fn a_ceiling_that_does_not_bind_stays_where_it_is_while_another_stage_refuses() 
 
 #[test]
 fn a_withdrawn_request_gives_its_token_back_and_its_person_is_known_again() {
-    let mut gate = FlashCrowdGate::new(0, 1, Arc::new(RefusedAttempts::default()));
+    let mut gate = FlashCrowdGate::new(0, Arc::new(RefusedAttempts::default()));
     gate.apply(
         Instant::ZERO,
         &Plan { epoch: 1, limit: Limit::All(Rate::from_per_second(0.001)), ..Plan::open(1) },

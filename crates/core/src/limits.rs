@@ -4,10 +4,15 @@
 pub const HOT_SPOT_ENTRIES: usize = 64;
 /// Hot-spots limited at once: each holds more than a quarter of the load, so four is all there can be.
 pub const HOT_SPOTS_LIMITED: usize = 4;
-/// Response observations one worker keeps between two ticks; more are sampled uniformly (reservoir).
-pub const RESPONSES_PER_SAMPLE: usize = 16_384;
-/// Response observations in the planner's sliding window; the oldest go first.
-pub const RESPONSES_PER_WINDOW: usize = 131_072;
+/// Latencies that one sample tells apart, by latency class and bucket (12 bytes each); further ones are counted without
+/// their class, which takes no more than [`LATENCY_CELLS_UNCLASSED`].
+pub const LATENCY_CELLS: usize = 4_096;
+/// Latencies without a class that one sample tells apart: the buckets there are.
+pub const LATENCY_CELLS_UNCLASSED: usize = 960;
+/// Rates that one sample tells apart: the buckets there are.
+pub const RATE_CELLS: usize = 960;
+/// Cells of samples (32 bytes each) in the planner's sliding window; the oldest go first.
+pub const CELLS_PER_WINDOW: usize = 131_072;
 /// Slots of the table that recognises a person's retry after a refusal (16 bytes each).
 pub const REFUSED_ATTEMPTS: usize = 65_536;
 /// URL classes that have a latency reference of their own; further URLs share by hash.

@@ -73,7 +73,7 @@ pub(crate) enum Admission {
 impl Gatekeeper {
     /// The gate of worker `index`.
     pub(crate) fn new(shared: &Shared, index: usize) -> Self {
-        let gate = FlashCrowdGate::new(index, shared.seed ^ index as u64, shared.refused_attempts.clone());
+        let gate = FlashCrowdGate::new(index, shared.refused_attempts.clone());
         Self {
             gate,
             plan: Rc::new(PlanInForce(shared.plan.load_full())),

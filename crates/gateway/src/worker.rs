@@ -240,7 +240,7 @@ impl Worker {
             };
             let sample = self.gatekeeper.borrow_mut().drain(self.shared.clock.now());
             self.metrics.requests.unique_offered.add(sample.unique_offered);
-            self.metrics.bound_hits.add(Bound::ResponsesPerSample, sample.responses_sampled_away);
+            self.metrics.bound_hits.add(Bound::LatencyCells, sample.responses_unclassed);
             place.send(sample);
         }
     }

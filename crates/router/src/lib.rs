@@ -25,7 +25,6 @@ mod orders;
 mod places;
 mod record;
 mod reload;
-mod responses;
 mod sample;
 mod settings;
 mod status;

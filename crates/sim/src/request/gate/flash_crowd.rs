@@ -60,9 +60,7 @@ impl FlashCrowdStage {
                 FlashCrowdPlanner::new(policy.settings, &policy.baseline),
                 Instant::ZERO,
             ),
-            gates: (0..gates)
-                .map(|gate| FlashCrowdGate::new(gate, seeds.next_u64(), attempts.clone()))
-                .collect(),
+            gates: (0..gates).map(|gate| FlashCrowdGate::new(gate, attempts.clone())).collect(),
             unseen: vec![Unseen::default(); gates],
             measured: vec![Sweep::default(); gates],
             attempts,
