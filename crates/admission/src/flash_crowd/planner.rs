@@ -53,10 +53,7 @@ impl FlashCrowdPlanner {
     /// A planner that starts from `baseline` (of an earlier run) or, where empty, learns it.
     #[must_use]
     pub fn new(settings: Settings, baseline: &Baseline) -> Self {
-        let published = |form| {
-            let usual = baseline.fast_rate_bytes_per_s.or(baseline.fast_score);
-            Rules::Published(Published::new(form, settings.margin, usual, baseline.unique_offered_rps))
-        };
+        let published = |form| Rules::Published(Published::new(form, settings.margin, baseline));
         let rules = match settings.mode {
             PlannerMode::Paper => published(Form::Paper),
             PlannerMode::Scoreboard => published(Form::Code),
@@ -134,13 +131,9 @@ impl FlashCrowdPlanner {
         };
         match &self.rules {
             Rules::Published(published) => {
-                let (responses, requests) = published.averages();
-                explanation.unique_offered_reference_rps = requests;
-                if measured.fast_rate.is_some() {
-                    explanation.fast_rate_reference = responses;
-                } else {
-                    explanation.fast_score_reference = responses;
-                }
+                explanation.fast_rate_reference = published.fast_rate_usual();
+                explanation.fast_score_reference = published.fast_score_usual();
+                explanation.unique_offered_reference_rps = published.requests_usual_rps();
             }
             Rules::Repaired(repaired) => {
                 let (detector, _) = &**repaired;
