@@ -211,3 +211,17 @@ pub const KERNEL_DESTINATIONS: usize = 512;
 /// Decisions a router remembers, to tell why something was refused (about 300 bytes each): a quarter of an hour at one a
 /// second.
 pub const ROUTER_PLANS_REMEMBERED: usize = 1_024;
+/// Records of planners' samples and plans that wait to be written to a recording; further ones are lost, and counted.
+pub const RECORDS_QUEUED: usize = 1_024;
+/// Bytes of one segment of a recording, nearly; then the next one is begun.
+pub const RECORDING_SEGMENT_BYTES: u64 = 20 << 20;
+/// Segments of a recording that are kept besides the one being written; the oldest are removed.
+pub const RECORDING_SEGMENTS: u64 = 24;
+/// Planners of one recording; a reload that changes a policy begins another.
+pub const RECORDING_STREAMS: usize = 4_096;
+/// Bytes of the text that says how planners were configured.
+pub const RECORDING_ABOUT_BYTES: usize = 65_536;
+/// Bytes of the name of one planner's service.
+pub const RECORDING_NAME_BYTES: usize = 255;
+/// Places where a replay shows that plans begin to differ; further ones are counted.
+pub const REPLAY_PARTINGS: usize = 20;

@@ -82,6 +82,9 @@ pub enum Problem {
     /// Cells that are not in order.
     #[error("cells are not in order")]
     Order,
+    /// Text that is not UTF-8.
+    #[error("the text is not UTF-8")]
+    Text,
 }
 
 impl<'a> Reader<'a> {
@@ -102,6 +105,10 @@ impl<'a> Reader<'a> {
         Fault { byte: self.at, field, problem }
     }
 
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     /// # Errors
     /// If bytes are left.
     pub(crate) fn end(&self) -> Result<(), Fault> {
@@ -119,6 +126,14 @@ impl<'a> Reader<'a> {
         let bytes = self.bytes[self.at..].first_chunk().copied().ok_or_else(|| self.fault(Problem::End))?;
         self.at += COUNT;
         Ok(bytes)
+    }
+
+    pub(crate) fn text(&mut self, most: usize) -> Result<String, Fault> {
+        let len = self.length(most)?;
+        let bytes = self.bytes[self.at..].get(..len).ok_or_else(|| self.fault(Problem::End))?;
+        let text = core::str::from_utf8(bytes).map_err(|_| self.fault(Problem::Text))?.to_owned();
+        self.at += len;
+        Ok(text)
     }
 
     pub(crate) fn number(&mut self) -> Result<u64, Fault> {

@@ -210,6 +210,7 @@ impl Field for UrlSum {
 
     fn take(before: Option<&Self>, from: &mut Reader<'_>) -> Result<Self, Fault> {
         let url_class = u16::take(before.map(|before| &before.url_class), from)?;
+        below(url_class, URL_CLASSES, from)?;
         let (count, latency_us) = (u32::take(None, from)?, u64::take(None, from)?);
         let mut sum = Self { url_class, count, latency_us, ..Self::default() };
         sum.latency_us_squared = unzigzag(from.number()?).wrapping_add(sum.even_squares());
@@ -246,6 +247,7 @@ impl Field for LevelSum {
 
     fn take(before: Option<&Self>, from: &mut Reader<'_>) -> Result<Self, Fault> {
         let level = u16::take(before.map(|before| &before.level), from)?;
+        below(level, BUCKETS, from)?;
         let nanos = u64::take(None, from)?;
         let in_flight_nanos = unzigzag(from.number()?).wrapping_add(lowest(level).wrapping_mul(nanos));
         Ok(Self { level, nanos, in_flight_nanos, completed: u64::take(None, from)? })
@@ -260,6 +262,13 @@ impl Field for LevelSum {
             note(self, other, path, found);
         }
     }
+}
+
+fn below(place: u16, end: usize, from: &Reader<'_>) -> Result<(), Fault> {
+    if usize::from(place) < end {
+        return Ok(());
+    }
+    Err(from.fault(Problem::TooHigh { value: place.into(), most: end as u64 - 1 }))
 }
 
 fn lowest(level: u16) -> u64 {
