@@ -14,6 +14,6 @@ mod state_file;
 pub use admin::{AdminListener, metrics_response, problem};
 pub use clock::{Clock, unix_seconds_now};
 pub use plan::{plan_json, tell_change};
-pub use planner::planner;
+pub use planner::{planner, planner_settings};
 pub use random::random_u64;
 pub use state_file::{StateFile, StateFileError};

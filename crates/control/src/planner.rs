@@ -13,19 +13,25 @@ pub fn planner(
     learned: &Baseline,
     now: Instant,
 ) -> Option<PlannerDriver<FlashCrowdPlanner>> {
+    let settings = planner_settings(configured, gates)?;
+    Some(PlannerDriver::new(FlashCrowdPlanner::new(settings, learned), now))
+}
+
+/// What such a planner is made from; `None` where detection is off.
+#[must_use]
+pub fn planner_settings(configured: &FlashCrowd, gates: usize) -> Option<Settings> {
     let mode = match configured.mode {
         FlashCrowdMode::Off => return None,
         FlashCrowdMode::Paper => PlannerMode::Paper,
         FlashCrowdMode::Scoreboard => PlannerMode::Scoreboard,
         FlashCrowdMode::Repaired => PlannerMode::Repaired,
     };
-    let settings = Settings {
+    Some(Settings {
         mode,
         interval: configured.interval,
         margin: configured.margin,
         gates,
         hot_spots: configured.hot_spots,
         shadow: configured.shadow,
-    };
-    Some(PlannerDriver::new(FlashCrowdPlanner::new(settings, learned), now))
+    })
 }

@@ -1,5 +1,6 @@
 //! The slow half of admission: asks the workers for samples, lets the planner decide, publishes the plan.
 
+use crate::recording::begin;
 use crate::shared::Shared;
 use crate::state_file;
 use flashweir_admission::PlannerDriver;
@@ -9,6 +10,8 @@ use flashweir_config::FlashCrowd;
 use flashweir_control::{planner, tell_change};
 use flashweir_core::{Duration, Instant};
 use flashweir_telemetry::Happening;
+use flashweir_wire::Recorder;
+use flashweir_wire::recording::Stream;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
@@ -23,6 +26,8 @@ pub(crate) struct PlannerTask {
     workers: usize,
     configured: FlashCrowd,
     planner: Option<PlannerDriver<FlashCrowdPlanner>>,
+    /// What this planner sees and decides is recorded there.
+    recording: Option<(Arc<Recorder>, Stream)>,
     sample_wanted: watch::Sender<u64>,
     samples: mpsc::Receiver<Sample>,
     save_at: Instant,
@@ -37,9 +42,12 @@ impl PlannerTask {
         workers: usize,
         (sample_wanted, samples): (watch::Sender<u64>, mpsc::Receiver<Sample>),
         learned: &Baseline,
+        recorder: Option<Arc<Recorder>>,
     ) -> Self {
         let configured = shared.live.load().config.flash_crowd.clone();
-        let planner = planner(&configured, workers, learned, shared.clock.now());
+        let now = shared.clock.now();
+        let planner = planner(&configured, workers, learned, now);
+        let recording = recorder.map(|recorder| begin(recorder, now, &configured, workers, learned));
         shared.baseline.store(Arc::new(learned.clone()));
         shared.telemetry.control().set_shadow(configured.shadow);
         Self {
@@ -47,6 +55,7 @@ impl PlannerTask {
             workers,
             configured,
             planner,
+            recording,
             sample_wanted,
             samples,
             save_at: Instant::ZERO + SAVE_INTERVAL,
@@ -82,6 +91,10 @@ impl PlannerTask {
             planner.observe(now, sample);
         }
         let plan = planner.plan(now);
+        if let Some((recorder, stream)) = &self.recording {
+            samples.iter().for_each(|sample| recorder.record_sample(now, *stream, sample));
+            recorder.record_plan(now, *stream, &plan);
+        }
         metrics.planner_tick.record(self.shared.clock.now().saturating_since(now));
         metrics.publish_plan(&plan);
         self.publish(now, plan);
@@ -130,7 +143,10 @@ impl PlannerTask {
         self.shared.telemetry.control().set_shadow(wanted.shadow);
         let published = || (**self.shared.baseline.load()).clone();
         let learned = self.planner.as_ref().map_or_else(published, |driver| driver.planner().baseline());
-        self.planner = planner(wanted, self.workers, &learned, self.shared.clock.now());
+        let now = self.shared.clock.now();
+        self.planner = planner(wanted, self.workers, &learned, now);
+        let recording = self.recording.take();
+        self.recording = recording.map(|(recorder, _)| begin(recorder, now, wanted, self.workers, &learned));
         // Whatever ceiling there was belonged to the old settings.
         self.shared.plan.store(Arc::new(Plan::open(self.workers)));
     }

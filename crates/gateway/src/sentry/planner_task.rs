@@ -11,6 +11,8 @@ use flashweir_admission::sentry::{ClassCounts, Plan, Sample, SentryPlanner};
 use flashweir_core::limits::SENTRY_IN_FLIGHT;
 use flashweir_core::{Duration, Instant};
 use flashweir_telemetry::{ClassNews, ClassSlot, ControlMetrics, Happening};
+use flashweir_wire::Recorder;
+use flashweir_wire::recording::Stream;
 use std::mem;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -31,6 +33,7 @@ pub(crate) struct SentryPlanners {
     shared: Arc<Shared>,
     samples: mpsc::Receiver<GateSample>,
     services: Vec<Planned>,
+    recorder: Option<Arc<Recorder>>,
     /// Since when no sample has told of any request.
     idle_since: Option<Instant>,
 }
@@ -41,6 +44,8 @@ struct Planned {
     /// Where its classes are counted.
     slots: Vec<ClassSlot>,
     planner: PlannerDriver<SentryPlanner>,
+    /// What this planner sees and decides is recorded there.
+    recording: Option<(Arc<Recorder>, Stream)>,
     /// A policy that is compared with this one.
     candidate: Option<PlannedCandidate>,
     /// What became of each class since the last plan.
@@ -60,8 +65,12 @@ struct Planned {
 
 impl SentryPlanners {
     /// Nothing is known yet.
-    pub(crate) fn new(shared: Arc<Shared>, samples: mpsc::Receiver<GateSample>) -> Self {
-        Self { shared, samples, services: Vec::new(), idle_since: None }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        samples: mpsc::Receiver<GateSample>,
+        recorder: Option<Arc<Recorder>>,
+    ) -> Self {
+        Self { shared, samples, services: Vec::new(), recorder, idle_since: None }
     }
 
     /// Looks again and again until the future is dropped.
@@ -124,10 +133,11 @@ impl SentryPlanners {
         }
         let metrics = self.shared.telemetry.control();
         let mut known = mem::take(&mut self.services);
+        let (now, recorder) = (self.shared.clock.now(), self.recorder.clone());
         let services = wanted().map(|(sentry, candidate)| {
             let at = known.iter().position(|known| Arc::ptr_eq(&known.sentry, sentry));
-            let mut service =
-                at.map_or_else(|| Planned::new(sentry.clone(), &metrics), |at| known.swap_remove(at));
+            let new = || Planned::new(sentry.clone(), &metrics, now, recorder.clone());
+            let mut service = at.map_or_else(new, |at| known.swap_remove(at));
             if !service.has_candidate(candidate) {
                 service.candidate =
                     candidate.map(|candidate| PlannedCandidate::new(candidate.clone(), &metrics));
@@ -172,8 +182,18 @@ impl SentryPlanners {
 }
 
 impl Planned {
-    fn new(sentry: Arc<Sentry>, metrics: &ControlMetrics) -> Self {
+    fn new(
+        sentry: Arc<Sentry>,
+        metrics: &ControlMetrics,
+        now: Instant,
+        recorder: Option<Arc<Recorder>>,
+    ) -> Self {
         let names = &sentry.names;
+        let recording = recorder.map(|recorder| {
+            let policy = flashweir_wire::recording::Planned::Sentry((*sentry.policy).clone());
+            let stream = recorder.begin(now, &names.service, policy);
+            (recorder, stream)
+        });
         Self {
             slots: names.classes.iter().map(|class| metrics.class_slot(&names.service, class)).collect(),
             planner: PlannerDriver::new(SentryPlanner::new(sentry.policy.clone()), Instant::ZERO),
@@ -184,6 +204,7 @@ impl Planned {
             busiest: 0.0,
             has_seen_any: false,
             put_off_since: None,
+            recording,
             candidate: None,
             sentry,
         }
@@ -199,6 +220,9 @@ impl Planned {
 
     fn take(&mut self, now: Instant, worker: usize, busy: Duration, sample: &Sample) {
         self.planner.observe(now, sample);
+        if let Some((recorder, stream)) = &self.recording {
+            recorder.record_sample(now, *stream, sample);
+        }
         let (before, busy_before) = mem::replace(&mut self.busy[worker], (now, busy));
         let span_s = now.saturating_since(before).as_secs_f64();
         if span_s > 0.0 && before > Instant::ZERO {
@@ -232,6 +256,10 @@ impl Planned {
         let busiest = mem::take(&mut self.busiest);
         self.planner.planner_mut().observe_deciding_load(now, busiest);
         let plan = Arc::new(self.planner.plan(now));
+        if let Some((recorder, stream)) = &self.recording {
+            recorder.record_deciding_load(now, *stream, busiest);
+            recorder.record_plan(now, *stream, &*plan);
+        }
         if plan.epoch == self.sentry.plan.load().epoch {
             return;
         }
