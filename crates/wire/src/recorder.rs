@@ -5,6 +5,7 @@
 //! full segment is renamed to `FILE.0`, `FILE.1` and so on, and the oldest beyond [`RECORDING_SEGMENTS`] are removed.
 
 use crate::recording::{END, Event, Head, Planned, Record, Stream, Writer};
+use flashweir_admission::sentry::Policing;
 use flashweir_admission::{flash_crowd, sentry};
 use flashweir_core::Instant;
 use flashweir_core::limits::{
@@ -114,7 +115,7 @@ impl Recorder {
         self.record(now, stream, sample.clone().into_event());
     }
 
-    /// The planner of a sentry is told how busy deciding keeps those who decide.
+    /// The planner of a sentry is told how busy deciding keeps those who decide. Written only where the policy goes by it.
     pub fn record_deciding_load(&self, now: Instant, stream: Stream, share: f64) {
         self.record(now, stream, Event::DecidingLoad(share));
     }
@@ -230,6 +231,8 @@ impl Segments {
                 gathered.1.merge(sample);
                 return Ok(());
             }
+            // Only planners that go by it are told.
+            Event::DecidingLoad(_) if !self.goes_by_deciding_load(record.stream) => return Ok(()),
             Event::Begin { name, planner, .. } => {
                 self.begun.insert(record.stream, (name.clone(), planner.clone()));
             }
@@ -245,6 +248,11 @@ impl Segments {
         }
         self.written_at = record.at;
         self.write()
+    }
+
+    fn goes_by_deciding_load(&self, stream: Stream) -> bool {
+        let planned = self.begun.get(&stream).map(|(_, planned)| planned);
+        matches!(planned, Some(Planned::Sentry(policy)) if policy.policing == Policing::Auto)
     }
 
     fn write(&mut self) -> io::Result<()> {

@@ -14,6 +14,7 @@ mod record;
 mod state;
 
 pub use record::{Event, Planned, Record, Stream};
+pub(crate) use record::{fingerprint, orders_same, sentry_orders_same};
 
 use crate::field::put_number;
 use crate::reader::{Fault, Reader};

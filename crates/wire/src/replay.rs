@@ -6,7 +6,7 @@
 
 use crate::Difference;
 use crate::field::Field;
-use crate::recording::{Event, Planned, Record, Stream};
+use crate::recording::{Event, Planned, Record, Stream, fingerprint, orders_same, sentry_orders_same};
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{self, FlashCrowdPlanner, Limit};
 use flashweir_admission::sentry::{self, SentryPlanner};
@@ -70,7 +70,7 @@ pub struct Parting {
     pub after_loss: bool,
     /// What was decided, in words: as recorded, and now.
     pub decisions: [String; 2],
-    /// Field by field: as recorded, and now.
+    /// Field by field, of the first plan from there on that is recorded whole (one a second at least): as recorded, and now.
     pub differences: Vec<Difference>,
 }
 
@@ -81,12 +81,15 @@ struct Replayed {
     plans: u64,
     /// The last plan differed.
     differs: bool,
+    /// The parting whose fields the next whole plan tells.
+    untold: Option<usize>,
 }
 
+/// The planner, and the last plan that is recorded whole.
 #[derive(Debug)]
 enum Driven {
-    FlashCrowd(Box<PlannerDriver<FlashCrowdPlanner>>),
-    Sentry(Box<PlannerDriver<SentryPlanner>>),
+    FlashCrowd(Box<PlannerDriver<FlashCrowdPlanner>>, Option<flash_crowd::Plan>),
+    Sentry(Box<PlannerDriver<SentryPlanner>>, Option<sentry::Plan>),
 }
 
 impl Replay {
@@ -120,33 +123,48 @@ impl Replay {
             self.summary.stray += 1;
             return;
         };
-        match (event, &mut replayed.planner) {
-            (Event::FlashCrowdSample(sample), Driven::FlashCrowd(driver)) => {
+        let is_other = self.other.is_some();
+        let made = match (event, &mut replayed.planner) {
+            (Event::FlashCrowdSample(sample), Driven::FlashCrowd(driver, _)) => {
                 self.summary.samples += 1;
-                driver.observe(at, &sample);
+                return driver.observe(at, &sample);
             }
-            (Event::SentrySample(sample), Driven::Sentry(driver)) => {
+            (Event::SentrySample(sample), Driven::Sentry(driver, _)) => {
                 self.summary.samples += 1;
-                driver.observe(at, &sample);
+                return driver.observe(at, &sample);
             }
-            (Event::DecidingLoad(share), Driven::Sentry(driver)) => {
-                driver.planner_mut().observe_deciding_load(at, share);
+            (Event::DecidingLoad(share), Driven::Sentry(driver, _)) => {
+                return driver.planner_mut().observe_deciding_load(at, share);
             }
-            (Event::FlashCrowdPlan(recorded), Driven::FlashCrowd(driver)) => {
+            (Event::FlashCrowdPlan(recorded), Driven::FlashCrowd(driver, whole)) => {
                 let plan = driver.plan(at);
-                let is_same = self.other.is_some() && recorded.limit == plan.limit;
-                let decided = || [words(&recorded), words(&plan)];
-                compare(at, replayed, &mut self.summary, is_same, decided, (&recorded, &plan));
+                let is_same = if is_other { orders_same(&recorded, &plan) } else { recorded.is_same(&plan) };
+                let made = Made::of(is_same, &recorded, &plan, words);
+                *whole = Some(recorded);
+                made
             }
-            (Event::SentryPlan(recorded), Driven::Sentry(driver)) => {
+            (Event::SentryPlan(recorded), Driven::Sentry(driver, whole)) => {
                 let plan = driver.plan(at);
-                let orders = |plan: &sentry::Plan| (plan.limit, plan.classes.clone(), plan.decide);
-                let is_same = self.other.is_some() && orders(&recorded) == orders(&plan);
-                let decided = || [sentry_words(&recorded), sentry_words(&plan)];
-                compare(at, replayed, &mut self.summary, is_same, decided, (&recorded, &plan));
+                let is_same =
+                    if is_other { sentry_orders_same(&recorded, &plan) } else { recorded.is_same(&plan) };
+                let made = Made::of(is_same, &recorded, &plan, sentry_words);
+                *whole = Some(recorded);
+                made
             }
-            _ => self.summary.stray += 1,
-        }
+            (Event::Fingerprint(mark), Driven::FlashCrowd(driver, Some(whole))) => {
+                let plan = driver.plan(at);
+                let is_same = if is_other { orders_same(whole, &plan) } else { fingerprint(&plan) == mark };
+                Made::by_fingerprint(is_same, whole, &plan, words)
+            }
+            (Event::Fingerprint(mark), Driven::Sentry(driver, Some(whole))) => {
+                let plan = driver.plan(at);
+                let is_same =
+                    if is_other { sentry_orders_same(whole, &plan) } else { fingerprint(&plan) == mark };
+                Made::by_fingerprint(is_same, whole, &plan, sentry_words)
+            }
+            _ => return self.summary.stray += 1,
+        };
+        count(at, replayed, &mut self.summary, made);
     }
 
     /// What has come of it until now.
@@ -166,49 +184,68 @@ impl Replay {
             Planned::FlashCrowd(recorded, baseline) => {
                 let other = other.and_then(|other| other.flash_crowd);
                 let settings = flash_crowd::Settings { gates: recorded.gates, ..other.unwrap_or(*recorded) };
-                Driven::FlashCrowd(Box::new(PlannerDriver::new(
-                    FlashCrowdPlanner::new(settings, baseline),
-                    at,
-                )))
+                Driven::FlashCrowd(
+                    Box::new(PlannerDriver::new(FlashCrowdPlanner::new(settings, baseline), at)),
+                    None,
+                )
             }
             Planned::Sentry(recorded) => {
                 let policy = other.and_then(|other| other.sentries.get(&name)).unwrap_or(recorded).clone();
                 // As in the gateway: what it knew before is nothing.
-                Driven::Sentry(Box::new(PlannerDriver::new(
-                    SentryPlanner::new(Arc::new(policy)),
-                    Instant::ZERO,
-                )))
+                Driven::Sentry(
+                    Box::new(PlannerDriver::new(SentryPlanner::new(Arc::new(policy)), Instant::ZERO)),
+                    None,
+                )
             }
         };
-        self.streams.insert(stream, Replayed { name, planner, plans: 0, differs: false });
+        self.streams.insert(stream, Replayed { name, planner, plans: 0, differs: false, untold: None });
     }
 }
 
-fn compare<P: Field>(
-    at: Instant,
-    replayed: &mut Replayed,
-    summary: &mut Summary,
+/// A plan made again, and how it differs.
+struct Made {
     is_same: bool,
-    decided: impl FnOnce() -> [String; 2],
-    (recorded, now): (&P, &P),
-) {
-    let differs = !is_same && !recorded.is_same(now);
-    if differs {
+    is_whole: bool,
+    decisions: [String; 2],
+    differences: Vec<Difference>,
+}
+
+impl Made {
+    fn same(is_whole: bool) -> Self {
+        Self { is_same: true, is_whole, decisions: Default::default(), differences: Vec::new() }
+    }
+
+    fn of<P: Field>(is_same: bool, recorded: &P, now: &P, words: fn(&P) -> String) -> Self {
+        if is_same {
+            return Self::same(true);
+        }
+        let mut differences = Vec::new();
+        recorded.compare(now, "", &mut differences);
+        Self { is_same, is_whole: true, decisions: [words(recorded), words(now)], differences }
+    }
+
+    /// The recorded plan orders what the last whole one did.
+    fn by_fingerprint<P>(is_same: bool, whole: &P, now: &P, words: fn(&P) -> String) -> Self {
+        if is_same {
+            return Self::same(false);
+        }
+        Self { is_same, is_whole: false, decisions: [words(whole), words(now)], differences: Vec::new() }
+    }
+}
+
+fn count(at: Instant, replayed: &mut Replayed, summary: &mut Summary, made: Made) {
+    let Made { is_same, is_whole, decisions, differences } = made;
+    if !is_same {
         summary.different += 1;
         if !replayed.differs && summary.partings.len() < REPLAY_PARTINGS {
-            let mut differences = Vec::new();
-            recorded.compare(now, "", &mut differences);
-            summary.partings.push(Parting {
-                at,
-                name: replayed.name.clone(),
-                plan: replayed.plans,
-                after_loss: summary.lost > 0,
-                decisions: decided(),
-                differences,
-            });
+            replayed.untold = (!is_whole).then_some(summary.partings.len());
+            let (name, plan, after_loss) = (replayed.name.clone(), replayed.plans, summary.lost > 0);
+            summary.partings.push(Parting { at, name, plan, after_loss, decisions, differences });
+        } else if is_whole && let Some(untold) = replayed.untold.take() {
+            summary.partings[untold].differences = differences;
         }
     }
-    replayed.differs = differs;
+    replayed.differs = !is_same;
     replayed.plans += 1;
     summary.plans += 1;
 }

@@ -1,7 +1,8 @@
 //! What happens to a planner.
 
+use crate::field::Field;
 use flashweir_admission::{flash_crowd, sentry};
-use flashweir_core::Instant;
+use flashweir_core::{Hasher64, Instant};
 
 /// Which planner of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +41,8 @@ pub enum Event {
     FlashCrowdPlan(flash_crowd::Plan),
     /// It was asked for a plan, and made this one.
     SentryPlan(sentry::Plan),
+    /// It was asked for a plan, and made one of this [`fingerprint`] that orders what the last one did.
+    Fingerprint(u64),
     /// So many records are missing here.
     Lost(u64),
 }
@@ -51,4 +54,27 @@ pub enum Planned {
     FlashCrowd(flash_crowd::Settings, flash_crowd::Baseline),
     /// A planner of one service's sentry.
     Sentry(sentry::Policy),
+}
+
+/// Tells plans that differ in any bit from each other, but for one in 2⁶⁴.
+pub(crate) fn fingerprint<P: Field>(plan: &P) -> u64 {
+    let mut bytes = Vec::new();
+    plan.put(None, &mut bytes);
+    Hasher64::new(0, 0).hash(&[&bytes])
+}
+
+/// Whether two plans order the same, by the same rule.
+pub(crate) fn orders_same(one: &flash_crowd::Plan, other: &flash_crowd::Plan) -> bool {
+    let why =
+        |plan: &flash_crowd::Plan| (plan.explanation.mode, plan.explanation.cause, plan.explanation.rule);
+    one.limit == other.limit && why(one) == why(other)
+}
+
+/// The same for plans of the sentry. How long requests may wait follows what is measured, and is no order of its own.
+pub(crate) fn sentry_orders_same(one: &sentry::Plan, other: &sentry::Plan) -> bool {
+    let limits = |plan: &sentry::Plan| -> Vec<_> {
+        plan.classes.iter().map(|class| (class.rank, class.limit, class.admit_share)).collect()
+    };
+    (one.limit, one.decide, one.explanation.rule) == (other.limit, other.decide, other.explanation.rule)
+        && limits(one) == limits(other)
 }

@@ -1,12 +1,12 @@
 //! What records are written as changes of: the last values of each stream. Writer and reader keep the same.
 
 use super::put_text;
-use super::record::{Event, Planned, Record, Stream};
+use super::record::{Event, Planned, Record, Stream, fingerprint, orders_same, sentry_orders_same};
 use crate::field::{Field, put_number};
 use crate::reader::{Fault, Problem, Reader};
 use flashweir_admission::{flash_crowd, sentry};
-use flashweir_core::Instant;
 use flashweir_core::limits::{RECORDING_NAME_BYTES, RECORDING_STREAMS, WORKERS};
+use flashweir_core::{Duration, Instant};
 use std::collections::BTreeMap;
 
 /// The last values of all streams, at most [`RECORDING_STREAMS`].
@@ -25,7 +25,13 @@ struct Last {
     sentry_sample: Option<sentry::Sample>,
     sentry_plan: Option<sentry::Plan>,
     deciding_load: f64,
+    /// When the last whole plan was written.
+    whole_at: Instant,
 }
+
+/// Between whole plans that order the same there are only fingerprints: most of a plan is measurements, which a replay makes
+/// again, and fifty plans a second of the sentry would be half of a recording.
+const WHOLE_PLAN_EVERY: Duration = Duration::from_secs(1);
 
 const BEGIN_FLASH_CROWD: u8 = 0;
 const BEGIN_SENTRY: u8 = 1;
@@ -35,13 +41,22 @@ const DECIDING_LOAD: u8 = 4;
 const FLASH_CROWD_PLAN: u8 = 5;
 const SENTRY_PLAN: u8 = 6;
 const LOST: u8 = 7;
+const FINGERPRINT: u8 = 8;
+/// Of the number that begins a record.
+const KIND_BITS: u32 = 4;
 
 impl State {
     pub(super) fn put(&mut self, record: &Record, out: &mut Vec<u8>) {
-        put_number(u64::from(record.stream.0) << 3 | u64::from(kind(&record.event)), out);
+        let last = self.streams.entry(record.stream).or_default();
+        let mark = last.fingerprint(record);
+        let kind = if mark.is_some() { FINGERPRINT } else { kind(&record.event) };
+        put_number(u64::from(record.stream.0) << KIND_BITS | u64::from(kind), out);
         record.at.put(Some(&self.at), out);
         self.at = record.at;
-        let last = self.streams.entry(record.stream).or_default();
+        if let Some(mark) = mark {
+            out.extend(mark.to_be_bytes());
+            return;
+        }
         match &record.event {
             Event::Begin { name, planner, goes_on } => {
                 put_text(name, RECORDING_NAME_BYTES, out);
@@ -72,11 +87,14 @@ impl State {
             Event::FlashCrowdPlan(plan) => {
                 plan.put(last.flash_crowd_plan.as_ref(), out);
                 last.flash_crowd_plan = Some(plan.clone());
+                last.whole_at = record.at;
             }
             Event::SentryPlan(plan) => {
                 plan.put(last.sentry_plan.as_ref(), out);
                 last.sentry_plan = Some(plan.clone());
+                last.whole_at = record.at;
             }
+            Event::Fingerprint(mark) => out.extend(mark.to_be_bytes()),
             Event::Lost(count) => count.put(None, out),
         }
     }
@@ -84,13 +102,14 @@ impl State {
     pub(super) fn take(&mut self, from: &mut Reader<'_>) -> Result<Record, Fault> {
         let number = from.number()?;
         let stream =
-            u16::try_from(number >> 3).ok().filter(|&stream| usize::from(stream) < RECORDING_STREAMS);
+            u16::try_from(number >> KIND_BITS).ok().filter(|&stream| usize::from(stream) < RECORDING_STREAMS);
         let most = RECORDING_STREAMS as u64 - 1;
-        let stream = stream.ok_or_else(|| from.fault(Problem::TooHigh { value: number >> 3, most }))?;
+        let stream =
+            stream.ok_or_else(|| from.fault(Problem::TooHigh { value: number >> KIND_BITS, most }))?;
         let at = Instant::take(Some(&self.at), from)?;
         self.at = at;
         let last = self.streams.entry(Stream(stream)).or_default();
-        let event = match number as u8 & 7 {
+        let event = match number as u8 & 15 {
             kind @ (BEGIN_FLASH_CROWD | BEGIN_SENTRY) => {
                 let (name, goes_on) = (from.text(RECORDING_NAME_BYTES)?, bool::take(None, from)?);
                 let planner = if kind == BEGIN_FLASH_CROWD {
@@ -130,8 +149,9 @@ impl State {
                 last.sentry_plan = Some(plan.clone());
                 Event::SentryPlan(plan)
             }
-            // Three bits, and the others are taken.
-            _ => Event::Lost(u64::take(None, from)?),
+            FINGERPRINT => Event::Fingerprint(u64::from_be_bytes(from.bytes()?)),
+            LOST => Event::Lost(u64::take(None, from)?),
+            kind => return Err(from.fault(Problem::NoSuch { value: kind.into() })),
         };
         Ok(Record { at, stream: Stream(stream), event })
     }
@@ -140,6 +160,24 @@ impl State {
 impl Last {
     fn gate(&self, gate: usize) -> Option<&flash_crowd::Sample> {
         self.flash_crowd_samples.get(gate).filter(|before| before.to > Instant::ZERO)
+    }
+
+    /// Of a plan that is not written whole.
+    fn fingerprint(&self, record: &Record) -> Option<u64> {
+        if record.at.saturating_since(self.whole_at) >= WHOLE_PLAN_EVERY {
+            return None;
+        }
+        match &record.event {
+            Event::FlashCrowdPlan(plan) => {
+                let before = self.flash_crowd_plan.as_ref()?;
+                orders_same(before, plan).then(|| fingerprint(plan))
+            }
+            Event::SentryPlan(plan) => {
+                let before = self.sentry_plan.as_ref()?;
+                sentry_orders_same(before, plan).then(|| fingerprint(plan))
+            }
+            _ => None,
+        }
     }
 
     /// Only gates below [`WORKERS`] are recorded.
@@ -170,6 +208,7 @@ fn kind(event: &Event) -> u8 {
         Event::DecidingLoad(_) => DECIDING_LOAD,
         Event::FlashCrowdPlan(_) => FLASH_CROWD_PLAN,
         Event::SentryPlan(_) => SENTRY_PLAN,
+        Event::Fingerprint(_) => FINGERPRINT,
         Event::Lost(_) => LOST,
     }
 }
