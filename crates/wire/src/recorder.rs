@@ -176,7 +176,7 @@ struct Segments {
     /// When records were last written, by their own time.
     written_at: Instant,
     /// Samples of the sentry's gates that no plan rests on yet: its planner adds them up as well.
-    gathered: BTreeMap<Stream, (Instant, sentry::Sample)>,
+    gathered: BTreeMap<Stream, sentry::Sample>,
 }
 
 impl Segments {
@@ -226,9 +226,7 @@ impl Segments {
     fn take(&mut self, record: Record) -> io::Result<()> {
         match &record.event {
             Event::SentrySample(sample) => {
-                let gathered = self.gathered.entry(record.stream).or_default();
-                gathered.0 = record.at;
-                gathered.1.merge(sample);
+                self.gathered.entry(record.stream).or_default().merge(sample);
                 return Ok(());
             }
             // Only planners that go by it are told.
@@ -238,8 +236,10 @@ impl Segments {
             }
             _ => {}
         }
-        if let Some((at, sample)) = self.gathered.remove(&record.stream) {
-            self.writer.push(&Record { at, stream: record.stream, event: Event::SentrySample(sample) });
+        // The planner does not ask when it was given which; the time of the plan takes a byte, that of a sample four.
+        if let Some(sample) = self.gathered.remove(&record.stream) {
+            let Record { at, stream, .. } = record;
+            self.writer.push(&Record { at, stream, event: Event::SentrySample(sample) });
         }
         self.writer.push(&record);
         let is_due = record.at.saturating_since(self.written_at) >= WRITE_INTERVAL;

@@ -215,3 +215,26 @@ fn what_does_not_fit_the_queue_is_lost_counted_and_named() {
     let (replayed, error) = replay(Replay::new(), &[bytes]);
     assert_eq!((error, replayed.summary().lost), (None, lost));
 }
+
+/// Goal: a planner that decides otherwise by one bit is found, with its fields. Method: the recording says of a planner that it
+/// was made with a margin that is a hair wider.
+#[test]
+fn a_plan_that_differs_is_shown_field_by_field() {
+    let (_directory, segments) = recorded(RECORDING_SEGMENT_BYTES);
+    let mut segment = Segment::open(&segments[0]).expect("a segment");
+    let mut replay = Replay::new();
+    while let Some(records) = segment.records().expect("whole frames") {
+        for mut record in records {
+            if let Event::Begin { planner: Planned::FlashCrowd(settings, _), .. } = &mut record.event {
+                settings.margin = 0.100_000_1;
+            }
+            replay.take(record);
+        }
+    }
+    let summary = replay.summary();
+    assert!(summary.different > 0 && summary.partings.iter().all(|parting| parting.name == "flash crowd"));
+    let first = &summary.partings[0];
+    let margin =
+        first.differences.iter().find(|found| found.field == "explanation.margin").expect("the margin");
+    assert_eq!((margin.first.as_str(), margin.second.as_str()), ("0.1", "0.1000001"));
+}

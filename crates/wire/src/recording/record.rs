@@ -42,7 +42,7 @@ pub enum Event {
     /// It was asked for a plan, and made this one.
     SentryPlan(sentry::Plan),
     /// It was asked for a plan, and made one of this [`fingerprint`] that orders what the last one did.
-    Fingerprint(u64),
+    Fingerprint(u32),
     /// So many records are missing here.
     Lost(u64),
 }
@@ -56,11 +56,13 @@ pub enum Planned {
     Sentry(sentry::Policy),
 }
 
-/// Tells plans that differ in any bit from each other, but for one in 2⁶⁴.
-pub(crate) fn fingerprint<P: Field>(plan: &P) -> u64 {
+/// Tells plans that differ in any bit from each other, but for one in 2³². A planner that parts goes on parting, and once a
+/// second its plan is compared whole.
+pub(crate) fn fingerprint<P: Field>(plan: &P) -> u32 {
     let mut bytes = Vec::new();
     plan.put(None, &mut bytes);
-    Hasher64::new(0, 0).hash(&[&bytes])
+    // The lower half of a hash is as good as the whole.
+    Hasher64::new(0, 0).hash(&[&bytes]) as u32
 }
 
 /// Whether two plans order the same, by the same rule.

@@ -149,7 +149,7 @@ impl State {
                 last.sentry_plan = Some(plan.clone());
                 Event::SentryPlan(plan)
             }
-            FINGERPRINT => Event::Fingerprint(u64::from_be_bytes(from.bytes()?)),
+            FINGERPRINT => Event::Fingerprint(u32::from_be_bytes(from.bytes()?)),
             LOST => Event::Lost(u64::take(None, from)?),
             kind => return Err(from.fault(Problem::NoSuch { value: kind.into() })),
         };
@@ -163,7 +163,7 @@ impl Last {
     }
 
     /// Of a plan that is not written whole.
-    fn fingerprint(&self, record: &Record) -> Option<u64> {
+    fn fingerprint(&self, record: &Record) -> Option<u32> {
         if record.at.saturating_since(self.whole_at) >= WHOLE_PLAN_EVERY {
             return None;
         }
