@@ -20,7 +20,7 @@ fn the_manual_of_replay_can_be_typed_from_top_to_bottom() {
             script += &format!("wait_for {origin}; wait_for {gateway}\n");
         }
     }
-    script += "head -c 3000 crowd.rec > half.rec; flashweir replay half.rec; echo \"half: exit $?\"\n";
+    script += "head -c 20000 crowd.rec > half.rec; flashweir replay half.rec; echo \"half: exit $?\"\n";
     script += "echo no recording > other.rec; flashweir replay other.rec; echo \"other: exit $?\"\n";
     let script = script.replace("flashweir origin", &format!("flashweir origin --listen {origin}"));
     let script = script.replace("127.0.0.1:3000", &origin).replace("127.0.0.1:8080", &gateway);
