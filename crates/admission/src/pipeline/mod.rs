@@ -83,14 +83,14 @@ pub struct SharedByWorkers {
 }
 
 impl<T> Pipeline<T> {
-    /// The pipeline of worker `worker`, without services; `seed` drives only which responses are sampled away.
+    /// The pipeline of worker `worker`, without services.
     #[must_use]
-    pub fn new(worker: usize, seed: u64, shared: &SharedByWorkers) -> Self {
+    pub fn new(worker: usize, shared: &SharedByWorkers) -> Self {
         Self {
             worker,
             attempts: shared.attempts.clone(),
             bounds: Bounds::new(shared.in_gateway.clone()),
-            flash_crowd: FlashCrowdGate::new(worker, seed),
+            flash_crowd: FlashCrowdGate::new(worker),
             flash_crowd_is_shadow: false,
             flash_crowd_mark: FlowMark::default(),
             services: Vec::new(),
