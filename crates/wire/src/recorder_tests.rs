@@ -48,10 +48,12 @@ fn record(recorder: &Recorder) {
         let plan = planner.plan(now);
         recorder.record_plan(now, crowd, &plan);
         gate.apply(now, &plan);
+        let deciding_milli = (1_000.0 * rng.unit_f64()) as u32;
         for gate in 0..2 {
             let mut sample = sentry_sample(&mut rng, now);
             sample.offered += gate;
             sample.flow.offered += gate;
+            sample.deciding_milli = deciding_milli;
             sentry.observe(now, &sample);
             recorder.record_sample(now, of_sentry, &sample);
         }
@@ -65,7 +67,6 @@ fn sentry_sample(rng: &mut Rng, now: Instant) -> sentry::Sample {
         from: now - Duration::from_millis(100),
         to: now,
         flow: Flow { offered: 20, admitted: 20, ..Flow::default() },
-        deciding_milli: rng.below(1_000) as u32,
         offered: 20,
         admitted: 20,
         completed: 20,
