@@ -35,7 +35,7 @@ fn gate(c: &mut Criterion) {
         ..Plan::open(1)
     };
     for (name, plan) in [("gate, open", Plan::open(1)), ("gate, refusing nine of ten", limited)] {
-        let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
+        let mut gate = ConnectionPipeline::new(0, Arc::new(RefusedAttempts::default()));
         gate.apply(Instant::ZERO, &plan);
         let mut rng = Rng::new(1);
         let mut now = Instant::ZERO;
@@ -55,25 +55,20 @@ fn planner_tick(c: &mut Criterion) {
     let mut rng = Rng::new(1);
     let at = |tick: u64| Instant::from_millis(100 * tick);
     let samples: Vec<Sample> = (0..GATES)
-        .map(|gate| Sample {
-            gate,
-            flow: Flow {
-                offered: (RESPONSES / GATES) as u64,
-                admitted: (RESPONSES / GATES) as u64,
-                ..Flow::default()
-            },
-            unique_offered: (RESPONSES / GATES) as u64,
-            completed: (RESPONSES / GATES) as u64,
-            responses: (0..RESPONSES / GATES)
-                .map(|_| Response {
+        .map(|gate| {
+            let mut drained = ConnectionPipeline::new(gate, Arc::new(RefusedAttempts::default()));
+            for _ in 0..RESPONSES / GATES {
+                drained.observe_response(Response {
                     started: Instant::ZERO,
                     bytes: 500 + rng.below(100_000),
                     latency_s: rng.exponential(0.005) as f32,
                     rate_bytes_per_s: (rng.below(2) == 0).then(|| rng.exponential(1e6) as f32),
                     url_class: rng.next_u64() as u32,
-                })
-                .collect(),
-            ..Sample::default()
+                });
+            }
+            let count = (RESPONSES / GATES) as u64;
+            let flow = Flow { offered: count, admitted: count, ..Flow::default() };
+            Sample { flow, unique_offered: count, completed: count, ..drained.drain(Instant::ZERO) }
         })
         .collect();
     c.bench_function("planner tick over 100,000 responses", |b| {

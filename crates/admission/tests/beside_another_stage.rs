@@ -2,6 +2,9 @@
 //! never reached the service is not taken for admitted. Method: a crowd that slows the service raises the ceiling; then
 //! the other stage takes over and responses are fine again.
 
+#[path = "common/drained.rs"]
+mod drained;
+
 use flashweir_admission::Flow;
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::Standing;
@@ -51,6 +54,8 @@ fn go_on(
         let sample = Sample {
             from,
             to: *now,
+            // Each plan reaches the gate before the next request.
+            evidence_from: from,
             flow: Flow {
                 offered: tenth(rates.offered),
                 admitted: tenth(rates.admitted),
@@ -59,8 +64,7 @@ fn go_on(
             },
             unique_offered: tenth(rates.offered),
             completed: tenth(rates.completed),
-            responses: responses.collect(),
-            ..Sample::default()
+            ..drained::of_responses(responses)
         };
         planner.observe(*now, &sample);
         planner.plan(*now)
@@ -118,7 +122,7 @@ fn a_ceiling_that_does_not_bind_stays_where_it_is_while_another_stage_refuses() 
 /// with a burst of ten and next to no rate; connections to the upstreams for no request, then for all.
 #[test]
 fn a_request_that_a_later_stage_refuses_takes_no_token() {
-    let mut pipeline = Pipeline::<()>::new(0, 1, &SharedByWorkers::default());
+    let mut pipeline = Pipeline::<()>::new(0, &SharedByWorkers::default());
     let service = pipeline.add_service(ServiceSettings { sentry: None, upstream_capacity: 0 });
     let limit = Limit::All(Rate::from_per_second(0.001));
     pipeline.apply_flash_crowd(Instant::ZERO, &Plan { epoch: 1, limit, ..Plan::open(1) });
@@ -162,7 +166,7 @@ fn a_planned_slower_target_stretches_what_responses_may_take() {
     let ladder = vec![step(100.0, 1), step(f64::INFINITY, 2)];
     let policy = Arc::new(Policy { ladder, ..Policy::single(Duration::from_secs(9)) });
     let plan = SentryPlanner::new(policy.clone()).current().clone();
-    let mut pipeline = Pipeline::<()>::new(0, 1, &SharedByWorkers::default());
+    let mut pipeline = Pipeline::<()>::new(0, &SharedByWorkers::default());
     let sentry = Some((&Arc::new(Common::new(1)), &*policy, &plan, false));
     let service = pipeline.add_service(ServiceSettings { sentry, upstream_capacity: 1 });
     assert_eq!(pipeline.target_stretch(service), 1.0);

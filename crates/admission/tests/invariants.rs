@@ -1,6 +1,9 @@
 //! Goal: every invariant of docs/algorithms/news.md, for any input. Method: random sequences of operations, time
 //! included, against the real gate, bucket and planner.
 
+#[path = "common/drained.rs"]
+mod drained;
+
 use flashweir_admission::flash_crowd::{
     Baseline, Cause, FlashCrowdPlanner, HostCount, HotSpotLimit, Limit, Mode, Plan, PlannerMode, Response,
     Sample, Settings, Standing,
@@ -53,8 +56,7 @@ fn drive(mode: PlannerMode, ticks: &[Tick], reversed: bool) -> Vec<(Instant, Pla
                 bytes: 1 + rng.below(200_000),
                 latency_s: (0.01 * tick.slowness * (0.5 + rng.unit_f64())) as f32,
                 rate_bytes_per_s: (rng.below(3) > 0).then(|| (1e6 / tick.slowness * rng.unit_f64()) as f32),
-                // One class each for many: the order in which a class learns must not matter to this test.
-                url_class: 0,
+                url_class: rng.below(3) as u32,
             })
             .collect();
         if reversed {
@@ -66,6 +68,7 @@ fn drive(mode: PlannerMode, ticks: &[Tick], reversed: bool) -> Vec<(Instant, Pla
                 gate: n % 2,
                 from,
                 to: now,
+                evidence_from: from,
                 flow: Flow { offered: tick.offered, admitted, ..Flow::default() },
                 unique_offered: tick.offered,
                 completed: admitted,
@@ -73,8 +76,7 @@ fn drive(mode: PlannerMode, ticks: &[Tick], reversed: bool) -> Vec<(Instant, Pla
                     HostCount { key: 1, hits: tick.offered / 3 },
                     HostCount { key: 2, hits: tick.offered / 2 },
                 ],
-                responses,
-                responses_sampled_away: 0,
+                ..drained::of_responses(responses)
             },
         );
         plans.push((now, planner.plan(now)));
@@ -217,7 +219,7 @@ proptest! {
 
     #[test]
     fn bystanders_are_never_refused_while_a_hot_spot_is_named(arrivals in vec((0u64..5, 0u64..50), 1..500)) {
-        let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
+        let mut gate = ConnectionPipeline::new(0, Arc::new(RefusedAttempts::default()));
         let spot = HotSpotLimit { key: 3, rate: Rate::from_per_second(1.0) };
         let plan = Plan { epoch: 1, limit: Limit::HotSpots(vec![spot]), ..Plan::open(1) };
         gate.apply(Instant::ZERO, &plan);
@@ -239,7 +241,7 @@ proptest! {
     fn gates_together_stay_under_the_ceiling(rate_rps in 1u64..1_000, gates in 1usize..5, seed in 0u64..1_000) {
         let attempts = Arc::new(RefusedAttempts::default());
         let plan = Plan { epoch: 1, limit: Limit::All(Rate::from_milli(rate_rps * 1_000)), ..Plan::open(gates) };
-        let mut all: Vec<_> = (0..gates).map(|n| ConnectionPipeline::new(n, 1, Arc::clone(&attempts))).collect();
+        let mut all: Vec<_> = (0..gates).map(|n| ConnectionPipeline::new(n, Arc::clone(&attempts))).collect();
         all.iter_mut().for_each(|gate| gate.apply(Instant::ZERO, &plan));
         let mut rng = Rng::new(seed);
         let mut now = Instant::ZERO;
@@ -258,7 +260,7 @@ proptest! {
     fn the_important_go_first_under_a_ceiling_and_all_stay_under_it(
         rate_rps in 20u64..1_000, important_percent in 0u64..60, seed in 0u64..1_000,
     ) {
-        let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
+        let mut gate = ConnectionPipeline::new(0, Arc::new(RefusedAttempts::default()));
         gate.apply(Instant::ZERO, &Plan { epoch: 1, limit: Limit::All(Rate::from_milli(rate_rps * 1_000)), ..Plan::open(1) });
         let mut rng = Rng::new(seed);
         let mut now = Instant::ZERO;
@@ -283,7 +285,7 @@ proptest! {
 
 #[test]
 fn the_exempt_go_by_a_ceiling_and_take_nothing_of_it() {
-    let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
+    let mut gate = ConnectionPipeline::new(0, Arc::new(RefusedAttempts::default()));
     gate.apply(
         Instant::ZERO,
         &Plan { epoch: 1, limit: Limit::All(Rate::from_milli(1_000)), ..Plan::open(1) },
@@ -300,7 +302,7 @@ fn the_exempt_go_by_a_ceiling_and_take_nothing_of_it() {
 
 #[test]
 fn folds_a_persons_retries_into_one_attempt() {
-    let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
+    let mut gate = ConnectionPipeline::new(0, Arc::new(RefusedAttempts::default()));
     gate.apply(Instant::ZERO, &Plan { epoch: 1, limit: Limit::All(Rate::from_milli(1)), ..Plan::open(1) });
     for retry in 0..10 {
         let now = Instant::from_secs(retry);
@@ -312,16 +314,21 @@ fn folds_a_persons_retries_into_one_attempt() {
 
 #[test]
 fn the_gate_path_allocates_nothing() {
-    let mut gate = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
+    let mut gate = ConnectionPipeline::new(0, Arc::new(RefusedAttempts::default()));
     let spot = HotSpotLimit { key: 3, rate: Rate::from_per_second(100.0) };
     gate.apply(Instant::ZERO, &Plan { epoch: 1, limit: Limit::HotSpots(vec![spot]), ..Plan::open(1) });
-    let response =
-        Response { started: Instant::ZERO, bytes: 1, latency_s: 0.1, rate_bytes_per_s: None, url_class: 0 };
+    let response = |n: u64| Response {
+        started: Instant::ZERO,
+        bytes: n % 100_000,
+        latency_s: (n % 7_919) as f32 / 1_000.0,
+        rate_bytes_per_s: Some(n as f32),
+        url_class: n as u32 % 400,
+    };
     let info = allocation_counter::measure(|| {
         for n in 0..100_000u64 {
             if gate.arrive(Instant::from_nanos(n * 1_000), n % 200, n, Standing::LAST) == Verdict::Admit {
                 gate.completed();
-                gate.observe_response(response);
+                gate.observe_response(response(n));
             }
         }
     });

@@ -2,7 +2,10 @@
 //! tenth are few in quiet times and chance moves their mean. Method: a router's view, some responses each interval whose
 //! rates differ widely and fall a little in the crowd; no latency, as a router knows none.
 
-use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Response, Sample, Settings};
+#[path = "common/drained.rs"]
+mod drained;
+
+use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Sample, Settings};
 use flashweir_admission::{Flow, PlannerDriver};
 use flashweir_core::{Duration, Instant, Rng};
 
@@ -24,23 +27,18 @@ fn first_alarm_s(seed: u64, interval_s: u64, end_s: u64, course: Course) -> Opti
         let mean = rate_rps * interval_s as f64;
         // Near enough to Poisson: its variance is the mean.
         let count = (mean + mean.sqrt() * (0..12).map(|_| rng.unit_f64() - 0.5).sum::<f64>()) as u64;
-        let responses = (0..count).map(|_| Response {
-            started: from,
-            bytes: 20_000,
-            latency_s: 0.0,
-            // From 1 kB/s to 10 MB/s, every factor alike likely.
-            rate_bytes_per_s: Some((1_000.0 * left * libm::pow(10_000.0, rng.unit_f64())) as f32),
-            url_class: 0,
-        });
-        let responses = responses.collect();
+        // From 1 kB/s to 10 MB/s, every factor alike likely.
+        let rates = (0..count).map(|_| (1_000.0 * left * libm::pow(10_000.0, rng.unit_f64())) as f32);
+        let rates = drained::of_rates(rates).rates;
         let (offered, unique_offered, admitted, completed) = (count, count, count, count);
         let sample = Sample {
             from,
             to: now,
+            evidence_from: from,
             flow: Flow { offered, admitted, ..Flow::default() },
             unique_offered,
             completed,
-            responses,
+            rates,
             ..Sample::default()
         };
         planner.observe(now, &sample);

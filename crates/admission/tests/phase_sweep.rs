@@ -4,10 +4,11 @@
 //! The plant is static: the fastest responses' rate as a function of the admitted rate, 50 requests a second
 //! before the crowd and 210 offered during it, the base rate that fits the paper's own result.
 
+#[path = "common/drained.rs"]
+mod drained;
+
 use flashweir_admission::PlannerDriver;
-use flashweir_admission::flash_crowd::{
-    Baseline, FlashCrowdPlanner, Limit, PlannerMode, Response, Sample, Settings,
-};
+use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Limit, PlannerMode, Sample, Settings};
 use flashweir_core::{Duration, Instant};
 
 /// NEWS Table I: admitted requests/s and the rate of the fastest tenth in kb/s (with the quiet point).
@@ -45,7 +46,7 @@ fn admitted_over_crowd_rps(mode: PlannerMode, phase_s: u64) -> f64 {
     let mut planner =
         PlannerDriver::new(FlashCrowdPlanner::new(settings, &Baseline::default()), Instant::ZERO);
     let mut ceiling_rps = f64::INFINITY;
-    let mut sample = Sample::default();
+    let (mut sample, mut rates) = (Sample::default(), Vec::new());
     let mut in_crowd = Vec::new();
     for second in (phase_s + ONSET_S % T_S)..END_S {
         let now = Instant::from_secs(second + 1);
@@ -55,8 +56,11 @@ fn admitted_over_crowd_rps(mode: PlannerMode, phase_s: u64) -> f64 {
         if crowd {
             in_crowd.push(admitted_rps);
         }
-        record(&mut sample, now, offered_rps, admitted_rps);
+        record(&mut sample, &mut rates, offered_rps, admitted_rps);
         if (second + 1) % T_S == phase_s % T_S {
+            // Every response in the window carries the window's mean rate, so that the fastest tenth reads the mean.
+            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+            sample.rates = drained::of_rates(rates.drain(..).map(|_| mean as f32)).rates;
             sample.to = now;
             planner.observe(now, &sample);
             let plan = planner.plan(now);
@@ -64,34 +68,20 @@ fn admitted_over_crowd_rps(mode: PlannerMode, phase_s: u64) -> f64 {
                 Limit::All(rate) => rate.per_second(),
                 _ => f64::INFINITY,
             };
-            sample = Sample { from: now, ..Sample::default() };
+            sample = Sample { from: now, evidence_from: now, ..Sample::default() };
         }
     }
     in_crowd.iter().sum::<f64>() / in_crowd.len() as f64
 }
 
 /// One second of the plant. A window's aggregate is the mean over its requests, as in a static plant it must be.
-fn record(sample: &mut Sample, now: Instant, offered_rps: f64, admitted_rps: f64) {
+fn record(sample: &mut Sample, rates: &mut Vec<f64>, offered_rps: f64, admitted_rps: f64) {
     sample.flow.offered += offered_rps.round() as u64;
     sample.unique_offered += offered_rps.round() as u64;
     sample.flow.admitted += admitted_rps.round() as u64;
     sample.completed += admitted_rps.round() as u64;
-    let rate = (fast_rate_kbps(admitted_rps) * 125.0) as f32;
-    for _ in 0..admitted_rps.round() as u64 {
-        sample.responses.push(Response {
-            started: now,
-            bytes: 20_000,
-            latency_s: 0.0,
-            rate_bytes_per_s: Some(rate),
-            url_class: 0,
-        });
-    }
-    // Every response in the window carries the window's mean rate, so that the fastest tenth reads the mean.
-    let mean = sample.responses.iter().map(|r| f64::from(r.rate_bytes_per_s.unwrap_or(0.0))).sum::<f64>()
-        / sample.responses.len() as f64;
-    for response in &mut sample.responses {
-        response.rate_bytes_per_s = Some(mean as f32);
-    }
+    let rate = fast_rate_kbps(admitted_rps) * 125.0;
+    rates.extend(std::iter::repeat_n(rate, admitted_rps.round() as usize));
 }
 
 fn sweep(mode: PlannerMode) -> Vec<f64> {

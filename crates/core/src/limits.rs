@@ -4,10 +4,15 @@
 pub const HOT_SPOT_ENTRIES: usize = 64;
 /// Hot-spots limited at once: each holds more than a quarter of the load, so four is all there can be.
 pub const HOT_SPOTS_LIMITED: usize = 4;
-/// Response observations one worker keeps between two ticks; more are sampled uniformly (reservoir).
-pub const RESPONSES_PER_SAMPLE: usize = 16_384;
-/// Response observations in the planner's sliding window; the oldest go first.
-pub const RESPONSES_PER_WINDOW: usize = 131_072;
+/// Latencies that one sample tells apart, by latency class and bucket (12 bytes each); further ones are counted without
+/// their class, which takes no more than [`LATENCY_CELLS_UNCLASSED`].
+pub const LATENCY_CELLS: usize = 4_096;
+/// Latencies without a class that one sample tells apart: the buckets there are.
+pub const LATENCY_CELLS_UNCLASSED: usize = 960;
+/// Rates that one sample tells apart: the buckets there are.
+pub const RATE_CELLS: usize = 960;
+/// Cells of samples (32 bytes each) in the planner's sliding window; the oldest go first.
+pub const CELLS_PER_WINDOW: usize = 131_072;
 /// Slots of the table that recognises a person's retry after a refusal (16 bytes each).
 pub const REFUSED_ATTEMPTS: usize = 65_536;
 /// URL classes that have a latency reference of their own; further URLs share by hash.
@@ -212,3 +217,17 @@ pub const KERNEL_DESTINATIONS: usize = 512;
 /// Decisions a router remembers, to tell why something was refused (about 300 bytes each): a quarter of an hour at one a
 /// second.
 pub const ROUTER_PLANS_REMEMBERED: usize = 1_024;
+/// Records of planners' samples and plans that wait to be written to a recording; further ones are lost, and counted.
+pub const RECORDS_QUEUED: usize = 1_024;
+/// Bytes of one segment of a recording, nearly; then the next one is begun.
+pub const RECORDING_SEGMENT_BYTES: u64 = 20 << 20;
+/// Segments of a recording that are kept besides the one being written; the oldest are removed.
+pub const RECORDING_SEGMENTS: u64 = 24;
+/// Planners of one recording; a reload that changes a policy begins another.
+pub const RECORDING_STREAMS: usize = 4_096;
+/// Bytes of the text that says how planners were configured.
+pub const RECORDING_ABOUT_BYTES: usize = 65_536;
+/// Bytes of the name of one planner's service.
+pub const RECORDING_NAME_BYTES: usize = 255;
+/// Places where a replay shows that plans begin to differ; further ones are counted.
+pub const REPLAY_PARTINGS: usize = 20;

@@ -5,6 +5,7 @@ use flashweir_http::tls::TlsError;
 use flashweir_http::upstream::UpstreamSettingsError;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Why [`run`](crate::run) failed. Each message says what and where.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +36,14 @@ pub enum GatewayError {
          headers of libbpf, libelf and zlib), or leave out --kernel, --interface and kernel.interface"
     )]
     KernelNotBuilt,
+    /// The recording cannot be written.
+    #[error("cannot record to {}: {source}", file.display())]
+    Record {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
     /// The operating system refused a thread, a timer or a signal handler.
     #[error("cannot start: {0}")]
     Start(#[source] io::Error),
@@ -57,6 +66,7 @@ impl GatewayError {
         match self {
             Self::Listen(_)
             | Self::AdminListen { .. }
+            | Self::Record { .. }
             | Self::Tls(_)
             | Self::Upstream(_)
             | Self::Kernel(_)

@@ -6,6 +6,7 @@ use crate::control::{Control, Planners};
 use crate::error::GatewayError;
 use crate::kernel::KernelGuard;
 use crate::planner_task::NewsStation;
+use crate::recording;
 use crate::sentry::SentryStation;
 use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
@@ -34,6 +35,8 @@ pub struct Launch {
     pub config_file: Option<PathBuf>,
     /// The flags that win over the file, at every reload too.
     pub overrides: Overrides,
+    /// Where what the planners see and decide is recorded.
+    pub record: Option<PathBuf>,
 }
 
 /// Runs a gateway on this thread and one more for each worker, until SIGTERM or SIGINT has drained it.
@@ -62,7 +65,7 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] naming what cannot be had; then no port is held.
     pub fn bind(launch: Launch) -> Result<Self, GatewayError> {
-        let Launch { config, config_file, overrides } = launch;
+        let Launch { config, config_file, overrides, record } = launch;
         let workers = worker_count(&config);
         let tls = match &config.listen.tls {
             Some(files) => Some(Arc::new(ServerTls::open(&files.certificate, &files.key)?)),
@@ -76,6 +79,7 @@ impl Gateway {
         if let Some(kernel) = &mut kernel {
             kernel.protect(&config, &listening_on, config.listen.tls.is_some())?;
         }
+        let recorder = record.map(|file| recording::start(&file, &config, workers)).transpose()?;
         let learned =
             state_file::configured(&config).map(|file| file.load_or_begin_anew()).unwrap_or_default();
         let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
@@ -87,8 +91,8 @@ impl Gateway {
         let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone())?;
         let admin_address = admin.address().map_err(GatewayError::Start)?;
         let sampling = (ends.sample_wanted, ends.samples);
-        let news = NewsStation::new(shared.clone(), workers, sampling, learned);
-        let sentries = SentryStation::new(shared.clone(), ends.gate_samples);
+        let news = NewsStation::new(shared.clone(), workers, sampling, learned, recorder.as_ref());
+        let sentries = SentryStation::new(shared.clone(), ends.gate_samples, recorder);
         let control = Control {
             shared: shared.clone(),
             workers,

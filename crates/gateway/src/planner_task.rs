@@ -1,5 +1,6 @@
 //! What surrounds the planner of NEWS: the workers' samples, the plan in force, the metrics, the state file.
 
+use crate::recording::{self, MadeFrom};
 use crate::shared::Shared;
 use crate::state_file;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Plan, Sample};
@@ -11,6 +12,8 @@ use flashweir_runtime::planner_loop::{
 };
 use flashweir_runtime::{BaselineKeeper, Clock, StateFile, planner, tell_change};
 use flashweir_telemetry::Happening;
+use flashweir_wire::Recorder;
+use flashweir_wire::recording::Planned;
 use std::convert::Infallible;
 use std::mem;
 use std::sync::Arc;
@@ -36,6 +39,8 @@ struct NewsOutlet {
     workers: usize,
     configured: FlashCrowd,
     keeper: BaselineKeeper,
+    /// What the present planner was made from, for a recording.
+    made_from: MadeFrom,
 }
 
 impl NewsStation {
@@ -45,15 +50,19 @@ impl NewsStation {
         workers: usize,
         (sample_wanted, samples): (watch::Sender<u64>, mpsc::Receiver<Sample>),
         learned: Baseline,
+        recorder: Option<&Arc<Recorder>>,
     ) -> Self {
         let configured = shared.live.load().config.flash_crowd.clone();
         shared.baseline.store(Arc::new(learned.clone()));
         shared.telemetry.control().set_shadow(configured.shadow);
         let keeper = BaselineKeeper::new(learned, shared.clock.now());
         let in_force = Plan::clone(&shared.plan.load());
-        let mut outlet = NewsOutlet { shared, workers, configured, keeper };
+        let made_from = MadeFrom::default();
+        let mut outlet = NewsOutlet { shared, workers, configured, keeper, made_from };
+        let mut planner_loop = PlannerLoop::new(&mut outlet, in_force);
+        recording::record(&mut planner_loop, recorder, recording::FLASH_CROWD, &outlet.made_from);
         Self {
-            planner_loop: PlannerLoop::new(&mut outlet, in_force),
+            planner_loop,
             outlet,
             sample_wanted,
             samples,
@@ -142,7 +151,10 @@ impl Outlet<FlashCrowdPlanner> for NewsOutlet {
     }
 
     fn planner(&mut self) -> Option<FlashCrowdPlanner> {
-        planner(&self.configured, self.workers, self.keeper.latest())
+        let settings = self.configured.settings(self.workers);
+        let learned = self.keeper.latest();
+        self.made_from.set(settings.map(|settings| Planned::FlashCrowd(settings, learned.clone())));
+        planner(&self.configured, self.workers, learned)
     }
 
     fn epoch_in_force(&self) -> u64 {

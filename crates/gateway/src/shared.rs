@@ -24,7 +24,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     /// Tells this run's decision ids from those of other runs.
     pub(crate) boot: u16,
-    /// Seeds what may be random: jitter, reservoirs, choice of upstream.
+    /// Seeds what may be random: jitter, choice of upstream.
     pub(crate) seed: u64,
     /// Under a key drawn at start, for tables that clients can fill.
     pub(crate) hasher: Hasher64,

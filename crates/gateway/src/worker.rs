@@ -122,7 +122,7 @@ async fn sample(worker: Rc<WorkerContext>, mut wanted: watch::Receiver<u64>, sam
         };
         let sample = worker.pipeline.drain_flash_crowd(worker.shared.clock.now());
         worker.metrics.requests.unique_offered.add(sample.unique_offered);
-        worker.metrics.bound_hits.add(Bound::ResponsesPerSample, sample.responses_sampled_away);
+        worker.metrics.bound_hits.add(Bound::LatencyCells, sample.responses_unclassed);
         place.send(sample);
     }
 }

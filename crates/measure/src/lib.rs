@@ -6,6 +6,7 @@ pub mod ages;
 pub mod average;
 pub mod fastest;
 pub mod histogram;
+pub mod log_buckets;
 pub mod running_median;
 pub mod space_saving;
 pub mod tsw;

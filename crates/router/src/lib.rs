@@ -26,7 +26,6 @@ mod outlet;
 mod places;
 mod record;
 mod reload;
-mod responses;
 mod sample;
 mod settings;
 mod status;

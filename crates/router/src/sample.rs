@@ -14,11 +14,10 @@
 
 use crate::destinations::Destinations;
 use crate::places::Places;
-use crate::responses::{Group, unfold};
 use flashweir_admission::Flow;
-use flashweir_admission::flash_crowd::{HostCount, Sample};
+use flashweir_admission::flash_crowd::{Counted, HostCount, RateCell, Sample};
+use flashweir_core::Instant;
 use flashweir_core::limits::HOT_SPOT_ENTRIES;
-use flashweir_core::{Duration, Instant};
 use flashweir_kernel::gate::ServiceCounts;
 use flashweir_kernel::observe::{DestinationCount, Observed, RateHistogram};
 use std::cmp::Reverse;
@@ -110,7 +109,6 @@ impl Sampler {
             key: destinations.key(figures.destination),
             hits: figures.counts.offered,
         });
-        let (responses, responses_sampled_away) = unfold(&self.groups(observed));
         let sample = Sample {
             gate: 0,
             from: std::mem::replace(&mut self.from, now),
@@ -124,8 +122,12 @@ impl Sampler {
             unique_offered: all.unique_offered.saturating_sub(repeated),
             completed: observed.completed,
             hosts: hosts.collect(),
-            responses,
-            responses_sampled_away,
+            // The kernel told connections apart by the plan that it followed, and that one is dated when it was told.
+            evidence_from: self.evidence_from,
+            rates: rate_cells(&observed.rates),
+            // How long a response should take is not known here.
+            latencies: Vec::new(),
+            responses_unclassed: 0,
         };
         Sampled { sample, destinations: figures }
     }
@@ -145,25 +147,18 @@ impl Sampler {
             })
             .collect()
     }
-
-    /// A connection that began before the plan changed says nothing about the plan in force: it is dated one nanosecond
-    /// before, the planner compares no more than that.
-    fn groups(&self, observed: &Observed) -> Vec<Group> {
-        let before = self.evidence_from - Duration::from_nanos(1);
-        let [old, new] = &observed.rates;
-        [(old, before), (new, self.evidence_from)]
-            .into_iter()
-            .flat_map(|(rates, started)| groups(rates, started))
-            .collect()
-    }
 }
 
-fn groups(rates: &RateHistogram, started: Instant) -> impl Iterator<Item = Group> {
-    rates.buckets().map(move |bucket| Group {
-        rate_bytes_per_s: bucket.middle(),
-        count: u64::from(bucket.responses),
-        started,
+/// The kernel's histograms as they are: it counts by the buckets of samples.
+fn rate_cells([before, since]: &[RateHistogram; 2]) -> Vec<RateCell> {
+    let pairs = before.counts().iter().zip(since.counts()).enumerate();
+    let used = pairs.filter(|(_, (before, since))| **before > 0 || **since > 0);
+    // There are 960 buckets: the cast loses nothing.
+    used.map(|(bucket, (&before, &since))| RateCell {
+        bucket: bucket as u16,
+        count: Counted { before, since },
     })
+    .collect()
 }
 
 /// The busiest first, at most as many as there are places and observed destinations.

@@ -124,13 +124,25 @@ fn responses_are_dated_by_whether_they_began_under_the_plan_in_force() {
     sampler.plan_changed(Instant::from_secs(5));
     let sampled =
         sampler.sample(Instant::from_secs(6), &[counts(0, 0, 0)], &observed, &places, &mut destinations());
-    let told: Vec<_> = sampled
-        .sample
-        .responses
-        .iter()
-        .map(|response| (response.started.as_nanos(), response.rate_bytes_per_s))
-        .collect();
-    assert_eq!(told, [(4_999_999_999, Some(32.0)), (4_999_999_999, Some(32.0)), (5_000_000_000, Some(50.0))]);
+    let cell = |bucket, before, since| RateCell { bucket, count: Counted { before, since } };
+    assert_eq!(sampled.sample.rates, [cell(32, 2, 0), cell(50, 0, 1)]);
+    assert_eq!(sampled.sample.evidence_from, Instant::from_secs(5));
+    assert_eq!(sampled.sample.latencies, [], "the kernel does not know what is usual");
+}
+
+#[test]
+fn the_kernel_counts_rates_by_the_buckets_of_samples() {
+    use flashweir_measure::log_buckets::{bucket_of, middle_of};
+    let mut rng = flashweir_core::Rng::new(1);
+    for _ in 0..100_000 {
+        let rate_bytes_per_s = rng.next_u64() >> rng.below(64);
+        let mut histogram = RateHistogram::default();
+        histogram.record(rate_bytes_per_s, 1);
+        let bucket = bucket_of(rate_bytes_per_s);
+        assert_eq!(histogram.counts()[usize::from(bucket)], 1, "{rate_bytes_per_s}");
+        let middle = histogram.buckets().next().expect("one").middle();
+        assert_eq!(middle, middle_of(bucket));
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use arc_swap::ArcSwap;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use flashweir_admission::Flow;
 use flashweir_admission::flash_crowd::{self, Baseline, FlashCrowdPlanner, PlannerMode, Settings};
+use flashweir_admission::pipeline::ConnectionPipeline;
 use flashweir_admission::sentry::{self, Policy, SentryPlanner};
 use flashweir_admission::{LimitPlan, Planner, PlannerDriver};
 use flashweir_core::{Duration, Instant};
@@ -104,14 +105,15 @@ fn news(c: &mut Criterion) {
             bytes: 10_000,
             rate_bytes_per_s: None,
         };
+        let mut gate = ConnectionPipeline::new(0, Arc::default());
+        (0..32).for_each(|_| gate.observe_response(response));
         flash_crowd::Sample {
             from,
             to,
             flow: Flow { offered: 32, admitted: 32, ..Flow::default() },
             unique_offered: 32,
             completed: 32,
-            responses: vec![response; 32],
-            ..flash_crowd::Sample::default()
+            ..gate.drain(to)
         }
     });
 }

@@ -30,7 +30,7 @@ impl Bench {
     fn new(ceiling_rps: f64, limit: u32, has_candidate: bool) -> Self {
         let (policy, plan) = plan(CLASSES as u64, Decide::Reservation, limit, 1_000);
         let common = Arc::new(Common::new(GATES));
-        let mut pipeline = Pipeline::new(0, 1, &SharedByWorkers::default());
+        let mut pipeline = Pipeline::new(0, &SharedByWorkers::default());
         pipeline.configure(usize::MAX, false);
         let sentry = Some((&common, &policy, &plan, false));
         let service = pipeline.add_service(ServiceSettings { sentry, upstream_capacity: usize::MAX });

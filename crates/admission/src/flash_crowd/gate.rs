@@ -3,11 +3,13 @@
 //! Per request: one count in the hot-spot table, at most four key comparisons and one token bucket. Nothing is allocated after construction except when a tick hands the
 //! measurements over.
 
+use super::latency_reference::{UNNOTICED_US, class_of};
+use super::responses::Responses;
 use super::{HostCount, Limit, Plan, Response, Sample};
 use crate::{Flow, token_bucket::TokenBucket};
 use alloc::vec::Vec;
-use flashweir_core::limits::{HOT_SPOT_ENTRIES, HOT_SPOTS_LIMITED, RESPONSES_PER_SAMPLE};
-use flashweir_core::{Duration, Instant, Rate, Reason, Rng, Shed, Verdict};
+use flashweir_core::limits::{HOT_SPOT_ENTRIES, HOT_SPOTS_LIMITED};
+use flashweir_core::{Duration, Instant, Rate, Reason, Shed, Verdict};
 use flashweir_measure::SpaceSaving;
 
 /// The burst of a ceiling, in milliseconds of its rate. A whole second would let every lull
@@ -45,8 +47,7 @@ pub struct FlashCrowdGate {
     retry_after: Duration,
     hosts: SpaceSaving<HOT_SPOT_ENTRIES>,
     sample: Sample,
-    responses_seen: u64,
-    rng: Rng,
+    responses: Responses,
 }
 
 /// The plan's limit, made ready for counting.
@@ -58,21 +59,17 @@ enum Ceiling {
 }
 
 impl FlashCrowdGate {
-    /// Gate number `gate` of its siblings; `seed` drives only the uniform sampling that
-    /// bounds how many responses are kept between two ticks.
+    /// Gate number `gate` of its siblings.
     #[must_use]
-    pub fn new(gate: usize, seed: u64) -> Self {
-        let mut new = Self {
+    pub fn new(gate: usize) -> Self {
+        Self {
             ceiling: Ceiling::Open,
             epoch: 0,
             retry_after: Duration::from_secs(1),
             hosts: SpaceSaving::default(),
-            sample: Sample::default(),
-            responses_seen: 0,
-            rng: Rng::new(seed),
-        };
-        new.sample = new.empty_sample(gate, Instant::ZERO);
-        new
+            sample: Sample { gate, ..Sample::default() },
+            responses: Responses::new(),
+        }
     }
 
     /// Takes over a plan; one that is no newer than the plan in force changes nothing.
@@ -82,6 +79,10 @@ impl FlashCrowdGate {
         }
         self.epoch = plan.epoch;
         self.retry_after = plan.retry_after;
+        if plan.evidence_from > self.sample.evidence_from {
+            self.responses.outdate();
+        }
+        self.sample.evidence_from = plan.evidence_from;
         let share_milli = u64::from(plan.gate_shares_milli.get(self.sample.gate).copied().unwrap_or(0));
         let previous = core::mem::replace(&mut self.ceiling, Ceiling::Open);
         self.ceiling = match &plan.limit {
@@ -131,45 +132,38 @@ impl FlashCrowdGate {
 
     /// Hands over what was measured since the last drain, with what became of the requests meanwhile.
     pub fn drain(&mut self, now: Instant, flow: Flow, unique_offered: u64) -> Sample {
-        let next = self.empty_sample(self.sample.gate, now);
+        let Sample { gate, evidence_from, .. } = self.sample;
+        let next = Sample { gate, from: now, to: now, evidence_from, ..Sample::default() };
         let mut sample = core::mem::replace(&mut self.sample, next);
         sample.to = now;
         (sample.flow, sample.unique_offered) = (flow, unique_offered);
         sample.hosts = self.hosts.iter().map(|(key, hits)| HostCount { key, hits }).collect();
         sample.hosts.sort_unstable_by_key(|host| (core::cmp::Reverse(host.hits), host.key));
         self.hosts.clear();
-        self.responses_seen = 0;
+        (sample.latencies, sample.rates, sample.responses_unclassed) = self.responses.drain();
         sample
     }
 
-    /// A response finished without error and is fit to measure.
+    /// A response finished without error and is fit to measure. Latencies under 10 ms, which nobody notices and the
+    /// planner does not tell apart, all count as that.
     pub fn observe_response(&mut self, response: Response) {
-        self.responses_seen += 1;
-        if self.sample.responses.len() < RESPONSES_PER_SAMPLE {
-            self.sample.responses.push(response);
-            return;
+        // The cast takes NaN and what is below zero to zero.
+        let latency_us = ((f64::from(response.latency_s) * 1e6) as u64).max(UNNOTICED_US);
+        let is_evidence = response.started >= self.sample.evidence_from;
+        self.responses.add_latency(class_of(&response), latency_us, is_evidence);
+        if let Some(rate_bytes_per_s) = response.rate_bytes_per_s {
+            self.responses.add_rate(rate_bytes_per_s, is_evidence);
         }
-        // Reservoir sampling (Vitter's algorithm R): what is kept stays a uniform sample of all.
-        self.sample.responses_sampled_away += 1;
-        let place = self.rng.below(self.responses_seen) as usize;
-        if let Some(kept) = self.sample.responses.get_mut(place) {
-            *kept = response;
-        }
+    }
+
+    /// A response to a request received at `started` had this rate; what its latency should be is not known here.
+    pub fn observe_rate(&mut self, started: Instant, rate_bytes_per_s: f32) {
+        self.responses.add_rate(rate_bytes_per_s, started >= self.sample.evidence_from);
     }
 
     /// A request that was admitted finished without error.
     pub fn completed(&mut self) {
         self.sample.completed += 1;
-    }
-
-    fn empty_sample(&self, gate: usize, from: Instant) -> Sample {
-        Sample {
-            gate,
-            from,
-            to: from,
-            responses: Vec::with_capacity(RESPONSES_PER_SAMPLE),
-            ..Sample::default()
-        }
     }
 }
 

@@ -10,7 +10,10 @@
 //! was held near its quiet load. Capped, the canary is "even the fastest tenth is slower than the usual median",
 //! which a service meets only close to its capacity.
 //!
-//! Latencies under 10 ms all score 1.
+//! Latencies under 10 ms all score 1; gates count them as 10 ms, so that is the lowest median.
+//!
+//! Responses come as counts by class and bucket. A whole sample is scored by what was known before it, then learned from: of
+//! its latencies so many as the class may learn from, spread evenly over their distribution.
 //!
 //! A class learns from a bounded number of responses a tick. Without the bound a busy page's median, which moves by a
 //! hundredth for each response, would follow a crowd's latency within the very tick that is to judge it, and the crowd
@@ -22,15 +25,18 @@
 //! any state: a crowd usually comes to a new page.
 //! Memory: 9 bytes for each of 1,024 classes. Cost: one multiplication and one look-up.
 
-use super::Response;
+use super::sample::{LatencyCell, Response, UNCLASSED};
 use alloc::{boxed::Box, vec, vec::Vec};
 use flashweir_core::Duration;
 use flashweir_core::limits::URL_CLASSES;
 use flashweir_measure::RunningMedian;
+use flashweir_measure::log_buckets::middle_of;
 
 /// A latency below this is as good as any: nobody notices it, and on a busy machine the scheduler alone adds as much.
 /// Without it, a service that answers in a fifth of a millisecond would be "five times slower" at one.
-const UNNOTICED_S: f32 = 0.010;
+const UNNOTICED_S: f32 = UNNOTICED_US as f32 / 1e6;
+/// The same, microseconds.
+pub(super) const UNNOTICED_US: u64 = 10_000;
 
 /// A class learns from one response in so much time: at 1 % each its median drifts by at most 10 % a second, slower
 /// than the latency of any service that a crowd is about to overload.
@@ -49,6 +55,9 @@ pub(super) struct LatencyReference {
     /// The median over all classes.
     service: RunningMedian,
     service_learned: u8,
+    /// Where in a distribution to learn from next: multiples of the golden ratio, which come close to every quantile soon
+    /// and favour none.
+    quantile: u64,
 }
 
 /// How a response compares with its class.
@@ -78,6 +87,7 @@ impl LatencyReference {
             learned_most: a_tick.clamp(1, LEARNED_A_TICK_MOST) as u8,
             service: RunningMedian::default(),
             service_learned: 0,
+            quantile: 0,
         }
     }
 
@@ -87,25 +97,66 @@ impl LatencyReference {
         self.service_learned = 0;
     }
 
-    /// Scores a response and, when `learning` or while its class is untrained, learns from it.
-    pub(super) fn score(&mut self, response: &Response, learning: bool) -> Option<Score> {
-        let class = class_of(response);
-        let (median, learned) = (&mut self.classes[class], &mut self.learned[class]);
-        let latency_s = response.latency_s.max(1e-6);
-        let usual_s = median.value().or_else(|| self.service.value());
-        let score = usual_s.map(|usual_s| usual_s.max(UNNOTICED_S)).map(|usual_s| Score {
-            relative: (usual_s / latency_s).min(1.0),
-            excess_s: (latency_s - usual_s).max(0.0),
-        });
-        if !median.is_trained() || (learning && *learned < self.learned_most) {
-            *learned = learned.saturating_add(1);
-            median.observe(latency_s);
+    /// Scores the responses of a sample, in the order of their classes, and, when `learning` or while their class is
+    /// untrained, learns from them. O(cells).
+    pub(super) fn score(
+        &mut self,
+        cells: &[LatencyCell],
+        learning: bool,
+        mut scored: impl FnMut(&LatencyCell, Option<Score>),
+    ) {
+        for of_class in cells.chunk_by(|one, other| one.class == other.class) {
+            let class = of_class[0].class;
+            let usual_s = self.usual_s(class);
+            of_class
+                .iter()
+                .for_each(|cell| scored(cell, usual_s.map(|usual_s| Score::of(latency_s(cell), usual_s))));
+            if class != UNCLASSED {
+                self.learn(usize::from(class) % URL_CLASSES, of_class, learning);
+            }
         }
-        if learning && self.service_learned < self.learned_most {
+        let count = total(cells);
+        for _ in 0..count {
+            if !learning || self.service_learned == self.learned_most {
+                break;
+            }
             self.service_learned += 1;
+            let latency_s = self.pick(cells, count);
             self.service.observe(latency_s);
         }
-        score
+    }
+
+    fn usual_s(&self, class: u16) -> Option<f32> {
+        let of_class = self.classes.get(usize::from(class)).and_then(RunningMedian::value);
+        of_class.or_else(|| self.service.value()).map(|usual_s| usual_s.max(UNNOTICED_S))
+    }
+
+    /// From at most as many as there are.
+    fn learn(&mut self, class: usize, cells: &[LatencyCell], learning: bool) {
+        let count = total(cells);
+        for _ in 0..count {
+            let may_learn = learning && self.learned[class] < self.learned_most;
+            if self.classes[class].is_trained() && !may_learn {
+                break;
+            }
+            self.learned[class] = self.learned[class].saturating_add(1);
+            let latency_s = self.pick(cells, count);
+            self.classes[class].observe(latency_s);
+        }
+    }
+
+    /// One of `count` latencies, at the next quantile.
+    fn pick(&mut self, cells: &[LatencyCell], count: u64) -> f32 {
+        self.quantile = self.quantile.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut place = ((u128::from(self.quantile) * u128::from(count)) >> 64) as u64;
+        for cell in cells {
+            match place.checked_sub(cell.count.total()) {
+                Some(further) => place = further,
+                None => return latency_s(cell),
+            }
+        }
+        // Not reached: the place is below the count of all cells.
+        UNNOTICED_S
     }
 
     /// The trained medians, for the state file.
@@ -115,9 +166,26 @@ impl LatencyReference {
     }
 }
 
-fn class_of(response: &Response) -> usize {
+impl Score {
+    fn of(latency_s: f32, usual_s: f32) -> Self {
+        Self { relative: (usual_s / latency_s).min(1.0), excess_s: (latency_s - usual_s).max(0.0) }
+    }
+}
+
+fn total(cells: &[LatencyCell]) -> u64 {
+    cells.iter().map(|cell| cell.count.total()).sum()
+}
+
+fn latency_s(cell: &LatencyCell) -> f32 {
+    // At least a microsecond: nothing is divided by zero.
+    middle_of(cell.bucket).max(1) as f32 / 1e6
+}
+
+/// The latency class of a response, below [`URL_CLASSES`].
+pub(super) fn class_of(response: &Response) -> u16 {
     let size_bucket = response.bytes.checked_ilog2().map_or(0, |log| log + 1);
     // Fibonacci hashing spreads neighbouring sizes of one URL over the table.
     let mixed = (response.url_class ^ (size_bucket << 26)).wrapping_mul(0x9E37_79B1);
-    (mixed >> 16) as usize % URL_CLASSES
+    // Below 1,024, so it fits.
+    ((mixed >> 16) as usize % URL_CLASSES) as u16
 }

@@ -1,7 +1,7 @@
 //! What the planner tells the gates, and how it explains itself.
 
 use alloc::vec::Vec;
-use flashweir_core::{Duration, Rate};
+use flashweir_core::{Duration, Instant, Rate};
 
 /// The ceiling in force and the numbers behind it.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,6 +12,8 @@ pub struct Plan {
     pub limit: Limit,
     /// Each gate's part of every limited rate, in thousandths, by gate; sums to 1000.
     pub gate_shares_milli: Vec<u32>,
+    /// When the limit last changed: responses to requests received before say nothing about it.
+    pub evidence_from: Instant,
     /// When a refused client may hope for better; shells round up to seconds and add jitter.
     pub retry_after: Duration,
     /// Why.
@@ -140,6 +142,7 @@ impl Plan {
             epoch: 0,
             limit: Limit::Open,
             gate_shares_milli: equal_shares_milli(gates),
+            evidence_from: Instant::ZERO,
             retry_after: Duration::from_secs(1),
             explanation: Explanation {
                 mode: Mode::Normal,

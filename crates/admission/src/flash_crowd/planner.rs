@@ -1,7 +1,7 @@
 //! The planner of one service: measurement, detector, ceiling, hot-spots and shares, tick by tick.
 //!
-//! Cost: observing is O(responses), a plan O(responses in the last interval); 131,072 responses are kept at most
-//! (48 bytes each). Calling [`plan`](Planner::plan) early returns the previous plan.
+//! Cost: observing is O(cells of the sample), a plan O(n log n) in the cells of the last interval, whatever the number of
+//! responses; 131,072 cells are kept at most (32 bytes each). Calling [`plan`](Planner::plan) early returns the previous plan.
 
 use super::detector::{Detector, Judgement};
 use super::hot_spot::HotSpots;
@@ -9,11 +9,12 @@ use super::latency_reference::LatencyReference;
 use super::published::{Form, Published};
 use super::rate_limit::RateLimit;
 use super::shares::gate_shares_milli;
-use super::window::{Counts, Measurement, ScoredResponse, Window};
+use super::window::{Counts, Measurement, Told, Window};
 use super::{Baseline, Cause, Explanation, Limit, Mode, Plan, PlannerMode, Rule, Sample, Settings};
 use crate::{Binding, Flow, Planner};
 use alloc::{boxed::Box, vec, vec::Vec};
 use flashweir_core::{Duration, Instant, Rate};
+use flashweir_measure::log_buckets::middle_of;
 
 /// The longest a refused client is asked to wait before jitter: beyond it people have gone elsewhere.
 const RETRY_AFTER_MAX_S: f64 = 30.0;
@@ -52,10 +53,7 @@ impl FlashCrowdPlanner {
     /// A planner that starts from `baseline` (of an earlier run) or, where empty, learns it.
     #[must_use]
     pub fn new(settings: Settings, baseline: &Baseline) -> Self {
-        let published = |form| {
-            let usual = baseline.fast_rate_bytes_per_s.or(baseline.fast_score);
-            Rules::Published(Published::new(form, settings.margin, usual, baseline.unique_offered_rps))
-        };
+        let published = |form| Rules::Published(Published::new(form, settings.margin, baseline));
         let rules = match settings.mode {
             PlannerMode::Paper => published(Form::Paper),
             PlannerMode::Scoreboard => published(Form::Code),
@@ -104,6 +102,14 @@ impl FlashCrowdPlanner {
         }
     }
 
+    /// Responses to requests received before this are not judged.
+    fn evidence_from(&self) -> Instant {
+        match &self.rules {
+            Rules::Repaired(repaired) => repaired.1.evidence_from(),
+            Rules::Published(_) => Instant::ZERO,
+        }
+    }
+
     fn explain(&self, decision: &Decision, measured: &Measurement) -> Explanation {
         let mut explanation = Explanation {
             mode: decision.mode,
@@ -125,13 +131,9 @@ impl FlashCrowdPlanner {
         };
         match &self.rules {
             Rules::Published(published) => {
-                let (responses, requests) = published.averages();
-                explanation.unique_offered_reference_rps = requests;
-                if measured.fast_rate.is_some() {
-                    explanation.fast_rate_reference = responses;
-                } else {
-                    explanation.fast_score_reference = responses;
-                }
+                explanation.fast_rate_reference = published.fast_rate_usual();
+                explanation.fast_score_reference = published.fast_score_usual();
+                explanation.unique_offered_reference_rps = published.requests_usual_rps();
             }
             Rules::Repaired(repaired) => {
                 let (detector, _) = &**repaired;
@@ -203,14 +205,14 @@ impl Planner for FlashCrowdPlanner {
             *offered += sample.flow.offered;
         }
         self.hot_spots.count(&sample.hosts);
-        for response in &sample.responses {
-            let score = self.latency.score(response, self.learning);
-            self.window.push(ScoredResponse {
-                observed: now,
-                started: response.started,
-                rate_bytes_per_s: response.rate_bytes_per_s,
-                score,
-            });
+        let (window, evidence_from) = (&mut self.window, sample.evidence_from);
+        self.latency.score(&sample.latencies, self.learning, |cell, score| {
+            window.push(now, evidence_from, cell.count, Told::Latency(score));
+        });
+        for cell in &sample.rates {
+            // Below 2³⁴ to 33 significant bits; the rounding is far within a bucket.
+            let rate_bytes_per_s = middle_of(cell.bucket) as f32;
+            window.push(now, evidence_from, cell.count, Told::Rate(rate_bytes_per_s));
         }
     }
 
@@ -222,11 +224,7 @@ impl Planner for FlashCrowdPlanner {
         self.planned_at = Some(now);
         // Late ticks don't pile up: the next one is a whole interval away.
         self.next_plan_at = now + self.settings.interval;
-        let evidence_from = match &self.rules {
-            Rules::Repaired(repaired) => repaired.1.evidence_from(),
-            Rules::Published(_) => Instant::ZERO,
-        };
-        let measured = self.window.close(now, evidence_from);
+        let measured = self.window.close(now, self.evidence_from());
         self.latency.begin_tick();
         let decision = self.decide(now, &measured, binding);
         // References are learned in quiet times only: a response under suspicion must not define the usual.
@@ -244,6 +242,7 @@ impl Planner for FlashCrowdPlanner {
             epoch: self.plan.epoch + 1,
             limit,
             gate_shares_milli: gate_shares_milli(&self.gate_offered, &self.plan.gate_shares_milli),
+            evidence_from: self.evidence_from(),
             retry_after: Duration::from_secs_f64(wait_s.clamp(1.0, RETRY_AFTER_MAX_S)),
             explanation: self.explain(&decision, &measured),
         };

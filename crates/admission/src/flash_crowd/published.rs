@@ -11,11 +11,15 @@
 //! Requests are the *admitted* ones in both, as in the paper's prototype (flaw in §1.4: while limiting, the
 //! limiter itself lowers what the condition looks at).
 //!
+//! Responses are judged by one signal, which has an average of its own: the transfer rate, as published, once one was
+//! measured; before that the latency score. A window without that signal is one without responses. The signal never
+//! changes during an alarm.
+//!
 //! The ceiling: at 0→1 the admitted rate; while 1→1, ±20 % in the direction with the better score (ties up); a
 //! move whose next tick ends the alarm scores +1, else −1; it is never removed (flaws N-6 to N-8, kept on
 //! purpose: this mode exists for comparison).
 
-use super::{Cause, Rule, window::Measurement};
+use super::{Baseline, Cause, Rule, window::Measurement};
 use flashweir_measure::HighLowFilter;
 
 /// Memory of the averages in calm (paper only) and otherwise (NEWS §4.2; authors' code).
@@ -38,7 +42,9 @@ pub(super) enum Form {
 pub(super) struct Published {
     form: Form,
     margin: f64,
-    responses: HighLowFilter,
+    signal: Signal,
+    fast_rate: HighLowFilter,
+    fast_score: HighLowFilter,
     requests: HighLowFilter,
     response_alarm: bool,
     request_alarm: bool,
@@ -49,6 +55,13 @@ pub(super) struct Published {
     last_move: Direction,
 }
 
+/// What responses are judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Signal {
+    Rate,
+    Score,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Up,
@@ -56,12 +69,15 @@ enum Direction {
 }
 
 impl Published {
-    pub(super) fn new(form: Form, margin: f64, responses: Option<f64>, requests: Option<f64>) -> Self {
+    pub(super) fn new(form: Form, margin: f64, known: &Baseline) -> Self {
+        let average = |known: Option<f64>| known.map_or_else(HighLowFilter::default, HighLowFilter::seeded);
         Self {
             form,
             margin,
-            responses: responses.map_or_else(HighLowFilter::default, HighLowFilter::seeded),
-            requests: requests.map_or_else(HighLowFilter::default, HighLowFilter::seeded),
+            signal: if known.fast_rate_bytes_per_s.is_some() { Signal::Rate } else { Signal::Score },
+            fast_rate: average(known.fast_rate_bytes_per_s),
+            fast_score: average(known.fast_score),
+            requests: average(known.unique_offered_rps),
             response_alarm: false,
             request_alarm: false,
             alarm: false,
@@ -74,12 +90,19 @@ impl Published {
 
     /// One tick. A window without responses is skipped: nothing changes.
     pub(super) fn step(&mut self, measured: &Measurement) -> (Rule, Cause) {
-        let Some(responses) = measured.fast_rate.or(measured.fast_score).map(|fastest| fastest.mean) else {
+        if measured.fast_rate.is_some() && !self.alarm {
+            self.signal = Signal::Rate;
+        }
+        let (signal, usual) = match self.signal {
+            Signal::Rate => (measured.fast_rate, self.fast_rate.value()),
+            Signal::Score => (measured.fast_score, self.fast_score.value()),
+        };
+        let Some(responses) = signal.map(|fastest| fastest.mean) else {
             return (Rule::None, Cause::TooFewSamples);
         };
         let requests_rps = measured.admitted_rps;
-        let (Some(usual), Some(usual_rps)) = (self.responses.value(), self.requests.value()) else {
-            self.learn(responses, requests_rps);
+        let (Some(usual), Some(usual_rps)) = (usual, self.requests.value()) else {
+            self.learn(measured);
             return (Rule::Seed, Cause::Calm);
         };
         let before = self.alarm;
@@ -96,7 +119,7 @@ impl Published {
                 self.response_alarm && self.request_alarm
             }
         };
-        self.learn(responses, requests_rps);
+        self.learn(measured);
         let rule = self.control(before, requests_rps);
         let cause = match (self.alarm, worse, risen) {
             (true, _, _) => Cause::Popular,
@@ -115,15 +138,31 @@ impl Published {
         self.ceiling_rps
     }
 
-    /// The averages: responses, requests per second.
-    pub(super) fn averages(&self) -> (Option<f64>, Option<f64>) {
-        (self.responses.value(), self.requests.value())
+    /// The average of the fastest tenth's rates.
+    pub(super) fn fast_rate_usual(&self) -> Option<f64> {
+        self.fast_rate.value()
     }
 
-    fn learn(&mut self, responses: f64, requests_rps: f64) {
+    /// The average of the fastest tenth's latency scores.
+    pub(super) fn fast_score_usual(&self) -> Option<f64> {
+        self.fast_score.value()
+    }
+
+    /// The average of requests per second.
+    pub(super) fn requests_usual_rps(&self) -> Option<f64> {
+        self.requests.value()
+    }
+
+    fn learn(&mut self, measured: &Measurement) {
         let memory = if self.form == Form::Paper && !self.alarm { MEMORY_FAST } else { MEMORY_STABLE };
-        self.responses.update(responses, memory);
-        self.requests.update(requests_rps, memory);
+        let signals =
+            [(&mut self.fast_rate, measured.fast_rate), (&mut self.fast_score, measured.fast_score)];
+        for (average, fastest) in signals {
+            if let Some(fastest) = fastest {
+                average.update(fastest.mean, memory);
+            }
+        }
+        self.requests.update(measured.admitted_rps, memory);
     }
 
     fn control(&mut self, before: bool, admitted_rps: f64) -> Rule {
@@ -156,5 +195,52 @@ impl Published {
             Direction::Up => self.score_up += points,
             Direction::Down => self.score_down += points,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::window::Fastest;
+    use super::*;
+
+    fn measured(fast_rate: Option<f64>, fast_score: f64, admitted_rps: f64) -> Measurement {
+        let fastest = |mean| Fastest { mean, chance: 0.0 };
+        Measurement {
+            fast_rate: fast_rate.map(fastest),
+            fast_score: Some(fastest(fast_score)),
+            admitted_rps,
+            ..Measurement::default()
+        }
+    }
+
+    /// Goal: a window of small responses only is no collapse of the transfer rate. Method: every second window has a rate of
+    /// a megabyte a second, the others only the score of 1; demand swings by more than the margin. (One average of both
+    /// took the score for a rate a million times too low, and alarmed.)
+    #[test]
+    fn a_window_without_rates_is_not_judged_by_the_average_of_rates() {
+        for form in [Form::Paper, Form::Code] {
+            let mut published = Published::new(form, 0.10, &Baseline::default());
+            for tick in 0..100 {
+                let (rate, rps) = if tick % 2 == 0 { (Some(1e6), 100.0) } else { (None, 130.0) };
+                let (rule, cause) = published.step(&measured(rate, 1.0, rps));
+                assert!(!published.is_alarmed(), "{form:?}, tick {tick}: {rule:?}, {cause:?}");
+            }
+            assert_eq!((published.fast_rate_usual(), published.fast_score_usual()), (Some(1e6), Some(1.0)));
+        }
+    }
+
+    /// Goal: the signal that raised an alarm ends it. Method: an alarm by scores; then rates are measured for the first time.
+    #[test]
+    fn an_alarm_ends_by_the_signal_that_raised_it() {
+        let mut published = Published::new(Form::Paper, 0.10, &Baseline::default());
+        for _ in 0..10 {
+            published.step(&measured(None, 1.0, 100.0));
+        }
+        published.step(&measured(None, 0.3, 200.0));
+        assert!(published.is_alarmed());
+        published.step(&measured(Some(1e6), 0.3, 200.0));
+        assert!(published.is_alarmed(), "scores are as bad as before");
+        published.step(&measured(Some(1e6), 1.0, 200.0));
+        assert!(!published.is_alarmed());
     }
 }

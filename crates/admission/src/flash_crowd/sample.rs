@@ -1,8 +1,12 @@
-//! What a gate tells the planner: counts and finished responses.
+//! What a gate tells the planner: counts, and how finished responses fared, as counts by class and bucket.
+//!
+//! A sample's size does not grow with the number of requests. Latencies and rates are told apart by
+//! [`log_buckets`](flashweir_measure::log_buckets), to 1.6 %: a sixth of the smallest margin that is judged, and less in a mean over
+//! many buckets.
 
 use crate::Flow;
 use alloc::vec::Vec;
-use flashweir_core::Instant;
+use flashweir_core::{Instant, limits::URL_CLASSES};
 
 /// What one gate saw between two drains.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,10 +26,68 @@ pub struct Sample {
     /// Arrivals by hot-spot key (a hash of service and host), the busiest first, at most
     /// [`HOT_SPOT_ENTRIES`](flashweir_core::limits::HOT_SPOT_ENTRIES).
     pub hosts: Vec<HostCount>,
-    /// Responses that finished, at most [`RESPONSES_PER_SAMPLE`](flashweir_core::limits::RESPONSES_PER_SAMPLE).
-    pub responses: Vec<Response>,
-    /// Responses beyond that bound, sampled away uniformly.
-    pub responses_sampled_away: u64,
+    /// What tells the two counts of [`Counted`] apart: the gate's [`Plan::evidence_from`](super::Plan::evidence_from).
+    pub evidence_from: Instant,
+    /// Latencies of responses that finished, by class and bucket, in this order; at most
+    /// [`LATENCY_CELLS`](flashweir_core::limits::LATENCY_CELLS) and
+    /// [`LATENCY_CELLS_UNCLASSED`](flashweir_core::limits::LATENCY_CELLS_UNCLASSED). Empty from a gate that knows only rates.
+    pub latencies: Vec<LatencyCell>,
+    /// Rates of those large enough to tell, by bucket, at most [`RATE_CELLS`](flashweir_core::limits::RATE_CELLS).
+    pub rates: Vec<RateCell>,
+    /// Responses counted without their class because [`LATENCY_CELLS`](flashweir_core::limits::LATENCY_CELLS) were in use.
+    pub responses_unclassed: u64,
+}
+
+/// Responses whose latencies belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatencyCell {
+    /// Latency class, below [`URL_CLASSES`](flashweir_core::limits::URL_CLASSES), or [`UNCLASSED`].
+    pub class: u16,
+    /// The bucket of the latency in microseconds. What is too short to matter shares one: see
+    /// [`FlashCrowdGate::observe_response`](super::FlashCrowdGate::observe_response).
+    pub bucket: u16,
+    /// How many.
+    pub count: Counted,
+}
+
+/// The class of responses that are compared with the whole service.
+pub const UNCLASSED: u16 = URL_CLASSES as u16;
+
+/// Responses whose rates belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateCell {
+    /// The bucket of the rate in bytes per second.
+    pub bucket: u16,
+    /// How many.
+    pub count: Counted,
+}
+
+/// Responses, by whether they say anything about the limit in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Their requests were received before [`Sample::evidence_from`].
+    pub before: u32,
+    /// Their requests were received since.
+    pub since: u32,
+}
+
+impl Counted {
+    /// All of them.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        u64::from(self.before) + u64::from(self.since)
+    }
+
+    /// One more. Stops at the highest count instead of wrapping.
+    pub(super) fn add_one(&mut self, is_evidence: bool) {
+        let count = if is_evidence { &mut self.since } else { &mut self.before };
+        *count = count.saturating_add(1);
+    }
+
+    /// The limit in force changed: all of them were received before that.
+    pub(super) fn outdate(&mut self) {
+        *self = Self { before: self.before.saturating_add(self.since), since: 0 };
+    }
 }
 
 impl crate::Sample for Sample {

@@ -7,9 +7,10 @@
 //! responses whose request was admitted since count: a decision must not be judged by what preceded it.
 
 use super::latency_reference::Score;
+use super::sample::Counted;
 use alloc::{collections::VecDeque, vec::Vec};
-use flashweir_core::{Duration, Instant, limits::RESPONSES_PER_WINDOW};
-use flashweir_measure::fastest::fastest;
+use flashweir_core::{Duration, Instant, limits::CELLS_PER_WINDOW};
+use flashweir_measure::fastest::{descending, fastest_count};
 
 /// Fewer responses than this are no measurement: a tenth of fewer is one or two.
 pub(super) const RESPONSES_MIN: usize = 30;
@@ -27,9 +28,9 @@ pub(super) struct Window {
     interval: Duration,
     ticks: VecDeque<Counts>,
     open: Counts,
-    responses: VecDeque<ScoredResponse>,
-    scratch: Vec<Score>,
-    scratch_rates: Vec<f32>,
+    responses: VecDeque<Responses>,
+    scores: Speeds,
+    rates: Speeds,
 }
 
 /// Sums of the gates' samples over one tick.
@@ -43,13 +44,23 @@ pub(super) struct Counts {
     pub(super) completed: u64,
 }
 
-/// A response as kept in the window.
+/// Responses that are alike, as kept in the window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ScoredResponse {
-    pub(super) observed: Instant,
-    pub(super) started: Instant,
-    pub(super) rate_bytes_per_s: Option<f32>,
-    pub(super) score: Option<Score>,
+struct Responses {
+    observed: Instant,
+    /// When their requests were received, at the earliest.
+    started: Instant,
+    count: u32,
+    told: Told,
+}
+
+/// What is known of a response. One of which both are known is in the window twice.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Told {
+    /// Its transfer rate, bytes per second.
+    Rate(f32),
+    /// How its latency compares with what is usual, where that is known.
+    Latency(Option<Score>),
 }
 
 /// One evaluation's view of the window.
@@ -81,16 +92,60 @@ pub(super) struct Fastest {
     pub(super) chance: f64,
 }
 
+/// How fast responses were, to be cut down to the fastest of them.
+#[derive(Debug, Default)]
+struct Speeds {
+    items: Vec<Speed>,
+    count: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Speed {
+    speed: f32,
+    excess_s: f32,
+    count: u32,
+}
+
+impl Speeds {
+    fn clear(&mut self) {
+        self.items.clear();
+        self.count = 0;
+    }
+
+    fn push(&mut self, item: Speed) {
+        self.items.push(item);
+        self.count += item.count as usize;
+    }
+
+    /// Leaves only the best [`FASTEST`]. O(n log n) in items, not in responses.
+    fn keep_fastest(&mut self) {
+        self.items.sort_unstable_by(|one, other| {
+            descending(one.speed, other.speed).then(one.excess_s.total_cmp(&other.excess_s))
+        });
+        self.count = fastest_count(self.count, FASTEST).unwrap_or(0);
+        let mut left = self.count;
+        self.items.retain_mut(|item| {
+            item.count = item.count.min(u32::try_from(left).unwrap_or(u32::MAX));
+            left -= item.count as usize;
+            item.count > 0
+        });
+    }
+
+    /// A mean over all; not of none.
+    fn mean(&self, of: impl Fn(&Speed) -> f64) -> f64 {
+        self.items.iter().map(|item| of(item) * f64::from(item.count)).sum::<f64>() / self.count as f64
+    }
+}
+
 impl Fastest {
-    /// Of `fastest`, the best [`FASTEST`] of all; not empty. O(fastest).
-    fn of<T>(fastest: &[T], speed: impl Fn(&T) -> f32) -> Self {
-        let speeds = || fastest.iter().map(|item| f64::from(speed(item)));
-        let count = fastest.len() as f64;
-        let mean = speeds().sum::<f64>() / count;
-        let variance = speeds().map(|speed| (speed - mean) * (speed - mean)).sum::<f64>() / count;
-        let least = speeds().fold(f64::INFINITY, f64::min);
+    /// Of the best [`FASTEST`] of all; not of none. O(fastest).
+    fn of(fastest: &Speeds) -> Self {
+        let mean = fastest.mean(|item| f64::from(item.speed));
+        let variance = fastest.mean(|item| (f64::from(item.speed) - mean) * (f64::from(item.speed) - mean));
+        let least = fastest.items.iter().fold(f64::INFINITY, |least, item| least.min(f64::from(item.speed)));
         // The asymptotic variance of a mean above a quantile: theirs, and that of the quantile that chose them.
-        Self { mean, chance: (variance + (1.0 - FASTEST) * (mean - least) * (mean - least)) / count }
+        let of_quantile = (1.0 - FASTEST) * (mean - least) * (mean - least);
+        Self { mean, chance: (variance + of_quantile) / fastest.count as f64 }
     }
 }
 
@@ -119,12 +174,18 @@ impl Window {
         self.open.completed += counts.completed;
     }
 
-    /// Adds a response; the oldest goes when [`RESPONSES_PER_WINDOW`] are kept.
-    pub(super) fn push(&mut self, response: ScoredResponse) {
-        if self.responses.len() == RESPONSES_PER_WINDOW {
-            self.responses.pop_front();
+    /// Adds responses observed at `now`, some of which began after `evidence_from`; the oldest go when
+    /// [`CELLS_PER_WINDOW`] cells are kept.
+    pub(super) fn push(&mut self, observed: Instant, evidence_from: Instant, count: Counted, told: Told) {
+        for (started, count) in [(Instant::ZERO, count.before), (evidence_from, count.since)] {
+            if count == 0 {
+                continue;
+            }
+            if self.responses.len() == CELLS_PER_WINDOW {
+                self.responses.pop_front();
+            }
+            self.responses.push_back(Responses { observed, started, count, told });
         }
-        self.responses.push_back(response);
     }
 
     /// Ends the open tick at `now` and measures: responses started before `evidence_from` are left out.
@@ -153,42 +214,52 @@ impl Window {
         let (offered_rps, unique_offered_rps) = (per_second(|c| c.offered), per_second(|c| c.unique_offered));
         let (admitted_rps, completed_rps) = (per_second(|c| c.admitted), per_second(|c| c.completed));
         let responses = self.gather(now, evidence_from);
-        let large_enough =
-            self.scratch_rates.len() >= RESPONSES_MIN && self.scratch_rates.len() * 10 >= responses;
-        let fast_rate = large_enough
-            .then(|| Fastest::of(fastest(&mut self.scratch_rates, FASTEST, |&rate| rate), |&rate| rate));
-        let scored = self.scratch.len() >= RESPONSES_MIN;
-        let canaries = if scored { fastest(&mut self.scratch, FASTEST, |score| score.relative) } else { &[] };
-        let excess_s = canaries.iter().map(|score| f64::from(score.excess_s)).sum::<f64>();
+        let large_enough = self.rates.count >= RESPONSES_MIN && self.rates.count * 10 >= responses;
+        self.rates.keep_fastest();
+        let scored = self.scores.count >= RESPONSES_MIN;
+        self.scores.keep_fastest();
         Measurement {
             span_s,
             offered_rps,
             unique_offered_rps,
             admitted_rps,
             completed_rps,
-            fast_rate,
-            fast_score: scored.then(|| Fastest::of(canaries, |score| score.relative)),
-            excess_s: excess_s / canaries.len().max(1) as f64,
+            fast_rate: large_enough.then(|| Fastest::of(&self.rates)),
+            fast_score: scored.then(|| Fastest::of(&self.scores)),
+            excess_s: if scored { self.scores.mean(|item| f64::from(item.excess_s)) } else { 0.0 },
             responses,
         }
     }
 
-    /// Collects the newest responses until there are enough and they span an interval; returns how many.
+    /// Collects the newest responses until there are enough and they span an interval; returns how many. Those observed
+    /// together are taken together, so their order does not matter.
     fn gather(&mut self, now: Instant, evidence_from: Instant) -> usize {
-        self.scratch.clear();
-        self.scratch_rates.clear();
-        let mut looked_at = 0;
-        for response in self.responses.iter().rev() {
-            let enough = self.scratch.len().max(self.scratch_rates.len()) >= RESPONSES_MIN;
-            if enough && now.saturating_since(response.observed) >= self.interval {
-                break;
+        self.scores.clear();
+        self.rates.clear();
+        let (mut latencies, mut observed) = (0, now);
+        for responses in self.responses.iter().rev() {
+            if responses.observed != observed {
+                observed = responses.observed;
+                let enough = self.scores.count.max(self.rates.count) >= RESPONSES_MIN;
+                if enough && now.saturating_since(observed) >= self.interval {
+                    break;
+                }
             }
-            if response.started >= evidence_from {
-                looked_at += 1;
-                self.scratch.extend(response.score);
-                self.scratch_rates.extend(response.rate_bytes_per_s);
+            if responses.started < evidence_from {
+                continue;
+            }
+            let count = responses.count;
+            match responses.told {
+                Told::Rate(speed) => self.rates.push(Speed { speed, excess_s: 0.0, count }),
+                Told::Latency(score) => {
+                    latencies += count as usize;
+                    if let Some(Score { relative: speed, excess_s }) = score {
+                        self.scores.push(Speed { speed, excess_s, count });
+                    }
+                }
             }
         }
-        looked_at
+        // A response of known rate has a latency too, except where no latency is known at all.
+        self.rates.count.max(latencies)
     }
 }

@@ -17,12 +17,12 @@ pub struct ConnectionPipeline {
 }
 
 impl ConnectionPipeline {
-    /// Number `index` of its siblings, with which it shares `attempts`; `seed` drives only which responses are sampled away.
+    /// Number `index` of its siblings, with which it shares `attempts`.
     #[must_use]
-    pub fn new(index: usize, seed: u64, attempts: Arc<RefusedAttempts>) -> Self {
+    pub fn new(index: usize, attempts: Arc<RefusedAttempts>) -> Self {
         Self {
             attempts,
-            flash_crowd: FlashCrowdGate::new(index, seed),
+            flash_crowd: FlashCrowdGate::new(index),
             ledger: Ledger::default(),
             mark: FlowMark::default(),
         }
@@ -61,6 +61,11 @@ impl ConnectionPipeline {
     /// A response is fit to be judged.
     pub fn observe_response(&mut self, response: Response) {
         self.flash_crowd.observe_response(response);
+    }
+
+    /// A response on a connection that came at `started` had this rate; what its latency should be is not known here.
+    pub fn observe_rate(&mut self, started: Instant, rate_bytes_per_s: f32) {
+        self.flash_crowd.observe_rate(started, rate_bytes_per_s);
     }
 
     /// What was measured since the last time.

@@ -84,13 +84,13 @@ pub struct SharedByWorkers {
 }
 
 impl<T> Pipeline<T> {
-    /// The pipeline of worker `worker`, without services; `seed` drives only which responses are sampled away.
+    /// The pipeline of worker `worker`, without services.
     #[must_use]
-    pub fn new(worker: usize, seed: u64, shared: &SharedByWorkers) -> Self {
+    pub fn new(worker: usize, shared: &SharedByWorkers) -> Self {
         Self {
             worker,
             attempts: shared.attempts.clone(),
-            stages: Stages::new(worker, seed, shared),
+            stages: Stages::new(worker, shared),
             flash_crowd_mark: FlowMark::default(),
             services: Vec::new(),
             serial: 0,

@@ -96,10 +96,10 @@ pub(super) struct Stages {
 
 impl Stages {
     /// Those of worker `worker`, without limits.
-    pub(super) fn new(worker: usize, seed: u64, shared: &SharedByWorkers) -> Self {
+    pub(super) fn new(worker: usize, shared: &SharedByWorkers) -> Self {
         Self {
             bounds: Bounds::new(shared.in_gateway.clone()),
-            flash_crowd: FlashCrowdGate::new(worker, seed),
+            flash_crowd: FlashCrowdGate::new(worker),
             flash_crowd_is_shadow: false,
         }
     }

@@ -79,7 +79,7 @@ impl Run {
 
 pub(crate) fn run(scenario: &Scenario) -> Run {
     let mut rng = Rng::new(scenario.seed);
-    let mut gate = ConnectionPipeline::new(0, scenario.seed, Arc::new(RefusedAttempts::default()));
+    let mut gate = ConnectionPipeline::new(0, Arc::new(RefusedAttempts::default()));
     let mut planner =
         PlannerDriver::new(FlashCrowdPlanner::new(scenario.settings, &Baseline::default()), Instant::ZERO);
     let mut idle_from: BinaryHeap<Reverse<u64>> = (0..scenario.workers).map(|_| Reverse(0)).collect();

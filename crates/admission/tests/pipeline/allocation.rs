@@ -17,7 +17,7 @@ fn pipeline(mode: SentryMode, has_candidate: bool) -> (Pipeline<u64>, ServiceKey
     let policy = Policy::single(Duration::from_secs(1));
     let mut plan: Plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
     (plan.limit, plan.classes[0].limit, plan.classes[0].hold_len) = (8, 8, 16);
-    let mut pipeline = Pipeline::new(0, 1, &SharedByWorkers::default());
+    let mut pipeline = Pipeline::new(0, &SharedByWorkers::default());
     let common = Arc::new(Common::new(1));
     let sentry = (mode != SentryMode::Off).then_some((&common, &policy, &plan, mode == SentryMode::Shadow));
     let key = pipeline.add_service(ServiceSettings { sentry, upstream_capacity: 100 });

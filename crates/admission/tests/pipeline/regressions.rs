@@ -50,7 +50,7 @@ fn busy(pipeline: &mut Pipeline<u64>) -> (ServiceKey, Permit, Ticket) {
 #[test]
 fn keys_and_tickets_of_a_service_that_is_gone_find_none_though_its_place_is_used_again() {
     let completed = Outcome::Completed(OriginReport::default());
-    let mut pipeline = Pipeline::new(0, 1, &SharedByWorkers::default());
+    let mut pipeline = Pipeline::new(0, &SharedByWorkers::default());
     let (old, permit, old_ticket) = busy(&mut pipeline);
     pipeline.retire_service(old);
     pipeline.finish(NOW, permit, completed);
@@ -79,7 +79,7 @@ fn what_a_sentry_in_shadow_guarantees_does_not_raise_a_request_under_a_ceiling()
         let plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
         let common = Arc::new(Common::new(1));
         let sentry = sentry_is_shadow.map(|is_shadow| (&common, &policy, &plan, is_shadow));
-        let mut pipeline = Pipeline::new(0, 1, &SharedByWorkers::default());
+        let mut pipeline = Pipeline::new(0, &SharedByWorkers::default());
         let key = pipeline.add_service(ServiceSettings { sentry, upstream_capacity: 9 });
         let limit = Limit::All(Rate::from_per_second(0.001));
         pipeline.apply_flash_crowd(NOW, &flash_crowd::Plan { epoch: 1, limit, ..flash_crowd::Plan::open(1) });
@@ -98,7 +98,7 @@ fn the_slot_of_a_retired_services_last_request_goes_to_another_worker() {
     let (common, shared) = (Arc::new(Common::new(2)), SharedByWorkers::default());
     let settings =
         || ServiceSettings { sentry: Some((&common, &policy, &plan, false)), upstream_capacity: 9 };
-    let mut pipelines = [0, 1].map(|worker| Pipeline::new(worker, 1, &shared));
+    let mut pipelines = [0, 1].map(|worker| Pipeline::new(worker, &shared));
     let keys = [0, 1].map(|worker: usize| pipelines[worker].add_service(settings()));
     let Arrival::Admitted(permit, _) = pipelines[0].arrive(NOW, request(keys[0]), 1) else {
         panic!("a slot")

@@ -126,7 +126,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(setup: Setup) -> Self {
         let shared = SharedByWorkers::default();
-        let pipelines = (0..WORKERS).map(|worker| Pipeline::new(worker, 7, &shared)).collect();
+        let pipelines = (0..WORKERS).map(|worker| Pipeline::new(worker, &shared)).collect();
         let mut world = Self {
             setup,
             shared,

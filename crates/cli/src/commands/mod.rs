@@ -5,6 +5,7 @@ mod demo;
 mod explain;
 mod load;
 mod origin;
+mod replay;
 mod reproduce;
 mod router;
 mod run;
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Load(Box<load::LoadArgs>),
     Origin(origin::OriginArgs),
     Sim(Box<sim::SimArgs>),
+    Replay(replay::ReplayArgs),
     Reproduce(reproduce::ReproduceArgs),
 }
 
@@ -36,6 +38,7 @@ impl Command {
             Self::Load(arguments) => arguments.run(),
             Self::Origin(arguments) => arguments.run(),
             Self::Sim(arguments) => arguments.run(),
+            Self::Replay(arguments) => arguments.run(),
             Self::Reproduce(arguments) => arguments.run(),
         }
     }

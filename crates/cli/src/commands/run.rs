@@ -44,6 +44,10 @@ pub(crate) struct RunArgs {
     /// Where the learned baseline survives a restart.
     #[arg(long, value_name = "FILE")]
     state_file: Option<PathBuf>,
+    /// Record what the planners see and decide in FILE, for `flashweir replay`: about 20 MB for each segment, full ones kept as
+    /// FILE.0, FILE.1, … (24 at most). What FILE held is lost.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Worker threads; 0 means one for each core [default: 0].
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
@@ -72,7 +76,7 @@ impl RunArgs {
         };
         let config = Config::load(self.config.as_deref(), &overrides)?;
         logging::start(&config.log);
-        flashweir_gateway::run(Launch { config, config_file: self.config, overrides })?;
+        flashweir_gateway::run(Launch { config, config_file: self.config, overrides, record: self.record })?;
         Ok(())
     }
 }

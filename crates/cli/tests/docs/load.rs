@@ -46,7 +46,7 @@ fn the_load_manual_can_be_typed_from_top_to_bottom() {
     }
 }
 
-fn run(script: &str, directory: &Path) -> Output {
+pub(crate) fn run(script: &str, directory: &Path) -> Output {
     let binary = Path::new(env!("CARGO_BIN_EXE_flashweir")).parent().expect("a directory");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(binary.to_owned()).chain(std::env::split_paths(&path)));
@@ -58,7 +58,7 @@ fn run(script: &str, directory: &Path) -> Output {
         .expect("bash is everywhere")
 }
 
-fn free_address() -> String {
+pub(crate) fn free_address() -> String {
     // Bound and dropped: a port that was free a moment ago.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     listener.local_addr().expect("a bound listener").to_string()

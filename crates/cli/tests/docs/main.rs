@@ -4,6 +4,7 @@ mod blocks;
 mod commands;
 mod load;
 mod policy;
+mod replay;
 
 use flashweir_testkit::Flashweir;
 

@@ -89,7 +89,7 @@ impl PipelineHost {
     ) -> Rc<Self> {
         let metrics = shared.telemetry.worker(worker);
         let inner = Inner {
-            pipeline: Pipeline::new(worker, shared.seed ^ worker as u64, &shared.pipelines),
+            pipeline: Pipeline::new(worker, &shared.pipelines),
             waiting: Slab::new(),
             plan: Rc::new(PlanInForce(shared.plan.load_full())),
             latest: Cache::new(shared.plan.clone()),

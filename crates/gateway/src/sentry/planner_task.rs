@@ -6,6 +6,7 @@ use super::candidate::Candidate;
 use super::candidate_planner::PlannedCandidate;
 use super::sample::GateSample;
 use super::service::Sentry;
+use crate::recording::{self, MadeFrom};
 use crate::shared::Shared;
 use flashweir_admission::sentry::{ClassCounts, Plan, Sample, SentryPlanner};
 use flashweir_core::{Duration, Instant};
@@ -14,6 +15,8 @@ use flashweir_runtime::planner_loop::{
     LoopEvent, Outlet, PlannerLoop, SlotDecay, Station, Unattended, put_in_force,
 };
 use flashweir_telemetry::{ClassNews, ClassSlot, ControlMetrics, Happening};
+use flashweir_wire::Recorder;
+use flashweir_wire::recording::Planned;
 use std::convert::Infallible;
 use std::mem;
 use std::sync::Arc;
@@ -34,6 +37,7 @@ pub(crate) struct SentryStation {
     shared: Arc<Shared>,
     samples: mpsc::Receiver<GateSample>,
     services: Vec<Service>,
+    recorder: Option<Arc<Recorder>>,
     /// Since when no sample has told of any request.
     idle_since: Option<Instant>,
     due: Instant,
@@ -69,12 +73,17 @@ struct ServiceOutlet {
 
 impl SentryStation {
     /// Nothing is known yet.
-    pub(crate) fn new(shared: Arc<Shared>, samples: mpsc::Receiver<GateSample>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        samples: mpsc::Receiver<GateSample>,
+        recorder: Option<Arc<Recorder>>,
+    ) -> Self {
         Self {
             due: shared.clock.now(),
             shared,
             samples,
             services: Vec::new(),
+            recorder,
             idle_since: None,
             had_begun_rest: false,
         }
@@ -99,8 +108,8 @@ impl SentryStation {
         let mut known = mem::take(&mut self.services);
         let services = wanted().map(|(sentry, candidate)| {
             let at = known.iter().position(|known| known.is_of(sentry));
-            let mut service =
-                at.map_or_else(|| Service::new(&self.shared, sentry.clone()), |at| known.swap_remove(at));
+            let new = || Service::new(&self.shared, sentry.clone(), self.recorder.as_ref());
+            let mut service = at.map_or_else(new, |at| known.swap_remove(at));
             if !service.outlet.has_candidate(candidate) {
                 service.outlet.candidate =
                     candidate.map(|candidate| PlannedCandidate::new(candidate.clone(), &metrics));
@@ -183,7 +192,7 @@ impl Station for SentryStation {
 }
 
 impl Service {
-    fn new(shared: &Arc<Shared>, sentry: Arc<Sentry>) -> Self {
+    fn new(shared: &Arc<Shared>, sentry: Arc<Sentry>, recorder: Option<&Arc<Recorder>>) -> Self {
         let names = &sentry.names;
         let metrics = shared.telemetry.control();
         let workers = sentry.workers();
@@ -196,13 +205,11 @@ impl Service {
             sentry,
         };
         let in_force = Plan::clone(&outlet.sentry.plan.load());
-        Self {
-            planner_loop: PlannerLoop::new(&mut outlet, in_force),
-            outlet,
-            heard: vec![false; workers],
-            has_seen_any: false,
-            put_off_since: None,
-        }
+        let mut planner_loop = PlannerLoop::new(&mut outlet, in_force);
+        let made_from = MadeFrom::default();
+        made_from.set(Some(Planned::Sentry((*outlet.sentry.policy).clone())));
+        recording::record(&mut planner_loop, recorder, &outlet.sentry.names.service, &made_from);
+        Self { planner_loop, outlet, heard: vec![false; workers], has_seen_any: false, put_off_since: None }
     }
 
     fn is_of(&self, sentry: &Arc<Sentry>) -> bool {

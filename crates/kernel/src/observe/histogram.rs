@@ -1,7 +1,7 @@
 //! Rates of responses, counted in logarithmic buckets.
 
 /// Buckets of a histogram; `RATE_BUCKETS` in bpf/observe_abi.h.
-pub(super) const RATE_BUCKETS: usize = 960;
+pub const RATE_BUCKETS: usize = 960;
 /// Steps of an octave, as a power of two.
 const STEPS_LOG2: u32 = 5;
 /// The highest rate of a bucket is below this one, bytes per second: 16 GiB/s. What is faster counts as the highest.
@@ -52,6 +52,12 @@ impl RateHistogram {
     #[must_use]
     pub fn responses(&self) -> u64 {
         self.counts.iter().copied().map(u64::from).sum()
+    }
+
+    /// How many there are in each bucket, slowest first.
+    #[must_use]
+    pub fn counts(&self) -> &[u32; RATE_BUCKETS] {
+        &self.counts
     }
 
     /// The buckets in use, slowest first.

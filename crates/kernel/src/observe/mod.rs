@@ -42,7 +42,7 @@ use std::net::SocketAddr;
 use flashweir_core::limits;
 
 pub use attach::{AttachError, Attachment};
-pub use histogram::{RateBucket, RateHistogram};
+pub use histogram::{RATE_BUCKETS, RateBucket, RateHistogram};
 pub use observed::{DestinationCount, FlowCounts, Observed, QueueCounts};
 
 use crate::clock::monotonic_ns;

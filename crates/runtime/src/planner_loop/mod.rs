@@ -124,6 +124,7 @@ pub struct PlannerLoop<P: Planner> {
     /// None while it is switched off or waits for its restart.
     driver: Option<PlannerDriver<P>>,
     restart_at: Option<Instant>,
+    started_at: Instant,
     watchdog: Watchdog,
     timeline: Timeline,
     /// What was published last on a planner's word, and the number that the present planner gave last.
@@ -150,6 +151,7 @@ impl<P: Planner<Plan: LimitPlan>> PlannerLoop<P> {
         let mut new = Self {
             driver: None,
             restart_at: None,
+            started_at: now,
             watchdog: Watchdog::new(now),
             timeline: Timeline::new(now),
             epoch: in_force.epoch(),
@@ -162,7 +164,14 @@ impl<P: Planner<Plan: LimitPlan>> PlannerLoop<P> {
         new
     }
 
-    /// From now on everything that goes in and comes out is recorded.
+    /// When the present planner was built, or the last one if there is none.
+    #[must_use]
+    pub fn started_at(&self) -> Instant {
+        self.started_at
+    }
+
+    /// From now on everything that goes in and comes out is recorded. To record all of the present planner, hand over
+    /// [`started_at`](Self::started_at) before its first sample.
     pub fn record_to(&mut self, now: Instant, mut recorder: Box<dyn Recorder<P>>) {
         recorder.started(now);
         self.recorder = Some(recorder);
@@ -254,6 +263,7 @@ impl<P: Planner<Plan: LimitPlan>> PlannerLoop<P> {
     /// Builds a planner, unless it is switched off.
     fn start<O: Outlet<P>>(&mut self, now: Instant, outlet: &mut O) {
         self.restart_at = None;
+        self.started_at = now;
         self.planner_epoch = None;
         self.watchdog.restart(now);
         match caught(|| outlet.planner()) {

@@ -10,9 +10,7 @@ pub use tick::{GateCounts, Rates, Tick};
 
 use crate::network::{Answer, Direction, FlowId, Packet, PacketKind, Stage};
 use flashweir_admission::PlannerDriver;
-use flashweir_admission::flash_crowd::{
-    Baseline, FlashCrowdPlanner, Limit, Plan, Response, Settings, Standing,
-};
+use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Limit, Plan, Settings, Standing};
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_core::{Hasher64, Instant, Rng, Verdict};
 use flow_meter::FlowMeter;
@@ -33,7 +31,7 @@ pub(crate) struct Router {
 impl Router {
     pub(crate) fn new(settings: &RouterSettings, seed: u64) -> Self {
         let mut seeds = Rng::new(seed).fork(ROUTER);
-        let mut gate = ConnectionPipeline::new(0, seeds.next_u64(), Arc::new(RefusedAttempts::default()));
+        let mut gate = ConnectionPipeline::new(0, Arc::new(RefusedAttempts::default()));
         let planner = match settings.controller {
             Controller::None => None,
             Controller::Static(rate) => {
@@ -78,14 +76,8 @@ impl Router {
                 Reading::AsPublished => rate.published,
                 Reading::Corrected => rate.corrected,
             };
-            self.gate.observe_response(Response {
-                started: rate.admitted_at,
-                bytes: rate.bytes,
-                // A router does not know what a response's latency should be; zero scores as "no wait".
-                latency_s: 0.0,
-                rate_bytes_per_s: Some(told),
-                url_class: 0,
-            });
+            // A router does not know what a response's latency should be.
+            self.gate.observe_rate(rate.admitted_at, told);
         }
         let sample = self.gate.drain(now);
         let explanation = self.planner.as_mut().map(|planner| {

@@ -27,8 +27,8 @@ labels! {
         UpstreamConnections => "upstream_connections",
         /// Responses whose acknowledgement is awaited; more go unmeasured.
         AcksAwaited => "acks_awaited",
-        /// Response observations between two samples; more are sampled away.
-        ResponsesPerSample => "responses_per_sample",
+        /// Latencies told apart by class between two samples; those of further classes are counted without it.
+        LatencyCells => "latency_cells",
         /// Samples on the way to the planner; the worker keeps accumulating.
         SamplesQueued => "samples_queued",
         /// Requests that a candidate policy is asked about at once; it is not asked about more.

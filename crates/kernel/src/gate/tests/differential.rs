@@ -388,7 +388,7 @@ fn the_kernel_and_the_gateway_understand_a_plan_alike() {
     gate.control.attempts_key = [3, 4];
     let mut rng = Rng::new(11);
     let crowded = crowded(&gate);
-    let mut gateway = ConnectionPipeline::new(0, 1, Arc::new(RefusedAttempts::default()));
+    let mut gateway = ConnectionPipeline::new(0, Arc::new(RefusedAttempts::default()));
     let mut plan = Plan::open(1);
     let mut now_ns = SECOND_NS;
     for step in 0..20_000 {

@@ -47,8 +47,6 @@ impl GateStage {
     ) -> Self {
         let keys = Rng::new(seed).fork(GATE);
         let count = policy.workers();
-        let mut seeds = keys.fork(1);
-        let worker_seeds: Vec<u64> = (0..count).map(|_| seeds.next_u64()).collect();
         let flash_crowd =
             policy.flash_crowd_policy().map(|policy| FlashCrowdPlanning::new(policy, count, keys.fork(2)));
         let sentry = policy.sentry_policy().map(|policy| {
@@ -64,11 +62,11 @@ impl GateStage {
         let shared = SharedByWorkers::default();
         let most_in_flight = most_in_flight.map_or(usize::MAX, |most| most as usize);
         let is_shadow = flash_crowd.as_ref().is_some_and(FlashCrowdPlanning::is_shadow);
-        let workers = worker_seeds.iter().enumerate().map(|(index, &seed)| {
+        let workers = (0..count).map(|index| {
             let of_sentry =
                 sentry.as_ref().map(|sentry| (&sentry.common, sentry.policy(), &sentry.plan, false));
             let service = ServiceSettings { sentry: of_sentry, upstream_capacity: usize::MAX };
-            Worker::new(index, seed, &shared, (most_in_flight, is_shadow), service)
+            Worker::new(index, &shared, (most_in_flight, is_shadow), service)
         });
         let mut key = keys.fork(0);
         Self {
@@ -79,7 +77,7 @@ impl GateStage {
             in_gateway: shared.in_gateway.clone(),
             most_in_flight,
             hasher: Hasher64::new(key.next_u64(), key.next_u64()),
-            jitter_seed: seeds.next_u64(),
+            jitter_seed: keys.fork(1).next_u64(),
             jitter: keys.fork(1),
             ledger: Ledger::new(classes.len()),
         }

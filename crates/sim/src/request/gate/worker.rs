@@ -34,12 +34,11 @@ pub(super) struct Waiting {
 impl Worker {
     pub(super) fn new(
         index: usize,
-        seed: u64,
         shared: &SharedByWorkers,
         (in_flight_max, is_shadow): (usize, bool),
         service: ServiceSettings<'_>,
     ) -> Self {
-        let mut pipeline = Pipeline::new(index, seed, shared);
+        let mut pipeline = Pipeline::new(index, shared);
         pipeline.configure(in_flight_max, is_shadow);
         let service = pipeline.add_service(service);
         Self {
