@@ -134,8 +134,20 @@ fn log() -> String {
 #[test]
 fn a_recorded_crowd_tells_what_would_have_been_refused_and_when() {
     let config = "[upstream]\nurls = ['http://127.0.0.1:3000']\n";
-    let off = format!("{config}[flash_crowd]\nmode = 'off'\n");
-    let directory = directory(&[("access.log", &log()), ("on.toml", config), ("off.toml", &off)]);
+    let off = format!("{config}[flash_crowd]\nmode = 'off'\n[sentry]\npolicing = 'off'\n");
+    let classes = |of_page_2: &str| {
+        format!(
+            "{config}[[class]]\nname = 'gold'\nmatch.path = '/page/2'\n{of_page_2}\n[[class]]\nname = 'rest'\n"
+        )
+    };
+    let (gold, exempt) = (classes("revenue = 10"), classes("exempt = true"));
+    let directory = directory(&[
+        ("access.log", &log()),
+        ("on.toml", config),
+        ("off.toml", &off),
+        ("gold.toml", &gold),
+        ("exempt.toml", &exempt),
+    ]);
     let whatif = |more: &[&str]| {
         let arguments = ["--whatif", "access.log", "--service-ms", "100", "--workers", "1"];
         let finished = sim(directory.path(), &[&arguments, more].concat());
@@ -161,6 +173,17 @@ fn a_recorded_crowd_tells_what_would_have_been_refused_and_when() {
     assert_eq!(number(&on, "offered"), 120 * 40 + 480 * 2);
     assert!(number(&on, "refused") > 2_000 && number(&off, "refused") == 0, "{on} {off}");
     assert!(number(&on, "completed") > number(&off, "completed"), "{on} {off}");
+    // The whole pipeline with its classes: what is worth more, or exempt, is not refused while others are.
+    let refused_of = |found: &serde_json::Value, document: &str| {
+        let of = found["documents"].as_array().unwrap().iter().find(|of| of["document"] == document).cloned();
+        of.map_or(0, |of| number(&of, "refused"))
+    };
+    assert!(refused_of(&on, "GET /page/2") > 0, "{on}");
+    for (file, most) in [("gold.toml", 3), ("exempt.toml", 0)] {
+        let found = json(&["--config", file, "--json"]);
+        assert!(refused_of(&found, "GET /page/2") <= most, "{file}: {found}");
+        assert!(refused_of(&found, "GET /page/1") > 2_000, "{file}: {found}");
+    }
     let twice = number(&json(&["--config", "on.toml", "--json", "--scale", "2"]), "offered");
     assert_eq!(twice, 2 * number(&on, "offered"));
 }

@@ -1,6 +1,7 @@
 //! Everything that defines a run at request level.
 
 use super::{Fault, NetworkModel, Policy, ServerModel, Work};
+use flashweir_admission::flash_crowd::Standing;
 use flashweir_core::limits::{SIM_FAULTS, SIM_SERIES_BINS};
 use flashweir_core::{Duration, Instant};
 use flashweir_workload::Schedule;
@@ -41,6 +42,8 @@ pub struct ClassModel {
     pub host: u32,
     /// Which class of the sentry's policy they are of: its place there.
     pub policy_class: u8,
+    /// What its requests are worth under a ceiling; exempt ones are none of the sentry's.
+    pub standing: Standing,
     /// Which documents they ask for.
     pub popularity: Popularity,
     /// How large those are.
@@ -75,6 +78,7 @@ impl ClassModel {
             name: name.into(),
             host: 0,
             policy_class: 0,
+            standing: Standing::LAST,
             popularity: Popularity::InOrder { count: NonZeroU32::MIN },
             sizes: Sizes::Constant(1_000),
             work,

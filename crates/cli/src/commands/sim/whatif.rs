@@ -9,7 +9,9 @@ use anyhow::{Context as _, ensure};
 use flashweir_admission::flash_crowd::{Baseline, Settings};
 use flashweir_config::{Config, Overrides};
 use flashweir_core::Duration;
-use flashweir_sim::request::{self, Departed, FlashCrowdPolicy, NetworkModel, Policy, ServerModel};
+use flashweir_sim::request::{
+    self, Departed, FlashCrowdPolicy, NetworkModel, PipelinePolicy, Policy, SentryPolicy, ServerModel,
+};
 use flashweir_workload::recording::{Options, Recording};
 use std::io::Write as _;
 use std::num::NonZeroU32;
@@ -27,7 +29,9 @@ pub(crate) struct WhatIfArgs {
     /// tries again: what is in the log is who came.
     #[arg(long, value_name = "LOG", requires = "config")]
     whatif: Option<PathBuf>,
-    /// The gateway's configuration: its `[flash_crowd]` and its bound on requests in flight count.
+    /// The gateway's configuration: the whole pipeline of its first service, classes included, and its bound on requests in flight.
+    ///
+    /// A log tells method and path, so classes by host, field, cookie, key or network take no request here.
     #[arg(long, value_name = "FILE", requires = "whatif")]
     config: Option<PathBuf>,
     /// F times as many requests; the copies come within a second of the original.
@@ -63,7 +67,7 @@ impl WhatIfArgs {
             super::judge::make_directory(directory)?;
         }
         let work = Duration::from_secs_f64(self.service_ms / 1e3);
-        let crowd = crowd::Crowd::new(&recording, self.scale, work)
+        let crowd = crowd::Crowd::new(&recording, &config, self.scale, work)
             .map_err(|error| UsageError::new(format!("{}: {error:#}", log.display())))?;
         let scenario = request::Scenario {
             schedule: crowd.schedule()?,
@@ -111,7 +115,7 @@ impl WhatIfArgs {
         let capacity = f64::from(self.workers.get()) * 1e3 / self.service_ms;
         format!(
             "assumed, not measured: {} at work at once, {} ms for a request (at most {capacity:.0} a second); people wait {} s and \
-             do not try again",
+             do not try again; classes are told by method and path alone",
             self.workers,
             self.service_ms,
             crowd::TIMEOUT.as_secs()
@@ -119,16 +123,19 @@ impl WhatIfArgs {
     }
 }
 
-/// What the configuration says, as the gateway would run it. Shadow is left out: the question is what would be refused.
+/// What the configuration says, as the gateway would run it for its first service. Shadow is left out: the question is what would
+/// be refused.
 fn policy(config: &Config) -> Policy {
-    let gates = config.gateway.workers.map_or(1, |workers| workers.get());
-    let Some(settings) = config.flash_crowd.settings(gates) else { return Policy::None };
-    let settings = Settings { shadow: false, ..settings };
-    Policy::flash_crowd(FlashCrowdPolicy {
-        settings,
+    let workers = config.gateway.workers.map_or(1, |workers| workers.get());
+    let flash_crowd = config.flash_crowd.settings(workers).map(|settings| FlashCrowdPolicy {
+        settings: Settings { shadow: false, ..settings },
         baseline: Baseline::default(),
         first_tick: Duration::ZERO,
-    })
+    });
+    let service = &config.services[0];
+    let sentry = service.sentry.policy(&service.classes);
+    let sentry = sentry.map(|policy| SentryPolicy { workers, ..SentryPolicy::new(policy) });
+    Policy::Pipeline(PipelinePolicy { flash_crowd, sentry })
 }
 
 /// The log decides who comes; this draws the assumed work and the gate's keys.

@@ -27,6 +27,19 @@ pub(super) struct Ledger {
 }
 
 impl GateCounts {
+    /// What both counted.
+    pub(super) fn plus(self, other: &Self) -> Self {
+        Self {
+            received: self.received + other.received,
+            admitted: self.admitted + other.admitted,
+            shed: self.shed + other.shed,
+            ended: self.ended + other.ended,
+            shed_in_shadow: self.shed_in_shadow + other.shed_in_shadow,
+            held: self.held + other.held,
+            left: self.left + other.left,
+        }
+    }
+
     /// Received, and nobody decided: a bug if it is not zero.
     #[must_use]
     pub fn lost(&self) -> u64 {

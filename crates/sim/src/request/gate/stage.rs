@@ -35,6 +35,8 @@ pub(in crate::request) struct GateStage {
     /// Spreads what clients are told: by person where the flash-crowd stage knows persons, else by chance.
     jitter_seed: u64,
     jitter: Rng,
+    /// Of each class of the scenario.
+    standings: Vec<Standing>,
     ledger: Ledger,
 }
 
@@ -79,6 +81,7 @@ impl GateStage {
             hasher: Hasher64::new(key.next_u64(), key.next_u64()),
             jitter_seed: keys.fork(1).next_u64(),
             jitter: keys.fork(1),
+            standings: classes.iter().map(|class| class.standing).collect(),
             ledger: Ledger::new(classes.len()),
         }
     }
@@ -111,11 +114,12 @@ impl GateStage {
         }
         let place = self.place(asked);
         let class = self.sentry_class(asked.class);
+        let standing = self.standings[usize::from(asked.class)];
         let worker = &mut self.workers[place];
         let request = AdmissionRequest {
             service: worker.service,
             class,
-            standing: Standing::LAST,
+            standing,
             client_key: asked.client_key,
             url_class: asked.url_class(),
             host_key: host_key(asked.host),
@@ -125,7 +129,7 @@ impl GateStage {
         };
         let waiting = Waiting { attempt, class: asked.class, person_key: asked.person_key };
         let arrival = worker.pipeline.arrive(now, request, waiting);
-        if let Some(sentry) = &mut self.sentry {
+        if let Some(sentry) = self.sentry.as_mut().filter(|_| standing != Standing::Exempt) {
             let SentryPlanning { classes, witness, .. } = sentry;
             witness.arrived(place, class.into(), &arrival, |other| {
                 usize::from(classes[usize::from(other.class)])
@@ -316,7 +320,11 @@ impl GateStage {
         }
         let waiting = self.workers.iter().map(|worker| worker.pipeline.waiting(worker.service) as u64).sum();
         let is_looked_after = self.workers.iter().any(|worker| worker.is_awaited(now));
-        sentry.check(&self.ledger.all, waiting, is_looked_after)
+        // Exempt requests are none of the sentry's.
+        let of_sentry = self.ledger.classes.iter().zip(&self.standings);
+        let of_sentry = of_sentry.filter(|(_, standing)| **standing != Standing::Exempt);
+        let counts = of_sentry.fold(GateCounts::default(), |sum, (class, _)| sum.plus(class));
+        sentry.check(&counts, waiting, is_looked_after)
     }
 
     /// Offered are the admitted, the refused, each by one stage, those who left and those who wait; and what is in the

@@ -1,12 +1,17 @@
 //! The requests of a log as the people of a simulation: the documents asked for most are classes of their own.
 
 use anyhow::{Context as _, ensure};
+use flashweir_admission::flash_crowd::Standing;
+use flashweir_config::Config;
 use flashweir_core::limits::RECORDED_REQUESTS;
-use flashweir_core::{Duration, Rng};
+use flashweir_core::{Duration, Hasher64, Rng};
+use flashweir_gateway::Classifier;
 use flashweir_sim::request::{ClassModel, Work};
 use flashweir_workload::documents::{Popularity, Sizes};
-use flashweir_workload::recording::Recording;
+use flashweir_workload::recording::{Document, Recording};
 use flashweir_workload::{ArrivalProcess, Schedule, Share, Stream};
+use http::Request;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Documents told one by one; the rest is told together.
 const TOLD: usize = 40;
@@ -25,11 +30,16 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// The requests of a log, `scale` times as many.
+    /// The requests of a log, `scale` times as many, in the classes that the configuration's first service has for them.
     ///
     /// # Errors
     /// More of them than are kept, or none.
-    pub(super) fn new(recording: &Recording, scale: f64, work: Duration) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        recording: &Recording,
+        config: &Config,
+        scale: f64,
+        work: Duration,
+    ) -> anyhow::Result<Self> {
         let expected = recording.moments().len() as f64 * scale;
         ensure!(
             expected <= RECORDED_REQUESTS as f64,
@@ -39,10 +49,17 @@ impl Crowd {
         let mut by_count: Vec<u32> = (0..).take(counts.len()).collect();
         by_count.sort_by_key(|document| std::cmp::Reverse(counts[*document as usize]));
         let told = &by_count[..by_count.len().min(TOLD)];
-        // The class of each document; those that are told together come last.
-        let mut class_of = vec![told.len(); counts.len()];
+        let taken = taken(recording, config, counts.len());
+        let mut others: Vec<Taken> = taken.clone();
+        others.sort_unstable_by_key(|taken| taken.policy_class);
+        others.dedup_by_key(|taken| taken.policy_class);
+        // The class of each document; those that are told together come last, policy class by policy class.
+        let together = |taken: &Taken| {
+            others.iter().position(|other| other.policy_class == taken.policy_class).unwrap_or(0)
+        };
+        let mut class_of: Vec<usize> = taken.iter().map(|taken| told.len() + together(taken)).collect();
         told.iter().enumerate().for_each(|(class, document)| class_of[*document as usize] = class);
-        let mut comings = vec![Vec::new(); told.len() + 1];
+        let mut comings = vec![Vec::new(); told.len() + others.len()];
         let mut dice = Rng::new(1);
         for (moment, document) in recording.moments().iter().zip(recording.documents().iter()) {
             // Whole copies, and one more with the chance of the fraction.
@@ -55,13 +72,24 @@ impl Crowd {
         }
         comings.iter_mut().for_each(|coming| coming.sort_unstable());
         let work = Work::Exponential { mean: work };
-        let names = told.iter().map(|document| name(recording, *document)).chain(["all others".to_owned()]);
-        let classes = names.zip(&comings).map(|(name, coming)| {
+        let only = others.len() == 1;
+        let of_others = others.iter().map(|taken| {
+            let class = &config.services[0].classes[usize::from(taken.policy_class)];
+            let name = if only { OTHERS.to_owned() } else { format!("{OTHERS} of {}", class.name) };
+            (name, *taken)
+        });
+        let named = told
+            .iter()
+            .map(|document| (name(recording, *document), taken[*document as usize]))
+            .chain(of_others);
+        let classes = named.zip(&comings).map(|((name, taken), coming)| {
             let documents: Vec<u32> = coming.iter().map(|(_, document)| *document).collect();
             ClassModel {
                 sizes: Sizes::Constant(mean_bytes(recording, &documents)),
                 popularity: Popularity::Recorded(documents.into()),
                 timeout: TIMEOUT,
+                policy_class: taken.policy_class,
+                standing: taken.standing,
                 ..ClassModel::new(name, work)
             }
         });
@@ -101,6 +129,35 @@ fn mean_bytes(recording: &Recording, asked_for: &[u32]) -> u64 {
     u64::try_from(sum / asked_for.len().max(1) as u128).unwrap_or(u64::MAX)
 }
 
+/// How the first service takes a document.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    policy_class: u8,
+    standing: Standing,
+}
+
+/// How the first service takes each document, found by the gateway's own classifier. A log has neither hosts nor fields nor
+/// clients' networks, so only method and path decide; what is no request target takes the last class.
+fn taken(recording: &Recording, config: &Config, documents: usize) -> Vec<Taken> {
+    // Any key will do: hashes are not shown. A service alone has every host.
+    let mut alone = config.clone();
+    alone.services.truncate(1);
+    alone.services[0].hosts.clear();
+    let classifier = Classifier::new(Hasher64::new(0, 0), &alone);
+    let last = Taken { policy_class: alone.services[0].classes.len() as u8 - 1, standing: Standing::LAST };
+    let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let taken = |document: u32| {
+        let Document { method, path, .. } = recording.document(document)?;
+        let request = Request::builder().method(method).uri(path).body(()).ok()?;
+        let found = classifier.classify(&request.into_parts().0, nowhere)?;
+        Some(Taken { policy_class: found.class, standing: found.standing })
+    };
+    (0..).take(documents).map(|document| taken(document).unwrap_or(last)).collect()
+}
+
+/// What documents that are told together are called.
+const OTHERS: &str = "all others";
+
 fn name(recording: &Recording, document: u32) -> String {
     recording
         .document(document)
@@ -125,7 +182,8 @@ mod tests {
         let told = (0..2 * TOLD).map(|place| line(&format!("/{}", place % TOLD), 500));
         let log: String = told.chain([line("/small", 100), line("/large", 1_100)]).collect();
         let (_, recording) = Recording::read_detecting(log.as_bytes(), &Options::default()).unwrap();
-        let crowd = Crowd::new(&recording, 1.0, Duration::from_millis(1)).unwrap();
+        let config = Config::from_toml("upstream.urls = ['http://127.0.0.1:9']", "test.toml").unwrap();
+        let crowd = Crowd::new(&recording, &config, 1.0, Duration::from_millis(1)).unwrap();
         let sizes: Vec<_> = crowd.classes.iter().map(|class| class.sizes).collect();
         assert_eq!(sizes.len(), TOLD + 1);
         assert!(sizes[..TOLD].iter().all(|size| *size == Sizes::Constant(500)), "{sizes:?}");
