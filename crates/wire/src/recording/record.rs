@@ -39,7 +39,7 @@ pub enum Event {
     FlashCrowdPlan(flash_crowd::Plan),
     /// It was asked for a plan, and made this one.
     SentryPlan(sentry::Plan),
-    /// It was asked for a plan, and made one of this [`fingerprint`] that orders what the last one did.
+    /// It was asked for a plan, and made one of this fingerprint that orders what the last one did.
     Fingerprint(u32),
     /// So many records are missing here.
     Lost(u64),
