@@ -2,8 +2,8 @@
 //! never reached the service is not taken for admitted. Method: a crowd that slows the service raises the ceiling; then
 //! the other stage takes over and responses are fine again.
 
-#[path = "common/drained.rs"]
-mod drained;
+#[path = "common/drained_responses.rs"]
+mod drained_responses;
 
 use flashweir_admission::Flow;
 use flashweir_admission::PlannerDriver;
@@ -64,7 +64,7 @@ fn go_on(
             },
             unique_offered: tenth(rates.offered),
             completed: tenth(rates.completed),
-            ..drained::of_responses(responses)
+            ..drained_responses::of_responses(responses)
         };
         planner.observe(*now, &sample);
         planner.plan(*now)

@@ -1,8 +1,8 @@
 //! Goal: every invariant of docs/algorithms/news.md, for any input. Method: random sequences of operations, time
 //! included, against the real gate, bucket and planner.
 
-#[path = "common/drained.rs"]
-mod drained;
+#[path = "common/drained_responses.rs"]
+mod drained_responses;
 
 use flashweir_admission::flash_crowd::{
     Baseline, Cause, FlashCrowdPlanner, HostCount, HotSpotLimit, Limit, Mode, Plan, PlannerMode, Response,
@@ -76,7 +76,7 @@ fn drive(mode: PlannerMode, ticks: &[Tick], reversed: bool) -> Vec<(Instant, Pla
                     HostCount { key: 1, hits: tick.offered / 3 },
                     HostCount { key: 2, hits: tick.offered / 2 },
                 ],
-                ..drained::of_responses(responses)
+                ..drained_responses::of_responses(responses)
             },
         );
         plans.push((now, planner.plan(now)));

@@ -2,8 +2,8 @@
 //! tenth are few in quiet times and chance moves their mean. Method: a router's view, some responses each interval whose
 //! rates differ widely and fall a little in the crowd; no latency, as a router knows none.
 
-#[path = "common/drained.rs"]
-mod drained;
+#[path = "common/drained_rates.rs"]
+mod drained_rates;
 
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Mode, Sample, Settings};
 use flashweir_admission::{Flow, PlannerDriver};
@@ -29,7 +29,7 @@ fn first_alarm_s(seed: u64, interval_s: u64, end_s: u64, course: Course) -> Opti
         let count = (mean + mean.sqrt() * (0..12).map(|_| rng.unit_f64() - 0.5).sum::<f64>()) as u64;
         // From 1 kB/s to 10 MB/s, every factor alike likely.
         let rates = (0..count).map(|_| (1_000.0 * left * libm::pow(10_000.0, rng.unit_f64())) as f32);
-        let rates = drained::of_rates(rates).rates;
+        let rates = drained_rates::of_rates(rates).rates;
         let (offered, unique_offered, admitted, completed) = (count, count, count, count);
         let sample = Sample {
             from,

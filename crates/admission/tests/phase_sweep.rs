@@ -4,8 +4,8 @@
 //! The plant is static: the fastest responses' rate as a function of the admitted rate, 50 requests a second
 //! before the crowd and 210 offered during it, the base rate that fits the paper's own result.
 
-#[path = "common/drained.rs"]
-mod drained;
+#[path = "common/drained_rates.rs"]
+mod drained_rates;
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Limit, PlannerMode, Sample, Settings};
@@ -60,7 +60,7 @@ fn admitted_over_crowd_rps(mode: PlannerMode, phase_s: u64) -> f64 {
         if (second + 1) % T_S == phase_s % T_S {
             // Every response in the window carries the window's mean rate, so that the fastest tenth reads the mean.
             let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-            sample.rates = drained::of_rates(rates.drain(..).map(|_| mean as f32)).rates;
+            sample.rates = drained_rates::of_rates(rates.drain(..).map(|_| mean as f32)).rates;
             sample.to = now;
             planner.observe(now, &sample);
             let plan = planner.plan(now);

@@ -195,11 +195,10 @@ impl<T> Pipeline<T> {
         self.service_mut(key)?.candidate.as_mut().map(|(candidate, _)| candidate.drain(now))
     }
 
-    /// When [`next`](Self::next) is to be asked for some service even if nothing else happens. O(services).
+    /// When [`next`](Self::next) is to be asked for a service even if nothing else happens. O(classes).
     #[must_use]
-    pub fn next_wake(&self) -> Option<Instant> {
-        let sentries = self.services.iter().filter_map(|service| service.sentry.as_ref());
-        sentries.filter_map(|sentry| sentry.gate.next_wake()).min()
+    pub fn next_wake(&self, key: ServiceKey) -> Option<Instant> {
+        self.sentry(key)?.next_wake()
     }
 
     /// Another worker that may have a request for the room that this service has, once [`next`](Self::next) has none here.

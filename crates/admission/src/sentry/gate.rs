@@ -129,7 +129,7 @@ impl<T> SentryGate<T> {
         self.in_flight.begin(now, arrived, asked)
     }
 
-    /// A slot was reserved in vain, because another stage refuses the request.
+    /// Gives a reserved slot back, because another stage refuses the request.
     pub fn cancel(&mut self, _slot: Slot) {
         self.common.give_back();
     }

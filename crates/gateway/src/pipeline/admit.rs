@@ -39,7 +39,8 @@ impl PipelineHost {
         let inner = &mut *self.inner.borrow_mut();
         inner.follow_flash_crowd(now);
         inner.follow_service(key);
-        if asked.standing != Standing::Exempt {
+        let has_planner = inner.hosted(key).is_some_and(|hosted| hosted.sentry.is_some());
+        if has_planner && asked.standing != Standing::Exempt {
             self.shared.rest.wake();
         }
         inner.count_class(key, asked.class, |class| class.offered.increment());
@@ -77,7 +78,7 @@ impl PipelineHost {
     /// The attendant is to look earlier than it would by itself, if that is so.
     fn call_attendant(&self, inner: &Inner, key: ServiceKey) {
         let Some(hosted) = inner.hosted(key).and_then(|hosted| hosted.sentry.as_ref()) else { return };
-        let next_wake = inner.pipeline.next_wake();
+        let next_wake = inner.pipeline.next_wake(key);
         if next_wake.is_some_and(|at| hosted.looks_at.get().is_none_or(|looks_at| at < looks_at)) {
             hosted.sentry.ring(self.worker);
         }

@@ -69,7 +69,7 @@ impl PipelineHost {
             return None;
         }
         let soonest = self.shared.clock.now() + PAUSE_MIN;
-        hosted.looks_at.set(inner.pipeline.next_wake().map(|at| at.max(soonest)));
+        hosted.looks_at.set(inner.pipeline.next_wake(key).map(|at| at.max(soonest)));
         Some(hosted.looks_at.get())
     }
 

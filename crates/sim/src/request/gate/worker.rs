@@ -77,7 +77,8 @@ impl Worker {
 
     /// When it is to be called, if no call that comes as early is on its way.
     pub(super) fn next_call(&mut self, now: Instant) -> Option<Instant> {
-        let due = self.told_at.take().into_iter().chain(self.pipeline.next_wake()).min()?.max(now);
+        let due =
+            self.told_at.take().into_iter().chain(self.pipeline.next_wake(self.service)).min()?.max(now);
         if self.call_at.is_some_and(|pending| pending <= due) {
             return None;
         }
