@@ -101,9 +101,7 @@ fn explain_asks_the_admin_listener_and_prints_its_answer() {
 
 #[test]
 fn explain_says_when_nobody_answers() {
-    // Bound and dropped: a port that was free a moment ago.
-    let free =
-        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    let free = flashweir_testkit::free_address();
     let output = flashweir(&["explain", "0123456789abc", "--admin", &free.to_string()]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));

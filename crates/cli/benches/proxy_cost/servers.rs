@@ -209,10 +209,7 @@ pub(crate) fn start(command: &mut Command) -> Ended {
 }
 
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a loopback port")
-        .port()
+    flashweir_testkit::free_address().port()
 }
 
 fn wait_for(port: u16) {

@@ -2,6 +2,7 @@
 //! directory, with the port replaced by a free one; each block's exit code and what it left behind are looked at.
 
 use crate::blocks::blocks_of_document;
+use flashweir_testkit::free_address;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -28,7 +29,8 @@ fn the_load_manual_can_be_typed_from_top_to_bottom() {
         // Writing to a String cannot fail.
         let _ = writeln!(script, "{}\necho \"line {}: exit $?\" >> exits", block.text.trim_end(), block.line);
     }
-    let [first, second] = ADDRESSES.map(|_| free_address());
+    // Outside the range of outgoing connections: a crowd of thousands would take a port that waits for its server.
+    let [first, second] = ADDRESSES.map(|_| free_address().to_string());
     let script = script.replace(ADDRESSES[0], &first).replace(ADDRESSES[1], &second);
     let output = run(&format!("ORIGIN={first}\n{script}"), directory.path());
     let said = String::from_utf8_lossy(&output.stderr);
@@ -56,10 +58,4 @@ pub(crate) fn run(script: &str, directory: &Path) -> Output {
         .env("PATH", path.expect("directories"))
         .output()
         .expect("bash is everywhere")
-}
-
-pub(crate) fn free_address() -> String {
-    // Bound and dropped: a port that was free a moment ago.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a loopback port");
-    listener.local_addr().expect("a bound listener").to_string()
 }

@@ -159,7 +159,7 @@ fn classes_share_people_or_have_their_own() {
 
 #[test]
 fn nobody_listening_is_told_at_once() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = flashweir_testkit::free_address();
     let begun = Instant::now();
     for scheme in ["http", "https"] {
         let output = load(&[&format!("{scheme}://{address}/"), "--rate", "5", "--duration", "1h"]);
