@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo test bench bench-load bench-tcp bench-kernel fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo test bench bench-load bench-tcp bench-kernel bench-recording fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -82,6 +82,10 @@ compare: setup-bench envoy compare-cost
 compare-cost: setup-bench
 	$(CARGO) build --release --locked -p flashweir-cli
 	$(CARGO) bench --locked -p flashweir-cli --bench proxy_cost
+
+# What a recording costs: CPU time, bytes, and how fast it is replayed; 4 minutes, ROUNDS and SECONDS shorten it.
+bench-recording: setup-bench
+	$(CARGO) bench --locked -p flashweir-cli --bench recording
 
 # A figure of the Cataclysm paper on three real servers, one of them PHP; 3 minutes. Writes docs/reproduction-real.md.
 cataclysm: setup-php

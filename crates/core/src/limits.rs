@@ -221,6 +221,9 @@ pub const ROUTER_PLANS_REMEMBERED: usize = 1_024;
 pub const RECORDS_QUEUED: usize = 1_024;
 /// Bytes of one segment of a recording, nearly; then the next one is begun.
 pub const RECORDING_SEGMENT_BYTES: u64 = 20 << 20;
+/// Bytes of the contents of one frame of a recording, unpacked: what is packed may claim to be anything. A frame is written at
+/// 64 KiB, and one record is far below the rest.
+pub const RECORDING_FRAME_BYTES: usize = 8 << 20;
 /// Segments of a recording that are kept besides the one being written; the oldest are removed.
 pub const RECORDING_SEGMENTS: u64 = 24;
 /// Planners of one recording; a reload that changes a policy begins another.

@@ -8,6 +8,7 @@ use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::sentry::{Policing, Policy, SentryPlanner};
 use flashweir_admission::{Flow, PlannerDriver};
 use flashweir_core::Rng;
+use flashweir_core::limits::RECORDING_FRAME_BYTES;
 
 const SEED: u64 = 7;
 
@@ -237,4 +238,28 @@ fn a_plan_that_differs_is_shown_field_by_field() {
     let margin =
         first.differences.iter().find(|found| found.field == "explanation.margin").expect("the margin");
     assert_eq!((margin.first.as_str(), margin.second.as_str()), ("0.1", "0.1000001"));
+}
+
+/// A segment's head and one more frame of these packed bytes, with the right checksum.
+fn with_frame(packed: &[u8]) -> Vec<u8> {
+    let mut bytes = Writer::begin(&head());
+    bytes.extend((packed.len() as u32).to_le_bytes());
+    bytes.extend(crate::recording::crc32(packed).to_le_bytes());
+    bytes.extend(packed);
+    bytes
+}
+
+#[test]
+fn a_frame_that_cannot_be_unpacked_or_would_fill_the_memory_ends_the_recording() {
+    let bomb = miniz_oxide::deflate::compress_to_vec(&vec![0; RECORDING_FRAME_BYTES + 1], 9);
+    assert!(bomb.len() < RECORDING_FRAME_BYTES / 500, "{}", bomb.len());
+    for packed in [&[0xFF; 40][..], &bomb] {
+        let bytes = with_frame(packed);
+        let at = (bytes.len() - packed.len() - 8) as u64;
+        let mut segment = Segment::open(&bytes).expect("a segment");
+        let error = segment.records().expect_err("no records");
+        assert_eq!(error, RecordingError::Packed { at });
+        assert_eq!(error.to_string(), format!("the frame at byte {at} cannot be unpacked"));
+        assert!(segment.records().is_err(), "nothing after it can be read");
+    }
 }

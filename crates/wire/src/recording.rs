@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! "FWREC" version | frame: run, segment, build, configuration, its hash | frame: records | frame: records | …
-//! frame:  length (4 bytes) checksum (4 bytes, CRC-32) contents
+//! frame:  length (4 bytes) checksum (4 bytes, CRC-32) contents, deflated (RFC 1951), each frame by itself
 //! record: stream, kind, time since the last record, a change of the stream's last value of that kind
 //! ```
 //!
@@ -18,15 +18,19 @@ pub(crate) use record::{fingerprint, orders_same, sentry_orders_same};
 
 use crate::field::put_number;
 use crate::reader::{Fault, Reader};
-use crc::crc32;
+pub(crate) use crc::crc32;
 use flashweir_core::Hasher64;
-use flashweir_core::limits::{RECORDING_ABOUT_BYTES, RECORDING_NAME_BYTES};
+use flashweir_core::limits::{RECORDING_ABOUT_BYTES, RECORDING_FRAME_BYTES, RECORDING_NAME_BYTES};
+use miniz_oxide::deflate::compress_to_vec;
+use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use state::State;
 
 /// The version of the file format, which names the encoding of messages as well: raised by a change of either.
-pub const FORMAT: u8 = 2;
+pub const FORMAT: u8 = 3;
 const MAGIC: &[u8; 5] = b"FWREC";
 const FRAME_HEAD: usize = 8;
+/// Of deflate: beyond it frames of a few kilobytes hardly become shorter.
+const LEVEL: u8 = 6;
 
 /// What a segment says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +74,12 @@ pub enum RecordingError {
     /// A frame is not what was written.
     #[error("the frame at byte {at} is damaged: its checksum is wrong")]
     Damaged {
+        /// Where the frame begins.
+        at: u64,
+    },
+    /// A frame's contents cannot be unpacked, or would be more than [`RECORDING_FRAME_BYTES`].
+    #[error("the frame at byte {at} cannot be unpacked")]
+    Packed {
         /// Where the frame begins.
         at: u64,
     },
@@ -154,7 +164,7 @@ impl<'a> Segment<'a> {
         let mut segment = Self { bytes, at, state, head, is_ended: false };
         let at = segment.at as u64;
         let contents = segment.frame()?.ok_or(RecordingError::Truncated { at })?;
-        segment.head = read_head(contents).map_err(|fault| RecordingError::Fault { at, fault })?;
+        segment.head = read_head(&contents).map_err(|fault| RecordingError::Fault { at, fault })?;
         Ok(segment)
     }
 
@@ -177,7 +187,7 @@ impl<'a> Segment<'a> {
     pub fn records(&mut self) -> Result<Option<Vec<Record>>, RecordingError> {
         let at = self.at as u64;
         let Some(contents) = self.frame()? else { return Ok(None) };
-        let (mut from, mut records) = (Reader::new(contents), Vec::new());
+        let (mut from, mut records) = (Reader::new(&contents), Vec::new());
         while !from.is_at_end() {
             let record = self.state.take(&mut from).map_err(|fault| RecordingError::Fault { at, fault })?;
             records.push(record);
@@ -185,7 +195,7 @@ impl<'a> Segment<'a> {
         Ok(Some(records))
     }
 
-    fn frame(&mut self) -> Result<Option<&'a [u8]>, RecordingError> {
+    fn frame(&mut self) -> Result<Option<Vec<u8>>, RecordingError> {
         let at = self.at as u64;
         let rest = &self.bytes[self.at..];
         if rest.is_empty() {
@@ -195,13 +205,20 @@ impl<'a> Segment<'a> {
         let (head, rest) = rest.split_first_chunk::<FRAME_HEAD>().ok_or(truncated.clone())?;
         let [l0, l1, l2, l3, c0, c1, c2, c3] = *head;
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-        let contents = rest.get(..length).ok_or(truncated)?;
-        if crc32(contents) != u32::from_le_bytes([c0, c1, c2, c3]) {
+        let packed = rest.get(..length).ok_or(truncated)?;
+        if crc32(packed) != u32::from_le_bytes([c0, c1, c2, c3]) {
             return Err(RecordingError::Damaged { at });
         }
+        self.is_ended = packed.is_empty();
+        let contents = match self.is_ended {
+            true => None,
+            false => Some(
+                decompress_to_vec_with_limit(packed, RECORDING_FRAME_BYTES)
+                    .map_err(|_| RecordingError::Packed { at })?,
+            ),
+        };
         self.at += FRAME_HEAD + length;
-        self.is_ended = contents.is_empty();
-        Ok((!self.is_ended).then_some(contents))
+        Ok(contents)
     }
 }
 
@@ -216,10 +233,11 @@ fn read_head(contents: &[u8]) -> Result<Head, Fault> {
 }
 
 fn put_frame(contents: &[u8], out: &mut Vec<u8>) {
+    let packed = compress_to_vec(contents, LEVEL);
     // Frames are far shorter than 4 GiB.
-    out.extend((contents.len() as u32).to_le_bytes());
-    out.extend(crc32(contents).to_le_bytes());
-    out.extend(contents);
+    out.extend((packed.len() as u32).to_le_bytes());
+    out.extend(crc32(&packed).to_le_bytes());
+    out.extend(packed);
 }
 
 /// A text, cut down to what may be written.

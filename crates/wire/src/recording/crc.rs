@@ -19,7 +19,7 @@ const fn table() -> [u32; 256] {
     table
 }
 
-pub(super) fn crc32(bytes: &[u8]) -> u32 {
+pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |rest, &byte| rest >> 8 ^ TABLE[usize::from(rest as u8 ^ byte)])
 }
 
