@@ -12,6 +12,7 @@ pub mod flash_crowd;
 mod limit_plan;
 pub mod pace;
 pub mod pipeline;
+mod rest_flag;
 pub mod retry_after;
 pub mod sentry;
 mod sync;
@@ -20,3 +21,4 @@ pub mod token_bucket;
 
 pub use contract::{Binding, Flow, Planner, PlannerDriver, Sample};
 pub use limit_plan::{DOUBLING_TIME, LimitPlan, OPEN_AFTER};
+pub use rest_flag::RestFlag;

@@ -1,5 +1,5 @@
-//! Goal: in every order in which workers access what they share, no slot is given twice or lost, and no request waits while
-//! there is a free slot. Method: loom runs the very sources of the sentry's gates and of the gateway's count, with its
+//! Goal: in every order in which workers access what they share, no slot is given twice or lost, no request waits while
+//! there is a free slot, and a planner at rest is woken by the first request that no sample tells of. Method: loom runs the very sources of the sentry's gates and of the gateway's count, with its
 //! atomics, through the interleavings of two and three threads with at most [`PREEMPTIONS_MAX`] preemptions each.
 //!
 //! Not under libtest: the sources' own unit tests are compiled with them and cannot run under loom.
@@ -12,6 +12,9 @@ mod gateway_count;
 #[expect(dead_code, unreachable_pub, reason = "the models need a part of it")]
 #[path = "../../src/limit_plan.rs"]
 mod limit_plan;
+#[expect(dead_code, unreachable_pub, reason = "the models need a part of it")]
+#[path = "../../src/rest_flag.rs"]
+mod rest_flag;
 #[expect(dead_code, unused_imports, unreachable_pub, reason = "the models need a part of it")]
 #[path = "../../src/sentry/mod.rs"]
 mod sentry;
@@ -22,20 +25,23 @@ use flashweir_admission::{Binding, Flow, Planner, Sample};
 use flashweir_core::{Duration, Instant};
 use gateway_count::GatewayCount;
 use loom::thread;
+use rest_flag::RestFlag;
 use sentry::{Arrived, Asked, Common, Ending, Permit, Plan, Policy, Released, SentryGate, SentryPlanner};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 const NOW: Instant = Instant::from_secs(1_000);
 /// Most errors between threads show with two (Musuvathi and Qadeer 2007).
 const PREEMPTIONS_MAX: usize = 3;
 
 fn main() {
-    let models: [(&str, fn()); 4] = [
+    let models: [(&str, fn()); 5] = [
         ("no slot beyond the limit, and none lost", slots_stay_below_the_limit),
         ("a wake-up is not lost between an end and an arrival", an_end_meets_an_arrival),
         ("a wake-up is not lost between an end, an arrival and another plan", an_end_meets_a_plan),
         ("the count of the gateway stays below its bound", the_gateway_stays_below_its_bound),
+        ("a planner at rest is woken by what no sample tells of", a_request_wakes_a_planner_at_rest),
     ];
     for (name, model) in models {
         let mut builder = loom::model::Builder::new();
@@ -147,4 +153,26 @@ fn the_gateway_stays_below_its_bound() {
     });
     workers.into_iter().for_each(|worker| worker.join().expect("no panic"));
     assert_eq!(count.get(), 0);
+}
+
+/// The planner goes to rest, and then asks both workers for their samples, while two requests come to each.
+fn a_request_wakes_a_planner_at_rest() {
+    let flag = Arc::new(RestFlag::default());
+    let asked = Arc::new([sync::AtomicBool::default(), sync::AtomicBool::default()]);
+    let workers = [0, 1].map(|worker: usize| {
+        let (flag, asked) = (flag.clone(), asked.clone());
+        thread::spawn(move || {
+            let mut has_woken = flag.wakes();
+            // The bell orders memory as these do.
+            let is_told = asked[worker].load(Acquire);
+            has_woken |= flag.wakes();
+            // The second request came after the sample: nothing tells of it.
+            (is_told, has_woken)
+        })
+    });
+    flag.begin();
+    asked.iter().for_each(|asked| asked.store(true, Release));
+    let [one, other] = workers.map(|worker| worker.join().expect("no panic"));
+    let is_needed = one.0 || other.0;
+    assert!(!is_needed || one.1 || other.1, "a request that no sample tells of, and the planner rests");
 }

@@ -43,6 +43,23 @@ macro_rules! in_order {
 
 in_order!(AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 
+#[derive(Debug, Default)]
+pub(crate) struct AtomicBool(atomic::AtomicBool);
+
+impl AtomicBool {
+    pub(crate) fn load(&self, order: Ordering) -> bool {
+        fenced(order, || self.0.load(order))
+    }
+
+    pub(crate) fn store(&self, value: bool, order: Ordering) {
+        fenced(order, || self.0.store(value, order));
+    }
+
+    pub(crate) fn swap(&self, value: bool, order: Ordering) -> bool {
+        fenced(order, || self.0.swap(value, order))
+    }
+}
+
 fn fenced<T>(order: Ordering, access: impl FnOnce() -> T) -> T {
     if order == Ordering::SeqCst {
         fence(order);

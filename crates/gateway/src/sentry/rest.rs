@@ -5,20 +5,20 @@
 //! it. That request needs nothing of it: a plan stays in force until there is another. The planner looks at once when
 //! it is woken, so the idle time is a sample of its own and what comes then is not averaged with it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use flashweir_admission::RestFlag;
 use tokio::sync::Notify;
 
 /// One for all services: a request to any of them wakes the one planner task.
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
-    is_resting: AtomicBool,
+    flag: RestFlag,
     bell: Notify,
 }
 
 impl Rest {
-    /// A request needs looking after. One load of a word that nearly never changes while requests come.
+    /// A request needs looking after.
     pub(crate) fn wake(&self) {
-        if self.is_resting.load(Ordering::Relaxed) && self.is_resting.swap(false, Ordering::Relaxed) {
+        if self.flag.wakes() {
             self.bell.notify_one();
         }
     }
@@ -26,17 +26,17 @@ impl Rest {
     /// From now on the next request is to wake the planner. Samples asked for from here on tell of every request before
     /// that one: asking (a bell, which orders memory) comes after this.
     pub(super) fn begin(&self) {
-        self.is_resting.store(true, Ordering::Relaxed);
+        self.flag.begin();
     }
 
     /// The planner looks anyway.
     pub(super) fn end(&self) {
-        self.is_resting.store(false, Ordering::Relaxed);
+        self.flag.end();
     }
 
     /// Whether nobody has asked since it began.
     pub(super) fn goes_on(&self) -> bool {
-        self.is_resting.load(Ordering::Relaxed)
+        self.flag.goes_on()
     }
 
     /// Waits for a request.
