@@ -49,6 +49,12 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// Requests refused, by whichever stage (shed).
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused_by_self + self.refused_by_earlier + self.refused_by_later
+    }
+
     /// Adds what another gate, or the same one later, counted.
     pub fn add(&mut self, other: &Self) {
         self.offered += other.offered;

@@ -63,6 +63,7 @@ fn go_on(
                 ..Flow::default()
             },
             unique_offered: tenth(rates.offered),
+            entered: tenth(rates.admitted),
             completed: tenth(rates.completed),
             ..drained_responses::of_responses(responses)
         };

@@ -71,6 +71,7 @@ fn drive(mode: PlannerMode, ticks: &[Tick], reversed: bool) -> Vec<(Instant, Pla
                 evidence_from: from,
                 flow: Flow { offered: tick.offered, admitted, ..Flow::default() },
                 unique_offered: tick.offered,
+                entered: admitted,
                 completed: admitted,
                 hosts: vec![
                     HostCount { key: 1, hits: tick.offered / 3 },

@@ -37,6 +37,7 @@ fn first_alarm_s(seed: u64, interval_s: u64, end_s: u64, course: Course) -> Opti
             evidence_from: from,
             flow: Flow { offered, admitted, ..Flow::default() },
             unique_offered,
+            entered: admitted,
             completed,
             rates,
             ..Sample::default()

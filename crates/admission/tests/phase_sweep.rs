@@ -79,6 +79,7 @@ fn record(sample: &mut Sample, rates: &mut Vec<f64>, offered_rps: f64, admitted_
     sample.flow.offered += offered_rps.round() as u64;
     sample.unique_offered += offered_rps.round() as u64;
     sample.flow.admitted += admitted_rps.round() as u64;
+    sample.entered += admitted_rps.round() as u64;
     sample.completed += admitted_rps.round() as u64;
     let rate = fast_rate_kbps(admitted_rps) * 125.0;
     rates.extend(std::iter::repeat_n(rate, admitted_rps.round() as usize));

@@ -22,6 +22,7 @@
 use crate::tracked::{Mark, MarkMet, Wire};
 use flashweir_admission::flash_crowd::Response;
 use flashweir_admission::pace::{MEASURED_PER_SWEEP, SWEEP_INTERVAL};
+use flashweir_admission::pipeline::Delivery;
 use flashweir_core::{Duration, Instant, limits};
 use flashweir_kernel::TcpInfo;
 use std::rc::Rc;
@@ -48,8 +49,12 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 pub(crate) struct Finished {
     /// When its request was sent to the origin.
     pub(crate) started: Instant,
-    /// When its first byte was handed over.
-    pub(crate) first_byte_at: Instant,
+    /// Where the part of its time begins that is judged.
+    pub(crate) judged_from: Instant,
+    /// When its first byte was handed over, and later by as long as the client was waiting for the origin.
+    pub(crate) delivered_from: Instant,
+    /// What the pipeline is to be told of its end.
+    pub(crate) delivery: Delivery,
     /// Body bytes.
     pub(crate) bytes: u64,
     /// Hash of method and path.
@@ -71,14 +76,14 @@ pub(crate) struct Acks {
 }
 
 /// What became of a response offered for measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Pushed {
     /// It waits for its acknowledgement.
     Taken,
     /// Enough others were taken since the last sweep.
-    LeftOut,
+    LeftOut(Delivery),
     /// The list is full.
-    Full,
+    Full(Delivery),
 }
 
 #[derive(Debug)]
@@ -106,10 +111,10 @@ impl Acks {
     /// Takes a response to wait for, if it is one of the sample and there is room.
     pub(crate) fn push(&mut self, now: Instant, response: Finished) -> Pushed {
         if self.taken >= MEASURED_PER_SWEEP {
-            return Pushed::LeftOut;
+            return Pushed::LeftOut(response.delivery);
         }
         if self.waiting.len() >= limits::ACKS_AWAITED {
-            return Pushed::Full;
+            return Pushed::Full(response.delivery);
         }
         self.taken += 1;
         self.waiting.push(Waiting { response, since: now, look_at: now });
@@ -117,7 +122,8 @@ impl Acks {
     }
 
     /// Looks at what is due and hands over what was acknowledged. O(waiting) plus at most 1,024 system calls.
-    pub(crate) fn sweep(&mut self, now: Instant, mut measured: impl FnMut(Response)) -> Swept {
+    /// Those of which nothing can be measured any more come with none.
+    pub(crate) fn sweep(&mut self, now: Instant, mut ended: impl FnMut(Delivery, Option<Response>)) -> Swept {
         self.taken = 0;
         let (mut swept, mut looks) = (Swept::default(), 0);
         let mut last_look: Option<(*const Wire, TcpInfo)> = None;
@@ -152,13 +158,12 @@ impl Acks {
                     index += 1;
                 }
                 Judgement::Acknowledged(response) => {
-                    measured(response);
                     swept.measured += 1;
-                    self.waiting.swap_remove(index);
+                    ended(self.waiting.swap_remove(index).response.delivery, Some(response));
                 }
                 Judgement::Lost => {
                     swept.lost += 1;
-                    self.waiting.swap_remove(index);
+                    ended(self.waiting.swap_remove(index).response.delivery, None);
                 }
             }
         }
@@ -202,9 +207,9 @@ fn judge(response: &Finished, since: Instant, look: Option<(MarkMet, TcpInfo)>, 
     Judgement::Acknowledged(Response {
         started: response.started,
         bytes: response.bytes,
-        latency_s: received_at.saturating_since(response.started).as_secs_f32() / response.target_stretch,
+        latency_s: received_at.saturating_since(response.judged_from).as_secs_f32() / response.target_stretch,
         rate_bytes_per_s: large
-            .then(|| received_at.saturating_since(response.first_byte_at))
+            .then(|| received_at.saturating_since(response.delivered_from))
             .filter(|&transfer| transfer >= RATE_DURATION_MIN.max(info.rtt))
             .map(|transfer| (response.bytes as f64 / transfer.as_secs_f64()) as f32),
         url_class: response.url_class,

@@ -2,6 +2,11 @@
 
 use super::*;
 use crate::tracked::WireIo;
+use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::pipeline::{
+    AdmissionRequest, Arrival, FlashCrowdOptions, OriginReport, Outcome, Pipeline, ServiceSettings,
+    SharedByWorkers,
+};
 use flashweir_runtime::Clock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,11 +19,45 @@ async fn connected() -> (Rc<Wire>, WireIo, TcpStream) {
     (wire.clone(), WireIo::new(wire, Duration::from_secs(60)), client)
 }
 
+/// As a pipeline gives it with the end of a request that completed.
+fn delivery() -> Delivery {
+    let mut pipeline = Pipeline::new(0, &SharedByWorkers::default());
+    pipeline.configure(usize::MAX, FlashCrowdOptions::default());
+    let service = pipeline.add_service(ServiceSettings { sentry: None, upstream_capacity: 1 });
+    let request = AdmissionRequest {
+        service,
+        class: 0,
+        standing: Standing::LAST,
+        client_key: 1,
+        url_class: 1,
+        host_key: 1,
+        person_key: 1,
+        candidate: None,
+        closed: None,
+    };
+    let Arrival::Admitted(permit, _) = pipeline.arrive(Instant::ZERO, request, ()) else {
+        panic!("there is room")
+    };
+    let outcome = Outcome::Completed(OriginReport::default());
+    pipeline.finish(Instant::ZERO, permit, outcome).expect("it completed")
+}
+
 async fn finished(bytes: u64) -> Finished {
     let (wire, _io, _client) = connected().await;
     let mark = wire.ask_mark();
-    let (started, first_byte_at) = (Instant::from_millis(1_000), Instant::from_millis(1_020));
-    Finished { started, first_byte_at, bytes, url_class: 7, target_stretch: 1.0, wire, mark }
+    let (started, delivered_from) = (Instant::from_millis(1_000), Instant::from_millis(1_020));
+    let delivery = delivery();
+    Finished {
+        started,
+        judged_from: started,
+        delivered_from,
+        delivery,
+        bytes,
+        url_class: 7,
+        target_stretch: 1.0,
+        wire,
+        mark,
+    }
 }
 
 fn at(millis: u64) -> Instant {
@@ -56,6 +95,16 @@ async fn a_small_response_is_charged_one_round_trip_when_its_ack_may_have_been_d
         measured(judge(&response, at(1_020), Some((mark(600, 1_020), acknowledged(600, 5))), at(1_090)));
     assert!((got.latency_s - 0.050).abs() < 1e-6, "{got:?}");
     assert_eq!((got.rate_bytes_per_s, got.bytes, got.url_class), (None, 500, 7));
+}
+
+#[tokio::test]
+async fn where_only_delivery_is_judged_the_time_at_the_origin_is_left_out() {
+    let small = finished(500).await;
+    // The origin took half a second before its first byte, and another 100 ms within the body.
+    let late = Finished { judged_from: at(1_620), delivered_from: at(1_620), ..small };
+    let got = measured(judge(&late, at(1_620), Some((mark(600, 1_620), acknowledged(600, 5))), at(1_690)));
+    assert!((got.latency_s - 0.030).abs() < 1e-6, "one round trip: {got:?}");
+    assert_eq!(got.started, at(1_000), "it was admitted when it was sent to the origin");
 }
 
 #[tokio::test]
@@ -119,7 +168,9 @@ async fn a_sweep_measures_what_a_real_client_received_and_keeps_what_it_did_not(
     let (mut acks, clock) = (Acks::default(), Clock::start());
     let respond = |mark| Finished {
         started: clock.now(),
-        first_byte_at: clock.now(),
+        judged_from: clock.now(),
+        delivered_from: clock.now(),
+        delivery: delivery(),
         bytes: 4_000,
         url_class: 1,
         target_stretch: 1.0,
@@ -127,8 +178,8 @@ async fn a_sweep_measures_what_a_real_client_received_and_keeps_what_it_did_not(
         mark,
     };
     io.write_all(&[0; 4_000]).await.expect("write");
-    assert_eq!(acks.push(clock.now(), respond(wire.ask_mark())), Pushed::Taken);
-    let swept = acks.sweep(clock.now(), |_| panic!("not flushed yet"));
+    assert!(matches!(acks.push(clock.now(), respond(wire.ask_mark())), Pushed::Taken));
+    let swept = acks.sweep(clock.now(), |_, _| panic!("not flushed yet"));
     assert_eq!(swept, Swept::default());
 
     io.flush().await.expect("flush");
@@ -136,7 +187,8 @@ async fn a_sweep_measures_what_a_real_client_received_and_keeps_what_it_did_not(
     client.write_all(b"x").await.expect("carries the acknowledgement");
     io.read_exact(&mut [0; 1]).await.expect("read");
     let mut responses = Vec::new();
-    let swept = acks.sweep(clock.now() + Duration::from_millis(500), |response| responses.push(response));
+    let swept =
+        acks.sweep(clock.now() + Duration::from_millis(500), |_, response| responses.extend(response));
     assert_eq!((swept, responses.len()), (Swept { measured: 1, lost: 0 }, 1));
     assert!(responses[0].latency_s < 5.0);
     assert!(acks.is_empty());
@@ -148,7 +200,9 @@ async fn a_sample_is_taken_between_two_sweeps_until_the_list_is_full() {
     let mut acks = Acks::default();
     let response = |mark| Finished {
         started: Instant::ZERO,
-        first_byte_at: Instant::ZERO,
+        judged_from: Instant::ZERO,
+        delivered_from: Instant::ZERO,
+        delivery: delivery(),
         bytes: 1,
         url_class: 1,
         target_stretch: 1.0,
@@ -159,10 +213,10 @@ async fn a_sample_is_taken_between_two_sweeps_until_the_list_is_full() {
     // The mark is never met (nothing is flushed), so nobody leaves the list.
     for _ in 0..limits::ACKS_AWAITED / MEASURED_PER_SWEEP {
         for _ in 0..MEASURED_PER_SWEEP {
-            assert_eq!(acks.push(Instant::ZERO, response(mark)), Pushed::Taken);
+            assert!(matches!(acks.push(Instant::ZERO, response(mark)), Pushed::Taken));
         }
-        assert_eq!(acks.push(Instant::ZERO, response(mark)), Pushed::LeftOut);
-        acks.sweep(Instant::ZERO, |_| panic!("nothing was acknowledged"));
+        assert!(matches!(acks.push(Instant::ZERO, response(mark)), Pushed::LeftOut(_)));
+        acks.sweep(Instant::ZERO, |_, _| panic!("nothing was acknowledged"));
     }
-    assert_eq!(acks.push(Instant::ZERO, response(mark)), Pushed::Full);
+    assert!(matches!(acks.push(Instant::ZERO, response(mark)), Pushed::Full(_)));
 }

@@ -106,8 +106,12 @@ impl WorkerContext {
         let pushed = self.acks.borrow_mut().push(now, finished);
         match pushed {
             Pushed::Taken => self.sweep_wanted.notify_one(),
-            Pushed::LeftOut => unmeasured.increment(Unmeasured::LeftOut),
-            Pushed::Full => {
+            Pushed::LeftOut(delivery) => {
+                unmeasured.increment(Unmeasured::LeftOut);
+                self.pipeline.deliver(delivery, true);
+            }
+            Pushed::Full(delivery) => {
+                self.pipeline.deliver(delivery, true);
                 self.metrics.bound_hits.increment(Bound::AcksAwaited);
                 unmeasured.increment(Unmeasured::AcksOverflow);
             }

@@ -13,7 +13,7 @@ use crate::tracked::Wire;
 use crate::transfers::Transfer;
 use crate::upstream_error::count_failure;
 use bytes::{Buf, Bytes};
-use flashweir_admission::pipeline::FailureSource;
+use flashweir_admission::pipeline::{FailureSource, Judged};
 use flashweir_core::{Duration, Instant};
 use flashweir_http::upstream::{UpstreamBody, UpstreamError};
 use flashweir_telemetry::Unmeasured;
@@ -47,6 +47,8 @@ pub(crate) struct Watch {
     first_byte_at: Instant,
     bytes: u64,
     waiting_since: Option<Instant>,
+    /// How long, since the first byte, the client had everything that the origin had sent.
+    waited: Duration,
     unmeasured: Option<Unmeasured>,
     transfer: Option<Rc<Transfer>>,
 }
@@ -78,6 +80,7 @@ impl ForwardedBody {
             first_byte_at: now,
             bytes: 0,
             waiting_since: None,
+            waited: Duration::ZERO,
             unmeasured: begun.unmeasured,
             transfer: None,
         };
@@ -96,7 +99,12 @@ impl Watch {
     fn report_if_long(&mut self, now: Instant, size: &SizeHint) {
         let may_last = size.exact().is_none_or(|bytes| bytes >= RATE_BYTES_MIN);
         if may_last && self.unmeasured.is_none() && self.client_version != Version::HTTP_2 {
-            let transfer = Transfer::begin(now, self.permit.sent(), self.url_class, self.wire.clone());
+            let started = self.permit.sent();
+            let judged_from = match self.permit.judged() {
+                Judged::Whole => started,
+                Judged::Delivery => now,
+            };
+            let transfer = Transfer::begin(now, (started, judged_from), self.url_class, self.wire.clone());
             let worker = &self.worker;
             worker.transfers.borrow_mut().watch(&transfer);
             worker.sweep_wanted.notify_one();
@@ -114,6 +122,7 @@ impl Watch {
     fn receive(&mut self, frame: &Frame<Bytes>) {
         if let Some(since) = self.waiting_since.take() {
             let waited = self.worker.shared.clock.now().saturating_since(since);
+            self.waited += waited;
             if waited > GAP {
                 self.unmeasured = self.unmeasured.or(Some(Unmeasured::Paused));
                 self.transfer = None;
@@ -133,17 +142,31 @@ impl Watch {
         let worker = self.worker.clone();
         let (received, sent, now) = (self.permit.received(), self.permit.sent(), worker.shared.clock.now());
         worker.metrics.responses.duration.record(now.saturating_since(received));
-        let target_stretch = self.permit.target_stretch();
-        self.permit.completed(self.status);
+        // The origin's own part of the time is not the delivery's.
+        let (judged_from, delivered_from, target_stretch) = match self.permit.judged() {
+            Judged::Whole => (sent, self.first_byte_at, self.permit.target_stretch()),
+            Judged::Delivery => {
+                let from = self.first_byte_at + self.waited;
+                (from, from, 1.0)
+            }
+        };
+        let Some(delivery) = self.permit.handed_over(self.status) else {
+            let why = self.unmeasured.unwrap_or(Unmeasured::Error);
+            worker.metrics.measurement.unmeasured.increment(why);
+            return;
+        };
         if let Some(why) = self.unmeasured {
             worker.metrics.measurement.unmeasured.increment(why);
+            worker.pipeline.deliver(delivery, true);
             return;
         }
         worker.await_acknowledgement(
             now,
             Finished {
                 started: sent,
-                first_byte_at: self.first_byte_at,
+                judged_from,
+                delivered_from,
+                delivery,
                 bytes: self.bytes,
                 url_class: self.url_class,
                 target_stretch,

@@ -50,6 +50,7 @@ mod tracked;
 mod transfers;
 mod turned_away;
 mod upstream_error;
+mod verdict;
 mod watch;
 mod worker;
 

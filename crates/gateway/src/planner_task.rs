@@ -3,6 +3,7 @@
 use crate::recording::{self, MadeFrom};
 use crate::shared::Shared;
 use crate::state_file;
+use crate::verdict::VerdictTask;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Plan, Sample};
 use flashweir_admission::pace::{SAMPLE_INTERVAL_MAX, TICK_INTERVAL_MIN};
 use flashweir_config::FlashCrowd;
@@ -31,6 +32,7 @@ pub(crate) struct NewsStation {
     /// Those of the present round, at most one for each worker.
     gathered: Vec<Sample>,
     last_sample_at: Instant,
+    verdict: VerdictTask,
 }
 
 /// Where plans go and planners come from.
@@ -68,6 +70,7 @@ impl NewsStation {
             samples,
             gathered: Vec::with_capacity(workers),
             last_sample_at: Instant::ZERO,
+            verdict: VerdictTask::default(),
         }
     }
 
@@ -134,6 +137,7 @@ impl Station for NewsStation {
         if self.planner_loop.planner().is_some() {
             metrics.planner_tick.record(shared.clock.now().saturating_since(now));
         }
+        self.verdict.look(&shared);
         samples.clear();
         self.gathered = samples;
     }
@@ -161,10 +165,10 @@ impl Outlet<FlashCrowdPlanner> for NewsOutlet {
         self.shared.plan.load().epoch
     }
 
-    fn publish(&mut self, now: Instant, plan: Plan, _: Option<&FlashCrowdPlanner>) -> Result<(), Infallible> {
+    fn publish(&mut self, _: Instant, plan: Plan, _: Option<&FlashCrowdPlanner>) -> Result<(), Infallible> {
         let before = self.shared.plan.load();
         let reasons = [&before.explanation, &plan.explanation];
-        tell_change(&self.shared.warnings, now, self.configured.shadow, reasons);
+        tell_change(self.configured.shadow, reasons);
         put_in_force(&self.shared.plan, &plan);
         self.shared.telemetry.control().publish_plan(&plan);
         Ok(())

@@ -71,7 +71,7 @@ impl Refusal {
             let name = self.reason.as_str();
             fields.insert(RATE_LIMIT_POLICY, text_value(format_args!("\"{name}\";q={quota};w={window_s}")));
             fields
-                .insert(RATE_LIMIT, text_value(format_args!("\"{name}\";r=0;t={}", self.retry_after.base_s)));
+                .insert(RATE_LIMIT, text_value(format_args!("\"{name}\";r=0;t={}", self.retry_after.jittered_s)));
         }
         if close {
             fields.insert(CONNECTION, HeaderValue::from_static("close"));
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(field(&response, "cache-control"), "no-store");
         assert_eq!(field(&response, "flashweir-decision"), format!("{}; reason=flash_crowd", refusal.id));
         assert_eq!(field(&response, "ratelimit-policy"), "\"flash_crowd\";q=120;w=1");
-        assert_eq!(field(&response, "ratelimit"), "\"flash_crowd\";r=0;t=4");
+        assert_eq!(field(&response, "ratelimit"), format!("\"flash_crowd\";r=0;t={told}"));
         assert_eq!(field(&response, "content-length"), response.body().len().to_string());
         assert_eq!(field(&response, "connection"), "(absent)");
         assert!((4..=8).contains(&told));

@@ -5,7 +5,7 @@ use crate::sentry::{Candidate, Rest, Sentry};
 use crate::turned_away::TurnedAway;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use flashweir_admission::flash_crowd::{Baseline, Plan};
-use flashweir_admission::pipeline::SharedByWorkers;
+use flashweir_admission::pipeline::{LoadVerdict, SharedByWorkers};
 use flashweir_config::{Config, Service};
 use flashweir_core::Hasher64;
 use flashweir_http::client::TrustedProxies;
@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) live: ArcSwap<Live>,
     /// The plan in force.
     pub(crate) plan: Arc<ArcSwap<Plan>>,
+    /// Why load is as it is.
+    pub(crate) verdict: ArcSwap<LoadVerdict>,
     /// What the planner has learned, for `/status` and the state file; refreshed once a second.
     pub(crate) baseline: ArcSwap<Baseline>,
     /// Lets the sentries' planner rest while nobody asks.
@@ -111,6 +113,7 @@ impl Shared {
             hasher,
             live: ArcSwap::from_pointee(parts.live),
             plan: Arc::new(ArcSwap::from_pointee(Plan::open(parts.workers))),
+            verdict: ArcSwap::default(),
             baseline: ArcSwap::default(),
             rest: Arc::default(),
             pipelines: SharedByWorkers::default(),

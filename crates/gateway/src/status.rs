@@ -3,6 +3,7 @@
 use crate::decisions::Explained;
 use crate::sentry::told;
 use crate::shared::Shared;
+use crate::verdict;
 use flashweir_admission::flash_crowd::Limit;
 use flashweir_config::{Class, Service};
 use flashweir_core::{DecisionId, Rate, Reason};
@@ -23,6 +24,7 @@ pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
         "config_file": config_file,
         "listening_on": shared.listening_on.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "requests": requests(shared),
+        "verdict": verdict::status(shared),
         "plan": plan_json(&plan),
         "shadow": config.flash_crowd.shadow,
         "limits": limits(shared),

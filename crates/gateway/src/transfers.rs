@@ -24,6 +24,8 @@ const FIRST_WINDOW: FirstWindow = FirstWindow::Corrected { floor: LOOK_INTERVAL 
 #[derive(Debug)]
 pub(crate) struct Transfer {
     started: Instant,
+    /// Where the part of its time begins that is judged.
+    judged_from: Instant,
     url_class: u32,
     wire: Rc<Wire>,
     /// Bytes acknowledged on the connection before this response began.
@@ -36,10 +38,16 @@ pub(crate) struct Transfer {
 
 impl Transfer {
     /// A response whose first byte goes out now; `wire` must carry nothing else until its end.
-    pub(crate) fn begin(now: Instant, started: Instant, url_class: u32, wire: Rc<Wire>) -> Rc<Self> {
+    pub(crate) fn begin(
+        now: Instant,
+        (started, judged_from): (Instant, Instant),
+        url_class: u32,
+        wire: Rc<Wire>,
+    ) -> Rc<Self> {
         let base_bytes = wire.bytes_written();
         Rc::new(Self {
             started,
+            judged_from,
             url_class,
             wire,
             base_bytes,
@@ -67,7 +75,7 @@ impl Transfer {
         Some(Response {
             started: self.started,
             bytes: acknowledged - self.base_bytes,
-            latency_s: now.saturating_since(self.started).as_secs_f32(),
+            latency_s: now.saturating_since(self.judged_from).as_secs_f32(),
             rate_bytes_per_s: Some(self.rate.borrow().rate(now) as f32),
             url_class: self.url_class,
         })
@@ -120,7 +128,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
         let _client = TcpStream::connect(listener.local_addr().expect("address")).await.expect("connect");
         let (server, _) = listener.accept().await.expect("accept");
-        Transfer::begin(Instant::from_secs(10), Instant::from_secs(9), 3, Wire::new(server, Clock::start()))
+        let started = Instant::from_secs(9);
+        Transfer::begin(Instant::from_secs(10), (started, started), 3, Wire::new(server, Clock::start()))
     }
 
     /// Looks every 100 ms for `seconds`, `bytes_per_look` acknowledged at each; gives the reports.

@@ -102,7 +102,10 @@ async fn sweep(worker: Rc<WorkerContext>) {
         let now = worker.shared.clock.now();
         let pipeline = &worker.pipeline;
         pipeline.sweep_slow_clients(now);
-        let swept = worker.acks.borrow_mut().sweep(now, |response| pipeline.observe_response(response));
+        let swept = worker.acks.borrow_mut().sweep(now, |delivery, response| {
+            pipeline.deliver(delivery, response.is_some());
+            response.into_iter().for_each(|response| pipeline.observe_response(response));
+        });
         worker.transfers.borrow_mut().sweep(now, |response| pipeline.observe_response(response));
         worker.metrics.measurement.measured.add(swept.measured as u64);
         worker.metrics.measurement.unmeasured.add(Unmeasured::Unacknowledged, swept.lost as u64);

@@ -18,7 +18,7 @@ use flashweir_core::{Duration, Instant, Rate};
 use flashweir_kernel::gate::ServicePlan;
 use flashweir_runtime::kernel::Inheritance;
 use flashweir_runtime::planner_loop::{LoopEvent, Outlet};
-use flashweir_runtime::{BaselineKeeper, planner, tell_change};
+use flashweir_runtime::{BaselineKeeper, planner, tell_change, tell_verdict};
 use flashweir_telemetry::KernelFigures;
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
@@ -112,7 +112,9 @@ impl Outlet<FlashCrowdPlanner> for RouterOutlet {
         }
         let shadow = settings::is_shadow(&self.config);
         let before = &self.told.decision.plan.explanation;
-        tell_change(&self.known.telemetry.warnings(), now, shadow, [before, &plan.explanation]);
+        tell_change(shadow, [before, &plan.explanation]);
+        let causes = [before.cause.as_str(), plan.explanation.cause.as_str()];
+        tell_verdict(&self.known.telemetry.warnings(), now, causes);
         let hot_spots = hot.iter().map(|(at, rate)| (*at, Rate::per_second(*rate))).collect();
         self.told.decision = Arc::new(Decision { at: now, plan, hot_spots, shadow });
         let mut decisions = self.known.decisions.lock().unwrap_or_else(PoisonError::into_inner);

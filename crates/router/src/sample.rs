@@ -120,7 +120,10 @@ impl Sampler {
                 ..Flow::default()
             },
             unique_offered: all.unique_offered.saturating_sub(repeated),
+            entered: all.admitted.saturating_sub(repeated),
             completed: observed.completed,
+            // Connections that end otherwise are not observed.
+            unfinished: 0,
             hosts: hosts.collect(),
             // The kernel told connections apart by the plan that it followed, and that one is dated when it was told.
             evidence_from: self.evidence_from,

@@ -17,6 +17,6 @@ pub use admin::{AdminListener, metrics_response, problem};
 pub use baseline_keeper::BaselineKeeper;
 pub use clock::{Clock, unix_seconds_now};
 pub use flashweir_config::flash_crowd_planner as planner;
-pub use plan::{plan_json, tell_change};
+pub use plan::{plan_json, tell_change, tell_verdict};
 pub use random::random_u64;
 pub use state_file::{StateFile, StateFileError};

@@ -41,9 +41,8 @@ pub fn plan_json(plan: &Plan) -> Value {
     })
 }
 
-/// Tells the log what became of the plan (`before`, `after`). Alarm and release are events of their own; a changed verdict
-/// is told at most every ten seconds.
-pub fn tell_change(warnings: &Warnings, now: Instant, shadow: bool, [before, after]: [&Explanation; 2]) {
+/// Tells the log what became of the plan (`before`, `after`): alarm and release.
+pub fn tell_change(shadow: bool, [before, after]: [&Explanation; 2]) {
     let ceiling = after.ceiling_rps.unwrap_or(f64::INFINITY);
     match (before.mode, after.mode) {
         (Mode::Normal, Mode::Alarm | Mode::Probe) => tracing::warn!(
@@ -66,11 +65,14 @@ pub fn tell_change(warnings: &Warnings, now: Instant, shadow: bool, [before, aft
             shadow,
             "the flash crowd is over: the ceiling is removed"
         ),
-        _ if before.cause != after.cause => warnings.inform(
-            now,
-            Happening::CauseChanged,
-            format_args!("load is judged {} now, was {}", after.cause.as_str(), before.cause.as_str()),
-        ),
         _ => {}
+    }
+}
+
+/// Tells the log of another verdict, at most every ten seconds.
+pub fn tell_verdict(warnings: &Warnings, now: Instant, [before, after]: [&str; 2]) {
+    if before != after {
+        let what = format_args!("load is judged {after} now, was {before}");
+        warnings.inform(now, Happening::CauseChanged, what);
     }
 }

@@ -4,7 +4,8 @@ use super::sentry::{GATES, plan};
 use criterion::Criterion;
 use flashweir_admission::flash_crowd::{self, Limit, Standing};
 use flashweir_admission::pipeline::{
-    AdmissionRequest, Arrival, OriginReport, Outcome, Pipeline, ServiceKey, ServiceSettings, SharedByWorkers,
+    AdmissionRequest, Arrival, FlashCrowdOptions, OriginReport, Outcome, Permit, Pipeline, ServiceKey,
+    ServiceSettings, SharedByWorkers,
 };
 use flashweir_admission::sentry::{Asked, CandidateGate, Common, Decide};
 use flashweir_core::{Duration, Instant, Rate, Rng};
@@ -31,7 +32,7 @@ impl Bench {
         let (policy, plan) = plan(CLASSES as u64, Decide::Reservation, limit, 1_000);
         let common = Arc::new(Common::new(GATES));
         let mut pipeline = Pipeline::new(0, &SharedByWorkers::default());
-        pipeline.configure(usize::MAX, false);
+        pipeline.configure(usize::MAX, FlashCrowdOptions::default());
         let sentry = Some((&common, &policy, &plan, false));
         let service = pipeline.add_service(ServiceSettings { sentry, upstream_capacity: usize::MAX });
         if has_candidate {
@@ -66,6 +67,12 @@ impl Bench {
         };
         self.pipeline.arrive(self.now, request, 7)
     }
+
+    /// Its client has the response as well.
+    fn complete(&mut self, permit: Permit) {
+        let delivery = self.pipeline.finish(self.now, permit, COMPLETED);
+        delivery.into_iter().for_each(|delivery| self.pipeline.deliver(delivery, true));
+    }
 }
 
 /// From arrival to end, by what becomes of the request.
@@ -76,13 +83,13 @@ pub(super) fn decisions(c: &mut Criterion) {
         c.bench_function(&format!("pipeline, all stages, admitted and finished{with}"), |b| {
             b.iter(|| {
                 let Arrival::Admitted(permit, _) = bench.arrive() else { unreachable!("there is room") };
-                bench.pipeline.finish(bench.now, permit, COMPLETED);
+                bench.complete(permit);
             });
         });
         let mut bench = Bench::new(0.001, 1_000_000, has_candidate);
         // What ceilings give on credit, and guarantees.
         while let Arrival::Admitted(permit, _) = bench.arrive() {
-            bench.pipeline.finish(bench.now, permit, COMPLETED);
+            bench.complete(permit);
         }
         c.bench_function(&format!("pipeline, refused by ceiling{with}"), |b| {
             b.iter(|| black_box(bench.arrive()));

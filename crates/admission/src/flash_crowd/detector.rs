@@ -11,7 +11,7 @@
 //! | no | no | calm | learn |
 //! | no | yes | surge_ok | learn the demand: the service carries it |
 //! | yes | no | slow_backend | none; after a minute the baseline drifts to the new normal |
-//! | yes | yes | popular | alarm, after three such evaluations of the last four |
+//! | yes | yes | popular | alarm, after three such evaluations of the last four; two where evaluations share no counts, and one where they are four times worse |
 //!
 //! Repairs (docs/algorithms/news.md): compare before update; the signals' baselines move only at the usual demand, so a
 //! crowd cannot drag them down, however slowly it comes; they are means over a minute (7.5 intervals if longer). A surge
@@ -20,7 +20,7 @@
 //! Cold start: the first valid evaluation seeds the baselines, and nothing can alarm in the first three seconds. Cost: a few dozen operations.
 
 use super::signal::Signal;
-use super::window::{Fastest, Measurement, RESPONSES_MIN};
+use super::window::{COUNT_SPAN, Fastest, Measurement, RESPONSES_MIN};
 use super::{Baseline, Cause};
 use flashweir_core::{Duration, Instant};
 use flashweir_measure::DecayingMean;
@@ -42,6 +42,9 @@ const REBASE_AFTER_INTERVALS: u32 = 15;
 const REBASE_PER_SECOND: f64 = 0.02;
 /// Intervals at least this long don't overlap in their responses: one evaluation is evidence enough.
 const SINGLE_EVALUATION: Duration = Duration::from_secs(5);
+
+/// Of evaluations that share no counts one is enough when responses are so much worse.
+const UNMISTAKABLE: f64 = 0.25;
 
 /// A service that carries a surge completes what it did before, and more; below this part of the usual it does not. Of
 /// thirty that are expected, chance leaves fewer than eight once in a million.
@@ -80,6 +83,8 @@ pub(super) struct Detector {
     fast_score: Signal,
     unique_offered: DecayingMean,
     unique_offered_variance: DecayingMean,
+    /// Completed while responses were not worse than usual.
+    carried: DecayingMean,
     /// When the last whole span was looked at, and unique offered in it, requests per second.
     previous_span: Option<(Instant, f64)>,
     /// Conditions (1) and (2) at the last four evaluations, newest in bit 0.
@@ -92,16 +97,19 @@ impl Detector {
     pub(super) fn new(interval: Duration, delta: f64, known: &Baseline) -> Self {
         let memory = BASELINE_MEMORY.max(interval.mul_f64(BASELINE_MEMORY_INTERVALS));
         let signal = |known| Signal::new(known, memory, interval, delta);
+        let demand = || {
+            let known = known.unique_offered_rps;
+            known.map_or_else(|| DecayingMean::new(memory), |rps| DecayingMean::seeded(memory, rps))
+        };
         Self {
             interval,
             delta,
             fast_rate: signal(known.fast_rate_bytes_per_s),
             // A class's own median is what scores are relative to, so the usual score is 1 until learned otherwise.
             fast_score: signal(known.fast_score.or(Some(1.0))),
-            unique_offered: known
-                .unique_offered_rps
-                .map_or_else(|| DecayingMean::new(memory), |rps| DecayingMean::seeded(memory, rps)),
+            unique_offered: demand(),
             unique_offered_variance: DecayingMean::new(memory),
+            carried: demand(),
             previous_span: None,
             evidence: 0,
             worse_since: None,
@@ -137,7 +145,7 @@ impl Detector {
         let usual_rps = self.unique_offered.value().filter(|_| self.unique_offered.covers() >= WARM_UP)?;
         let part = measured.completed_rps / usual_rps;
         let is_told = usual_rps * measured.span_s >= RESPONSES_MIN as f64;
-        let has_collapsed = is_told && measured.admitted_rps >= usual_rps && part < COLLAPSED;
+        let has_collapsed = is_told && measured.entered_rps >= usual_rps && part < COLLAPSED;
         has_collapsed.then(|| Judgement {
             quality: part,
             margin: self.delta,
@@ -163,16 +171,22 @@ impl Detector {
     pub(super) fn alarms(&mut self, judgement: Judgement) -> bool {
         let both = judgement.is_worse && judgement.has_risen;
         self.evidence = (self.evidence << 1 | u8::from(both)) & 0b1111;
-        let needed = if self.interval >= SINGLE_EVALUATION { 1 } else { 3 };
+        let needed = match self.interval {
+            long if long >= SINGLE_EVALUATION => 1,
+            apart if apart >= COUNT_SPAN && judgement.quality < UNMISTAKABLE => 1,
+            apart if apart >= COUNT_SPAN => 2,
+            _ => 3,
+        };
         both && self.evidence.count_ones() >= needed
     }
 
-    /// Learns from a calm evaluation. Returns whether a lasting change is being taken over.
+    /// Learns from a calm evaluation; while some stage `is_refusing`, nothing of demand. Returns whether a lasting change is being taken over.
     pub(super) fn learn(
         &mut self,
         now: Instant,
         measured: &Measurement,
         judgement: Option<Judgement>,
+        is_refusing: bool,
     ) -> bool {
         let span = self.last_learned.map_or(self.interval, |last| now.saturating_since(last));
         self.last_learned = Some(now);
@@ -180,10 +194,14 @@ impl Detector {
         let has_risen = judgement.is_some_and(|judgement| judgement.has_risen);
         self.worse_since = if is_worse { self.worse_since.or(Some(now)) } else { None };
         // Unique offered is learned whenever anything arrives, so that the morning's crowd meets the night's
-        // baseline even if the night was too quiet to judge responses by.
-        if measured.offered_rps > 0.0 && !(is_worse && has_risen) {
+        // baseline even if the night was too quiet to judge responses by. Demand of which a part is refused, by whatever
+        // stage, is not what the service usually carries.
+        if measured.offered_rps > 0.0 && !(is_worse && has_risen) && !is_refusing {
             self.learn_variance(now, measured);
             self.unique_offered.update(measured.unique_offered_rps, span);
+            if !is_worse {
+                self.carried.update(measured.completed_rps, span);
+            }
         }
         if !has_risen {
             self.each_signal(measured, |signal, measured| signal.learn_noise(measured, span));
@@ -258,6 +276,11 @@ impl Detector {
 
     pub(super) fn fast_score_usual(&self) -> Option<f64> {
         self.fast_score.usual()
+    }
+
+    /// What the service has carried: completed per second while its responses were as usual.
+    pub(super) fn carried_rps(&self) -> f64 {
+        self.carried.value().unwrap_or(0.0)
     }
 
     pub(super) fn unique_offered_usual_rps(&self) -> Option<f64> {

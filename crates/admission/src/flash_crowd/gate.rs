@@ -161,9 +161,19 @@ impl FlashCrowdGate {
         self.responses.add_rate(rate_bytes_per_s, started >= self.sample.evidence_from);
     }
 
-    /// A request that was admitted finished without error.
+    /// A request enters what is judged.
+    pub fn entered(&mut self) {
+        self.sample.entered += 1;
+    }
+
+    /// The client of one that entered has its whole response.
     pub fn completed(&mut self) {
         self.sample.completed += 1;
+    }
+
+    /// One that entered ended otherwise.
+    pub fn unfinished(&mut self) {
+        self.sample.unfinished += 1;
     }
 }
 

@@ -159,12 +159,11 @@ fn decide_repaired(
     let (rule, cause) = if is_normal {
         match judged {
             Some(judgement) if detector.alarms(judgement) => {
-                let usual_rps = detector.unique_offered_usual_rps().unwrap_or(0.0);
-                (limit.raise(now, measured, judgement.quality, usual_rps), Cause::Popular)
+                (limit.raise(now, measured, judgement.quality, detector.carried_rps()), Cause::Popular)
             }
             _ => {
                 let seeding = judged.is_none() && measured.is_valid();
-                let rebased = detector.learn(now, measured, judged);
+                let rebased = detector.learn(now, measured, judged, binding.flow.refused() > 0);
                 let cause = judged.map_or(Cause::TooFewSamples, Judgement::cause);
                 let rule = match (cause, seeding, rebased) {
                     (_, true, _) => Rule::Seed,
@@ -199,7 +198,9 @@ impl Planner for FlashCrowdPlanner {
             offered: sample.flow.offered,
             unique_offered: sample.unique_offered,
             admitted: sample.flow.admitted,
+            entered: sample.entered,
             completed: sample.completed,
+            unfinished: sample.unfinished,
         });
         if let Some(offered) = self.gate_offered.get_mut(sample.gate) {
             *offered += sample.flow.offered;

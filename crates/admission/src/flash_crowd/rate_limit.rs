@@ -1,13 +1,13 @@
 //! The repaired ceiling: reference tracking with probe and release (docs/algorithms/news.md).
 //!
-//! Raised: `max(RO, min(admitted·quality, T))`, RO the usual unique offered rate (known to be carried) and T
-//! the *drain rate*: completed, less what drains the excess waiting time within a second. A saturated service
+//! Raised: `max(K, min(admitted·quality, T))`, K what the service carried before the crowd (completed while responses were as
+//! usual), below which no ceiling ever falls, and T the *drain rate*: completed, less what drains the excess waiting time within a second. A saturated service
 //! completes at its capacity, so T is the capacity with a margin for the backlog; a service that is not yet
 //! saturated, or whose link is the limit, is cut by its quality as in the paper's plant.
 //! ALARM: cut by `clamp(quality/(1−m/4), 0.7, 0.98)`, never below T, and not while responses improve or
 //! the backlog drains by itself; PROBE once quality ≥ 1−m/2, from 0.9 of the most that was completed
 //! during the alarm: what a service completes while its backlog lasts is its capacity.
-//! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds, twofold up to RO, 5 % then
+//! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds, 5 % then
 //! 10 % a decision, at most 1.2 of what completes, but 1 % near where it last failed, or up by half when it does not bind.
 //! Frozen while another stage (the sentry) refuses what the ceiling would let in, so that less than 0.9 of it is used.
 //! Released when offered stays under 0.8 of the ceiling for three intervals and three seconds, whatever
@@ -17,7 +17,7 @@
 //! loop's pace its own dead time, so it cannot act twice on one backlog however short the interval is. Only one
 //! thing goes ahead of it: when for a second much less came out than went in, capacity itself was lost, and
 //! waiting for the responses of a growing queue would let it grow.
-//! And when two decisions in ALARM find the waiting time unmoved although what goes in comes out, what is left
+//! And when two decisions in ALARM at the floor K find the waiting time unmoved although what goes in comes out, what is left
 //! is not a queue but the service's own slowness: REBASE takes the present for the usual, and probing goes on.
 //! Offered here is *wire* offered: what binds a ceiling is arrivals, not people.
 
@@ -42,8 +42,6 @@ const PROBE_LARGEST: f64 = 0.10;
 /// responses that come back first are the quick ones.
 const PROBE_AHEAD: f64 = 1.2;
 const PROBE_NEAR_FAILURE: f64 = 0.01;
-/// The step while the ceiling is below the usual demand, which was carried before the crowd: there is nothing to feel out.
-const REGAIN: f64 = 2.0;
 const RELAX: f64 = 0.5;
 /// "Near" the ceiling that last failed starts at this part of it.
 const NEAR_FAILURE: f64 = 0.93;
@@ -54,13 +52,14 @@ const BINDS: f64 = 1.02;
 /// Released below this part of the ceiling, for this long (or three intervals).
 const RELEASE_BELOW: f64 = 0.8;
 const RELEASE_AFTER: Duration = Duration::from_secs(3);
-/// Capacity was lost when completed falls short of admitted by this part and by four standard deviations of a
-/// Poisson count, over a span that began after the last decision.
+/// Capacity was lost when what ends falls short of admitted by this part and by four standard deviations of a Poisson count, over
+/// a span that began after the last decision.
 const SHORTFALL: f64 = 0.1;
 const SHORTFALL_SIGMAS: f64 = 4.0;
-/// Never below one request a second nor a tenth of the usual demand: some must pass to measure by.
+/// Never below one request a second, nor, once capacity was lost, below a tenth of what was carried: some must pass to
+/// measure by.
 const FLOOR_RPS: f64 = 1.0;
-const FLOOR_OF_USUAL: f64 = 0.1;
+const FLOOR_OF_LOST: f64 = 0.1;
 /// Quality counts as improving when it gained this much since the last decision.
 const IMPROVEMENT: f64 = 0.02;
 /// The waiting time is unmoved when it changed by less than this part between two decisions.
@@ -81,7 +80,9 @@ pub(super) struct RateLimit {
     completed_most_rps: f64,
     alarm_since: Instant,
     probe_step: f64,
-    usual_rps: f64,
+    carried_rps: f64,
+    /// What was carried, until the capacity for that is lost.
+    floor_rps: f64,
     last_quality: f64,
     last_excess_s: f64,
     unmoved: u8,
@@ -101,7 +102,8 @@ impl RateLimit {
             completed_most_rps: 0.0,
             alarm_since: Instant::ZERO,
             probe_step: PROBE_FIRST,
-            usual_rps: 0.0,
+            carried_rps: 0.0,
+            floor_rps: FLOOR_RPS,
             last_quality: 1.0,
             last_excess_s: 0.0,
             unmoved: 0,
@@ -123,21 +125,22 @@ impl RateLimit {
         self.evidence_from
     }
 
-    /// Sets the ceiling at an alarm.
+    /// Sets the ceiling at an alarm; before the crowd `carried_rps` were completed.
     pub(super) fn raise(
         &mut self,
         now: Instant,
         measured: &Measurement,
         quality: f64,
-        usual_rps: f64,
+        carried_rps: f64,
     ) -> Rule {
         self.enter_alarm(now);
-        self.usual_rps = usual_rps;
+        self.carried_rps = carried_rps;
+        self.floor_rps = FLOOR_RPS.max(carried_rps);
         self.failed_at_rps = f64::INFINITY;
         self.slack_since = None;
         self.last_quality = quality;
-        let by_quality_rps = measured.admitted_rps * quality;
-        self.set(now, by_quality_rps.min(drain_rate_rps(measured)).max(usual_rps));
+        let by_quality_rps = measured.entered_rps * quality;
+        self.set(now, by_quality_rps.min(drain_rate_rps(measured)).max(carried_rps));
         Rule::Raise
     }
 
@@ -166,11 +169,13 @@ impl RateLimit {
         let Some(judged) = judged else { return self.guard_capacity(now, measured) };
         let margin = judged.margin;
         let improves = judged.quality > self.last_quality + IMPROVEMENT;
+        self.notice_lost_capacity(measured);
         let unmoved = self.is_unmoved(measured, judged.quality);
         (self.last_quality, self.last_excess_s) = (judged.quality, measured.excess_s);
         match self.mode {
             Mode::Alarm if judged.quality >= 1.0 - margin / 2.0 => self.resume(now, measured),
-            Mode::Alarm if unmoved => {
+            // At what was carried before there is no crowd left to blame.
+            Mode::Alarm if unmoved && self.is_within(self.carried_rps) => {
                 self.hold(now);
                 Rule::Rebase
             }
@@ -187,15 +192,22 @@ impl RateLimit {
 
     /// Without fresh responses: cuts when for a whole span much less was completed than admitted.
     fn guard_capacity(&mut self, now: Instant, measured: &Measurement) -> Rule {
-        let admitted = measured.admitted_rps * measured.span_s;
-        let missing = admitted - measured.completed_rps * measured.span_s;
-        let lost = missing > SHORTFALL * admitted && missing > SHORTFALL_SIGMAS * libm::sqrt(admitted);
-        if !lost || !spans_only_since(now, measured, self.evidence_from) {
+        if !falls_behind(measured) || !spans_only_since(now, measured, self.evidence_from) {
             return Rule::None;
         }
         self.enter_alarm(now);
         self.last_quality = 0.0;
         self.cut_to(now, measured.completed_rps * CUT_DEEPEST)
+    }
+
+    /// What was carried before the crowd is no longer: no more than that is let in, less comes out, and there is a long wait.
+    /// Work done for people who have left shows nothing.
+    fn notice_lost_capacity(&mut self, measured: &Measurement) {
+        let is_short = measured.completed_rps < (1.0 - SHORTFALL) * self.floor_rps
+            && measured.unfinished_rps <= SHORTFALL * measured.entered_rps;
+        if self.is_within(self.floor_rps) && is_short && measured.excess_s >= DRAIN_S {
+            self.floor_rps = FLOOR_RPS.max(FLOOR_OF_LOST * self.carried_rps);
+        }
     }
 
     fn enter_alarm(&mut self, now: Instant) {
@@ -212,10 +224,14 @@ impl RateLimit {
         let still = measured.excess_s > NO_WAIT_S
             && change_s <= UNMOVED * measured.excess_s
             && (quality - self.last_quality).abs() <= IMPROVEMENT
-            && measured.completed_rps >= (1.0 - SHORTFALL) * measured.admitted_rps
-            && measured.completed_rps <= (1.0 + SHORTFALL) * measured.admitted_rps;
+            && measured.completed_rps >= (1.0 - SHORTFALL) * measured.entered_rps
+            && measured.completed_rps <= (1.0 + SHORTFALL) * measured.entered_rps;
         self.unmoved = if still && self.acts { self.unmoved + 1 } else { 0 };
         self.unmoved >= UNMOVED_DECISIONS
+    }
+
+    fn is_within(&self, rps: f64) -> bool {
+        self.ceiling_rps <= rps * BINDS
     }
 
     fn resume(&mut self, now: Instant, measured: &Measurement) -> Rule {
@@ -240,10 +256,6 @@ impl RateLimit {
             self.failed_at_rps = f64::INFINITY;
         }
         let near_rps = NEAR_FAILURE * self.failed_at_rps;
-        if self.ceiling_rps < self.usual_rps && self.usual_rps < near_rps {
-            self.set(now, (self.ceiling_rps * REGAIN).min(self.usual_rps));
-            return Rule::ProbeUp;
-        }
         let target_rps = if self.ceiling_rps >= near_rps {
             self.ceiling_rps * (1.0 + PROBE_NEAR_FAILURE)
         } else {
@@ -280,8 +292,7 @@ impl RateLimit {
     }
 
     fn set(&mut self, now: Instant, ceiling_rps: f64) {
-        let floor_rps = FLOOR_RPS.max(FLOOR_OF_USUAL * self.usual_rps);
-        self.ceiling_rps = ceiling_rps.max(floor_rps);
+        self.ceiling_rps = ceiling_rps.max(self.floor_rps);
         self.evidence_from = now;
     }
 
@@ -302,10 +313,17 @@ fn drain_rate_rps(measured: &Measurement) -> f64 {
     measured.completed_rps * part.clamp(DRAIN_LEAST, CUT_SHALLOWEST)
 }
 
+/// Whether much less comes out than goes in. Who has left is not missing: what they asked for no longer waits.
+fn falls_behind(measured: &Measurement) -> bool {
+    let admitted = measured.entered_rps * measured.span_s;
+    let missing = admitted - (measured.completed_rps + measured.unfinished_rps) * measured.span_s;
+    missing > SHORTFALL * admitted && missing > SHORTFALL_SIGMAS * libm::sqrt(admitted)
+}
+
 /// Whether so much more comes out than goes in that the wait is gone soon: then a deeper cut gains nothing, and the
 /// time it takes to find the way up again is lost.
 fn drains_by_itself(measured: &Measurement) -> bool {
-    let spare_rps = measured.completed_rps - measured.admitted_rps;
+    let spare_rps = measured.completed_rps - measured.entered_rps;
     spare_rps > 0.0 && measured.excess_s * measured.completed_rps <= DRAIN_PATIENCE_S * spare_rps
 }
 

@@ -21,8 +21,12 @@ pub struct Sample {
     pub flow: Flow,
     /// Attempts: offered less recognised retries (unique offered).
     pub unique_offered: u64,
-    /// Responses finished without error (completed).
+    /// Requests that entered what is judged: those admitted, or, where only delivery is judged, responses handed over.
+    pub entered: u64,
+    /// Of these, responses that their clients have, whole and without error (completed).
     pub completed: u64,
+    /// Of these, those that ended otherwise: the client left, or something failed. Neither bad nor missing: they say nothing.
+    pub unfinished: u64,
     /// Arrivals by hot-spot key (a hash of service and host), the busiest first, at most
     /// [`HOT_SPOT_ENTRIES`](flashweir_core::limits::HOT_SPOT_ENTRIES).
     pub hosts: Vec<HostCount>,

@@ -17,7 +17,7 @@ pub(super) const RESPONSES_MIN: usize = 30;
 /// The canaries: the fastest tenth (p of NEWS §4.1).
 const FASTEST: f64 = 0.10;
 /// Counts are averaged over at least this long.
-const COUNT_SPAN: Duration = Duration::from_secs(1);
+pub(super) const COUNT_SPAN: Duration = Duration::from_secs(1);
 /// Responses older than this (or one interval) say nothing about now; at one request a second it still
 /// gathers thirty.
 const RESPONSE_AGE_MAX: Duration = Duration::from_secs(60);
@@ -41,7 +41,9 @@ pub(super) struct Counts {
     pub(super) offered: u64,
     pub(super) unique_offered: u64,
     pub(super) admitted: u64,
+    pub(super) entered: u64,
     pub(super) completed: u64,
+    pub(super) unfinished: u64,
 }
 
 /// Responses that are alike, as kept in the window.
@@ -70,9 +72,13 @@ pub(super) struct Measurement {
     pub(super) span_s: f64,
     pub(super) offered_rps: f64,
     pub(super) unique_offered_rps: f64,
-    /// What reached the service.
+    /// Let in.
     pub(super) admitted_rps: f64,
+    /// What reached the resource that is judged.
+    pub(super) entered_rps: f64,
     pub(super) completed_rps: f64,
+    /// What ended otherwise.
+    pub(super) unfinished_rps: f64,
     /// Rates of the fastest tenth, when at least a tenth of responses (and thirty) are large enough.
     pub(super) fast_rate: Option<Fastest>,
     /// Latency scores of the fastest tenth, when at least thirty responses are scored.
@@ -157,7 +163,7 @@ impl Measurement {
 
     /// Much was let in and nothing came back: no signal, and yet the worst there is.
     pub(super) fn is_stalled(&self) -> bool {
-        self.completed_rps == 0.0 && self.admitted_rps * self.span_s >= RESPONSES_MIN as f64
+        self.completed_rps == 0.0 && self.entered_rps * self.span_s >= RESPONSES_MIN as f64
     }
 }
 
@@ -171,7 +177,9 @@ impl Window {
         self.open.offered += counts.offered;
         self.open.unique_offered += counts.unique_offered;
         self.open.admitted += counts.admitted;
+        self.open.entered += counts.entered;
         self.open.completed += counts.completed;
+        self.open.unfinished += counts.unfinished;
     }
 
     /// Adds responses observed at `now`, some of which began after `evidence_from`; the oldest go when
@@ -213,6 +221,8 @@ impl Window {
         };
         let (offered_rps, unique_offered_rps) = (per_second(|c| c.offered), per_second(|c| c.unique_offered));
         let (admitted_rps, completed_rps) = (per_second(|c| c.admitted), per_second(|c| c.completed));
+        let entered_rps = per_second(|c| c.entered);
+        let unfinished_rps = per_second(|c| c.unfinished);
         let responses = self.gather(now, evidence_from);
         let large_enough = self.rates.count >= RESPONSES_MIN && self.rates.count * 10 >= responses;
         self.rates.keep_fastest();
@@ -223,7 +233,9 @@ impl Window {
             offered_rps,
             unique_offered_rps,
             admitted_rps,
+            entered_rps,
             completed_rps,
+            unfinished_rps,
             fast_rate: large_enough.then(|| Fastest::of(&self.rates)),
             fast_score: scored.then(|| Fastest::of(&self.scores)),
             excess_s: if scored { self.scores.mean(|item| f64::from(item.excess_s)) } else { 0.0 },

@@ -47,6 +47,7 @@ impl ConnectionPipeline {
         }
         self.flash_crowd.commit(host_key, standing);
         self.ledger.admitted += 1;
+        self.flash_crowd.entered();
         if is_retry {
             self.attempts.forget(person_key);
         }

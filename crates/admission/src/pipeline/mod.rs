@@ -38,6 +38,7 @@ mod order;
 mod refused_attempts;
 mod request;
 mod service;
+mod verdict;
 
 pub use admissible::{AdmissibleRate, ServiceDemand, admissible_rate};
 pub use connections::ConnectionPipeline;
@@ -46,10 +47,11 @@ pub use ledger::Ledger;
 pub use order::{Resource, StageName};
 pub use refused_attempts::RefusedAttempts;
 pub use request::{
-    AdmissionRequest, Arrival, CandidateOpinion, FailureSource, OriginReport, OriginShare, Outcome, Permit,
-    Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
+    AdmissionRequest, Arrival, CandidateOpinion, Delivery, FailureSource, OriginReport, OriginShare, Outcome,
+    Permit, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
 };
 pub use service::ServiceSettings;
+pub use verdict::{LoadCause, LoadVerdict, Situation, VerdictKeeper};
 
 use crate::flash_crowd::{self, Response};
 use crate::sentry::{self, CandidateGate, Compared, SentryGate};
@@ -72,6 +74,24 @@ pub struct Pipeline<T> {
     /// Counts the services that were added.
     serial: u32,
     ledger: Ledger,
+}
+
+/// How the flash-crowd stage is configured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlashCrowdOptions {
+    /// It only records.
+    pub is_shadow: bool,
+    /// It judges the whole time of every response, as its authors do.
+    pub judges_whole: bool,
+}
+
+/// Which part of a response's time a stage judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// From the moment the request was sent to the origin to its end.
+    Whole,
+    /// From the moment the gateway had the response to its end, and what the client was waited for before.
+    Delivery,
 }
 
 /// What the pipelines of all workers share.
@@ -98,10 +118,10 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// Settings of the stages that all services share: requests in the gateway at most, and whether the ceiling only records.
-    pub fn configure(&mut self, requests_in_flight_max: usize, flash_crowd_is_shadow: bool) {
+    /// Settings of the stages that all services share; requests in the gateway at most.
+    pub fn configure(&mut self, requests_in_flight_max: usize, flash_crowd: FlashCrowdOptions) {
         self.stages.bounds.set_max(requests_in_flight_max);
-        self.stages.flash_crowd_is_shadow = flash_crowd_is_shadow;
+        self.stages.flash_crowd_options = flash_crowd;
     }
 
     /// A service that takes requests from now on.
@@ -163,6 +183,18 @@ impl<T> Pipeline<T> {
     #[must_use]
     pub fn target_stretch(&self, key: ServiceKey) -> f32 {
         self.sentry(key).map_or(1.0, SentryGate::target_stretch)
+    }
+
+    /// Which part of a response's time the flash-crowd stage is to judge for this service. The origin's part is the sentry's
+    /// where there is one that acts; the published rules judge the whole.
+    #[must_use]
+    pub fn judged(&self, key: ServiceKey) -> Judged {
+        let sentry = self.service(key).and_then(|service| service.sentry.as_ref());
+        match sentry.is_some_and(|sentry| !sentry.is_shadow) && !self.stages.flash_crowd_options.judges_whole
+        {
+            true => Judged::Delivery,
+            false => Judged::Whole,
+        }
     }
 
     /// A whole response is fit to be judged.

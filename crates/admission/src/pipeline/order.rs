@@ -4,8 +4,8 @@ use super::bounds::Bounds;
 use super::request::{CandidateKey, SlotShare, Waiter};
 use super::service::{Sentry, Service, find};
 use super::{
-    AdmissionRequest, Arrival, CandidateOpinion, OriginShare, Outcome, Permit, Pipeline, Refusal, Released,
-    SentryFigures, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
+    AdmissionRequest, Arrival, CandidateOpinion, Delivery, FlashCrowdOptions, Judged, OriginShare, Outcome,
+    Permit, Pipeline, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
 };
 use crate::flash_crowd::{FlashCrowdGate, Standing};
 use crate::sentry::{CandidateGate, Enqueued, SentryGate, Slot, SlotOpinion, Turn};
@@ -30,12 +30,25 @@ pub enum StageName {
 pub enum Resource {
     /// Memory, descriptors and processor of the gateway.
     Gateway,
-    /// The whole way of a response: the origin where no sentry owns it, and the path to the clients.
+    /// The path to the clients; the origin as well where no sentry owns it.
     Delivery,
     /// The servers of one service.
     Origin,
     /// The connections to them.
     UpstreamConnections,
+}
+
+impl Resource {
+    /// The one spelling used in `/status`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gateway => "gateway",
+            Self::Delivery => "delivery",
+            Self::Origin => "origin",
+            Self::UpstreamConnections => "upstream_connections",
+        }
+    }
 }
 
 impl StageName {
@@ -91,7 +104,7 @@ impl StageName {
 pub(super) struct Stages {
     pub(super) bounds: Bounds,
     pub(super) flash_crowd: FlashCrowdGate,
-    pub(super) flash_crowd_is_shadow: bool,
+    pub(super) flash_crowd_options: FlashCrowdOptions,
 }
 
 impl Stages {
@@ -100,7 +113,7 @@ impl Stages {
         Self {
             bounds: Bounds::new(shared.in_gateway.clone()),
             flash_crowd: FlashCrowdGate::new(worker),
-            flash_crowd_is_shadow: false,
+            flash_crowd_options: FlashCrowdOptions::default(),
         }
     }
 }
@@ -236,14 +249,18 @@ impl<T> Pipeline<T> {
         };
     }
 
-    /// A request is over. Its share at the origin ends with it, unless it has been taken.
-    pub fn finish(&mut self, now: Instant, permit: Permit, outcome: Outcome) {
+    /// A request is over. Its share at the origin ends with it, unless it has been taken. If it completed, its response is on
+    /// its way to the client, which [`deliver`](Self::deliver) ends.
+    pub fn finish(&mut self, now: Instant, permit: Permit, outcome: Outcome) -> Option<Delivery> {
         let key = permit.service;
         if let Some(share) = permit.origin {
             self.end_at_origin(now, share, outcome);
         }
-        if matches!(outcome, Outcome::Completed(_)) {
-            self.stages.flash_crowd.completed();
+        let is_completed = matches!(outcome, Outcome::Completed(_));
+        match (self.judged(key), is_completed) {
+            (Judged::Whole, false) => self.stages.flash_crowd.unfinished(),
+            (Judged::Delivery, true) => self.stages.flash_crowd.entered(),
+            _ => {}
         }
         self.ledger.ended += 1;
         if let Some(service) = self.service_mut(key) {
@@ -252,6 +269,17 @@ impl<T> Pipeline<T> {
         }
         self.stages.bounds.give_back();
         self.drop_if_over(key);
+        is_completed.then_some(Delivery(()))
+    }
+
+    /// A response is no longer on its way: its client `has_all` of it, or is known not to get it. A shell that cannot know says
+    /// at once that it has.
+    pub fn deliver(&mut self, delivery: Delivery, has_all: bool) {
+        let Delivery(()) = delivery;
+        match has_all {
+            true => self.stages.flash_crowd.completed(),
+            false => self.stages.flash_crowd.unfinished(),
+        }
     }
 
     /// The checks in order, from the flash crowd on.
@@ -266,7 +294,7 @@ impl<T> Pipeline<T> {
         let mut takes_token = true;
         let standing = service.standing(now, request);
         if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, standing) {
-            if !self.stages.flash_crowd_is_shadow {
+            if !self.stages.flash_crowd_options.is_shadow {
                 service.cancel(slot);
                 return Checked::Shed(StageName::FlashCrowd, shed);
             }
@@ -321,6 +349,9 @@ impl<T> Pipeline<T> {
             origin = Some(OriginShare { service: key, slot, candidate });
         }
         self.ledger.admitted += 1;
+        if self.judged(key) == Judged::Whole {
+            self.stages.flash_crowd.entered();
+        }
         if is_retry {
             self.attempts.forget(request.person_key);
         }

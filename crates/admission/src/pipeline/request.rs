@@ -181,6 +181,11 @@ pub struct Permit {
     pub(super) origin: Option<OriginShare>,
 }
 
+/// A whole response on its way to the client. Goes back to [`Pipeline::deliver`](super::Pipeline::deliver).
+#[derive(Debug)]
+#[must_use = "a delivery is ended exactly once"]
+pub struct Delivery(pub(super) ());
+
 /// The share at the origin: it ends when the origin is done, which may be long before the request's own end.
 #[derive(Debug)]
 #[must_use = "a share is ended exactly once"]

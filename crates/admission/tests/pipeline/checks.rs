@@ -3,7 +3,7 @@
 use crate::ops::SentryMode;
 use crate::world::{CLASSES, Counted, Request, SERVICES, Service, ServiceAtWorker, State, WORKERS, World};
 use flashweir_admission::Flow;
-use flashweir_admission::pipeline::{Ledger, OriginReport, Outcome, StageName};
+use flashweir_admission::pipeline::{FlashCrowdOptions, Ledger, OriginReport, Outcome, StageName};
 use flashweir_admission::sentry::Decide;
 use flashweir_core::Duration;
 
@@ -143,7 +143,7 @@ impl World {
         assert_eq!(self.pipelines[worker].who_waits(key), None);
         assert_eq!((self.pipelines[worker].at_origin(key), self.pipelines[worker].waiting(key)), (0, 0));
         // Connections: exempt requests pass the other stages, and as many as there is capacity for are admitted.
-        self.pipelines[worker].configure(usize::MAX, false);
+        self.pipelines[worker].configure(usize::MAX, FlashCrowdOptions::default());
         self.pipelines[worker].set_upstream_capacity(key, CAPACITY);
         let upstream = StageName::Upstream as usize;
         let refused = self.counted[worker].refused[upstream];

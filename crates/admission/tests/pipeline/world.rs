@@ -4,8 +4,8 @@ use crate::ops::{Op, SentryMode};
 use flashweir_admission::Flow;
 use flashweir_admission::flash_crowd::Standing;
 use flashweir_admission::pipeline::{
-    AdmissionRequest, Arrival, OriginShare, Outcome, Permit, Pipeline, Released, ServiceKey, SharedByWorkers,
-    StageName, Ticket,
+    AdmissionRequest, Arrival, FlashCrowdOptions, OriginShare, Outcome, Permit, Pipeline, Released,
+    ServiceKey, SharedByWorkers, StageName, Ticket,
 };
 use flashweir_admission::sentry::{Asked, Common, Plan, Policy};
 use flashweir_core::{Duration, Instant, Reason};
@@ -154,7 +154,9 @@ impl World {
             world.now += Duration::from_secs(1);
         }
         let is_shadow = setup.ceiling == Some(CeilingMode::ShadowRefusesAll);
-        world.pipelines.iter_mut().for_each(|pipeline| pipeline.configure(usize::MAX, is_shadow));
+        world.pipelines.iter_mut().for_each(|pipeline| {
+            pipeline.configure(usize::MAX, FlashCrowdOptions { is_shadow, ..FlashCrowdOptions::default() })
+        });
         world
     }
 
@@ -216,7 +218,10 @@ impl World {
                     None => is_shadow,
                     Some(mode) => mode == CeilingMode::ShadowRefusesAll,
                 };
-                self.pipelines[worker].configure(in_gateway_max, is_shadow);
+                self.pipelines[worker].configure(
+                    in_gateway_max,
+                    FlashCrowdOptions { is_shadow, ..FlashCrowdOptions::default() },
+                );
             }
             Op::Capacity { worker, service, capacity } => {
                 let key = self.key(worker, self.current[worker][service]);

@@ -172,7 +172,7 @@ fn hue(state: &str) -> Hue {
         "full" => Hue::Sky,
         "probe" => Hue::Amber,
         "surge_ok" => Hue::Blue,
-        "slow_backend" => Hue::Purple,
+        "slow_backend" | "congested_link" => Hue::Purple,
         _ => Hue::Grey,
     }
 }

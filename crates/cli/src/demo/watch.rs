@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Places in the status.
 const MODE: &str = "/plan/mode";
-const CAUSE: &str = "/plan/cause";
+const CAUSE: &str = "/verdict/cause";
 /// Requests at the origin at most, and those that wait; the demo has one service.
 const LIMIT: &str = "/services/0/sentry/plan/limit";
 const WAITING: &str = "/services/0/sentry/waiting";
@@ -163,15 +163,15 @@ mod tests {
 
     const CALM: &str = concat!(
         "HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n",
-        r#"{"plan": {"mode": "normal", "cause": "calm"}, "requests": {"shed": 3}}"#
+        r#"{"plan": {"mode": "normal"}, "verdict": {"cause": "calm"}, "requests": {"shed": 3}}"#
     );
     const FULL: &str = concat!(
         "HTTP/1.1 200 OK\r\n\r\n",
-        r#"{"plan": {"mode": "normal", "cause": "surge_ok"}, "requests": {"shed": 4}, "#,
+        r#"{"plan": {"mode": "normal"}, "verdict": {"cause": "surge_ok"}, "requests": {"shed": 4}, "#,
         r#""services": [{"sentry": {"waiting": 7, "plan": {"limit": 2}}}]}"#
     );
     const ALARM: &str =
-        concat!("HTTP/1.1 200 OK\r\n\r\n", r#"{"plan": {"mode": "alarm", "cause": "popular"}}"#);
+        concat!("HTTP/1.1 200 OK\r\n\r\n", r#"{"plan": {"mode": "alarm"}, "verdict": {"cause": "popular"}}"#);
 
     #[test]
     fn a_watch_sees_changes_and_survives_a_look_that_fails() {

@@ -11,9 +11,12 @@ use crate::shared::{Live, Shared};
 use crate::status::ceiling_for;
 use arc_swap::{ArcSwap, Cache};
 use flashweir_admission::flash_crowd::{Plan, Response, Sample};
-use flashweir_admission::pipeline::{self, Pipeline, ServiceKey, ServiceSettings};
+use flashweir_admission::pipeline::{
+    self, Delivery, FlashCrowdOptions, Pipeline, ServiceKey, ServiceSettings,
+};
 use flashweir_admission::retry_after::RetryAfter;
 use flashweir_admission::sentry::{self, CandidateGate};
+use flashweir_config::FlashCrowdMode;
 use flashweir_core::{DecisionId, Duration, Instant, Reason, Shed};
 use flashweir_telemetry::{Bound, ClassMetrics, ClassSlot, WorkerMetrics};
 use slab::Slab;
@@ -114,7 +117,12 @@ impl PipelineHost {
     /// of its services, in its order, and those of them that are new and have a sentry to be [attended](Self::attend).
     pub(crate) fn configure(&self, live: &Live) -> (Vec<ServiceKey>, Vec<ServiceKey>) {
         let inner = &mut *self.inner.borrow_mut();
-        inner.pipeline.configure(live.config.bounds.max_requests_in_flight, live.config.flash_crowd.shadow);
+        let flash_crowd = &live.config.flash_crowd;
+        let options = FlashCrowdOptions {
+            is_shadow: flash_crowd.shadow,
+            judges_whole: flash_crowd.mode != FlashCrowdMode::Repaired,
+        };
+        inner.pipeline.configure(live.config.bounds.max_requests_in_flight, options);
         inner.hosted.iter_mut().for_each(|hosted| hosted.is_current = false);
         let (mut keys, mut new) = (Vec::new(), Vec::new());
         for (index, service) in live.config.services.iter().enumerate() {
@@ -158,6 +166,11 @@ impl PipelineHost {
     /// A whole response, or a part of a long one, is fit to be judged.
     pub(crate) fn observe_response(&self, response: Response) {
         self.inner.borrow_mut().pipeline.observe_response(response);
+    }
+
+    /// A response is no longer on its way: see [`Pipeline::deliver`](flashweir_admission::pipeline::Pipeline::deliver).
+    pub(crate) fn deliver(&self, delivery: Delivery, has_all: bool) {
+        self.inner.borrow_mut().pipeline.deliver(delivery, has_all);
     }
 
     /// What the flash-crowd stage measured since the last time.

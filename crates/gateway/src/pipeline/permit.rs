@@ -8,7 +8,7 @@ use super::host::PipelineHost;
 use super::place::Place;
 use super::slow_clients::Yielding;
 use crate::load_report::Told;
-use flashweir_admission::pipeline::{self, FailureSource, OriginReport, Outcome};
+use flashweir_admission::pipeline::{self, Delivery, FailureSource, Judged, OriginReport, Outcome};
 use flashweir_core::Instant;
 use flashweir_telemetry::Unmeasured;
 use http::StatusCode;
@@ -56,6 +56,12 @@ impl Permit {
     /// When it was sent to the origin: after waiting, if it had to. What it waited here says nothing about the service.
     pub(crate) fn sent(&self) -> Instant {
         self.times.sent
+    }
+
+    /// Which part of its response's time is judged as the flash-crowd stage's.
+    pub(crate) fn judged(&self) -> Judged {
+        let inner = self.host.inner.borrow();
+        self.permit.as_ref().map_or(Judged::Whole, |permit| inner.pipeline.judged(permit.service()))
     }
 
     /// How many times longer than usual responses of its service may take now.
@@ -110,14 +116,21 @@ impl Permit {
         self.yielding.iter().for_each(|yielding| yielding.asked());
     }
 
-    /// The upstream answered in full; an answer of 5xx finishes too, but not without error: an error that came quickly
-    /// must not look like a fast service.
-    pub(crate) fn completed(mut self, status: StatusCode) {
+    /// The upstream answered in full, and whether the client gets that is not followed.
+    pub(crate) fn completed(self, status: StatusCode) {
+        let host = self.host.clone();
+        let delivery = self.handed_over(status);
+        delivery.into_iter().for_each(|delivery| host.deliver(delivery, true));
+    }
+
+    /// The upstream answered in full, and the client gets it from here; an answer of 5xx finishes too, but not without error:
+    /// an error that came quickly must not look like a fast service.
+    pub(crate) fn handed_over(mut self, status: StatusCode) -> Option<Delivery> {
         self.host.metrics.requests.completed.increment();
         self.finish(match status.is_server_error() {
             true => Outcome::Failed(FailureSource::Origin),
             false => Outcome::Completed(self.report),
-        });
+        })
     }
 
     /// Answered without the upstream: nothing can be learned of the origin from this.
@@ -129,7 +142,8 @@ impl Permit {
     /// It failed, and whose doing that was.
     pub(crate) fn failed(mut self, source: FailureSource) {
         self.host.metrics.requests.failed.increment();
-        self.finish(Outcome::Failed(source));
+        let delivery = self.finish(Outcome::Failed(source));
+        debug_assert!(delivery.is_none(), "what failed is not delivered");
     }
 
     fn end_at_origin(&mut self, outcome: Outcome) {
@@ -141,12 +155,11 @@ impl Permit {
         }
     }
 
-    fn finish(&mut self, outcome: Outcome) {
+    fn finish(&mut self, outcome: Outcome) -> Option<Delivery> {
         self.end_at_origin(outcome);
-        if let Some(permit) = self.permit.take() {
-            let now = self.host.shared.clock.now();
-            self.host.inner.borrow_mut().pipeline.finish(now, permit, outcome);
-        }
+        let permit = self.permit.take()?;
+        let now = self.host.shared.clock.now();
+        self.host.inner.borrow_mut().pipeline.finish(now, permit, outcome)
     }
 }
 
@@ -155,7 +168,8 @@ impl Drop for Permit {
         if self.permit.is_some() {
             self.host.metrics.requests.abandoned.increment();
             self.host.metrics.measurement.unmeasured.increment(Unmeasured::Cancelled);
-            self.finish(Outcome::Abandoned);
+            let delivery = self.finish(Outcome::Abandoned);
+            debug_assert!(delivery.is_none(), "what was abandoned is not delivered");
         }
     }
 }

@@ -77,7 +77,8 @@ impl PipelineHost {
             class.unmet_us.add(cost_us.into());
         });
         if let Some(permit) = permit {
-            inner.pipeline.finish(now, permit, Outcome::Withdrawn);
+            let delivery = inner.pipeline.finish(now, permit, Outcome::Withdrawn);
+            debug_assert!(delivery.is_none(), "nothing was answered");
             drop(inner);
             self.release(now, request.service);
         }

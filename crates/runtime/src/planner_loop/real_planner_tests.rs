@@ -87,6 +87,7 @@ fn news_survives_a_clock_that_jumps() {
                     ..flashweir_admission::Flow::default()
                 },
                 unique_offered: 50,
+                entered: 50,
                 completed: 50,
                 ..flash_crowd::Sample::default()
             };

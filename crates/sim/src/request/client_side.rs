@@ -77,6 +77,7 @@ impl World<'_> {
             flow: None,
             place: Place::ToGate,
             permit: None,
+            delivery: None,
         };
         let Some(attempt) = self.tries.insert(attempt) else { return Err(self.too_many()) };
         visitor.attempt = attempt;
@@ -98,26 +99,29 @@ impl World<'_> {
 
     /// An answer reaches whoever asked, if they are still there.
     pub(super) fn answer(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
-        let Some(Try { visitor, asked, sent, place: Place::ToClient(answer), .. }) =
+        let Some(Try { visitor, asked, sent, place: Place::ToClient(answer), delivery, .. }) =
             self.tries.remove(attempt)
         else {
             return Ok(());
         };
-        if self.troubles.link_is_cut() {
+        let is_cut = self.troubles.link_is_cut();
+        let has_all = !is_cut && self.visitors.contains(visitor);
+        self.gate.deliver(&asked, delivery, has_all);
+        if is_cut {
             self.happened(now, Happened::Swallowed, attempt.number());
-            return Ok(());
         }
-        if !self.visitors.contains(visitor) {
+        if !has_all {
             return Ok(());
         }
         self.happened(now, Happened::Answered, attempt.number());
         if answer == Answer::Whole {
             let class = &self.scenario.classes[usize::from(asked.class)];
             // The gate hears the acknowledgement when it has come back; it is told now, and the way is added.
-            let latency = now.saturating_since(sent) + self.one_way_delay;
+            let delay = self.one_way_delay;
             self.gate.observe(now, &asked, sent, || Acknowledged {
                 bytes: class.sizes.bytes(self.scenario.seed, asked.document),
-                latency,
+                handed: Instant::from_nanos(now.as_nanos() - delay.as_nanos() as u64),
+                at: now + delay,
                 rate_bytes_per_s: None,
             });
         }

@@ -4,7 +4,7 @@ use super::event::{Event, Happened};
 use super::gate::Acknowledged;
 use super::packets::rate_bytes_per_s;
 use super::slab::Id;
-use super::world::{Answer, Place, RunError, World};
+use super::world::{Answer, Place, RunError, Try, World};
 use crate::network::{FlowEnd, FlowRecord, Happening};
 use flashweir_core::Instant;
 
@@ -111,19 +111,21 @@ impl World<'_> {
     /// The gate has the last acknowledgement, or knows that the client has gone.
     fn closed(&mut self, now: Instant, record: &FlowRecord) -> Result<(), RunError> {
         let attempt = Id::of_number(record.token);
-        let (Some(closed), Some((described, _))) = (self.tries.get(attempt), &self.packets) else {
+        let (Some(closed), Some((described, _))) = (self.tries.get_mut(attempt), &self.packets) else {
             return Ok(());
         };
         if let (Place::Answered(Answer::Whole), Some(acknowledged)) = (closed.place, record.acknowledged) {
             let (asked, sent) = (closed.asked, closed.sent);
+            let delivery = closed.delivery.take();
+            self.gate.deliver(&asked, delivery, true);
             let class = &self.scenario.classes[usize::from(asked.class)];
             let segment_bytes = described.paths[usize::from(asked.class)].tcp.segment_bytes;
             self.gate.observe(now, &asked, sent, || {
                 let bytes = class.sizes.bytes(self.scenario.seed, asked.document);
-                let latency = acknowledged.saturating_since(sent);
                 Acknowledged {
                     bytes,
-                    latency,
+                    handed: record.responded.unwrap_or(sent),
+                    at: acknowledged,
                     rate_bytes_per_s: rate_bytes_per_s(record, bytes, segment_bytes),
                 }
             });
@@ -137,7 +139,9 @@ impl World<'_> {
             Some(Place::Held(_) | Place::AtServer(_)) => self.depart(now, attempt),
             Some(Place::Deserted) | None => Ok(()),
             Some(Place::ToGate | Place::ToClient(_) | Place::Dropped | Place::Answered(_)) => {
-                self.tries.remove(attempt);
+                if let Some(Try { asked, delivery, .. }) = self.tries.remove(attempt) {
+                    self.gate.deliver(&asked, delivery, false);
+                }
                 Ok(())
             }
         }

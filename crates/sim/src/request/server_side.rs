@@ -114,7 +114,7 @@ impl World<'_> {
         let Some(ended) = self.tries.get_mut(attempt) else { return };
         let asked = ended.asked;
         if let Some(permit) = ended.permit.take() {
-            self.gate.finish(now, &asked, permit, outcome);
+            ended.delivery = self.gate.finish(now, &asked, permit, outcome);
         }
     }
 

@@ -14,7 +14,7 @@ use super::starvation::Starvation;
 use super::{NetworkModel, PacketNetwork, Scenario, ScenarioError};
 use crate::engine::{EventHash, Queue, QueueError};
 use crate::network::{FlowId, NetworkError};
-use flashweir_admission::pipeline::{Permit, Ticket};
+use flashweir_admission::pipeline::{Delivery, Permit, Ticket};
 use flashweir_admission::sentry::Rule;
 use flashweir_core::limits::{SIM_PEOPLE, SIM_PLANS};
 use flashweir_core::{Duration, Instant, Rng};
@@ -116,6 +116,8 @@ pub(super) struct Try {
     pub(super) place: Place,
     /// Once it was let in, until the gate has been told of its end.
     pub(super) permit: Option<Permit>,
+    /// From then on, if it has a whole answer, until its client has that.
+    pub(super) delivery: Option<Delivery>,
 }
 
 /// Where a try is.

@@ -68,7 +68,7 @@ impl MetricGroup for FlashCrowdMetrics {
         scrape.states("plan_mode", "The detector's state: 1 for the present one.", "mode", modes);
         let causes =
             Cause::ALL.iter().map(|&cause| (cause.as_str(), why.is_some_and(|why| why.cause == cause)));
-        scrape.states("plan_cause", "Why load is as it is: 1 for the present verdict.", "cause", causes);
+        scrape.states("plan_cause", "What this stage alone sees: 1 for the present.", "cause", causes);
         scrape.counter_set("plans", "Decisions by the rule that made them.", &[self], |of| &of.plans);
         let limited = plan.map(|plan| plan.hot_spots_limited as f64);
         scrape.gauge("plan_hot_spots_limited", "Hosts that have a ceiling of their own.", limited);

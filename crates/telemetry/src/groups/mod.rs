@@ -12,6 +12,7 @@ mod requests;
 mod responses;
 mod sentry;
 mod upstream;
+mod verdict;
 
 pub use bounds::*;
 pub use candidate::*;
@@ -33,6 +34,7 @@ use self::kernel::{KernelMetrics, ObserverGroup};
 use self::process::{ProcessGroup, WorkersGroup};
 use self::sentry::SentryMetrics;
 use self::upstream::UpstreamsInUse;
+use self::verdict::VerdictMetrics;
 use crate::Telemetry;
 use crate::by_class::ByClass;
 use crate::counter::{Counter, CounterSet};
@@ -73,6 +75,7 @@ pub struct ControlMetrics {
     /// Writes of the state file.
     pub state_writes: CounterSet<Outcome>,
     pub(crate) draining: AtomicBool,
+    pub(crate) verdict: Arc<VerdictMetrics>,
     pub(crate) flash_crowd: Arc<FlashCrowdMetrics>,
     pub(crate) upstreams_in_use: Arc<UpstreamsInUse>,
     pub(crate) classes: Arc<ByClass<ClassFigures>>,
@@ -90,6 +93,7 @@ impl Default for ControlMetrics {
             certificate_reloads: CounterSet::default(),
             state_writes: CounterSet::default(),
             draining: AtomicBool::new(false),
+            verdict: Arc::default(),
             flash_crowd: Arc::default(),
             upstreams_in_use: Arc::default(),
             classes: Arc::default(),
@@ -112,6 +116,7 @@ impl Telemetry {
         all.register_workers(|worker| &worker.connections);
         all.register_workers(|worker| &worker.upstream);
         all.register(all.control.upstreams_in_use.clone());
+        all.register(all.control.verdict.clone());
         all.register(all.control.flash_crowd.clone());
         let (workers, classes) = (Arc::clone(&all.workers), all.control.classes.clone());
         all.register(Arc::new(ClassGroup { workers, classes }));

@@ -4,7 +4,7 @@ use super::reason::Refusal;
 use super::{LimitTaken, PlanTaken};
 use crate::request::slab::Id;
 use flashweir_admission::pipeline::{Permit, Ticket};
-use flashweir_core::Duration;
+use flashweir_core::Instant;
 use flashweir_core::hash::mix;
 
 /// A request as the gate sees it: made by [`GateStage::classify`](super::GateStage::classify).
@@ -47,8 +47,10 @@ pub(in crate::request) struct Ticked {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::request) struct Acknowledged {
     pub(in crate::request) bytes: u64,
-    /// From the request's admission to the acknowledgement's arrival, as in the gateway: without the wait in its queue.
-    pub(in crate::request) latency: Duration,
+    /// When the gate had the whole answer.
+    pub(in crate::request) handed: Instant,
+    /// When the acknowledgement of all of it arrived.
+    pub(in crate::request) at: Instant,
     /// None where there is no rate to measure: of small answers, and in a network that is but a delay.
     pub(in crate::request) rate_bytes_per_s: Option<f32>,
 }

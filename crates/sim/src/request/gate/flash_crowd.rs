@@ -1,8 +1,11 @@
 //! NEWS in the simulator: its planner, and what of the responses it gets to see.
 
 use flashweir_admission::PlannerDriver;
-use flashweir_admission::flash_crowd::{Baseline, Explanation, FlashCrowdPlanner, Plan, Sample, Settings};
+use flashweir_admission::flash_crowd::{
+    Baseline, Explanation, FlashCrowdPlanner, Plan, PlannerMode, Sample, Settings,
+};
 use flashweir_admission::pace::{MEASURED_PER_SWEEP, SAMPLE_INTERVAL_MAX, SWEEP_INTERVAL, TICK_INTERVAL_MIN};
+use flashweir_admission::pipeline::FlashCrowdOptions;
 use flashweir_core::{Duration, Instant, Rng};
 
 /// NEWS with its settings.
@@ -20,7 +23,7 @@ pub struct FlashCrowdPolicy {
 #[derive(Debug)]
 pub(super) struct FlashCrowdPlanning {
     driver: PlannerDriver<FlashCrowdPlanner>,
-    is_shadow: bool,
+    options: FlashCrowdOptions,
     /// Responses measured in the sweep under way, by worker.
     measured: Vec<Sweep>,
     next_tick_at: Instant,
@@ -39,15 +42,18 @@ impl FlashCrowdPlanning {
         let settings = Settings { gates: workers, ..policy.settings };
         Self {
             driver: PlannerDriver::new(FlashCrowdPlanner::new(settings, &policy.baseline), Instant::ZERO),
-            is_shadow: settings.shadow,
+            options: FlashCrowdOptions {
+                is_shadow: settings.shadow,
+                judges_whole: settings.mode != PlannerMode::Repaired,
+            },
             measured: vec![Sweep::default(); workers],
             next_tick_at: Instant::from_duration(policy.first_tick),
             losses,
         }
     }
 
-    pub(super) fn is_shadow(&self) -> bool {
-        self.is_shadow
+    pub(super) fn options(&self) -> FlashCrowdOptions {
+        self.options
     }
 
     /// Whether one more answer is measured at this worker: as in the gateway, only the first few of each sweep are.

@@ -12,8 +12,8 @@ use crate::request::ClassModel;
 use crate::request::slab::Id;
 use flashweir_admission::flash_crowd::{Response, Standing};
 use flashweir_admission::pipeline::{
-    self, AdmissionRequest, Arrival, GatewayCount, Outcome, Permit, Released, ServiceSettings,
-    SharedByWorkers, StageName, Ticket,
+    self, AdmissionRequest, Arrival, Delivery, GatewayCount, Judged, Outcome, Permit, Released,
+    ServiceSettings, SharedByWorkers, StageName, Ticket,
 };
 use flashweir_admission::retry_after::{AT_A_BOUND, RetryAfter};
 use flashweir_admission::token_bucket::TokenBucket;
@@ -63,12 +63,12 @@ impl GateStage {
         };
         let shared = SharedByWorkers::default();
         let most_in_flight = most_in_flight.map_or(usize::MAX, |most| most as usize);
-        let is_shadow = flash_crowd.as_ref().is_some_and(FlashCrowdPlanning::is_shadow);
+        let options = flash_crowd.as_ref().map(FlashCrowdPlanning::options).unwrap_or_default();
         let workers = (0..count).map(|index| {
             let of_sentry =
                 sentry.as_ref().map(|sentry| (&sentry.common, sentry.policy(), &sentry.plan, false));
             let service = ServiceSettings { sentry: of_sentry, upstream_capacity: usize::MAX };
-            Worker::new(index, &shared, (most_in_flight, is_shadow), service)
+            Worker::new(index, &shared, (most_in_flight, options), service)
         });
         let mut key = keys.fork(0);
         Self {
@@ -237,19 +237,28 @@ impl GateStage {
         }
     }
 
-    /// An admitted request is over, and how.
+    /// An admitted request is over, and how; its whole answer, if there is one, sets out.
     pub(in crate::request) fn finish(
         &mut self,
         now: Instant,
         asked: &Asked,
         permit: Permit,
         outcome: Outcome,
-    ) {
+    ) -> Option<Delivery> {
         self.ledger.change(asked.class, |counts| counts.ended += 1);
         let place = self.place(asked);
         let worker = &mut self.workers[place];
-        worker.pipeline.finish(now, permit, outcome);
+        let delivery = worker.pipeline.finish(now, permit, outcome);
         worker.look();
+        delivery
+    }
+
+    /// An answer's client has all of it, or is known not to get it.
+    pub(in crate::request) fn deliver(&mut self, asked: &Asked, delivery: Option<Delivery>, has_all: bool) {
+        let place = self.place(asked);
+        if let Some(delivery) = delivery {
+            self.workers[place].pipeline.deliver(delivery, has_all);
+        }
     }
 
     /// A whole answer to what was admitted at `started` reached its client.
@@ -264,9 +273,15 @@ impl GateStage {
         if !self.flash_crowd.as_mut().is_some_and(|stage| stage.measures(now, place)) {
             return;
         }
-        let Acknowledged { bytes, latency, rate_bytes_per_s } = answered();
+        let Acknowledged { bytes, handed, at, rate_bytes_per_s } = answered();
         let worker = &self.workers[place];
-        let latency_s = latency.as_secs_f32() / worker.pipeline.target_stretch(worker.service);
+        let latency_s = match worker.pipeline.judged(worker.service) {
+            Judged::Delivery => at.saturating_since(handed).as_secs_f32(),
+            Judged::Whole => {
+                let latency = at.saturating_since(started);
+                latency.as_secs_f32() / worker.pipeline.target_stretch(worker.service)
+            }
+        };
         let url_class = asked.url_class();
         let response = Response { started, bytes, latency_s, rate_bytes_per_s, url_class };
         self.workers[place].pipeline.observe_response(response);

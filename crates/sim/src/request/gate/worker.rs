@@ -1,7 +1,9 @@
 //! One of the gateway's workers: its pipeline, and when it next looks after those who wait.
 
 use crate::request::slab::Id;
-use flashweir_admission::pipeline::{Pipeline, ServiceKey, ServiceSettings, SharedByWorkers};
+use flashweir_admission::pipeline::{
+    FlashCrowdOptions, Pipeline, ServiceKey, ServiceSettings, SharedByWorkers,
+};
 use flashweir_admission::sentry::Plan;
 use flashweir_core::{Duration, Instant, Rng};
 
@@ -35,11 +37,11 @@ impl Worker {
     pub(super) fn new(
         index: usize,
         shared: &SharedByWorkers,
-        (in_flight_max, is_shadow): (usize, bool),
+        (in_flight_max, flash_crowd): (usize, FlashCrowdOptions),
         service: ServiceSettings<'_>,
     ) -> Self {
         let mut pipeline = Pipeline::new(index, shared);
-        pipeline.configure(in_flight_max, is_shadow);
+        pipeline.configure(in_flight_max, flash_crowd);
         let service = pipeline.add_service(service);
         Self {
             pipeline,

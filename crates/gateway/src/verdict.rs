@@ -1,0 +1,145 @@
+//! Says why load is as it is, and who limits whom: the verdict in `/status` and in the metrics, and one line a minute and service
+//! in the log for as long as somebody is refused there.
+
+use crate::shared::{Live, Shared};
+use flashweir_admission::pipeline::{LoadVerdict, Situation, StageName, VerdictKeeper};
+use flashweir_config::{FlashCrowdMode, Service};
+use flashweir_core::{Duration, Instant, Reason};
+use flashweir_runtime::tell_verdict;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Between two lines about refusals of one service.
+const TELLS_EVERY: Duration = Duration::from_secs(60);
+
+/// Keeps the verdict; lives on the control thread.
+#[derive(Debug, Default)]
+pub(crate) struct VerdictTask {
+    keeper: VerdictKeeper,
+    refused: [u64; Reason::ALL.len()],
+    services: Vec<ServiceSeen>,
+}
+
+/// What is known of the refusals of one service.
+#[derive(Clone, Debug)]
+struct ServiceSeen {
+    name: String,
+    /// Counts when the last line was told, or nobody had been refused: offered, and refused by reason.
+    offered: u64,
+    refused: [u64; Reason::ALL.len()],
+    told_at: Instant,
+    is_refusing: bool,
+}
+
+impl VerdictTask {
+    /// Looks at all stages; to be called after the plan of NEWS.
+    pub(crate) fn look(&mut self, shared: &Shared) {
+        let now = shared.clock.now();
+        let live = shared.live.load();
+        let counted =
+            Reason::ALL.map(|reason| shared.telemetry.sum(|worker| worker.requests.shed.value(reason)));
+        let verdict = self.keeper.judge(now, &self.situation(shared, &live, &counted));
+        let before = shared.verdict.load_full();
+        if *before != verdict {
+            tell_verdict(&shared.warnings, now, [before.cause.as_str(), verdict.cause.as_str()]);
+            shared.verdict.store(Arc::new(verdict));
+        }
+        shared.telemetry.control().publish_verdict(verdict.cause);
+        self.refused = counted;
+        self.tell(now, shared, &live, &verdict);
+    }
+
+    fn situation(&self, shared: &Shared, live: &Live, counted: &[u64]) -> Situation {
+        let mut refused = [0; StageName::COUNT];
+        for ((reason, now), before) in Reason::ALL.into_iter().zip(counted).zip(self.refused) {
+            refused[StageName::of(reason) as usize] += now.saturating_sub(before);
+        }
+        let plan = shared.plan.load();
+        let acts = |sentry: &Option<_>, service: &Service| sentry.is_some() && !service.sentry.shadow;
+        let mut owned = live.sentries.iter().zip(&live.config.services);
+        let waits = |sentry: &Arc<crate::sentry::Sentry>| {
+            (0..sentry.names.classes.len()).any(|class| sentry.common.held(class) > 0)
+        };
+        Situation {
+            news: plan.explanation.cause,
+            has_ceiling: plan.explanation.ceiling_rps.is_some() && !live.config.flash_crowd.shadow,
+            judges_whole: live.config.flash_crowd.mode != FlashCrowdMode::Repaired
+                || owned.any(|(sentry, service)| !acts(sentry, service)),
+            waits_for_origin: live.sentries.iter().flatten().any(waits),
+            refused,
+        }
+    }
+
+    fn tell(&mut self, now: Instant, shared: &Shared, live: &Live, verdict: &LoadVerdict) {
+        self.services.retain(|seen| live.config.services.iter().any(|service| service.name == seen.name));
+        for (service, sentry) in live.config.services.iter().zip(&live.sentries) {
+            let (offered, refused) = counts(shared, service);
+            let place = self.services.iter().position(|seen| seen.name == service.name);
+            let place = place.unwrap_or_else(|| {
+                let (name, told_at) = (service.name.clone(), now);
+                self.services.push(ServiceSeen { name, offered, refused, told_at, is_refusing: false });
+                self.services.len() - 1
+            });
+            let seen = &mut self.services[place];
+            let news: u64 =
+                refused.iter().zip(seen.refused).map(|(now, before)| now.saturating_sub(before)).sum();
+            let span = now.saturating_since(seen.told_at);
+            let is_due = !seen.is_refusing || span >= TELLS_EVERY;
+            if news == 0 {
+                if is_due {
+                    (seen.offered, seen.told_at, seen.is_refusing) = (offered, now, false);
+                }
+                continue;
+            }
+            if !is_due {
+                continue;
+            }
+            let most = Reason::ALL.into_iter().zip(refused).zip(seen.refused);
+            let most = most.max_by_key(|((_, now), before)| now.saturating_sub(*before));
+            let reason = most.map_or("", |((reason, _), _)| reason.as_str());
+            tracing::warn!(
+                event = "refusing",
+                service = service.name,
+                refused = news,
+                offered = offered.saturating_sub(seen.offered),
+                reason,
+                seconds = span.as_secs_f64(),
+                verdict = verdict.cause.as_str(),
+                limit = sentry.as_ref().map(|sentry| sentry.plan.load().limit),
+                ceiling_rps = shared.plan.load().explanation.ceiling_rps,
+                "requests are refused; this is told once a minute"
+            );
+            (seen.offered, seen.refused, seen.told_at, seen.is_refusing) = (offered, refused, now, true);
+        }
+    }
+}
+
+/// Offered to a service, and refused by reason, over all workers.
+fn counts(shared: &Shared, service: &Service) -> (u64, [u64; Reason::ALL.len()]) {
+    let control = shared.telemetry.control();
+    let (mut offered, mut refused) = (0, [0; Reason::ALL.len()]);
+    for class in &service.classes {
+        let slot = control.class_slot(&service.name, &class.name);
+        offered += shared.telemetry.sum(|worker| worker.classes.of(slot).offered.value());
+        for (count, reason) in refused.iter_mut().zip(Reason::ALL) {
+            *count += shared.telemetry.sum(|worker| worker.classes.of(slot).shed.value(reason));
+        }
+    }
+    (offered, refused)
+}
+
+/// The verdict in `/status`, with the numbers it rests on.
+pub(crate) fn status(shared: &Shared) -> Value {
+    let (verdict, plan) = (shared.verdict.load(), shared.plan.load());
+    let why = &plan.explanation;
+    json!({
+        "cause": verdict.cause.as_str(),
+        "limited_by": verdict.limits.map(StageName::as_str),
+        "short_of": verdict.short_of().map(flashweir_admission::pipeline::Resource::as_str),
+        "for_s": shared.clock.now().saturating_since(verdict.since).as_secs_f64(),
+        "offered_rps": why.offered_rps,
+        "admitted_rps": why.admitted_rps,
+        "unique_offered_rps": why.unique_offered_rps,
+        "unique_offered_usual_rps": why.unique_offered_reference_rps,
+    })
+}
