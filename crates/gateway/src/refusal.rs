@@ -70,8 +70,10 @@ impl Refusal {
             let (quota, window_s) = quota(ceiling);
             let name = self.reason.as_str();
             fields.insert(RATE_LIMIT_POLICY, text_value(format_args!("\"{name}\";q={quota};w={window_s}")));
-            fields
-                .insert(RATE_LIMIT, text_value(format_args!("\"{name}\";r=0;t={}", self.retry_after.jittered_s)));
+            fields.insert(
+                RATE_LIMIT,
+                text_value(format_args!("\"{name}\";r=0;t={}", self.retry_after.jittered_s)),
+            );
         }
         if close {
             fields.insert(CONNECTION, HeaderValue::from_static("close"));
