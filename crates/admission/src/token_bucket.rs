@@ -90,11 +90,17 @@ impl TokenBucket {
     /// Takes one token if at least `reserve` tokens (a million at most) are left then: the reserve is for others.
     #[must_use]
     pub fn admit_above(&mut self, now: Instant, reserve: u64) -> bool {
-        let admitted = self.is_left(now, reserve.min(BURST_MAX) as i64 * TOKEN);
+        let admitted = self.has_token_above(now, reserve);
         if admitted {
             self.take();
         }
         admitted
+    }
+
+    /// Whether at least `reserve` tokens (a million at most) would be left without one. Takes none.
+    #[must_use]
+    pub fn has_token_above(&mut self, now: Instant, reserve: u64) -> bool {
+        self.is_left(now, reserve.min(BURST_MAX) as i64 * TOKEN)
     }
 
     /// Whether there is a token, or would be no more than `credit` tokens (a million at most) owed without it. Takes none.

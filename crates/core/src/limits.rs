@@ -172,6 +172,9 @@ pub const CANDIDATE_REQUESTS: usize = 65_536;
 pub const CLASSES: usize = 16;
 /// Lanes among which the waiting clients of one class share room, in each gate; further clients share lanes by hash.
 pub const CLIENT_LANES: usize = 64;
+/// Lanes in which the time is counted that a service's clients have had at its origin, in each worker; further clients share lanes
+/// by hash.
+pub const SHARE_LANES: usize = 1_024;
 /// Services of one gateway, each with connections of its own in every worker.
 pub const SERVICES: usize = 64;
 /// Steps of one service's ladder of targets.

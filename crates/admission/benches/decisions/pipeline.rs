@@ -53,7 +53,12 @@ impl Bench {
         self.now += Duration::from_nanos(50);
         let drawn = self.drawn[self.next];
         let class = (drawn % CLASSES as u64) as u8;
-        let asked = Asked { class, url_class: (drawn >> 2) as u32, client_key: (drawn >> 20) % 500 };
+        let asked = Asked {
+            class,
+            url_class: (drawn >> 2) as u32,
+            client_key: (drawn >> 20) % 500,
+            is_over_share: false,
+        };
         let request = AdmissionRequest {
             service: self.service,
             class,

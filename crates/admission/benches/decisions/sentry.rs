@@ -51,6 +51,7 @@ impl Bench {
             class: rng.below(CLASSES) as u8,
             url_class: rng.next_u64() as u32,
             client_key: rng.below(500),
+            is_over_share: false,
         };
         Self {
             gates: (0..GATES).map(|gate| SentryGate::new(common.clone(), gate, &policy, &plan)).collect(),

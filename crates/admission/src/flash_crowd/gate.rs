@@ -28,6 +28,8 @@ pub enum Standing {
         /// Thousandths.
         milli: u16,
     },
+    /// Takes a token only while more than half of them are there: what others leave.
+    Spare,
     /// Goes by the ceiling, and takes nothing of it.
     Exempt,
 }
@@ -112,6 +114,7 @@ impl FlashCrowdGate {
     pub fn check(&mut self, now: Instant, host_key: u64, standing: Standing) -> Verdict {
         let passes = match (self.ceiling.bucket_of(host_key), standing) {
             (None, _) | (_, Standing::Exempt) => true,
+            (Some(bucket), Standing::Spare) => bucket.has_token_above(now, bucket.burst() / 2),
             (Some(bucket), Standing::Credit { milli }) => {
                 let most = bucket.burst().max(BURST_MIN);
                 bucket.has_token(now, most * u64::from(milli.min(1_000)) / 1_000)

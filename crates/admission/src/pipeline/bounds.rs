@@ -8,6 +8,9 @@ use flashweir_core::{Duration, Reason, Shed};
 /// A gateway that is stopping is back, or replaced, in about this time.
 const RETRY_AFTER_DRAINING: Duration = Duration::from_secs(5);
 
+/// This part of the places is not for clients that are over their share.
+const OTHERS_PART: usize = 4;
+
 /// The stage.
 #[derive(Debug)]
 pub(super) struct Bounds {
@@ -25,12 +28,14 @@ impl Bounds {
     }
 
     /// Reserves a place in the gateway, which is held until the request has left it.
-    pub(super) fn check(&self, request: &AdmissionRequest) -> Result<(), Shed> {
+    pub(super) fn check(&self, request: &AdmissionRequest, is_over_share: bool) -> Result<(), Shed> {
         if let Some(reason) = request.closed {
             let retry_after = if reason == Reason::Draining { RETRY_AFTER_DRAINING } else { AT_A_BOUND };
             return Err(Shed { reason, retry_after });
         }
-        match self.in_gateway.take(self.max) {
+        // What a client over its share cannot fill is left for the others.
+        let max = if is_over_share { self.max - self.max / OTHERS_PART } else { self.max };
+        match self.in_gateway.take(max) {
             true => Ok(()),
             false => Err(Shed { reason: Reason::RequestsInFlight, retry_after: AT_A_BOUND }),
         }

@@ -38,6 +38,7 @@ mod order;
 mod refused_attempts;
 mod request;
 mod service;
+mod shares;
 mod verdict;
 
 pub use admissible::{AdmissibleRate, ServiceDemand, admissible_rate};

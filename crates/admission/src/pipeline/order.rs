@@ -8,7 +8,7 @@ use super::{
     Permit, Pipeline, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
 };
 use crate::flash_crowd::{FlashCrowdGate, Standing};
-use crate::sentry::{CandidateGate, Enqueued, SentryGate, Slot, SlotOpinion, Turn};
+use crate::sentry::{Asked, CandidateGate, Enqueued, SentryGate, Slot, SlotOpinion, Turn};
 use flashweir_core::{Instant, Reason, Shed, Verdict};
 
 /// The stages, in the order in which a request is checked: cheap first.
@@ -132,11 +132,13 @@ struct Reserved {
     takes_token: bool,
     /// Where there is a sentry and the class is not exempt.
     slot: Option<Slot>,
+    is_over_share: bool,
 }
 
 /// A request on its way through the checks.
 struct Passage<'a> {
     request: &'a AdmissionRequest,
+    is_over_share: bool,
     /// Its slot, where its turn has come: the sentry is not asked again.
     slot: Option<Slot>,
     /// The first stage in shadow that would have refused it.
@@ -151,12 +153,19 @@ impl<T> Pipeline<T> {
         let is_retry = self.attempts.is_retry(now, request.person_key);
         self.observe_offered(&request, is_retry);
         let refused = |refusal| Arrival::Refused(refusal);
-        if let Err(shed) = self.stages.bounds.check(&request) {
+        let is_over_share = self.is_over_share(now, &request);
+        if let Err(shed) = self.stages.bounds.check(&request, is_over_share) {
+            self.is_short_at(now, &request, is_over_share);
             return refused(self.refuse(now, &request, StageName::Bounds, shed, None));
         }
         let (mut shadow, mut candidate) = (None, None);
-        let passage =
-            Passage { request: &request, slot: None, shadow: &mut shadow, candidate: &mut candidate };
+        let passage = Passage {
+            request: &request,
+            is_over_share,
+            slot: None,
+            shadow: &mut shadow,
+            candidate: &mut candidate,
+        };
         match self.check(now, passage) {
             Checked::Pass(reserved) => {
                 let permit = self.commit(now, &request, now, is_retry, reserved, candidate);
@@ -164,10 +173,15 @@ impl<T> Pipeline<T> {
             }
             Checked::Shed(stage, shed) => {
                 self.stages.bounds.give_back();
+                self.is_short_at(now, &request, is_over_share);
                 refused(self.refuse(now, &request, stage, shed, candidate))
             }
             Checked::Wait => {
-                let waiter = Waiter { kept, request, is_retry, arrived: now, candidate, shadow };
+                if self.is_crowded(&request) {
+                    self.is_short_at(now, &request, is_over_share);
+                }
+                let waiter =
+                    Waiter { kept, request, is_retry, arrived: now, candidate, shadow, is_over_share };
                 self.enqueue(now, waiter)
             }
         }
@@ -205,8 +219,9 @@ impl<T> Pipeline<T> {
 
     /// The origin is done with a request: others may have its slot, so [`next`](Self::next) is to be asked.
     pub fn end_at_origin(&mut self, now: Instant, share: OriginShare, outcome: Outcome) {
-        let OriginShare { service: key, slot, candidate } = share;
+        let OriginShare { service: key, slot, charge, candidate } = share;
         let Some(service) = self.service_mut(key) else { return };
+        service.shares.end(now, charge);
         service.origin_shares -= 1;
         let ending = outcome.at_origin();
         if let Some(sentry) = &mut service.sentry {
@@ -229,6 +244,7 @@ impl<T> Pipeline<T> {
     /// The client of a request at the origin is waited for: others may have its slot meanwhile, so
     /// [`next`](Self::next) is to be asked.
     pub fn pause(&mut self, now: Instant, share: &mut OriginShare) {
+        share.charge.pause(now);
         let Some(sentry) = self.service_mut(share.service).and_then(|service| service.sentry.as_mut()) else {
             return;
         };
@@ -240,6 +256,7 @@ impl<T> Pipeline<T> {
 
     /// The origin goes on with a request that was paused.
     pub fn resume(&mut self, now: Instant, share: &mut OriginShare) {
+        share.charge.resume(now);
         let Some(sentry) = self.service_mut(share.service).and_then(|service| service.sentry.as_mut()) else {
             return;
         };
@@ -284,7 +301,7 @@ impl<T> Pipeline<T> {
 
     /// The checks in order, from the flash crowd on.
     fn check(&mut self, now: Instant, passage: Passage<'_>) -> Checked {
-        let Passage { request, slot, shadow, candidate } = passage;
+        let Passage { request, is_over_share, slot, shadow, candidate } = passage;
         let Some(service) = find(&mut self.services, request.service) else {
             // A shell asks only for services that it has added; what is retired has been told where else to go.
             let shed =
@@ -292,7 +309,7 @@ impl<T> Pipeline<T> {
             return Checked::Shed(StageName::Upstream, shed);
         };
         let mut takes_token = true;
-        let standing = service.standing(now, request);
+        let standing = service.standing(now, request, is_over_share);
         if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, standing) {
             if !self.stages.flash_crowd_options.is_shadow {
                 service.cancel(slot);
@@ -303,9 +320,9 @@ impl<T> Pipeline<T> {
         }
         let has_turn = slot.is_some();
         if !has_turn {
-            *candidate = service.ask_candidate(now, request);
+            *candidate = service.ask_candidate(now, request, is_over_share);
         }
-        let slot = match service.check_sentry(now, request, slot, shadow) {
+        let slot = match service.check_sentry(now, request, is_over_share, slot, shadow) {
             SlotCheck::Pass(slot) => slot,
             SlotCheck::Wait => return Checked::Wait,
             SlotCheck::Shed(shed) => return Checked::Shed(StageName::Sentry, shed),
@@ -314,7 +331,7 @@ impl<T> Pipeline<T> {
             service.cancel(slot);
             return Checked::Shed(StageName::Upstream, shed);
         }
-        Checked::Pass(Reserved { takes_token, slot })
+        Checked::Pass(Reserved { takes_token, slot, is_over_share })
     }
 
     /// Every stage has let the request pass: each takes its share.
@@ -331,22 +348,22 @@ impl<T> Pipeline<T> {
         let mut origin = None;
         if let Some(service) = find(&mut self.services, key) {
             if reserved.takes_token {
-                let standing = service.standing(now, request);
-                self.stages.flash_crowd.commit(request.host_key, standing);
+                self.stages.flash_crowd.commit(request.host_key, request.standing);
             }
+            let asked = Asked { is_over_share: reserved.is_over_share, ..request.for_sentry() };
+            let usual_us = service.sentry.as_ref().map_or(0, |sentry| sentry.gate.cost_us(&asked));
             let slot = match (reserved.slot, &mut service.sentry) {
-                (Some(slot), Some(sentry)) => {
-                    SlotShare::Taken(sentry.gate.commit(now, arrived, request.for_sentry(), slot))
-                }
+                (Some(slot), Some(sentry)) => SlotShare::Taken(sentry.gate.commit(now, arrived, asked, slot)),
                 _ => SlotShare::None,
             };
+            let charge = service.shares.begin(now, request.class, request.client_key, usual_us);
             service.upstream.commit();
             service.ledger.admitted += 1;
             service.origin_shares += 1;
             if let Some((policy, key)) = service.candidate_of(candidate) {
                 policy.live_let_in(now, key);
             }
-            origin = Some(OriginShare { service: key, slot, candidate });
+            origin = Some(OriginShare { service: key, slot, charge, candidate });
         }
         self.ledger.admitted += 1;
         if self.judged(key) == Judged::Whole {
@@ -356,6 +373,23 @@ impl<T> Pipeline<T> {
             self.attempts.forget(request.person_key);
         }
         Permit { service: key, origin }
+    }
+
+    /// Whether its client has had more than its share while the service is short.
+    fn is_over_share(&mut self, now: Instant, request: &AdmissionRequest) -> bool {
+        let service = self.service_mut(request.service).filter(|_| request.standing != Standing::Exempt);
+        service.is_some_and(|service| service.shares.is_over(now, request.class, request.client_key))
+    }
+
+    /// Whether many wait already where this request is to wait.
+    fn is_crowded(&self, request: &AdmissionRequest) -> bool {
+        self.sentry(request.service).is_some_and(|gate| gate.is_crowded(request.class))
+    }
+
+    /// Many requests wait, or one is refused. That of a client over its share says only that others come first.
+    fn is_short_at(&mut self, now: Instant, request: &AdmissionRequest, is_over_share: bool) {
+        let service = self.service_mut(request.service).filter(|_| !is_over_share);
+        service.into_iter().for_each(|service| service.shares.is_short_at(now));
     }
 
     /// Demand, counted once.
@@ -374,7 +408,8 @@ impl<T> Pipeline<T> {
 
     fn enqueue(&mut self, now: Instant, waiter: Waiter<T>) -> Arrival<T> {
         let key = waiter.request.service;
-        let asked = waiter.request.for_sentry();
+        let is_over_share = waiter.is_over_share;
+        let asked = Asked { is_over_share, ..waiter.request.for_sentry() };
         let service = find(&mut self.services, key);
         let Some((service, candidate)) = service.map(|service| (service, waiter.candidate)) else {
             unreachable!("a service was asked whether the request may wait");
@@ -384,10 +419,10 @@ impl<T> Pipeline<T> {
         }
         let Some(sentry) = &mut service.sentry else { unreachable!("only a sentry lets requests wait") };
         match sentry.gate.enqueue(now, asked, waiter) {
-            Enqueued::Queued(ticket) => Arrival::Queued(Ticket { service: key, ticket }, None),
+            Enqueued::Queued(ticket) => Arrival::Queued(Ticket { service: key, ticket, is_over_share }, None),
             Enqueued::QueuedInsteadOf(ticket, other, shed) => {
                 let refusal = self.refuse_waiting(now, &other, StageName::Sentry, shed);
-                Arrival::Queued(Ticket { service: key, ticket }, Some((other.kept, refusal)))
+                Arrival::Queued(Ticket { service: key, ticket, is_over_share }, Some((other.kept, refusal)))
             }
             Enqueued::Turn(waiter, slot) => match self.take_turn(now, waiter, slot) {
                 Released::Admitted(_, permit, shadow) => Arrival::Admitted(permit, shadow),
@@ -402,8 +437,13 @@ impl<T> Pipeline<T> {
     /// A request that waited has a slot: the other stages are asked again, for a ceiling may have closed meanwhile.
     fn take_turn(&mut self, now: Instant, waiter: Waiter<T>, slot: Slot) -> Released<T> {
         let Waiter { request, mut shadow, mut candidate, .. } = waiter;
-        let passage =
-            Passage { request: &request, slot: Some(slot), shadow: &mut shadow, candidate: &mut candidate };
+        let passage = Passage {
+            request: &request,
+            is_over_share: waiter.is_over_share,
+            slot: Some(slot),
+            shadow: &mut shadow,
+            candidate: &mut candidate,
+        };
         match self.check(now, passage) {
             Checked::Pass(reserved) => {
                 let permit = self.commit(now, &request, waiter.arrived, waiter.is_retry, reserved, candidate);
@@ -471,6 +511,7 @@ impl<T> Service<T> {
         &mut self,
         now: Instant,
         request: &AdmissionRequest,
+        is_over_share: bool,
         slot: Option<Slot>,
         shadow: &mut Option<ShadowRefusal>,
     ) -> SlotCheck {
@@ -478,7 +519,7 @@ impl<T> Service<T> {
             return SlotCheck::Pass(slot);
         }
         let Some(sentry) = self.sentry_for(request) else { return SlotCheck::Pass(None) };
-        let asked = request.for_sentry();
+        let asked = Asked { is_over_share, ..request.for_sentry() };
         if sentry.is_shadow {
             let (slot, shed) = sentry.gate.check_in_shadow(now, asked);
             if let (Some(shed), None) = (shed, &shadow) {
@@ -499,15 +540,16 @@ impl<T> Service<T> {
         self.sentry.as_mut().filter(|_| request.standing != Standing::Exempt)
     }
 
-    /// What the request is worth under a ceiling: what its class is guaranteed comes before what others are worth. A sentry in
-    /// shadow guarantees nothing.
-    fn standing(&self, now: Instant, request: &AdmissionRequest) -> Standing {
+    /// What the request is worth under a ceiling: what its class is guaranteed comes before what others are worth, and a client
+    /// over its share after them. A sentry in shadow guarantees nothing.
+    fn standing(&self, now: Instant, request: &AdmissionRequest, is_over_share: bool) -> Standing {
         match (request.standing, &self.sentry) {
             (Standing::Credit { .. }, Some(sentry))
                 if !sentry.is_shadow && sentry.gate.is_within_guarantee(now, request.class) =>
             {
                 Standing::FIRST
             }
+            (Standing::Credit { .. }, _) if is_over_share => Standing::Spare,
             (standing, _) => standing,
         }
     }
@@ -519,9 +561,14 @@ impl<T> Service<T> {
         }
     }
 
-    fn ask_candidate(&mut self, now: Instant, request: &AdmissionRequest) -> Option<CandidateKey> {
+    fn ask_candidate(
+        &mut self,
+        now: Instant,
+        request: &AdmissionRequest,
+        is_over_share: bool,
+    ) -> Option<CandidateKey> {
         let ((policy, number), asked) = (self.candidate.as_mut()?, request.candidate?);
-        let Some(key) = policy.arrive(now, asked) else {
+        let Some(key) = policy.arrive(now, Asked { is_over_share, ..asked }) else {
             self.candidate_overflows += 1;
             return None;
         };

@@ -1,6 +1,7 @@
 //! What the pipeline is asked and what it answers.
 
 use super::StageName;
+use super::shares::Charge;
 use crate::flash_crowd::Standing;
 use crate::sentry::{self, Asked, Ending, Paused, Said};
 use flashweir_core::{Instant, Reason, Shed};
@@ -38,7 +39,8 @@ pub struct AdmissionRequest {
 
 impl AdmissionRequest {
     pub(super) fn for_sentry(&self) -> Asked {
-        Asked { class: self.class, url_class: self.url_class, client_key: self.client_key }
+        let Self { class, url_class, client_key, .. } = *self;
+        Asked { class, url_class, client_key, is_over_share: false }
     }
 }
 
@@ -115,6 +117,7 @@ pub struct CandidateOpinion {
 pub struct Ticket {
     pub(super) service: ServiceKey,
     pub(super) ticket: sentry::Ticket,
+    pub(super) is_over_share: bool,
 }
 
 impl Ticket {
@@ -122,6 +125,12 @@ impl Ticket {
     #[must_use]
     pub fn service(&self) -> ServiceKey {
         self.service
+    }
+
+    /// Whether its client is over its share: it waits for what others leave.
+    #[must_use]
+    pub fn is_over_share(&self) -> bool {
+        self.is_over_share
     }
 }
 
@@ -192,6 +201,8 @@ pub struct Delivery(pub(super) ());
 pub struct OriginShare {
     pub(super) service: ServiceKey,
     pub(super) slot: SlotShare,
+    /// What is counted as its client's.
+    pub(super) charge: Charge,
     /// What the candidate policy knows the request by.
     pub(super) candidate: Option<CandidateKey>,
 }
@@ -250,4 +261,5 @@ pub(super) struct Waiter<T> {
     pub(super) arrived: Instant,
     pub(super) candidate: Option<CandidateKey>,
     pub(super) shadow: Option<ShadowRefusal>,
+    pub(super) is_over_share: bool,
 }

@@ -3,6 +3,7 @@
 use super::ServiceKey;
 use super::ledger::{FlowMark, Ledger};
 use super::request::Waiter;
+use super::shares::Shares;
 use crate::retry_after::AT_A_BOUND;
 use crate::sentry::{CandidateGate, Common, Plan, Policy, SentryGate};
 use alloc::sync::Arc;
@@ -26,6 +27,7 @@ pub(super) struct Service<T> {
     candidates: u32,
     pub(super) candidate_overflows: u64,
     pub(super) upstream: Upstream,
+    pub(super) shares: Shares,
     pub(super) ledger: Ledger,
     pub(super) mark: FlowMark,
     /// Shares at the origin that have not ended.
@@ -66,6 +68,7 @@ impl<T> Service<T> {
             candidates: 0,
             candidate_overflows: 0,
             upstream: Upstream { open: 0, capacity: settings.upstream_capacity },
+            shares: Shares::new(),
             ledger: Ledger::default(),
             mark: FlowMark::default(),
             origin_shares: 0,

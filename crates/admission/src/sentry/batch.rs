@@ -11,7 +11,7 @@
 //! the next round.
 
 use super::gate::SentryGate;
-use super::hold::End;
+use super::hold::{End, queue_of};
 use super::plan::{BatchTest, ClassPlan};
 use super::request::{Coming, Slot, SlotOpinion, Turn};
 use super::sample::SERVICE_TIMES;
@@ -53,7 +53,8 @@ impl Rounds {
 impl<T> SentryGate<T> {
     pub(super) fn check_in_batch(&mut self, now: Instant, coming: &Coming, test: &BatchTest) -> SlotOpinion {
         let class_index = usize::from(coming.asked.class);
-        let decides_now = coming.class.delay.is_zero() && self.hold.class_len(class_index) == 0;
+        let decides_now =
+            coming.class.delay.is_zero() && self.hold.queue_len(queue_of(class_index, false)) == 0;
         if decides_now {
             let cost_us = u64::from(coming.cost_us.max(1));
             if passing(test, &coming.class, self.in_flight(), Duration::ZERO, 1, cost_us) == 0 {
@@ -76,7 +77,7 @@ impl<T> SentryGate<T> {
                 continue;
             };
             if round.admit > 0 {
-                if self.hold.lane(round.class, round.lane).len == 0 {
+                if self.hold.lane(queue_of(round.class, false), round.lane).len == 0 {
                     // They left, or have waited too long.
                     self.rounds.open = Some(Round { admit: 0, refuse: 0, ..round });
                     continue;
@@ -86,11 +87,13 @@ impl<T> SentryGate<T> {
                     return None;
                 }
                 self.rounds.open = Some(Round { admit: round.admit - 1, ..round });
-                let gone = self.hold.take_from_lane(round.class, round.lane, End::Oldest)?;
+                let gone = self.hold.take_from_lane(queue_of(round.class, false), round.lane, End::Oldest)?;
                 return Some(self.go(gone));
             } else if round.refuse > 0 {
                 self.rounds.open = Some(Round { refuse: round.refuse - 1, ..round });
-                if let Some(gone) = self.hold.take_from_lane(round.class, round.lane, End::Oldest) {
+                if let Some(gone) =
+                    self.hold.take_from_lane(queue_of(round.class, false), round.lane, End::Oldest)
+                {
                     return Some(self.refuse(gone, Reason::Batch));
                 }
             } else {
@@ -103,7 +106,7 @@ impl<T> SentryGate<T> {
     /// The most important class with a round that is due.
     fn open_round(&mut self, now: Instant, test: &BatchTest) -> Option<()> {
         let is_due = |class: usize| {
-            let since = self.hold.oldest_since(class);
+            let since = self.hold.oldest_since(queue_of(class, false));
             since.is_some_and(|since| {
                 self.rounds.next_after(class, self.plan.classes[class].delay, since) <= now
             })
@@ -117,9 +120,9 @@ impl<T> SentryGate<T> {
 
     /// Tests the next lane in which somebody waits, from `from` on.
     fn open_lane(&mut self, now: Instant, test: &BatchTest, class: usize, from: usize) -> Option<Round> {
-        let lane = self.hold.lanes_in_use(class).find(|&lane| lane >= from)?;
+        let lane = self.hold.lanes_in_use(queue_of(class, false)).find(|&lane| lane >= from)?;
         let plan = &self.plan.classes[class];
-        let waiting = self.hold.lane(class, lane);
+        let waiting = self.hold.lane(queue_of(class, false), lane);
         let is_after_failure = self.rounds.failed.is_some_and(|(at, rank)| at == now && rank < plan.rank);
         let admit = if is_after_failure {
             0

@@ -83,7 +83,7 @@ impl Both {
 
     fn take(&mut self, step: &Step) {
         match *step {
-            Step::Arrive(class, client_key) => self.arrive(Asked { class, url_class: 0, client_key }),
+            Step::Arrive(class, client_key) => self.arrive(Asked { class, client_key, ..Asked::default() }),
             Step::End(which, completed) if !self.in_flight.is_empty() => {
                 let (key, permit) = self.in_flight.remove(which % self.in_flight.len());
                 self.live.end(self.now, permit, Ending { completed, ..Ending::default() });
@@ -278,7 +278,8 @@ fn comparing_allocates_nothing() {
     let mut run = |count| {
         for n in arrived..arrived + count {
             let now = at(0) + Duration::from_micros(200) * n;
-            let asked = Asked { class: (n % 3) as u8, url_class: n, client_key: n.into() };
+            let asked =
+                Asked { class: (n % 3) as u8, url_class: n, client_key: n.into(), is_over_share: n % 7 == 0 };
             let key = gate.arrive(now, asked).expect("few are compared");
             match n % 5 {
                 0 => gate.live_refused(now, key),

@@ -7,6 +7,7 @@
 //! A wake-up must not get lost between a gate that gives a place back and one where somebody begins to wait: each of
 //! them first writes its own word and then reads the other's, in one total order (`SeqCst`), so one of them sees.
 
+use super::hold::{queue_of, queues_of};
 use super::plan::ClassPlan;
 use crate::sync::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use alloc::boxed::Box;
@@ -17,8 +18,8 @@ use flashweir_core::{Duration, Instant};
 #[derive(Debug)]
 pub struct Common {
     in_flight: Line<AtomicU32>,
-    /// Who waits, by class.
-    held: Line<[AtomicU32; CLASSES]>,
+    /// Who waits, by queue.
+    held: Line<[AtomicU32; queues_of(CLASSES)]>,
     /// By class, nanoseconds: until when the guaranteed rate is used up.
     guarantees: Line<[AtomicU64; CLASSES]>,
     gates: Box<[Line<AtomicU64>]>,
@@ -29,30 +30,40 @@ pub struct Common {
 #[repr(align(64))]
 struct Line<T>(T);
 
-/// The most important that wait at a gate, and since when: the smaller, the sooner. The rank is in the upper 8 bits,
-/// the time in units of 256 ns below.
+/// The most important that wait at a gate, and since when: the smaller, the sooner. The rank is in the upper 7 bits, then one for
+/// those who are over their share, the time in units of 256 ns below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Precedence(u64);
 
 impl Precedence {
     pub(super) const NOBODY: Self = Self(u64::MAX);
 
-    pub(super) fn new(rank: u8, since: Instant) -> Self {
-        Self(u64::from(rank) << RANK_SHIFT | since.as_nanos() >> (u64::BITS - RANK_SHIFT))
+    pub(super) fn new(rank: u8, is_over_share: bool, since: Instant) -> Self {
+        let order = u64::from(rank) << 1 | u64::from(is_over_share);
+        Self(order << ORDER_SHIFT | since.as_nanos() >> (u64::BITS - ORDER_SHIFT))
     }
 
     pub(super) fn rank(self) -> u8 {
-        (self.0 >> RANK_SHIFT) as u8
+        (self.0 >> (ORDER_SHIFT + 1)) as u8
+    }
+
+    pub(super) fn is_over_share(self) -> bool {
+        self.order() % 2 == 1
+    }
+
+    fn order(self) -> u8 {
+        (self.0 >> ORDER_SHIFT) as u8
     }
 
     /// Whether this one is more important than the other, or as important and older by more than `slack`.
     pub(super) fn is_before(self, other: Self, slack: Duration) -> bool {
-        let slack = (slack.as_nanos() as u64) >> (u64::BITS - RANK_SHIFT);
-        self.rank() < other.rank() || self.rank() == other.rank() && self.0.saturating_add(slack) < other.0
+        let slack = (slack.as_nanos() as u64) >> (u64::BITS - ORDER_SHIFT);
+        self.order() < other.order()
+            || self.order() == other.order() && self.0.saturating_add(slack) < other.0
     }
 }
 
-const RANK_SHIFT: u32 = 56;
+const ORDER_SHIFT: u32 = 56;
 
 impl Common {
     /// Nobody is in flight; so many gates.
@@ -75,7 +86,12 @@ impl Common {
     /// How many of a class wait over all gates.
     #[must_use]
     pub fn held(&self, class: usize) -> u32 {
-        self.held.0.get(class).map_or(0, |held| held.load(SeqCst))
+        [false, true].into_iter().map(|is_over_share| self.held_in(queue_of(class, is_over_share))).sum()
+    }
+
+    /// How many wait in a queue over all gates.
+    pub(super) fn held_in(&self, queue: usize) -> u32 {
+        self.held.0.get(queue).map_or(0, |held| held.load(SeqCst))
     }
 
     /// Takes a place if fewer than `limit` are taken.
@@ -88,14 +104,14 @@ impl Common {
         self.in_flight.0.fetch_sub(1, SeqCst);
     }
 
-    /// Takes a waiting place of a class if fewer than `bound` are taken.
-    pub(super) fn take_hold(&self, class: usize, bound: u32) -> bool {
-        self.held.0.get(class).is_some_and(|held| add_below(held, bound))
+    /// Takes a waiting place of a queue if fewer than `bound` are taken.
+    pub(super) fn take_hold(&self, queue: usize, bound: u32) -> bool {
+        self.held.0.get(queue).is_some_and(|held| add_below(held, bound))
     }
 
-    /// One of a class waits no more.
-    pub(super) fn give_back_hold(&self, class: usize) {
-        if let Some(held) = self.held.0.get(class) {
+    /// One of a queue waits no more.
+    pub(super) fn give_back_hold(&self, queue: usize) {
+        if let Some(held) = self.held.0.get(queue) {
             held.fetch_sub(1, SeqCst);
         }
     }
@@ -129,10 +145,11 @@ impl Common {
         }
     }
 
-    /// The gate where the first of all that wait elsewhere is. O(gates).
-    pub(super) fn first_elsewhere(&self, but: usize) -> (usize, Precedence) {
+    /// The gate where the first of all that wait elsewhere is, clients over their share only if `is_spare`. O(gates).
+    pub(super) fn first_elsewhere(&self, but: usize, is_spare: bool) -> (usize, Precedence) {
         let all = self.gates.iter().enumerate().filter(|(gate, _)| *gate != but);
         let all = all.map(|(gate, waiting)| (gate, Precedence(waiting.0.load(SeqCst))));
+        let all = all.filter(|(_, first)| is_spare || !first.is_over_share());
         all.min_by_key(|(_, first)| *first).unwrap_or((but, Precedence::NOBODY))
     }
 }
@@ -157,23 +174,26 @@ mod tests {
     #[test]
     fn rank_goes_before_age_and_age_has_some_slack() {
         let at = Instant::from_millis;
-        let (gold, old_gold, bronze) =
-            (Precedence::new(0, at(900)), Precedence::new(0, at(100)), Precedence::new(2, at(50)));
+        let fair = |rank, since| Precedence::new(rank, false, since);
+        let (gold, old_gold, bronze) = (fair(0, at(900)), fair(0, at(100)), fair(2, at(50)));
         let slack = Duration::from_millis(10);
         assert!(gold.is_before(bronze, slack) && !bronze.is_before(gold, slack));
         assert!(old_gold.is_before(gold, slack) && !gold.is_before(old_gold, slack));
-        assert!(!Precedence::new(0, at(895)).is_before(gold, slack));
+        assert!(!fair(0, at(895)).is_before(gold, slack));
         assert!(bronze < Precedence::NOBODY && old_gold < gold && gold < bronze);
-        assert_eq!((bronze.rank(), Precedence::new(15, Instant::MAX).rank()), (2, 15));
+        assert_eq!((bronze.rank(), fair(15, Instant::MAX).rank()), (2, 15));
+        let over_share = Precedence::new(0, true, at(1));
+        assert!(gold.is_before(over_share, slack) && over_share.is_before(bronze, slack));
+        assert!(over_share.is_over_share() && !gold.is_over_share());
     }
 
     #[test]
     fn the_first_elsewhere_is_never_oneself() {
         let common = Common::new(3);
-        assert_eq!(common.first_elsewhere(0).1, Precedence::NOBODY);
-        common.set_first(0, Precedence::new(0, Instant::ZERO));
-        common.set_first(2, Precedence::new(1, Instant::from_secs(1)));
-        assert_eq!((common.first_elsewhere(0).0, common.first_elsewhere(1).0), (2, 0));
-        assert_eq!(Common::new(1).first_elsewhere(0), (0, Precedence::NOBODY));
+        assert_eq!(common.first_elsewhere(0, true).1, Precedence::NOBODY);
+        common.set_first(0, Precedence::new(0, false, Instant::ZERO));
+        common.set_first(2, Precedence::new(1, false, Instant::from_secs(1)));
+        assert_eq!((common.first_elsewhere(0, true).0, common.first_elsewhere(1, true).0), (2, 0));
+        assert_eq!(Common::new(1).first_elsewhere(0, true), (0, Precedence::NOBODY));
     }
 }

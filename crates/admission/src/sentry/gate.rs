@@ -13,7 +13,7 @@
 
 use super::batch::{Rounds, lane_of_cost};
 use super::common::{Common, Precedence};
-use super::hold::{End, Gone, Hold, Place, Ticket};
+use super::hold::{End, Gone, Hold, Place, Ticket, class_of, is_over_share, queue_of, queues_of};
 use super::in_flight::{InFlight, Permit, micros};
 use super::plan::{ClassPlan, Decide, Plan};
 use super::policy::Policy;
@@ -31,6 +31,8 @@ pub struct SentryGate<T> {
     /// Which of the service's gates this is.
     index: usize,
     pub(super) plan: Plan,
+    /// So many may be in flight with clients that are over their share.
+    spare_limit: u32,
     /// The target where the ladder begins.
     usual_target: Duration,
     pub(super) in_flight: InFlight,
@@ -52,8 +54,9 @@ impl<T> SentryGate<T> {
             common,
             index,
             plan: plan.clone(),
+            spare_limit: spare_limit(plan),
             usual_target: policy.usual_target(),
-            hold: Hold::new(classes, REQUESTS_HELD),
+            hold: Hold::new(queues_of(classes), REQUESTS_HELD),
             rounds: Rounds::default(),
             first: Precedence::NOBODY,
             draws: 0,
@@ -66,6 +69,7 @@ impl<T> SentryGate<T> {
         // A plan for other classes is not for this gate.
         if plan.epoch > self.plan.epoch && plan.classes.len() == self.plan.classes.len() {
             self.plan.clone_from(plan);
+            self.spare_limit = spare_limit(plan);
         }
     }
 
@@ -140,8 +144,8 @@ impl<T> SentryGate<T> {
         if let Decide::Batch(_) = self.plan.decide {
             return self.hold_or_shed(now, coming, lane_of_cost(coming.cost_us), request);
         }
-        let limit = coming.class.limit;
-        let is_first = !self.somebody_waits(coming.class.rank);
+        let limit = self.limit_for(&coming.class, coming.asked.is_over_share);
+        let is_first = !self.somebody_waits(&coming);
         let lane = (mix(coming.asked.client_key) % CLIENT_LANES as u64) as usize;
         let queued = self.hold_or_shed(now, coming, lane, request);
         // A place that was given back after the look for one, by a gate that did not see anybody wait yet.
@@ -151,7 +155,7 @@ impl<T> SentryGate<T> {
             && self.take(now, limit)
             && let Some(gone) = self.hold.take(ticket)
         {
-            self.common.give_back_hold(gone.place.class);
+            self.common.give_back_hold(gone.place.queue);
             self.tell_first(now);
             return Enqueued::Turn(gone.value.1, Slot { is_guaranteed: false });
         }
@@ -186,12 +190,12 @@ impl<T> SentryGate<T> {
     /// When [`next`](Self::next) is to be asked even if nothing else happens.
     #[must_use]
     pub fn next_wake(&self) -> Option<Instant> {
-        let wakes = self.plan.classes.iter().enumerate().filter_map(|(index, class)| {
-            let since = self.hold.oldest_since(index)?;
+        let wakes = self.queues().filter_map(|(queue, class)| {
+            let since = self.hold.oldest_since(queue)?;
             let expires = since + class.hold_for;
             // Without a delay there is a round whenever `next` is asked.
             let has_rounds = matches!(self.plan.decide, Decide::Batch(_)) && !class.delay.is_zero();
-            let round = has_rounds.then(|| self.rounds.next_after(index, class.delay, since));
+            let round = has_rounds.then(|| self.rounds.next_after(class_of(queue), class.delay, since));
             Some(round.map_or(expires, |round| expires.min(round)))
         });
         wakes.min()
@@ -206,19 +210,19 @@ impl<T> SentryGate<T> {
     /// Another gate that may have somebody for the room that there is: its [`next`](Self::next) is to be asked. O(gates).
     #[must_use]
     pub fn who_waits(&self) -> Option<usize> {
-        let (gate, first) = self.common.first_elsewhere(self.index);
+        let (gate, first) = self.common.first_elsewhere(self.index, self.is_spare());
         // In batches those who wait, wait for their rounds, not for room.
         if first == Precedence::NOBODY || matches!(self.plan.decide, Decide::Batch(_)) {
             return None;
         }
-        (self.common.in_flight() < self.of_rank(first.rank(), |class| class.limit)?).then_some(gate)
+        self.has_room_for(first).then_some(gate)
     }
 
     /// The client of one that waits has gone.
     pub fn leave(&mut self, now: Instant, ticket: Ticket) -> Option<T> {
         let gone = self.hold.take(ticket)?;
-        self.in_flight.class(gone.place.class).left += 1;
-        self.common.give_back_hold(gone.place.class);
+        self.in_flight.class(class_of(gone.place.queue)).left += 1;
+        self.common.give_back_hold(gone.place.queue);
         self.tell_first(now);
         Some(gone.value.1)
     }
@@ -228,6 +232,14 @@ impl<T> SentryGate<T> {
     pub fn is_within_guarantee(&self, now: Instant, class: u8) -> bool {
         let plan = self.plan.classes.get(usize::from(class));
         plan.is_some_and(|plan| self.common.is_within_guarantee(now, class, plan))
+    }
+
+    /// Whether as many of a class wait that it is no passing matter: a quarter of those for whom there are places.
+    #[must_use]
+    pub fn is_crowded(&self, class: u8) -> bool {
+        let plan = self.plan.classes.get(usize::from(class));
+        let held = self.common.held_in(queue_of(class.into(), false));
+        plan.is_some_and(|plan| held >= plan.hold_len.div_ceil(SPARE_PART))
     }
 
     /// How many times the usual target the one in force is: 1 but where a ladder has moved it.
@@ -257,8 +269,10 @@ impl<T> SentryGate<T> {
     /// How long the oldest of a class has waited here; zero if nobody of it waits.
     #[must_use]
     pub fn oldest_held(&self, now: Instant, class: usize) -> Duration {
-        let since = self.hold.oldest_since(class.min(self.plan.classes.len() - 1));
-        since.map_or(Duration::ZERO, |since| now.saturating_since(since))
+        let class = class.min(self.plan.classes.len() - 1);
+        let since =
+            [false, true].into_iter().filter_map(|over| self.hold.oldest_since(queue_of(class, over)));
+        since.min().map_or(Duration::ZERO, |since| now.saturating_since(since))
     }
 
     /// Hands over what was measured since the last drain.
@@ -267,15 +281,17 @@ impl<T> SentryGate<T> {
         // At most REQUESTS_HELD.
         sample.held = self.hold.len() as u32;
         for (index, class) in sample.classes.iter_mut().enumerate() {
-            class.held = self.hold.class_len(index);
-            let oldest = self.hold.oldest_since(index);
+            let queues = [false, true].map(|is_over_share| queue_of(index, is_over_share));
+            class.held = queues.into_iter().map(|queue| self.hold.queue_len(queue)).sum();
+            let oldest = queues.into_iter().filter_map(|queue| self.hold.oldest_since(queue)).min();
             class.oldest_held_us = oldest.map_or(0, |since| micros(now.saturating_since(since)));
         }
         sample
     }
 
     fn check_reserved(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
-        match !self.somebody_waits(coming.class.rank) && self.take(now, coming.class.limit) {
+        let limit = self.limit_for(&coming.class, coming.asked.is_over_share);
+        match !self.somebody_waits(coming) && self.take(now, limit) {
             true => SlotOpinion::Pass(Slot { is_guaranteed: false }),
             false => SlotOpinion::Wait,
         }
@@ -295,7 +311,9 @@ impl<T> SentryGate<T> {
     /// What the plan says of a request.
     pub(super) fn coming(&self, asked: Asked) -> Coming {
         let class_index = usize::from(asked.class).min(self.plan.classes.len() - 1);
-        let asked = Asked { class: class_index as u8, ..asked };
+        // Rounds have no second queues.
+        let is_over_share = asked.is_over_share && !matches!(self.plan.decide, Decide::Batch(_));
+        let asked = Asked { class: class_index as u8, is_over_share, ..asked };
         let class = self.plan.classes[class_index];
         Coming { asked, class, cost_us: self.plan.costs.of(asked.url_class, asked.class) }
     }
@@ -308,19 +326,23 @@ impl<T> SentryGate<T> {
         lane: usize,
         request: T,
     ) -> Enqueued<T> {
-        let place = Place { class: coming.asked.class.into(), lane, cost_us: coming.cost_us.max(1) };
-        let has_place = self.common.take_hold(place.class, coming.class.hold_len);
+        let is_over_share = coming.asked.is_over_share;
+        let queue = queue_of(coming.asked.class.into(), is_over_share);
+        let places =
+            if is_over_share { coming.class.hold_len.div_ceil(SPARE_PART) } else { coming.class.hold_len };
+        let place = Place { queue, lane, cost_us: coming.cost_us.max(1) };
+        let has_place = self.common.take_hold(queue, places);
         // Whoever is displaced leaves the place to the one who comes.
         let displaced = if has_place { None } else { self.displace(now, &coming, &place) };
         if !has_place && displaced.is_none() {
-            let reason = self.no_room(coming.class.limit);
+            let reason = if is_over_share { Reason::ClientShare } else { self.no_room(coming.class.limit) };
             return Enqueued::Shed(request, self.shed(reason, &coming));
         }
         let ticket = match self.hold.push(now, place, (coming.asked, request)) {
             Ok(ticket) => ticket,
             // This gate's own bound (nobody was displaced: that would have made room).
             Err((_, request)) => {
-                self.common.give_back_hold(place.class);
+                self.common.give_back_hold(queue);
                 return Enqueued::Shed(request, self.shed(Reason::Capacity, &coming));
             }
         };
@@ -342,75 +364,78 @@ impl<T> SentryGate<T> {
         if matches!(self.plan.decide, Decide::Batch(_)) {
             return None;
         }
-        let newest_first = self.newest_first(now, place.class, &coming.class);
-        let heaviest = self.hold.heaviest_lane(place.class)?;
-        let most_us = self.hold.lane(place.class, heaviest).cost_us;
-        let own_us = self.hold.lane(place.class, place.lane).cost_us + u64::from(place.cost_us);
+        let newest_first = self.newest_first(now, place.queue, &coming.class);
+        let heaviest = self.hold.heaviest_lane(place.queue)?;
+        let most_us = self.hold.lane(place.queue, heaviest).cost_us;
+        let own_us = self.hold.lane(place.queue, place.lane).cost_us + u64::from(place.cost_us);
         if newest_first {
             // Of several that wait for about as much, the oldest is the one that would be answered too late.
             return if most_us > 2 * own_us {
-                Some((self.hold.take_from_lane(place.class, heaviest, End::Oldest)?, Reason::ClientShare))
+                Some((self.hold.take_from_lane(place.queue, heaviest, End::Oldest)?, Reason::ClientShare))
             } else {
-                Some((self.hold.take_oldest(place.class)?, Reason::Deadline))
+                Some((self.hold.take_oldest(place.queue)?, Reason::Deadline))
             };
         }
         // Clients that ask for about as much are equal: none of them is told that it asks for too much.
         let gone =
-            (most_us > 2 * own_us).then(|| self.hold.take_from_lane(place.class, heaviest, End::Newest));
+            (most_us > 2 * own_us).then(|| self.hold.take_from_lane(place.queue, heaviest, End::Newest));
         Some((gone??, Reason::ClientShare))
     }
 
     /// Whoever has waited as long as is worth it, of any class.
     fn next_expired(&mut self, now: Instant) -> Option<Turn<T>> {
-        let is_expired = |index: usize| {
-            let since = self.hold.oldest_since(index);
-            since.is_some_and(|since| now.saturating_since(since) >= self.plan.classes[index].hold_for)
+        let is_expired = |queue: usize, class: &ClassPlan| {
+            let since = self.hold.oldest_since(queue);
+            since.is_some_and(|since| now.saturating_since(since) >= class.hold_for)
         };
-        let class = (0..self.plan.classes.len()).find(|&index| is_expired(index))?;
-        let gone = self.hold.take_oldest(class)?;
-        Some(self.refuse(gone, Reason::Deadline))
+        let (queue, _) = self.queues().find(|&(queue, class)| is_expired(queue, class))?;
+        let gone = self.hold.take_oldest(queue)?;
+        Some(self.refuse(gone, if is_over_share(queue) { Reason::ClientShare } else { Reason::Deadline }))
     }
 
     /// The most important, if there is room for it and none more important waits elsewhere.
     fn next_reserved(&mut self, now: Instant) -> Option<Turn<T>> {
-        let (class_index, since) = self.first_class()?;
-        let class = self.plan.classes[class_index];
-        let own = Precedence::new(class.rank, since);
-        let (_, elsewhere) = self.common.first_elsewhere(self.index);
-        let is_elsewhere = elsewhere.is_before(own, class.hold_for / SLACK_PART);
-        if is_elsewhere && !self.is_overdue(now, elsewhere) || !self.take(now, class.limit) {
+        let (queue, own) = self.first_with_room()?;
+        let class = self.plan.classes[class_of(queue)];
+        let (_, elsewhere) = self.common.first_elsewhere(self.index, self.is_spare());
+        let is_elsewhere =
+            elsewhere.is_before(own, class.hold_for / SLACK_PART) && self.has_room_for(elsewhere);
+        if is_elsewhere && !self.is_overdue(now, elsewhere)
+            || !self.take(now, self.limit_for(&class, is_over_share(queue)))
+        {
             return None;
         }
-        let gone = if self.newest_first(now, class_index, &class) {
-            self.hold.take_fairly(self.newest_class(class.rank)?, End::Newest)?
+        let gone = if self.newest_first(now, queue, &class) {
+            self.hold.take_fairly(self.newest_queue(class.rank, is_over_share(queue))?, End::Newest)?
         } else {
-            self.hold.take_fairly(class_index, End::Oldest)?
+            self.hold.take_fairly(queue, End::Oldest)?
         };
         Some(self.go(gone))
     }
 
     /// Of classes that are worth the same, the one to which somebody came last: where the newest go first, the one with
     /// the oldest would otherwise have all the room until that one has gone.
-    fn newest_class(&self, rank: u8) -> Option<usize> {
-        let equal = self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank == rank);
+    fn newest_queue(&self, rank: u8, over_share: bool) -> Option<usize> {
+        let equal =
+            self.queues().filter(|&(queue, class)| class.rank == rank && is_over_share(queue) == over_share);
         equal
-            .filter_map(|(index, _)| Some((self.hold.newest_since(index)?, index)))
+            .filter_map(|(queue, _)| Some((self.hold.newest_since(queue)?, queue)))
             .max()
-            .map(|(_, index)| index)
+            .map(|(_, queue)| queue)
     }
 
     /// It is the turn of one that waited, for which a slot was [taken](Self::take).
     pub(super) fn go(&mut self, gone: Gone<(Asked, T)>) -> Turn<T> {
-        self.common.give_back_hold(gone.place.class);
+        self.common.give_back_hold(gone.place.queue);
         let (asked, request) = gone.value;
         Turn::Go { request, asked, arrived: gone.since, slot: Slot { is_guaranteed: false } }
     }
 
     /// One that waited is refused.
     pub(super) fn refuse(&mut self, gone: Gone<(Asked, T)>, reason: Reason) -> Turn<T> {
-        self.common.give_back_hold(gone.place.class);
+        self.common.give_back_hold(gone.place.queue);
         let (asked, request) = gone.value;
-        let class = self.plan.classes[gone.place.class];
+        let class = self.plan.classes[class_of(gone.place.queue)];
         Turn::Shed(request, self.shed(reason, &Coming { asked, class, cost_us: gone.place.cost_us }))
     }
 
@@ -433,54 +458,106 @@ impl<T> SentryGate<T> {
         if limit < most && self.common.in_flight() < most { Reason::Reserved } else { Reason::Capacity }
     }
 
-    /// Whether anybody of this importance or a higher one waits at any gate.
-    fn somebody_waits(&self, rank: u8) -> bool {
-        let as_important = self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank <= rank);
-        as_important.into_iter().any(|(index, _)| self.common.held(index) > 0)
+    /// Whether anybody waits at any gate who goes before this one, or came before it.
+    fn somebody_waits(&self, coming: &Coming) -> bool {
+        let as_important =
+            self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank <= coming.class.rank);
+        as_important.into_iter().any(|(index, class)| {
+            let (fair, over_share) = (queue_of(index, false), queue_of(index, true));
+            // Of what is more important, those over their share go first as well, where there is room for them.
+            let goes_first =
+                || coming.asked.is_over_share || class.rank < coming.class.rank && self.is_spare();
+            self.common.held_in(fair) > 0 || self.common.held_in(over_share) > 0 && goes_first()
+        })
+    }
+
+    /// So many may be in flight of a class; of clients over their share as long as the origin would otherwise not be busy.
+    fn limit_for(&self, class: &ClassPlan, is_over_share: bool) -> u32 {
+        if is_over_share { self.spare_limit } else { class.limit }
+    }
+
+    fn is_spare(&self) -> bool {
+        self.common.in_flight() < self.spare_limit
+    }
+
+    /// Whether the first elsewhere would find room.
+    fn has_room_for(&self, first: Precedence) -> bool {
+        let limit = self.of_rank(first.rank(), |class| self.limit_for(class, first.is_over_share()));
+        limit.is_some_and(|limit| self.common.in_flight() < limit)
+    }
+
+    /// The queues, with the plans of their classes.
+    fn queues(&self) -> impl Iterator<Item = (usize, &ClassPlan)> {
+        let classes = self.plan.classes.iter().enumerate();
+        classes.flat_map(|(class, plan)| [(queue_of(class, false), plan), (queue_of(class, true), plan)])
     }
 
     /// Once the queue is so old that whoever is at its head will hardly be answered in time, those who came last are
     /// served in time instead.
-    fn newest_first(&self, now: Instant, class_index: usize, class: &ClassPlan) -> bool {
-        let since = self.hold.oldest_since(class_index);
+    fn newest_first(&self, now: Instant, queue: usize, class: &ClassPlan) -> bool {
+        let since = self.hold.oldest_since(queue);
         since.is_some_and(|since| now.saturating_since(since) > class.newest_first_after)
     }
 
     /// Whoever is first elsewhere should have been refused by now: that gate is stuck.
     fn is_overdue(&self, now: Instant, elsewhere: Precedence) -> bool {
         let hold_for = self.of_rank(elsewhere.rank(), |class| class.hold_for).unwrap_or(Duration::ZERO);
-        elsewhere.is_before(Precedence::new(elsewhere.rank(), now), hold_for + hold_for / SLACK_PART)
+        let now = Precedence::new(elsewhere.rank(), elsewhere.is_over_share(), now);
+        elsewhere.is_before(now, hold_for + hold_for / SLACK_PART)
     }
 
     fn of_rank<V: Ord>(&self, rank: u8, value: impl Fn(&ClassPlan) -> V) -> Option<V> {
         self.plan.classes.iter().filter(|class| class.rank == rank).map(value).max()
     }
 
-    /// The class whose oldest is the first here, and since when that one has waited.
-    fn first_class(&self) -> Option<(usize, Instant)> {
-        let classes = self.plan.classes.iter().enumerate();
-        let waiting =
-            classes.filter_map(|(index, class)| Some(((class.rank, self.hold.oldest_since(index)?), index)));
-        waiting.min().map(|((_, since), index)| (index, since))
+    /// The queue whose oldest is the first here, of those for which there may be room.
+    fn first_with_room(&self) -> Option<(usize, Precedence)> {
+        let is_spare = self.is_spare();
+        self.first_of(|queue| is_spare || !is_over_share(queue))
+    }
+
+    fn first_of(&self, counts: impl Fn(usize) -> bool) -> Option<(usize, Precedence)> {
+        let waiting = self.queues().filter(|&(queue, _)| counts(queue)).filter_map(|(queue, class)| {
+            let since = self.hold.oldest_since(queue)?;
+            Some((Precedence::new(class.rank, is_over_share(queue), since), queue))
+        });
+        waiting.min().map(|(first, queue)| (queue, first))
     }
 
     /// Tells other gates who is first here.
     fn tell_first(&mut self, now: Instant) {
-        let first = self.first_class().map_or(Precedence::NOBODY, |(index, since)| {
-            Precedence::new(self.plan.classes[index].rank, since)
-        });
+        // Those over their share are not told while others wait here, for whom there may be room sooner.
+        let first = self.first_of(|queue| !is_over_share(queue)).or_else(|| self.first_of(is_over_share));
+        let first = first.map_or(Precedence::NOBODY, |(_, first)| first);
         if first != self.first {
             self.first = first;
             self.common.set_first(self.index, first);
-            self.in_flight.set_waiting(now, &self.plan, first != Precedence::NOBODY);
+            // Those over their share wait for less than the limit: they do not show that it binds.
+            self.in_flight.set_waiting(
+                now,
+                &self.plan,
+                first != Precedence::NOBODY && !first.is_over_share(),
+            );
         }
     }
+}
+
+/// As many as the origin serves at once; while that is unknown, half of the limit. Never more than any class may have: whoever has room
+/// for those over their share has room for all others.
+fn spare_limit(plan: &Plan) -> u32 {
+    let knee = match plan.knee_milli {
+        0 => (plan.limit / 2).max(1),
+        knee_milli => u32::try_from(knee_milli.div_ceil(1_000)).unwrap_or(u32::MAX),
+    };
+    plan.classes.iter().map(|class| class.limit).fold(knee, u32::min)
 }
 
 /// Ages of requests in flight are told up to so many targets: what takes longer is late, however late.
 const AGES_REACH_TARGETS: u32 = 4;
 /// Beyond so many times the limit there is room for nobody: guarantees that can be kept never need as much.
 const GUARANTEED_LIMITS: u32 = 2;
+/// Clients over their share have this part of a class's places to wait.
+const SPARE_PART: u32 = 4;
 /// One that waits elsewhere goes first if it is older by this part of how long it may wait.
 const SLACK_PART: u32 = 16;
 /// Gates draw different numbers; no gate draws so many.

@@ -1,8 +1,8 @@
-//! Requests that wait for room: a bounded queue for each class, shared fairly among clients, out of which anybody can
-//! go at once.
+//! Requests that wait for room: two bounded queues for each class (whose clients are over their share, wait in the second), shared
+//! fairly among clients, out of which anybody can go at once.
 //!
-//! A slab whose entries are in two lists each, in the order they came: all of their class, and those of their *lane*. A
-//! lane is what a class is divided into: clients, by hash (or kinds of requests, by service time). To enter and to
+//! A slab whose entries are in two lists each, in the order they came: all of their queue, and those of their *lane*. A
+//! lane is what a queue is divided into: clients, by hash (or kinds of requests, by service time). To enter and to
 //! leave from anywhere is O(1).
 //!
 //! *Fairness.* Lanes that wait share by cost: each has had so much service, and the one that has had least goes next
@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use flashweir_core::Instant;
 use flashweir_core::limits::CLIENT_LANES;
 
-/// The waiting ones of all classes.
+/// The waiting ones of all queues.
 #[derive(Debug)]
 pub(super) struct Hold<T> {
     slots: Vec<Slot<T>>,
@@ -38,10 +38,31 @@ pub struct Ticket {
     generation: u32,
 }
 
+/// The queues of so many classes.
+pub(super) const fn queues_of(classes: usize) -> usize {
+    2 * classes
+}
+
+/// The queue of a class, or the one behind it: of clients that are over their share.
+pub(super) const fn queue_of(class: usize, is_over_share: bool) -> usize {
+    2 * class + is_over_share as usize
+}
+
+/// Whose queue this is.
+pub(super) const fn class_of(queue: usize) -> usize {
+    queue / 2
+}
+
+/// Whether this queue is the one of clients over their share.
+pub(super) const fn is_over_share(queue: usize) -> bool {
+    queue % 2 == 1
+}
+
 /// Where somebody waits, and what serving them costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    pub(super) class: usize,
+    /// See [`queue_of`].
+    pub(super) queue: usize,
     /// Below [`CLIENT_LANES`].
     pub(super) lane: usize,
     pub(super) cost_us: u32,
@@ -70,12 +91,12 @@ pub(super) enum End {
     Newest,
 }
 
-/// Those of one class.
+/// Those of one queue.
 #[derive(Debug)]
 struct Queue {
     ends: Ends,
     len: u32,
-    /// Of the slot at the oldest end: asked for every class at every decision, and slots are far apart.
+    /// Of the slot at the oldest end: asked for every queue at every decision, and slots are far apart.
     oldest_since: Instant,
     lanes: Box<[Lane; CLIENT_LANES]>,
     /// A bit for each lane in which somebody waits.
@@ -99,7 +120,7 @@ struct Slot<T> {
     generation: u32,
     place: Place,
     since: Instant,
-    /// In the class, and in the lane.
+    /// In the queue, and in the lane.
     links: [Links; 2],
     value: Option<T>,
 }
@@ -118,15 +139,15 @@ struct Ends {
 
 /// No slot: bounds are far below it.
 const NONE: u32 = u32::MAX;
-const IN_CLASS: usize = 0;
+const IN_QUEUE: usize = 0;
 const IN_LANE: usize = 1;
 const _: () = assert!(CLIENT_LANES == u64::BITS as usize, "one bit for each lane");
 
 impl<T> Hold<T> {
     /// Nobody waits, and at most `bound` ever will.
-    pub(super) fn new(classes: usize, bound: usize) -> Self {
+    pub(super) fn new(queues: usize, bound: usize) -> Self {
         let bound = u32::try_from(bound).unwrap_or(NONE - 1).min(NONE - 1);
-        let queues = (0..classes).map(|_| Queue::new()).collect();
+        let queues = (0..queues).map(|_| Queue::new()).collect();
         Self { slots: Vec::new(), bound, free: NONE, len: 0, queues }
     }
 
@@ -135,25 +156,25 @@ impl<T> Hold<T> {
         self.len
     }
 
-    /// How many of a class wait.
-    pub(super) fn class_len(&self, class: usize) -> u32 {
-        self.queues[class].len
+    /// How many wait in a queue.
+    pub(super) fn queue_len(&self, queue: usize) -> u32 {
+        self.queues[queue].len
     }
 
-    /// Since when the oldest of a class has waited.
-    pub(super) fn oldest_since(&self, class: usize) -> Option<Instant> {
-        let queue = &self.queues[class];
+    /// Since when the oldest of a queue has waited.
+    pub(super) fn oldest_since(&self, queue: usize) -> Option<Instant> {
+        let queue = &self.queues[queue];
         (queue.len > 0).then_some(queue.oldest_since)
     }
 
-    /// Since when the newest of a class has waited.
-    pub(super) fn newest_since(&self, class: usize) -> Option<Instant> {
-        self.slots.get(self.queues[class].ends.newest as usize).map(|slot| slot.since)
+    /// Since when the newest of a queue has waited.
+    pub(super) fn newest_since(&self, queue: usize) -> Option<Instant> {
+        self.slots.get(self.queues[queue].ends.newest as usize).map(|slot| slot.since)
     }
 
-    /// What waits in a lane of a class.
-    pub(super) fn lane(&self, class: usize, lane: usize) -> InLane {
-        let lane = &self.queues[class].lanes[lane];
+    /// What waits in a lane of a queue.
+    pub(super) fn lane(&self, queue: usize, lane: usize) -> InLane {
+        let lane = &self.queues[queue].lanes[lane];
         let oldest = self.slots.get(lane.ends.oldest as usize);
         InLane {
             len: lane.len,
@@ -162,14 +183,14 @@ impl<T> Hold<T> {
         }
     }
 
-    /// The lanes of a class in which somebody waits, in their order.
-    pub(super) fn lanes_in_use(&self, class: usize) -> impl Iterator<Item = usize> + use<T> {
-        Bits(self.queues[class].in_use)
+    /// The lanes of a queue in which somebody waits, in their order.
+    pub(super) fn lanes_in_use(&self, queue: usize) -> impl Iterator<Item = usize> + use<T> {
+        Bits(self.queues[queue].in_use)
     }
 
-    /// The lane of a class with most cost waiting. O([`CLIENT_LANES`]).
-    pub(super) fn heaviest_lane(&self, class: usize) -> Option<usize> {
-        let queue = &self.queues[class];
+    /// The lane of a queue with most cost waiting. O([`CLIENT_LANES`]).
+    pub(super) fn heaviest_lane(&self, queue: usize) -> Option<usize> {
+        let queue = &self.queues[queue];
         // Of equals the last. All lanes, for that takes no branch: where none waits the cost is 0, and what waits costs something.
         let mut heaviest = (0, 0);
         for (index, lane) in queue.lanes.iter().enumerate() {
@@ -187,13 +208,13 @@ impl<T> Hold<T> {
         let slot = &mut self.slots[index as usize];
         slot.value = Some(value);
         let ticket = Ticket { slot: index, generation: slot.generation };
-        let queue = &mut self.queues[place.class];
+        let queue = &mut self.queues[place.queue];
         let lane = &mut queue.lanes[place.lane];
         lane.turn_us = if lane.len == 0 { lane.turn_us.max(queue.turn_us) } else { lane.turn_us };
         lane.len += 1;
         lane.cost_us += u64::from(place.cost_us);
         link(&mut self.slots, &mut lane.ends, IN_LANE, index);
-        link(&mut self.slots, &mut queue.ends, IN_CLASS, index);
+        link(&mut self.slots, &mut queue.ends, IN_QUEUE, index);
         queue.oldest_since = if queue.len == 0 { now } else { queue.oldest_since };
         queue.in_use |= 1 << place.lane;
         queue.len += 1;
@@ -201,25 +222,25 @@ impl<T> Hold<T> {
         Ok(ticket)
     }
 
-    /// Whoever of a class is next: of the lane that has had least service. O([`CLIENT_LANES`]).
-    pub(super) fn take_fairly(&mut self, class: usize, end: End) -> Option<Gone<T>> {
-        let lane = self.next_lane(class, end)?;
-        let gone = self.take_from_lane(class, lane, end)?;
-        let queue = &mut self.queues[class];
+    /// Whoever of a queue is next: of the lane that has had least service. O([`CLIENT_LANES`]).
+    pub(super) fn take_fairly(&mut self, queue: usize, end: End) -> Option<Gone<T>> {
+        let lane = self.next_lane(queue, end)?;
+        let gone = self.take_from_lane(queue, lane, end)?;
+        let queue = &mut self.queues[queue];
         let lane = &mut queue.lanes[lane];
         queue.turn_us = lane.turn_us;
         lane.turn_us = lane.turn_us.saturating_add(gone.place.cost_us.into());
         Some(gone)
     }
 
-    /// Whoever of a class has waited longest.
-    pub(super) fn take_oldest(&mut self, class: usize) -> Option<Gone<T>> {
-        self.remove(self.queues[class].ends.oldest)
+    /// Whoever of a queue has waited longest.
+    pub(super) fn take_oldest(&mut self, queue: usize) -> Option<Gone<T>> {
+        self.remove(self.queues[queue].ends.oldest)
     }
 
     /// Whoever stands at one end of a lane.
-    pub(super) fn take_from_lane(&mut self, class: usize, lane: usize, end: End) -> Option<Gone<T>> {
-        self.remove(self.queues[class].lanes[lane].ends.at(end))
+    pub(super) fn take_from_lane(&mut self, queue: usize, lane: usize, end: End) -> Option<Gone<T>> {
+        self.remove(self.queues[queue].lanes[lane].ends.at(end))
     }
 
     /// Whoever has this ticket, if still waiting.
@@ -232,8 +253,8 @@ impl<T> Hold<T> {
     }
 
     /// Among lanes that have had as much, whose next one has waited longest, or came last.
-    fn next_lane(&self, class: usize, end: End) -> Option<usize> {
-        let queue = &self.queues[class];
+    fn next_lane(&self, queue: usize, end: End) -> Option<usize> {
+        let queue = &self.queues[queue];
         let since = |lane: usize| self.slots[queue.lanes[lane].ends.at(end) as usize].since;
         let is_before = |one: usize, other: usize| match end {
             End::Oldest => since(one) < since(other),
@@ -257,7 +278,7 @@ impl<T> Hold<T> {
     fn free_slot(&mut self, since: Instant, place: Place) -> Option<u32> {
         let index = self.free;
         if let Some(slot) = self.slots.get_mut(index as usize) {
-            self.free = slot.links[IN_CLASS].newer;
+            self.free = slot.links[IN_QUEUE].newer;
             (slot.since, slot.place) = (since, place);
             return Some(index);
         }
@@ -275,10 +296,10 @@ impl<T> Hold<T> {
         let value = slot.value.take()?;
         slot.generation = slot.generation.wrapping_add(1);
         let (place, since) = (slot.place, slot.since);
-        let queue = &mut self.queues[place.class];
+        let queue = &mut self.queues[place.queue];
         let lane = &mut queue.lanes[place.lane];
         unlink(&mut self.slots, &mut lane.ends, IN_LANE, index);
-        unlink(&mut self.slots, &mut queue.ends, IN_CLASS, index);
+        unlink(&mut self.slots, &mut queue.ends, IN_QUEUE, index);
         if let Some(oldest) = self.slots.get(queue.ends.oldest as usize) {
             queue.oldest_since = oldest.since;
         }
@@ -289,7 +310,7 @@ impl<T> Hold<T> {
         }
         queue.len -= 1;
         self.len -= 1;
-        self.slots[index as usize].links[IN_CLASS].newer = self.free;
+        self.slots[index as usize].links[IN_QUEUE].newer = self.free;
         self.free = index;
         Some(Gone { place, since, value })
     }
@@ -356,7 +377,7 @@ mod tests {
     use super::*;
 
     const NOW: Instant = Instant::from_secs(1);
-    const ALONE: Place = Place { class: 0, lane: 3, cost_us: 10 };
+    const ALONE: Place = Place { queue: 0, lane: 3, cost_us: 10 };
 
     fn values(taken: impl IntoIterator<Item = Option<Gone<u64>>>) -> Vec<Option<u64>> {
         taken.into_iter().map(|gone| gone.map(|gone| gone.value)).collect()
@@ -372,7 +393,7 @@ mod tests {
         assert!(hold.push(Instant::from_nanos(4), ALONE, 4).is_ok());
         let taken = [End::Oldest, End::Newest, End::Oldest, End::Newest].map(|end| hold.take_fairly(0, end));
         assert_eq!(values(taken), [Some(0), Some(4), Some(2), None]);
-        assert_eq!((hold.len(), hold.class_len(0), hold.oldest_since(0)), (0, 0, None));
+        assert_eq!((hold.len(), hold.queue_len(0), hold.oldest_since(0)), (0, 0, None));
         assert_eq!(hold.lane(0, 3), InLane { len: 0, cost_us: 0, oldest_since: Instant::MAX });
     }
 
@@ -380,8 +401,8 @@ mod tests {
     fn lanes_share_by_cost_and_not_by_number() {
         let mut hold = Hold::new(1, 100);
         for n in 0..30 {
-            let dear = Place { class: 0, lane: 1, cost_us: 30 };
-            let cheap = Place { class: 0, lane: 2, cost_us: 10 };
+            let dear = Place { queue: 0, lane: 1, cost_us: 30 };
+            let cheap = Place { queue: 0, lane: 2, cost_us: 10 };
             hold.push(Instant::from_nanos(2 * n), dear, 0).expect("room");
             hold.push(Instant::from_nanos(2 * n + 1), cheap, 1).expect("room");
         }
@@ -394,7 +415,7 @@ mod tests {
     #[test]
     fn who_comes_late_gets_no_more_than_the_others_from_then_on() {
         let mut hold = Hold::new(1, 100);
-        let place = |lane| Place { class: 0, lane, cost_us: 10 };
+        let place = |lane| Place { queue: 0, lane, cost_us: 10 };
         (0..20).for_each(|n| _ = hold.push(Instant::from_nanos(n), place(0), 0));
         assert_eq!((0..10).filter_map(|_| hold.take_fairly(0, End::Newest)).count(), 10);
         (0..10).for_each(|n| _ = hold.push(Instant::from_nanos(50 + n), place(63), 1));
@@ -406,7 +427,7 @@ mod tests {
     fn the_heaviest_lane_is_the_last_of_equals_and_none_where_nothing_waits() {
         let mut hold = Hold::new(1, 100);
         assert_eq!(hold.heaviest_lane(0), None);
-        let mut push = |lane, cost_us| hold.push(NOW, Place { class: 0, lane, cost_us }, 0).expect("room");
+        let mut push = |lane, cost_us| hold.push(NOW, Place { queue: 0, lane, cost_us }, 0).expect("room");
         let [first, second, _] = [push(2, 20), push(5, 20), push(63, 7)];
         assert_eq!(hold.heaviest_lane(0), Some(5));
         assert!(hold.take(second).is_some());

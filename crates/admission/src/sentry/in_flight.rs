@@ -114,7 +114,10 @@ impl InFlight {
         class.good += u64::from(now.saturating_since(permit.arrived) <= target);
         self.levels[level].completed += 1;
         let latency_us = micros(now.saturating_since(permit.started));
-        self.sample.latency_us.record(latency_us);
+        // The target is promised to those within their share.
+        if !permit.asked.is_over_share {
+            self.sample.latency_us.record(latency_us);
+        }
         if let Some(utilisation_milli) = ending.utilisation_milli {
             self.sample.utilisations += 1;
             self.sample.utilisation_milli += u64::from(utilisation_milli);

@@ -14,6 +14,8 @@ pub struct Asked {
     pub url_class: u32,
     /// Who asks, as far as fairness goes: a hash of API key, cookie or network.
     pub client_key: u64,
+    /// Whether this client is over its share: it gets what others leave.
+    pub is_over_share: bool,
 }
 
 /// How an admitted request came to its end.

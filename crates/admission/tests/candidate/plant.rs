@@ -95,7 +95,8 @@ pub(crate) fn run(crowd: &Crowd, live: &Policy, candidate: &Policy) -> Outcome {
 impl Plant<'_> {
     fn arrive(&mut self, class: usize, work_nanos: u64, gate: usize) {
         let request = self.requests.len() as u64;
-        let asked = Asked { class: class as u8, url_class: class as u32, client_key: request };
+        let asked =
+            Asked { class: class as u8, url_class: class as u32, client_key: request, ..Asked::default() };
         let (live, candidate) = &mut self.gates[gate];
         let key = candidate.arrive(self.now, asked).expect("few are compared");
         self.requests.push((work_nanos, key));

@@ -49,7 +49,7 @@ fn crowd(
             url_class,
             host_key: n % 200,
             person_key: client_key | (n % 100),
-            candidate: Some(Asked { class: 0, url_class, client_key }),
+            candidate: Some(Asked { class: 0, url_class, client_key, ..Asked::default() }),
             closed: None,
         };
         match pipeline.arrive(now, request, n) {

@@ -255,7 +255,7 @@ impl World {
         let id = self.next_id;
         self.next_id += 1;
         let client_key = client.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let asked = Asked { class: class as u8, url_class: client as u32, client_key };
+        let asked = Asked { class: class as u8, url_class: client as u32, client_key, ..Asked::default() };
         let request = AdmissionRequest {
             service: self.key(worker, version),
             class: class as u8,

@@ -91,6 +91,7 @@ fn deciding_allocates_nothing() {
                     class: (request % 4) as u8,
                     url_class: request as u32 % 9,
                     client_key: request % 31,
+                    is_over_share: request % 5 == 0,
                 };
                 match gates[gate].arrive(now, asked, request) {
                     Arrived::Admit(_, permit) => permits.push((gate, permit)),
@@ -163,7 +164,7 @@ fn every_class_number_and_every_moment_is_fit() {
     for now in [Instant::ZERO, Instant::from_secs(1), Instant::MAX] {
         let mut gate: SentryGate<u8> = SentryGate::new(Arc::new(Common::new(1)), 0, &policy, &plan);
         for class in 0..=u8::MAX {
-            let asked = Asked { class, url_class: u32::MAX, client_key: u64::MAX };
+            let asked = Asked { class, url_class: u32::MAX, client_key: u64::MAX, ..Asked::default() };
             if let Arrived::Admit(_, permit) = gate.arrive(now, asked, class) {
                 gate.end(
                     now,

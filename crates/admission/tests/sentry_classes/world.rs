@@ -73,6 +73,7 @@ pub(crate) fn plan(epoch: u64, decide: Decide, limit: u32, guaranteed: [u64; 4])
 pub(crate) struct Held {
     gate: usize,
     class: usize,
+    is_over_share: bool,
     since: Instant,
     ticket: Ticket,
 }
@@ -83,7 +84,9 @@ pub(crate) struct World {
     plan: Plan,
     pub(crate) gates: Vec<SentryGate<u64>>,
     pub(crate) held: BTreeMap<u64, Held>,
-    in_flight: Vec<(usize, Permit)>,
+    in_flight: Vec<(usize, Permit, bool)>,
+    /// By gate: completed since the last drain, but for clients over their share.
+    judged: Vec<u64>,
     guaranteed: Vec<TokenBucket>,
     /// In flight beyond the limit, at most: those let in because it was guaranteed.
     beyond: u32,
@@ -110,6 +113,7 @@ impl World {
             gates: (0..gates).map(|index| SentryGate::new(common.clone(), index, &policy, &plan)).collect(),
             held: BTreeMap::new(),
             in_flight: Vec::new(),
+            judged: vec![0; gates],
             guaranteed: plan.classes.iter().map(bucket).collect(),
             beyond: 0,
             requests: 0,
@@ -124,6 +128,14 @@ impl World {
         world
     }
 
+    fn limit_for(&self, class: usize, is_over_share: bool) -> u32 {
+        let classes = self.plan.classes.iter().map(|class| class.limit);
+        match is_over_share {
+            true => classes.fold(self.plan.knee_milli.div_ceil(1_000) as u32, u32::min),
+            false => self.plan.classes[class].limit,
+        }
+    }
+
     fn is_reservation(&self) -> bool {
         self.plan.decide == Decide::Reservation
     }
@@ -136,11 +148,15 @@ impl World {
         match *step {
             Step::Arrive { gate, class, client, url } => {
                 let gate = gate % self.gates.len();
-                self.arrive(gate, Asked { class, url_class: url, client_key: client })?;
+                self.arrive(
+                    gate,
+                    Asked { class, url_class: url, client_key: client, is_over_share: client % 3 == 0 },
+                )?;
             }
             Step::End(which, at_once) if !self.in_flight.is_empty() => {
-                let (gate, permit) = self.in_flight.swap_remove(which % self.in_flight.len());
+                let (gate, permit, is_over_share) = self.in_flight.swap_remove(which % self.in_flight.len());
                 let ending = Ending { completed: which % 3 > 0, ..Ending::default() };
+                self.judged[gate] += u64::from(ending.completed && !is_over_share);
                 self.gates[gate].end(self.now, permit, ending);
                 self.beyond = self.beyond.min(self.count());
                 self.refused_rank = None;
@@ -196,9 +212,16 @@ impl World {
         let is_guaranteed = plan.guaranteed_rate > Rate::ZERO
             && self.count() < 2 * self.plan.limit
             && self.guaranteed[class].admit(self.now);
-        let waits_before = self.held.values().any(|held| RANKS[held.class] <= plan.rank);
-        let has_room = self.count() < plan.limit;
-        let total = self.held.values().filter(|held| held.class == class).count() as u32;
+        let is_over_share = asked.is_over_share && !matches!(self.plan.decide, Decide::Batch(_));
+        let is_spare = self.count() < self.limit_for(class, true);
+        let waits_before = self.held.values().any(|held| match held.is_over_share && !is_over_share {
+            true => RANKS[held.class] < plan.rank && is_spare,
+            false => RANKS[held.class] <= plan.rank,
+        });
+        let has_room = self.count() < self.limit_for(class, is_over_share);
+        let places = if is_over_share { plan.hold_len.div_ceil(4) } else { plan.hold_len };
+        let alike = |held: &Held| held.class == class && held.is_over_share == is_over_share;
+        let total = self.held.values().filter(|held| alike(held)).count() as u32;
         let arrived = self.gates[gate].arrive(self.now, asked, request);
         if is_guaranteed {
             prop_assert!(matches!(arrived, Arrived::Admit(..)), "guaranteed, and {:?}", arrived);
@@ -212,17 +235,17 @@ impl World {
                     let is_before = self.refused_rank.is_none_or(|refused| refused >= plan.rank);
                     prop_assert!(!self.is_reservation() || is_before, "a more important one was refused");
                 }
-                self.in_flight.push((gate, permit));
+                self.in_flight.push((gate, permit, is_over_share));
             }
             Arrived::Held(ticket) => {
-                prop_assert!(total < plan.hold_len);
-                self.held.insert(request, Held { gate, class, since: self.now, ticket });
+                prop_assert!(total < places);
+                self.held.insert(request, Held { gate, class, is_over_share, since: self.now, ticket });
             }
             Arrived::HeldInsteadOf(ticket, displaced, shed) => {
                 let gone = self.held.remove(&displaced).expect("it was held");
-                prop_assert_eq!((gone.class, gone.gate), (class, gate));
+                prop_assert_eq!((gone.class, gone.gate, gone.is_over_share), (class, gate, is_over_share));
                 prop_assert!(matches!(shed.reason, Reason::ClientShare | Reason::Deadline));
-                self.held.insert(request, Held { gate, class, since: self.now, ticket });
+                self.held.insert(request, Held { gate, class, is_over_share, since: self.now, ticket });
             }
             Arrived::Shed(_, shed) => {
                 let is_first = self.is_reservation() && has_room && !waits_before;
@@ -234,6 +257,7 @@ impl World {
                         self.refused_rank =
                             Some(self.refused_rank.map_or(plan.rank, |rank| rank.min(plan.rank)));
                     }
+                    Reason::ClientShare => prop_assert!(is_over_share && total == places),
                     Reason::Threshold => prop_assert!(plan.admit_share < u32::MAX),
                     Reason::Batch => prop_assert!(plan.delay.is_zero()),
                     other => prop_assert!(false, "{}", other),
@@ -269,20 +293,27 @@ impl World {
                 let held = self.held.remove(&request).expect("it was held");
                 let plan = self.plan.classes[held.class];
                 prop_assert!(self.now.saturating_since(held.since) < plan.hold_for, "expired, and admitted");
-                prop_assert!(self.count() < plan.limit);
-                let is_passed = |other: &Held| RANKS[other.class] < plan.rank && self.is_alive(other);
+                prop_assert!(self.count() < self.limit_for(held.class, held.is_over_share));
+                let is_spare = self.count() < self.limit_for(held.class, true);
+                let is_passed = |other: &Held| {
+                    let is_before = match (held.is_over_share, other.is_over_share) {
+                        (true, false) => RANKS[other.class] <= plan.rank,
+                        // Of those over their share another gate knows only where nobody else waits.
+                        (_, true) => RANKS[other.class] < plan.rank && is_spare && other.gate == gate,
+                        _ => RANKS[other.class] < plan.rank,
+                    };
+                    is_before && self.is_alive(other)
+                };
                 prop_assert!(!self.is_reservation() || !self.held.values().any(is_passed), "passed over");
-                self.in_flight.push((gate, permit));
+                self.in_flight.push((gate, permit, held.is_over_share));
             }
             Released::Shed(request, shed) => {
                 let held = self.held.remove(&request).expect("it was held");
                 let waited = self.now.saturating_since(held.since);
                 let is_due = waited >= self.plan.classes[held.class].hold_for;
                 let in_batch = matches!(self.plan.decide, Decide::Batch(_)) && shed.reason == Reason::Batch;
-                prop_assert!(
-                    is_due && shed.reason == Reason::Deadline || in_batch,
-                    "refused before its time"
-                );
+                let late = if held.is_over_share { Reason::ClientShare } else { Reason::Deadline };
+                prop_assert!(is_due && shed.reason == late || in_batch, "refused before its time");
             }
         }
         Ok(())
@@ -304,7 +335,7 @@ impl World {
             prop_assert!(!self.is_reservation() || gate.next_wake() == first);
         }
         for held in self.held.values() {
-            let room = self.plan.classes[held.class].limit;
+            let room = self.limit_for(held.class, held.is_over_share);
             prop_assert!(
                 !self.is_settled || !self.is_reservation() || self.count() >= room,
                 "somebody waits and there is room"
@@ -323,7 +354,7 @@ impl World {
             let sample = self.gates[index].drain(self.now);
             self.sample_nanos += sample.in_flight_nanos;
             prop_assert_eq!(sample.age_us.count(), u64::from(sample.in_flight));
-            prop_assert_eq!(sample.latency_us.count(), sample.completed);
+            prop_assert_eq!(sample.latency_us.count(), std::mem::take(&mut self.judged[index]));
             for (class, (sum, counts)) in self.sums.iter_mut().zip(&sample.classes).enumerate() {
                 sum.offered += counts.offered;
                 sum.admitted += counts.admitted;

@@ -134,7 +134,7 @@ impl Plant {
             fate.offered += 1;
             fate.work_s += work_s;
         }
-        let asked = Asked { class: class as u8, url_class: class as u32, client_key };
+        let asked = Asked { class: class as u8, url_class: class as u32, client_key, ..Asked::default() };
         match self.gates[gate].arrive(self.now, asked, request) {
             Arrived::Admit(request, permit) => self.start(gate, request, permit),
             Arrived::Shed(request, _) | Arrived::HeldInsteadOf(_, request, _) => self.refuse(request),

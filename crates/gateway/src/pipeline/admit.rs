@@ -105,6 +105,7 @@ fn admission_request(key: ServiceKey, asked: &Classified, closed: Option<Reason>
             class: candidate.class,
             url_class: asked.url_class,
             client_key: candidate.client_key,
+            is_over_share: false,
         }),
         closed,
     }

@@ -44,6 +44,8 @@ pub struct ClassModel {
     pub policy_class: u8,
     /// What its requests are worth under a ceiling; exempt ones are none of the sentry's.
     pub standing: Standing,
+    /// Whether they all are one client, with a connection for each: a machine, or one address of many.
+    pub is_one_client: bool,
     /// Which documents they ask for.
     pub popularity: Popularity,
     /// How large those are.
@@ -79,6 +81,7 @@ impl ClassModel {
             host: 0,
             policy_class: 0,
             standing: Standing::LAST,
+            is_one_client: false,
             popularity: Popularity::InOrder { count: NonZeroU32::MIN },
             sizes: Sizes::Constant(1_000),
             work,

@@ -31,7 +31,7 @@ impl Id {
     }
 
     /// The id of which [`number`](Self::number) made this.
-    pub(super) fn of_number(number: u64) -> Self {
+    pub(in crate::request) fn of_number(number: u64) -> Self {
         // Both halves, on purpose.
         Self { index: number as u32, generation: (number >> 32) as u32 }
     }

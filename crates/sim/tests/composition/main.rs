@@ -4,6 +4,7 @@
 
 mod exchange;
 mod gate_queue;
+mod one_client;
 mod plant;
 mod traces;
 

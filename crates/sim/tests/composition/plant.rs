@@ -133,7 +133,7 @@ pub(crate) enum Composition {
 }
 
 impl Composition {
-    fn policy(self) -> Policy {
+    pub(crate) fn policy(self) -> Policy {
         let news = || FlashCrowdPolicy { settings: Settings::default(), ..FlashCrowdPolicy::default() };
         let sentry = || SentryPolicy::new(sentry::Policy::single(TARGET));
         match self {

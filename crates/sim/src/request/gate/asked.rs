@@ -15,8 +15,10 @@ pub(in crate::request) struct Asked {
     pub(in crate::request) class: u16,
     pub(in crate::request) document: u32,
     pub(super) host: u32,
-    /// Whose request it is, for fairness among clients and for the worker that has their connection.
+    /// Whose request it is, for fairness among clients.
     pub(super) client_key: u64,
+    /// On which connection it comes: that decides which worker has it.
+    pub(super) connection_key: u64,
 }
 
 /// What the gate makes of a try that arrives.

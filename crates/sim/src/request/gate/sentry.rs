@@ -167,7 +167,9 @@ impl SentryPlanning {
             // Others let people wait although there is room.
             return Ok(());
         }
-        // Below the least of all limits there is room for whoever waits, so somebody has to be about to look.
+        // Below the least of all limits there is room for whoever waits, but for clients over their share; so somebody has to be
+        // about to look.
+        let waiting = waiting - self.witness.over_share();
         let least = self.plan.classes.iter().map(|class| class.limit).min().unwrap_or(0).min(self.plan.limit);
         if in_flight < u64::from(least) && waiting > 0 && !is_looked_after {
             return Err(format!(

@@ -37,6 +37,8 @@ pub(in crate::request) struct GateStage {
     jitter: Rng,
     /// Of each class of the scenario.
     standings: Vec<Standing>,
+    /// Of each class: whether its people are one client.
+    are_one_client: Vec<bool>,
     ledger: Ledger,
 }
 
@@ -82,23 +84,26 @@ impl GateStage {
             jitter_seed: keys.fork(1).next_u64(),
             jitter: keys.fork(1),
             standings: classes.iter().map(|class| class.standing).collect(),
+            are_one_client: classes.iter().map(|class| class.is_one_client).collect(),
             ledger: Ledger::new(classes.len()),
         }
     }
 
     /// The keys that the gateway's classifier would make of a request's head; none where no policy looks at them.
     pub(in crate::request) fn classify(&self, class: u16, host: u32, person: u64, document: u32) -> Asked {
+        // Persons are numbered within their class.
+        let connection_key = mix((u64::from(class) << 48) ^ person);
+        let client = if self.are_one_client[usize::from(class)] { 0 } else { person };
         let mut person_key = 0;
         if self.flash_crowd.is_some() || self.sentry.is_some() {
             let mut who = [0; 14];
-            who[..8].copy_from_slice(&person.to_le_bytes());
+            who[..8].copy_from_slice(&client.to_le_bytes());
             who[8..12].copy_from_slice(&document.to_le_bytes());
             who[12..].copy_from_slice(&class.to_le_bytes());
             person_key = self.hasher.hash(&[&who]);
         }
-        // Persons are numbered within their class.
-        let client_key = mix((u64::from(class) << 48) ^ person);
-        Asked { person_key, class, document, host, client_key }
+        let client_key = mix((u64::from(class) << 48) ^ client);
+        Asked { person_key, class, document, host, client_key, connection_key }
     }
 
     /// Decides one request.
@@ -131,7 +136,7 @@ impl GateStage {
         let arrival = worker.pipeline.arrive(now, request, waiting);
         if let Some(sentry) = self.sentry.as_mut().filter(|_| standing != Standing::Exempt) {
             let SentryPlanning { classes, witness, .. } = sentry;
-            witness.arrived(place, class.into(), &arrival, |other| {
+            witness.arrived(place, class.into(), attempt, &arrival, |other| {
                 usize::from(classes[usize::from(other.class)])
             });
         }
@@ -200,11 +205,15 @@ impl GateStage {
         let witness = self.sentry.as_mut().map(|sentry| &mut sentry.witness);
         match released {
             Released::Admitted(_, permit, _) => {
-                witness.into_iter().for_each(|witness| witness.admitted(worker, class, How::AfterWaiting));
+                witness
+                    .into_iter()
+                    .for_each(|witness| witness.admitted(worker, class, How::AfterWaiting(who.attempt)));
                 ReleasedTry::Admitted(who.attempt, permit)
             }
             Released::Refused(_, refusal) => {
-                witness.into_iter().for_each(|witness| witness.shed(worker, class, true, refusal.stage));
+                witness
+                    .into_iter()
+                    .for_each(|witness| witness.shed(worker, class, Some(who.attempt), refusal.stage));
                 ReleasedTry::Refused(who.attempt, self.refusal(&refusal, who.person_key))
             }
         }
@@ -229,7 +238,7 @@ impl GateStage {
         let place = self.place(asked);
         if let Some(who) = self.workers[place].pipeline.leave(now, ticket) {
             let class = usize::from(self.sentry_class(who.class));
-            self.sentry.iter_mut().for_each(|sentry| sentry.witness.left(place, class));
+            self.sentry.iter_mut().for_each(|sentry| sentry.witness.left(place, class, who.attempt));
             self.ledger.change(asked.class, |counts| {
                 counts.held -= 1;
                 counts.left += 1;
@@ -374,7 +383,7 @@ impl GateStage {
 
     /// The worker that has this client's connection; without a sentry, each request is one of its own.
     fn place(&self, asked: &Asked) -> usize {
-        let key = if self.sentry.is_some() { mix(asked.client_key) } else { asked.person_key };
+        let key = if self.sentry.is_some() { mix(asked.connection_key) } else { asked.person_key };
         ((u128::from(key) * self.workers.len() as u128) >> 64) as usize
     }
 

@@ -1,9 +1,11 @@
 //! Sees what the sentry's gates decide, and holds them to their word: who goes first, and what they tell of it.
 
 use super::worker::Waiting;
+use crate::request::slab::Id;
 use flashweir_admission::pipeline::{Arrival, StageName};
 use flashweir_admission::sentry::{ClassCounts, Policing, Policy, Sample};
 use flashweir_core::Rate;
+use std::collections::BTreeSet;
 
 /// What happened, class by class of the policy.
 #[derive(Debug)]
@@ -11,8 +13,10 @@ pub(super) struct Witness {
     /// Who goes first: the order of importance, by class. Empty where decisions do not follow it.
     ranks: Vec<u8>,
     is_guaranteed: Vec<bool>,
-    /// Who waits, by worker and class.
+    /// How many wait whose turn is before others': by worker and class.
     waiting: Vec<Vec<u64>>,
+    /// Those whose clients are over their share: they wait for what others leave.
+    over_share: BTreeSet<Id>,
     seen: Vec<Seen>,
     /// What the gates told; equal to what was seen after each drain of all of them.
     told: Vec<Seen>,
@@ -34,7 +38,7 @@ struct Seen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     AtOnce,
-    AfterWaiting,
+    AfterWaiting(Id),
 }
 
 impl Witness {
@@ -45,6 +49,7 @@ impl Witness {
             ranks: if is_by_rank { policy.ranks() } else { Vec::new() },
             is_guaranteed: policy.classes.iter().map(|class| class.guaranteed_rate != Rate::ZERO).collect(),
             waiting: vec![vec![0; classes]; workers],
+            over_share: BTreeSet::new(),
             seen: vec![Seen::default(); classes],
             told: vec![Seen::default(); classes],
             broken: None,
@@ -56,24 +61,28 @@ impl Witness {
         &mut self,
         worker: usize,
         class: usize,
+        who: Id,
         arrival: &Arrival<Waiting>,
         class_of: impl Fn(&Waiting) -> usize,
     ) {
         self.seen[class].offered += 1;
         match arrival {
             Arrival::Admitted(..) => self.admitted(worker, class, How::AtOnce),
-            Arrival::Refused(refusal) => self.shed(worker, class, false, refusal.stage),
-            Arrival::Queued(_, displaced) => {
-                self.held(worker, class);
+            Arrival::Refused(refusal) => self.shed(worker, class, None, refusal.stage),
+            Arrival::Queued(ticket, displaced) => {
+                self.held(worker, class, who, ticket.is_over_share());
                 if let Some((other, refusal)) = displaced {
-                    self.shed(worker, class_of(other), true, refusal.stage);
+                    self.shed(worker, class_of(other), Some(other.attempt), refusal.stage);
                 }
             }
         }
     }
 
-    fn held(&mut self, worker: usize, class: usize) {
-        self.waiting[worker][class] += 1;
+    fn held(&mut self, worker: usize, class: usize, who: Id, is_over_share: bool) {
+        match is_over_share {
+            true => _ = self.over_share.insert(who),
+            false => self.waiting[worker][class] += 1,
+        }
         self.seen[class].held += 1;
     }
 
@@ -81,8 +90,8 @@ impl Witness {
     /// important, wherever they wait.
     pub(super) fn admitted(&mut self, worker: usize, class: usize, how: How) {
         self.seen[class].admitted += 1;
-        if how == How::AfterWaiting {
-            self.waits_no_more(worker, class);
+        if let How::AfterWaiting(who) = how {
+            self.waits_no_more(worker, class, who);
         }
         let is_free = how == How::AtOnce && self.is_guaranteed[class];
         if self.ranks.is_empty() || is_free {
@@ -95,7 +104,7 @@ impl Witness {
         };
         let is_wrong = match how {
             How::AtOnce => self.waiting.iter().any(|waiting| overtaken(waiting)),
-            How::AfterWaiting => overtaken(&self.waiting[worker]),
+            How::AfterWaiting(_) => overtaken(&self.waiting[worker]),
         };
         if is_wrong {
             self.broken = Some(format!(
@@ -106,19 +115,19 @@ impl Witness {
     }
 
     /// One is refused, at once or (of whom waited) later.
-    pub(super) fn shed(&mut self, worker: usize, class: usize, was_held: bool, stage: StageName) {
+    pub(super) fn shed(&mut self, worker: usize, class: usize, was_held: Option<Id>, stage: StageName) {
         match stage {
             StageName::Sentry => self.seen[class].shed += 1,
             _ => self.seen[class].shed_elsewhere += 1,
         }
-        if was_held {
-            self.waits_no_more(worker, class);
+        if let Some(who) = was_held {
+            self.waits_no_more(worker, class, who);
         }
     }
 
-    pub(super) fn left(&mut self, worker: usize, class: usize) {
+    pub(super) fn left(&mut self, worker: usize, class: usize, who: Id) {
         self.seen[class].left += 1;
-        self.waits_no_more(worker, class);
+        self.waits_no_more(worker, class, who);
     }
 
     /// A gate's sample.
@@ -146,8 +155,15 @@ impl Witness {
         self.broken.clone().map_or(Ok(()), Err)
     }
 
-    fn waits_no_more(&mut self, worker: usize, class: usize) {
-        self.waiting[worker][class] -= 1;
+    /// How many wait for room that others leave.
+    pub(super) fn over_share(&self) -> u64 {
+        self.over_share.len() as u64
+    }
+
+    fn waits_no_more(&mut self, worker: usize, class: usize, who: Id) {
+        if !self.over_share.remove(&who) {
+            self.waiting[worker][class] -= 1;
+        }
         self.seen[class].held -= 1;
     }
 }
@@ -165,23 +181,34 @@ mod tests {
         Witness::new(&policy, 2)
     }
 
+    fn ids() -> [Id; 2] {
+        [1, 2].map(Id::of_number)
+    }
+
     #[test]
     fn whoever_waits_goes_by_importance_and_whoever_comes_overtakes_nobody() {
         use How::{AfterWaiting, AtOnce};
+        let [first, second] = ids();
+        let after_waiting = AfterWaiting(second);
         let check = |waits: usize, worker: usize, class: usize, how: How| {
             let mut witness = witness();
-            witness.held(0, waits);
-            if how == AfterWaiting {
-                witness.held(worker, class);
+            witness.held(0, waits, first, false);
+            if how == after_waiting {
+                witness.held(worker, class, second, false);
             }
             witness.admitted(worker, class, how);
             witness.check().is_ok()
         };
         assert!(
-            !check(0, 0, 1, AfterWaiting) && check(1, 0, 0, AfterWaiting) && check(1, 0, 2, AfterWaiting)
+            !check(0, 0, 1, after_waiting) && check(1, 0, 0, after_waiting) && check(1, 0, 2, after_waiting)
         );
         // Another worker's may have gone first.
-        assert!(check(0, 1, 1, AfterWaiting));
+        assert!(check(0, 1, 1, after_waiting));
+        // Those over their share wait until nobody else does.
+        let mut witness = witness();
+        witness.held(0, 1, first, true);
+        witness.admitted(0, 1, AtOnce);
+        assert_eq!((witness.check(), witness.over_share()), (Ok(()), 1));
         assert!(!check(0, 1, 1, AtOnce) && !check(1, 1, 2, AtOnce) && check(1, 1, 0, AtOnce));
     }
 
@@ -189,14 +216,15 @@ mod tests {
     fn what_gates_tell_has_to_be_what_was_seen() {
         let mut witness = witness();
         witness.seen[1].offered += 1;
-        witness.held(0, 1);
+        let [who, _] = ids();
+        witness.held(0, 1, who, false);
         let mut sample = Sample { classes: vec![ClassCounts::default(); 3], ..Sample::default() };
         sample.classes[1].offered = 1;
         sample.classes[1].held = 1;
         witness.told(&sample);
         witness.compare();
         assert_eq!(witness.check(), Ok(()));
-        witness.left(0, 1);
+        witness.left(0, 1, who);
         witness.told(&Sample { classes: vec![ClassCounts::default(); 3], ..Sample::default() });
         witness.compare();
         assert!(witness.check().unwrap_err().starts_with("the gates tell "));

@@ -1,0 +1,228 @@
+//! Which clients have had more than their share of a service while it was short: they get what the others leave.
+//!
+//! Each client has a *lane*: the time that its requests were at the origin, of which a quarter is forgotten each second. Over its
+//! share is a client whose lane holds more than twice the mean of the others of its class, and more than a twentieth of what the
+//! class had; a class of one client has nobody over its share. While the service is not short (few wait, and nobody is refused) it
+//! makes no difference. A request is counted when it is sent, with what such requests usually take, and corrected when its time is known: who
+//! has much at the origin is over its share before that has ended.
+//!
+//! Shares are held by each worker for itself: a client is measured against those with which it shares the worker. Clients whose keys
+//! fall into one lane, one of [`SHARE_LANES`], are one client. Cost: O(1) for a request; a look at all lanes once a second. Integers
+//! only, 12 KiB for a service and worker.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use flashweir_core::hash::mix;
+use flashweir_core::limits::{CLASSES, SHARE_LANES};
+use flashweir_core::{Duration, Instant};
+
+/// The lanes of one service at one worker.
+#[derive(Debug)]
+pub(super) struct Shares {
+    lanes: Box<[Lane]>,
+    /// By class, microseconds: whoever has more is over its share.
+    allowed_us: [u32; CLASSES],
+    /// When a quarter is forgotten next.
+    forgets_at: Instant,
+    short_until: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    /// At the origin, microseconds.
+    had_us: u32,
+    class: u8,
+}
+
+/// A request at the origin, as its client's lane knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Charge {
+    lane: u16,
+    /// What has been counted already.
+    counted_us: u32,
+    /// At the origin since then, unless it is paused.
+    since: Option<Instant>,
+    /// Before that.
+    so_far: Duration,
+}
+
+impl Shares {
+    pub(super) fn new() -> Self {
+        Self {
+            lanes: vec![Lane::default(); SHARE_LANES].into_boxed_slice(),
+            allowed_us: [u32::MAX; CLASSES],
+            forgets_at: Instant::ZERO,
+            short_until: Instant::ZERO,
+        }
+    }
+
+    /// Many wait, or somebody is refused.
+    pub(super) fn is_short_at(&mut self, now: Instant) {
+        self.short_until = now + SHORT_FOR;
+    }
+
+    /// Whether this client is over its share of a service that is short.
+    pub(super) fn is_over(&mut self, now: Instant, class: u8, client_key: u64) -> bool {
+        if now >= self.short_until {
+            return false;
+        }
+        self.forget(now);
+        let lane = self.lanes[lane_of(class, client_key)];
+        lane.had_us > self.allowed_us[usize::from(class) % CLASSES]
+    }
+
+    /// A request of this client is sent to the origin, where such a one usually takes so long.
+    pub(super) fn begin(&mut self, now: Instant, class: u8, client_key: u64, usual_us: u32) -> Charge {
+        self.forget(now);
+        let index = lane_of(class, client_key);
+        let lane = &mut self.lanes[index];
+        lane.had_us = lane.had_us.saturating_add(usual_us);
+        lane.class = class;
+        Charge { lane: index as u16, counted_us: usual_us, since: Some(now), so_far: Duration::ZERO }
+    }
+
+    /// The request is no longer at the origin.
+    pub(super) fn end(&mut self, now: Instant, charge: Charge) {
+        let took_us = u32::try_from(charge.at(now).as_micros()).unwrap_or(u32::MAX);
+        let lane = &mut self.lanes[usize::from(charge.lane)];
+        lane.had_us = lane.had_us.saturating_sub(charge.counted_us).saturating_add(took_us);
+    }
+
+    /// A second has passed, or several: a quarter of everything is forgotten for each, and shares are taken again.
+    fn forget(&mut self, now: Instant) {
+        if now < self.forgets_at {
+            return;
+        }
+        let passed = now.saturating_since(self.forgets_at).as_micros() / FORGETS_EACH.as_micros();
+        self.forgets_at = now + FORGETS_EACH;
+        let (mut had_us, mut clients) = ([0_u64; CLASSES], [0_u64; CLASSES]);
+        for lane in &mut self.lanes {
+            // What is left after so long is nothing.
+            for _ in 0..=passed.min(ALL_IS_FORGOTTEN) {
+                lane.had_us -= lane.had_us.div_ceil(4);
+            }
+            let class = usize::from(lane.class) % CLASSES;
+            had_us[class] += u64::from(lane.had_us);
+            clients[class] += u64::from(lane.had_us > 0);
+        }
+        for (class, allowed_us) in self.allowed_us.iter_mut().enumerate() {
+            // More than twice the mean of the others: x > 2 · (had − x) / (clients − 1).
+            let twice_the_mean = 2 * had_us[class] / (clients[class] + 1);
+            let least = had_us[class] / LEAST_PART;
+            *allowed_us = match clients[class] {
+                0 | 1 => u32::MAX,
+                _ => u32::try_from(twice_the_mean.max(least)).unwrap_or(u32::MAX),
+            };
+        }
+    }
+}
+
+impl Charge {
+    pub(super) fn pause(&mut self, now: Instant) {
+        (self.so_far, self.since) = (self.at(now), None);
+    }
+
+    pub(super) fn resume(&mut self, now: Instant) {
+        self.since = self.since.or(Some(now));
+    }
+
+    fn at(&self, now: Instant) -> Duration {
+        self.so_far + self.since.map_or(Duration::ZERO, |since| now.saturating_since(since))
+    }
+}
+
+fn lane_of(class: u8, client_key: u64) -> usize {
+    (mix(client_key ^ u64::from(class) << u32::BITS) % SHARE_LANES as u64) as usize
+}
+
+/// A service counts as short for so long after many waited or somebody was refused.
+const SHORT_FOR: Duration = Duration::from_secs(60);
+const FORGETS_EACH: Duration = Duration::from_secs(1);
+/// After so many seconds three quarters each are less than a microsecond of an hour.
+const ALL_IS_FORGOTTEN: u128 = 80;
+/// Whoever had less than this part of what the class had is not over its share, however many others there are: a person who reads
+/// on is no attacker.
+const LEAST_PART: u64 = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * MS)
+    }
+
+    /// Every 100 ms each of these clients has a request at the origin, for so many milliseconds.
+    fn serve(shares: &mut Shares, from_ms: u64, to_ms: u64, clients: &[(u64, u64)]) {
+        for now_ms in (from_ms..to_ms).step_by(100) {
+            for &(client, took_ms) in clients {
+                let charge = shares.begin(at(now_ms), 0, client, 0);
+                shares.end(at(now_ms + took_ms), charge);
+            }
+        }
+    }
+
+    #[test]
+    fn over_its_share_is_who_has_more_than_twice_what_the_others_have_while_the_service_is_short() {
+        let mut shares = Shares::new();
+        serve(&mut shares, 1_000, 5_000, &[(1, 60), (2, 10), (3, 10), (4, 15)]);
+        let over =
+            |shares: &mut Shares, now_ms| [1, 2, 3, 4, 5].map(|client| shares.is_over(at(now_ms), 0, client));
+        assert_eq!(over(&mut shares, 5_000), [false; 5], "nobody waits");
+        shares.is_short_at(at(5_000));
+        assert_eq!(over(&mut shares, 5_000), [true, false, false, false, false]);
+        // Another class has shares of its own.
+        assert!(!shares.is_over(at(5_000), 1, 1));
+        // What is long ago is forgotten, and a service that is no longer short treats all alike.
+        serve(&mut shares, 6_000, 16_000, &[(1, 10), (2, 10), (3, 10), (4, 15)]);
+        shares.is_short_at(at(16_000));
+        assert_eq!(over(&mut shares, 16_000), [false; 5]);
+        serve(&mut shares, 16_000, 20_000, &[(1, 60), (2, 10), (3, 10), (4, 15)]);
+        assert_eq!(over(&mut shares, 20_000), [true, false, false, false, false]);
+        assert_eq!(over(&mut shares, 21_000), [false; 5]);
+    }
+
+    #[test]
+    fn one_client_alone_is_never_over_its_share_and_of_many_small_ones_none_is() {
+        let mut shares = Shares::new();
+        serve(&mut shares, 1_000, 5_000, &[(1, 90)]);
+        shares.is_short_at(at(5_000));
+        assert!(!shares.is_over(at(5_000), 0, 1));
+        let clients: Vec<_> = (1..=60).map(|client| (client, if client == 1 { 40 } else { 10 })).collect();
+        serve(&mut shares, 5_000, 25_000, &clients);
+        shares.is_short_at(at(25_000));
+        // Four times what the others have, and a fifteenth of all.
+        assert!(shares.is_over(at(25_000), 0, 1));
+        let clients: Vec<_> = (1..=200).map(|client| (client, if client == 1 { 40 } else { 10 })).collect();
+        serve(&mut shares, 25_000, 45_000, &clients);
+        shares.is_short_at(at(45_000));
+        assert!(!shares.is_over(at(45_000), 0, 1), "a fiftieth of all");
+    }
+
+    #[test]
+    fn what_is_at_the_origin_counts_before_it_has_ended_and_time_paused_does_not() {
+        let mut shares = Shares::new();
+        serve(&mut shares, 1_000, 3_000, &[(2, 10), (3, 10)]);
+        let mut charges: Vec<_> = (0..4).map(|_| shares.begin(at(3_000), 0, 1, 400_000)).collect();
+        shares.is_short_at(at(4_100));
+        assert!(shares.is_over(at(4_100), 0, 1));
+        for charge in &mut charges {
+            charge.pause(at(3_010));
+            charge.resume(at(4_090));
+        }
+        charges.into_iter().for_each(|charge| shares.end(at(4_100), charge));
+        serve(&mut shares, 4_200, 5_300, &[(2, 10), (3, 10)]);
+        assert!(!shares.is_over(at(5_300), 0, 1), "20 ms each");
+    }
+
+    #[test]
+    fn a_lane_that_nobody_used_for_long_is_empty() {
+        let mut shares = Shares::new();
+        serve(&mut shares, 1_000, 3_000, &[(1, 90), (2, 10), (3, 10)]);
+        serve(&mut shares, 3_600_000, 3_602_000, &[(2, 10), (3, 10)]);
+        assert_eq!(shares.lanes[lane_of(0, 1)].had_us, 0);
+    }
+}
