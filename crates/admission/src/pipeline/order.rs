@@ -244,10 +244,9 @@ impl<T> Pipeline<T> {
     /// The client of a request at the origin is waited for: others may have its slot meanwhile, so
     /// [`next`](Self::next) is to be asked.
     pub fn pause(&mut self, now: Instant, share: &mut OriginShare) {
-        share.charge.pause(now);
-        let Some(sentry) = self.service_mut(share.service).and_then(|service| service.sentry.as_mut()) else {
-            return;
-        };
+        let Some(service) = self.service_mut(share.service) else { return };
+        service.shares.pause(now, &mut share.charge);
+        let Some(sentry) = service.sentry.as_mut() else { return };
         share.slot = match core::mem::replace(&mut share.slot, SlotShare::None) {
             SlotShare::Taken(permit) => SlotShare::Paused(sentry.gate.pause(now, permit)),
             other => other,

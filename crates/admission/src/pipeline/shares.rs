@@ -37,13 +37,12 @@ struct Lane {
 /// A request at the origin, as its client's lane knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Charge {
-    lane: u16,
-    /// What has been counted already.
+    /// Not counted yet is what has passed since then, unless it is paused.
+    since: Instant,
+    /// Of what has not passed yet, counted already.
     counted_us: u32,
-    /// At the origin since then, unless it is paused.
-    since: Option<Instant>,
-    /// Before that.
-    so_far: Duration,
+    lane: u16,
+    is_paused: bool,
 }
 
 impl Shares {
@@ -78,14 +77,26 @@ impl Shares {
         let lane = &mut self.lanes[index];
         lane.had_us = lane.had_us.saturating_add(usual_us);
         lane.class = class;
-        Charge { lane: index as u16, counted_us: usual_us, since: Some(now), so_far: Duration::ZERO }
+        Charge { since: now, counted_us: usual_us, lane: index as u16, is_paused: false }
+    }
+
+    /// The request's client is waited for.
+    pub(super) fn pause(&mut self, now: Instant, charge: &mut Charge) {
+        if !core::mem::replace(&mut charge.is_paused, true) {
+            self.count(now, charge);
+        }
     }
 
     /// The request is no longer at the origin.
-    pub(super) fn end(&mut self, now: Instant, charge: Charge) {
-        let took_us = u32::try_from(charge.at(now).as_micros()).unwrap_or(u32::MAX);
+    pub(super) fn end(&mut self, now: Instant, mut charge: Charge) {
+        self.pause(now, &mut charge);
+    }
+
+    fn count(&mut self, now: Instant, charge: &mut Charge) {
+        let took_us = u32::try_from(now.saturating_since(charge.since).as_micros()).unwrap_or(u32::MAX);
         let lane = &mut self.lanes[usize::from(charge.lane)];
         lane.had_us = lane.had_us.saturating_sub(charge.counted_us).saturating_add(took_us);
+        charge.counted_us = 0;
     }
 
     /// A second has passed, or several: a quarter of everything is forgotten for each, and shares are taken again.
@@ -118,16 +129,10 @@ impl Shares {
 }
 
 impl Charge {
-    pub(super) fn pause(&mut self, now: Instant) {
-        (self.so_far, self.since) = (self.at(now), None);
-    }
-
     pub(super) fn resume(&mut self, now: Instant) {
-        self.since = self.since.or(Some(now));
-    }
-
-    fn at(&self, now: Instant) -> Duration {
-        self.so_far + self.since.map_or(Duration::ZERO, |since| now.saturating_since(since))
+        if self.is_paused {
+            (self.since, self.is_paused) = (now, false);
+        }
     }
 }
 
@@ -182,7 +187,8 @@ mod tests {
         assert_eq!(over(&mut shares, 16_000), [false; 5]);
         serve(&mut shares, 16_000, 20_000, &[(1, 60), (2, 10), (3, 10), (4, 15)]);
         assert_eq!(over(&mut shares, 20_000), [true, false, false, false, false]);
-        assert_eq!(over(&mut shares, 21_000), [false; 5]);
+        serve(&mut shares, 70_000, 76_000, &[(1, 60), (2, 10), (3, 10), (4, 15)]);
+        assert_eq!(over(&mut shares, 76_000), [false; 5], "not short for a minute");
     }
 
     #[test]
@@ -210,7 +216,7 @@ mod tests {
         shares.is_short_at(at(4_100));
         assert!(shares.is_over(at(4_100), 0, 1));
         for charge in &mut charges {
-            charge.pause(at(3_010));
+            shares.pause(at(3_010), charge);
             charge.resume(at(4_090));
         }
         charges.into_iter().for_each(|charge| shares.end(at(4_100), charge));
