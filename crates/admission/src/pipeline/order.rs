@@ -7,7 +7,7 @@ use super::{
     AdmissionRequest, Arrival, CandidateOpinion, Delivery, FlashCrowdOptions, Judged, OriginShare, Outcome,
     Permit, Pipeline, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
 };
-use crate::flash_crowd::{FlashCrowdGate, Standing};
+use crate::flash_crowd::{GatePair, Standing};
 use crate::sentry::{CandidateGate, Enqueued, SentryGate, Slot, SlotOpinion, Turn};
 use flashweir_core::{Instant, Reason, Shed, Verdict};
 
@@ -103,7 +103,7 @@ impl StageName {
 #[derive(Debug)]
 pub(super) struct Stages {
     pub(super) bounds: Bounds,
-    pub(super) flash_crowd: FlashCrowdGate,
+    pub(super) flash_crowd: GatePair,
     pub(super) flash_crowd_options: FlashCrowdOptions,
 }
 
@@ -112,7 +112,7 @@ impl Stages {
     pub(super) fn new(worker: usize, shared: &SharedByWorkers) -> Self {
         Self {
             bounds: Bounds::new(shared.in_gateway.clone()),
-            flash_crowd: FlashCrowdGate::new(worker),
+            flash_crowd: GatePair::new(worker),
             flash_crowd_options: FlashCrowdOptions::default(),
         }
     }
@@ -295,6 +295,7 @@ impl<T> Pipeline<T> {
         let standing = service.standing(now, request);
         if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, standing) {
             if !self.stages.flash_crowd_options.is_shadow {
+                self.stages.flash_crowd.refuse(request.host_key, standing);
                 service.cancel(slot);
                 return Checked::Shed(StageName::FlashCrowd, shed);
             }
@@ -330,10 +331,8 @@ impl<T> Pipeline<T> {
         let key = request.service;
         let mut origin = None;
         if let Some(service) = find(&mut self.services, key) {
-            if reserved.takes_token {
-                let standing = service.standing(now, request);
-                self.stages.flash_crowd.commit(request.host_key, standing);
-            }
+            let standing = service.standing(now, request);
+            self.stages.flash_crowd.commit(request.host_key, standing, reserved.takes_token);
             let slot = match (reserved.slot, &mut service.sentry) {
                 (Some(slot), Some(sentry)) => {
                     SlotShare::Taken(sentry.gate.commit(now, arrived, request.for_sentry(), slot))
