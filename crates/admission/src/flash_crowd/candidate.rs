@@ -2,7 +2,7 @@
 //!
 //! [`GatePair`] stands where the live gate alone would stand. Without a candidate each call is the live gate's and one branch.
 //! With one, the candidate's gate counts the same offered requests and the same responses, its planner makes plans from that, and
-//! each time the live gate checks a request the candidate's gate checks it too, whatever the live gate or a later stage says. The
+//! each time the live gate checks a request the candidate's gate checks it too, however the live gate or a later stage decides. The
 //! four possible pairs of verdicts are counted ([`Agreement`]).
 //!
 //! **Tokens.** The candidate pays as it would pay in force. A request that passes its check costs a token when all live stages
