@@ -1,8 +1,8 @@
 //! What the control thread asks of a worker, and where workers report.
 
 use crate::decisions::Explained;
+use crate::flash_crowd_candidate::FlashCrowdSample;
 use crate::sentry::GateSample;
-use flashweir_admission::flash_crowd::Sample;
 use flashweir_core::{DecisionId, limits};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -28,7 +28,7 @@ pub(crate) struct ControlEnds {
     /// Counts the times samples were asked for.
     pub(crate) sample_wanted: watch::Sender<u64>,
     /// What the workers' gates saw.
-    pub(crate) samples: mpsc::Receiver<Sample>,
+    pub(crate) samples: mpsc::Receiver<FlashCrowdSample>,
     /// What the workers' sentry gates saw.
     pub(crate) gate_samples: mpsc::Receiver<GateSample>,
     /// One message from each worker as it stops.
@@ -40,7 +40,7 @@ pub(crate) struct ControlEnds {
 pub(crate) struct WorkerEnds {
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) sample_wanted: watch::Receiver<u64>,
-    pub(crate) samples: mpsc::Sender<Sample>,
+    pub(crate) samples: mpsc::Sender<FlashCrowdSample>,
     pub(crate) gate_samples: mpsc::Sender<GateSample>,
     pub(crate) stopped: mpsc::Sender<Stopped>,
 }

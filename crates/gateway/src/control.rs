@@ -176,9 +176,15 @@ impl Control {
         self.shared.telemetry.control().config_reloads.increment(outcome);
     }
 
-    /// Says whose policy is compared with another, if anybody's is.
+    /// Logs which policies are compared with another one, if any is.
     fn tell_candidates(&self) {
         let live = self.shared.live.load();
+        if let Some(candidate) = &live.config.flash_crowd_candidate {
+            tracing::info!(
+                mode = candidate.mode.as_str(),
+                "a candidate of the flash-crowd stage is compared with the policy in force; it refuses no request"
+            );
+        }
         let compared = live.config.services.iter().filter(|service| service.candidate.is_some());
         let services: Vec<&str> = compared.map(|service| service.name.as_str()).collect();
         if !services.is_empty() {

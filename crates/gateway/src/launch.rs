@@ -4,6 +4,7 @@ use crate::admin::AdminServer;
 use crate::commands::{WorkerEnds, connect};
 use crate::control::{Control, Planners};
 use crate::error::GatewayError;
+use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::kernel::KernelGuard;
 use crate::planner_task::NewsStation;
 use crate::recording;
@@ -85,7 +86,9 @@ impl Gateway {
         let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
         let sentries = sentries(&config, workers, None);
         let candidates = candidates(&config, workers, None);
-        let live = Live { config, upstreams, sentries, candidates, tls, trusted_proxies };
+        let flash_crowd_candidate = FlashCrowdCandidate::of(&config, workers, None);
+        let live =
+            Live { config, upstreams, sentries, candidates, flash_crowd_candidate, tls, trusted_proxies };
         let shared = Shared::new(Parts { live, workers, listening_on });
         let (ends, worker_ends) = connect(workers);
         let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone())?;

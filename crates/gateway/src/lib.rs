@@ -26,6 +26,7 @@ mod control;
 mod decisions;
 mod error;
 mod finish;
+mod flash_crowd_candidate;
 mod forward;
 #[cfg(feature = "kernel")]
 mod kernel;

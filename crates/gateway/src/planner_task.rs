@@ -1,10 +1,11 @@
 //! What surrounds the planner of NEWS: the workers' samples, the plan in force, the metrics, the state file.
 
+use crate::flash_crowd_candidate::{FlashCrowdCandidate, FlashCrowdSample, PlannedCandidate};
 use crate::recording::{self, MadeFrom};
 use crate::shared::Shared;
 use crate::state_file;
 use crate::verdict::VerdictTask;
-use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Plan, Sample};
+use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Plan};
 use flashweir_admission::pace::{SAMPLE_INTERVAL_MAX, TICK_INTERVAL_MIN};
 use flashweir_config::FlashCrowd;
 use flashweir_core::{Duration, Instant};
@@ -28,11 +29,14 @@ pub(crate) struct NewsStation {
     planner_loop: PlannerLoop<FlashCrowdPlanner>,
     outlet: NewsOutlet,
     sample_wanted: watch::Sender<u64>,
-    samples: mpsc::Receiver<Sample>,
+    samples: mpsc::Receiver<FlashCrowdSample>,
     /// Those of the present round, at most one for each worker.
-    gathered: Vec<Sample>,
+    gathered: Vec<FlashCrowdSample>,
     last_sample_at: Instant,
     verdict: VerdictTask,
+    /// A policy that is compared with this one.
+    candidate: Option<PlannedCandidate>,
+    recorder: Option<Arc<Recorder>>,
 }
 
 /// Where plans go and planners come from.
@@ -50,7 +54,7 @@ impl NewsStation {
     pub(crate) fn new(
         shared: Arc<Shared>,
         workers: usize,
-        (sample_wanted, samples): (watch::Sender<u64>, mpsc::Receiver<Sample>),
+        (sample_wanted, samples): (watch::Sender<u64>, mpsc::Receiver<FlashCrowdSample>),
         learned: Baseline,
         recorder: Option<&Arc<Recorder>>,
     ) -> Self {
@@ -71,6 +75,8 @@ impl NewsStation {
             gathered: Vec::with_capacity(workers),
             last_sample_at: Instant::ZERO,
             verdict: VerdictTask::default(),
+            candidate: None,
+            recorder: recorder.cloned(),
         }
     }
 
@@ -90,6 +96,24 @@ impl NewsStation {
         let open = Plan::open(self.outlet.workers);
         let Ok(()) = self.planner_loop.reconfigure(&mut self.outlet, open);
     }
+
+    /// A reload may have brought another candidate, or taken it away.
+    fn follow_candidate(&mut self) {
+        let shared = &self.outlet.shared;
+        let live = shared.live.load();
+        let wanted = live.flash_crowd_candidate.as_ref();
+        if PlannedCandidate::is(self.candidate.as_ref(), wanted) {
+            return;
+        }
+        shared.telemetry.control().publish_flash_crowd_candidate(None);
+        let learned = self.planner_loop.planner().map(FlashCrowdPlanner::baseline);
+        let learned = learned.unwrap_or_else(|| self.outlet.keeper.latest().clone());
+        let new = |candidate: &Arc<FlashCrowdCandidate>| {
+            let recorder = self.recorder.as_ref();
+            PlannedCandidate::new(shared, self.outlet.workers, candidate.clone(), learned, recorder)
+        };
+        self.candidate = wanted.map(new);
+    }
 }
 
 impl Station for NewsStation {
@@ -101,12 +125,15 @@ impl Station for NewsStation {
 
     fn due(&self, now: Instant) -> Instant {
         let sample_due = self.last_sample_at + SAMPLE_INTERVAL_MAX;
-        let due = self.planner_loop.next_plan_at().map_or(sample_due, |plan_due| plan_due.min(sample_due));
+        let of_candidate = self.candidate.as_ref().and_then(PlannedCandidate::next_plan_at);
+        let plans_due = self.planner_loop.next_plan_at().into_iter().chain(of_candidate);
+        let due = plans_due.fold(sample_due, Instant::min);
         due.max(now + TICK_INTERVAL_MIN)
     }
 
     fn ask(&mut self) -> usize {
         self.follow_configuration();
+        self.follow_candidate();
         self.sample_wanted.send_modify(|asked| *asked += 1);
         self.outlet.workers
     }
@@ -123,21 +150,29 @@ impl Station for NewsStation {
             shared.warn(Happening::PlannerLate, format_args!("{missing} workers did not report in time"));
         }
         let mut samples = mem::take(&mut self.gathered);
-        if let Some(sample) = samples.first_mut() {
-            shared.turned_away.move_into(sample);
+        if let Some(first) = samples.first_mut() {
+            let turned_away = shared.turned_away.take();
+            turned_away.add_to(&mut first.live);
+            first.candidate.iter_mut().for_each(|candidate| turned_away.add_to(&mut candidate.sample));
         }
         let now = shared.clock.now();
         self.last_sample_at = now;
         let metrics = shared.telemetry.control();
         metrics.samples_judged.add(samples.len() as u64);
         for sample in &samples {
-            self.planner_loop.observe(&mut self.outlet, now, sample);
+            self.planner_loop.observe(&mut self.outlet, now, &sample.live);
         }
         let Ok(()) = self.planner_loop.evaluate(&mut self.outlet);
         if self.planner_loop.planner().is_some() {
             metrics.planner_tick.record(shared.clock.now().saturating_since(now));
         }
         self.verdict.look(&shared);
+        if let Some(candidate) = &mut self.candidate {
+            samples.iter().filter_map(|sample| sample.candidate.as_deref()).for_each(|sample| {
+                candidate.observe(now, sample);
+            });
+            candidate.evaluate();
+        }
         samples.clear();
         self.gathered = samples;
     }
@@ -196,7 +231,7 @@ impl NewsOutlet {
     }
 }
 
-/// The plan of NEWS while the control thread stalls.
+/// The plan of NEWS, and its candidate's, while the control thread stalls.
 pub(crate) struct UnattendedNews {
     shared: Arc<Shared>,
     decay: SlotDecay<Plan>,
@@ -215,6 +250,9 @@ impl Unattended for UnattendedNews {
 
     fn decay(&mut self, age: Duration) {
         self.decay.decay(&self.shared.plan, age);
+        if let Some(candidate) = &self.shared.live.load().flash_crowd_candidate {
+            self.decay.decay(&candidate.plan, age);
+        }
     }
 
     fn attended(&mut self) {

@@ -9,7 +9,8 @@ use flashweir_runtime::planner_loop::{self, PlannerLoop};
 use flashweir_runtime::random_u64;
 use flashweir_wire::Recorder;
 use flashweir_wire::recorder::{RecordedPlan, RecordedSample};
-use flashweir_wire::recording::{Head, Planned, Stream};
+use flashweir_wire::recording::{FLASH_CROWD_CANDIDATE, Head, Planned, Stream};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +26,11 @@ pub fn sentry_policies(config: &Config) -> impl Iterator<Item = (String, Policy)
 /// Begins a recording in place of what `file` held.
 pub(crate) fn start(file: &Path, config: &Config, workers: usize) -> Result<Arc<Recorder>, GatewayError> {
     let policies: Vec<_> = sentry_policies(config).collect();
-    let configuration = format!("{:#?}\n{policies:#?}", config.flash_crowd.settings(workers));
+    let candidate = config.flash_crowd_candidate.as_ref().and_then(|candidate| candidate.settings(workers));
+    let mut configuration = format!("{:#?}\n{policies:#?}", config.flash_crowd.settings(workers));
+    if let Some(candidate) = candidate {
+        let _infallible = write!(configuration, "\n{FLASH_CROWD_CANDIDATE}: {candidate:#?}");
+    }
     let build = env!("CARGO_PKG_VERSION").to_owned();
     let head = Head { run: random_u64(), segment: 0, build, configuration };
     let told = file.display().to_string();

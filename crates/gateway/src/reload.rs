@@ -1,5 +1,6 @@
 //! Takes over a changed configuration file, or keeps everything as it was.
 
+use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Shared};
 use flashweir_config::{Config, ConfigError, Overrides};
@@ -50,7 +51,17 @@ pub(crate) fn reload(
     let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
     let sentries = sentries(&config, workers, Some((&before.config, &before.sentries)));
     let candidates = candidates(&config, workers, Some(&before.candidates));
-    shared.live.store(Arc::new(Live { config, upstreams, sentries, candidates, tls, trusted_proxies }));
+    let flash_crowd_candidate =
+        FlashCrowdCandidate::of(&config, workers, before.flash_crowd_candidate.as_ref());
+    shared.live.store(Arc::new(Live {
+        config,
+        upstreams,
+        sentries,
+        candidates,
+        flash_crowd_candidate,
+        tls,
+        trusted_proxies,
+    }));
     Ok(())
 }
 

@@ -20,6 +20,7 @@ impl Setup {
         let sentries = sentries(&config, WORKERS, None);
         let candidates = candidates(&config, WORKERS, None);
         let live = Live {
+            flash_crowd_candidate: FlashCrowdCandidate::of(&config, WORKERS, None),
             config,
             upstreams,
             sentries,
@@ -125,4 +126,24 @@ fn a_candidate_is_kept_until_it_changes_and_the_policy_in_force_does_not_notice(
     let sentry = |live: &Arc<Live>| live.sentries[0].clone().expect("a sentry");
     assert!(Arc::ptr_eq(&sentry(&first), &sentry(&other)), "and so is what was learned");
     assert!(reloaded(BEFORE).candidates[0].is_none());
+}
+
+#[test]
+fn a_candidate_of_the_flash_crowd_stage_is_kept_until_it_or_the_policy_in_force_changes() {
+    let toml = |live: f64, candidate: f64| {
+        format!("{BEFORE}[flash_crowd]\nmargin = {live}\ncandidate.margin = {candidate}\n")
+    };
+    let setup = Setup::new(BEFORE);
+    assert!(setup.shared.live.load().flash_crowd_candidate.is_none());
+    let reloaded = |toml: &str| {
+        setup.reload(toml).expect("reloaded");
+        setup.shared.live.load().flash_crowd_candidate.clone()
+    };
+    let of = |toml: &str| reloaded(toml).expect("a candidate");
+    let first = of(&toml(0.1, 0.2));
+    assert!(Arc::ptr_eq(&of(&toml(0.1, 0.2)), &first), "what was compared is kept");
+    let other = of(&toml(0.1, 0.3));
+    assert!(!Arc::ptr_eq(&other, &first));
+    assert!(!Arc::ptr_eq(&of(&toml(0.15, 0.3)), &other), "it is compared with another policy");
+    assert!(reloaded(BEFORE).is_none());
 }

@@ -1,6 +1,7 @@
 //! What all threads of one gateway see: read-mostly values behind atomic pointers, and counts.
 
 use crate::bounds::Bounds;
+use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::sentry::{Candidate, Rest, Sentry};
 use crate::turned_away::TurnedAway;
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -67,6 +68,8 @@ pub(crate) struct Live {
     pub(crate) sentries: Vec<Option<Arc<Sentry>>>,
     /// What is compared with each, in the configuration's order. Kept over reloads that leave it alone.
     pub(crate) candidates: Vec<Option<Arc<Candidate>>>,
+    /// What is compared with the flash-crowd stage's policy. Kept over reloads that leave both alone.
+    pub(crate) flash_crowd_candidate: Option<Arc<FlashCrowdCandidate>>,
     /// Certificates, when clients speak TLS; kept over reloads that leave their files alone.
     pub(crate) tls: Option<Arc<ServerTls>>,
     /// Whose word on client addresses is taken.

@@ -27,6 +27,7 @@ pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
         "verdict": verdict::status(shared),
         "plan": plan_json(&plan),
         "shadow": config.flash_crowd.shadow,
+        "flash_crowd_candidate": live.flash_crowd_candidate.as_ref().map(|candidate| candidate.status()),
         "limits": limits(shared),
         "binds": binding(shared),
         "kernel": shared.kernel_told.load().as_deref(),

@@ -18,12 +18,28 @@ impl TurnedAway {
         self.unique_offered.fetch_add(unique_offered, Ordering::Relaxed);
     }
 
-    /// Moves what has come together into a sample.
-    pub(crate) fn move_into(&self, sample: &mut Sample) {
-        let offered = self.offered.swap(0, Ordering::Relaxed);
-        sample.flow.offered += offered;
-        sample.flow.refused_by_earlier += offered;
-        sample.unique_offered += self.unique_offered.swap(0, Ordering::Relaxed);
+    /// Takes what has come together.
+    pub(crate) fn take(&self) -> TurnedAwayCounts {
+        TurnedAwayCounts {
+            offered: self.offered.swap(0, Ordering::Relaxed),
+            unique_offered: self.unique_offered.swap(0, Ordering::Relaxed),
+        }
+    }
+}
+
+/// What was turned away since the last time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TurnedAwayCounts {
+    offered: u64,
+    unique_offered: u64,
+}
+
+impl TurnedAwayCounts {
+    /// Adds it to a planner's sample; once for each planner.
+    pub(crate) fn add_to(self, sample: &mut Sample) {
+        sample.flow.offered += self.offered;
+        sample.flow.refused_by_earlier += self.offered;
+        sample.unique_offered += self.unique_offered;
     }
 }
 
@@ -39,8 +55,8 @@ mod tests {
         turned_away.unique_offered.store(5, Ordering::Relaxed);
         let flow = Flow { offered: 1, admitted: 1, ..Flow::default() };
         let mut sample = Sample { flow, unique_offered: 1, ..Sample::default() };
-        turned_away.move_into(&mut sample);
-        turned_away.move_into(&mut sample);
+        turned_away.take().add_to(&mut sample);
+        turned_away.take().add_to(&mut sample);
         assert_eq!((sample.flow.offered, sample.unique_offered, sample.flow.admitted), (8, 6, 1));
     }
 }

@@ -3,9 +3,9 @@
 use crate::accept::accept_all;
 use crate::commands::{Command, Stopped, WorkerEnds};
 use crate::context::WorkerContext;
+use crate::flash_crowd_candidate::FlashCrowdSample;
 use crate::pipeline::PipelineHost;
 use crate::shared::Shared;
-use flashweir_admission::flash_crowd::Sample;
 use flashweir_admission::pace::SWEEP_INTERVAL;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_http::listen::WorkerListeners;
@@ -117,15 +117,19 @@ fn nothing_to_sweep(worker: &WorkerContext) -> bool {
 }
 
 /// Hands over what was measured of crowds whenever the planner asks; keeps accumulating while the queue is full.
-async fn sample(worker: Rc<WorkerContext>, mut wanted: watch::Receiver<u64>, samples: mpsc::Sender<Sample>) {
+async fn sample(
+    worker: Rc<WorkerContext>,
+    mut wanted: watch::Receiver<u64>,
+    samples: mpsc::Sender<FlashCrowdSample>,
+) {
     while wanted.changed().await.is_ok() {
         let Ok(place) = samples.try_reserve() else {
             worker.metrics.bound_hits.increment(Bound::SamplesQueued);
             continue;
         };
         let sample = worker.pipeline.drain_flash_crowd(worker.shared.clock.now());
-        worker.metrics.requests.unique_offered.add(sample.unique_offered);
-        worker.metrics.bound_hits.add(Bound::LatencyCells, sample.responses_unclassed);
+        worker.metrics.requests.unique_offered.add(sample.live.unique_offered);
+        worker.metrics.bound_hits.add(Bound::LatencyCells, sample.live.responses_unclassed);
         place.send(sample);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flashweir_admission::flash_crowd::{Cause, HotSpotLimit, Limit, Mode, Plan, Rule};
+use flashweir_admission::flash_crowd::{Agreement, Cause, HotSpotLimit, Limit, Mode, Plan, Rule};
 use flashweir_admission::sentry::{ClassCounts, Compared, Policy, SentryPlanner};
 use flashweir_core::limits::CLASS_SLOTS;
 use flashweir_core::{Instant, Rate, Reason};
@@ -87,6 +87,31 @@ fn a_router_exports_its_own_groups_and_none_of_the_gateways() {
     assert!(!scrape(&router).contains_key(accept_failed), "a router accepts nothing");
     router.warnings().warn(Instant::ZERO, Happening::AcceptFailed, format_args!("it does"));
     assert_eq!(scrape(&router)[accept_failed], 1.0);
+}
+
+#[test]
+fn a_candidate_of_the_flash_crowd_stage_is_counted_and_its_plan_goes_with_it() {
+    let telemetry = Telemetry::gateway(1, "0.1.0");
+    let (control, name) = (telemetry.control(), "flashweir_flash_crowd_candidate");
+    assert!(!scrape(&telemetry).keys().any(|series| series.contains("candidate_compared")), "there is none");
+    let agreement = Agreement { both: 5, only_live: 3, only_candidate: 2, neither: 1 };
+    control.count_flash_crowd_candidate(&agreement);
+    control.count_flash_crowd_candidate(&agreement);
+    let mut plan = Plan::open(1);
+    (plan.explanation.ceiling_rps, plan.explanation.cause) = (Some(42.0), Cause::Popular);
+    control.publish_flash_crowd_candidate(Some(&plan));
+    let found = scrape(&telemetry);
+    let compared = |live, candidate| {
+        found[&format!("{name}_compared_total{{live=\"{live}\",candidate=\"{candidate}\"}}")]
+    };
+    let pairs = [("pass", "pass"), ("pass", "refuse"), ("refuse", "pass"), ("refuse", "refuse")];
+    assert_eq!(pairs.map(|(live, candidate)| compared(live, candidate)), [10.0, 6.0, 4.0, 2.0]);
+    assert_eq!(found[&format!("{name}_ceiling_requests_per_second")], 42.0);
+    assert_eq!(found[&format!("{name}_cause{{cause=\"popular\"}}")], 1.0);
+    control.publish_flash_crowd_candidate(None);
+    let found = scrape(&telemetry);
+    assert!(!found.contains_key(&format!("{name}_ceiling_requests_per_second")));
+    assert_eq!(found[&format!("{name}_cause{{cause=\"popular\"}}")], 0.0);
 }
 
 #[test]

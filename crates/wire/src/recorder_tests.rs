@@ -1,7 +1,7 @@
 //! A crowd at one gate and its planner, and a sentry, recorded and read back.
 
 use super::*;
-use crate::recording::{RecordingError, Segment};
+use crate::recording::{FLASH_CROWD_CANDIDATE, RecordingError, Segment};
 use crate::replay::{OtherPolicy, Replay};
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Response, Settings, Standing};
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
@@ -16,8 +16,8 @@ fn head() -> Head {
     Head { run: 9, segment: 0, build: "1.2.3".to_owned(), configuration: "interval 100 ms".to_owned() }
 }
 
-/// Half a minute, with a crowd in its last third.
-fn record(recorder: &Recorder) {
+/// Half a minute, with a crowd in its last third. `name` is that of the planner of flash crowds.
+fn record(recorder: &Recorder, name: &str) {
     let mut rng = Rng::new(SEED);
     let mut gate = ConnectionPipeline::new(0, Arc::new(RefusedAttempts::default()));
     let settings = Settings::default();
@@ -25,8 +25,7 @@ fn record(recorder: &Recorder) {
         PlannerDriver::new(FlashCrowdPlanner::new(settings, &Baseline::default()), Instant::ZERO);
     let policy = Policy { policing: Policing::Auto, ..Policy::single(Duration::from_millis(200)) };
     let mut sentry = PlannerDriver::new(SentryPlanner::new(Arc::new(policy.clone())), Instant::ZERO);
-    let crowd =
-        recorder.begin(Instant::ZERO, "flash crowd", Planned::FlashCrowd(settings, Baseline::default()));
+    let crowd = recorder.begin(Instant::ZERO, name, Planned::FlashCrowd(settings, Baseline::default()));
     let of_sentry = recorder.begin(Instant::ZERO, "web", Planned::Sentry(policy));
     for tick in 1..=300 {
         let now = Instant::from_millis(100 * tick) + Duration::from_nanos(rng.below(1_000_000));
@@ -101,10 +100,14 @@ fn replay(mut replay: Replay, segments: &[Vec<u8>]) -> (Replay, Option<Recording
 }
 
 fn recorded(segment_bytes: u64) -> (tempfile::TempDir, Vec<Vec<u8>>) {
+    recorded_as("flash crowd", segment_bytes)
+}
+
+fn recorded_as(name: &str, segment_bytes: u64) -> (tempfile::TempDir, Vec<Vec<u8>>) {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("recording");
     let segments = Segments::create(&file, head(), segment_bytes).expect("a file");
-    record(&Recorder::of(segments, 10_000, |error| panic!("{error}")).expect("a thread"));
+    record(&Recorder::of(segments, 10_000, |error| panic!("{error}")).expect("a thread"), name);
     let mut segments: Vec<Vec<u8>> =
         (0..).map_while(|number| std::fs::read(segment_path(&file, number)).ok()).collect();
     segments.push(std::fs::read(&file).expect("the last segment"));
@@ -145,6 +148,16 @@ fn a_replay_with_another_policy_says_where_and_why_plans_part() {
         "{:?}",
         first.differences
     );
+}
+
+/// The candidate's planner was made from other settings than the one in force, and so it is in another policy.
+#[test]
+fn a_candidate_is_judged_by_the_candidate_of_the_other_policy_alone() {
+    let (_directory, segments) = recorded_as(FLASH_CROWD_CANDIDATE, RECORDING_SEGMENT_BYTES);
+    let settings = Some(Settings { margin: 0.49, ..Settings::default() });
+    let different = |other| replay(Replay::with(other), &segments).0.summary().different;
+    assert_eq!(different(OtherPolicy { flash_crowd: settings, ..OtherPolicy::default() }), 0);
+    assert!(different(OtherPolicy { flash_crowd_candidate: settings, ..OtherPolicy::default() }) > 0);
 }
 
 #[test]

@@ -25,6 +25,8 @@ use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use state::State;
 
+/// The name of the planner of a candidate of the flash-crowd stage in recordings.
+pub const FLASH_CROWD_CANDIDATE: &str = "flash_crowd.candidate";
 /// The version of the file format, which names the encoding of messages as well: raised by a change of either.
 pub const FORMAT: u8 = 3;
 const MAGIC: &[u8; 5] = b"FWREC";

@@ -6,7 +6,9 @@
 
 use crate::Difference;
 use crate::field::Field;
-use crate::recording::{Event, Planned, Record, Stream, fingerprint, orders_same, sentry_orders_same};
+use crate::recording::{
+    Event, FLASH_CROWD_CANDIDATE, Planned, Record, Stream, fingerprint, orders_same, sentry_orders_same,
+};
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{self, FlashCrowdPlanner, Limit};
 use flashweir_admission::sentry::{self, SentryPlanner};
@@ -21,6 +23,8 @@ use std::sync::Arc;
 pub struct OtherPolicy {
     /// Planners of flash crowds; how many gates there are is kept as recorded.
     pub flash_crowd: Option<flash_crowd::Settings>,
+    /// The same of candidates ([`FLASH_CROWD_CANDIDATE`]).
+    pub flash_crowd_candidate: Option<flash_crowd::Settings>,
     /// Planners of sentries, by the name of their service.
     pub sentries: BTreeMap<String, sentry::Policy>,
 }
@@ -179,7 +183,11 @@ impl Replay {
         let other = self.other.as_ref();
         let planner = match planner {
             Planned::FlashCrowd(recorded, baseline) => {
-                let other = other.and_then(|other| other.flash_crowd);
+                let is_candidate = name == FLASH_CROWD_CANDIDATE;
+                let other = other.and_then(|other| match is_candidate {
+                    true => other.flash_crowd_candidate,
+                    false => other.flash_crowd,
+                });
                 let settings = flash_crowd::Settings { gates: recorded.gates, ..other.unwrap_or(*recorded) };
                 Driven::FlashCrowd(
                     Box::new(PlannerDriver::new(FlashCrowdPlanner::new(settings, baseline), at)),

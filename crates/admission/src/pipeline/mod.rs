@@ -20,7 +20,8 @@
 //! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow.
 //!
 //! *Shadow.* Any stage may be in shadow: its opinion is recorded with the admission and does not bind. A *candidate* is a
-//! second policy for the sentry's stage, asked beside the live one, which binds nobody either.
+//! second policy of a stage that has a planner (`flash_crowd::candidate`, `sentry::candidate`), asked beside the live one, which
+//! binds no request either.
 //!
 //! *Services* come and go with the configuration. One that is retired takes no requests and keeps its stages until its last
 //! request has ended, so a reload loses nothing. A service that has gone answers one question still: which other worker waits
@@ -54,7 +55,7 @@ pub use request::{
 pub use service::ServiceSettings;
 pub use verdict::{LoadCause, LoadVerdict, Situation, VerdictKeeper};
 
-use crate::flash_crowd::{self, Response};
+use crate::flash_crowd::{self, Agreement, Response};
 use crate::sentry::{self, CandidateGate, Compared, SentryGate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -70,6 +71,7 @@ pub struct Pipeline<T> {
     attempts: Arc<RefusedAttempts>,
     stages: Stages,
     flash_crowd_mark: FlowMark,
+    flash_crowd_candidate_mark: FlowMark,
     /// By [`ServiceKey`]; one that has gone keeps its place until another is added.
     services: Vec<Service<T>>,
     /// Counts the services that were added.
@@ -113,6 +115,7 @@ impl<T> Pipeline<T> {
             attempts: shared.attempts.clone(),
             stages: Stages::new(worker, shared),
             flash_crowd_mark: FlowMark::default(),
+            flash_crowd_candidate_mark: FlowMark::default(),
             services: Vec::new(),
             serial: 0,
             ledger: Ledger::default(),
@@ -165,6 +168,18 @@ impl<T> Pipeline<T> {
         self.stages.flash_crowd.apply(now, plan);
     }
 
+    /// Another policy to compare with that of the flash-crowd stage, with its plan in force, or none. What an earlier candidate
+    /// measured is forgotten.
+    pub fn set_flash_crowd_candidate(&mut self, now: Instant, plan: Option<&flash_crowd::Plan>) {
+        self.stages.flash_crowd.set_candidate(self.worker, now, plan);
+        self.flash_crowd_candidate_mark.advance(&self.ledger, StageName::FlashCrowd);
+    }
+
+    /// Takes over a plan of the flash-crowd stage's candidate, if it has one.
+    pub fn apply_flash_crowd_candidate(&mut self, now: Instant, plan: &flash_crowd::Plan) {
+        self.stages.flash_crowd.apply_candidate(now, plan);
+    }
+
     /// Takes over a plan of a service's sentry. [`next`](Self::next) is to be asked afterwards.
     pub fn apply_sentry(&mut self, key: ServiceKey, plan: &sentry::Plan) {
         if let Some(sentry) = self.service_mut(key).and_then(|service| service.sentry.as_mut()) {
@@ -208,6 +223,14 @@ impl<T> Pipeline<T> {
         let unique_offered = self.ledger.unique_offered - self.flash_crowd_mark.unique_offered();
         let flow = self.flash_crowd_mark.advance(&self.ledger, StageName::FlashCrowd);
         self.stages.flash_crowd.drain(now, flow, unique_offered)
+    }
+
+    /// What the flash-crowd stage's candidate measured since the last time, and what was compared.
+    pub fn drain_flash_crowd_candidate(&mut self, now: Instant) -> Option<(flash_crowd::Sample, Agreement)> {
+        let mark = &mut self.flash_crowd_candidate_mark;
+        let unique_offered = self.ledger.unique_offered - mark.unique_offered();
+        let flow = mark.advance(&self.ledger, StageName::FlashCrowd);
+        self.stages.flash_crowd.drain_candidate(now, flow, unique_offered)
     }
 
     /// What a service's sentry measured since the last time; none where it has no sentry.

@@ -7,7 +7,7 @@ use super::{
     AdmissionRequest, Arrival, CandidateOpinion, Delivery, FlashCrowdOptions, Judged, OriginShare, Outcome,
     Permit, Pipeline, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
 };
-use crate::flash_crowd::{FlashCrowdGate, Standing};
+use crate::flash_crowd::{GatePair, Standing};
 use crate::sentry::{Asked, CandidateGate, Enqueued, SentryGate, Slot, SlotOpinion, Turn};
 use flashweir_core::{Instant, Reason, Shed, Verdict};
 
@@ -103,7 +103,7 @@ impl StageName {
 #[derive(Debug)]
 pub(super) struct Stages {
     pub(super) bounds: Bounds,
-    pub(super) flash_crowd: FlashCrowdGate,
+    pub(super) flash_crowd: GatePair,
     pub(super) flash_crowd_options: FlashCrowdOptions,
 }
 
@@ -112,7 +112,7 @@ impl Stages {
     pub(super) fn new(worker: usize, shared: &SharedByWorkers) -> Self {
         Self {
             bounds: Bounds::new(shared.in_gateway.clone()),
-            flash_crowd: FlashCrowdGate::new(worker),
+            flash_crowd: GatePair::new(worker),
             flash_crowd_options: FlashCrowdOptions::default(),
         }
     }
@@ -311,6 +311,7 @@ impl<T> Pipeline<T> {
         let standing = service.standing(now, request, is_over_share);
         if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, standing) {
             if !self.stages.flash_crowd_options.is_shadow {
+                self.stages.flash_crowd.refuse(request.host_key, standing);
                 service.cancel(slot);
                 return Checked::Shed(StageName::FlashCrowd, shed);
             }
@@ -346,9 +347,7 @@ impl<T> Pipeline<T> {
         let key = request.service;
         let mut origin = None;
         if let Some(service) = find(&mut self.services, key) {
-            if reserved.takes_token {
-                self.stages.flash_crowd.commit(request.host_key, request.standing);
-            }
+            self.stages.flash_crowd.commit(request.host_key, request.standing, reserved.takes_token);
             let asked = Asked { is_over_share: reserved.is_over_share, ..request.for_sentry() };
             let usual_us = service.sentry.as_ref().map_or(0, |sentry| sentry.gate.cost_us(&asked));
             let slot = match (reserved.slot, &mut service.sentry) {

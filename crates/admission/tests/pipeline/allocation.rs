@@ -27,6 +27,11 @@ fn pipeline(mode: SentryMode, has_candidate: bool) -> (Pipeline<u64>, ServiceKey
     let limit = Limit::All(Rate::from_per_second(500.0));
     let ceiling = flash_crowd::Plan { epoch: 1, limit, ..flash_crowd::Plan::open(1) };
     pipeline.apply_flash_crowd(Instant::ZERO, &ceiling);
+    if has_candidate {
+        let other = Limit::All(Rate::from_per_second(400.0));
+        let other = flash_crowd::Plan { limit: other, ..ceiling };
+        pipeline.set_flash_crowd_candidate(Instant::ZERO, Some(&other));
+    }
     (pipeline, key)
 }
 

@@ -87,6 +87,12 @@ impl World {
         self.unique_offered[worker] += sample.unique_offered;
         check_flow(&self.flows[worker], pipeline.ledger(), StageName::FlashCrowd);
         assert_eq!(self.unique_offered[worker], pipeline.ledger().unique_offered);
+        let candidate = pipeline.drain_flash_crowd_candidate(now);
+        assert_eq!(candidate.is_some(), self.has_ceiling_candidate[worker]);
+        if let Some((of_candidate, agreement)) = candidate {
+            self.agreements[worker].add(&agreement);
+            assert!(!self.setup.has_ceiling_twins || of_candidate == sample, "{of_candidate:?}, {sample:?}");
+        }
         let at = &mut self.services[version].at[worker];
         let Some(key) = at.key else { return };
         let _compared = pipeline.drain_candidate(now, key);

@@ -97,6 +97,12 @@ pub(crate) enum Op {
         service: usize,
         is_set: bool,
     },
+    /// A candidate of the flash-crowd stage gets this ceiling, and is new where there was none; without one it goes.
+    CeilingCandidate {
+        worker: usize,
+        limit: Option<u8>,
+        is_stale: bool,
+    },
     Clock {
         forward: Duration,
         back: Duration,
@@ -151,6 +157,8 @@ fn op() -> impl Strategy<Value = Op> {
         4 => place().prop_map(|(worker, service)| Op::TakeOver { worker, service }),
         2 => (place(), proptest::bool::weighted(0.8))
             .prop_map(|((worker, service), is_set)| Op::Candidate { worker, service, is_set }),
+        2 => (0..WORKERS, proptest::option::weighted(0.9, 0..4u8), rarely())
+            .prop_map(|(worker, limit, is_stale)| Op::CeilingCandidate { worker, limit, is_stale }),
         8 => clock(),
         2 => place().prop_map(|(worker, service)| Op::Drain { worker, service }),
     ]

@@ -5,8 +5,22 @@ use crate::world::{CLASSES, CeilingMode, SERVICES, Service, ServiceAtWorker, WOR
 use flashweir_admission::flash_crowd::{self, HotSpotLimit, Limit};
 use flashweir_admission::pipeline::ServiceSettings;
 use flashweir_admission::sentry::{CandidateGate, ClassPolicy, Common, Decide, Plan, Policy, SentryPlanner};
-use flashweir_core::{Duration, Rate};
+use flashweir_core::{Duration, Instant, Rate};
 use std::sync::Arc;
+
+fn all(rps: f64) -> Limit {
+    Limit::All(Rate::from_per_second(rps))
+}
+
+/// A limit of the flash-crowd stage.
+fn drawn(limit: u8) -> Limit {
+    match limit {
+        0 => Limit::Open,
+        1 => all(0.001),
+        2 => all(50.0),
+        _ => Limit::HotSpots(vec![HotSpotLimit { key: 0, rate: Rate::from_per_second(10.0) }]),
+    }
+}
 
 impl World {
     pub(crate) fn add_version(&mut self, service: usize, mode: SentryMode) {
@@ -56,18 +70,44 @@ impl World {
     }
 
     pub(crate) fn apply_ceiling(&mut self, worker: usize, limit: u8, is_stale: bool) {
-        let all = |rps| Limit::All(Rate::from_per_second(rps));
-        let limit = match (self.setup.ceiling, limit) {
-            (Some(CeilingMode::Open), _) | (None, 0) => Limit::Open,
-            (Some(CeilingMode::Boundless), _) => all(1e12),
-            (Some(CeilingMode::ShadowRefusesAll), _) => all(0.001),
-            (None, 1) => all(0.001),
-            (None, 2) => all(50.0),
-            (None, _) => Limit::HotSpots(vec![HotSpotLimit { key: 0, rate: Rate::from_per_second(10.0) }]),
+        let limit = match self.setup.ceiling {
+            Some(CeilingMode::Open) => Limit::Open,
+            Some(CeilingMode::Boundless) => all(1e12),
+            Some(CeilingMode::ShadowRefusesAll) => all(0.001),
+            None => drawn(limit),
         };
         let epoch = self.plan_epoch(is_stale);
-        let plan = flash_crowd::Plan { epoch, limit, ..flash_crowd::Plan::open(WORKERS) };
+        let plan = flash_crowd::Plan {
+            epoch,
+            limit,
+            // Some plans change the limit, and then earlier responses say nothing about it.
+            evidence_from: Instant::from_secs(1_000 + epoch % 7),
+            ..flash_crowd::Plan::open(WORKERS)
+        };
         self.pipelines[worker].apply_flash_crowd(self.now, &plan);
+        if self.setup.has_ceiling_twins {
+            self.pipelines[worker].apply_flash_crowd_candidate(self.now, &plan);
+        }
+    }
+
+    pub(crate) fn plan_ceiling_candidate(&mut self, worker: usize, limit: Option<u8>, is_stale: bool) {
+        // Drawn for every setup alike, so that all plans have the same numbers.
+        let epoch = self.plan_epoch(is_stale);
+        if !self.setup.has_candidates || self.setup.has_ceiling_twins {
+            return;
+        }
+        let Some(limit) = limit.map(drawn) else { return self.set_ceiling_candidate(worker, false) };
+        if !self.has_ceiling_candidate[worker] {
+            self.set_ceiling_candidate(worker, true);
+        }
+        let plan = flash_crowd::Plan { epoch, limit, ..flash_crowd::Plan::open(WORKERS) };
+        self.pipelines[worker].apply_flash_crowd_candidate(self.now, &plan);
+    }
+
+    pub(crate) fn set_ceiling_candidate(&mut self, worker: usize, is_set: bool) {
+        let open = is_set.then(|| flash_crowd::Plan::open(WORKERS));
+        self.pipelines[worker].set_flash_crowd_candidate(self.now, open.as_ref());
+        self.has_ceiling_candidate[worker] = is_set;
     }
 
     pub(crate) fn plan_sentry(

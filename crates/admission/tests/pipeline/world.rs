@@ -2,7 +2,7 @@
 
 use crate::ops::{Op, SentryMode};
 use flashweir_admission::Flow;
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::{Agreement, Response, Standing};
 use flashweir_admission::pipeline::{
     AdmissionRequest, Arrival, FlashCrowdOptions, OriginShare, Outcome, Permit, Pipeline, Released,
     ServiceKey, SharedByWorkers, StageName, Ticket,
@@ -26,6 +26,8 @@ pub(crate) struct Setup {
     pub(crate) ceiling: Option<CeilingMode>,
     /// Candidates are set as drawn; otherwise there are none.
     pub(crate) has_candidates: bool,
+    /// The flash-crowd stage of every worker has a candidate that follows the plans in force; otherwise as drawn.
+    pub(crate) has_ceiling_twins: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +122,9 @@ pub(crate) struct World {
     /// Tickets of requests that wait no more.
     pub(crate) spent: Vec<(usize, Ticket)>,
     pub(crate) epoch: u64,
+    /// By worker: whether the flash-crowd stage has a candidate, and how often candidates agreed so far.
+    pub(crate) has_ceiling_candidate: [bool; WORKERS],
+    pub(crate) agreements: [Agreement; WORKERS],
     next_id: u64,
 }
 
@@ -142,8 +147,17 @@ impl World {
             decisions: Vec::new(),
             spent: Vec::new(),
             epoch: 0,
+            has_ceiling_candidate: [false; WORKERS],
+            agreements: Default::default(),
             next_id: 0,
         };
+        if setup.has_ceiling_twins {
+            for worker in 0..WORKERS {
+                world.set_ceiling_candidate(worker, true);
+                // Both first samples begin now.
+                world.pipelines[worker].drain_flash_crowd(world.now);
+            }
+        }
         for service in 0..SERVICES {
             world.add_version(service, SentryMode::Live);
             (0..WORKERS).for_each(|worker| world.take_over(worker, service));
@@ -230,6 +244,9 @@ impl World {
             Op::Reload { service, mode } => self.add_version(service, mode),
             Op::TakeOver { worker, service } => self.take_over(worker, service),
             Op::Candidate { worker, service, is_set } => self.set_candidate(worker, service, is_set),
+            Op::CeilingCandidate { worker, limit, is_stale } => {
+                self.plan_ceiling_candidate(worker, limit, is_stale);
+            }
             Op::Clock { forward, back } => {
                 self.now = self.now + forward - back;
             }
@@ -374,7 +391,17 @@ impl World {
         if let State::Admitted { permit, .. } = self.state(id)
             && let Some(permit) = permit.take()
         {
-            self.pipelines[worker].finish(self.now, permit, outcome);
+            let (pipeline, now) = (&mut self.pipelines[worker], self.now);
+            if let Some(delivery) = pipeline.finish(now, permit, outcome) {
+                pipeline.deliver(delivery, !id.is_multiple_of(3));
+                pipeline.observe_response(Response {
+                    started: now - Duration::from_millis(id % 5_000),
+                    bytes: 1_000,
+                    latency_s: (id % 7) as f32 / 10.0,
+                    rate_bytes_per_s: id.is_multiple_of(2).then_some(1e5),
+                    url_class: id as u32 % 3,
+                });
+            }
             let is_completed = matches!(outcome, Outcome::Completed(_));
             for counted in self.counts(worker, version) {
                 counted.ended += 1;

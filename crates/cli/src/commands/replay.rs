@@ -108,7 +108,9 @@ fn other_policy(file: &Path) -> anyhow::Result<OtherPolicy> {
         ))
         .into());
     }
-    Ok(OtherPolicy { flash_crowd, sentries })
+    let candidate = config.flash_crowd_candidate.as_ref();
+    let flash_crowd_candidate = candidate.and_then(|candidate| candidate.settings(1));
+    Ok(OtherPolicy { flash_crowd, flash_crowd_candidate, sentries })
 }
 
 /// What was read.

@@ -7,6 +7,7 @@ mod candidate;
 mod certificates;
 mod command_line;
 mod drain;
+mod flash_crowd_candidate;
 mod forwarded_fields;
 mod hop_by_hop;
 mod http2;

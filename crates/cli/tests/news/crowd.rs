@@ -92,6 +92,28 @@ fn in_shadow_the_crowd_is_noticed_and_nobody_is_refused() {
     assert_eq!((refused, metrics.value("flashweir_shadow")), (0.0, 1.0));
 }
 
+/// Goal: a candidate finds a crowd and counts what it would have refused, where the policy in force has no ceiling at all.
+#[test]
+fn a_candidate_finds_the_crowd_and_no_request_is_refused_for_it() {
+    let scene = Scene::with_a_candidate_alone();
+    let (quiet, crowd) = (scene.times_capacity(0.3), scene.times_capacity(2.0));
+    let arguments =
+        ["--rate", &quiet, "--step", &format!("{crowd}@5s"), "--duration", "9s", "--sources", "2000"];
+    let (result, seen) = scene.send("/work", Duration::from_secs(9), &arguments);
+    let status = scene.gateway.status();
+    let shown = &status["flash_crowd_candidate"];
+    let told = || format!("capacity {:.0}/s, {result}\n{shown}\n{}", scene.capacity_rps, story(&seen));
+    let passed_by = |who: &str| shown["passed_by"][who].as_u64().unwrap_or_else(|| panic!("{}", told()));
+    assert!(passed_by("live") > 0 && passed_by("both") > 0, "{}", told());
+    assert_eq!(passed_by("candidate") + passed_by("neither"), 0, "no ceiling in force refuses: {}", told());
+    assert!(result["refused_by_reason"]["flash_crowd"].is_null(), "{}", told());
+    assert!(seen.iter().all(|look| look.ceiling_rps.is_none()), "{}", told());
+    let metrics = scene.gateway.metrics();
+    let compared = "flashweir_flash_crowd_candidate_compared_total{live=\"pass\",candidate=\"refuse\"}";
+    assert!(metrics.value(compared) >= passed_by("live") as f64, "{}", told());
+    assert_eq!(metrics.value("flashweir_requests_shadow_shed_total"), 0.0, "{}", told());
+}
+
 #[test]
 fn a_slow_backend_is_not_blamed_on_the_people() {
     let scene = Scene::new(&[]);

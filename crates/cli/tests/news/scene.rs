@@ -30,22 +30,27 @@ pub(crate) fn binary() -> Flashweir {
 impl Scene {
     /// Without the sentry: behind it the origin would not notice the crowd.
     pub(crate) fn new(arguments: &[&str]) -> Self {
-        Self::start(arguments, Some("off"))
+        Self::start(arguments, &[("sentry.policing", "off")])
     }
 
     /// With all defaults.
     pub(crate) fn with_the_sentry(arguments: &[&str]) -> Self {
-        Self::start(arguments, None)
+        Self::start(arguments, &[])
     }
 
-    fn start(arguments: &[&str], policing: Option<&str>) -> Self {
+    /// Without the sentry and without a ceiling; the default rules are a candidate.
+    pub(crate) fn with_a_candidate_alone() -> Self {
+        let off = ["sentry.policing", "flash_crowd.mode"].map(|key| (key, "off"));
+        Self::start(&[], &[off[0], off[1], ("flash_crowd.candidate.mode", "repaired")])
+    }
+
+    fn start(arguments: &[&str], settings: &[(&str, &str)]) -> Self {
         // A test that failed in its turn took nothing with it.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = Origin::start(&binary(), WORK_MS);
         let capacity_rps = origin.measure_capacity();
         let builder = GatewayBuilder::new(&binary()).upstream(&origin.url());
-        let builder =
-            policing.into_iter().fold(builder, |builder, value| builder.text("sentry.policing", value));
+        let builder = settings.iter().fold(builder, |builder, (key, value)| builder.text(key, value));
         let gateway = arguments.iter().fold(builder, |builder, argument| builder.argument(argument)).start();
         Self { gateway, _origin: origin, capacity_rps, _turn: turn }
     }

@@ -1,5 +1,6 @@
 //! `[flash_crowd]`: the detector and its ceiling.
 
+use super::FlashCrowdCandidateFile;
 use crate::checks::word::variant;
 use crate::overrides::Overrides;
 use core::ops::RangeInclusive;
@@ -39,6 +40,8 @@ pub struct FlashCrowdFile {
     /// Decide and record, but never refuse because of a crowd: to see what would happen. Also `--shadow`.
     /// Example: `shadow = true`.
     pub shadow: bool,
+    /// Other rules, to be compared with those in force.
+    pub candidate: Option<FlashCrowdCandidateFile>,
 }
 
 impl Default for FlashCrowdFile {
@@ -51,6 +54,7 @@ impl Default for FlashCrowdFile {
             // Bystanders should not pay for a neighbour's crowd.
             hot_spots: true,
             shadow: false,
+            candidate: None,
         }
     }
 }

@@ -11,6 +11,7 @@ mod candidate;
 mod class;
 mod client;
 mod flash_crowd;
+mod flash_crowd_candidate;
 mod kernel;
 mod kernel_tiers;
 mod listen;
@@ -25,6 +26,7 @@ pub use candidate::*;
 pub use class::*;
 pub use client::*;
 pub use flash_crowd::*;
+pub use flash_crowd_candidate::*;
 pub use kernel::*;
 pub use kernel_tiers::*;
 pub use listen::*;
@@ -96,6 +98,8 @@ pub struct Config {
     pub bounds: Bounds,
     /// The detector and its ceiling.
     pub flash_crowd: FlashCrowd,
+    /// Another detector and its ceiling, evaluated beside them; never off, always in shadow.
+    pub flash_crowd_candidate: Option<FlashCrowd>,
     /// What is done in the kernel, before the TCP stack.
     pub kernel: Kernel,
     /// The admin listener.
@@ -126,10 +130,12 @@ impl Config {
             candidate: file.candidate,
         };
         let first = (!leaves_rest).then_some(first);
+        let flash_crowd = FlashCrowd::check(&file.flash_crowd)?;
         let config = Self {
             services: Service::check_all(&gateway.name, first, file.service, directory, &listen)?,
             client: Client::check(&file.client, &bounds)?,
-            flash_crowd: FlashCrowd::check(&file.flash_crowd)?,
+            flash_crowd_candidate: FlashCrowd::check_candidate(&file.flash_crowd, &flash_crowd)?,
+            flash_crowd,
             kernel: Kernel::check(&file.kernel, file.flash_crowd.mode, overrides)?,
             admin: Admin::check(&file.admin, &listen)?,
             state: State::check(file.state, directory, overrides, &listen.first_port())?,

@@ -4,13 +4,14 @@ use super::slow_clients::{SlowClients, Yielding};
 use super::wait::Waiting;
 use crate::classify::Classified;
 use crate::decisions::{Decisions, Explained, PlanInForce, Record};
+use crate::flash_crowd_candidate::{CandidateFollower, FlashCrowdSample};
 use crate::refusal::Refusal;
 use crate::sentry::{Basis, Candidate, CandidateSaid, GateSample, Refused, Sentry};
 use crate::settings::upstream_capacity;
 use crate::shared::{Live, Shared};
 use crate::status::ceiling_for;
 use arc_swap::{ArcSwap, Cache};
-use flashweir_admission::flash_crowd::{Plan, Response, Sample};
+use flashweir_admission::flash_crowd::{Plan, Response};
 use flashweir_admission::pipeline::{
     self, Delivery, FlashCrowdOptions, Pipeline, ServiceKey, ServiceSettings,
 };
@@ -46,6 +47,7 @@ pub(super) struct Inner {
     pub(super) waiting: Slab<Waiting>,
     latest: Cache<Arc<ArcSwap<Plan>>, Arc<Plan>>,
     plan: Rc<PlanInForce>,
+    flash_crowd_candidate: Option<CandidateFollower>,
     decisions: Decisions,
     jitter_seed: u64,
     metrics: Arc<WorkerMetrics>,
@@ -96,6 +98,7 @@ impl PipelineHost {
             waiting: Slab::new(),
             plan: Rc::new(PlanInForce(shared.plan.load_full())),
             latest: Cache::new(shared.plan.clone()),
+            flash_crowd_candidate: None,
             // A worker's number fits eight bits: there are at most `limits::WORKERS` of them.
             decisions: Decisions::new(shared.boot, worker as u8),
             jitter_seed: shared.seed,
@@ -123,6 +126,8 @@ impl PipelineHost {
             judges_whole: flash_crowd.mode != FlashCrowdMode::Repaired,
         };
         inner.pipeline.configure(live.config.bounds.max_requests_in_flight, options);
+        let (now, candidate) = (self.shared.clock.now(), live.flash_crowd_candidate.as_ref());
+        CandidateFollower::change(&mut inner.flash_crowd_candidate, now, candidate, &mut inner.pipeline);
         inner.hosted.iter_mut().for_each(|hosted| hosted.is_current = false);
         let (mut keys, mut new) = (Vec::new(), Vec::new());
         for (index, service) in live.config.services.iter().enumerate() {
@@ -173,9 +178,13 @@ impl PipelineHost {
         self.inner.borrow_mut().pipeline.deliver(delivery, has_all);
     }
 
-    /// What the flash-crowd stage measured since the last time.
-    pub(crate) fn drain_flash_crowd(&self, now: Instant) -> Sample {
-        self.inner.borrow_mut().pipeline.drain_flash_crowd(now)
+    /// What the flash-crowd stage, and its candidate, measured since the last time.
+    pub(crate) fn drain_flash_crowd(&self, now: Instant) -> FlashCrowdSample {
+        let Inner { pipeline, flash_crowd_candidate, .. } = &mut *self.inner.borrow_mut();
+        FlashCrowdSample {
+            live: pipeline.drain_flash_crowd(now),
+            candidate: flash_crowd_candidate.as_ref().and_then(|follower| follower.drain(now, pipeline)),
+        }
     }
 
     /// The client of this request may be slower than the origin.
@@ -276,8 +285,12 @@ impl Inner {
         self.hosted.iter_mut().find(|hosted| hosted.key == key)
     }
 
-    /// Follows the plan of the flash-crowd planner: one relaxed load and a comparison unless it changed.
+    /// Follows the plan of the flash-crowd planner, and of its candidate's: one relaxed load and a comparison for each unless it
+    /// changed.
     pub(super) fn follow_flash_crowd(&mut self, now: Instant) {
+        if let Some(candidate) = &mut self.flash_crowd_candidate {
+            candidate.follow(now, &mut self.pipeline);
+        }
         let latest = self.latest.load();
         if Arc::ptr_eq(latest, &self.plan.0) {
             return;

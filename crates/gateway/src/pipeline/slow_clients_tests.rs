@@ -34,6 +34,7 @@ impl Scene {
             upstreams,
             sentries,
             candidates: vec![None],
+            flash_crowd_candidate: None,
             tls: None,
             trusted_proxies: TrustedProxies::default(),
         };

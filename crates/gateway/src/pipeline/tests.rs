@@ -3,10 +3,11 @@
 use super::Admission;
 use crate::classify::Classified;
 use crate::context::WorkerContext;
+use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::refusal::Refusal;
 use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
-use flashweir_admission::flash_crowd::{HotSpotLimit, Limit, Plan, Standing};
+use flashweir_admission::flash_crowd::{Agreement, HotSpotLimit, Limit, Plan, Standing};
 use flashweir_config::Config;
 use flashweir_core::{DecisionId, Instant, Rate, Reason};
 use flashweir_http::client::TrustedProxies;
@@ -22,7 +23,15 @@ fn live(more: &str) -> Live {
     let upstreams = upstreams(&config, 1, None).expect("upstreams");
     let sentries = sentries(&config, 1, None);
     let candidates = candidates(&config, 1, None);
-    Live { config, upstreams, sentries, candidates, tls: None, trusted_proxies: TrustedProxies::default() }
+    Live {
+        flash_crowd_candidate: FlashCrowdCandidate::of(&config, 1, None),
+        config,
+        upstreams,
+        sentries,
+        candidates,
+        tls: None,
+        trusted_proxies: TrustedProxies::default(),
+    }
 }
 
 /// A worker that serves nobody, with further TOML.
@@ -90,7 +99,7 @@ async fn a_ceiling_refuses_beyond_its_rate_and_remembers_the_numbers() {
     assert_eq!((record.plan.epoch, record.shadow, record.at), (5, false, at(2_000)));
     assert_eq!(record.retry_after_s, refusal.retry_after.jittered_s);
     let (metrics, arrived) =
-        (&worker.metrics.requests, worker.pipeline.drain_flash_crowd(at(2_001)).flow.offered);
+        (&worker.metrics.requests, worker.pipeline.drain_flash_crowd(at(2_001)).live.flow.offered);
     assert_eq!(
         metrics.admitted.value() + metrics.shed.value(Reason::FlashCrowd),
         arrived,
@@ -136,7 +145,7 @@ async fn shadow_records_what_it_would_have_refused_and_admits_it() {
     let shadowed = worker.metrics.requests.shadow_shed.value();
     assert!(shadowed >= 90, "{shadowed}");
     assert_eq!(worker.metrics.requests.shed.total(), 0);
-    let sample = worker.pipeline.drain_flash_crowd(at(100));
+    let sample = worker.pipeline.drain_flash_crowd(at(100)).live;
     assert_eq!(
         (sample.flow.offered, sample.flow.admitted),
         (100, 100),
@@ -184,7 +193,7 @@ async fn an_error_of_the_upstream_completes_but_not_for_the_planner() {
         }
     }
     assert_eq!(worker.metrics.requests.completed.value(), 2);
-    assert_eq!(worker.pipeline.drain_flash_crowd(at(1)).completed, 1);
+    assert_eq!(worker.pipeline.drain_flash_crowd(at(1)).live.completed, 1);
 }
 
 #[tokio::test]
@@ -194,9 +203,9 @@ async fn what_a_bound_refuses_was_offered_all_the_same() {
     for person in [1, 2, 3, 3, 3] {
         assert_eq!(refused(admit(&worker, at(1), &asked(1, person), None)).reason, Reason::RequestsInFlight);
     }
-    let sample = worker.pipeline.drain_flash_crowd(at(100));
+    let sample = worker.pipeline.drain_flash_crowd(at(100)).live;
     assert_eq!((sample.flow.offered, sample.unique_offered, sample.flow.admitted), (6, 4, 1));
-    let next = worker.pipeline.drain_flash_crowd(at(200));
+    let next = worker.pipeline.drain_flash_crowd(at(200)).live;
     assert_eq!((next.flow.offered, next.unique_offered), (0, 0));
 }
 
@@ -229,4 +238,48 @@ async fn a_service_that_is_configured_again_outlives_the_requests_of_the_one_tha
     drop(last);
     assert!(is_admitted(admit_extra(at(1))));
     assert!(is_admitted(admit_extra(at(2))));
+}
+
+/// Goal: the candidate's plans reach its gate, its ceiling binds no request, and nothing of one that a reload replaced is left.
+#[tokio::test]
+async fn a_candidate_of_the_flash_crowd_stage_follows_its_plans_until_a_reload_replaces_it() {
+    const ONE: &str = "flash_crowd.candidate.margin = 0.2";
+    const OTHER: &str = "flash_crowd.candidate.margin = 0.3";
+    let worker = worker(ONE);
+    let candidate = || worker.shared.live.load().flash_crowd_candidate.clone().expect("a candidate");
+    let close = |candidate: &FlashCrowdCandidate| {
+        let limit = Limit::All(Rate::from_per_second(0.001));
+        candidate.plan.store(Arc::new(Plan { epoch: 3, limit, ..Plan::open(1) }));
+    };
+    let admit_all = |from: u64| {
+        assert!((from..from + 10).all(|n| is_admitted(admit(&worker, at(n), &asked(1, n), None))));
+    };
+    let drain = |now| worker.pipeline.drain_flash_crowd(at(now)).candidate;
+    let agreement = |now| drain(now).expect("a candidate").agreement;
+    let first = candidate();
+    admit_all(0);
+    close(&first);
+    admit_all(10);
+    let sample = drain(20).expect("a candidate");
+    assert!(Arc::ptr_eq(&sample.candidate, &first));
+    assert_eq!(sample.agreement, Agreement { both: 10, only_live: 10, ..Agreement::default() });
+    assert_eq!((sample.sample.flow.offered, sample.sample.flow.admitted), (20, 20));
+
+    admit_all(20);
+    worker.shared.live.store(Arc::new(live(OTHER)));
+    worker.reload();
+    close(&first);
+    admit_all(30);
+    let sample = drain(40).expect("a candidate");
+    assert!(Arc::ptr_eq(&sample.candidate, &candidate()));
+    assert_eq!(sample.agreement, Agreement { both: 10, ..Agreement::default() });
+    assert_eq!(sample.sample.flow.offered, 10, "since it was brought in");
+    close(&candidate());
+    admit_all(40);
+    assert_eq!(agreement(50), Agreement { only_live: 10, ..Agreement::default() });
+
+    worker.shared.live.store(Arc::new(live("")));
+    worker.reload();
+    admit_all(50);
+    assert!(drain(60).is_none());
 }

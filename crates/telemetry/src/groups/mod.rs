@@ -6,6 +6,7 @@ mod candidate;
 mod classes;
 mod connections;
 mod flash_crowd;
+mod flash_crowd_candidate;
 mod kernel;
 mod process;
 mod requests;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use self::candidate::CandidateMetrics;
 use self::classes::{ClassFigures, ClassGroup};
 use self::flash_crowd::FlashCrowdMetrics;
+use self::flash_crowd_candidate::FlashCrowdCandidateMetrics;
 use self::kernel::{KernelMetrics, ObserverGroup};
 use self::process::{ProcessGroup, WorkersGroup};
 use self::sentry::SentryMetrics;
@@ -77,6 +79,7 @@ pub struct ControlMetrics {
     pub(crate) draining: AtomicBool,
     pub(crate) verdict: Arc<VerdictMetrics>,
     pub(crate) flash_crowd: Arc<FlashCrowdMetrics>,
+    pub(crate) flash_crowd_candidate: Arc<FlashCrowdCandidateMetrics>,
     pub(crate) upstreams_in_use: Arc<UpstreamsInUse>,
     pub(crate) classes: Arc<ByClass<ClassFigures>>,
     pub(crate) sentries: Arc<SentryMetrics>,
@@ -95,6 +98,7 @@ impl Default for ControlMetrics {
             draining: AtomicBool::new(false),
             verdict: Arc::default(),
             flash_crowd: Arc::default(),
+            flash_crowd_candidate: Arc::default(),
             upstreams_in_use: Arc::default(),
             classes: Arc::default(),
             sentries: Arc::default(),
@@ -122,6 +126,7 @@ impl Telemetry {
         all.register(Arc::new(ClassGroup { workers, classes }));
         all.register(all.control.sentries.clone());
         all.register(all.control.candidates.clone());
+        all.register(all.control.flash_crowd_candidate.clone());
         all.register(all.control.kernel.clone());
         let (control, workers) = (all.control(), all.workers.len());
         all.register(Arc::new(WorkersGroup { control, workers }));
