@@ -39,6 +39,7 @@ mod order;
 mod refused_attempts;
 mod request;
 mod service;
+mod service_stages;
 mod shares;
 mod verdict;
 

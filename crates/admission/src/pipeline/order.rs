@@ -2,13 +2,14 @@
 
 use super::bounds::Bounds;
 use super::request::{CandidateKey, SlotShare, Waiter};
-use super::service::{Sentry, Service, find};
+use super::service::find;
+use super::service_stages::{SlotCheck, figures};
 use super::{
     AdmissionRequest, Arrival, CandidateOpinion, Delivery, FlashCrowdOptions, Judged, OriginShare, Outcome,
-    Permit, Pipeline, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
+    Permit, Pipeline, Refusal, Released, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
 };
 use crate::flash_crowd::{GatePair, Standing};
-use crate::sentry::{Asked, CandidateGate, Enqueued, SentryGate, Slot, SlotOpinion, Turn};
+use crate::sentry::{Asked, Enqueued, Slot, Turn};
 use flashweir_core::{Instant, Reason, Shed, Verdict};
 
 /// The stages, in the order in which a request is checked: cheap first.
@@ -494,99 +495,5 @@ impl<T> Pipeline<T> {
             policy.live_refused(now, key);
         }
         refusal
-    }
-}
-
-/// The sentry's opinion, or the slot that the request has.
-enum SlotCheck {
-    Pass(Option<Slot>),
-    Wait,
-    Shed(Shed),
-}
-
-impl<T> Service<T> {
-    fn check_sentry(
-        &mut self,
-        now: Instant,
-        request: &AdmissionRequest,
-        is_over_share: bool,
-        slot: Option<Slot>,
-        shadow: &mut Option<ShadowRefusal>,
-    ) -> SlotCheck {
-        if slot.is_some() {
-            return SlotCheck::Pass(slot);
-        }
-        let Some(sentry) = self.sentry_for(request) else { return SlotCheck::Pass(None) };
-        let asked = Asked { is_over_share, ..request.for_sentry() };
-        if sentry.is_shadow {
-            let (slot, shed) = sentry.gate.check_in_shadow(now, asked);
-            if let (Some(shed), None) = (shed, &shadow) {
-                let sentry = Some(figures(&sentry.gate, now, request.class));
-                *shadow = Some(ShadowRefusal { stage: StageName::Sentry, shed, sentry });
-            }
-            return SlotCheck::Pass(Some(slot));
-        }
-        match sentry.gate.check(now, asked) {
-            SlotOpinion::Pass(slot) => SlotCheck::Pass(Some(slot)),
-            SlotOpinion::Wait => SlotCheck::Wait,
-            SlotOpinion::Shed(shed) => SlotCheck::Shed(shed),
-        }
-    }
-
-    /// The sentry, as far as this request goes: exempt classes are none of its.
-    fn sentry_for(&mut self, request: &AdmissionRequest) -> Option<&mut Sentry<T>> {
-        self.sentry.as_mut().filter(|_| request.standing != Standing::Exempt)
-    }
-
-    /// What the request is worth under a ceiling: what its class is guaranteed comes before what others are worth, and a client
-    /// over its share after them. A sentry in shadow guarantees nothing.
-    fn standing(&self, now: Instant, request: &AdmissionRequest, is_over_share: bool) -> Standing {
-        match (request.standing, &self.sentry) {
-            (Standing::Credit { .. }, Some(sentry))
-                if !sentry.is_shadow && sentry.gate.is_within_guarantee(now, request.class) =>
-            {
-                Standing::FIRST
-            }
-            (Standing::Credit { .. }, _) if is_over_share => Standing::Spare,
-            (standing, _) => standing,
-        }
-    }
-
-    /// Another stage refuses the request for which this slot was reserved.
-    fn cancel(&mut self, slot: Option<Slot>) {
-        if let (Some(slot), Some(sentry)) = (slot, &mut self.sentry) {
-            sentry.gate.cancel(slot);
-        }
-    }
-
-    fn ask_candidate(
-        &mut self,
-        now: Instant,
-        request: &AdmissionRequest,
-        is_over_share: bool,
-    ) -> Option<CandidateKey> {
-        let ((policy, number), asked) = (self.candidate.as_mut()?, request.candidate?);
-        let Some(key) = policy.arrive(now, Asked { is_over_share, ..asked }) else {
-            self.candidate_overflows += 1;
-            return None;
-        };
-        Some(CandidateKey { candidate: *number, key, class: asked.class })
-    }
-
-    /// The candidate that was asked, if it still is the service's.
-    fn candidate_of(&mut self, asked: Option<CandidateKey>) -> Option<(&mut CandidateGate, usize)> {
-        let ((policy, number), asked) = (self.candidate.as_mut()?, asked?);
-        (*number == asked.candidate).then_some((policy, asked.key))
-    }
-}
-
-fn figures<T>(gate: &SentryGate<T>, now: Instant, class: u8) -> SentryFigures {
-    SentryFigures {
-        class,
-        in_flight: gate.in_flight(),
-        // At most REQUESTS_HELD.
-        waiting: gate.held() as u32,
-        // An hour fits, and no request waits that long.
-        oldest_waiting_us: gate.oldest_held(now, class.into()).as_micros() as u32,
     }
 }
