@@ -26,7 +26,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         let rule = if rate == CRITICAL { Rule::Told } else { near(1.0) };
         rows.push(runs.row("processor, %,", rate, Some(paper), rule, |measured| measured.busy * 100.0));
     }
-    let queue_rules = [near(0.5), Rule::Told, within(0.02), within(0.02)];
+    let queue_rules = [near(0.05), Rule::Told, within(0.02), within(0.02)];
     for ((rate, paper), rule) in TABLE_RATES.into_iter().zip(QUEUE).zip(queue_rules) {
         rows.push(runs.row("mean queue", rate, Some(paper), rule, |measured| measured.waiting));
     }
@@ -35,7 +35,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let both = [HIGH, HIGHEST];
     let at = |rate: f64| format!("at {rate}/s");
     let shapes = vec![
-        Shape::new("at the light load hardly anybody waits", [queue(LIGHT).below(1.0).named("mean queue")]),
+        Shape::new("at the light load hardly anybody waits", [queue(LIGHT).below(0.1).named("mean queue")]),
         Shape::new(
             "at 160 % and 225 % the queue is nine tenths full",
             both.map(|rate| queue(rate).at_least(NINE_TENTHS_FULL).named(at(rate))),

@@ -30,7 +30,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let rows = vec![
         runs.row("found after, s", Some(20.0), near(1.0), &NEWS_MODES, delay),
         runs.row("admitted rate falls by %", Some(32.0), near(5.0), &NEWS_MODES, fall),
-        runs.row("response loss %", Some(2.0), near(2.0), &NEWS_MODES, &loss),
+        runs.row("response loss %", Some(2.0), near(1.0), &NEWS_MODES, &loss),
         runs.row(
             "response loss % without NEWS",
             Some(25.0),

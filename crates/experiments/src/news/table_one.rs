@@ -44,12 +44,13 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     for (label, modes, [paper_admitted, paper_rejected, paper_fastest, paper_loss]) in TABLE {
         let judge = if modes.len() > 1 { AS_RUN.to_owned() } else { modes[0].name() };
         let within = |part| Rule::Within { mode: judge.clone(), part };
+        // Less than the 2 % that NEWS has in the paper: no loss at all would be near otherwise.
         let near = |by| Rule::Near { mode: judge.clone(), by };
         let name = |what: &str| format!("{label}: {what}");
         rows.push(runs.row(name("admitted/s"), Some(paper_admitted), within(0.1), modes, &admitted));
         rows.push(runs.row(name("rejected %"), Some(paper_rejected), Rule::Told, modes, &rejected));
         rows.push(runs.row(name("fastest kb/s"), Some(paper_fastest), within(0.1), modes, &fastest));
-        rows.push(runs.row(name("loss %"), Some(paper_loss), near(2.0), modes, &loss));
+        rows.push(runs.row(name("loss %"), Some(paper_loss), near(1.0), modes, &loss));
     }
     let admitted = |mode| runs.seeds(mode, &admitted);
     let fastest = |mode| runs.seeds(mode, &fastest);
