@@ -68,7 +68,7 @@ const HEAD: &str = "# What of the papers comes out of the simulator\n\nWritten b
     *same shape*: the conditions on the shape of the result hold, but values are missed, or the model was chosen by \
     some of them, so none is claimed. *differs*: a condition does not hold. In tables, means over the seeds are shown, and \
     the least and most in brackets; behind a condition stand what it requires, the number of the worst seed, and the \
-    least and most.\n\n| ID | shows | verdict |\n|---|---|---|\n";
+    least and most. A section whose conditions have no numbers is of an earlier run, which was judged by the mean.\n\n| ID | shows | verdict |\n|---|---|---|\n";
 
 const TESTBED_HEAD: &str = "\n# What of the papers comes out on a testbed of real Linux\n\nWritten by `flashweir reproduce \
     --testbed`, each section by runs of its own. Network namespaces of one machine stand for clients, routers and \

@@ -346,3 +346,45 @@ fn notes(scenes: [InScene<'_>; 2]) -> Vec<String> {
     notes.extend(scenes.iter().flat_map(InScene::doubts));
     notes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdict;
+
+    /// What the figure found: the uncontrolled client's response times fall far, and the controlled clients' change to
+    /// `controlled_s`.
+    fn finding(controlled_s: f64) -> Finding {
+        let people = |mean_s, completed| People {
+            unique_offered: 1_000,
+            completed,
+            mean_s: Some(mean_s),
+            median_s: Some(mean_s),
+        };
+        let mut results = Results::default();
+        for run in runs(&Scope::default(), &Results::default()) {
+            let (controlled, uncontrolled_s) =
+                if run.protection == NONE { (5.03, 5.03) } else { (controlled_s, 0.19) };
+            let second = if run.protection == DROPPING_HALF { 600 } else { 400 };
+            let classes = [
+                (FIRST[0], people(controlled, 390)),
+                (SECOND[0], people(controlled, second)),
+                (UNCONTROLLED[0], people(uncontrolled_s, 900)),
+            ];
+            let people = classes.map(|(class, people)| (class.to_owned(), people)).into();
+            results.add(run, Record { people, ..Record::default() });
+        }
+        response_times(&Scope::default(), &results).expect("a chart of nothing")
+    }
+
+    /// Goal: the difference from the paper that matters is part of the finding. Without its condition, falling response times
+    /// of the controlled clients had the same shape as the paper's rising ones.
+    #[test]
+    fn falling_response_times_of_controlled_clients_differ_from_the_papers_rising_ones() {
+        let fallen = finding(3.31);
+        assert!(fallen.verdict.to_string().contains("controlled clients rise tenfold"), "{}", fallen.verdict);
+        let says = |what: &str| fallen.notes.iter().any(|note| note.contains(what));
+        assert!(says("they **fell** to 0.66 times those without (3.31 s from 5.03 s)"), "{:?}", fallen.notes);
+        assert_eq!(finding(60.0).verdict, Verdict::SameShape);
+    }
+}
