@@ -35,6 +35,9 @@ struct Point {
     admitted: f64,
 }
 
+/// Chooses intervals, seconds.
+type Wanted = fn(u64) -> bool;
+
 fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let seeds = laboratory.options().seeds.min(SEEDS_MOST);
     let (mut rows, mut points) = (Vec::new(), Vec::new());
@@ -45,16 +48,16 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         })?;
         look(&runs, interval_s, &mut rows, &mut points);
     }
-    let of = |mode, wanted: fn(u64) -> bool| {
+    let of = |mode, wanted: Wanted| {
         points.iter().filter(move |point: &&Point| point.mode == mode && wanted(point.interval_s))
     };
-    let count = |mode, wanted: fn(u64) -> bool, value: fn(&Point) -> &SeedValues| {
+    let count = |mode, wanted: Wanted, value: fn(&Point) -> &SeedValues| {
         let values = of(mode, wanted).map(value).cloned();
         values.reduce(|one, other| one.plus(&other)).unwrap_or_default()
     };
-    let intervals = |wanted: fn(u64) -> bool| INTERVALS_S.into_iter().filter(|&t| wanted(t)).count() as f64;
-    let (short, long): (fn(u64) -> bool, fn(u64) -> bool) = (|t| t <= 30, |t| t >= 90);
-    let (any, news): (fn(u64) -> bool, Mode) = (|_| true, Mode::Scoreboard);
+    let intervals = |wanted: Wanted| INTERVALS_S.into_iter().filter(|&t| wanted(t)).count() as f64;
+    let (short, long, any): (Wanted, Wanted, Wanted) = (|t| t <= 30, |t| t >= 90, |_| true);
+    let news = Mode::Scoreboard;
     let delay = |wanted| of(news, wanted).map(|point| point.delay_s.clone()).next().unwrap_or_default();
     let in_every_run = |mode| count(mode, any, |p| &p.found).at_least(intervals(any)).named("intervals");
     let shapes = vec![

@@ -38,7 +38,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             &[Mode::None],
             &loss,
         ),
-        runs.row("offered/s, tries included", None, Rule::Told, &MODES, &offered),
+        runs.row("offered/s, tries included", None, Rule::Told, &MODES, offered),
     ];
     let news = Mode::Scoreboard;
     let without = runs.seeds(Mode::None, &admitted);
@@ -57,7 +57,10 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         ),
         Shape::new("admitted rate falls by a quarter or more", [fall.at_least(25.0).named("%")]),
         Shape::new("loss falls to a fifth or less", [over_none(&loss).at_most(0.2)]),
-        Shape::new("tries of the refused make the offered rate rise", [over_none(&offered).above(1.2)]),
+        Shape::new(
+            "tries of the refused make the offered rate rise",
+            [over_none(&|outcome| offered(outcome)).above(1.2)],
+        ),
     ];
     let mut notes = notes(laboratory.options());
     notes.push(
