@@ -63,10 +63,12 @@ fn testbed() -> Half {
 }
 
 const HEAD: &str = "# What of the papers comes out of the simulator\n\nWritten by `flashweir reproduce`, each section by a run \
-    of its own; every number is of that run. *matches*: every judged value is within the tolerance that its row names. \
+    of its own; every number is of that run. Every seed is judged, not their mean: a condition holds, and a value is \
+    met, only if it is so with the worst seed. *matches*: every judged value is within the tolerance that its row names. \
     *same shape*: the conditions on the shape of the result hold, but values are missed, or the model was chosen by \
-    some of them, so none is claimed. *differs*: a condition does not hold. Of several seeds, means are shown, and the \
-    least and most in brackets.\n\n| ID | shows | verdict |\n|---|---|---|\n";
+    some of them, so none is claimed. *differs*: a condition does not hold. In tables, means over the seeds are shown, and \
+    the least and most in brackets; behind a condition stand what it requires, the number of the worst seed, and the \
+    least and most. A section whose conditions have no numbers is of an earlier run, which was judged by the mean.\n\n| ID | shows | verdict |\n|---|---|---|\n";
 
 const TESTBED_HEAD: &str = "\n# What of the papers comes out on a testbed of real Linux\n\nWritten by `flashweir reproduce \
     --testbed`, each section by runs of its own. Network namespaces of one machine stand for clients, routers and \
@@ -147,7 +149,8 @@ impl Half {
         }
         out.push('\n');
         for shape in &finding.shapes {
-            let _ = writeln!(out, "- {}: {}", if shape.holds { "yes" } else { "**no**" }, shape.what);
+            let holds = if shape.holds() { "yes" } else { "**no**" };
+            let _ = writeln!(out, "- {holds}: {} ({})", shape.what, shape.numbers());
         }
         for note in &finding.notes {
             let _ = writeln!(out, "- Note: {note}");

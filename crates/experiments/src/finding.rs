@@ -1,6 +1,6 @@
 //! What an experiment found, and how that is judged.
 
-use crate::Spread;
+use crate::{Criterion, Spread};
 use flashweir_report::Figure;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,14 +38,14 @@ pub struct Row {
 /// How a row is judged.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
-    /// The mean of this mode lies within this part of the paper's value (0.1: a tenth up or down).
+    /// With every seed this mode lies within this part of the paper's value (0.1: a tenth up or down).
     Within {
         /// The mode that is what the paper ran.
         mode: String,
         /// The tolerance, as a part of the paper's value.
         part: f64,
     },
-    /// The mean of this mode differs from the paper's value by no more than this, in the row's unit.
+    /// With every seed this mode differs from the paper's value by no more than this, in the row's unit.
     Near {
         /// The mode that is what the paper ran.
         mode: String,
@@ -56,13 +56,13 @@ pub enum Rule {
     Told,
 }
 
-/// One condition on the shape of a result.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One condition on the shape of a result. It holds if each of its criteria holds with every seed.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     /// What should hold.
     pub what: String,
-    /// Whether it does.
-    pub holds: bool,
+    /// The numbers that decide it.
+    pub criteria: Vec<Criterion>,
 }
 
 /// What is claimed.
@@ -89,7 +89,7 @@ pub(crate) enum Claim {
 }
 
 impl Row {
-    /// Whether a judged row is within its tolerance; none for those that are only told.
+    /// Whether a judged row is within its tolerance with every seed; none for those that are only told.
     #[must_use]
     pub fn is_met(&self) -> Option<bool> {
         let (mode, tolerance) = match &self.rule {
@@ -97,8 +97,9 @@ impl Row {
             Rule::Near { mode, by } => (mode, *by),
             Rule::Told => return None,
         };
-        let ours = self.ours.get(mode).map(|spread| spread.mean);
-        Some(ours.is_some_and(|ours| self.paper.is_some_and(|paper| (ours - paper).abs() <= tolerance)))
+        let is_near = |ours: f64| self.paper.is_some_and(|paper| (ours - paper).abs() <= tolerance);
+        let ours = self.ours.get(mode).filter(|spread| spread.missing == 0);
+        Some(ours.is_some_and(|spread| is_near(spread.least) && is_near(spread.most)))
     }
 }
 
@@ -106,7 +107,7 @@ impl Verdict {
     /// By the rules of [`Verdict`], never more than `claim`.
     pub(crate) fn of(rows: &[Row], shapes: &[Shape], claim: Claim) -> Self {
         let failed: Vec<&str> =
-            shapes.iter().filter(|shape| !shape.holds).map(|shape| shape.what.as_str()).collect();
+            shapes.iter().filter(|shape| !shape.holds()).map(|shape| shape.what.as_str()).collect();
         let judged: Vec<bool> = rows.iter().filter_map(Row::is_met).collect();
         if !failed.is_empty() {
             Self::Differs { why: format!("not so: {}", failed.join("; ")) }
@@ -129,32 +130,67 @@ impl fmt::Display for Verdict {
 }
 
 impl Shape {
-    pub(crate) fn new(what: impl Into<String>, holds: bool) -> Self {
-        Self { what: what.into(), holds }
+    pub(crate) fn new(what: impl Into<String>, criteria: impl IntoIterator<Item = Criterion>) -> Self {
+        Self { what: what.into(), criteria: criteria.into_iter().collect() }
+    }
+
+    /// Whether it holds with every seed.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        !self.criteria.is_empty() && self.criteria.iter().all(Criterion::holds)
+    }
+
+    /// What was required and what the worst seed had, of each criterion.
+    #[must_use]
+    pub fn numbers(&self) -> String {
+        let numbers: Vec<String> = self.criteria.iter().map(Criterion::to_string).collect();
+        numbers.join(" | ")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seed_values::SeedValues;
 
-    fn row(ours: f64, rule: Rule) -> Row {
-        let spread = Spread { mean: ours, least: ours, most: ours };
+    fn row(ours: &[f64], rule: Rule) -> Row {
+        let spread = Spread::of(ours.iter().copied()).expect("a number");
         Row { what: "x".into(), paper: Some(100.0), ours: BTreeMap::from([("m".into(), spread)]), rule }
+    }
+
+    fn falls(by: f64) -> [Shape; 1] {
+        [Shape::new("falls", [SeedValues::of([(1, Some(by))]).above(0.0)])]
     }
 
     #[test]
     fn a_verdict_claims_no_more_than_rows_shapes_and_the_claim_allow() {
-        let within = |ours| row(ours, Rule::Within { mode: "m".into(), part: 0.1 });
-        let good = [Shape::new("falls", true)];
-        let bad = [Shape::new("falls", false)];
+        let within = |ours| row(&[ours], Rule::Within { mode: "m".into(), part: 0.1 });
+        let (good, bad) = (falls(1.0), falls(-1.0));
         assert_eq!(Verdict::of(&[within(91.0)], &good, Claim::Values), Verdict::Matches);
         assert_eq!(Verdict::of(&[within(91.0)], &good, Claim::Shape), Verdict::SameShape);
         assert_eq!(Verdict::of(&[within(89.0)], &good, Claim::Values), Verdict::SameShape);
-        assert_eq!(Verdict::of(&[row(100.0, Rule::Told)], &good, Claim::Values), Verdict::SameShape);
+        assert_eq!(Verdict::of(&[row(&[100.0], Rule::Told)], &good, Claim::Values), Verdict::SameShape);
         let differs = Verdict::of(&[within(100.0)], &bad, Claim::Values);
         assert_eq!(differs.to_string(), "differs: not so: falls");
-        let absent = row(100.0, Rule::Near { mode: "other".into(), by: 5.0 });
+        let absent = row(&[100.0], Rule::Near { mode: "other".into(), by: 5.0 });
         assert_eq!(absent.is_met(), Some(false));
+    }
+
+    /// Goal: a value is met with every seed or not at all. Method: a mean that is right, of seeds that are not.
+    #[test]
+    fn a_right_mean_of_wrong_seeds_is_missed() {
+        let near = || Rule::Near { mode: "m".into(), by: 5.0 };
+        assert_eq!(row(&[97.0, 103.0], near()).is_met(), Some(true));
+        assert_eq!(row(&[90.0, 110.0], near()).is_met(), Some(false));
+        assert_eq!(row(&[100.0, f64::NAN], near()).is_met(), Some(false));
+    }
+
+    #[test]
+    fn a_condition_needs_all_its_criteria_and_one_at_least() {
+        let of = |value| SeedValues::of([(1, Some(value))]);
+        let both = Shape::new("both", [of(1.0).above(0.0), of(1.0).below(0.5).named("late")]);
+        assert!(!both.holds());
+        assert_eq!(both.numbers(), "above 0; here 1 | late: below 0.5; here 1");
+        assert!(!Shape::new("nothing", []).holds());
     }
 }

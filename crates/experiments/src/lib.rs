@@ -3,7 +3,7 @@
 //! An [`Experiment`] is a name, what the paper says, and a function that makes a [`Finding`]: rows of the paper's
 //! values beside ours for each mode, the conditions that make the *shape* of the result, a [`Verdict`], numbers as CSV
 //! and a chart. The rules of the verdict are in the code of each experiment (tolerances, conditions), not in anybody's
-//! eye. A value that is missed is shown as missed.
+//! eye. A value that is missed is shown as missed. A condition holds only if it holds with the worst seed ([`Criterion`]).
 //!
 //! What no simulation can show is listed in [`ELSEWHERE`]; the papers' testbeds on real Linux are in [`testbed`].
 //!
@@ -30,6 +30,7 @@ mod laboratory;
 mod news;
 mod options;
 mod plot;
+mod seed_values;
 mod spread;
 mod table_text;
 pub mod testbed;
@@ -43,5 +44,6 @@ pub use finding::{Finding, Row, Rule, Shape, Verdict};
 pub use game::{Game, LogError, OPENING_MATCH, SEMI_FINAL};
 pub use laboratory::{Laboratory, Progress};
 pub use options::Options;
+pub use seed_values::Criterion;
 pub use spread::Spread;
 pub use table_text::{figures_named, testbed_figures_named, text};

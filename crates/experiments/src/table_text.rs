@@ -24,7 +24,8 @@ pub fn text(subject: impl Into<Subject>, finding: &Finding) -> String {
     }
     out.push('\n');
     for shape in &finding.shapes {
-        let _ = writeln!(out, "{} {}", if shape.holds { "yes" } else { "NO " }, shape.what);
+        let holds = if shape.holds() { "yes" } else { "NO " };
+        let _ = writeln!(out, "{holds} {} ({})", shape.what, shape.numbers());
     }
     for note in &finding.notes {
         let _ = writeln!(out, "note: {note}");
@@ -79,9 +80,12 @@ fn modes(rows: &[Row]) -> Vec<&str> {
 }
 
 fn spread(spread: &Spread) -> String {
-    let Spread { mean, least, most } = *spread;
+    let Spread { mean, least, most, missing } = *spread;
     let (mean, least, most) = (number(mean), number(least), number(most));
-    if least == most { mean } else { format!("{mean} ({least}–{most})") }
+    let range = if least == most { None } else { Some(format!("{least}–{most}")) };
+    let without = if missing == 0 { None } else { Some(format!("none with {missing} seed(s)")) };
+    let details: Vec<String> = [range, without].into_iter().flatten().collect();
+    if details.is_empty() { mean } else { format!("{mean} ({})", details.join("; ")) }
 }
 
 /// Whole numbers as they are, small ones with two digits, others with one.
@@ -92,5 +96,33 @@ fn number(value: f64) -> String {
         format!("{value:.2}")
     } else {
         format!("{value:.1}")
+    }
+}
+
+/// Three digits, and as many as a whole number has: enough to tell a number from a bound that it just breaks.
+pub(crate) fn significant(value: f64) -> String {
+    let digits_before = if value == 0.0 { 1.0 } else { value.abs().log10().floor() + 1.0 };
+    let decimals = (3.0 - digits_before).clamp(0.0, 6.0) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_are_significant_and_zeros_behind_the_point_are_not_shown() {
+        let texts =
+            [0.0, 0.66666, -2.5, 12.34, 205.0, 1024.6, 0.00123, 0.9996, f64::INFINITY].map(significant);
+        assert_eq!(texts, ["0", "0.667", "-2.5", "12.3", "205", "1025", "0.00123", "1", "inf"]);
+    }
+
+    #[test]
+    fn seeds_without_a_number_are_counted_in_the_cell() {
+        let cell = |values: &[f64]| spread(&Spread::of(values.iter().copied()).expect("a number"));
+        assert_eq!(cell(&[1.0, 3.0]), "2 (1–3)");
+        assert_eq!(cell(&[40.0, f64::NAN]), "40 (none with 1 seed(s))");
+        assert_eq!(cell(&[40.0, 60.0, f64::NAN]), "50 (40–60; none with 1 seed(s))");
     }
 }

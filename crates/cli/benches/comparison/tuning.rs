@@ -2,7 +2,7 @@
 
 use crate::protection::{Kind, haproxy, nginx};
 use crate::stage::Stage;
-use flashweir_trials::comparison::{Column, Found, OriginKind, Scene, best};
+use flashweir_trials::comparison::{Column, Found, Knob, OriginKind, Scene, SearchFound, Trial, best};
 
 const ORIGINS: [OriginKind; 2] = [OriginKind::CpuBound, OriginKind::WorkerBound];
 /// Overload and length of the crowd by which settings are judged.
@@ -10,11 +10,25 @@ const OFFERED: f64 = 3.0;
 const CROWD_S: u64 = 4;
 
 /// nginx: what the others than gold, who pass, may have of the capacity; and what may wait, in seconds of that rate.
-const RATES: [f64; 4] = [0.55, 0.62, 0.7, 0.78];
-const BURSTS_S: [f64; 3] = [0.1, 0.0, 0.3];
+const RATES: Knob<'_, f64> = Knob {
+    grid: &[0.55, 0.62, 0.7, 0.78],
+    below: |rate| Some(rate - RATE_STEP).filter(|&rate| rate > 0.0),
+    above: |rate| Some(rate + RATE_STEP),
+};
+const RATE_STEP: f64 = 0.08;
+const BURSTS_S: Knob<'_, f64> =
+    Knob { grid: &[0.1, 0.0, 0.3], below: |_| None, above: |burst_s| Some(burst_s * 2.0) };
 /// HAProxy: requests in flight at the origin, and how long a request may wait for that, milliseconds.
-const MAXCONNS: [u32; 5] = [1, 2, 3, 4, 8];
-const QUEUE_TIMEOUTS_MS: [u32; 3] = [500, 250, 1_000];
+const MAXCONNS: Knob<'_, u32> = Knob {
+    grid: &[1, 2, 3, 4, 8],
+    below: |maxconn| Some(maxconn - 1).filter(|&maxconn| maxconn > 0),
+    above: |maxconn| Some(maxconn * 2),
+};
+const QUEUE_TIMEOUTS_MS: Knob<'_, u32> = Knob {
+    grid: &[500, 250, 1_000],
+    below: |ms| Some(ms / 2).filter(|&ms| ms > 0),
+    above: |ms| Some(ms * 2),
+};
 
 /// A column of the table, and what to start for it.
 pub(crate) struct Contestant {
@@ -94,12 +108,7 @@ fn tuned_nginx(stage: &Stage) -> Contestant {
         fixed(stage, "nginx limit_req", nginx::ABOUT, Kind::Nginx(setting(OriginKind::CpuBound, 1.0, 1.0)));
     contestant.knows_gold = true;
     tune(contestant, |origin| {
-        let all = search(stage, origin, &RATES, &BURSTS_S, |rate, burst_s| {
-            Kind::Nginx(setting(origin, rate, burst_s))
-        });
-        all.into_iter()
-            .map(|((rate, burst_s), goodput)| (Kind::Nginx(setting(origin, rate, burst_s)), goodput))
-            .collect()
+        search(stage, origin, RATES, BURSTS_S, |rate, burst_s| Kind::Nginx(setting(origin, rate, burst_s)))
     })
 }
 
@@ -107,36 +116,34 @@ fn tuned_haproxy(stage: &Stage) -> Contestant {
     let kind = |maxconn, queue_timeout_ms| Kind::Haproxy(haproxy::Setting { maxconn, queue_timeout_ms });
     let mut contestant = fixed(stage, "HAProxy maxconn", haproxy::ABOUT, kind(1, 1_000));
     contestant.knows_gold = true;
-    tune(contestant, |origin| {
-        let all = search(stage, origin, &MAXCONNS, &QUEUE_TIMEOUTS_MS, kind);
-        all.into_iter().map(|((maxconn, timeout), goodput)| (kind(maxconn, timeout), goodput)).collect()
-    })
+    tune(contestant, |origin| search(stage, origin, MAXCONNS, QUEUE_TIMEOUTS_MS, kind))
 }
 
-/// Replaces what a contestant starts with what `trials` (best first) finds for each origin.
-fn tune(mut contestant: Contestant, mut trials: impl FnMut(OriginKind) -> Vec<(Kind, f64)>) -> Contestant {
+/// Replaces what a contestant starts with what a search finds for each origin.
+fn tune(mut contestant: Contestant, mut search: impl FnMut(OriginKind) -> SearchFound<Kind>) -> Contestant {
     let Some(kinds) = &mut contestant.kinds else { return contestant };
     for origin in ORIGINS {
-        let trials = trials(origin);
-        let (best, _) = *trials.first().expect("the lists of settings are not empty");
+        let SearchFound { trials, is_at_edge } = search(origin);
+        let best = trials.first().expect("the lists of settings are not empty").setting;
         kinds[origin as usize] = best;
         contestant.found.push(Found {
             origin: name(origin).to_owned(),
             best: best.setting(),
-            trials: trials.iter().map(|(kind, goodput)| (kind.setting(), *goodput)).collect(),
+            trials: trials.iter().map(|trial| (trial.setting.setting(), trial.goodput)).collect(),
+            is_at_edge,
         });
         eprintln!("{} before the {} origin: {}", contestant.name, name(origin), best.setting());
     }
     contestant
 }
 
-fn search<A: Copy + PartialEq, B: Copy + PartialEq>(
+fn search<A: Copy + PartialOrd, B: Copy + PartialOrd>(
     stage: &Stage,
     origin: OriginKind,
-    first: &[A],
-    second: &[B],
+    first: Knob<'_, A>,
+    second: Knob<'_, B>,
     kind: impl Fn(A, B) -> Kind,
-) -> Vec<((A, B), f64)> {
+) -> SearchFound<Kind> {
     let scene = Scene { origin, ..Scene::overload(OFFERED, CROWD_S) };
     let try_it = |a, b| {
         let kind = kind(a, b);
@@ -144,8 +151,10 @@ fn search<A: Copy + PartialEq, B: Copy + PartialEq>(
         eprintln!("  {}: {goodput:.2}", kind.setting());
         Ok::<_, String>(goodput)
     };
-    let trials = best(first, second, second[0], try_it).expect("it started at the rehearsal");
-    trials.into_iter().map(|trial| (trial.setting, trial.goodput)).collect()
+    let SearchFound { trials, is_at_edge } =
+        best(first, second, try_it).expect("it started at the rehearsal");
+    let of_kind = |Trial { setting: (a, b), goodput }| Trial { setting: kind(a, b), goodput };
+    SearchFound { trials: trials.into_iter().map(of_kind).collect(), is_at_edge }
 }
 
 fn name(origin: OriginKind) -> &'static str {

@@ -4,6 +4,7 @@ use super::plant::notes;
 use super::runs::{Curve, Load, Measured};
 use crate::finding::Claim;
 use crate::plot::Plot;
+use crate::seed_values::SeedValues;
 use crate::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape, Spread};
 use std::sync::Arc;
 
@@ -42,32 +43,39 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let measured = laboratory.run(&loads)?;
     let of_rate: Vec<&[Arc<Measured>]> = measured.chunks(seeds.len()).collect();
     let late_s = |measured: &Measured| measured.quantile_s(0.95);
-    let capacities = (0..seeds.len()).filter_map(|seed| {
-        crossing(of_rate.iter().zip(RATES).map(|(runs, rate)| (rate, late_s(&runs[seed]))))
+    let capacities = (0..seeds.len()).map(|seed| {
+        let crossed = crossing(of_rate.iter().zip(RATES).map(|(runs, rate)| (rate, late_s(&runs[seed]))));
+        (seeds[seed], crossed)
     });
-    let capacity = Spread::of(capacities);
-    let mean_s = |place: usize| Spread::of(of_rate[place].iter().map(|run| late_s(run)));
+    let capacity = SeedValues::of(capacities);
+    let at_rate: Vec<SeedValues> = of_rate
+        .iter()
+        .map(|runs| SeedValues::of(seeds.iter().copied().zip(runs.iter().map(|run| Some(late_s(run))))))
+        .collect();
     let column =
         |spread: Option<Spread>| spread.map(|spread| (NONE.to_owned(), spread)).into_iter().collect();
     let rule = Rule::Within { mode: NONE.to_owned(), part: 0.05 };
     let mut rows =
-        vec![Row { what: "capacity/s".to_owned(), paper: Some(60.0), ours: column(capacity), rule }];
+        vec![Row { what: "capacity/s".to_owned(), paper: Some(60.0), ours: column(capacity.spread()), rule }];
     rows.extend(RATES.iter().enumerate().map(|(place, rate)| Row {
         what: format!("95th percentile at {rate}/s, s"),
         paper: None,
-        ours: column(mean_s(place)),
+        ours: column(at_rate[place].spread()),
         rule: Rule::Told,
     }));
-    let means: Vec<f64> =
-        (0..RATES.len()).map(|place| mean_s(place).map_or(f64::NAN, |it| it.mean)).collect();
     let shapes = vec![
-        Shape::new("response times never fall as more is offered", means.is_sorted()),
+        Shape::new(
+            "response times never fall as more is offered",
+            [SeedValues::smallest_step(&at_rate).at_least(0.0).named("smallest step, s")],
+        ),
         Shape::new(
             "at three quarters of the capacity the 95th percentile is below a quarter of the target",
-            means[1] < 0.25,
+            [at_rate[1].clone().below(TARGET_S / 4.0)],
         ),
-        Shape::new("the target is crossed between 56/s and 63/s", means[3] < TARGET_S && means[8] > TARGET_S),
+        Shape::new("the target is crossed between 56/s and 63/s", [capacity.between(RATES[3], RATES[8])]),
     ];
+    let mean = |values: &SeedValues| values.spread().map_or(f64::NAN, |spread| spread.mean);
+    let means: Vec<f64> = at_rate.iter().map(mean).collect();
     let points = RATES.iter().zip(&means).map(|(&rate, &late_s)| (rate, Some(late_s)));
     let plot = Plot {
         title: "Response times of one server",
@@ -86,11 +94,13 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     plot.finding(rows, shapes, Claim::Shape, notes)
 }
 
-/// The rate at which the target is crossed, by a straight line between the last rate below and the next.
+/// The rate at which the target is crossed, by a straight line between the last rate below and the next; none where it is
+/// not crossed between two rates.
 fn crossing(points: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     let points: Vec<(f64, f64)> = points.collect();
+    let pairs = points.windows(2).rev().map(|pair| (pair[0], pair[1]));
     let (low, high) =
-        points.windows(2).rev().map(|pair| (pair[0], pair[1])).find(|(low, _)| low.1 <= TARGET_S)?;
+        pairs.into_iter().find(|(low, _)| low.1 <= TARGET_S).filter(|(_, high)| high.1 > TARGET_S)?;
     let part = (TARGET_S - low.1) / (high.1 - low.1);
     Some(low.0 + part * (high.0 - low.0))
 }
@@ -104,5 +114,7 @@ mod tests {
         let crossed = crossing([(50.0, 0.2), (60.0, 0.5), (62.0, 1.5)].into_iter());
         assert_eq!(crossed, Some(61.0));
         assert_eq!(crossing([(50.0, 2.0), (60.0, 3.0)].into_iter()), None);
+        // Beyond the highest rate nothing is known.
+        assert_eq!(crossing([(50.0, 0.2), (60.0, 0.5)].into_iter()), None);
     }
 }

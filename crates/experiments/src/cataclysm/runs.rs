@@ -2,6 +2,7 @@
 
 use super::plant::{CLASSES, Mode, class, servers};
 use crate::laboratory::Simulation;
+use crate::seed_values::SeedValues;
 use crate::{ExperimentError, Laboratory, Row, Rule, Spread};
 use flashweir_measure::Histogram;
 use flashweir_report::Point;
@@ -108,6 +109,12 @@ impl Measured {
         1.0 - counts.goodput as f64 / counts.completed.max(1) as f64
     }
 
+    /// The starts of the bins within `seconds` in which more than one answer in twenty is late.
+    pub(super) fn violations(&self, seconds: Range<usize>) -> impl Iterator<Item = usize> {
+        let bins = seconds.step_by(BIN_S).map(|from_s| from_s..from_s + BIN_S);
+        bins.filter(|bin| self.late(bin) > 0.05).map(|bin| bin.start)
+    }
+
     pub(super) fn quantile_s(&self, share: f64) -> f64 {
         self.latency_us.quantile(share).map_or(f64::NAN, |micros| micros as f64 / 1e6)
     }
@@ -117,6 +124,7 @@ impl Measured {
 #[derive(Debug)]
 pub(super) struct Runs {
     length_s: usize,
+    first_seed: u64,
     by_name: Vec<(&'static str, Vec<Arc<Measured>>)>,
 }
 
@@ -135,16 +143,22 @@ impl Runs {
         let measured = laboratory.run(&loads)?;
         let by_mode = measured.chunks(seeds().count()).map(<[_]>::to_vec);
         let by_name = modes.iter().map(|(name, _)| *name).zip(by_mode).collect();
-        Ok(Self { length_s: load.length_s as usize, by_name })
+        Ok(Self { length_s: load.length_s as usize, first_seed: first, by_name })
+    }
+
+    /// A value of each seed; no seeds of a policy that was not run.
+    pub(super) fn seeds(&self, name: &str, value: impl Fn(&Measured) -> f64) -> SeedValues {
+        let runs = self.by_name.iter().find(|(known, _)| *known == name);
+        let measured = runs.into_iter().flat_map(|(_, measured)| measured);
+        SeedValues::of((self.first_seed..).zip(measured.map(|measured| Some(value(measured)))))
     }
 
     /// A value over the seeds; none of a policy that was not run.
     pub(super) fn spread(&self, name: &str, value: impl Fn(&Measured) -> f64) -> Option<Spread> {
-        let (_, measured) = self.by_name.iter().find(|(known, _)| *known == name)?;
-        Spread::of(measured.iter().map(|measured| value(measured)))
+        self.seeds(name, value).spread()
     }
 
-    /// The mean over the seeds; not a number of a policy that was not run, which fails every comparison.
+    /// The mean over the seeds, for charts; not a number of a policy that was not run.
     pub(super) fn mean(&self, name: &str, value: impl Fn(&Measured) -> f64) -> f64 {
         self.spread(name, value).map_or(f64::NAN, |spread| spread.mean)
     }
@@ -172,14 +186,5 @@ impl Runs {
     ) -> Vec<Point> {
         let bins = (0..self.length_s).step_by(BIN_S).map(|from_s| from_s..from_s + BIN_S);
         bins.map(|bin| (bin.start as f64, Some(self.mean(name, |measured| value(measured, &bin))))).collect()
-    }
-
-    /// The starts of the bins within `seconds` in which, in at least half of the runs, more than one answer in twenty is late.
-    pub(super) fn violations(&self, name: &str, seconds: Range<usize>) -> Vec<usize> {
-        let is_late =
-            |measured: &Measured, bin: &Range<usize>| f64::from(u8::from(measured.late(bin) > 0.05));
-        let bins = seconds.step_by(BIN_S).map(|from_s| from_s..from_s + BIN_S);
-        let bins = bins.filter(|bin| self.mean(name, |measured| is_late(measured, bin)) >= 0.5);
-        bins.map(|bin| bin.start).collect()
     }
 }

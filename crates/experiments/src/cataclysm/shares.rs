@@ -85,31 +85,40 @@ fn rows(runs: &Runs) -> Vec<Row> {
 }
 
 fn shapes(runs: &Runs, name: &str) -> Vec<Shape> {
-    let refused =
-        |class: usize, seconds: &Range<usize>| runs.mean(name, |measured| measured.refused(class, seconds));
-    let most_refused = (0..CLASSES.len()).map(|class| refused(class, &QUIET)).fold(0.0, f64::max);
-    let gold = runs.mean(name, |measured| measured.admitted_rps(0, &GOLD_IS_HIGH));
+    let refused = |class: usize, seconds: &Range<usize>| {
+        runs.seeds(name, |measured| measured.refused(class, seconds) * 100.0)
+    };
+    let of_class = |class: usize| format!("{} refused, %", CLASSES[class]);
+    let gold = runs.seeds(name, |measured| measured.admitted_rps(0, &GOLD_IS_HIGH));
+    let all = gold.plus(&runs.seeds(name, others));
+    let violations = runs.seeds(name, |measured| measured.violations(10..LENGTH_S as usize).count() as f64);
     vec![
         Shape::new(
             format!("{name}: before 130 s, at 62 % of what the servers carry, nobody is refused"),
-            most_refused == 0.0,
+            (0..CLASSES.len()).map(|class| refused(class, &QUIET).at_most(0.0).named(of_class(class))),
         ),
         Shape::new(
             format!("{name}: from 130 s bronze is refused, gold and silver (to one in a hundred) are not"),
-            refused(2, &BRONZE_RISES) > 0.01
-                && refused(0, &BRONZE_RISES).max(refused(1, &BRONZE_RISES)) <= 0.01,
+            [
+                refused(0, &BRONZE_RISES).at_most(1.0).named(of_class(0)),
+                refused(1, &BRONZE_RISES).at_most(1.0).named(of_class(1)),
+                refused(2, &BRONZE_RISES).above(1.0).named(of_class(2)),
+            ],
         ),
         Shape::new(
             format!("{name}: from 195 s silver goes before bronze"),
-            refused(1, &SILVER_RISES) < 0.5 * refused(2, &SILVER_RISES),
+            [refused(1, &SILVER_RISES)
+                .over(&refused(2, &SILVER_RISES))
+                .below(0.5)
+                .named("part of silver that is refused, over that of bronze")],
         ),
         Shape::new(
             format!("{name}: while gold is high, nine in ten let in are gold"),
-            gold >= 9.0 * runs.mean(name, others),
+            [gold.over(&all).at_least(0.9)],
         ),
         Shape::new(
             format!("{name}: the 95th percentile stays below 1 s in all bins of {BIN_S} s but two at most"),
-            runs.violations(name, 10..LENGTH_S as usize).len() <= 2,
+            [violations.at_most(2.0).named("bins")],
         ),
     ]
 }

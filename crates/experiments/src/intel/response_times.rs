@@ -3,6 +3,7 @@
 use super::runs::{CRITICAL, CRITICAL_NOTE, EVEN_RATES, HIGH, HIGHEST, LIGHT, Runs, within};
 use super::server::Spacing;
 use crate::finding::Claim;
+use crate::seed_values::SeedValues;
 use crate::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -23,16 +24,19 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         row(HIGH, 7.3, within(0.1)),
         row(HIGHEST, 8.8, within(0.1)),
     ];
-    let response_s = |rate| runs.mean(rate, |measured| measured.response_s);
+    let response_s = |rate| runs.seeds(rate, |measured| measured.response_s);
     let shapes = vec![
-        Shape::new("it never falls as more is offered", EVEN_RATES.map(response_s).is_sorted()),
+        Shape::new(
+            "it never falls as more is offered",
+            [SeedValues::smallest_step(&EVEN_RATES.map(response_s)).at_least(0.0).named("smallest step, s")],
+        ),
         Shape::new(
             "at 71.42/s it is thirty times that at 32.58/s",
-            response_s(HIGH) >= 30.0 * response_s(LIGHT),
+            [response_s(HIGH).over(&response_s(LIGHT)).at_least(30.0)],
         ),
         Shape::new(
             "from there on it rises by no more than a third: the queue is full",
-            response_s(HIGHEST) <= response_s(HIGH) * 4.0 / 3.0,
+            [response_s(HIGHEST).over(&response_s(HIGH)).at_most(4.0 / 3.0)],
         ),
     ];
     let mut notes = runs.notes(laboratory);

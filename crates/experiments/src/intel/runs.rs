@@ -2,6 +2,7 @@
 
 use super::server::{Load, Measured, Spacing, closed_form_rps};
 use crate::plot::Plot;
+use crate::seed_values::SeedValues;
 use crate::{ExperimentError, Laboratory, Row, Rule, Spread};
 use flashweir_report::Point;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ const SEEDS_LEAST: u32 = 6;
 
 pub(super) struct Runs {
     spacing: Spacing,
+    first_seed: u64,
     by_rate: Vec<(f64, Vec<Arc<Measured>>)>,
 }
 
@@ -44,17 +46,23 @@ impl Runs {
         let loads: Vec<Load> = rates_rps.iter().copied().flat_map(of).collect();
         let measured = laboratory.run(&loads)?;
         let by_rate = rates_rps.iter().copied().zip(measured.chunks(seeds().count()).map(<[_]>::to_vec));
-        Ok(Self { spacing, by_rate: by_rate.collect() })
+        Ok(Self { spacing, first_seed: laboratory.options().seed, by_rate: by_rate.collect() })
+    }
+
+    /// A value of each seed at a rate; no seeds where there were no runs.
+    pub(super) fn seeds(&self, rate_rps: f64, value: impl Fn(&Measured) -> f64) -> SeedValues {
+        let runs = self.by_rate.iter().find(|(rate, _)| *rate == rate_rps);
+        let measured = runs.into_iter().flat_map(|(_, measured)| measured);
+        SeedValues::of((self.first_seed..).zip(measured.map(|measured| Some(value(measured)))))
     }
 
     /// A value over the seeds at a rate; none where there were no runs.
     pub(super) fn spread(&self, rate_rps: f64, value: impl Fn(&Measured) -> f64) -> Option<Spread> {
-        let (_, measured) = self.by_rate.iter().find(|(rate, _)| *rate == rate_rps)?;
-        Spread::of(measured.iter().map(|measured| value(measured)))
+        self.seeds(rate_rps, value).spread()
     }
 
-    /// The mean over the seeds; not a number where there were no runs, which fails every comparison.
-    pub(super) fn mean(&self, rate_rps: f64, value: impl Fn(&Measured) -> f64) -> f64 {
+    /// The mean over the seeds, for charts; not a number where there were no runs.
+    fn mean(&self, rate_rps: f64, value: impl Fn(&Measured) -> f64) -> f64 {
         self.spread(rate_rps, value).map_or(f64::NAN, |spread| spread.mean)
     }
 
@@ -146,7 +154,7 @@ fn seeds(laboratory: &Laboratory) -> impl Iterator<Item = u64> + use<> {
     (0..u64::from(options.seeds.max(SEEDS_LEAST))).map(move |n| first + n)
 }
 
-/// The mean over the seeds lies within this part of the paper's value.
+/// Every seed lies within this part of the paper's value.
 pub(super) fn within(part: f64) -> Rule {
     Rule::Within { mode: NONE.to_owned(), part }
 }

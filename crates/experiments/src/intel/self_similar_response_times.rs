@@ -30,20 +30,20 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         row("response time, s,", HIGH, 6.2, within(0.1), |it| it.response_s),
         row("processor, %,", MODERATE, 88.0, near, |it| it.busy * 100.0),
     ];
-    let response_s = |rate| runs.mean(rate, |measured| measured.response_s);
-    let even_s = |rate| even.mean(rate, |measured| measured.response_s);
+    let response_s = |rate| runs.seeds(rate, |measured| measured.response_s);
+    let over_even = |rate| response_s(rate).over(&even.seeds(rate, |measured| measured.response_s));
     let shapes = vec![
         Shape::new(
             "at 38/s a response takes at least twice as long as with even spacing",
-            response_s(MODERATE) >= 2.0 * even_s(MODERATE),
+            [over_even(MODERATE).at_least(2.0)],
         ),
         Shape::new(
             "at 70/s it takes more than thrice as long as at 38/s",
-            response_s(HIGH) > 3.0 * response_s(MODERATE),
+            [response_s(HIGH).over(&response_s(MODERATE)).above(3.0)],
         ),
         Shape::new(
             "at 70/s it is within a fifth of what it is with even spacing",
-            (response_s(HIGH) / even_s(HIGH) - 1.0).abs() <= 0.2,
+            [over_even(HIGH).between(0.8, 1.2)],
         ),
     ];
     let mut notes = runs.notes(laboratory);

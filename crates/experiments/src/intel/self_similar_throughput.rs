@@ -30,17 +30,20 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         let row = runs.row("refused/s", rate, None, Rule::Told, |it| it.refused_rps);
         beside(row, rate, |it| it.refused_rps)
     }));
-    let ok = |rate| runs.mean(rate, |measured| measured.ok_rps);
-    let even_ok = |rate| even.mean(rate, |measured| measured.ok_rps);
-    let alike = |rate| (ok(rate) / even_ok(rate) - 1.0).abs() <= 0.1;
+    let ok = |rate| runs.seeds(rate, |measured| measured.ok_rps);
+    let over_even = |rate| ok(rate).over(&even.seeds(rate, |measured| measured.ok_rps));
+    let alike = |rate: f64| over_even(rate).between(0.9, 1.1).named(format!("at {rate}/s"));
+    let less = |rate: f64, lower| {
+        ok(rate).minus(&ok(lower)).below(0.0).named(format!("{rate}/s less {lower}/s, OK/s"))
+    };
     let shapes = vec![
         Shape::new(
             "less is served at 70/s than at 45/s, and still less at 85/s",
-            ok(45.0) > ok(70.0) && ok(70.0) > ok(85.0),
+            [less(70.0, 45.0), less(85.0, 70.0)],
         ),
         Shape::new(
             "at 70/s and 85/s within a tenth of what it is with even spacing",
-            alike(70.0) && alike(85.0),
+            [alike(70.0), alike(85.0)],
         ),
     ];
     let mut plot = runs.plot("Throughput of a self-similar load", "OK/s", &PAPER, |measured| measured.ok_rps);

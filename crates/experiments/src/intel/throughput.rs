@@ -24,25 +24,28 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         refused(HIGH),
         refused(HIGHEST),
     ];
-    let ok = |rate| runs.mean(rate, |measured| measured.ok_rps);
-    let slope = (ok(HIGHEST) - ok(HIGH)) / (HIGHEST - HIGH);
-    let refused = |rate| runs.mean(rate, |measured| measured.refused_rps);
+    let ok = |rate| runs.seeds(rate, |measured| measured.ok_rps);
+    let slope = ok(HIGHEST).minus(&ok(HIGH)).map(|fall| fall / (HIGHEST - HIGH));
+    let refused = |rate| runs.seeds(rate, |measured| measured.refused_rps / rate);
     let shapes = vec![
         Shape::new(
             "nobody is refused at the light load, and at most one in a hundred at the critical one",
-            refused(LIGHT) == 0.0 && refused(CRITICAL) <= CRITICAL / 100.0,
+            [
+                refused(LIGHT).at_most(0.0).named(format!("part refused at {LIGHT}/s")),
+                refused(CRITICAL).at_most(0.01).named(format!("at {CRITICAL}/s")),
+            ],
         ),
-        Shape::new(
-            "almost half is refused at 71.42/s (40 to 50 %)",
-            (0.4..=0.5).contains(&(refused(HIGH) / HIGH)),
-        ),
+        Shape::new("almost half is refused at 71.42/s (40 to 50 %)", [refused(HIGH).between(0.4, 0.5)]),
         Shape::new(
             format!(
                 "beyond saturation each request more costs {:.3} OK, the work of a refusal over that of a request \
                  beyond it (to a tenth)",
                 -closed_form_slope()
             ),
-            (slope / closed_form_slope() - 1.0).abs() <= 0.1,
+            [slope
+                .map(|slope| slope / closed_form_slope())
+                .between(0.9, 1.1)
+                .named("cost over that of the closed form")],
         ),
     ];
     let mut notes = runs.notes(laboratory);

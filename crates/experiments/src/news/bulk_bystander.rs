@@ -41,11 +41,15 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         ),
         runs.row("fastest tenth with NEWS, kb/s", Some(86.4), within(AS_RUN, 0.1), &NEWS_MODES, &fastest),
     ];
-    let (quiet, crowd) = (runs.mean(Mode::None, &before), runs.mean(Mode::None, &during));
+    let crowd = runs.seeds(Mode::None, &during);
+    let over_none = |mode| runs.seeds(mode, &during).over(&crowd);
     let shapes = vec![
-        Shape::new("the crowd takes nine tenths of the transfer", crowd <= 0.1 * quiet),
-        Shape::new("NEWS gives it back fivefold", runs.mean(Mode::Scoreboard, &during) >= 5.0 * crowd),
-        Shape::new("repaired gives it back threefold", runs.mean(Mode::Repaired, &during) >= 3.0 * crowd),
+        Shape::new(
+            "the crowd takes nine tenths of the transfer",
+            [crowd.over(&runs.seeds(Mode::None, &before)).at_most(0.1).named("what is left of it")],
+        ),
+        Shape::new("NEWS gives it back fivefold", [over_none(Mode::Scoreboard).at_least(5.0)]),
+        Shape::new("repaired gives it back threefold", [over_none(Mode::Repaired).at_least(3.0)]),
     ];
     let mut notes = notes(laboratory.options());
     notes.push(

@@ -25,12 +25,15 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         runs.row("in the crowd, kb/s", Some(58.0), within("none"), &[Mode::None], &during),
         runs.row("in the crowd with NEWS, kb/s", Some(90.5), within(AS_RUN), &NEWS_MODES, &during),
     ];
-    let quiet = runs.mean(Mode::None, &before);
-    let crowd = runs.mean(Mode::None, &during);
-    let mut shapes = vec![Shape::new("falls to 0.75 or less in the crowd", crowd <= 0.75 * quiet)];
+    let before = runs.seeds(Mode::None, &before);
+    let over_before = |mode| runs.seeds(mode, &during).over(&before);
+    let mut shapes =
+        vec![Shape::new("falls to 0.75 or less in the crowd", [over_before(Mode::None).at_most(0.75)])];
     shapes.extend(NEWS_MODES.map(|mode| {
-        let kept = runs.mean(mode, &during) >= 0.85 * quiet;
-        Shape::new(format!("{} keeps 0.85 of the rate before", mode.name()), kept)
+        Shape::new(
+            format!("{} keeps 0.85 of the rate before", mode.name()),
+            [over_before(mode).at_least(0.85)],
+        )
     }));
     let lines = MODES.map(|mode| (mode.name(), runs.fastest_over_time(mode)));
     let plot = Plot {

@@ -4,6 +4,7 @@ use super::plant::{Mode, NEWS_MODES, notes};
 use super::runs::{Runs, Stretch};
 use crate::finding::Claim;
 use crate::plot::Plot;
+use crate::seed_values::SeedValues;
 use crate::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape};
 use flashweir_sim::news::Outcome;
 use std::time::Duration;
@@ -24,14 +25,18 @@ const SEEDS_MOST: u32 = 2;
 struct Point {
     interval_s: u64,
     mode: Mode,
-    /// Part of the seeds in which it alarmed before the crowd.
-    false_alarms: f64,
-    /// Part of the seeds in which it alarmed in the crowd.
-    found: f64,
-    /// Of those; not a number where there is none.
-    delay_s: f64,
+    /// 1 with each seed with which it alarmed before the crowd, 0 with others.
+    false_alarms: SeedValues,
+    /// 1 with each seed with which it alarmed in the crowd, 0 with others.
+    found: SeedValues,
+    /// Of those; none with others.
+    delay_s: SeedValues,
+    /// Mean.
     admitted: f64,
 }
+
+/// Chooses intervals, seconds.
+type Wanted = fn(u64) -> bool;
 
 fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let seeds = laboratory.options().seeds.min(SEEDS_MOST);
@@ -43,29 +48,36 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         })?;
         look(&runs, interval_s, &mut rows, &mut points);
     }
-    let of = |mode, wanted: fn(u64) -> bool| {
+    let of = |mode, wanted: Wanted| {
         points.iter().filter(move |point: &&Point| point.mode == mode && wanted(point.interval_s))
     };
+    let count = |mode, wanted: Wanted, value: fn(&Point) -> &SeedValues| {
+        let values = of(mode, wanted).map(value).cloned();
+        values.reduce(|one, other| one.plus(&other)).unwrap_or_default()
+    };
+    let intervals = |wanted: Wanted| INTERVALS_S.into_iter().filter(|&t| wanted(t)).count() as f64;
+    let (short, long, any): (Wanted, Wanted, Wanted) = (|t| t <= 30, |t| t >= 90, |_| true);
     let news = Mode::Scoreboard;
-    let delay = |wanted| of(news, wanted).map(|point| point.delay_s).fold(f64::NAN, f64::max);
+    let delay = |wanted| of(news, wanted).map(|point| point.delay_s.clone()).next().unwrap_or_default();
+    let in_every_run = |mode| count(mode, any, |p| &p.found).at_least(intervals(any)).named("intervals");
     let shapes = vec![
         Shape::new(
-            "T of 30 s or less raises a false alarm in some run",
-            of(news, |t| t <= 30).any(|p| p.false_alarms > 0.0),
+            "T of 30 s or less raises a false alarm",
+            [count(news, short, |p| &p.false_alarms).at_least(intervals(short)).named("intervals")],
         ),
-        Shape::new("T of 90 s or more raises none", of(news, |t| t >= 90).all(|p| p.false_alarms == 0.0)),
+        Shape::new(
+            "T of 90 s or more raises none",
+            [count(news, long, |p| &p.false_alarms).at_most(0.0).named("intervals")],
+        ),
         Shape::new(
             "the crowd is found later with T = 120 s than with 60 s",
-            delay(|t| t == 120) > delay(|t| t == 60),
+            [delay(|t| t == 120).minus(&delay(|t| t == 60)).above(0.0).named("s")],
         ),
-        Shape::new("scoreboard finds the crowd in every run", of(news, |_| true).all(|p| p.found == 1.0)),
-        Shape::new(
-            "repaired finds the crowd in every run",
-            of(Mode::Repaired, |_| true).all(|p| p.found == 1.0),
-        ),
+        Shape::new("scoreboard finds the crowd in every run", [in_every_run(news)]),
+        Shape::new("repaired finds the crowd in every run", [in_every_run(Mode::Repaired)]),
         Shape::new(
             "repaired raises none at any T",
-            of(Mode::Repaired, |_| true).all(|p| p.false_alarms == 0.0),
+            [count(Mode::Repaired, any, |p| &p.false_alarms).at_most(0.0).named("intervals")],
         ),
     ];
     let mut notes = notes(laboratory.options());
@@ -106,9 +118,9 @@ fn look(runs: &Runs, interval_s: u64, rows: &mut Vec<Row>, points: &mut Vec<Poin
     points.extend(NEWS_MODES.map(|mode| Point {
         interval_s,
         mode,
-        false_alarms: runs.mean(mode, is_false),
-        found: runs.mean(mode, found),
-        delay_s: runs.mean(mode, delay),
+        false_alarms: runs.seeds(mode, is_false),
+        found: runs.seeds(mode, found),
+        delay_s: runs.seeds(mode, delay),
         admitted: runs.mean(mode, &admitted),
     }));
 }

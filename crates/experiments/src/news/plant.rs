@@ -100,8 +100,8 @@ fn arrivals(options: &Options) -> RateProfile {
     options.opening_match.arrivals(quiet, crowd)
 }
 
-const QUIET_PER_S: f64 = 35.0;
-const CROWD_PER_S: f64 = 210.0;
+pub(super) const QUIET_PER_S: f64 = 35.0;
+pub(super) const CROWD_PER_S: f64 = 210.0;
 
 /// What every finding says of how it differs from the paper's runs.
 pub(super) fn notes(options: &Options) -> Vec<String> {

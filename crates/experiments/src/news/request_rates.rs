@@ -30,7 +30,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let rows = vec![
         runs.row("found after, s", Some(20.0), near(1.0), &NEWS_MODES, delay),
         runs.row("admitted rate falls by %", Some(32.0), near(5.0), &NEWS_MODES, fall),
-        runs.row("response loss %", Some(2.0), near(2.0), &NEWS_MODES, &loss),
+        runs.row("response loss %", Some(2.0), near(1.0), &NEWS_MODES, &loss),
         runs.row(
             "response loss % without NEWS",
             Some(25.0),
@@ -41,17 +41,25 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         runs.row("offered/s, tries included", None, Rule::Told, &MODES, offered),
     ];
     let news = Mode::Scoreboard;
+    let without = runs.seeds(Mode::None, &admitted);
+    let fall = runs.seeds(news, &admitted).with(&without, |rate, without| (1.0 - rate / without) * 100.0);
+    let over_none = |value: &dyn Fn(&Outcome) -> Option<f64>| {
+        runs.seeds(news, value).over(&runs.seeds(Mode::None, value))
+    };
     let shapes = vec![
-        Shape::new("found within two intervals of the onset", runs.mean(news, delay) <= 120.0),
-        Shape::new("repaired finds it within two intervals", runs.mean(Mode::Repaired, delay) <= 120.0),
-        Shape::new("admitted rate falls by a quarter or more", runs.mean(news, fall) >= 25.0),
         Shape::new(
-            "loss falls to a fifth or less",
-            runs.mean(news, &loss) <= runs.mean(Mode::None, &loss) / 5.0,
+            "found within two intervals of the onset",
+            [runs.seeds(news, delay).at_most(120.0).named("s")],
         ),
         Shape::new(
+            "repaired finds it within two intervals",
+            [runs.seeds(Mode::Repaired, delay).at_most(120.0).named("s")],
+        ),
+        Shape::new("admitted rate falls by a quarter or more", [fall.at_least(25.0).named("%")]),
+        Shape::new("loss falls to a fifth or less", [over_none(&loss).at_most(0.2)]),
+        Shape::new(
             "tries of the refused make the offered rate rise",
-            runs.mean(news, offered) > 1.2 * runs.mean(Mode::None, offered),
+            [over_none(&|outcome| offered(outcome)).above(1.2)],
         ),
     ];
     let mut notes = notes(laboratory.options());

@@ -2,6 +2,7 @@
 
 use super::plant::{Mode, scenario};
 use crate::laboratory::Simulation;
+use crate::seed_values::SeedValues;
 use crate::{ExperimentError, Laboratory, Row, Rule, Spread};
 use flashweir_report::Point;
 use flashweir_sim::news::{Bin, Outcome, Scenario};
@@ -12,6 +13,7 @@ use std::sync::Arc;
 /// Over all seeds; `O` is what one run shows.
 pub(super) struct Runs<O = Outcome> {
     by_mode: Vec<(Mode, Vec<Arc<O>>)>,
+    first_seed: u64,
     onset_s: u64,
     end_s: u64,
 }
@@ -119,7 +121,7 @@ impl<O> Runs<O> {
         let outcomes = laboratory.run(&simulations)?;
         let by_mode =
             modes.iter().copied().zip(outcomes.chunks(seeds().count()).map(<[_]>::to_vec)).collect();
-        Ok(Self { by_mode, onset_s: quiet_s, end_s: quiet_s + crowd_s })
+        Ok(Self { by_mode, first_seed: first, onset_s: quiet_s, end_s: quiet_s + crowd_s })
     }
 
     pub(super) fn onset_s(&self) -> u64 {
@@ -134,13 +136,19 @@ impl<O> Runs<O> {
         }
     }
 
-    /// A value over the seeds of a mode; seeds that have none are left out.
-    pub(super) fn spread(&self, mode: Mode, value: impl Fn(&O) -> Option<f64>) -> Option<Spread> {
-        let (_, outcomes) = self.by_mode.iter().find(|(other, _)| *other == mode)?;
-        Spread::of(outcomes.iter().filter_map(|outcome| value(outcome)))
+    /// A value of each seed of a mode; no seeds of a mode that was not run.
+    pub(super) fn seeds(&self, mode: Mode, value: impl Fn(&O) -> Option<f64>) -> SeedValues {
+        let runs = self.by_mode.iter().find(|(other, _)| *other == mode);
+        let outcomes = runs.into_iter().flat_map(|(_, outcomes)| outcomes);
+        SeedValues::of((self.first_seed..).zip(outcomes.map(|outcome| value(outcome))))
     }
 
-    /// The mean over the seeds; not a number where there is none, which fails every comparison.
+    /// A value over the seeds of a mode; none where no seed has one.
+    pub(super) fn spread(&self, mode: Mode, value: impl Fn(&O) -> Option<f64>) -> Option<Spread> {
+        self.seeds(mode, value).spread()
+    }
+
+    /// The mean over the seeds that have a value, for rows and charts; not a number where none has.
     pub(super) fn mean(&self, mode: Mode, value: impl Fn(&O) -> Option<f64>) -> f64 {
         self.spread(mode, value).map_or(f64::NAN, |spread| spread.mean)
     }

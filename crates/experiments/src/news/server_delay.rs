@@ -40,17 +40,16 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         rows.push(runs.row(format!("{what}: fastest kb/s"), None, Rule::Told, &MODES, &fastest));
     }
     rows.push(bounded.row("1,000 requests: dropped by the server, %", None, Rule::Told, &MODES, dropped));
-    let alike = |one: f64, other: f64| (one / other - 1.0).abs() <= 0.15;
-    let unchanged = |mode: Mode| {
-        alike(endless.mean(mode, &admitted), immediate.mean(mode, &admitted))
-            && alike(endless.mean(mode, &fastest), immediate.mean(mode, &fastest))
+    let alike = |mode, value: &dyn Fn(&Outcome) -> Option<f64>| {
+        endless.seeds(mode, value).over(&immediate.seeds(mode, value)).between(0.85, 1.15)
     };
+    let unchanged = |mode| [alike(mode, &admitted).named("admitted"), alike(mode, &fastest).named("fastest")];
     let shapes = vec![
         Shape::new("scoreboard: with an endless buffer within 15 % of before", unchanged(Mode::Scoreboard)),
         Shape::new("repaired: with an endless buffer within 15 % of before", unchanged(Mode::Repaired)),
         Shape::new(
             "with room for 1,000 requests the server drops more than half",
-            bounded.mean(Mode::None, dropped) > 50.0,
+            [bounded.seeds(Mode::None, dropped).above(50.0).named("%")],
         ),
     ];
     let mut notes = notes(laboratory.options());

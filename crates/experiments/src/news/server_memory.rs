@@ -48,22 +48,26 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             runs.fastest_rate_kbps(Stretch::Quiet),
         ),
     ];
+    let without = runs.seeds(Mode::None, &fastest);
+    let before = runs.seeds(Mode::None, runs.fastest_rate_kbps(Stretch::Quiet));
     let mut shapes = vec![Shape::new(
         "without control the fastest tenth is slowed to three quarters or less",
-        runs.mean(Mode::None, &fastest)
-            <= 0.75 * runs.mean(Mode::None, runs.fastest_rate_kbps(Stretch::Quiet)),
+        [without.over(&before).at_most(0.75)],
     )];
     for mode in [Mode::Scoreboard, Mode::Repaired] {
         let name = mode.name();
         shapes.extend([
             Shape::new(
                 format!("{name} finds it within two intervals of the onset"),
-                runs.mean(mode, &found) <= 128.0,
+                [runs.seeds(mode, &found).at_most(128.0).named("s")],
             ),
-            Shape::new(format!("{name} brings memory to 95 % or less"), runs.mean(mode, &memory) <= 95.0),
+            Shape::new(
+                format!("{name} brings memory to 95 % or less"),
+                [runs.seeds(mode, &memory).at_most(95.0)],
+            ),
             Shape::new(
                 format!("{name}: the fastest tenth is at least 1.3 times as fast"),
-                runs.mean(mode, &fastest) >= 1.3 * runs.mean(Mode::None, &fastest),
+                [runs.seeds(mode, &fastest).over(&without).at_least(1.3)],
             ),
         ]);
     }

@@ -44,22 +44,39 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     for (label, modes, [paper_admitted, paper_rejected, paper_fastest, paper_loss]) in TABLE {
         let judge = if modes.len() > 1 { AS_RUN.to_owned() } else { modes[0].name() };
         let within = |part| Rule::Within { mode: judge.clone(), part };
+        // Less than the 2 % that NEWS has in the paper: no loss at all would be near otherwise.
         let near = |by| Rule::Near { mode: judge.clone(), by };
         let name = |what: &str| format!("{label}: {what}");
         rows.push(runs.row(name("admitted/s"), Some(paper_admitted), within(0.1), modes, &admitted));
         rows.push(runs.row(name("rejected %"), Some(paper_rejected), Rule::Told, modes, &rejected));
         rows.push(runs.row(name("fastest kb/s"), Some(paper_fastest), within(0.1), modes, &fastest));
-        rows.push(runs.row(name("loss %"), Some(paper_loss), near(2.0), modes, &loss));
+        rows.push(runs.row(name("loss %"), Some(paper_loss), near(1.0), modes, &loss));
     }
-    let of = |mode| (runs.mean(mode, &admitted), runs.mean(mode, &fastest), runs.mean(mode, &loss));
-    let (none, news, tightest) = (of(Mode::None), of(Mode::Scoreboard), of(Mode::Static(60)));
-    let (loosest, repaired) = (of(Mode::Static(120)), of(Mode::Repaired));
+    let admitted = |mode| runs.seeds(mode, &admitted);
+    let fastest = |mode| runs.seeds(mode, &fastest);
+    let loss = |mode| runs.seeds(mode, &loss);
+    let (none, news) = (Mode::None, Mode::Scoreboard);
     let shapes = vec![
-        Shape::new("NEWS (scoreboard) admits at most two thirds of the crowd", news.0 <= none.0 * 2.0 / 3.0),
-        Shape::new("the fastest tenth is at least 1.3 times as fast with it", news.1 >= 1.3 * none.1),
-        Shape::new("response loss falls to a fifth or less with it", news.2 <= none.2 / 5.0),
-        Shape::new("a static 60 is faster than a static 120", tightest.1 > loosest.1),
-        Shape::new("repaired, too, is at least 1.3 times as fast as no control", repaired.1 >= 1.3 * none.1),
+        Shape::new(
+            "NEWS (scoreboard) admits at most two thirds of the crowd",
+            [admitted(news).over(&admitted(none)).at_most(2.0 / 3.0)],
+        ),
+        Shape::new(
+            "the fastest tenth is at least 1.3 times as fast with it",
+            [fastest(news).over(&fastest(none)).at_least(1.3)],
+        ),
+        Shape::new(
+            "response loss falls to a fifth or less with it",
+            [loss(news).over(&loss(none)).at_most(0.2)],
+        ),
+        Shape::new(
+            "a static 60 is faster than a static 120",
+            [fastest(Mode::Static(60)).over(&fastest(Mode::Static(120))).above(1.0)],
+        ),
+        Shape::new(
+            "repaired, too, is at least 1.3 times as fast as no control",
+            [fastest(Mode::Repaired).over(&fastest(none)).at_least(1.3)],
+        ),
     ];
     let mut notes = notes(laboratory.options());
     notes.push(

@@ -29,26 +29,26 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         (testbed.bystanders, testbed.hot_spots) = (true, true);
     })?;
     let (before, during) = (median_s(BYSTANDERS_BEFORE), median_s(BYSTANDERS_DURING));
-    let quiet = everybody.mean(Mode::None, before);
-    let crowd = everybody.mean(Mode::None, during);
-    let news = everybody.mean(Mode::Scoreboard, during);
+    let quiet = everybody.seeds(Mode::None, before);
+    let crowd = everybody.seeds(Mode::None, during);
+    let news = everybody.seeds(Mode::Scoreboard, during);
     let Range { start: onset_s, end: end_s } = hot_spot.within(Stretch::Crowd);
     let found_s = (onset_s + 2 * INTERVAL_S).min(end_s)..end_s;
     let mut shapes = vec![
-        Shape::new("the crowd makes the median tenfold and more", crowd >= 10.0 * quiet),
-        Shape::new("NEWS (scoreboard) halves it at least", news <= crowd / 2.0),
+        Shape::new("the crowd makes the median tenfold and more", [crowd.over(&quiet).at_least(10.0)]),
+        Shape::new("NEWS (scoreboard) halves it at least", [news.over(&crowd).at_most(0.5)]),
     ];
     for mode in [Mode::Scoreboard, Mode::Repaired] {
         let name = mode.name();
-        let median = hot_spot.mean(mode, during);
+        let median = hot_spot.seeds(mode, during);
         let answered = "at most one bystander of 1,000 stays without an answer";
         shapes.push(Shape::new(
             format!("{name} with the hot-spot: a median of at most three times that before"),
-            median <= 3.0 * quiet,
+            [median.over(&quiet).at_most(3.0)],
         ));
         shapes.push(Shape::new(
             format!("{name} with the hot-spot, once found: {answered}"),
-            hot_spot.mean(mode, unanswered_percent(found_s.clone())) <= 0.1,
+            [hot_spot.seeds(mode, unanswered_percent(found_s.clone())).at_most(0.1).named("%")],
         ));
     }
     let mut notes = notes(laboratory.options(), seeds);

@@ -2,7 +2,7 @@
 
 use super::interval::with_interval;
 use super::network_limited::{per_second, protections, settled};
-use super::peak::{LENGTH, looked_at};
+use super::peak::{BEYOND_MAX, LENGTH, looked_at_and_beyond};
 use super::record::Record;
 use super::results::{InScene, Results};
 use super::scale::{self, RATES};
@@ -10,6 +10,7 @@ use super::scene::{Protection, REPAIRED, Run, Scene};
 use super::trial::{Scope, Trial};
 use crate::finding::Claim;
 use crate::plot::Plot;
+use crate::seed_values::SeedValues;
 use crate::{ExperimentError, Finding, Shape, Subject};
 
 pub(crate) const TRIAL: Trial = Trial {
@@ -66,24 +67,24 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
         &shipped,
         over_best,
     ));
-    let inside = limits.first().is_some_and(|lowest| best_limit > *lowest)
-        && limits.last().is_some_and(|highest| best_limit < *highest);
-    let mut shapes =
-        vec![Shape::new("the best static limit found is neither the lowest nor the highest tried", inside)];
+    let best = ours.seeds(&limited_to(best_limit), &good);
+    let over_best_of_seed =
+        |protection: &Protection| ours.seeds(protection, &good).over(&best).at_least(AS_GOOD);
+    let mut shapes = vec![inside(&limits, best_limit)];
     for protection in &all[1..] {
         shapes.push(Shape::new(
             format!("{}: goodput within 5 % of the best static limit's", protection.name()),
-            ours.mean(protection, over_best) >= AS_GOOD,
+            [over_best_of_seed(protection)],
         ));
     }
     shapes.push(Shape::new(
         "repaired with the router's own T: goodput within 5 % of the best static limit's",
-        ours.mean(&shipped[0], over_best) >= AS_GOOD,
+        [over_best_of_seed(&shipped[0])],
     ));
     let mut notes = scale::notes();
     notes.push(format!(
         "The best static limit found is {best_limit}/s, with {best_good:.1} answered in time/s: a search by Fibonacci's numbers \
-         between {LOWEST_PER_S} and {}/s, {} limits tried.",
+         between {LOWEST_PER_S} and {}/s, and up to {BEYOND_MAX} limits beyond while the best is the lowest or the highest tried; {} limits tried.",
         LOWEST_PER_S + LENGTH,
         limits.len()
     ));
@@ -114,7 +115,20 @@ fn plot(ours: InScene<'_>, by_limit: &[(u32, f64)], good: impl Fn(&Record) -> Op
 fn searched(scope: &Scope, ours: InScene<'_>) -> Vec<u32> {
     let good = good(scope);
     let value = |limit| Some(ours.mean(&limited_to(limit), &good)).filter(|it| it.is_finite());
-    looked_at(LOWEST_PER_S, value)
+    looked_at_and_beyond(LOWEST_PER_S, value)
+}
+
+/// Whether the best of the limits, in ascending order, has limits on both sides: no search ends at an edge.
+fn inside(limits: &[u32], best: u32) -> Shape {
+    let to_edge = limits
+        .first()
+        .zip(limits.last())
+        .map(|(&lowest, &highest)| f64::from(best.saturating_sub(lowest).min(highest.saturating_sub(best))));
+    Shape::new(
+        "the best static limit found is neither the lowest nor the highest tried",
+        // Of all rounds together: the search is for the best mean.
+        [SeedValues::of([(0, to_edge)]).above(0.0).named("distance to the nearest edge, requests/s")],
+    )
 }
 
 /// Answered in time, in the paper's requests a second: what the search is for.

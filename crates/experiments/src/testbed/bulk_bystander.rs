@@ -41,14 +41,15 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
         ours.row("in the crowd, kb/s of the paper", Some(80.0), none, &during),
         ours.row("in the crowd with NEWS, kb/s of the paper", Some(318.0), news, &during),
     ];
+    let without = ours.seeds(&none[0], &during);
     let mut shapes = vec![Shape::new(
         "without NEWS it keeps at most half of its goodput",
-        ours.mean(&none[0], &during) <= 0.5 * ours.mean(&none[0], &before),
+        [without.over(&ours.seeds(&none[0], &before)).at_most(0.5)],
     )];
     for protection in news {
         shapes.push(Shape::new(
             format!("with {} it has at least twice as much as without", protection.name()),
-            ours.mean(protection, &during) >= 2.0 * ours.mean(&none[0], &during),
+            [ours.seeds(protection, &during).over(&without).at_least(2.0)],
         ));
     }
     let mut notes = scale::notes();

@@ -70,7 +70,7 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     let in_the_crowd = in_phase(1, |it| Some(it.processor_percent));
     let shapes = vec![Shape::new(
         "with T = 64 s of the paper the program takes no more of a processor in the crowd than the paper's did",
-        ours.mean(&usual[0], in_the_crowd) <= PAPERS_PERCENT,
+        [ours.seeds(&usual[0], in_the_crowd).at_most(PAPERS_PERCENT).named("%")],
     )];
     let mut notes = scale::notes();
     notes.extend(COUNTED.map(str::to_owned));

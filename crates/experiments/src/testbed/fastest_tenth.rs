@@ -36,21 +36,22 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
         ours.row("fastest tenth in the crowd, kb/s", Some(133.0), none, during),
         ours.row("fastest tenth in the crowd with NEWS, kb/s", Some(261.0), news, during),
     ];
+    let came = ours.seeds(&none[0], per_second(settled.clone(), |it| it.unique_offered));
+    let without = ours.seeds(&none[0], during);
     let mut shapes = vec![
         Shape::new(
             "without NEWS the server answers at most 0.8 of those who come",
-            ours.mean(&none[0], &answered)
-                <= 0.8 * ours.mean(&none[0], per_second(settled.clone(), |it| it.unique_offered)),
+            [ours.seeds(&none[0], &answered).over(&came).at_most(0.8)],
         ),
         Shape::new(
             "without NEWS the fastest tenth falls to 0.75 or less",
-            ours.mean(&none[0], during) <= 0.75 * ours.mean(&none[0], before),
+            [without.over(&ours.seeds(&none[0], before)).at_most(0.75)],
         ),
     ];
     for protection in news {
         shapes.push(Shape::new(
             format!("with {} it is at least 1.5 times as fast as without", protection.name()),
-            ours.mean(protection, during) >= 1.5 * ours.mean(&none[0], during),
+            [ours.seeds(protection, during).over(&without).at_least(1.5)],
         ));
     }
     let mut notes = scale::notes();

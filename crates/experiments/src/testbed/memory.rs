@@ -63,26 +63,27 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
         ours.row("answered in time/s", None, &all, &good),
         ours.row("read from the disk in the crowd, MB/s of ours", None, &all, disk_mb_per_s(settled.clone())),
     ];
+    let without = |value: &dyn Fn(&Record) -> Option<f64>| ours.seeds(&none[0], value);
     let mut shapes = vec![
-        Shape::new("at most one packet of a hundred is lost", ours.mean(&none[0], &lost) <= 1.0),
+        Shape::new("at most one packet of a hundred is lost", [without(&lost).at_most(1.0).named("%")]),
         Shape::new(
             "without NEWS a tenth of the people or more time out",
-            ours.mean(&none[0], &gave_up) >= 10.0,
+            [without(&gave_up).at_least(10.0).named("%")],
         ),
     ];
     for protection in news {
         let name = protection.name();
         shapes.push(Shape::new(
             format!("{name} finds the crowd within two intervals"),
-            ours.mean(protection, found) <= 2.0 * scale::INTERVAL_S as f64,
+            [ours.seeds(protection, found).at_most(2.0 * scale::INTERVAL_S as f64).named("s")],
         ));
         shapes.push(Shape::new(
             format!("with {name} the fastest tenth is at least 1.3 times as fast as without"),
-            ours.mean(protection, fastest) >= 1.3 * ours.mean(&none[0], fastest),
+            [ours.seeds(protection, fastest).over(&without(&fastest)).at_least(1.3)],
         ));
         shapes.push(Shape::new(
             format!("with {name} at least as much is answered in time as without"),
-            ours.mean(protection, &good) >= ours.mean(&none[0], &good),
+            [ours.seeds(protection, &good).over(&without(&good)).at_least(1.0)],
         ));
     }
     let mut notes = scale::notes();

@@ -65,7 +65,10 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     ];
     let mut shapes = vec![Shape::new(
         "without NEWS at least a fifth of the packets is lost and a fifth of the people time out",
-        ours.mean(&none[0], &lost) >= 20.0 && ours.mean(&none[0], &gave_up) >= 20.0,
+        [
+            ours.seeds(&none[0], &lost).at_least(20.0).named("lost, %"),
+            ours.seeds(&none[0], &gave_up).at_least(20.0).named("timed out, %"),
+        ],
     )];
     shapes.extend(news.iter().flat_map(|it| with_news(scene, ours, it)));
     let mut notes = scale::notes();
@@ -79,33 +82,35 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
 fn with_news(scene: &Scene, ours: InScene<'_>, protection: &Protection) -> [Shape; 6] {
     let settled = settled(scene, scale::INTERVAL_S);
     let lost = lost_percent(settled.clone());
-    let of = |value: &dyn Fn(&super::Record) -> Option<f64>| ours.mean(protection, value);
+    let of = |value: &dyn Fn(&super::Record) -> Option<f64>| ours.seeds(protection, value);
     let name = protection.name();
+    let came = of(&per_second(settled.clone(), |it| it.unique_offered));
     [
         Shape::new(
             format!("{name} protects within one interval{}", it_waits_for(&name, scale::INTERVAL_S)),
-            of(&found_after_intervals(scene, scale::INTERVAL_S)) <= within_one(scale::INTERVAL_S),
+            [of(&found_after_intervals(scene, scale::INTERVAL_S))
+                .at_most(within_one(scale::INTERVAL_S))
+                .named("intervals")],
         ),
         Shape::new(
             format!("{name} finds the crowd within two intervals"),
-            of(&found_after_intervals(scene, scale::INTERVAL_S)) <= 2.0,
+            [of(&found_after_intervals(scene, scale::INTERVAL_S)).at_most(2.0).named("intervals")],
         ),
         Shape::new(
             format!("{name} finds it by the end of the first whole interval with losses"),
-            of(&found_after_losses(scene)) <= 2.0,
+            [of(&found_after_losses(scene)).at_most(2.0).named("intervals after the first losses")],
         ),
         Shape::new(
             format!("{name} brings the loss to a quarter or less"),
-            of(&lost) <= 0.25 * ours.mean(&Protection::None, &lost),
+            [of(&lost).over(&ours.seeds(&Protection::None, &lost)).at_most(0.25)],
         ),
         Shape::new(
             format!("{name} refuses between a quarter and two thirds"),
-            (25.0..=66.7).contains(&of(&refused_percent(settled.clone()))),
+            [of(&refused_percent(settled.clone())).between(25.0, 66.7).named("%")],
         ),
         Shape::new(
             format!("with {name} more SYNs are offered than people come, as the refused come again"),
-            of(&per_second(settled.clone(), |it| it.offered))
-                >= 1.2 * of(&per_second(settled, |it| it.unique_offered)),
+            [of(&per_second(settled, |it| it.offered)).over(&came).at_least(1.2)],
         ),
     ]
 }

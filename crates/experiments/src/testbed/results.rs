@@ -3,6 +3,7 @@
 use super::record::Record;
 use super::scene::{Protection, Run, Scene};
 use crate::plot::Plot;
+use crate::seed_values::SeedValues;
 use crate::{Row, Rule, Spread};
 use flashweir_report::Point;
 
@@ -37,7 +38,16 @@ pub(super) struct InScene<'a> {
 }
 
 impl<'a> InScene<'a> {
-    /// The mean over the rounds; not a number where there is none, which fails every comparison.
+    /// A value of each round, by its seed; no rounds of a protection that was not run.
+    pub(super) fn seeds(
+        &self,
+        protection: &Protection,
+        value: impl Fn(&Record) -> Option<f64>,
+    ) -> SeedValues {
+        SeedValues::of(self.of(protection).map(|(seed, record)| (seed, value(record))))
+    }
+
+    /// The mean over the rounds that have a value, for rows, charts and the search for the best; not a number where none has.
     pub(super) fn mean(&self, protection: &Protection, value: impl Fn(&Record) -> Option<f64>) -> f64 {
         self.spread(protection, value).map_or(f64::NAN, |spread| spread.mean)
     }
@@ -89,19 +99,19 @@ impl<'a> InScene<'a> {
         doubts.collect()
     }
 
-    /// A value over the rounds; rounds that have none are left out.
+    /// A value over the rounds; none where no round has one.
     fn spread(&self, protection: &Protection, value: impl Fn(&Record) -> Option<f64>) -> Option<Spread> {
-        Spread::of(self.of(protection).filter_map(value))
+        self.seeds(protection, value).spread()
     }
 
     fn first(&self, protection: &Protection) -> Option<&'a Record> {
-        self.of(protection).next()
+        self.of(protection).next().map(|(_, record)| record)
     }
 
-    /// The records of all rounds under a protection.
-    fn of(&self, protection: &Protection) -> impl Iterator<Item = &'a Record> {
+    /// The seeds and records of all rounds under a protection.
+    fn of(&self, protection: &Protection) -> impl Iterator<Item = (u64, &'a Record)> {
         let Self { results, scene } = *self;
         let is_it = move |run: &Run| run.scene == *scene && run.protection == *protection;
-        results.records.iter().filter(move |(run, _)| is_it(run)).map(|(_, record)| record)
+        results.records.iter().filter(move |(run, _)| is_it(run)).map(|(run, record)| (run.seed, record))
     }
 }

@@ -70,20 +70,23 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
         }
         row("without an answer, %", None, &unanswered_percent(class));
     }
-    let median = |class, protection| ours.mean(protection, people(class, |it: &People| it.median_s));
-    let unanswered = |protection| ours.mean(protection, unanswered_percent(AFTER));
+    let median = |class| ours.seeds(&none[0], people(class, |it: &People| it.median_s));
+    let unanswered = |protection| ours.seeds(protection, unanswered_percent(AFTER));
+    // Those who got no answer are no longer in the median: a harm that is hidden there is seen in their number.
+    let harm = median(AFTER).over(&median(BEFORE)).map(|times| times / 3.0);
+    let harm = harm.with(&unanswered(&none[0]).map(|percent| percent / 10.0), f64::max);
     let mut shapes = vec![Shape::new(
         "in the crowd the median is at least three times that before, or a tenth of the readers gets no answer",
-        median(AFTER, &none[0]) >= 3.0 * median(BEFORE, &none[0]) || unanswered(&none[0]) >= 10.0,
+        [harm.at_least(1.0).named("the larger of both, over what is required")],
     )];
     for (mode, protection) in NEWS_MODES.iter().zip(&hot_spot) {
         shapes.push(Shape::new(
             format!("{mode} with hot spots, once found: a median of at most {AS_QUIET} times that before"),
-            ours.mean(protection, over_before) <= AS_QUIET,
+            [ours.seeds(protection, over_before).at_most(AS_QUIET)],
         ));
         shapes.push(Shape::new(
             format!("{mode} with hot spots, once found: at most one reader of 100 stays without an answer"),
-            unanswered(protection) <= 1.0,
+            [unanswered(protection).at_most(1.0).named("%")],
         ));
     }
     let mut notes = scale::notes();

@@ -141,7 +141,7 @@ impl Run<'_> {
                 "from 195 s silver goes before bronze",
                 refused("silver", &SILVER_RISES) < 0.5 * refused("bronze", &SILVER_RISES),
             ),
-            condition("while gold is high, nine in ten let in are gold", gold >= 9.0 * others),
+            condition("while gold is high, nine in ten let in are gold", gold > 0.0 && gold >= 9.0 * others),
             condition(
                 &format!("while gold is high, goodput is at least {GOOD} of the capacity"),
                 self.good() >= GOOD,
@@ -306,6 +306,12 @@ pub(super) mod tests {
                 .for_each(|second| second.refused = 8);
         };
         assert_eq!(failing(lets_silver_in), 3);
+        let lets_nobody_in = |load: &mut LoadResult| {
+            for tally in load.classes.values_mut() {
+                tally.series[44..77].iter_mut().for_each(|second| second.refused = second.offered);
+            }
+        };
+        assert_eq!(failing(lets_nobody_in), 3);
         assert_eq!(
             failing(|load| load.totals.series[50..60].iter_mut().for_each(|second| second.goodput = 20)),
             4

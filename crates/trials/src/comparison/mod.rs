@@ -16,5 +16,5 @@ mod table;
 pub use judgement::{Judgement, Verdict, What};
 pub use outcome::Outcome;
 pub use scene::{Change, GOLD_SHARE, OriginKind, PATIENCE_S, Scene, TARGET_S};
-pub use search::{Trial, best};
+pub use search::{BEYOND_GRID_MAX, Found as SearchFound, Knob, Trial, best};
 pub use table::{Cell, Column, Comparison, Found, Range, Row, Setup};

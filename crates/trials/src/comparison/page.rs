@@ -11,6 +11,9 @@ const GAVE_UP_MS: f64 = PATIENCE_S * 1e3 * 0.95;
 /// The least capacity over the most that a machine with nothing else to do keeps to.
 const QUIET_SPREAD: f64 = 0.8;
 
+/// What is said of a search that found no best inside.
+const AT_EDGE: &str = " **The best is at the edge of what was tried: a better setting may lie beyond.**";
+
 impl Comparison {
     /// The page, in Markdown: every word of it that depends on a number is made from the number.
     #[must_use]
@@ -191,11 +194,12 @@ fn searched(column: &Column) -> String {
             found.trials.iter().map(|(setting, goodput)| format!("{setting}: {goodput:.2}")).collect();
         let _ = write!(
             text,
-            " For the {} origin the best of {} trials at 3 times the capacity was {} ({}).",
+            " For the {} origin the best of {} trials at 3 times the capacity was {} ({}).{}",
             found.origin,
             trials.len(),
             found.best,
-            trials.join("; ")
+            trials.join("; "),
+            if found.is_at_edge { AT_EDGE } else { "" }
         );
     }
     text
@@ -243,6 +247,7 @@ mod tests {
             origin: "processor-bound".to_owned(),
             best: "maxconn 2".to_owned(),
             trials: vec![("maxconn 2".to_owned(), 0.9), ("maxconn 8".to_owned(), 0.7)],
+            is_at_edge: false,
         };
         let columns = vec![
             Column { found: vec![found], ..column("haproxy", false) },
@@ -263,6 +268,14 @@ mod tests {
     #[test]
     fn a_small_page() {
         insta::assert_snapshot!(small().page());
+    }
+
+    #[test]
+    fn a_best_setting_at_an_edge_is_called_that() {
+        let mut comparison = small();
+        assert!(!comparison.page().contains("a better setting may lie beyond"));
+        comparison.columns[0].found[0].is_at_edge = true;
+        assert!(comparison.page().contains("a better setting may lie beyond"));
     }
 
     #[test]

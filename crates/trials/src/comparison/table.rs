@@ -78,6 +78,9 @@ pub struct Found {
     pub best: String,
     /// Every trial and its goodput over the capacity, best first.
     pub trials: Vec<(String, f64)>,
+    /// The best is still at an edge of what was tried, although the search went beyond its grid.
+    #[serde(default)]
+    pub is_at_edge: bool,
 }
 
 /// A scene and what became of it.
