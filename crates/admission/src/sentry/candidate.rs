@@ -48,6 +48,8 @@ pub struct CandidateGate {
     compared: Vec<Compared>,
     /// Tells a request from an earlier one in the same slot.
     serial: u64,
+    /// When everybody was last looked after, if nothing has changed since.
+    looked_at: Option<Instant>,
 }
 
 /// What the candidate would have done with a request, as far as that is decided.
@@ -127,12 +129,14 @@ impl CandidateGate {
             requests: Slab::new(),
             due: BinaryHeap::new(),
             serial: 0,
+            looked_at: None,
         }
     }
 
     /// Takes over a plan for the same policy.
     pub fn apply(&mut self, plan: &Plan) {
         self.gate.apply(plan);
+        self.looked_at = None;
     }
 
     /// A request arrives, in its class of the candidate's. The key is to be told what the live policy makes of it, to the
@@ -201,6 +205,7 @@ impl CandidateGate {
     pub fn live_left(&mut self, now: Instant, key: usize) {
         if let Candidate::Waits(ticket) = self.requests[key].candidate {
             self.gate.leave(now, ticket);
+            self.looked_at = None;
             self.requests[key].candidate = Candidate::Left;
         }
         self.live_is(now, key, Live::NotLetIn);
@@ -219,6 +224,9 @@ impl CandidateGate {
 
     /// Ends what is over by now, and gives its room to those who wait. To be called now and then where nothing else is.
     pub fn look(&mut self, now: Instant) {
+        if self.looked_at == Some(now) {
+            return;
+        }
         while let Some(&Reverse((at, serial, key))) = self.due.peek()
             && at <= now
         {
@@ -229,6 +237,7 @@ impl CandidateGate {
             }
         }
         self.release(now);
+        self.looked_at = Some(now);
     }
 
     /// Virtual requests in flight, from all gates together.
@@ -278,6 +287,7 @@ impl CandidateGate {
             return;
         }
         request.candidate = Candidate::Ended;
+        self.looked_at = None;
         let completed = !matches!(request.live, Live::Ended { completed: false, .. });
         // What is learned of costs comes from what really ran: estimates must not feed themselves.
         let measured_us = (request.cost_us > 0).then_some(request.cost_us);

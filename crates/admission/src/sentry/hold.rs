@@ -103,6 +103,8 @@ struct Queue {
     in_use: u64,
     /// Service that the lane last served had had before.
     turn_us: u64,
+    /// The lane with most cost waiting, of equals the last; none while it is to be looked for.
+    heaviest: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -188,15 +190,19 @@ impl<T> Hold<T> {
         Bits(self.queues[queue].in_use)
     }
 
-    /// The lane of a queue with most cost waiting. O([`CLIENT_LANES`]).
-    pub(super) fn heaviest_lane(&self, queue: usize) -> Option<usize> {
-        let queue = &self.queues[queue];
-        // Of equals the last. All lanes, for that takes no branch: where none waits the cost is 0, and what waits costs something.
-        let mut heaviest = (0, 0);
-        for (index, lane) in queue.lanes.iter().enumerate() {
-            heaviest = if lane.cost_us >= heaviest.1 { (index, lane.cost_us) } else { heaviest };
+    /// The lane of a queue with most cost waiting, of equals the last. O(1), or O([`CLIENT_LANES`]) once something has left it.
+    pub(super) fn heaviest_lane(&mut self, queue: usize) -> Option<usize> {
+        let queue = &mut self.queues[queue];
+        if queue.in_use == 0 {
+            return None;
         }
-        (queue.in_use != 0).then_some(heaviest.0)
+        Some(*queue.heaviest.get_or_insert_with(|| {
+            let heaviest = |one: (usize, u64), (index, lane): (usize, &Lane)| match lane.cost_us >= one.1 {
+                true => (index, lane.cost_us),
+                false => one,
+            };
+            queue.lanes.iter().enumerate().fold((0, 0), heaviest).0
+        }))
     }
 
     /// Somebody waits from now on.
@@ -213,6 +219,11 @@ impl<T> Hold<T> {
         lane.turn_us = if lane.len == 0 { lane.turn_us.max(queue.turn_us) } else { lane.turn_us };
         lane.len += 1;
         lane.cost_us += u64::from(place.cost_us);
+        let own = (lane.cost_us, place.lane);
+        if queue.heaviest.is_some_and(|heaviest| own > (queue.lanes[heaviest].cost_us, heaviest)) {
+            queue.heaviest = Some(place.lane);
+        }
+        let lane = &mut queue.lanes[place.lane];
         link(&mut self.slots, &mut lane.ends, IN_LANE, index);
         link(&mut self.slots, &mut queue.ends, IN_QUEUE, index);
         queue.oldest_since = if queue.len == 0 { now } else { queue.oldest_since };
@@ -305,6 +316,7 @@ impl<T> Hold<T> {
         }
         lane.len -= 1;
         lane.cost_us -= u64::from(place.cost_us);
+        queue.heaviest = queue.heaviest.filter(|&heaviest| heaviest != place.lane);
         if lane.len == 0 {
             queue.in_use &= !(1 << place.lane);
         }
@@ -321,7 +333,15 @@ impl Queue {
         let lane = Lane { ends: Ends::NOBODY, len: 0, cost_us: 0, turn_us: 0 };
         let lanes = vec![lane; CLIENT_LANES].into_boxed_slice();
         let Ok(lanes) = lanes.try_into() else { unreachable!("as many as asked for") };
-        Self { ends: Ends::NOBODY, len: 0, oldest_since: Instant::ZERO, lanes, in_use: 0, turn_us: 0 }
+        Self {
+            ends: Ends::NOBODY,
+            len: 0,
+            oldest_since: Instant::ZERO,
+            lanes,
+            in_use: 0,
+            turn_us: 0,
+            heaviest: None,
+        }
     }
 }
 
@@ -434,5 +454,24 @@ mod tests {
         assert_eq!(hold.heaviest_lane(0), Some(2));
         assert!(hold.take(first).is_some());
         assert_eq!(hold.heaviest_lane(0), Some(63));
+    }
+    #[test]
+    fn the_heaviest_lane_is_remembered_rightly_whoever_comes_and_goes() {
+        let mut rng = flashweir_core::Rng::new(1);
+        let mut hold = Hold::new(1, 40);
+        for _ in 0..5_000 {
+            let place = Place { queue: 0, lane: rng.below(9) as usize, cost_us: 1 + rng.below(4) as u32 };
+            match rng.below(4) {
+                0 => _ = hold.take_oldest(0),
+                1 => _ = hold.take_from_lane(0, place.lane, End::Newest),
+                _ => _ = hold.push(NOW, place, 0),
+            }
+            let lanes = (0..CLIENT_LANES).map(|lane| (hold.lane(0, lane).cost_us, lane));
+            let heaviest = lanes.filter(|(cost_us, _)| *cost_us > 0).max().map(|(_, lane)| lane);
+            // Asked now and then, so that it is remembered over several changes.
+            if rng.below(3) == 0 {
+                assert_eq!(hold.heaviest_lane(0), heaviest);
+            }
+        }
     }
 }
