@@ -71,7 +71,7 @@ pub struct Reading {
     pub threads: Vec<ThreadTime>,
     /// Whether all threads may only run on one and the same core.
     pub on_one_core: bool,
-    /// Requests whose work the origin has completed since its start, for whomever.
+    /// Requests whose work the origin has completed since its start, also for clients that had left.
     pub completed: u64,
 }
 
@@ -82,8 +82,9 @@ pub struct Useful {
     pub busy: f64,
     /// Share of the origin's completions that reached a client in time, 0 to 1. 1 without completions: nothing was late.
     pub in_time: f64,
-    /// Processor time for each completion, milliseconds; `None` without completions. Only the speed of the machine and the
-    /// requests themselves change it.
+    /// Processor time that the thread which ran longest spent on each completion, milliseconds; `None` without completions.
+    /// Of an origin with one worker it is the cost of a page, which only the speed of the machine changes: connections are
+    /// accepted by another thread.
     pub processor_ms: Option<f64>,
 }
 
@@ -109,13 +110,14 @@ impl Useful {
     pub fn between(before: &Reading, after: &Reading, in_time: u64) -> Option<Self> {
         let wall_ns = after.at_ns.checked_sub(before.at_ns).filter(|wall_ns| *wall_ns > 0)?;
         let completed = after.completed.checked_sub(before.completed)?;
-        let (mut running_ns, mut longest_ns) = (0, 0);
+        let (mut running_ns, mut longest_ns, mut worker_ns) = (0, 0, 0);
         for thread in &after.threads {
             let earlier = before.threads.iter().find(|earlier| earlier.id == thread.id);
             let since = |now: u64, of: fn(&ThreadTime) -> u64| now.checked_sub(earlier.map_or(0, of));
             let running = since(thread.running_ns, |thread| thread.running_ns)?;
             let waiting = since(thread.waiting_ns, |thread| thread.waiting_ns)?;
             running_ns += running;
+            worker_ns = running.max(worker_ns);
             longest_ns = longest_ns.max(running + waiting);
         }
         let busy_ns = if after.on_one_core { longest_ns.max(running_ns) } else { longest_ns };
@@ -123,7 +125,7 @@ impl Useful {
         Some(Self {
             busy: share(busy_ns, wall_ns),
             in_time: if completed == 0 { 1.0 } else { share(in_time, completed) },
-            processor_ms: (completed > 0).then(|| running_ns as f64 / 1e6 / completed as f64),
+            processor_ms: (completed > 0).then(|| worker_ns as f64 / 1e6 / completed as f64),
         })
     }
 
