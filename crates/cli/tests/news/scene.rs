@@ -95,7 +95,13 @@ impl Scene {
         let result = flashweir_load::run(plan, look).expect("a run");
         let seen = watch.stop();
         let useful = ruler.useful(0, 1).expect("the origin's account");
+        println!("useful {:.3}, capacity {:.0}/s: {useful:?}", useful.useful(), self.capacity_rps);
         (serde_json::to_value(&result).expect("JSON"), seen, useful)
+    }
+
+    /// Whether the origin completed less than half of what a core to itself does: other processes take the rest.
+    pub(crate) fn is_on_a_busy_machine(&self) -> bool {
+        self.capacity_rps < 0.5 * 1e3 / WORK_MS
     }
 
     /// A rate that is so many times the origin's capacity, as an option.

@@ -33,14 +33,15 @@ pub fn text(runs: &[Run]) -> String {
         });
         line(&mut text, [&page(page_ms), &format!("{load}×"), &factors[0], &factors[1], &factors[2], ""]);
     }
-    for run in runs.iter().filter(|run| run.is_saturated) {
+    let saturated: Vec<&Run> = runs.iter().filter(|run| run.is_saturated).collect();
+    if !saturated.is_empty() {
+        text.push_str("\nThe load generator did not keep up, so the load was less than it says:\n\n");
+    }
+    for run in saturated {
         let Case { composition, load, page_ms } = run.case;
         let (round, name) = (run.round + 1, composition.name());
         // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "\nThe load generator did not keep up: round {round}, {page_ms} ms, {load}×, {name}"
-        );
+        let _ = writeln!(text, "  round {round}, {page_ms} ms, {load}×, {name}");
     }
     text
 }
