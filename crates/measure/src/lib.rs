@@ -10,6 +10,7 @@ pub mod log_buckets;
 pub mod running_median;
 pub mod space_saving;
 pub mod tsw;
+pub mod useful;
 
 pub use ages::Ages;
 pub use average::{DecayingMean, HighLowFilter};
@@ -18,3 +19,4 @@ pub use histogram::Histogram;
 pub use running_median::RunningMedian;
 pub use space_saving::SpaceSaving;
 pub use tsw::{FirstWindow, TimeSlidingWindow};
+pub use useful::Useful;

@@ -10,14 +10,19 @@
 //! | path | answer |
 //! |---|---|
 //! | `/healthz` | `ok` at once, without work or queue |
+//! | `/completed` | at once, the number of requests whose work is done, also for clients that had left by then |
 //! | `/bytes/N` | the work, then N bytes |
 //! | `POST /workers/N` | at once; from now on N of the threads work, the others stand still: a change of capacity |
 //! | anything else | the work, then the usual number of bytes |
 //!
 //! `?ms=F` changes the work of one request to F milliseconds.
+//!
+//! [`account`] reads from outside what an origin in another process does with its time; [`placement`] gives it a core.
 
+pub mod account;
 mod body;
 mod calibration;
+pub mod placement;
 mod request;
 mod serve;
 mod work;

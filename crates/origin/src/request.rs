@@ -14,11 +14,16 @@ pub(crate) struct Defaults {
     pub(crate) body_bytes: u64,
 }
 
+/// Where the number of completed requests is.
+pub(crate) const COMPLETED_PATH: &str = "/completed";
+
 /// What one request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// Whether the server lives.
     Health,
+    /// How many requests it has completed.
+    Completed,
     /// Work, then bytes.
     Work { cost: Cost, body_bytes: u64 },
     /// So many threads are to work from now on.
@@ -35,6 +40,9 @@ impl Defaults {
     pub(crate) fn read(&self, method: &Method, uri: &Uri) -> Result<Ask, String> {
         if uri.path() == "/healthz" {
             return Ok(Ask::Health);
+        }
+        if uri.path() == COMPLETED_PATH {
+            return Ok(Ask::Completed);
         }
         if method == Method::POST
             && let Some(workers) = uri.path().strip_prefix("/workers/")
@@ -92,6 +100,7 @@ mod tests {
         assert_eq!(read("/work?ms=2.5"), work(250, 7));
         assert_eq!(read("/bytes/1000?x=1&ms=0"), work(0, 1000));
         assert_eq!(read("/healthz"), Ok(Ask::Health));
+        assert_eq!(read("/completed"), Ok(Ask::Completed));
     }
 
     #[test]

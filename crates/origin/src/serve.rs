@@ -71,6 +71,7 @@ async fn answer(
     Ok(match ask {
         Err(why) => text(StatusCode::BAD_REQUEST, why + "\n"),
         Ok(Ask::Health) => text(StatusCode::OK, "ok\n".to_owned()),
+        Ok(Ask::Completed) => text(StatusCode::OK, format!("{}\n", queue.completed())),
         Ok(Ask::Employ { workers }) if queue.employ(workers) => {
             text(StatusCode::OK, format!("{workers} work\n"))
         }

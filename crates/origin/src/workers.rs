@@ -2,7 +2,7 @@
 
 use crate::work::follow_chain;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -16,6 +16,8 @@ pub(crate) struct Queue {
     closing: Condvar,
     closed: AtomicBool,
     started: usize,
+    /// Requests whose work is done, also for clients that had left by then.
+    completed: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -49,6 +51,7 @@ impl Queue {
             closing: Condvar::new(),
             closed: AtomicBool::new(false),
             started,
+            completed: AtomicU64::new(0),
         }
     }
 
@@ -80,9 +83,15 @@ impl Queue {
         while let Some(job) = self.next(number) {
             follow_chain(job.cost.iterations, &self.closed);
             self.wait(job.cost.wait);
+            self.completed.fetch_add(1, Ordering::Relaxed);
             // A client that left in the meantime is not missed: like a forking server, we only notice now.
             let _ = job.done.send(());
         }
+    }
+
+    /// Requests whose work has been done so far, also for clients that had left by then.
+    pub(crate) fn completed(&self) -> u64 {
+        self.completed.load(Ordering::Relaxed)
     }
 
     /// Drops what is queued and lets the threads end.
@@ -172,6 +181,19 @@ mod tests {
             assert!(queue.employ(2));
             assert_eq!(idle.join().unwrap(), Some(20));
         });
+    }
+
+    #[test]
+    fn work_for_clients_that_have_left_is_counted() {
+        let queue = Queue::new(1);
+        drop(queue.push(cost(10)));
+        let served = queue.push(cost(10));
+        std::thread::scope(|scope| {
+            scope.spawn(|| queue.work(0));
+            served.blocking_recv().unwrap();
+            queue.close();
+        });
+        assert_eq!(queue.completed(), 2);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The origin and the gateway as processes of this same binary, so that the system accounts for each apart.
 
 use anyhow::{Context, bail};
+use flashweir_origin::account::Meter;
 use std::ffi::OsStr;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -69,7 +70,7 @@ fn end(child: &mut Child) {
 
 /// A running origin; ended when dropped.
 pub(crate) struct Origin {
-    _process: Process,
+    process: Process,
     address: SocketAddr,
 }
 
@@ -97,12 +98,21 @@ impl Origin {
         let process =
             Process::start(family, Name { role: "origin", log: directory.join("origin.log") }, arguments)?;
         process.wait_for(address)?;
-        Ok(Self { _process: process, address })
+        Ok(Self { process, address })
     }
 
     /// The page the crowd wants.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/work", self.address)
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.process.id
+    }
+
+    /// Reads what it does with its time.
+    pub(crate) fn meter(&self) -> Meter {
+        Meter::new(self.process.id, self.address)
     }
 
     fn base_url(&self) -> String {

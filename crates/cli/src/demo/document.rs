@@ -11,7 +11,7 @@ const SECONDS: &str = "seconds since the first person was due";
 /// The whole document.
 pub(crate) fn html(story: &Story) -> Result<String, ReportError> {
     Page::new("The same crowd twice", lead(story))
-        .section(Section::new("In numbers").table(numbers(story)))
+        .section(in_numbers(story))
         .section(
             Section::new("How many came, and how many were served in time")
                 .text(
@@ -54,6 +54,15 @@ fn lead(story: &Story) -> String {
         percent(numbers.unprotected.goodput_ratio),
         percent(numbers.protected.outcome.goodput_ratio),
     )
+}
+
+fn in_numbers(story: &Story) -> Section {
+    let section = Section::new("In numbers").table(numbers(story)).text(
+        "Useful is the share of the origin's time that went into answers in time while the crowd was there: the time in \
+         which it was busy, or could have been but waited for the processor, over the time that passed; times the answers \
+         that people got in time over all that it completed, also for people who had left.",
+    );
+    table::notes(&story.numbers).into_iter().fold(section, |section, note| section.text(note))
 }
 
 fn numbers(story: &Story) -> Table {

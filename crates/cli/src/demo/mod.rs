@@ -10,6 +10,7 @@ mod outcome;
 mod sample;
 mod signals;
 mod table;
+mod useful;
 mod verdicts;
 mod view;
 mod watch;
@@ -18,11 +19,13 @@ use anyhow::{Context, bail, ensure};
 use children::{Family, Gateway, Origin};
 use crowd::Crowd;
 use flashweir_load::{ClassPlan, LoadPlan, Sources, StopFlag, Target};
+use flashweir_origin::placement::Placement;
 use flashweir_workload::{ArrivalProcess, Schedule};
 use outcome::{Numbers, Outcome, Protected, Visit};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
+use useful::OriginWatch;
 use view::{Frame, View, Wish};
 use watch::Watch;
 
@@ -93,10 +96,22 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 fn play(options: &Options, family: &Family, live: bool) -> anyhow::Result<Story> {
     let mut view = View::new(live).context("the live view cannot be shown (--plain does without)")?;
     view.announce("Starting an origin and measuring how much it can do ...")?;
+    // The origin's own core, where there are several: what the crowd and the gateway cost is not to be its capacity.
+    let placement = Placement::divide();
+    if let Some(placement) = &placement {
+        placement.leave_the_origin_its_core().context("this process cannot leave a core to the origin")?;
+    }
     // Two origins that do exactly the same work: after the unprotected visit the first would be busy for a minute
     // with people who have long left, and one calibrated anew would differ by a few percent.
     let iterations_per_ms = flashweir_origin::calibrate();
-    let start_origin = || Origin::start(family, options.origin_ms, iterations_per_ms, &options.out);
+    let start_origin = || {
+        let origin = Origin::start(family, options.origin_ms, iterations_per_ms, &options.out)?;
+        if let Some(placement) = &placement {
+            let given = placement.give_the_origin_its_core(origin.process_id());
+            given.context("the origin cannot be moved to a core of its own")?;
+        }
+        anyhow::Ok(origin)
+    };
     let origin = start_origin()?;
     let capacity_rps = origin_capacity_rps(&origin)?;
     let crowd = Crowd::new(capacity_rps, options.crowd_multiple, options.seed)?;
@@ -108,19 +123,19 @@ fn play(options: &Options, family: &Family, live: bool) -> anyhow::Result<Story>
     ))?;
     let mut stage = Stage { options, crowd: &crowd, capacity_rps, view: &mut view };
 
-    let unprotected = stage.visit(UNPROTECTED, &origin.url(), None)?;
+    let unprotected = stage.visit(UNPROTECTED, &origin, &origin.url(), None)?;
     drop(origin);
 
     let origin = start_origin()?;
     let between_rps = origin_capacity_rps(&origin)?;
     let gateway = Gateway::start(family, &origin, &options.out)?;
     let watch = Watch::start(gateway.admin)?;
-    let protected = stage.visit(PROTECTED, &gateway.url(), Some(watch))?;
+    let protected = stage.visit(PROTECTED, &origin, &gateway.url(), Some(watch))?;
     let after_rps = origin_capacity_rps(&origin)?;
 
     let overload = crowd.overload.as_ref();
     let outcome = |visit: &Visit, before_rps: f64, after_rps: f64| {
-        Outcome::new(&visit.load, overload, (before_rps + after_rps) / 2.0, PATIENCE)
+        Outcome::new(visit, overload, (before_rps + after_rps) / 2.0, PATIENCE)
     };
     let numbers = Numbers {
         capacity_rps,
@@ -148,12 +163,20 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Sends the crowd to `url` and shows how it goes.
-    fn visit(&mut self, name: &'static str, url: &str, watch: Option<Watch>) -> anyhow::Result<Visit> {
+    /// Sends the crowd to `url`, at which or behind which `origin` is, and shows how it goes.
+    fn visit(
+        &mut self,
+        name: &'static str,
+        origin: &Origin,
+        url: &str,
+        watch: Option<Watch>,
+    ) -> anyhow::Result<Visit> {
         let stop = StopFlag::default();
         let plan = self.plan(url, stop.clone())?;
         let mut trouble = None;
+        let mut origin_watch = OriginWatch::new(origin.meter(), self.crowd.overload.as_ref());
         let load = flashweir_load::run(plan, |progress| {
+            origin_watch.look(progress.elapsed, progress.totals.goodput);
             let frame = Frame {
                 visit: name,
                 phase: self.crowd.phase(progress.elapsed),
@@ -181,7 +204,7 @@ impl Stage<'_> {
         // Only a result that was read from a file has no start.
         let started = load.started.context("the load generator tells no start")?;
         let sightings = watch.map_or_else(Vec::new, |watch| watch.finish(started));
-        Ok(Visit { load, sightings })
+        Ok(Visit { load, sightings, origin_time: origin_watch.finish() })
     }
 
     /// The crowd, sent to `url`.

@@ -1,6 +1,7 @@
 //! The numbers of one run: pure arithmetic on what the load generator and the status poller saw.
 
 use crate::demo::crowd::QUIET;
+use crate::demo::useful::OriginTime;
 use crate::demo::verdicts::{self, Sighting};
 use flashweir_load::{LoadResult, Percentiles, Second};
 use serde::Serialize;
@@ -14,6 +15,8 @@ pub(crate) struct Visit {
     pub(crate) load: LoadResult,
     /// What Flashweir said meanwhile; empty without it.
     pub(crate) sightings: Vec<Sighting>,
+    /// What the origin did with its time.
+    pub(crate) origin_time: OriginTime,
 }
 
 /// What `--json` prints.
@@ -47,6 +50,9 @@ pub(crate) struct Outcome {
     pub(crate) goodput_rps: Option<f64>,
     /// The same over the capacity around this visit.
     pub(crate) goodput_ratio: Option<f64>,
+    /// The origin's time while the crowd was there; does not depend on the machine's speed.
+    #[serde(flatten)]
+    pub(crate) origin_time: OriginTime,
     /// 99th percentile over everybody let in, those who gave up counted with their whole patience.
     pub(crate) p99_admitted_ms: Option<f64>,
     /// The load generator could not keep up: the run says little.
@@ -70,11 +76,12 @@ pub(crate) struct Protected {
 
 impl Outcome {
     pub(crate) fn new(
-        load: &LoadResult,
+        visit: &Visit,
         overload: Option<&Range<Duration>>,
         capacity_rps: f64,
         patience: Duration,
     ) -> Self {
+        let load = &visit.load;
         let totals = &load.totals;
         let goodput_rps = overload.and_then(|overload| goodput_rps(&totals.series, overload));
         Self {
@@ -86,6 +93,7 @@ impl Outcome {
             capacity_rps,
             goodput_rps,
             goodput_ratio: goodput_rps.map(|goodput| goodput / capacity_rps),
+            origin_time: visit.origin_time.clone(),
             p99_admitted_ms: p99_admitted_ms(&totals.latency_ms, totals.timed_out, patience),
             generator_saturated: load.saturated,
         }

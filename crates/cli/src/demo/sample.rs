@@ -1,9 +1,11 @@
 //! A made-up demo for tests: the shape of a real one without its minute and a half.
 
 use crate::demo::outcome::{Numbers, Outcome, Protected, Visit};
+use crate::demo::useful::OriginTime;
 use crate::demo::verdicts::Sighting;
 use crate::demo::{Crowd, Options, PATIENCE, Story};
 use flashweir_load::{LoadResult, Percentiles, RunFacts, Second, Tally};
+use flashweir_measure::Useful;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -13,16 +15,27 @@ const CAPACITY_RPS: f64 = 200.0;
 pub(crate) fn story(out: PathBuf) -> Story {
     let options = Options { seed: 7, out, json: false, plain: true, crowd_multiple: 5.0, origin_ms: 5.0 };
     let crowd = Crowd::new(CAPACITY_RPS, options.crowd_multiple, options.seed).expect("a valid crowd");
-    let unprotected = Visit { load: load(&crowd, false), sightings: Vec::new() };
-    let protected = Visit { load: load(&crowd, true), sightings: sightings(&crowd) };
+    let unprotected =
+        Visit { load: load(&crowd, false), sightings: Vec::new(), origin_time: origin_time(1.0, 0.02) };
+    let protected = Visit {
+        load: load(&crowd, true),
+        sightings: sightings(&crowd),
+        origin_time: origin_time(0.98, 0.99),
+    };
     let overload = crowd.overload.as_ref();
-    let outcome = |visit: &Visit| Outcome::new(&visit.load, overload, CAPACITY_RPS, PATIENCE);
+    let outcome = |visit: &Visit| Outcome::new(visit, overload, CAPACITY_RPS, PATIENCE);
     let numbers = Numbers {
         capacity_rps: CAPACITY_RPS,
         unprotected: outcome(&unprotected),
         protected: Protected::new(outcome(&protected), &protected.sightings, overload),
     };
     Story { options, numbers, crowd, unprotected, protected }
+}
+
+/// On a machine that got slower by a fifth when the crowd came.
+fn origin_time(busy: f64, in_time: f64) -> OriginTime {
+    let before = Useful { busy: 0.3, in_time: 1.0, processor_ms: Some(5.0) };
+    OriginTime::new(&before, &Useful { busy, in_time, processor_ms: Some(6.0) })
 }
 
 fn load(crowd: &Crowd, protected: bool) -> LoadResult {

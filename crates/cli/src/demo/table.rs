@@ -26,8 +26,13 @@ pub(crate) fn rows(numbers: &Numbers) -> Vec<Row> {
         both("goodput during the crowd", |o| {
             o.goodput_rps.map_or("–".to_owned(), |rps| format!("{rps:.1}/s"))
         }),
-        both("goodput / capacity", |o| {
-            o.goodput_ratio.map_or("–".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0))
+        both("goodput / capacity", |o| percent(o.goodput_ratio)),
+        both("origin's time put to use (useful)", |o| percent(o.origin_time.useful)),
+        both("  of which: busy × in time", |o| {
+            let (busy, in_time) = (o.origin_time.busy_share, o.origin_time.in_time_share);
+            busy.zip(in_time).map_or("–".to_owned(), |(busy, in_time)| {
+                format!("{} × {}", percent(Some(busy)), percent(Some(in_time)))
+            })
         }),
         both("p99 of those let in", |o| o.p99_admitted_ms.map_or("–".to_owned(), milliseconds)),
         only("protected after", seconds(numbers.protected.protect_delay_s)),
@@ -43,6 +48,16 @@ pub(crate) fn rows(numbers: &Numbers) -> Vec<Row> {
         }));
     }
     rows
+}
+
+/// What casts doubt on some of the numbers, each in a sentence.
+pub(crate) fn notes(numbers: &Numbers) -> Vec<String> {
+    let visits = [(&numbers.unprotected, UNPROTECTED), (&numbers.protected.outcome, PROTECTED)];
+    visits.into_iter().filter_map(|(outcome, visit)| outcome.origin_time.note(visit)).collect()
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("–".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
 // Nobody waits longer than their patience, so that much means at least that much.
@@ -70,13 +85,17 @@ pub(crate) fn text(numbers: &Numbers) -> String {
     };
     let rule = format!("{}\n", "─".repeat(name + before + after + 4));
     let body: String = rows.iter().map(line).collect();
-    format!("The origin's capacity: {:.1} requests/s\n\n{}{rule}{body}", numbers.capacity_rps, line(&header))
+    let notes: String = notes(numbers).iter().map(|note| format!("\n{note}\n")).collect();
+    let capacity_rps = numbers.capacity_rps;
+    format!("The origin's capacity: {capacity_rps:.1} requests/s\n\n{}{rule}{body}{notes}", line(&header))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::demo::outcome::Protected;
+    use crate::demo::useful::OriginTime;
+    use flashweir_measure::Useful;
 
     fn numbers() -> Numbers {
         let outcome = |completed, p99, ratio| Outcome {
@@ -88,6 +107,7 @@ mod tests {
             capacity_rps: 200.0,
             goodput_rps: Some(200.0 * ratio),
             goodput_ratio: Some(ratio),
+            origin_time: origin_time(ratio, 5.0),
             p99_admitted_ms: Some(p99),
             generator_saturated: false,
         };
@@ -104,12 +124,17 @@ mod tests {
         }
     }
 
+    fn origin_time(in_time: f64, page_ms: f64) -> OriginTime {
+        let before = Useful { busy: 0.2, in_time: 1.0, processor_ms: Some(5.0) };
+        OriginTime::new(&before, &Useful { busy: 1.0, in_time, processor_ms: Some(page_ms) })
+    }
+
     #[test]
     fn columns_line_up_and_say_what_did_not_happen() {
         let text = text(&numbers());
         let lines: Vec<_> = text.lines().skip(2).collect();
         assert!(lines.iter().all(|line| line.chars().count() == lines[0].chars().count()), "{text}");
-        for wanted in ["≥ 2,000 ms", "432 ms", "91.0 %", "0.45 s", "never", "popular"] {
+        for wanted in ["≥ 2,000 ms", "432 ms", "91.0 %", "100.0 % × 2.0 %", "0.45 s", "never", "popular"] {
             assert!(text.contains(wanted), "{text} lacks {wanted}");
         }
         assert!(!text.contains("alarms while") && !text.contains("generator"));
@@ -125,6 +150,16 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_that_changed_its_speed_gets_a_sentence() {
+        assert_eq!(notes(&numbers()), Vec::<String>::new());
+        let mut slower = numbers();
+        slower.protected.outcome.origin_time = origin_time(0.9, 6.5);
+        let text = text(&slower);
+        assert!(text.contains("speed changed with Flashweir") && text.contains("+30 %"), "{text}");
+        assert!(!text.contains("changed without"), "{text}");
+    }
+
+    #[test]
     fn json_has_the_promised_keys_at_the_promised_places() {
         let json = serde_json::to_value(numbers()).unwrap();
         let outcome = [
@@ -134,6 +169,11 @@ mod tests {
             "timed_out",
             "goodput_rps",
             "goodput_ratio",
+            "useful",
+            "busy_share",
+            "in_time_share",
+            "page_ms_before",
+            "page_ms_during",
             "p99_admitted_ms",
         ];
         for key in outcome {

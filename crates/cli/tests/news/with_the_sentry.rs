@@ -6,17 +6,19 @@ use flashweir_testkit::until;
 
 use crate::scene::{Scene, count, count_between};
 
+/// Least share of the origin's time that goes into answers in time. Holds beside ten other busy processes.
+const USEFUL_MIN: f64 = 0.8;
+
 #[test]
 fn a_crowd_is_held_to_what_the_origin_can_do_and_nobody_waits_in_vain() {
     let scene = Scene::with_the_sentry(&[]);
-    let (result, _) = scene.send_crowd();
-    let told = || format!("capacity {:.0}/s, {result}", scene.capacity_rps);
+    let (result, _, useful) = scene.send_crowd(6);
+    let told = || format!("capacity {:.0}/s, {useful:?}, {result}", scene.capacity_rps);
 
     assert_eq!(count_between(&result, "refused", 0..5), 0, "refused before the crowd came: {}", told());
     assert!(count_between(&result, "refused", 6..13) > 0, "refused nobody of the crowd: {}", told());
-    // From the second second on. The machine may be busy with other things; without the sentry it would be nothing.
-    let good_rps = count_between(&result, "goodput", 6..13) as f64 / 7.0;
-    assert!(good_rps >= 0.4 * scene.capacity_rps, "goodput {good_rps:.0}/s: {}", told());
+    // From the second second on.
+    assert!(useful.useful() >= USEFUL_MIN, "useful {:.2}: {}", useful.useful(), told());
     let (late, let_in) = (count(&result, "timed_out"), count(&result, "completed"));
     assert!(late * 20 <= let_in, "{late} were let in and not served: {}", told());
 

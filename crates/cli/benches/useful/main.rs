@@ -1,0 +1,62 @@
+//! Useful work of a real origin behind NEWS alone, the sentry alone and the default composition of the gateway.
+//!
+//! `make bench-useful` runs it. An origin with one worker has a core to itself; gateway and load generator share the other
+//! cores. Calm first, then a crowd at a multiple of the capacity, which is measured before each block of runs. *Useful* is
+//! read from the second second of the crowd on: how fast protection comes is another number. It takes the origin's busy
+//! share and its completions from the same seconds, so that the machine's drifting speed does not count.
+//!
+//! In the environment: ROUNDS, and SECONDS, the length of a run. 12 minutes as they are.
+
+mod stage;
+
+use flashweir_trials::useful::{Case, Composition, LOADS, PAGES_MS, text};
+use stage::Stage;
+use std::time::Duration;
+
+const ROUNDS: u64 = 3;
+const SECONDS: u64 = 8;
+/// Two of calm, one in which the crowd is noticed, and at least one to be measured.
+const SECONDS_MIN: u64 = 4;
+
+fn main() {
+    // `cargo test --benches` and `cargo bench -- --list` must not start servers.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        println!("0 passed, 0 failed");
+        return;
+    }
+    let rounds = number_from_environment("ROUNDS", ROUNDS).max(1);
+    let seconds = number_from_environment("SECONDS", SECONDS).max(SECONDS_MIN);
+    let Some(stage) = Stage::new(Duration::from_secs(seconds)) else {
+        eprintln!("not measured: the origin needs a core to itself, and this process may use only one");
+        return;
+    };
+    let in_all = rounds as usize * PAGES_MS.len() * LOADS.len() * Composition::ALL.len();
+    println!("{in_all} runs of {seconds} s; {}\n", stage.description());
+    let mut runs = Vec::with_capacity(in_all);
+    let mut begun = 0;
+    for round in 0..rounds as usize {
+        for page_ms in PAGES_MS {
+            let capacity_rps = stage.capacity_rps(page_ms);
+            for case in Case::all(page_ms, round) {
+                begun += 1;
+                let Case { composition, load, page_ms } = case;
+                let name = composition.name();
+                eprint!("{begun:>3}/{in_all} {page_ms:>2} ms, {load:>3}× {capacity_rps:.1}/s, {name}: ");
+                match stage.run(case, round, capacity_rps) {
+                    Ok(run) => {
+                        let (useful, value) = (run.useful, run.useful.useful());
+                        eprintln!("{value:.3} = {:.3} × {:.3}", useful.busy, useful.in_time);
+                        runs.push(run);
+                    }
+                    // One value less for this case; the others are not to be lost.
+                    Err(why) => eprintln!("not measured: {why}"),
+                }
+            }
+        }
+    }
+    print!("{}", text(&runs));
+}
+
+fn number_from_environment(name: &str, usual: u64) -> u64 {
+    std::env::var_os(name).and_then(|text| text.to_str()?.parse().ok()).unwrap_or(usual)
+}

@@ -1,0 +1,188 @@
+//! What an origin in another process does with its time: the scheduler's account of its threads, and the origin's own
+//! count of completed requests.
+//!
+//! [`flashweir_measure::useful`] makes a share of two readings. A [`Ruler`] takes the readings while a crowd is sent.
+
+use crate::request::COMPLETED_PATH;
+use flashweir_measure::useful::{Reading, ThreadTime, Useful};
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// An origin under a flood answers from a thread that shares its core with thousands of connections.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// Far more than a head and a number.
+const ANSWER_BYTES_MAX: u64 = 4_096;
+
+/// Reads the account of one origin.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    process: u32,
+    address: SocketAddr,
+    /// Zero of the readings' clock.
+    epoch: Instant,
+}
+
+impl Meter {
+    /// Of the origin that listens at `address` in the process of this id.
+    #[must_use]
+    pub fn new(process: u32, address: SocketAddr) -> Self {
+        Self { process, address, epoch: Instant::now() }
+    }
+
+    /// The account now. Opens a connection to the origin and a file for each of its threads; the two are read within
+    /// about a millisecond of each other.
+    ///
+    /// # Errors
+    /// The process is gone, this system has no `schedstat`, or the origin does not answer within two seconds.
+    pub fn read(&self) -> io::Result<Reading> {
+        let completed = completed(self.address)?;
+        let folder = format!("/proc/{}", self.process);
+        let mut threads = Vec::new();
+        for entry in fs::read_dir(Path::new(&folder).join("task")).map_err(|error| at(&folder, &error))? {
+            let path = entry?.path();
+            let id = path.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or_default();
+            let file = path.join("schedstat");
+            let text = match fs::read_to_string(&file) {
+                Ok(text) => text,
+                // The thread ended since the folder was read. Without its folder, that is; otherwise the file is missing.
+                Err(_) if !path.exists() => continue,
+                Err(error) => return Err(at(&file.display().to_string(), &error)),
+            };
+            let parsed = ThreadTime::parse(id, &text);
+            threads.push(parsed.map_err(|error| invalid(format!("{}: {error}", file.display())))?);
+        }
+        let at_ns = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Ok(Reading { at_ns, threads, on_one_core: is_on_one_core(&folder)?, completed })
+    }
+}
+
+/// Readings at given moments of a run, each with the number of answers in time until then.
+#[derive(Debug)]
+pub struct Ruler {
+    meter: Meter,
+    moments: Vec<Duration>,
+    marks: Vec<io::Result<(Reading, u64)>>,
+}
+
+impl Ruler {
+    /// Takes a reading at each of `moments`, which rise.
+    #[must_use]
+    pub fn new(meter: Meter, moments: impl Into<Vec<Duration>>) -> Self {
+        Self { meter, moments: moments.into(), marks: Vec::new() }
+    }
+
+    /// To be called again and again while the run goes on: takes a reading if the next moment has come, and else does
+    /// nothing. `in_time` is the number of successful answers that reached clients within their target so far.
+    pub fn look(&mut self, elapsed: Duration, in_time: u64) {
+        if self.moments.get(self.marks.len()).is_some_and(|moment| elapsed >= *moment) {
+            self.marks.push(self.meter.read().map(|reading| (reading, in_time)));
+        }
+    }
+
+    /// What became of the origin's time between two of the moments, by their numbers.
+    ///
+    /// # Errors
+    /// One of the readings failed, or was not taken because the run ended before.
+    pub fn useful(&self, from: usize, to: usize) -> io::Result<Useful> {
+        let mark = |number: usize| match self.marks.get(number) {
+            Some(Ok(mark)) => Ok(mark),
+            Some(Err(error)) => Err(io::Error::new(error.kind(), error.to_string())),
+            None => Err(invalid("the run ended before the origin's account was read".to_owned())),
+        };
+        let ((before, in_time_before), (after, in_time_after)) = (mark(from)?, mark(to)?);
+        let in_time = in_time_after.saturating_sub(*in_time_before);
+        Useful::between(before, after, in_time)
+            .ok_or_else(|| invalid("the origin's account went backwards: was it started again?".to_owned()))
+    }
+}
+
+/// Asks the origin how many requests it has completed.
+fn completed(address: SocketAddr) -> io::Result<u64> {
+    let ask = || -> io::Result<String> {
+        let mut connection = TcpStream::connect_timeout(&address, ANSWER_WITHIN)?;
+        connection.set_read_timeout(Some(ANSWER_WITHIN))?;
+        connection.set_write_timeout(Some(ANSWER_WITHIN))?;
+        // HTTP/1.0: the answer ends with the connection.
+        let request = format!("GET {COMPLETED_PATH} HTTP/1.0\r\nHost: {address}\r\n\r\n");
+        connection.write_all(request.as_bytes())?;
+        let mut answer = String::new();
+        connection.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    let place = format!("http://{address}{COMPLETED_PATH}");
+    let answer = ask().map_err(|error| at(&place, &error))?;
+    let number = answer.split_once("\r\n\r\n").and_then(|(_, body)| body.trim().parse().ok());
+    number.ok_or_else(|| {
+        let first = answer.lines().next().unwrap_or_default();
+        invalid(format!("{place}: expected a number of completed requests, found \"{first}\""))
+    })
+}
+
+/// Whether all threads of a process were last restricted to one core: its `status` speaks for its first thread, and
+/// [`placement`](crate::placement) moves all.
+fn is_on_one_core(process: &str) -> io::Result<bool> {
+    let file = format!("{process}/status");
+    let status = fs::read_to_string(&file).map_err(|error| at(&file, &error))?;
+    let cores = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    Ok(cores.is_some_and(|cores| cores.trim().parse::<u32>().is_ok()))
+}
+
+fn at(place: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{place}: {error}"))
+}
+
+fn invalid(what: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Origin, Settings};
+
+    /// The origin runs in this very process, whose other tests are busy too: what is checked is that numbers are read.
+    #[test]
+    fn an_origin_is_read_while_it_works() {
+        let origin = Origin::start(Settings {
+            listen: ([127, 0, 0, 1], 0).into(),
+            workers: std::num::NonZeroUsize::MIN,
+            work_ms: 1.0,
+            wait_ms: 0.0,
+            body_bytes: 1,
+            iterations_per_ms: Some(1_000.0),
+        })
+        .unwrap();
+        let second = Duration::from_secs(1);
+        let meter = Meter::new(std::process::id(), origin.address());
+        let mut ruler = Ruler::new(meter, [second, 2 * second]);
+        ruler.look(second / 2, 0);
+        assert!(ruler.marks.is_empty() && ruler.useful(0, 1).is_err());
+        ruler.look(second, 4);
+        let mut client = TcpStream::connect(origin.address()).unwrap();
+        client.write_all(b"GET / HTTP/1.0\r\nHost: origin\r\n\r\n").unwrap();
+        client.read_to_end(&mut Vec::new()).unwrap();
+        ruler.look(second, 5);
+        assert_eq!(ruler.marks.len(), 1, "the second moment has not come");
+        ruler.look(3 * second, 5);
+        let useful = ruler.useful(0, 1).unwrap();
+        assert!(useful.busy > 0.0 && useful.in_time == 1.0 && useful.processor_ms.is_some(), "{useful:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut connection, _) = listener.accept().unwrap();
+            let _ = connection.read(&mut [0; 512]);
+            let _ = connection.write_all(b"HTTP/1.0 404 Not Found\r\n\r\nno\n");
+        });
+        let message = Meter::new(std::process::id(), address).read().unwrap_err().to_string();
+        assert!(message.contains("/completed: expected a number") && message.contains("404"), "{message}");
+        let message = Meter::new(std::process::id(), address).read().unwrap_err().to_string();
+        assert!(message.contains(&address.to_string()), "{message}");
+    }
+}
