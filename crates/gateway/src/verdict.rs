@@ -106,6 +106,8 @@ impl VerdictTask {
                 seconds = span.as_secs_f64(),
                 verdict = verdict.cause.as_str(),
                 limit = sentry.as_ref().map(|sentry| sentry.plan.load().limit),
+                guarantees_infeasible =
+                    sentry.as_ref().map(|sentry| sentry.plan.load().explanation.guarantees_infeasible),
                 ceiling_rps = shared.plan.load().explanation.ceiling_rps,
                 "requests are refused; this is told once a minute"
             );

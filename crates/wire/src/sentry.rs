@@ -40,6 +40,7 @@ record!(ClassCounts {
     shed_elsewhere,
     shed,
     shed_by_test,
+    without_room,
     left,
     completed,
     good,

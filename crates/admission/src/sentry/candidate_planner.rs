@@ -80,7 +80,7 @@ impl CandidatePlanner {
             price: self.classes.price(&service),
             explanation: Explanation {
                 target: self.classes.target(),
-                guarantees_infeasible: self.classes.guarantees_infeasible(&service),
+                guarantees_infeasible: self.classes.guarantees_infeasible(now, &service),
                 ..live.current().explanation
             },
         }

@@ -32,6 +32,8 @@ pub(super) struct Classes {
     ladder: Ladder,
     /// Attempts of all classes, smoothed, retries left out.
     unique_offered_rps: f64,
+    /// When guarantees were last scaled down, or there was no room for a request within one.
+    promise_broken_at: Option<Instant>,
 }
 
 /// One class, rates smoothed.
@@ -73,7 +75,14 @@ impl Classes {
     pub(super) fn new(policy: Arc<Policy>) -> Self {
         let classes = policy.ranks().into_iter().map(|rank| Class { rank, ..Class::default() });
         let costs = CostTable::new(policy.classes.len());
-        Self { classes: classes.collect(), costs, ladder: Ladder::default(), unique_offered_rps: 0.0, policy }
+        Self {
+            classes: classes.collect(),
+            costs,
+            ladder: Ladder::default(),
+            unique_offered_rps: 0.0,
+            promise_broken_at: None,
+            policy,
+        }
     }
 
     pub(super) fn observe(&mut self, sample: &Sample) {
@@ -89,6 +98,9 @@ impl Classes {
             class.held = counts.held;
             class.offered_rps += (counts.offered as f64 / span_s - class.offered_rps) * part;
             class.shed_rps += (counts.shed as f64 / span_s - class.shed_rps) * part;
+        }
+        if sample.classes.iter().any(|counts| counts.without_room > 0) {
+            self.promise_broken_at = Some(sample.to);
         }
         // People who come again are not more people: by the rate on the wire, refusing would raise the target.
         self.ladder.observe(&self.policy, self.unique_offered_rps);
@@ -148,9 +160,12 @@ impl Classes {
         fill(service.capacity_rps * mean_s, &demands).price
     }
 
-    /// Whether the guarantees had to be scaled down.
-    pub(super) fn guarantees_infeasible(&self, service: &Service) -> bool {
-        self.guaranteed_share(service) < 1.0
+    /// Whether lately the guarantees had to be scaled down, or there was no room for what is within one.
+    pub(super) fn guarantees_infeasible(&mut self, now: Instant, service: &Service) -> bool {
+        if self.guaranteed_share(service) < 1.0 {
+            self.promise_broken_at = Some(now);
+        }
+        self.promise_broken_at.is_some_and(|at| now.saturating_since(at) < BROKEN_FOR)
     }
 
     /// What each class is to get.
@@ -269,6 +284,8 @@ impl Class {
     }
 }
 
+/// A guarantee that could not be kept is told for so long.
+const BROKEN_FOR: Duration = Duration::from_secs(10);
 /// How fast rates follow.
 const RATE_MEMORY_S: f64 = 1.0;
 /// While nothing is known requests may wait so many targets: rather late than refused because nobody knows how many the

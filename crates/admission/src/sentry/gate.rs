@@ -110,11 +110,11 @@ impl<T> SentryGate<T> {
     pub fn check(&mut self, now: Instant, asked: Asked) -> SlotOpinion {
         let coming = self.coming(asked);
         let most = self.plan.limit.saturating_mul(GUARANTEED_LIMITS);
-        if self.common.in_flight() < most
-            && self.common.is_within_guarantee(now, coming.asked.class, &coming.class)
-            && self.take(now, most)
-        {
-            return SlotOpinion::Pass(Slot { is_guaranteed: true });
+        if self.common.is_within_guarantee(now, coming.asked.class, &coming.class) {
+            if self.take(now, most) {
+                return SlotOpinion::Pass(Slot { is_guaranteed: true });
+            }
+            self.in_flight.class(coming.asked.class.into()).without_room += 1;
         }
         match self.plan.decide {
             Decide::Reservation => self.check_reserved(now, &coming),

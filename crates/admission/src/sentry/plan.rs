@@ -173,6 +173,7 @@ pub struct Explanation {
     pub capacity_rps: f64,
     /// How many times the mean response time the 95th percentile is, 1 to 6 (q in Cataclysm's test, repaired).
     pub quantile_over_mean: f64,
-    /// The guarantees together are more than the origin can serve; all were scaled down.
+    /// In the last ten seconds the guarantees together were more than the origin can serve and were scaled down, or there was no
+    /// room for a request within its class's.
     pub guarantees_infeasible: bool,
 }

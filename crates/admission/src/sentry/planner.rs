@@ -165,7 +165,7 @@ impl SentryPlanner {
             target: self.classes.target(),
             capacity_rps: service.capacity_rps,
             quantile_over_mean: service.quantile_over_mean,
-            guarantees_infeasible: self.classes.guarantees_infeasible(&service),
+            guarantees_infeasible: self.classes.guarantees_infeasible(now, &service),
             ..self.plan.explanation
         };
         self.plan = Plan {

@@ -67,6 +67,8 @@ pub struct ClassCounts {
     pub shed: u64,
     /// Of these, refused by a threshold's share or a round's test, whatever room there was.
     pub shed_by_test: u64,
+    /// Within the guaranteed rate, and no room even so: those waited, or were refused.
+    pub without_room: u64,
     /// Clients that went while they waited. Offered are the admitted, the shed here or elsewhere, those who left and
     /// those who wait.
     pub left: u64,
@@ -173,6 +175,7 @@ impl ClassCounts {
         self.shed_elsewhere += other.shed_elsewhere;
         self.shed += other.shed;
         self.shed_by_test += other.shed_by_test;
+        self.without_room += other.without_room;
         self.left += other.left;
         self.completed += other.completed;
         self.good += other.good;

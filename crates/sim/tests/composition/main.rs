@@ -6,6 +6,7 @@ mod exchange;
 mod gate_queue;
 mod one_client;
 mod plant;
+mod promises;
 mod traces;
 
 use flashweir_core::Duration;

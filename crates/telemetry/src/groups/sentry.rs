@@ -91,7 +91,9 @@ const GAUGES: &[Row<ServiceFigures, Option<f64>>] = &[
     ("sentry_target_infeasible", "1 when the service alone is slower than its target.", |s| {
         Some(flag(s.explanation.target_infeasible))
     }),
-    ("sentry_guarantees_infeasible", "1 when all guaranteed rates had to be lowered.", |s| {
-        Some(flag(s.explanation.guarantees_infeasible))
-    }),
+    (
+        "sentry_guarantees_infeasible",
+        "1 when in the last ten seconds guaranteed rates had to be lowered, or there was no room for what is within one.",
+        |s| Some(flag(s.explanation.guarantees_infeasible)),
+    ),
 ];
