@@ -24,6 +24,7 @@ pub fn plan_json(plan: &Plan) -> Value {
         "cause": cause.as_str(),
         "rule": rule.as_str(),
         "limit": limit,
+        "hot_hosts": plan.hot_hosts.len(),
         "gate_shares_milli": plan.gate_shares_milli,
         "ceiling_rps": why.ceiling_rps,
         "quality": why.quality,

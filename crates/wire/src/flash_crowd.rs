@@ -30,7 +30,7 @@ record!(Sample {
 });
 record!(Flow { offered, admitted, refused_by_self, refused_by_earlier, refused_by_later });
 record!(HostCount { key, hits });
-record!(Plan { epoch, limit, gate_shares_milli, evidence_from, retry_after, explanation });
+record!(Plan { epoch, limit, hot_hosts, gate_shares_milli, evidence_from, retry_after, explanation });
 record!(HotSpotLimit { key, rate });
 record!(Explanation {
     mode,
@@ -62,6 +62,11 @@ impl Item for HostCount {
 }
 
 impl Item for HotSpotLimit {
+    const MOST: usize = HOT_SPOTS_LIMITED;
+}
+
+/// Keys of hot hosts.
+impl Item for u64 {
     const MOST: usize = HOT_SPOTS_LIMITED;
 }
 

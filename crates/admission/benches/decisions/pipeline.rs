@@ -7,7 +7,7 @@ use flashweir_admission::pipeline::{
     AdmissionRequest, Arrival, FlashCrowdOptions, OriginReport, Outcome, Permit, Pipeline, ServiceKey,
     ServiceSettings, SharedByWorkers,
 };
-use flashweir_admission::sentry::{Asked, CandidateGate, Common, Decide};
+use flashweir_admission::sentry::{Asked, CandidateGate, Common, Decide, Position};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Bench {
             class,
             url_class: (drawn >> 2) as u32,
             client_key: (drawn >> 20) % 500,
-            is_over_share: false,
+            position: Position::Usual,
         };
         let request = AdmissionRequest {
             service: self.service,

@@ -3,7 +3,7 @@
 use criterion::{Criterion, Throughput};
 use flashweir_admission::sentry::{
     Arrived, Asked, BatchTest, CandidateGate, ClassPolicy, Common, Costs, Decide, Ending, Plan, Policy,
-    Released, SentryGate, SentryPlanner,
+    Position, Released, SentryGate, SentryPlanner,
 };
 use flashweir_core::limits::URL_CLASSES;
 use flashweir_core::{Duration, Instant, Rate, Rng};
@@ -51,7 +51,7 @@ impl Bench {
             class: rng.below(CLASSES) as u8,
             url_class: rng.next_u64() as u32,
             client_key: rng.below(500),
-            is_over_share: false,
+            position: Position::Usual,
         };
         Self {
             gates: (0..GATES).map(|gate| SentryGate::new(common.clone(), gate, &policy, &plan)).collect(),

@@ -112,6 +112,11 @@ impl GatePair {
         }
     }
 
+    /// See [`FlashCrowdGate::is_hot`]: the live gate's word.
+    pub(crate) fn is_hot(&self, host_key: u64) -> bool {
+        self.live.is_hot(host_key)
+    }
+
     /// See [`FlashCrowdGate::observe_offered`].
     pub(crate) fn observe_offered(&mut self, host_key: u64) {
         self.each(|gate| gate.observe_offered(host_key));

@@ -47,6 +47,7 @@ pub struct FlashCrowdGate {
     ceiling: Ceiling,
     epoch: u64,
     retry_after: Duration,
+    hot_hosts: Vec<u64>,
     hosts: SpaceSaving<HOT_SPOT_ENTRIES>,
     sample: Sample,
     responses: Responses,
@@ -68,6 +69,7 @@ impl FlashCrowdGate {
             ceiling: Ceiling::Open,
             epoch: 0,
             retry_after: Duration::from_secs(1),
+            hot_hosts: Vec::with_capacity(HOT_SPOTS_LIMITED),
             hosts: SpaceSaving::default(),
             sample: Sample { gate, ..Sample::default() },
             responses: Responses::new(),
@@ -81,6 +83,8 @@ impl FlashCrowdGate {
         }
         self.epoch = plan.epoch;
         self.retry_after = plan.retry_after;
+        self.hot_hosts.clear();
+        self.hot_hosts.extend(plan.hot_hosts.iter().take(HOT_SPOTS_LIMITED));
         if plan.evidence_from > self.sample.evidence_from {
             self.responses.outdate();
         }
@@ -108,6 +112,12 @@ impl FlashCrowdGate {
     /// Counts a request for this host that arrives at the door, whatever becomes of it.
     pub fn observe_offered(&mut self, host_key: u64) {
         self.hosts.hit(host_key, 1);
+    }
+
+    /// Whether a crowd came to this host while another stage refuses.
+    #[must_use]
+    pub fn is_hot(&self, host_key: u64) -> bool {
+        self.hot_hosts.contains(&host_key)
     }
 
     /// Whether the ceiling lets a request of this standing pass; takes nothing.

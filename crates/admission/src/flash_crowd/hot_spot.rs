@@ -77,8 +77,12 @@ impl HotSpots {
         self.hosts.retain(|host| host.current_rps + host.usual_rps > 1e-3);
     }
 
-    /// The ceiling, narrowed to the hot-spots where there are any.
-    pub(super) fn narrow(&self, ceiling_rps: f64) -> Limit {
+    /// The hosts to which the increase went, the most first; none where it went to all.
+    pub(super) fn hot(&self) -> Vec<u64> {
+        self.rose().iter().map(|host| host.key).collect()
+    }
+
+    fn rose(&self) -> Vec<&HostRate> {
         let increase = |host: &HostRate| (host.current_rps - host.usual_rps).max(0.0);
         let total_increase: f64 = self.hosts.iter().map(increase).sum();
         let mut hot: Vec<&HostRate> = self
@@ -88,7 +92,13 @@ impl HotSpots {
             .collect();
         hot.sort_by(|a, b| increase(b).total_cmp(&increase(a)).then(a.key.cmp(&b.key)));
         hot.truncate(HOT_SPOTS_LIMITED);
-        if hot.is_empty() || hot.len() == self.hosts.len() {
+        if hot.len() == self.hosts.len() { Vec::new() } else { hot }
+    }
+
+    /// The ceiling, narrowed to the hot-spots where there are any.
+    pub(super) fn narrow(&self, ceiling_rps: f64) -> Limit {
+        let hot = self.rose();
+        if hot.is_empty() {
             return Limit::All(Rate::from_per_second(ceiling_rps));
         }
         let all_rps: f64 = self.hosts.iter().map(|host| host.current_rps).sum();

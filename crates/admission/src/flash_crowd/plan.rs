@@ -10,6 +10,9 @@ pub struct Plan {
     pub epoch: u64,
     /// What is limited.
     pub limit: Limit,
+    /// Hosts to which a crowd came, at most [`HOT_SPOTS_LIMITED`](flashweir_core::limits::HOT_SPOTS_LIMITED), while another stage
+    /// refuses: requests for them come after those for others. Keys as in [`HostCount`](super::HostCount).
+    pub hot_hosts: Vec<u64>,
     /// Each gate's part of every limited rate, in thousandths, by gate; sums to 1000.
     pub gate_shares_milli: Vec<u32>,
     /// When the limit last changed: responses to requests received before say nothing about it.
@@ -141,6 +144,7 @@ impl Plan {
         Self {
             epoch: 0,
             limit: Limit::Open,
+            hot_hosts: Vec::new(),
             gate_shares_milli: equal_shares_milli(gates),
             evidence_from: Instant::ZERO,
             retry_after: Duration::from_secs(1),

@@ -19,6 +19,9 @@ use flashweir_measure::log_buckets::middle_of;
 /// The longest a refused client is asked to wait before jitter: beyond it people have gone elsewhere.
 const RETRY_AFTER_MAX_S: f64 = 30.0;
 
+/// Hot hosts are told for so long after another stage refused: a queue that empties for a moment does not make a host usual.
+const SHORT_FOR: Duration = Duration::from_secs(10);
+
 /// Detector, ceiling and hot-spots of one service.
 #[derive(Debug)]
 pub struct FlashCrowdPlanner {
@@ -32,6 +35,8 @@ pub struct FlashCrowdPlanner {
     hot_spots: HotSpots,
     rules: Rules,
     learning: bool,
+    /// Another stage refused lately: until then hot hosts are told.
+    short_until: Instant,
 }
 
 #[derive(Debug)]
@@ -73,6 +78,7 @@ impl FlashCrowdPlanner {
             hot_spots: HotSpots::default(),
             rules,
             learning: true,
+            short_until: Instant::ZERO,
         }
     }
 
@@ -232,7 +238,13 @@ impl Planner for FlashCrowdPlanner {
         self.learning = decision.mode == Mode::Normal
             && (matches!(decision.cause, Cause::Calm | Cause::SurgeOk | Cause::TooFewSamples)
                 || decision.rule == Rule::Rebase);
-        self.hot_spots.close(span, decision.mode == Mode::Normal && decision.cause != Cause::Popular);
+        // What is offered while anybody is refused is not the usual.
+        let is_refusing = binding.flow.refused() > 0;
+        let is_usual = decision.mode == Mode::Normal && decision.cause != Cause::Popular && !is_refusing;
+        self.hot_spots.close(span, is_usual);
+        if binding.flow.refused_by_later > 0 {
+            self.short_until = now + SHORT_FOR;
+        }
         let limit = match decision.ceiling_rps {
             None => Limit::Open,
             Some(ceiling) if self.settings.hot_spots => self.hot_spots.narrow(ceiling),
@@ -242,6 +254,11 @@ impl Planner for FlashCrowdPlanner {
         self.plan = Plan {
             epoch: self.plan.epoch + 1,
             limit,
+            hot_hosts: if self.settings.hot_spots && now < self.short_until {
+                self.hot_spots.hot()
+            } else {
+                Vec::new()
+            },
             gate_shares_milli: gate_shares_milli(&self.gate_offered, &self.plan.gate_shares_milli),
             evidence_from: self.evidence_from(),
             retry_after: Duration::from_secs_f64(wait_s.clamp(1.0, RETRY_AFTER_MAX_S)),

@@ -2,6 +2,7 @@
 
 use super::{AdmissionRequest, GatewayCount};
 use crate::retry_after::AT_A_BOUND;
+use crate::sentry::Position;
 use alloc::sync::Arc;
 use flashweir_core::{Duration, Reason, Shed};
 
@@ -28,13 +29,13 @@ impl Bounds {
     }
 
     /// Reserves a place in the gateway, which is held until the request has left it.
-    pub(super) fn check(&self, request: &AdmissionRequest, is_over_share: bool) -> Result<(), Shed> {
+    pub(super) fn check(&self, request: &AdmissionRequest, position: Position) -> Result<(), Shed> {
         if let Some(reason) = request.closed {
             let retry_after = if reason == Reason::Draining { RETRY_AFTER_DRAINING } else { AT_A_BOUND };
             return Err(Shed { reason, retry_after });
         }
         // What a client over its share cannot fill is left for the others.
-        let max = if is_over_share { self.max - self.max / OTHERS_PART } else { self.max };
+        let max = if position == Position::OverShare { self.max - self.max / OTHERS_PART } else { self.max };
         match self.in_gateway.take(max) {
             true => Ok(()),
             false => Err(Shed { reason: Reason::RequestsInFlight, retry_after: AT_A_BOUND }),

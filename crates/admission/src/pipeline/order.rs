@@ -9,7 +9,7 @@ use super::{
     Permit, Pipeline, Refusal, Released, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
 };
 use crate::flash_crowd::{GatePair, Standing};
-use crate::sentry::{Asked, Enqueued, Slot, Turn};
+use crate::sentry::{Asked, Enqueued, Position, Slot, Turn};
 use flashweir_core::{Instant, Reason, Shed, Verdict};
 
 /// The stages, in the order in which a request is checked: cheap first.
@@ -133,13 +133,13 @@ struct Reserved {
     takes_token: bool,
     /// Where there is a sentry and the class is not exempt.
     slot: Option<Slot>,
-    is_over_share: bool,
+    position: Position,
 }
 
 /// A request on its way through the checks.
 struct Passage<'a> {
     request: &'a AdmissionRequest,
-    is_over_share: bool,
+    position: Position,
     /// Its slot, where its turn has come: the sentry is not asked again.
     slot: Option<Slot>,
     /// The first stage in shadow that would have refused it.
@@ -154,15 +154,15 @@ impl<T> Pipeline<T> {
         let is_retry = self.attempts.is_retry(now, request.person_key);
         self.observe_offered(&request, is_retry);
         let refused = |refusal| Arrival::Refused(refusal);
-        let is_over_share = self.is_over_share(now, &request);
-        if let Err(shed) = self.stages.bounds.check(&request, is_over_share) {
-            self.is_short_at(now, &request, is_over_share);
+        let position = self.position(now, &request);
+        if let Err(shed) = self.stages.bounds.check(&request, position) {
+            self.is_short_at(now, &request, position);
             return refused(self.refuse(now, &request, StageName::Bounds, shed, None));
         }
         let (mut shadow, mut candidate) = (None, None);
         let passage = Passage {
             request: &request,
-            is_over_share,
+            position,
             slot: None,
             shadow: &mut shadow,
             candidate: &mut candidate,
@@ -174,15 +174,14 @@ impl<T> Pipeline<T> {
             }
             Checked::Shed(stage, shed) => {
                 self.stages.bounds.give_back();
-                self.is_short_at(now, &request, is_over_share);
+                self.is_short_at(now, &request, position);
                 refused(self.refuse(now, &request, stage, shed, candidate))
             }
             Checked::Wait => {
                 if self.is_crowded(&request) {
-                    self.is_short_at(now, &request, is_over_share);
+                    self.is_short_at(now, &request, position);
                 }
-                let waiter =
-                    Waiter { kept, request, is_retry, arrived: now, candidate, shadow, is_over_share };
+                let waiter = Waiter { kept, request, is_retry, arrived: now, candidate, shadow, position };
                 self.enqueue(now, waiter)
             }
         }
@@ -301,7 +300,7 @@ impl<T> Pipeline<T> {
 
     /// The checks in order, from the flash crowd on.
     fn check(&mut self, now: Instant, passage: Passage<'_>) -> Checked {
-        let Passage { request, is_over_share, slot, shadow, candidate } = passage;
+        let Passage { request, position, slot, shadow, candidate } = passage;
         let Some(service) = find(&mut self.services, request.service) else {
             // A shell asks only for services that it has added; what is retired has been told where else to go.
             let shed =
@@ -309,7 +308,7 @@ impl<T> Pipeline<T> {
             return Checked::Shed(StageName::Upstream, shed);
         };
         let mut takes_token = true;
-        let standing = service.standing(now, request, is_over_share);
+        let standing = service.standing(now, request, position);
         if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, standing) {
             if !self.stages.flash_crowd_options.is_shadow {
                 self.stages.flash_crowd.refuse(request.host_key, standing);
@@ -321,9 +320,9 @@ impl<T> Pipeline<T> {
         }
         let has_turn = slot.is_some();
         if !has_turn {
-            *candidate = service.ask_candidate(now, request, is_over_share);
+            *candidate = service.ask_candidate(now, request, position);
         }
-        let slot = match service.check_sentry(now, request, is_over_share, slot, shadow) {
+        let slot = match service.check_sentry(now, request, position, slot, shadow) {
             SlotCheck::Pass(slot) => slot,
             SlotCheck::Wait => return Checked::Wait,
             SlotCheck::Shed(shed) => return Checked::Shed(StageName::Sentry, shed),
@@ -332,7 +331,7 @@ impl<T> Pipeline<T> {
             service.cancel(slot);
             return Checked::Shed(StageName::Upstream, shed);
         }
-        Checked::Pass(Reserved { takes_token, slot, is_over_share })
+        Checked::Pass(Reserved { takes_token, slot, position })
     }
 
     /// Every stage has let the request pass: each takes its share.
@@ -349,7 +348,7 @@ impl<T> Pipeline<T> {
         let mut origin = None;
         if let Some(service) = find(&mut self.services, key) {
             self.stages.flash_crowd.commit(request.host_key, request.standing, reserved.takes_token);
-            let asked = Asked { is_over_share: reserved.is_over_share, ..request.for_sentry() };
+            let asked = Asked { position: reserved.position, ..request.for_sentry() };
             let usual_us = service.sentry.as_ref().map_or(0, |sentry| sentry.gate.cost_us(&asked));
             let slot = match (reserved.slot, &mut service.sentry) {
                 (Some(slot), Some(sentry)) => SlotShare::Taken(sentry.gate.commit(now, arrived, asked, slot)),
@@ -374,10 +373,17 @@ impl<T> Pipeline<T> {
         Permit { service: key, origin }
     }
 
-    /// Whether its client has had more than its share while the service is short.
-    fn is_over_share(&mut self, now: Instant, request: &AdmissionRequest) -> bool {
+    /// Where the request comes among those of its class while its service is short.
+    fn position(&mut self, now: Instant, request: &AdmissionRequest) -> Position {
+        let is_hot =
+            self.stages.flash_crowd.is_hot(request.host_key) && !self.stages.flash_crowd_options.is_shadow;
         let service = self.service_mut(request.service).filter(|_| request.standing != Standing::Exempt);
-        service.is_some_and(|service| service.shares.is_over(now, request.class, request.client_key))
+        let Some(service) = service else { return Position::Usual };
+        match service.shares.is_over(now, request.class, request.client_key) {
+            true => Position::OverShare,
+            false if is_hot && service.shares.is_short(now) => Position::HotSpot,
+            false => Position::Usual,
+        }
     }
 
     /// Whether many wait already where this request is to wait.
@@ -386,8 +392,8 @@ impl<T> Pipeline<T> {
     }
 
     /// Many requests wait, or one is refused. That of a client over its share says only that others come first.
-    fn is_short_at(&mut self, now: Instant, request: &AdmissionRequest, is_over_share: bool) {
-        let service = self.service_mut(request.service).filter(|_| !is_over_share);
+    fn is_short_at(&mut self, now: Instant, request: &AdmissionRequest, position: Position) {
+        let service = self.service_mut(request.service).filter(|_| position < Position::OverShare);
         service.into_iter().for_each(|service| service.shares.is_short_at(now));
     }
 
@@ -407,8 +413,8 @@ impl<T> Pipeline<T> {
 
     fn enqueue(&mut self, now: Instant, waiter: Waiter<T>) -> Arrival<T> {
         let key = waiter.request.service;
-        let is_over_share = waiter.is_over_share;
-        let asked = Asked { is_over_share, ..waiter.request.for_sentry() };
+        let position = waiter.position;
+        let asked = Asked { position, ..waiter.request.for_sentry() };
         let service = find(&mut self.services, key);
         let Some((service, candidate)) = service.map(|service| (service, waiter.candidate)) else {
             unreachable!("a service was asked whether the request may wait");
@@ -418,10 +424,10 @@ impl<T> Pipeline<T> {
         }
         let Some(sentry) = &mut service.sentry else { unreachable!("only a sentry lets requests wait") };
         match sentry.gate.enqueue(now, asked, waiter) {
-            Enqueued::Queued(ticket) => Arrival::Queued(Ticket { service: key, ticket, is_over_share }, None),
+            Enqueued::Queued(ticket) => Arrival::Queued(Ticket { service: key, ticket, position }, None),
             Enqueued::QueuedInsteadOf(ticket, other, shed) => {
                 let refusal = self.refuse_waiting(now, &other, StageName::Sentry, shed);
-                Arrival::Queued(Ticket { service: key, ticket, is_over_share }, Some((other.kept, refusal)))
+                Arrival::Queued(Ticket { service: key, ticket, position }, Some((other.kept, refusal)))
             }
             Enqueued::Turn(waiter, slot) => match self.take_turn(now, waiter, slot) {
                 Released::Admitted(_, permit, shadow) => Arrival::Admitted(permit, shadow),
@@ -438,7 +444,7 @@ impl<T> Pipeline<T> {
         let Waiter { request, mut shadow, mut candidate, .. } = waiter;
         let passage = Passage {
             request: &request,
-            is_over_share: waiter.is_over_share,
+            position: waiter.position,
             slot: Some(slot),
             shadow: &mut shadow,
             candidate: &mut candidate,

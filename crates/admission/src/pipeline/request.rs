@@ -3,7 +3,7 @@
 use super::StageName;
 use super::shares::Charge;
 use crate::flash_crowd::Standing;
-use crate::sentry::{self, Asked, Ending, Paused, Said};
+use crate::sentry::{self, Asked, Ending, Paused, Position, Said};
 use flashweir_core::{Instant, Reason, Shed};
 
 /// Names a service of one pipeline until its last request has ended; afterwards the key finds none.
@@ -40,7 +40,7 @@ pub struct AdmissionRequest {
 impl AdmissionRequest {
     pub(super) fn for_sentry(&self) -> Asked {
         let Self { class, url_class, client_key, .. } = *self;
-        Asked { class, url_class, client_key, is_over_share: false }
+        Asked { class, url_class, client_key, position: Position::Usual }
     }
 }
 
@@ -117,7 +117,7 @@ pub struct CandidateOpinion {
 pub struct Ticket {
     pub(super) service: ServiceKey,
     pub(super) ticket: sentry::Ticket,
-    pub(super) is_over_share: bool,
+    pub(super) position: Position,
 }
 
 impl Ticket {
@@ -127,10 +127,10 @@ impl Ticket {
         self.service
     }
 
-    /// Whether its client is over its share: it waits for what others leave.
+    /// Where it comes among those of its class.
     #[must_use]
-    pub fn is_over_share(&self) -> bool {
-        self.is_over_share
+    pub fn position(&self) -> Position {
+        self.position
     }
 }
 
@@ -261,5 +261,5 @@ pub(super) struct Waiter<T> {
     pub(super) arrived: Instant,
     pub(super) candidate: Option<CandidateKey>,
     pub(super) shadow: Option<ShadowRefusal>,
-    pub(super) is_over_share: bool,
+    pub(super) position: Position,
 }

@@ -4,7 +4,7 @@ use super::request::CandidateKey;
 use super::service::{Sentry, Service};
 use super::{AdmissionRequest, SentryFigures, ShadowRefusal, StageName};
 use crate::flash_crowd::Standing;
-use crate::sentry::{Asked, CandidateGate, SentryGate, Slot, SlotOpinion};
+use crate::sentry::{Asked, CandidateGate, Position, SentryGate, Slot, SlotOpinion};
 use flashweir_core::{Instant, Shed};
 
 /// The sentry's opinion, or the slot that the request has.
@@ -19,7 +19,7 @@ impl<T> Service<T> {
         &mut self,
         now: Instant,
         request: &AdmissionRequest,
-        is_over_share: bool,
+        position: Position,
         slot: Option<Slot>,
         shadow: &mut Option<ShadowRefusal>,
     ) -> SlotCheck {
@@ -27,7 +27,7 @@ impl<T> Service<T> {
             return SlotCheck::Pass(slot);
         }
         let Some(sentry) = self.sentry_for(request) else { return SlotCheck::Pass(None) };
-        let asked = Asked { is_over_share, ..request.for_sentry() };
+        let asked = Asked { position, ..request.for_sentry() };
         if sentry.is_shadow {
             let (slot, shed) = sentry.gate.check_in_shadow(now, asked);
             if let (Some(shed), None) = (shed, &shadow) {
@@ -50,14 +50,14 @@ impl<T> Service<T> {
 
     /// What the request is worth under a ceiling: what its class is guaranteed comes before what others are worth, and a client
     /// over its share after them. A sentry in shadow guarantees nothing.
-    pub(super) fn standing(&self, now: Instant, request: &AdmissionRequest, is_over_share: bool) -> Standing {
+    pub(super) fn standing(&self, now: Instant, request: &AdmissionRequest, position: Position) -> Standing {
         match (request.standing, &self.sentry) {
             (Standing::Credit { .. }, Some(sentry))
                 if !sentry.is_shadow && sentry.gate.is_within_guarantee(now, request.class) =>
             {
                 Standing::FIRST
             }
-            (Standing::Credit { .. }, _) if is_over_share => Standing::Spare,
+            (Standing::Credit { .. }, _) if position == Position::OverShare => Standing::Spare,
             (standing, _) => standing,
         }
     }
@@ -73,10 +73,10 @@ impl<T> Service<T> {
         &mut self,
         now: Instant,
         request: &AdmissionRequest,
-        is_over_share: bool,
+        position: Position,
     ) -> Option<CandidateKey> {
         let ((policy, number), asked) = (self.candidate.as_mut()?, request.candidate?);
-        let Some(key) = policy.arrive(now, Asked { is_over_share, ..asked }) else {
+        let Some(key) = policy.arrive(now, Asked { position, ..asked }) else {
             self.candidate_overflows += 1;
             return None;
         };

@@ -60,9 +60,14 @@ impl Shares {
         self.short_until = now + SHORT_FOR;
     }
 
+    /// Whether many waited or somebody was refused in the last minute.
+    pub(super) fn is_short(&self, now: Instant) -> bool {
+        now < self.short_until
+    }
+
     /// Whether this client is over its share of a service that is short.
     pub(super) fn is_over(&mut self, now: Instant, class: u8, client_key: u64) -> bool {
-        if now >= self.short_until {
+        if !self.is_short(now) {
             return false;
         }
         self.forget(now);

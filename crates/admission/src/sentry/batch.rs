@@ -13,7 +13,7 @@
 use super::gate::SentryGate;
 use super::hold::{End, queue_of};
 use super::plan::{BatchTest, ClassPlan};
-use super::request::{Coming, Slot, SlotOpinion, Turn};
+use super::request::{Coming, Position, Slot, SlotOpinion, Turn};
 use super::sample::SERVICE_TIMES;
 use flashweir_core::limits::{CLASSES, CLIENT_LANES};
 use flashweir_core::{Duration, Instant, Reason};
@@ -54,7 +54,7 @@ impl<T> SentryGate<T> {
     pub(super) fn check_in_batch(&mut self, now: Instant, coming: &Coming, test: &BatchTest) -> SlotOpinion {
         let class_index = usize::from(coming.asked.class);
         let decides_now =
-            coming.class.delay.is_zero() && self.hold.queue_len(queue_of(class_index, false)) == 0;
+            coming.class.delay.is_zero() && self.hold.queue_len(queue_of(class_index, Position::Usual)) == 0;
         if decides_now {
             let cost_us = u64::from(coming.cost_us.max(1));
             if passing(test, &coming.class, self.in_flight(), Duration::ZERO, 1, cost_us) == 0 {
@@ -77,7 +77,7 @@ impl<T> SentryGate<T> {
                 continue;
             };
             if round.admit > 0 {
-                if self.hold.lane(queue_of(round.class, false), round.lane).len == 0 {
+                if self.hold.lane(queue_of(round.class, Position::Usual), round.lane).len == 0 {
                     // They left, or have waited too long.
                     self.rounds.open = Some(Round { admit: 0, refuse: 0, ..round });
                     continue;
@@ -87,12 +87,16 @@ impl<T> SentryGate<T> {
                     return None;
                 }
                 self.rounds.open = Some(Round { admit: round.admit - 1, ..round });
-                let gone = self.hold.take_from_lane(queue_of(round.class, false), round.lane, End::Oldest)?;
+                let gone = self.hold.take_from_lane(
+                    queue_of(round.class, Position::Usual),
+                    round.lane,
+                    End::Oldest,
+                )?;
                 return Some(self.go(gone));
             } else if round.refuse > 0 {
                 self.rounds.open = Some(Round { refuse: round.refuse - 1, ..round });
                 if let Some(gone) =
-                    self.hold.take_from_lane(queue_of(round.class, false), round.lane, End::Oldest)
+                    self.hold.take_from_lane(queue_of(round.class, Position::Usual), round.lane, End::Oldest)
                 {
                     return Some(self.refuse(gone, Reason::Batch));
                 }
@@ -106,7 +110,7 @@ impl<T> SentryGate<T> {
     /// The most important class with a round that is due.
     fn open_round(&mut self, now: Instant, test: &BatchTest) -> Option<()> {
         let is_due = |class: usize| {
-            let since = self.hold.oldest_since(queue_of(class, false));
+            let since = self.hold.oldest_since(queue_of(class, Position::Usual));
             since.is_some_and(|since| {
                 self.rounds.next_after(class, self.plan.classes[class].delay, since) <= now
             })
@@ -120,9 +124,9 @@ impl<T> SentryGate<T> {
 
     /// Tests the next lane in which somebody waits, from `from` on.
     fn open_lane(&mut self, now: Instant, test: &BatchTest, class: usize, from: usize) -> Option<Round> {
-        let lane = self.hold.lanes_in_use(queue_of(class, false)).find(|&lane| lane >= from)?;
+        let lane = self.hold.lanes_in_use(queue_of(class, Position::Usual)).find(|&lane| lane >= from)?;
         let plan = &self.plan.classes[class];
-        let waiting = self.hold.lane(queue_of(class, false), lane);
+        let waiting = self.hold.lane(queue_of(class, Position::Usual), lane);
         let is_after_failure = self.rounds.failed.is_some_and(|(at, rank)| at == now && rank < plan.rank);
         let admit = if is_after_failure {
             0

@@ -1,7 +1,7 @@
 //! What is promised of a candidate's gate: with the live policy's own plan it decides as the live gate does, to the
 //! last request; nobody is lost; and what never ran keeps its virtual place as long as is said.
 
-use super::super::{ClassPolicy, Costs, SentryPlanner};
+use super::super::{ClassPolicy, Costs, Position, SentryPlanner};
 use super::*;
 use alloc::collections::BTreeMap;
 use flashweir_core::Rate;
@@ -278,8 +278,12 @@ fn comparing_allocates_nothing() {
     let mut run = |count| {
         for n in arrived..arrived + count {
             let now = at(0) + Duration::from_micros(200) * n;
-            let asked =
-                Asked { class: (n % 3) as u8, url_class: n, client_key: n.into(), is_over_share: n % 7 == 0 };
+            let asked = Asked {
+                class: (n % 3) as u8,
+                url_class: n,
+                client_key: n.into(),
+                position: Position::ALL[n as usize % 3],
+            };
             let key = gate.arrive(now, asked).expect("few are compared");
             match n % 5 {
                 0 => gate.live_refused(now, key),

@@ -7,8 +7,9 @@
 //! A wake-up must not get lost between a gate that gives a place back and one where somebody begins to wait: each of
 //! them first writes its own word and then reads the other's, in one total order (`SeqCst`), so one of them sees.
 
-use super::hold::{queue_of, queues_of};
+use super::hold::{class_of, position_of, queue_of};
 use super::plan::ClassPlan;
+use super::request::Position;
 use crate::sync::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use alloc::boxed::Box;
 use flashweir_core::limits::CLASSES;
@@ -18,8 +19,8 @@ use flashweir_core::{Duration, Instant};
 #[derive(Debug)]
 pub struct Common {
     in_flight: Line<AtomicU32>,
-    /// Who waits, by queue.
-    held: Line<[AtomicU32; queues_of(CLASSES)]>,
+    /// Who waits, by class and position.
+    held: Line<[[AtomicU32; Position::ALL.len()]; CLASSES]>,
     /// By class, nanoseconds: until when the guaranteed rate is used up.
     guarantees: Line<[AtomicU64; CLASSES]>,
     gates: Box<[Line<AtomicU64>]>,
@@ -30,25 +31,25 @@ pub struct Common {
 #[repr(align(64))]
 struct Line<T>(T);
 
-/// The most important that wait at a gate, and since when: the smaller, the sooner. The rank is in the upper 7 bits, then one for
-/// those who are over their share, the time in units of 256 ns below.
+/// The most important that wait at a gate, and since when: the smaller, the sooner. In the upper 8 bits are the rank and, within it, the
+/// position; below is the time in units of 256 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Precedence(u64);
 
 impl Precedence {
     pub(super) const NOBODY: Self = Self(u64::MAX);
 
-    pub(super) fn new(rank: u8, is_over_share: bool, since: Instant) -> Self {
-        let order = u64::from(rank) << 1 | u64::from(is_over_share);
+    pub(super) fn new(rank: u8, position: Position, since: Instant) -> Self {
+        let order = queue_of(rank.into(), position) as u64;
         Self(order << ORDER_SHIFT | since.as_nanos() >> (u64::BITS - ORDER_SHIFT))
     }
 
     pub(super) fn rank(self) -> u8 {
-        (self.0 >> (ORDER_SHIFT + 1)) as u8
+        class_of(self.order().into()) as u8
     }
 
-    pub(super) fn is_over_share(self) -> bool {
-        self.order() % 2 == 1
+    pub(super) fn position(self) -> Position {
+        position_of(self.order().into())
     }
 
     fn order(self) -> u8 {
@@ -86,12 +87,16 @@ impl Common {
     /// How many of a class wait over all gates.
     #[must_use]
     pub fn held(&self, class: usize) -> u32 {
-        [false, true].into_iter().map(|is_over_share| self.held_in(queue_of(class, is_over_share))).sum()
+        Position::ALL.into_iter().map(|position| self.held_in(queue_of(class, position))).sum()
     }
 
     /// How many wait in a queue over all gates.
     pub(super) fn held_in(&self, queue: usize) -> u32 {
-        self.held.0.get(queue).map_or(0, |held| held.load(SeqCst))
+        self.held_of(queue).map_or(0, |held| held.load(SeqCst))
+    }
+
+    fn held_of(&self, queue: usize) -> Option<&AtomicU32> {
+        self.held.0.get(class_of(queue))?.get(position_of(queue) as usize)
     }
 
     /// Takes a place if fewer than `limit` are taken.
@@ -106,12 +111,12 @@ impl Common {
 
     /// Takes a waiting place of a queue if fewer than `bound` are taken.
     pub(super) fn take_hold(&self, queue: usize, bound: u32) -> bool {
-        self.held.0.get(queue).is_some_and(|held| add_below(held, bound))
+        self.held_of(queue).is_some_and(|held| add_below(held, bound))
     }
 
     /// One of a queue waits no more.
     pub(super) fn give_back_hold(&self, queue: usize) {
-        if let Some(held) = self.held.0.get(queue) {
+        if let Some(held) = self.held_of(queue) {
             held.fetch_sub(1, SeqCst);
         }
     }
@@ -149,7 +154,7 @@ impl Common {
     pub(super) fn first_elsewhere(&self, but: usize, is_spare: bool) -> (usize, Precedence) {
         let all = self.gates.iter().enumerate().filter(|(gate, _)| *gate != but);
         let all = all.map(|(gate, waiting)| (gate, Precedence(waiting.0.load(SeqCst))));
-        let all = all.filter(|(_, first)| is_spare || !first.is_over_share());
+        let all = all.filter(|(_, first)| is_spare || first.position() < Position::OverShare);
         all.min_by_key(|(_, first)| *first).unwrap_or((but, Precedence::NOBODY))
     }
 }
@@ -174,7 +179,7 @@ mod tests {
     #[test]
     fn rank_goes_before_age_and_age_has_some_slack() {
         let at = Instant::from_millis;
-        let fair = |rank, since| Precedence::new(rank, false, since);
+        let fair = |rank, since| Precedence::new(rank, Position::Usual, since);
         let (gold, old_gold, bronze) = (fair(0, at(900)), fair(0, at(100)), fair(2, at(50)));
         let slack = Duration::from_millis(10);
         assert!(gold.is_before(bronze, slack) && !bronze.is_before(gold, slack));
@@ -182,17 +187,22 @@ mod tests {
         assert!(!fair(0, at(895)).is_before(gold, slack));
         assert!(bronze < Precedence::NOBODY && old_gold < gold && gold < bronze);
         assert_eq!((bronze.rank(), fair(15, Instant::MAX).rank()), (2, 15));
-        let over_share = Precedence::new(0, true, at(1));
-        assert!(gold.is_before(over_share, slack) && over_share.is_before(bronze, slack));
-        assert!(over_share.is_over_share() && !gold.is_over_share());
+        let over_share = Precedence::new(0, Position::OverShare, at(1));
+        let hot = Precedence::new(0, Position::HotSpot, at(5));
+        assert!(
+            gold.is_before(hot, slack)
+                && hot.is_before(over_share, slack)
+                && over_share.is_before(bronze, slack)
+        );
+        assert_eq!((over_share.position(), gold.position()), (Position::OverShare, Position::Usual));
     }
 
     #[test]
     fn the_first_elsewhere_is_never_oneself() {
         let common = Common::new(3);
         assert_eq!(common.first_elsewhere(0, true).1, Precedence::NOBODY);
-        common.set_first(0, Precedence::new(0, false, Instant::ZERO));
-        common.set_first(2, Precedence::new(1, false, Instant::from_secs(1)));
+        common.set_first(0, Precedence::new(0, Position::Usual, Instant::ZERO));
+        common.set_first(2, Precedence::new(1, Position::Usual, Instant::from_secs(1)));
         assert_eq!((common.first_elsewhere(0, true).0, common.first_elsewhere(1, true).0), (2, 0));
         assert_eq!(Common::new(1).first_elsewhere(0, true), (0, Precedence::NOBODY));
     }

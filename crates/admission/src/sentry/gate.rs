@@ -13,11 +13,11 @@
 
 use super::batch::{Rounds, lane_of_cost};
 use super::common::{Common, Precedence};
-use super::hold::{End, Gone, Hold, Place, Ticket, class_of, is_over_share, queue_of, queues_of};
+use super::hold::{End, Gone, Hold, Place, Ticket, class_of, position_of, queue_of, queues_of};
 use super::in_flight::{InFlight, Permit, micros};
 use super::plan::{ClassPlan, Decide, Plan};
 use super::policy::Policy;
-use super::request::{Arrived, Asked, Coming, Ending, Enqueued, Released, Slot, SlotOpinion, Turn};
+use super::request::{Arrived, Asked, Coming, Ending, Enqueued, Position, Released, Slot, SlotOpinion, Turn};
 use super::sample::Sample;
 use alloc::sync::Arc;
 use flashweir_core::hash::mix;
@@ -144,7 +144,7 @@ impl<T> SentryGate<T> {
         if let Decide::Batch(_) = self.plan.decide {
             return self.hold_or_shed(now, coming, lane_of_cost(coming.cost_us), request);
         }
-        let limit = self.limit_for(&coming.class, coming.asked.is_over_share);
+        let limit = self.limit_for(&coming.class, coming.asked.position);
         let is_first = !self.somebody_waits(&coming);
         let lane = (mix(coming.asked.client_key) % CLIENT_LANES as u64) as usize;
         let queued = self.hold_or_shed(now, coming, lane, request);
@@ -238,7 +238,10 @@ impl<T> SentryGate<T> {
     #[must_use]
     pub fn is_crowded(&self, class: u8) -> bool {
         let plan = self.plan.classes.get(usize::from(class));
-        let held = self.common.held_in(queue_of(class.into(), false));
+        let held = [Position::Usual, Position::HotSpot]
+            .map(|at| self.common.held_in(queue_of(class.into(), at)))
+            .into_iter()
+            .sum::<u32>();
         plan.is_some_and(|plan| held >= plan.hold_len.div_ceil(SPARE_PART))
     }
 
@@ -270,8 +273,7 @@ impl<T> SentryGate<T> {
     #[must_use]
     pub fn oldest_held(&self, now: Instant, class: usize) -> Duration {
         let class = class.min(self.plan.classes.len() - 1);
-        let since =
-            [false, true].into_iter().filter_map(|over| self.hold.oldest_since(queue_of(class, over)));
+        let since = Position::ALL.into_iter().filter_map(|at| self.hold.oldest_since(queue_of(class, at)));
         since.min().map_or(Duration::ZERO, |since| now.saturating_since(since))
     }
 
@@ -281,7 +283,7 @@ impl<T> SentryGate<T> {
         // At most REQUESTS_HELD.
         sample.held = self.hold.len() as u32;
         for (index, class) in sample.classes.iter_mut().enumerate() {
-            let queues = [false, true].map(|is_over_share| queue_of(index, is_over_share));
+            let queues = Position::ALL.map(|position| queue_of(index, position));
             class.held = queues.into_iter().map(|queue| self.hold.queue_len(queue)).sum();
             let oldest = queues.into_iter().filter_map(|queue| self.hold.oldest_since(queue)).min();
             class.oldest_held_us = oldest.map_or(0, |since| micros(now.saturating_since(since)));
@@ -290,7 +292,7 @@ impl<T> SentryGate<T> {
     }
 
     fn check_reserved(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
-        let limit = self.limit_for(&coming.class, coming.asked.is_over_share);
+        let limit = self.limit_for(&coming.class, coming.asked.position);
         match !self.somebody_waits(coming) && self.take(now, limit) {
             true => SlotOpinion::Pass(Slot { is_guaranteed: false }),
             false => SlotOpinion::Wait,
@@ -311,9 +313,10 @@ impl<T> SentryGate<T> {
     /// What the plan says of a request.
     pub(super) fn coming(&self, asked: Asked) -> Coming {
         let class_index = usize::from(asked.class).min(self.plan.classes.len() - 1);
-        // Rounds have no second queues.
-        let is_over_share = asked.is_over_share && !matches!(self.plan.decide, Decide::Batch(_));
-        let asked = Asked { class: class_index as u8, is_over_share, ..asked };
+        // Rounds have one queue for a class.
+        let has_rounds = matches!(self.plan.decide, Decide::Batch(_));
+        let position = if has_rounds { Position::Usual } else { asked.position };
+        let asked = Asked { class: class_index as u8, position, ..asked };
         let class = self.plan.classes[class_index];
         Coming { asked, class, cost_us: self.plan.costs.of(asked.url_class, asked.class) }
     }
@@ -326,8 +329,8 @@ impl<T> SentryGate<T> {
         lane: usize,
         request: T,
     ) -> Enqueued<T> {
-        let is_over_share = coming.asked.is_over_share;
-        let queue = queue_of(coming.asked.class.into(), is_over_share);
+        let is_over_share = coming.asked.position == Position::OverShare;
+        let queue = queue_of(coming.asked.class.into(), coming.asked.position);
         let places =
             if is_over_share { coming.class.hold_len.div_ceil(SPARE_PART) } else { coming.class.hold_len };
         let place = Place { queue, lane, cost_us: coming.cost_us.max(1) };
@@ -390,7 +393,8 @@ impl<T> SentryGate<T> {
         };
         let (queue, _) = self.queues().find(|&(queue, class)| is_expired(queue, class))?;
         let gone = self.hold.take_oldest(queue)?;
-        Some(self.refuse(gone, if is_over_share(queue) { Reason::ClientShare } else { Reason::Deadline }))
+        let is_over_share = position_of(queue) == Position::OverShare;
+        Some(self.refuse(gone, if is_over_share { Reason::ClientShare } else { Reason::Deadline }))
     }
 
     /// The most important, if there is room for it and none more important waits elsewhere.
@@ -401,12 +405,12 @@ impl<T> SentryGate<T> {
         let is_elsewhere =
             elsewhere.is_before(own, class.hold_for / SLACK_PART) && self.has_room_for(elsewhere);
         if is_elsewhere && !self.is_overdue(now, elsewhere)
-            || !self.take(now, self.limit_for(&class, is_over_share(queue)))
+            || !self.take(now, self.limit_for(&class, position_of(queue)))
         {
             return None;
         }
         let gone = if self.newest_first(now, queue, &class) {
-            self.hold.take_fairly(self.newest_queue(class.rank, is_over_share(queue))?, End::Newest)?
+            self.hold.take_fairly(self.newest_queue(class.rank, position_of(queue))?, End::Newest)?
         } else {
             self.hold.take_fairly(queue, End::Oldest)?
         };
@@ -415,9 +419,9 @@ impl<T> SentryGate<T> {
 
     /// Of classes that are worth the same, the one to which somebody came last: where the newest go first, the one with
     /// the oldest would otherwise have all the room until that one has gone.
-    fn newest_queue(&self, rank: u8, over_share: bool) -> Option<usize> {
+    fn newest_queue(&self, rank: u8, position: Position) -> Option<usize> {
         let equal =
-            self.queues().filter(|&(queue, class)| class.rank == rank && is_over_share(queue) == over_share);
+            self.queues().filter(|&(queue, class)| class.rank == rank && position_of(queue) == position);
         equal
             .filter_map(|(queue, _)| Some((self.hold.newest_since(queue)?, queue)))
             .max()
@@ -463,17 +467,20 @@ impl<T> SentryGate<T> {
         let as_important =
             self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank <= coming.class.rank);
         as_important.into_iter().any(|(index, class)| {
-            let (fair, over_share) = (queue_of(index, false), queue_of(index, true));
-            // Of what is more important, those over their share go first as well, where there is room for them.
-            let goes_first =
-                || coming.asked.is_over_share || class.rank < coming.class.rank && self.is_spare();
-            self.common.held_in(fair) > 0 || self.common.held_in(over_share) > 0 && goes_first()
+            let held = |position| self.common.held_in(queue_of(index, position)) > 0;
+            // Of what is more important all go first; those over their share only where there is room for them.
+            let is_more_important = class.rank < coming.class.rank;
+            let last = if is_more_important { Position::HotSpot } else { coming.asked.position };
+            Position::ALL.into_iter().take_while(|&position| position <= last).any(held)
+                || is_more_important
+                    && held(Position::OverShare)
+                    && (coming.asked.position == Position::OverShare || self.is_spare())
         })
     }
 
     /// So many may be in flight of a class; of clients over their share as long as the origin would otherwise not be busy.
-    fn limit_for(&self, class: &ClassPlan, is_over_share: bool) -> u32 {
-        if is_over_share { self.spare_limit } else { class.limit }
+    fn limit_for(&self, class: &ClassPlan, position: Position) -> u32 {
+        if position == Position::OverShare { self.spare_limit } else { class.limit }
     }
 
     fn is_spare(&self) -> bool {
@@ -482,14 +489,14 @@ impl<T> SentryGate<T> {
 
     /// Whether the first elsewhere would find room.
     fn has_room_for(&self, first: Precedence) -> bool {
-        let limit = self.of_rank(first.rank(), |class| self.limit_for(class, first.is_over_share()));
+        let limit = self.of_rank(first.rank(), |class| self.limit_for(class, first.position()));
         limit.is_some_and(|limit| self.common.in_flight() < limit)
     }
 
     /// The queues, with the plans of their classes.
     fn queues(&self) -> impl Iterator<Item = (usize, &ClassPlan)> {
         let classes = self.plan.classes.iter().enumerate();
-        classes.flat_map(|(class, plan)| [(queue_of(class, false), plan), (queue_of(class, true), plan)])
+        classes.flat_map(|(class, plan)| Position::ALL.map(|position| (queue_of(class, position), plan)))
     }
 
     /// Once the queue is so old that whoever is at its head will hardly be answered in time, those who came last are
@@ -502,7 +509,7 @@ impl<T> SentryGate<T> {
     /// Whoever is first elsewhere should have been refused by now: that gate is stuck.
     fn is_overdue(&self, now: Instant, elsewhere: Precedence) -> bool {
         let hold_for = self.of_rank(elsewhere.rank(), |class| class.hold_for).unwrap_or(Duration::ZERO);
-        let now = Precedence::new(elsewhere.rank(), elsewhere.is_over_share(), now);
+        let now = Precedence::new(elsewhere.rank(), elsewhere.position(), now);
         elsewhere.is_before(now, hold_for + hold_for / SLACK_PART)
     }
 
@@ -513,21 +520,23 @@ impl<T> SentryGate<T> {
     /// The queue whose oldest is the first here, of those for which there may be room.
     fn first_with_room(&self) -> Option<(usize, Precedence)> {
         let is_spare = self.is_spare();
-        self.first_of(|queue| is_spare || !is_over_share(queue))
+        self.first_of(|position| is_spare || position < Position::OverShare)
     }
 
-    fn first_of(&self, counts: impl Fn(usize) -> bool) -> Option<(usize, Precedence)> {
-        let waiting = self.queues().filter(|&(queue, _)| counts(queue)).filter_map(|(queue, class)| {
-            let since = self.hold.oldest_since(queue)?;
-            Some((Precedence::new(class.rank, is_over_share(queue), since), queue))
-        });
+    fn first_of(&self, counts: impl Fn(Position) -> bool) -> Option<(usize, Precedence)> {
+        let waiting =
+            self.queues().filter(|&(queue, _)| counts(position_of(queue))).filter_map(|(queue, class)| {
+                let since = self.hold.oldest_since(queue)?;
+                Some((Precedence::new(class.rank, position_of(queue), since), queue))
+            });
         waiting.min().map(|(first, queue)| (queue, first))
     }
 
     /// Tells other gates who is first here.
     fn tell_first(&mut self, now: Instant) {
         // Those over their share are not told while others wait here, for whom there may be room sooner.
-        let first = self.first_of(|queue| !is_over_share(queue)).or_else(|| self.first_of(is_over_share));
+        let first =
+            self.first_of(|position| position < Position::OverShare).or_else(|| self.first_of(|_| true));
         let first = first.map_or(Precedence::NOBODY, |(_, first)| first);
         if first != self.first {
             self.first = first;
@@ -536,7 +545,7 @@ impl<T> SentryGate<T> {
             self.in_flight.set_waiting(
                 now,
                 &self.plan,
-                first != Precedence::NOBODY && !first.is_over_share(),
+                first != Precedence::NOBODY && first.position() < Position::OverShare,
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Requests that wait for room: two bounded queues for each class (whose clients are over their share, wait in the second), shared
+//! Requests that wait for room: a bounded queue for each class and position in it, shared
 //! fairly among clients, out of which anybody can go at once.
 //!
 //! A slab whose entries are in two lists each, in the order they came: all of their queue, and those of their *lane*. A
@@ -14,6 +14,7 @@
 //!
 //! Memory: about 80 bytes and what the shell keeps for each that waits, grown when needed up to the bound and then kept.
 
+use super::request::Position;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -40,22 +41,22 @@ pub struct Ticket {
 
 /// The queues of so many classes.
 pub(super) const fn queues_of(classes: usize) -> usize {
-    2 * classes
+    Position::ALL.len() * classes
 }
 
-/// The queue of a class, or the one behind it: of clients that are over their share.
-pub(super) const fn queue_of(class: usize, is_over_share: bool) -> usize {
-    2 * class + is_over_share as usize
+/// The queue of those of a class that have this position.
+pub(super) const fn queue_of(class: usize, position: Position) -> usize {
+    Position::ALL.len() * class + position as usize
 }
 
 /// Whose queue this is.
 pub(super) const fn class_of(queue: usize) -> usize {
-    queue / 2
+    queue / Position::ALL.len()
 }
 
-/// Whether this queue is the one of clients over their share.
-pub(super) const fn is_over_share(queue: usize) -> bool {
-    queue % 2 == 1
+/// The position of those who wait in this queue.
+pub(super) const fn position_of(queue: usize) -> Position {
+    Position::ALL[queue % Position::ALL.len()]
 }
 
 /// Where somebody waits, and what serving them costs.

@@ -10,7 +10,7 @@
 use super::batch::lane_of_cost;
 use super::common::Common;
 use super::plan::Plan;
-use super::request::{Asked, Ending};
+use super::request::{Asked, Ending, Position};
 use super::sample::{ClassCounts, LevelSum, Sample, UrlSum};
 use alloc::sync::Arc;
 use alloc::vec;
@@ -115,7 +115,7 @@ impl InFlight {
         self.levels[level].completed += 1;
         let latency_us = micros(now.saturating_since(permit.started));
         // The target is promised to those within their share.
-        if !permit.asked.is_over_share {
+        if permit.asked.position < Position::OverShare {
             self.sample.latency_us.record(latency_us);
         }
         if let Some(utilisation_milli) = ending.utilisation_milli {

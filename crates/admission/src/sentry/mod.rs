@@ -71,5 +71,5 @@ pub use plan::{BatchTest, ClassPlan, Costs, Decide, Explanation, Plan, Rule};
 pub use planner::SentryPlanner;
 pub use policy::{ClassPolicy, LadderStep, Policing, Policy};
 pub use published::{Published, PublishedRule};
-pub use request::{Arrived, Asked, Ending, Enqueued, Released, Slot, SlotOpinion, Turn};
+pub use request::{Arrived, Asked, Ending, Enqueued, Position, Released, Slot, SlotOpinion, Turn};
 pub use sample::{ClassCounts, LevelSum, SERVICE_TIMES, Sample, UrlSum};

@@ -14,8 +14,26 @@ pub struct Asked {
     pub url_class: u32,
     /// Who asks, as far as fairness goes: a hash of API key, cookie or network.
     pub client_key: u64,
-    /// Whether this client is over its share: it gets what others leave.
-    pub is_over_share: bool,
+    /// Where it comes among those of its class.
+    pub position: Position,
+}
+
+/// Where a request comes among those of its class while the service is short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Position {
+    /// Before the others.
+    #[default]
+    Usual,
+    /// After those: it is for a host to which a crowd came.
+    HotSpot,
+    /// After all, and only for what the origin would otherwise not do: its client is over its share.
+    OverShare,
+}
+
+impl Position {
+    /// All of them, in order.
+    pub const ALL: [Self; 3] = [Self::Usual, Self::HotSpot, Self::OverShare];
 }
 
 /// How an admitted request came to its end.

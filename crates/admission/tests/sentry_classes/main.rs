@@ -4,7 +4,7 @@
 mod world;
 
 use flashweir_admission::sentry::{
-    Arrived, Asked, BatchTest, Common, Decide, Ending, Policy, Released, Sample, SentryGate,
+    Arrived, Asked, BatchTest, Common, Decide, Ending, Policy, Position, Released, Sample, SentryGate,
 };
 use flashweir_core::{Duration, Instant, Reason};
 use proptest::prelude::*;
@@ -91,7 +91,7 @@ fn deciding_allocates_nothing() {
                     class: (request % 4) as u8,
                     url_class: request as u32 % 9,
                     client_key: request % 31,
-                    is_over_share: request % 5 == 0,
+                    position: Position::ALL[request as usize % 3],
                 };
                 match gates[gate].arrive(now, asked, request) {
                     Arrived::Admit(_, permit) => permits.push((gate, permit)),
@@ -126,7 +126,7 @@ fn deciding_allocates_nothing() {
                 }
             }
         };
-        run(2_000);
+        run(10_000);
         let info = allocation_counter::measure(|| run(50_000));
         assert_eq!(info.count_total, 0, "{decide:?} allocated {} times", info.count_total);
         assert!(decided > 10_000, "{decided}");

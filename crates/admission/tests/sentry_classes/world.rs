@@ -2,7 +2,7 @@
 
 use flashweir_admission::sentry::{
     Arrived, Asked, ClassCounts, ClassPlan, ClassPolicy, Common, Costs, Decide, Ending, Permit, Plan, Policy,
-    Released, SentryGate, SentryPlanner, Ticket,
+    Position, Released, SentryGate, SentryPlanner, Ticket,
 };
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_core::{Duration, Instant, Rate, Reason};
@@ -73,7 +73,7 @@ pub(crate) fn plan(epoch: u64, decide: Decide, limit: u32, guaranteed: [u64; 4])
 pub(crate) struct Held {
     gate: usize,
     class: usize,
-    is_over_share: bool,
+    position: Position,
     since: Instant,
     ticket: Ticket,
 }
@@ -84,7 +84,7 @@ pub(crate) struct World {
     plan: Plan,
     pub(crate) gates: Vec<SentryGate<u64>>,
     pub(crate) held: BTreeMap<u64, Held>,
-    in_flight: Vec<(usize, Permit, bool)>,
+    in_flight: Vec<(usize, Permit, Position)>,
     /// By gate: completed since the last drain, but for clients over their share.
     judged: Vec<u64>,
     guaranteed: Vec<TokenBucket>,
@@ -128,9 +128,9 @@ impl World {
         world
     }
 
-    fn limit_for(&self, class: usize, is_over_share: bool) -> u32 {
+    fn limit_for(&self, class: usize, position: Position) -> u32 {
         let classes = self.plan.classes.iter().map(|class| class.limit);
-        match is_over_share {
+        match position == Position::OverShare {
             true => classes.fold(self.plan.knee_milli.div_ceil(1_000) as u32, u32::min),
             false => self.plan.classes[class].limit,
         }
@@ -150,13 +150,18 @@ impl World {
                 let gate = gate % self.gates.len();
                 self.arrive(
                     gate,
-                    Asked { class, url_class: url, client_key: client, is_over_share: client % 3 == 0 },
+                    Asked {
+                        class,
+                        url_class: url,
+                        client_key: client,
+                        position: Position::ALL[client as usize % 3],
+                    },
                 )?;
             }
             Step::End(which, at_once) if !self.in_flight.is_empty() => {
-                let (gate, permit, is_over_share) = self.in_flight.swap_remove(which % self.in_flight.len());
+                let (gate, permit, position) = self.in_flight.swap_remove(which % self.in_flight.len());
                 let ending = Ending { completed: which % 3 > 0, ..Ending::default() };
-                self.judged[gate] += u64::from(ending.completed && !is_over_share);
+                self.judged[gate] += u64::from(ending.completed && position < Position::OverShare);
                 self.gates[gate].end(self.now, permit, ending);
                 self.beyond = self.beyond.min(self.count());
                 self.refused_rank = None;
@@ -212,15 +217,16 @@ impl World {
         let is_guaranteed = plan.guaranteed_rate > Rate::ZERO
             && self.count() < 2 * self.plan.limit
             && self.guaranteed[class].admit(self.now);
-        let is_over_share = asked.is_over_share && !matches!(self.plan.decide, Decide::Batch(_));
-        let is_spare = self.count() < self.limit_for(class, true);
-        let waits_before = self.held.values().any(|held| match held.is_over_share && !is_over_share {
-            true => RANKS[held.class] < plan.rank && is_spare,
-            false => RANKS[held.class] <= plan.rank,
+        let has_rounds = matches!(self.plan.decide, Decide::Batch(_));
+        let position = if has_rounds { Position::Usual } else { asked.position };
+        let is_spare = self.count() < self.limit_for(class, Position::OverShare);
+        let waits_before = self.held.values().any(|held| {
+            let is_before = (RANKS[held.class], held.position) <= (plan.rank, position);
+            is_before && (held.position < Position::OverShare || is_spare || position == Position::OverShare)
         });
-        let has_room = self.count() < self.limit_for(class, is_over_share);
-        let places = if is_over_share { plan.hold_len.div_ceil(4) } else { plan.hold_len };
-        let alike = |held: &Held| held.class == class && held.is_over_share == is_over_share;
+        let has_room = self.count() < self.limit_for(class, position);
+        let places = if position == Position::OverShare { plan.hold_len.div_ceil(4) } else { plan.hold_len };
+        let alike = |held: &Held| held.class == class && held.position == position;
         let total = self.held.values().filter(|held| alike(held)).count() as u32;
         let arrived = self.gates[gate].arrive(self.now, asked, request);
         if is_guaranteed {
@@ -235,17 +241,17 @@ impl World {
                     let is_before = self.refused_rank.is_none_or(|refused| refused >= plan.rank);
                     prop_assert!(!self.is_reservation() || is_before, "a more important one was refused");
                 }
-                self.in_flight.push((gate, permit, is_over_share));
+                self.in_flight.push((gate, permit, position));
             }
             Arrived::Held(ticket) => {
                 prop_assert!(total < places);
-                self.held.insert(request, Held { gate, class, is_over_share, since: self.now, ticket });
+                self.held.insert(request, Held { gate, class, position, since: self.now, ticket });
             }
             Arrived::HeldInsteadOf(ticket, displaced, shed) => {
                 let gone = self.held.remove(&displaced).expect("it was held");
-                prop_assert_eq!((gone.class, gone.gate, gone.is_over_share), (class, gate, is_over_share));
+                prop_assert_eq!((gone.class, gone.gate, gone.position), (class, gate, position));
                 prop_assert!(matches!(shed.reason, Reason::ClientShare | Reason::Deadline));
-                self.held.insert(request, Held { gate, class, is_over_share, since: self.now, ticket });
+                self.held.insert(request, Held { gate, class, position, since: self.now, ticket });
             }
             Arrived::Shed(_, shed) => {
                 let is_first = self.is_reservation() && has_room && !waits_before;
@@ -257,7 +263,7 @@ impl World {
                         self.refused_rank =
                             Some(self.refused_rank.map_or(plan.rank, |rank| rank.min(plan.rank)));
                     }
-                    Reason::ClientShare => prop_assert!(is_over_share && total == places),
+                    Reason::ClientShare => prop_assert!(position == Position::OverShare && total == places),
                     Reason::Threshold => prop_assert!(plan.admit_share < u32::MAX),
                     Reason::Batch => prop_assert!(plan.delay.is_zero()),
                     other => prop_assert!(false, "{}", other),
@@ -293,26 +299,24 @@ impl World {
                 let held = self.held.remove(&request).expect("it was held");
                 let plan = self.plan.classes[held.class];
                 prop_assert!(self.now.saturating_since(held.since) < plan.hold_for, "expired, and admitted");
-                prop_assert!(self.count() < self.limit_for(held.class, held.is_over_share));
-                let is_spare = self.count() < self.limit_for(held.class, true);
+                prop_assert!(self.count() < self.limit_for(held.class, held.position));
+                let is_spare = self.count() < self.limit_for(held.class, Position::OverShare);
                 let is_passed = |other: &Held| {
-                    let is_before = match (held.is_over_share, other.is_over_share) {
-                        (true, false) => RANKS[other.class] <= plan.rank,
-                        // Of those over their share another gate knows only where nobody else waits.
-                        (_, true) => RANKS[other.class] < plan.rank && is_spare && other.gate == gate,
-                        _ => RANKS[other.class] < plan.rank,
-                    };
-                    is_before && self.is_alive(other)
+                    let is_before = (RANKS[other.class], other.position) < (plan.rank, held.position);
+                    // Of those over their share another gate knows only where nobody else waits.
+                    let is_known = other.position < Position::OverShare || is_spare && other.gate == gate;
+                    is_before && is_known && self.is_alive(other)
                 };
                 prop_assert!(!self.is_reservation() || !self.held.values().any(is_passed), "passed over");
-                self.in_flight.push((gate, permit, held.is_over_share));
+                self.in_flight.push((gate, permit, held.position));
             }
             Released::Shed(request, shed) => {
                 let held = self.held.remove(&request).expect("it was held");
                 let waited = self.now.saturating_since(held.since);
                 let is_due = waited >= self.plan.classes[held.class].hold_for;
                 let in_batch = matches!(self.plan.decide, Decide::Batch(_)) && shed.reason == Reason::Batch;
-                let late = if held.is_over_share { Reason::ClientShare } else { Reason::Deadline };
+                let late =
+                    if held.position == Position::OverShare { Reason::ClientShare } else { Reason::Deadline };
                 prop_assert!(is_due && shed.reason == late || in_batch, "refused before its time");
             }
         }
@@ -335,7 +339,7 @@ impl World {
             prop_assert!(!self.is_reservation() || gate.next_wake() == first);
         }
         for held in self.held.values() {
-            let room = self.limit_for(held.class, held.is_over_share);
+            let room = self.limit_for(held.class, held.position);
             prop_assert!(
                 !self.is_settled || !self.is_reservation() || self.count() >= room,
                 "somebody waits and there is room"

@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use flashweir_admission::flash_crowd::Standing;
 use flashweir_admission::pipeline::{AdmissionRequest, Arrival, ServiceKey};
 use flashweir_admission::retry_after::AT_A_BOUND;
-use flashweir_admission::sentry::Asked;
+use flashweir_admission::sentry::{Asked, Position};
 use flashweir_core::{Instant, Reason, Shed};
 use flashweir_telemetry::Bound;
 use std::rc::Rc;
@@ -105,7 +105,7 @@ fn admission_request(key: ServiceKey, asked: &Classified, closed: Option<Reason>
             class: candidate.class,
             url_class: asked.url_class,
             client_key: candidate.client_key,
-            is_over_share: false,
+            position: Position::Usual,
         }),
         closed,
     }

@@ -4,6 +4,7 @@
 
 mod exchange;
 mod gate_queue;
+mod hot_host;
 mod one_client;
 mod plant;
 mod promises;

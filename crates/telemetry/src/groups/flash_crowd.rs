@@ -23,6 +23,7 @@ pub(crate) struct FlashCrowdMetrics {
 struct PlanFigures {
     epoch: u64,
     hot_spots_limited: usize,
+    hot_hosts: usize,
     explanation: Explanation,
 }
 
@@ -34,7 +35,9 @@ impl ControlMetrics {
             Limit::HotSpots(limits) => limits.len(),
             Limit::Open | Limit::All(_) => 0,
         };
-        let figures = PlanFigures { epoch: plan.epoch, hot_spots_limited, explanation: plan.explanation };
+        let hot_hosts = plan.hot_hosts.len();
+        let figures =
+            PlanFigures { epoch: plan.epoch, hot_spots_limited, hot_hosts, explanation: plan.explanation };
         let before = self.flash_crowd.lock().replace(figures);
         if before.is_none_or(|before| before.epoch != plan.epoch) {
             self.flash_crowd.plans.increment(plan.explanation.rule);
@@ -72,6 +75,9 @@ impl MetricGroup for FlashCrowdMetrics {
         scrape.counter_set("plans", "Decisions by the rule that made them.", &[self], |of| &of.plans);
         let limited = plan.map(|plan| plan.hot_spots_limited as f64);
         scrape.gauge("plan_hot_spots_limited", "Hosts that have a ceiling of their own.", limited);
+        let hot_hosts = plan.map(|plan| plan.hot_hosts as f64);
+        let help = "Hosts to which a crowd came that another stage refuses: others go first.";
+        scrape.gauge("plan_hot_hosts", help, hot_hosts);
         scrape.gauges(WHY, why.as_ref());
         let shadow = self.shadow.load(Ordering::Relaxed);
         scrape.flag("shadow", "1 when flash-crowd refusals are only recorded.", shadow);

@@ -3,7 +3,7 @@
 use super::worker::Waiting;
 use crate::request::slab::Id;
 use flashweir_admission::pipeline::{Arrival, StageName};
-use flashweir_admission::sentry::{ClassCounts, Policing, Policy, Sample};
+use flashweir_admission::sentry::{ClassCounts, Policing, Policy, Position, Sample};
 use flashweir_core::Rate;
 use std::collections::BTreeSet;
 
@@ -17,6 +17,8 @@ pub(super) struct Witness {
     waiting: Vec<Vec<u64>>,
     /// Those whose clients are over their share: they wait for what others leave.
     over_share: BTreeSet<Id>,
+    /// Those for a hot spot.
+    behind: BTreeSet<Id>,
     seen: Vec<Seen>,
     /// What the gates told; equal to what was seen after each drain of all of them.
     told: Vec<Seen>,
@@ -50,6 +52,7 @@ impl Witness {
             is_guaranteed: policy.classes.iter().map(|class| class.guaranteed_rate != Rate::ZERO).collect(),
             waiting: vec![vec![0; classes]; workers],
             over_share: BTreeSet::new(),
+            behind: BTreeSet::new(),
             seen: vec![Seen::default(); classes],
             told: vec![Seen::default(); classes],
             broken: None,
@@ -70,7 +73,7 @@ impl Witness {
             Arrival::Admitted(..) => self.admitted(worker, class, How::AtOnce),
             Arrival::Refused(refusal) => self.shed(worker, class, None, refusal.stage),
             Arrival::Queued(ticket, displaced) => {
-                self.held(worker, class, who, ticket.is_over_share());
+                self.held(worker, class, who, ticket.position());
                 if let Some((other, refusal)) = displaced {
                     self.shed(worker, class_of(other), Some(other.attempt), refusal.stage);
                 }
@@ -78,10 +81,11 @@ impl Witness {
         }
     }
 
-    fn held(&mut self, worker: usize, class: usize, who: Id, is_over_share: bool) {
-        match is_over_share {
-            true => _ = self.over_share.insert(who),
-            false => self.waiting[worker][class] += 1,
+    fn held(&mut self, worker: usize, class: usize, who: Id, position: Position) {
+        match position {
+            Position::OverShare => _ = self.over_share.insert(who),
+            Position::HotSpot => _ = self.behind.insert(who),
+            Position::Usual => self.waiting[worker][class] += 1,
         }
         self.seen[class].held += 1;
     }
@@ -161,7 +165,7 @@ impl Witness {
     }
 
     fn waits_no_more(&mut self, worker: usize, class: usize, who: Id) {
-        if !self.over_share.remove(&who) {
+        if !self.over_share.remove(&who) && !self.behind.remove(&who) {
             self.waiting[worker][class] -= 1;
         }
         self.seen[class].held -= 1;
@@ -192,9 +196,9 @@ mod tests {
         let after_waiting = AfterWaiting(second);
         let check = |waits: usize, worker: usize, class: usize, how: How| {
             let mut witness = witness();
-            witness.held(0, waits, first, false);
+            witness.held(0, waits, first, Position::Usual);
             if how == after_waiting {
-                witness.held(worker, class, second, false);
+                witness.held(worker, class, second, Position::Usual);
             }
             witness.admitted(worker, class, how);
             witness.check().is_ok()
@@ -206,7 +210,7 @@ mod tests {
         assert!(check(0, 1, 1, after_waiting));
         // Those over their share wait until nobody else does.
         let mut witness = witness();
-        witness.held(0, 1, first, true);
+        witness.held(0, 1, first, Position::OverShare);
         witness.admitted(0, 1, AtOnce);
         assert_eq!((witness.check(), witness.over_share()), (Ok(()), 1));
         assert!(!check(0, 1, 1, AtOnce) && !check(1, 1, 2, AtOnce) && check(1, 1, 0, AtOnce));
@@ -217,7 +221,7 @@ mod tests {
         let mut witness = witness();
         witness.seen[1].offered += 1;
         let [who, _] = ids();
-        witness.held(0, 1, who, false);
+        witness.held(0, 1, who, Position::Usual);
         let mut sample = Sample { classes: vec![ClassCounts::default(); 3], ..Sample::default() };
         sample.classes[1].offered = 1;
         sample.classes[1].held = 1;
