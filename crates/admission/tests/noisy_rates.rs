@@ -16,12 +16,22 @@ type Course = fn(f64) -> (f64, f64);
 
 /// When there first was a ceiling, in seconds.
 fn first_alarm_s(seed: u64, interval_s: u64, end_s: u64, course: Course) -> Option<u64> {
+    run(seed, interval_s, end_s, &Baseline::default(), course).0
+}
+
+/// The same of a planner that starts from a baseline, and the baseline that it ends with.
+fn run(
+    seed: u64,
+    interval_s: u64,
+    end_s: u64,
+    baseline: &Baseline,
+    course: Course,
+) -> (Option<u64>, Baseline) {
     let interval = Duration::from_secs(interval_s);
     let settings = Settings { interval, hot_spots: false, ..Settings::default() };
-    let mut planner =
-        PlannerDriver::new(FlashCrowdPlanner::new(settings, &Baseline::default()), Instant::ZERO);
+    let mut planner = PlannerDriver::new(FlashCrowdPlanner::new(settings, baseline), Instant::ZERO);
     let mut rng = Rng::new(seed);
-    (1..=end_s / interval_s).map(|tick| tick * interval_s).find(|&second| {
+    let alarm = (1..=end_s / interval_s).map(|tick| tick * interval_s).find(|&second| {
         let (from, now) = (Instant::from_secs(second - interval_s), Instant::from_secs(second));
         let (rate_rps, left) = course(second as f64);
         let mean = rate_rps * interval_s as f64;
@@ -44,7 +54,23 @@ fn first_alarm_s(seed: u64, interval_s: u64, end_s: u64, course: Course) -> Opti
         };
         planner.observe(now, &sample);
         planner.plan(now).explanation.mode != Mode::Normal
-    })
+    });
+    (alarm, planner.planner().baseline())
+}
+
+#[test]
+fn what_an_earlier_run_learned_is_a_prior_and_no_fact() {
+    let usual: Course = |_| (60.0, 1.0);
+    for seed in 1..=20 {
+        let (alarm, learned) = run(seed, 1, 300, &Baseline::default(), usual);
+        assert_eq!(alarm, None, "seed {seed}");
+        // Restarted into two thirds more, on a machine that is a third slower.
+        let (alarm, _) = run(seed, 1, 120, &learned, |_| (100.0, 0.7));
+        assert_eq!(alarm, None, "seed {seed}: no crowd");
+        // Restarted inside a crowd.
+        let (alarm, _) = run(seed, 1, 120, &learned, |_| (360.0, 0.3));
+        assert!(alarm.is_some_and(|alarm_s| alarm_s <= 5), "seed {seed}: {alarm:?}");
+    }
 }
 
 #[test]

@@ -35,6 +35,9 @@ const WARM_UP: Duration = Duration::from_secs(3);
 /// Poisson count are chance (a service at 0.75 of its capacity then alarmed once in five minutes). Real demand is
 /// burstier than Poisson: NASA's busy hours, squeezed to minutes, alarmed until its own variance was learned.
 const RISEN_SIGMAS: f64 = 4.0;
+/// What an earlier run learned is a prior: demand may be off by this part of it, one standard deviation, until the variance of this
+/// run is known. A service restarted into two thirds more demand alarmed.
+const RESTORED_SPREAD: f64 = 0.5;
 /// A lasting change without more demand is taken for the new normal after this long, or 15 intervals.
 const REBASE_AFTER: Duration = Duration::from_secs(60);
 const REBASE_AFTER_INTERVALS: u32 = 15;
@@ -96,19 +99,22 @@ pub(super) struct Detector {
 impl Detector {
     pub(super) fn new(interval: Duration, delta: f64, known: &Baseline) -> Self {
         let memory = BASELINE_MEMORY.max(interval.mul_f64(BASELINE_MEMORY_INTERVALS));
-        let signal = |known| Signal::new(known, memory, interval, delta);
+        let signal = |known, is_restored| Signal::new(known, memory, interval, delta, is_restored);
         let demand = || {
             let known = known.unique_offered_rps;
             known.map_or_else(|| DecayingMean::new(memory), |rps| DecayingMean::seeded(memory, rps))
         };
+        let spread =
+            |rps: f64| DecayingMean::seeded(memory, (RESTORED_SPREAD * rps) * (RESTORED_SPREAD * rps));
+        let spread = known.unique_offered_rps.map_or_else(|| DecayingMean::new(memory), spread);
         Self {
             interval,
             delta,
-            fast_rate: signal(known.fast_rate_bytes_per_s),
+            fast_rate: signal(known.fast_rate_bytes_per_s, true),
             // A class's own median is what scores are relative to, so the usual score is 1 until learned otherwise.
-            fast_score: signal(known.fast_score.or(Some(1.0))),
+            fast_score: signal(known.fast_score.or(Some(1.0)), known.fast_score.is_some()),
             unique_offered: demand(),
-            unique_offered_variance: DecayingMean::new(memory),
+            unique_offered_variance: spread,
             carried: demand(),
             previous_span: None,
             evidence: 0,

@@ -30,12 +30,20 @@ pub(super) struct Signal {
 
 impl Signal {
     /// Starts from a `known` baseline, remembered for `memory`; one evaluation each `interval`.
-    pub(super) fn new(known: Option<f64>, memory: Duration, interval: Duration, delta: f64) -> Self {
+    /// One that is restored is of another run, perhaps on another machine: the margin begins as wide as it may be.
+    pub(super) fn new(
+        known: Option<f64>,
+        memory: Duration,
+        interval: Duration,
+        delta: f64,
+        is_restored: bool,
+    ) -> Self {
         let usual =
             known.map_or_else(|| DecayingMean::new(memory), |value| DecayingMean::seeded(memory, value));
         let noise_memory = memory.mul_f64(NOISE_MEMORY).max(interval.mul_f64(NOISE_MEMORY_INTERVALS));
         // Before anything is known the noise is taken to be what the configured margin allows for.
-        let allowed_for = (delta / 3.0) * (delta / 3.0);
+        let margin = if is_restored && known.is_some() { MARGIN_MAX.max(delta) } else { delta };
+        let allowed_for = (margin / 3.0) * (margin / 3.0);
         Self {
             delta,
             usual,
