@@ -50,9 +50,12 @@ impl Starvation {
     pub(super) fn of(scenario: &Scenario) -> Self {
         let sentry = scenario.policy.sentry_policy();
         Self::new(scenario.classes.iter().zip(0..).map(|(class, number)| match sentry {
-            Some(sentry) if goes_by_cost(sentry.policy.policing) => (class.host, number),
-            Some(_) => (class.host, class.policy_class.into()),
-            None => (class.host, 0),
+            // What one client gets depends on what it has had.
+            Some(sentry) if goes_by_cost(sentry.policy.policing) || class.is_one_client => {
+                (class.host, number, true)
+            }
+            Some(_) => (class.host, class.policy_class.into(), false),
+            None => (class.host, 0, false),
         }))
     }
 

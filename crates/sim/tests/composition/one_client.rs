@@ -7,6 +7,7 @@ use flashweir_core::Duration;
 use flashweir_sim::request::{
     ClassModel, NetworkModel, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
 };
+use flashweir_workload::documents::Popularity;
 use flashweir_workload::people::{Habits, Session};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 
@@ -54,7 +55,8 @@ fn honest_in_time(origin: Origin, greedy: Greedy, seed: u64) -> f64 {
         is_one_client: true,
         goes_on_unserved: true,
         habits,
-        host: 1,
+        // Another page of the same site.
+        popularity: Popularity::Recorded([7].into()),
         ..ClassModel::new("one client", Work::Constant(Duration::from_millis(greedy.work_ms)))
     };
     let mut policy = Composition::Default.policy();
