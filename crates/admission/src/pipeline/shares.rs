@@ -1,13 +1,13 @@
 //! Which clients have had more than their share of a service while it was short: they get what the others leave.
 //!
 //! Each client has a *lane*: the time that its requests were at the origin, of which a quarter is forgotten each second. Over its
-//! share is a client whose lane holds more than twice the mean of the others of its class, and more than a twentieth of what the
-//! class had; a class of one client has nobody over its share. While the service is not short (few wait, and nobody is refused) it
+//! share is a client whose lane holds more than twice the mean of the others of its class, and more than a twentieth of what
+//! all clients had; a class of one client has nobody over its share. While the service is not short (few wait, and nobody is refused) it
 //! makes no difference. A request is counted when it is sent, with what such requests usually take, and corrected when its time is known: who
 //! has much at the origin is over its share before that has ended.
 //!
 //! Shares are held by each worker for itself: a client is measured against those with which it shares the worker. Clients whose keys
-//! fall into one lane, one of [`SHARE_LANES`], are one client. Cost: O(1) for a request; a look at all lanes once a second. Integers
+//! fall into one lane, one of [`SHARE_LANES`], are one client; of two classes the later one gets the lane. Cost: O(1) for a request; a look at all lanes once a second. Integers
 //! only, 12 KiB for a service and worker.
 
 use alloc::boxed::Box;
@@ -42,6 +42,7 @@ pub(super) struct Charge {
     /// Of what has not passed yet, counted already.
     counted_us: u32,
     lane: u16,
+    class: u8,
     is_paused: bool,
 }
 
@@ -72,7 +73,7 @@ impl Shares {
         }
         self.forget(now);
         let lane = self.lanes[lane_of(class, client_key)];
-        lane.had_us > self.allowed_us[usize::from(class) % CLASSES]
+        lane.class == class && lane.had_us > self.allowed_us[usize::from(class) % CLASSES]
     }
 
     /// A request of this client is sent to the origin, where such a one usually takes so long.
@@ -80,9 +81,11 @@ impl Shares {
         self.forget(now);
         let index = lane_of(class, client_key);
         let lane = &mut self.lanes[index];
+        if lane.class != class {
+            *lane = Lane { had_us: 0, class };
+        }
         lane.had_us = lane.had_us.saturating_add(usual_us);
-        lane.class = class;
-        Charge { since: now, counted_us: usual_us, lane: index as u16, is_paused: false }
+        Charge { since: now, counted_us: usual_us, lane: index as u16, class, is_paused: false }
     }
 
     /// The request's client is waited for.
@@ -100,7 +103,9 @@ impl Shares {
     fn count(&mut self, now: Instant, charge: &mut Charge) {
         let took_us = u32::try_from(now.saturating_since(charge.since).as_micros()).unwrap_or(u32::MAX);
         let lane = &mut self.lanes[usize::from(charge.lane)];
-        lane.had_us = lane.had_us.saturating_sub(charge.counted_us).saturating_add(took_us);
+        if lane.class == charge.class {
+            lane.had_us = lane.had_us.saturating_sub(charge.counted_us).saturating_add(took_us);
+        }
         charge.counted_us = 0;
     }
 
@@ -121,10 +126,10 @@ impl Shares {
             had_us[class] += u64::from(lane.had_us);
             clients[class] += u64::from(lane.had_us > 0);
         }
+        let least = had_us.iter().sum::<u64>() / LEAST_PART;
         for (class, allowed_us) in self.allowed_us.iter_mut().enumerate() {
             // More than twice the mean of the others: x > 2 · (had − x) / (clients − 1).
             let twice_the_mean = 2 * had_us[class] / (clients[class] + 1);
-            let least = had_us[class] / LEAST_PART;
             *allowed_us = match clients[class] {
                 0 | 1 => u32::MAX,
                 _ => u32::try_from(twice_the_mean.max(least)).unwrap_or(u32::MAX),
@@ -150,7 +155,7 @@ const SHORT_FOR: Duration = Duration::from_secs(60);
 const FORGETS_EACH: Duration = Duration::from_secs(1);
 /// After so many seconds three quarters each are less than a microsecond of an hour.
 const ALL_IS_FORGOTTEN: u128 = 80;
-/// Whoever had less than this part of what the class had is not over its share, however many others there are: a person who reads
+/// Whoever had less than this part of what all clients had is not over its share, however many others there are: a person who reads
 /// on is no attacker.
 const LEAST_PART: u64 = 20;
 
