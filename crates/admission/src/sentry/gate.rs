@@ -556,7 +556,7 @@ impl<T> SentryGate<T> {
 fn spare_limit(plan: &Plan) -> u32 {
     let knee = match plan.knee_milli {
         0 => (plan.limit / 2).max(1),
-        knee_milli => u32::try_from(knee_milli.div_ceil(1_000)).unwrap_or(u32::MAX),
+        knee_milli => u32::try_from(knee_milli / 1_000).unwrap_or(u32::MAX).max(1),
     };
     plan.classes.iter().map(|class| class.limit).fold(knee, u32::min)
 }

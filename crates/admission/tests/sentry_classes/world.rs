@@ -131,7 +131,7 @@ impl World {
     fn limit_for(&self, class: usize, position: Position) -> u32 {
         let classes = self.plan.classes.iter().map(|class| class.limit);
         match position == Position::OverShare {
-            true => classes.fold(self.plan.knee_milli.div_ceil(1_000) as u32, u32::min),
+            true => classes.fold(self.plan.knee_milli as u32 / 1_000, u32::min),
             false => self.plan.classes[class].limit,
         }
     }

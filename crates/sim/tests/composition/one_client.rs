@@ -91,7 +91,7 @@ fn people_are_answered_beside_one_greedy_client() {
         (flood(64, "10s"), &in_order, 0.95),
         (dear(4), &both, 0.95),
         // All are there before anybody knows what they cost: 6.4 s of work.
-        (dear(16), &both[..1], 0.8),
+        (dear(16), &both[..1], 0.9),
         (dear(16), &both[1..], 0.95),
         (dear(4), &in_order[..1], 0.8),
         (dear(4), &in_order[1..], 0.95),
