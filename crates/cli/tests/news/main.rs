@@ -6,6 +6,7 @@
 mod agreement;
 mod crowd;
 mod hot_spot;
+mod one_client;
 mod quiet;
 mod scene;
 mod watch;
