@@ -1,9 +1,8 @@
 //! People beside one client that takes whatever it can get.
 
-use std::thread;
 use std::time::Duration;
 
-use flashweir_testkit::Load;
+use flashweir_testkit::{Load, until};
 
 use crate::scene::{Scene, binary, count, count_between};
 
@@ -18,7 +17,11 @@ fn people_are_answered_beside_one_client_that_asks_again_and_again() {
     // People of a hundred networks, each once.
     let people = ["--rate", &rate, "--sources", "25000", "--duration", "17s", "--timeout", "1s"];
     let people = Load::start(&binary(), &url, &people);
-    thread::sleep(Duration::from_secs(5));
+    let offered = "flashweir_class_offered_total{service=\"default\",class=\"default\"}";
+    let five_seconds = 5.0 * 0.4 * scene.capacity_rps;
+    until("five seconds of people", Duration::from_secs(30), || {
+        (scene.gateway.metrics().value(offered) >= five_seconds).then_some(())
+    });
     // Twelve more connections a second that ask at once after each answer, and 50 ms after each refusal.
     let client = ["--rate", "12", "--duration", "9s", "--session", "endless", "--retry", "fixed:50ms"];
     let client = Load::start(&binary(), &url, &client).finish(Duration::from_secs(60));
