@@ -6,9 +6,10 @@
 //! makes no difference. A request is counted when it is sent, with what such requests usually take, and corrected when its time is known: who
 //! has much at the origin is over its share before that has ended.
 //!
-//! Shares are held by each worker for itself: a client is measured against those with which it shares the worker. Clients whose keys
-//! fall into one lane, one of [`SHARE_LANES`], are one client; of two classes the later one gets the lane. Cost: O(1) for a request; a look at all lanes once a second. Integers
-//! only, 12 KiB for a service and worker.
+//! Shares are held by each worker for itself: a client is measured against those with which it shares the worker. Of clients whose
+//! keys fall into one lane, one of [`SHARE_LANES`], the one with most time has it: what others have is taken off, and whoever comes
+//! when nothing is left gets it (Boyer and Moore's majority vote, by weight). So who comes once is not taken for a greedy one. Cost: O(1) for a request; a look at all lanes once a second. Integers
+//! only, 8 KiB for a service and worker.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -20,6 +21,8 @@ use flashweir_core::{Duration, Instant};
 #[derive(Debug)]
 pub(super) struct Shares {
     lanes: Box<[Lane]>,
+    /// What all clients of a class had, microseconds.
+    had_us: [u64; CLASSES],
     /// By class, microseconds: whoever has more is over its share.
     allowed_us: [u32; CLASSES],
     /// When a quarter is forgotten next.
@@ -31,7 +34,16 @@ pub(super) struct Shares {
 struct Lane {
     /// At the origin, microseconds.
     had_us: u32,
+    /// Whose it is.
+    owner: Owner,
+}
+
+/// A client, as far as a lane tells clients apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Owner {
     class: u8,
+    /// Of its key.
+    tag: u8,
 }
 
 /// A request at the origin, as its client's lane knows it.
@@ -41,15 +53,16 @@ pub(super) struct Charge {
     since: Instant,
     /// Of what has not passed yet, counted already.
     counted_us: u32,
-    lane: u16,
-    class: u8,
-    is_paused: bool,
+    /// The lane; its highest bit tells that it is paused.
+    place: u16,
+    owner: Owner,
 }
 
 impl Shares {
     pub(super) fn new() -> Self {
         Self {
             lanes: vec![Lane::default(); SHARE_LANES].into_boxed_slice(),
+            had_us: [0; CLASSES],
             allowed_us: [u32::MAX; CLASSES],
             forgets_at: Instant::ZERO,
             short_until: Instant::ZERO,
@@ -72,25 +85,32 @@ impl Shares {
             return false;
         }
         self.forget(now);
-        let lane = self.lanes[lane_of(class, client_key)];
-        lane.class == class && lane.had_us > self.allowed_us[usize::from(class) % CLASSES]
+        let (index, owner) = lane_of(class, client_key);
+        let lane = self.lanes[index];
+        lane.owner == owner && lane.had_us > self.allowed_us[usize::from(class) % CLASSES]
     }
 
     /// A request of this client is sent to the origin, where such a one usually takes so long.
     pub(super) fn begin(&mut self, now: Instant, class: u8, client_key: u64, usual_us: u32) -> Charge {
         self.forget(now);
-        let index = lane_of(class, client_key);
+        let (index, owner) = lane_of(class, client_key);
+        let had_us = &mut self.had_us[usize::from(class) % CLASSES];
+        *had_us = had_us.saturating_add(usual_us.into());
         let lane = &mut self.lanes[index];
-        if lane.class != class {
-            *lane = Lane { had_us: 0, class };
+        if lane.owner == owner {
+            lane.had_us = lane.had_us.saturating_add(usual_us);
+        } else if lane.had_us > usual_us {
+            lane.had_us -= usual_us;
+        } else {
+            *lane = Lane { had_us: usual_us, owner };
         }
-        lane.had_us = lane.had_us.saturating_add(usual_us);
-        Charge { since: now, counted_us: usual_us, lane: index as u16, class, is_paused: false }
+        Charge { since: now, counted_us: usual_us, place: index as u16, owner }
     }
 
     /// The request's client is waited for.
     pub(super) fn pause(&mut self, now: Instant, charge: &mut Charge) {
-        if !core::mem::replace(&mut charge.is_paused, true) {
+        if charge.place & PAUSED == 0 {
+            charge.place |= PAUSED;
             self.count(now, charge);
         }
     }
@@ -102,11 +122,13 @@ impl Shares {
 
     fn count(&mut self, now: Instant, charge: &mut Charge) {
         let took_us = u32::try_from(now.saturating_since(charge.since).as_micros()).unwrap_or(u32::MAX);
-        let lane = &mut self.lanes[usize::from(charge.lane)];
-        if lane.class == charge.class {
-            lane.had_us = lane.had_us.saturating_sub(charge.counted_us).saturating_add(took_us);
+        let counted_us = core::mem::take(&mut charge.counted_us);
+        let had_us = &mut self.had_us[usize::from(charge.owner.class) % CLASSES];
+        *had_us = had_us.saturating_sub(counted_us.into()).saturating_add(took_us.into());
+        let lane = &mut self.lanes[usize::from(charge.place & !PAUSED)];
+        if lane.owner == charge.owner {
+            lane.had_us = lane.had_us.saturating_sub(counted_us).saturating_add(took_us);
         }
-        charge.counted_us = 0;
     }
 
     /// A second has passed, or several: a quarter of everything is forgotten for each, and shares are taken again.
@@ -116,16 +138,17 @@ impl Shares {
         }
         let passed = now.saturating_since(self.forgets_at).as_micros() / FORGETS_EACH.as_micros();
         self.forgets_at = now + FORGETS_EACH;
-        let (mut had_us, mut clients) = ([0_u64; CLASSES], [0_u64; CLASSES]);
+        let times = passed.min(ALL_IS_FORGOTTEN);
+        let mut clients = [0_u64; CLASSES];
         for lane in &mut self.lanes {
             // What is left after so long is nothing.
-            for _ in 0..=passed.min(ALL_IS_FORGOTTEN) {
-                lane.had_us -= lane.had_us.div_ceil(4);
-            }
-            let class = usize::from(lane.class) % CLASSES;
-            had_us[class] += u64::from(lane.had_us);
-            clients[class] += u64::from(lane.had_us > 0);
+            (0..=times).for_each(|_| lane.had_us -= lane.had_us.div_ceil(4));
+            clients[usize::from(lane.owner.class) % CLASSES] += u64::from(lane.had_us > 0);
         }
+        for had_us in &mut self.had_us {
+            (0..=times).for_each(|_| *had_us -= had_us.div_ceil(4));
+        }
+        let had_us = &self.had_us;
         let least = had_us.iter().sum::<u64>() / LEAST_PART;
         for (class, allowed_us) in self.allowed_us.iter_mut().enumerate() {
             // More than twice the mean of the others: x > 2 · (had − x) / (clients − 1).
@@ -140,16 +163,21 @@ impl Shares {
 
 impl Charge {
     pub(super) fn resume(&mut self, now: Instant) {
-        if self.is_paused {
-            (self.since, self.is_paused) = (now, false);
+        if self.place & PAUSED != 0 {
+            (self.since, self.place) = (now, self.place & !PAUSED);
         }
     }
 }
 
-fn lane_of(class: u8, client_key: u64) -> usize {
-    (mix(client_key ^ u64::from(class) << u32::BITS) % SHARE_LANES as u64) as usize
+fn lane_of(class: u8, client_key: u64) -> (usize, Owner) {
+    let mixed = mix(client_key ^ u64::from(class) << u32::BITS);
+    ((mixed % SHARE_LANES as u64) as usize, Owner { class, tag: (mixed >> TAG_SHIFT) as u8 })
 }
 
+const PAUSED: u16 = 1 << 15;
+const _: () = assert!(SHARE_LANES <= PAUSED as usize, "a bit is left beside the number of a lane");
+/// Bits that the number of a lane is not made of.
+const TAG_SHIFT: u32 = 56;
 /// A service counts as short for so long after many waited or somebody was refused.
 const SHORT_FOR: Duration = Duration::from_secs(60);
 const FORGETS_EACH: Duration = Duration::from_secs(1);
@@ -239,6 +267,6 @@ mod tests {
         let mut shares = Shares::new();
         serve(&mut shares, 1_000, 3_000, &[(1, 90), (2, 10), (3, 10)]);
         serve(&mut shares, 3_600_000, 3_602_000, &[(2, 10), (3, 10)]);
-        assert_eq!(shares.lanes[lane_of(0, 1)].had_us, 0);
+        assert_eq!(shares.lanes[lane_of(0, 1).0].had_us, 0);
     }
 }

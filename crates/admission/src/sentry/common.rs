@@ -90,6 +90,12 @@ impl Common {
         Position::ALL.into_iter().map(|position| self.held_in(queue_of(class, position))).sum()
     }
 
+    /// How many of a class wait over all gates that have this position in it.
+    #[must_use]
+    pub fn held_at(&self, class: usize, position: Position) -> u32 {
+        self.held_in(queue_of(class, position))
+    }
+
     /// How many wait in a queue over all gates.
     pub(super) fn held_in(&self, queue: usize) -> u32 {
         self.held_of(queue).map_or(0, |held| held.load(SeqCst))

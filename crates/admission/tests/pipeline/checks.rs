@@ -5,6 +5,7 @@ use crate::world::{CLASSES, Counted, Request, SERVICES, Service, ServiceAtWorker
 use flashweir_admission::Flow;
 use flashweir_admission::pipeline::{FlashCrowdOptions, Ledger, OriginReport, Outcome, StageName};
 use flashweir_admission::sentry::Decide;
+use flashweir_admission::sentry::Position;
 use flashweir_core::Duration;
 
 impl World {
@@ -63,7 +64,11 @@ impl World {
         if !self.follows_one_plan(version) {
             return;
         }
-        let first = (0..CLASSES).find(|&class| service.common.held(class) > 0);
+        // For clients over their share there is less room.
+        let waits = |class: usize| {
+            [Position::Usual, Position::HotSpot].iter().any(|&at| service.common.held_at(class, at) > 0)
+        };
+        let first = (0..CLASSES).find(|&class| waits(class));
         if let Some(first) = first {
             let limit = service.plan.classes[first].limit;
             let in_flight = service.common.in_flight();
