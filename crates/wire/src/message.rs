@@ -59,8 +59,8 @@ pub struct DecodeError {
 /// let plan = Plan::open(2);
 /// let bytes = flashweir_wire::encode(&plan);
 /// assert_eq!(flashweir_wire::decode::<Plan>(&bytes), Ok(plan));
-/// let error = flashweir_wire::decode::<Plan>(&bytes[..4]).unwrap_err();
-/// assert_eq!(error.to_string(), "flash-crowd plan: byte 4, gate_shares_milli: the bytes end here (truncated?)");
+/// let error = flashweir_wire::decode::<Plan>(&bytes[..5]).unwrap_err();
+/// assert_eq!(error.to_string(), "flash-crowd plan: byte 5, gate_shares_milli: the bytes end here (truncated?)");
 /// ```
 #[must_use]
 pub fn encode<T: Message>(message: &T) -> Vec<u8> {
