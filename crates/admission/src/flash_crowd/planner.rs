@@ -19,7 +19,7 @@ use flashweir_measure::log_buckets::middle_of;
 /// The longest a refused client is asked to wait before jitter: beyond it people have gone elsewhere.
 const RETRY_AFTER_MAX_S: f64 = 30.0;
 
-/// Hot hosts are told for so long after another stage refused: a queue that empties for a moment does not make a host usual.
+/// How long plans name hot hosts after another stage refused: a queue that empties for a moment does not make a host usual.
 const SHORT_FOR: Duration = Duration::from_secs(10);
 
 /// Detector, ceiling and hot-spots of one service.

@@ -2,13 +2,13 @@
 //!
 //! Each client has a *lane*: the time that its requests were at the origin, of which a quarter is forgotten each second. Over its
 //! share is a client whose lane holds more than twice the mean of the others of its class, and more than a twentieth of what
-//! all clients had; a class of one client has nobody over its share. While the service is not short (few wait, and nobody is refused) it
+//! all clients had; a class of one client has nobody over its share. While the service is not short (few wait, and no request is refused) it
 //! makes no difference. A request is counted when it is sent, with what such requests usually take, and corrected when its time is known: who
 //! has much at the origin is over its share before that has ended.
 //!
 //! Shares are held by each worker for itself: a client is measured against those with which it shares the worker. Of clients whose
-//! keys fall into one lane, one of [`SHARE_LANES`], the one with most time has it: what others have is taken off, and whoever comes
-//! when nothing is left gets it (Boyer and Moore's majority vote, by weight). So who comes once is not taken for a greedy one. Cost: O(1) for a request; a look at all lanes once a second. Integers
+//! keys fall into one lane, one of [`SHARE_LANES`], the one with most time has it: the time of the others is subtracted from its
+//! count, and the client that comes when the count is 0 gets the lane (Boyer and Moore's majority vote, by weight). So who comes once is not taken for a greedy one. Cost: O(1) for a request; a look at all lanes once a second. Integers
 //! only, 8 KiB for a service and worker.
 
 use alloc::boxed::Box;
@@ -23,7 +23,7 @@ pub(super) struct Shares {
     lanes: Box<[Lane]>,
     /// What all clients of a class had, microseconds.
     had_us: [u64; CLASSES],
-    /// By class, microseconds: whoever has more is over its share.
+    /// By class, microseconds: a client with more is over its share.
     allowed_us: [u32; CLASSES],
     /// When a quarter is forgotten next.
     forgets_at: Instant,
@@ -69,12 +69,12 @@ impl Shares {
         }
     }
 
-    /// Many wait, or somebody is refused.
+    /// Many wait, or a request is refused.
     pub(super) fn is_short_at(&mut self, now: Instant) {
         self.short_until = now + SHORT_FOR;
     }
 
-    /// Whether many waited or somebody was refused in the last minute.
+    /// Whether many waited or a request was refused in the last minute.
     pub(super) fn is_short(&self, now: Instant) -> bool {
         now < self.short_until
     }
@@ -90,7 +90,7 @@ impl Shares {
         lane.owner == owner && lane.had_us > self.allowed_us[usize::from(class) % CLASSES]
     }
 
-    /// A request of this client is sent to the origin, where such a one usually takes so long.
+    /// A request of this client is sent to the origin, where `usual_us` is the usual time of such requests.
     pub(super) fn begin(&mut self, now: Instant, class: u8, client_key: u64, usual_us: u32) -> Charge {
         self.forget(now);
         let (index, owner) = lane_of(class, client_key);
@@ -141,7 +141,7 @@ impl Shares {
         let times = passed.min(ALL_IS_FORGOTTEN);
         let mut clients = [0_u64; CLASSES];
         for lane in &mut self.lanes {
-            // What is left after so long is nothing.
+            // After that many seconds nothing is left.
             (0..=times).for_each(|_| lane.had_us -= lane.had_us.div_ceil(4));
             clients[usize::from(lane.owner.class) % CLASSES] += u64::from(lane.had_us > 0);
         }
@@ -178,10 +178,10 @@ const PAUSED: u16 = 1 << 15;
 const _: () = assert!(SHARE_LANES <= PAUSED as usize, "a bit is left beside the number of a lane");
 /// Bits that the number of a lane is not made of.
 const TAG_SHIFT: u32 = 56;
-/// A service counts as short for so long after many waited or somebody was refused.
+/// How long a service counts as short after many waited or a request was refused.
 const SHORT_FOR: Duration = Duration::from_secs(60);
 const FORGETS_EACH: Duration = Duration::from_secs(1);
-/// After so many seconds three quarters each are less than a microsecond of an hour.
+/// Seconds after which less than a microsecond of an hour is left.
 const ALL_IS_FORGOTTEN: u128 = 80;
 /// Whoever had less than this part of what all clients had is not over its share, however many others there are: a person who reads
 /// on is no attacker.
@@ -198,7 +198,7 @@ mod tests {
         Instant::from_nanos(ms * MS)
     }
 
-    /// Every 100 ms each of these clients has a request at the origin, for so many milliseconds.
+    /// Every 100 ms each of these clients has a request at the origin; the second number is its time there, milliseconds.
     fn serve(shares: &mut Shares, from_ms: u64, to_ms: u64, clients: &[(u64, u64)]) {
         for now_ms in (from_ms..to_ms).step_by(100) {
             for &(client, took_ms) in clients {

@@ -284,7 +284,7 @@ impl Class {
     }
 }
 
-/// A guarantee that could not be kept is told for so long.
+/// How long the plan says that a guarantee could not be kept.
 const BROKEN_FOR: Duration = Duration::from_secs(10);
 /// How fast rates follow.
 const RATE_MEMORY_S: f64 = 1.0;

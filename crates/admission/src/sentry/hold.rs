@@ -39,7 +39,7 @@ pub struct Ticket {
     generation: u32,
 }
 
-/// The queues of so many classes.
+/// Number of queues for this number of classes.
 pub(super) const fn queues_of(classes: usize) -> usize {
     Position::ALL.len() * classes
 }
