@@ -2,10 +2,17 @@
 
 use crate::machine;
 use crate::protection::{Kind, Tools};
-use flashweir_load::LoadResult;
-use flashweir_testkit::{Client, Load, Origin};
-use flashweir_trials::comparison::{OriginKind, Outcome, Scene};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use bytes::Bytes;
+use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, Prepared, Sources, Target, Template};
+use flashweir_origin::account::{Meter, Ruler};
+use flashweir_testkit::{Client, Origin};
+use flashweir_trials::comparison::{ClassRates, OriginKind, Outcome, PATIENCE_S, Scene, TARGET_S};
+use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
+use http::{HeaderName, HeaderValue, Method};
+use std::error::Error;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 /// Requests in flight while the capacity is measured: one for each worker and one more, which waits.
 const WAITING: u32 = 1;
@@ -13,13 +20,11 @@ const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(1);
 /// The longer measurement at the start, of which the crowds are multiples.
 const CAPACITY_FIRST_MEASURED_FOR: Duration = Duration::from_secs(3);
 const MEASURED_AGAIN: u32 = 5;
-/// From the start of the load generator to its first arrival: it makes its schedule in that time.
+/// From here to the first arrival: the generator starts its threads in that time.
 const LEAD: Duration = Duration::from_millis(500);
-/// The generator's own end, after the last person has gone.
-const ENDS_WITHIN: Duration = Duration::from_secs(20);
-const SOURCES: &str = "4000";
+const SOURCES: u32 = 4_000;
 /// The same crowd for everybody.
-const SEED: &str = "1";
+const SEED: u64 = 1;
 
 /// What all visits share.
 pub(crate) struct Stage {
@@ -61,41 +66,63 @@ impl Stage {
         }
     }
 
-    /// Sends the crowd; why not, if the protection does not start although it did at the rehearsal.
+    /// Sends the crowd; why not, if the protection does not start although it did at the rehearsal, or something could
+    /// not be sent or read.
     ///
     /// # Panics
-    /// When origin or load generator fails.
+    /// When the origin fails.
     pub(crate) fn visit(&self, kind: &Kind, scene: &Scene) -> Result<Visit, String> {
         let origin = self.origin(scene.origin);
         let capacity_rps = capacity_rps(&origin, scene.origin, CAPACITY_MEASURED_FOR);
         let standing = kind.start(&self.tools, origin.address())?;
-        let load = self.send(scene, &format!("http://{}/", standing.address), &origin);
-        Ok(Visit { outcome: Outcome::of(&load, scene, capacity_rps), capacity_rps })
+        let (load, useful) =
+            self.send(scene, standing.address, &origin).map_err(|error| error.to_string())?;
+        Ok(Visit { outcome: Outcome::of(&load, scene, capacity_rps, useful), capacity_rps })
     }
 
-    fn send(&self, scene: &Scene, url: &str, origin: &Origin) -> LoadResult {
-        let directory = tempfile::tempdir().expect("a fresh directory");
-        let classes = directory.path().join("classes.toml");
-        std::fs::write(&classes, scene.classes(self.capacity_rps(scene.origin)))
-            .expect("a writable directory");
+    /// The load, and the useful share of the time of an origin whose work is all on the processor.
+    fn send(
+        &self,
+        scene: &Scene,
+        address: SocketAddr,
+        origin: &Origin,
+    ) -> Result<(LoadResult, Option<f64>), Box<dyn Error>> {
         let begins = Instant::now() + LEAD;
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970") + LEAD;
-        let start_at = format!("{:.3}", since_1970.as_secs_f64());
-        let classes = classes.to_str().expect("a temporary directory with a plain name");
-        let crowd = ["--classes", classes, "--start-at", &start_at, "--sources", SOURCES, "--seed", SEED];
-        let load = Load::start(&self.tools.flashweir, url, &crowd);
-        for change in &scene.changes {
-            let moment = begins + Duration::from_secs(change.at_s);
-            // The schedule of changes is the moment itself: there is nothing else to wait for.
-            while let Some(left) =
-                moment.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
-            {
-                std::thread::park_timeout(left);
-            }
-            origin.employ(change.workers);
-        }
-        let result = load.finish(Duration::from_secs(scene.length_s()) + LEAD + ENDS_WITHIN);
-        serde_json::from_value(result).expect("the generator of this build writes what this build reads")
+        let plan = LoadPlan { start_at: Some(SystemTime::now() + LEAD), ..self.plan(scene, address)? };
+        let judged = [scene.crowd_from_s() + 1, scene.length_s()].map(Duration::from_secs);
+        let mut ruler = Ruler::new(Meter::new(origin.process().id(), origin.address()), judged);
+        let load = thread::scope(|scope| {
+            scope.spawn(|| {
+                for change in &scene.changes {
+                    let moment = begins + Duration::from_secs(change.at_s);
+                    // The schedule of changes is the moment itself: there is nothing else to wait for.
+                    while let Some(left) =
+                        moment.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+                    {
+                        thread::park_timeout(left);
+                    }
+                    origin.employ(change.workers);
+                }
+            });
+            flashweir_load::run(plan, |progress| ruler.look(progress.elapsed, progress.totals.goodput))
+        })?;
+        let useful = match scene.origin {
+            OriginKind::CpuBound => Some(ruler.useful(0, 1)?.useful()),
+            OriginKind::WorkerBound => None,
+        };
+        Ok((load, useful))
+    }
+
+    fn plan(&self, scene: &Scene, address: SocketAddr) -> Result<LoadPlan, Box<dyn Error>> {
+        let target = Target::parse(&format!("http://{address}/"))?;
+        let classes = scene.classes(self.capacity_rps(scene.origin));
+        let streams = classes.iter().zip(0..).map(|(class, number)| stream(class, number, scene));
+        let schedule = Schedule::new(streams.collect::<Result<_, _>>()?, SEED)?;
+        let people: Vec<ClassPlan> =
+            classes.iter().map(|class| class_plan(class, &target)).collect::<Result<_, _>>()?;
+        let first = people.first().cloned().ok_or("a crowd has classes")?;
+        let sources = Sources { count: SOURCES, ..Sources::default() };
+        Ok(LoadPlan { classes: people.into(), sources, seed: SEED, ..LoadPlan::new(target, schedule, first) })
     }
 
     fn origin(&self, kind: OriginKind) -> Origin {
@@ -107,6 +134,23 @@ impl Stage {
         machine::give_core_0(origin.process().id());
         origin
     }
+}
+
+fn stream(class: &ClassRates, number: u16, scene: &Scene) -> Result<Stream, Box<dyn Error>> {
+    let quiet = RateProfile::constant(class.quiet_rps, Duration::from_secs(scene.crowd_from_s()))?;
+    let profile = quiet.then(RateProfile::constant(class.crowd_rps, Duration::from_secs(scene.crowd_s))?);
+    let share = Share { class: number, weight: 1.0 };
+    Ok(Stream { arrivals: ArrivalProcess::Poisson(profile), classes: vec![share] })
+}
+
+fn class_plan(class: &ClassRates, target: &Target) -> Result<ClassPlan, Box<dyn Error>> {
+    let field = (HeaderName::from_static("x-class"), HeaderValue::from_static(class.name));
+    let request = Prepared::new(target, Method::GET, &[field], Bytes::new())?;
+    Ok(ClassPlan {
+        timeout: Duration::from_secs_f64(PATIENCE_S),
+        good_within: Duration::from_secs_f64(TARGET_S),
+        ..ClassPlan::new(class.name, request, Paths::Template(Template::new(&target.path, None, 0)?))
+    })
 }
 
 fn capacity_rps(origin: &Origin, kind: OriginKind, measured_for: Duration) -> f64 {

@@ -129,7 +129,7 @@ fn tune(mut contestant: Contestant, mut search: impl FnMut(OriginKind) -> Search
         contestant.found.push(Found {
             origin: name(origin).to_owned(),
             best: best.setting(),
-            trials: trials.iter().map(|trial| (trial.setting.setting(), trial.goodput)).collect(),
+            trials: trials.iter().map(|trial| (trial.setting.setting(), trial.score)).collect(),
             is_at_edge,
         });
         eprintln!("{} before the {} origin: {}", contestant.name, name(origin), best.setting());
@@ -147,13 +147,15 @@ fn search<A: Copy + PartialOrd, B: Copy + PartialOrd>(
     let scene = Scene { origin, ..Scene::overload(OFFERED, CROWD_S) };
     let try_it = |a, b| {
         let kind = kind(a, b);
-        let goodput = stage.visit(&kind, &scene)?.outcome.goodput;
-        eprintln!("  {}: {goodput:.2}", kind.setting());
-        Ok::<_, String>(goodput)
+        let outcome = stage.visit(&kind, &scene)?.outcome;
+        // A machine that became faster since its capacity was measured would make a setting look better.
+        let score = outcome.useful.unwrap_or(outcome.goodput);
+        eprintln!("  {}: {score:.3}", kind.setting());
+        Ok::<_, String>(score)
     };
     let SearchFound { trials, is_at_edge } =
         best(first, second, try_it).expect("it started at the rehearsal");
-    let of_kind = |Trial { setting: (a, b), goodput }| Trial { setting: kind(a, b), goodput };
+    let of_kind = |Trial { setting: (a, b), score }| Trial { setting: kind(a, b), score };
     SearchFound { trials: trials.into_iter().map(of_kind).collect(), is_at_edge }
 }
 

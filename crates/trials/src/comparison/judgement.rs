@@ -31,6 +31,9 @@ pub struct Judgement {
 pub enum What {
     /// Goodput over the capacity.
     Goodput,
+    /// Share of the origin's time that went into answers in time; judged where the origin has one worker that only
+    /// computes.
+    Useful,
     /// Part of the gold requests served within the target; judged where gold is known.
     GoldInTime,
 }
@@ -41,6 +44,8 @@ pub enum What {
 pub enum Verdict {
     /// At least as good as the best of the others.
     Best,
+    /// The median is lower by no more than [`LEVEL`].
+    Level,
     /// The median is lower, but the rounds of both overlap.
     WithinSpread,
     /// Every round was worse than every round of the best.
@@ -51,6 +56,7 @@ impl fmt::Display for What {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Goodput => "goodput",
+            Self::Useful => "useful",
             Self::GoldInTime => "gold in time",
         })
     }
@@ -65,7 +71,7 @@ impl Comparison {
             let cells = || self.columns.iter().zip(&row.cells);
             for (column, cell) in cells().filter(|(column, _)| column.is_ours) {
                 let Some(cell) = cell else { continue };
-                for what in what_to_judge(column) {
+                for what in what_to_judge(column, cell) {
                     let others = cells().filter(|(column, _)| !column.is_ours);
                     let others = others.filter_map(|(column, cell)| Some((column, cell.as_ref()?)));
                     let best =
@@ -78,16 +84,18 @@ impl Comparison {
     }
 }
 
-fn what_to_judge(column: &Column) -> impl Iterator<Item = What> {
-    [Some(What::Goodput), column.knows_gold.then_some(What::GoldInTime)].into_iter().flatten()
+fn what_to_judge(column: &Column, cell: &Cell) -> impl Iterator<Item = What> {
+    let useful = cell.useful.map(|_| What::Useful);
+    [Some(What::Goodput), useful, column.knows_gold.then_some(What::GoldInTime)].into_iter().flatten()
 }
 
 fn judge(row: &Row, ours: (&Column, &Cell), other: (&Column, &Cell), what: What) -> Judgement {
     let (least, most) = (spread(other.1, what).0, spread(ours.1, what).1);
-    let verdict = match value(ours.1, what) >= value(other.1, what) {
-        true => Verdict::Best,
-        false if most >= least => Verdict::WithinSpread,
-        false => Verdict::Behind,
+    let verdict = match value(other.1, what) - value(ours.1, what) {
+        less if less <= 0.0 => Verdict::Best,
+        less if less <= LEVEL => Verdict::Level,
+        _ if most >= least => Verdict::WithinSpread,
+        _ => Verdict::Behind,
     };
     Judgement {
         row: row.title.clone(),
@@ -101,9 +109,13 @@ fn judge(row: &Row, ours: (&Column, &Cell), other: (&Column, &Cell), what: What)
     }
 }
 
+/// Two medians so near to each other are the same on this ruler.
+const LEVEL: f64 = 0.005;
+
 fn value(cell: &Cell, what: What) -> f64 {
     match what {
         What::Goodput => cell.median.goodput,
+        What::Useful => cell.median.useful.unwrap_or_default(),
         What::GoldInTime => cell.median.gold_in_time,
     }
 }
@@ -111,6 +123,7 @@ fn value(cell: &Cell, what: What) -> f64 {
 fn spread(cell: &Cell, what: What) -> (f64, f64) {
     let range = match what {
         What::Goodput => cell.goodput,
+        What::Useful => cell.useful.unwrap_or_default(),
         What::GoldInTime => cell.gold_in_time,
     };
     (range.least, range.most)
@@ -119,7 +132,7 @@ fn spread(cell: &Cell, what: What) -> (f64, f64) {
 fn where_the_rest_went(cell: &Cell, what: What) -> String {
     let outcome = &cell.median;
     match what {
-        What::Goodput => {
+        What::Useful | What::Goodput => {
             let unused = (1.0 - outcome.goodput - outcome.late).max(0.0);
             format!(
                 "of the capacity {:.2} went into answers after the target; {unused:.2} was left idle, spent on people \
@@ -146,7 +159,7 @@ mod tests {
         let median =
             Outcome { goodput, gold_in_time: goodput, gold_admitted: 1.0, late: 0.1, ..Outcome::default() };
         let range = Range { least: goodput - spread, most: goodput + spread };
-        Some(Cell { median, goodput: range, gold_in_time: range })
+        Some(Cell { median, goodput: range, useful: None, gold_in_time: range })
     }
 
     fn comparison(cells: Vec<Option<Cell>>) -> Comparison {
@@ -194,6 +207,25 @@ mod tests {
             judgements[1].why.as_ref().unwrap().starts_with("of the capacity 0.10 went into answers after")
         );
         assert!(judgements[2].why.as_ref().unwrap().contains("0.00 were refused and 0.20 let in"));
+    }
+
+    #[test]
+    fn a_difference_of_less_than_the_ruler_tells_is_none() {
+        let told =
+            |ours| comparison(vec![None, cell(0.9, 0.001), cell(ours, 0.0), None]).judgements()[0].verdict;
+        assert_eq!((told(0.896), told(0.894)), (Verdict::Level, Verdict::Behind));
+    }
+
+    #[test]
+    fn useful_is_judged_where_it_was_measured() {
+        let useful = |value: f64| {
+            let cell = cell(0.9, 0.0)?;
+            let median = Outcome { useful: Some(value), ..cell.median };
+            Some(Cell { median, useful: Some(Range { least: value, most: value }), ..cell })
+        };
+        let judgements = comparison(vec![useful(0.5), useful(0.97), useful(0.99), None]).judgements();
+        let told = judgements.iter().find(|told| told.what == What::Useful).unwrap();
+        assert_eq!((told.ours, told.other, told.verdict), (0.99, 0.97, Verdict::Best));
     }
 
     #[test]

@@ -1,13 +1,11 @@
 //! What became of one crowd.
 
-use super::scene::{PATIENCE_S, Scene};
+use super::scene::{GOLD, PATIENCE_S, Scene};
 use crate::percentile::admitted_ms;
 use flashweir_load::{LoadResult, Second, Tally};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The class whose admission is told apart.
-const GOLD: &str = "gold";
 /// Goodput is back when it reaches this part of the capacity there is.
 const BACK: f64 = 0.9;
 /// Over so many seconds: one alone says little at some tens of requests a second.
@@ -21,6 +19,9 @@ pub struct Outcome {
     pub goodput: f64,
     /// Completed after the target, over the same.
     pub late: f64,
+    /// Share of the origin's time that went into answers in time ([`flashweir_measure::useful`]); absent where the origin
+    /// does not have one worker that only computes.
+    pub useful: Option<f64>,
     /// 99th percentile of those who were not refused, milliseconds; who gave up or got an error counts with the whole
     /// patience. Absent when everybody was refused.
     pub p99_admitted_ms: Option<f64>,
@@ -43,9 +44,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Reads a run of `scene` on an origin of `capacity_rps`.
+    /// Reads a run of `scene` on an origin of `capacity_rps`, whose time was `useful` to that share.
     #[must_use]
-    pub fn of(load: &LoadResult, scene: &Scene, capacity_rps: f64) -> Self {
+    pub fn of(load: &LoadResult, scene: &Scene, capacity_rps: f64, useful: Option<f64>) -> Self {
         let judged = scene.crowd_from_s() + 1..scene.length_s();
         let all = Sums::of(&load.totals, &judged);
         let gold = load.classes.get(GOLD).map(|gold| Sums::of(gold, &judged)).unwrap_or_default();
@@ -57,6 +58,7 @@ impl Outcome {
         };
         Self {
             goodput: all.goodput as f64 / possible,
+            useful,
             late: (all.completed - all.goodput) as f64 / possible,
             p99_admitted_ms: admitted_ms(within(&load.totals.series, &judged), 0.99, PATIENCE_S),
             gold_admitted: 1.0 - gold.share(gold.refused),
@@ -136,8 +138,8 @@ mod tests {
         series[3] = Second { offered: 150, completed: 60, goodput: 45, refused: 60, ..second(3, 45) };
         series[4] =
             Second { offered: 50, completed: 40, goodput: 35, timed_out: 6, errors: 4, ..second(4, 35) };
-        let outcome = Outcome::of(&run(series), &scene, 50.0);
-        assert_eq!((outcome.goodput, outcome.late), (0.8, 0.2));
+        let outcome = Outcome::of(&run(series), &scene, 50.0, Some(0.7));
+        assert_eq!((outcome.goodput, outcome.late, outcome.useful), (0.8, 0.2, Some(0.7)));
         assert_eq!((outcome.refused, outcome.timed_out, outcome.failed), (0.3, 0.03, 0.02));
         assert_eq!((outcome.back_after_loss_s, outcome.back_after_return_s), (None, None));
     }
@@ -147,7 +149,7 @@ mod tests {
         let scene = Scene::change(3);
         let third = |number| scene.capacity_share(number) < 1.0;
         let series = (0..12).map(|number| second(number, if third(number) { 20 } else { 60 })).collect();
-        let outcome = Outcome::of(&run(series), &scene, 60.0);
+        let outcome = Outcome::of(&run(series), &scene, 60.0, None);
         assert!((outcome.goodput - 1.0).abs() < 1e-9, "{outcome:?}");
         assert_eq!((outcome.back_after_loss_s, outcome.back_after_return_s), (Some(0.0), Some(0.0)));
     }
@@ -166,7 +168,7 @@ mod tests {
         let mut load = run(vec![second(3, 50)]);
         let gold = vec![Second { offered: 20, completed: 18, goodput: 17, refused: 1, ..second(3, 17) }];
         load.classes.insert("gold".to_owned(), Tally { series: gold, ..Tally::default() });
-        let outcome = Outcome::of(&load, &Scene::overload(3.0, 2), 50.0);
+        let outcome = Outcome::of(&load, &Scene::overload(3.0, 2), 50.0, None);
         assert_eq!((outcome.gold_admitted, outcome.gold_in_time), (0.95, 0.85));
     }
 }

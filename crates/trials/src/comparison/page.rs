@@ -49,9 +49,24 @@ impl Comparison {
         )
     }
 
-    /// Goodput, scene by protection.
+    /// Goodput and useful, scene by protection.
     fn overview(&self) -> String {
-        let mut text = String::from("## Goodput over the capacity\n\n| crowd |");
+        let goodput = self.overview_of(|cell| format!("{:.2}", cell.median.goodput));
+        let useful =
+            self.overview_of(|cell| cell.median.useful.map_or("–".to_owned(), |it| format!("{it:.3}")));
+        let mut text = format!(
+            "## Useful share of the origin's time\n\n{useful}\n## Goodput over the capacity\n\n{goodput}"
+        );
+        for column in &self.columns {
+            if let Some(why) = &column.not_run {
+                let _ = write!(text, "\n{} was not run: {why}.\n", column.name);
+            }
+        }
+        text
+    }
+
+    fn overview_of(&self, number: impl Fn(&Cell) -> String) -> String {
+        let mut text = String::from("| crowd |");
         for column in &self.columns {
             // Writing to a string cannot fail, here and below.
             let _ = write!(text, " {} |", column.name);
@@ -60,16 +75,9 @@ impl Comparison {
         for row in &self.rows {
             let _ = write!(text, "| {} |", row.title);
             for cell in &row.cells {
-                let goodput =
-                    cell.map_or_else(|| "not run".to_owned(), |cell| format!("{:.2}", cell.median.goodput));
-                let _ = write!(text, " {goodput} |");
+                let _ = write!(text, " {} |", cell.as_ref().map_or_else(|| "not run".to_owned(), &number));
             }
             text.push('\n');
-        }
-        for column in &self.columns {
-            if let Some(why) = &column.not_run {
-                let _ = write!(text, "\n{} was not run: {why}.\n", column.name);
-            }
         }
         text
     }
@@ -84,12 +92,15 @@ impl Comparison {
              connects anew, asks once, and leaves after {PATIENCE_S} s.\n\
              - *Goodput*: answers completed within {TARGET_S} s of the moment the person came, over what the origin could \
              have completed in that time; 1 is all of it. In brackets the worst and the best round.\n\
+             - *Useful*: the share of the crowd's time, from its second second on, in which the origin was running or runnable, \
+             times the share of its completions that were answers in time. It does not know the machine's speed, which \
+             drifts; goodput over a capacity measured before does. Only where the origin is one worker that computes.\n\
              - *p99 of admitted*: of everybody who was not refused; who gave up or got an error counts with {PATIENCE_S} s.\n\
              - *Gold admitted*: gold requests that were not refused. *Gold in time*: gold requests answered within the \
              target. A protection that is not told which requests are gold treats them as the rest.\n\
              - *Back at 90 %*: seconds from the change of capacity to the first two seconds in a row with 90 % of what the \
              origin could then do. It counts whole seconds: 0 means at once.\n\
-             - Which of them had to be tuned: *settings found*, below. Flashweir was told its upstream and, for the last \
+             - Which of them had to be tuned: *settings found*, below, by *useful* where it is measured, else by goodput. Flashweir was told its upstream and, for the last \
              column, what is gold; nothing was tuned.\n"
         )
     }
@@ -106,6 +117,7 @@ impl Comparison {
         let mut heads = vec![
             "through",
             "goodput",
+            "useful",
             "p99 of admitted",
             "gold admitted",
             "gold in time",
@@ -134,13 +146,14 @@ impl Comparison {
             judgements.iter().partition(|told| told.verdict == Verdict::Best);
         let mut text = format!(
             "## Where Flashweir is not the best\n\nFlashweir is at least as good as the best of the others in {} of {} \
-             numbers (goodput in each row; where it knows gold, gold in time).",
+             numbers (goodput and useful in each row; where it knows gold, gold in time).",
             best.len(),
             judgements.len()
         );
         text.push_str(if rest.is_empty() { "\n" } else { " In the others:\n\n" });
         for told in rest {
             let close = match told.verdict {
+                Verdict::Level => ", the same on this ruler",
                 Verdict::WithinSpread => ", within the spread of the rounds",
                 Verdict::Best | Verdict::Behind => "",
             };
@@ -148,7 +161,7 @@ impl Comparison {
             let why = told.why.as_deref().unwrap_or_default();
             let _ = writeln!(
                 text,
-                "- {row}: {what} of *{column}* is {ours:.2}, of *{best_other}* {other:.2}{close}: {why}."
+                "- {row}: {what} of *{column}* is {ours:.3}, of *{best_other}* {other:.3}{close}: {why}."
             );
         }
         text
@@ -168,6 +181,10 @@ fn figures(cell: &Cell, changes: bool) -> Vec<String> {
     let mark = if outcome.saturated { " (generator saturated)" } else { "" };
     let mut cells = vec![
         format!("{:.2} [{:.2}–{:.2}]{mark}", outcome.goodput, cell.goodput.least, cell.goodput.most),
+        outcome.useful.zip(cell.useful).map_or_else(
+            || "not measured".to_owned(),
+            |(median, range)| format!("{median:.3} [{:.3}–{:.3}]", range.least, range.most),
+        ),
         match outcome.p99_admitted_ms {
             None => "nobody admitted".to_owned(),
             Some(ms) if ms >= GAVE_UP_MS => "gave up".to_owned(),
@@ -191,7 +208,7 @@ fn searched(column: &Column) -> String {
     let mut text = column.about.clone();
     for found in &column.found {
         let trials: Vec<String> =
-            found.trials.iter().map(|(setting, goodput)| format!("{setting}: {goodput:.2}")).collect();
+            found.trials.iter().map(|(setting, score)| format!("{setting}: {score:.2}")).collect();
         let _ = write!(
             text,
             " For the {} origin the best of {} trials at 3 times the capacity was {} ({}).{}",
@@ -229,6 +246,7 @@ mod tests {
         let outcome = |goodput| Outcome {
             goodput,
             late: 0.02,
+            useful: Some(goodput),
             p99_admitted_ms: Some(1_950.0),
             gold_admitted: 0.99,
             gold_in_time: 0.5,

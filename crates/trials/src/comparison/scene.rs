@@ -6,6 +6,8 @@ pub const TARGET_S: f64 = 1.0;
 pub const PATIENCE_S: f64 = 2.0;
 /// What the most important class asks for, at all times, over the origin's capacity: it alone fits.
 pub const GOLD_SHARE: f64 = 0.3;
+/// The class whose admission is told apart.
+pub(super) const GOLD: &str = "gold";
 /// Of the others, the part that is silver; the rest is bronze.
 const SILVER_PART: f64 = 1.0 / 3.0;
 /// Everybody together before the crowd, over the origin's capacity.
@@ -59,6 +61,17 @@ pub struct Change {
     pub at_s: u64,
     /// Workers from then on.
     pub workers: u32,
+}
+
+/// How often the people of a class come. Each says the class in the field `x-class`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClassRates {
+    /// Its name.
+    pub name: &'static str,
+    /// Before the crowd, requests a second.
+    pub quiet_rps: f64,
+    /// From the crowd's beginning on, requests a second.
+    pub crowd_rps: f64,
 }
 
 /// One row of the comparison.
@@ -125,25 +138,17 @@ impl Scene {
         now.map_or(1.0, |change| f64::from(change.workers) / f64::from(self.origin.workers()))
     }
 
-    /// The crowd as a file of classes for `flashweir load`: gold always asks for [`GOLD_SHARE`] of the capacity, silver
-    /// and bronze swell. Each person says their class in the field `x-class`.
+    /// The classes of the crowd before an origin of `capacity_rps`: gold always asks for [`GOLD_SHARE`] of the capacity,
+    /// silver and bronze swell.
     #[must_use]
-    pub fn classes(&self, capacity_rps: f64) -> String {
-        let others = |load: f64| (load - GOLD_SHARE) * capacity_rps;
-        let class = |name: &str, part: f64| {
-            let (before, after) = (others(QUIET_LOAD) * part, others(self.offered) * part);
-            format!("{}step = [\"{after:.3}@{QUIET_S}s\"]\n", self.class(name, before))
+    pub fn classes(&self, capacity_rps: f64) -> [ClassRates; 3] {
+        let gold_rps = GOLD_SHARE * capacity_rps;
+        let others = |name, part| {
+            let rps = |load: f64| (load - GOLD_SHARE) * capacity_rps * part;
+            ClassRates { name, quiet_rps: rps(QUIET_LOAD), crowd_rps: rps(self.offered) }
         };
-        let gold = self.class("gold", GOLD_SHARE * capacity_rps);
-        format!("{gold}\n{}\n{}", class("silver", SILVER_PART), class("bronze", 1.0 - SILVER_PART))
-    }
-
-    fn class(&self, name: &str, rate: f64) -> String {
-        let length_s = self.length_s();
-        format!(
-            "[[class]]\nname = \"{name}\"\nrate = {rate:.3}\nduration = \"{length_s}s\"\nheader = [\"x-class: {name}\"]\n\
-             target = \"{TARGET_S}s\"\ntimeout = \"{PATIENCE_S}s\"\n"
-        )
+        let gold = ClassRates { name: GOLD, quiet_rps: gold_rps, crowd_rps: gold_rps };
+        [gold, others("silver", SILVER_PART), others("bronze", 1.0 - SILVER_PART)]
     }
 }
 
@@ -153,20 +158,9 @@ mod tests {
 
     #[test]
     fn the_crowd_is_as_large_as_told_and_gold_stays() {
-        let text = Scene::overload(3.0, 7).classes(50.0);
-        let rates: Vec<&str> =
-            text.lines().filter(|line| line.contains("rate") || line.contains("step")).collect();
-        assert_eq!(
-            rates,
-            [
-                "rate = 15.000",
-                "rate = 3.333",
-                "step = [\"45.000@2s\"]",
-                "rate = 6.667",
-                "step = [\"90.000@2s\"]"
-            ]
-        );
-        assert_eq!(text.matches("duration = \"9s\"").count(), 3);
+        let classes = Scene::overload(3.0, 7).classes(60.0);
+        let rates = classes.map(|class| (class.name, class.quiet_rps.round(), class.crowd_rps.round()));
+        assert_eq!(rates, [("gold", 18.0, 18.0), ("silver", 4.0, 54.0), ("bronze", 8.0, 108.0)]);
     }
 
     #[test]

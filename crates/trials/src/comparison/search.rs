@@ -5,8 +5,8 @@
 pub struct Trial<Setting> {
     /// What was set.
     pub setting: Setting,
-    /// Its goodput over the capacity.
-    pub goodput: f64,
+    /// How good it was; more is better.
+    pub score: f64,
 }
 
 /// The values of one knob: a grid, and how it goes on beyond its edges.
@@ -35,7 +35,7 @@ pub struct Found<Setting> {
 pub const BEYOND_GRID_MAX: usize = 6;
 
 /// Tries one knob after the other, each value of a knob with the best values of those before it; `try_it` gives the
-/// goodput. Where the best value of a knob is the lowest or the highest tried, its grid is extended until it is not, or
+/// score. Where the best value of a knob is the lowest or the highest tried, its grid is extended until it is not, or
 /// nothing beyond can be set, or [`BEYOND_GRID_MAX`] values were added. The second knob stands at the first value of its grid
 /// meanwhile. No pair is tried twice.
 ///
@@ -50,19 +50,19 @@ pub fn best<A: Copy + PartialOrd, B: Copy + PartialOrd, E>(
         return Ok(Found { trials: Vec::new(), is_at_edge: false });
     };
     let (mut values, first_at_edge) = climb(first, Vec::new(), |a| try_it(a, start))?;
-    let Some(&(a, goodput)) = values.first() else {
+    let Some(&(a, score)) = values.first() else {
         return Ok(Found { trials: Vec::new(), is_at_edge: false });
     };
-    let (others, second_at_edge) = climb(second, vec![(start, goodput)], |b| try_it(a, b))?;
-    let trial = |(a, b), goodput| Trial { setting: (a, b), goodput };
-    let with_start = values.drain(..).map(|(a, goodput)| trial((a, start), goodput));
+    let (others, second_at_edge) = climb(second, vec![(start, score)], |b| try_it(a, b))?;
+    let trial = |(a, b), score| Trial { setting: (a, b), score };
+    let with_start = values.drain(..).map(|(a, score)| trial((a, start), score));
     let mut trials: Vec<Trial<(A, B)>> = with_start.collect();
-    trials.extend(others.into_iter().filter(|(b, _)| *b != start).map(|(b, goodput)| trial((a, b), goodput)));
-    trials.sort_by(|one, other| other.goodput.total_cmp(&one.goodput));
+    trials.extend(others.into_iter().filter(|(b, _)| *b != start).map(|(b, score)| trial((a, b), score)));
+    trials.sort_by(|one, other| other.score.total_cmp(&one.score));
     Ok(Found { trials, is_at_edge: first_at_edge || second_at_edge })
 }
 
-/// Values and their goodput, best first, of a grid and of what lies beyond its edges; and whether the best is still at an
+/// Values and their scores, best first, of a grid and of what lies beyond its edges; and whether the best is still at an
 /// edge. `known` is not tried again.
 fn climb<Value: Copy + PartialOrd, E>(
     knob: Knob<'_, Value>,

@@ -76,7 +76,7 @@ pub struct Found {
     pub origin: String,
     /// The best, in the words of the program's configuration.
     pub best: String,
-    /// Every trial and its goodput over the capacity, best first.
+    /// Every trial, best first, and its useful share; where that is not measured, its goodput over the capacity.
     pub trials: Vec<(String, f64)>,
     /// The best is still at an edge of what was tried, although the search went beyond its grid.
     #[serde(default)]
@@ -103,6 +103,8 @@ pub struct Cell {
     pub median: Outcome,
     /// Spread of the goodput.
     pub goodput: Range,
+    /// Spread of the useful share of the origin's time.
+    pub useful: Option<Range>,
     /// Spread of the part of gold served in time.
     pub gold_in_time: Range,
 }
@@ -130,8 +132,10 @@ impl Cell {
             let times = rounds.iter().map(|round| of(round).unwrap_or(f64::INFINITY)).collect();
             Some(median(times)).filter(|time| time.is_finite())
         };
+        let useful: Vec<f64> = rounds.iter().filter_map(|round| round.useful).collect();
         let median = Outcome {
             goodput: number(|round| round.goodput),
+            useful: (!useful.is_empty()).then(|| median(useful.clone())),
             late: number(|round| round.late),
             p99_admitted_ms: time(|round| round.p99_admitted_ms),
             gold_admitted: number(|round| round.gold_admitted),
@@ -144,7 +148,8 @@ impl Cell {
             saturated: rounds.iter().any(|round| round.saturated),
         };
         let goodput = Range::of(&all(|round| round.goodput));
-        Some(Self { median, goodput, gold_in_time: Range::of(&all(|round| round.gold_in_time)) })
+        let useful = median.useful.map(|_| Range::of(&useful));
+        Some(Self { median, goodput, useful, gold_in_time: Range::of(&all(|round| round.gold_in_time)) })
     }
 }
 
