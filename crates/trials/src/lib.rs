@@ -5,9 +5,9 @@
 //!
 //! - [`comparison`]: Flashweir beside other protections (`make compare`).
 //! - [`cataclysm`]: a figure of the Cataclysm paper on three real servers (`make cataclysm`).
-//! - [`useful`]: how much of an origin's time each composition of the gateway puts to use (`make bench-useful`).
 
 pub mod cataclysm;
 pub mod comparison;
 mod percentile;
+mod spread;
 pub mod useful;
