@@ -19,6 +19,8 @@ pub(crate) struct Seen {
     /// `open`, `all` or `hot_spots`.
     pub(crate) limit: String,
     pub(crate) ceiling_rps: Option<f64>,
+    /// What the load is and whose fault, by all stages.
+    pub(crate) verdict: String,
     /// The rule and the limit of the first service's sentry, if it has one.
     pub(crate) sentry: Option<(String, u64)>,
 }
@@ -44,6 +46,7 @@ fn look(status: &Value) -> Seen {
     Seen {
         at: Instant::now(),
         mode: text("mode"),
+        verdict: status["verdict"]["cause"].as_str().unwrap_or_default().to_owned(),
         cause: text("cause"),
         rule: text("rule"),
         limit: plan["limit"]["kind"].as_str().unwrap_or_default().to_owned(),
