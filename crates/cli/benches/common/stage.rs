@@ -1,6 +1,6 @@
 //! A fresh origin on its own core, a fresh gateway before it, and people who come.
 
-use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Sources, Target};
+use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Progress, Sources, Target};
 use flashweir_measure::Useful;
 use flashweir_origin::account::{Meter, Ruler};
 use flashweir_origin::placement::Placement;
@@ -91,19 +91,23 @@ pub(crate) fn people(url: &str, profile: RateProfile) -> Result<LoadPlan, Box<dy
     })
 }
 
-/// Sends people to a gateway; what the load generator found, and what the origin did with its time between the two moments. Why
+/// Sends people to a gateway, and shows `watch` the progress about five times a second; what the load generator found, and what the origin did with its time between the two moments. Why
 /// not, if something could not be read or sent.
 pub(crate) fn send(
     gateway: &Gateway,
     origin: &Origin,
     profile: RateProfile,
     judged: [Duration; 2],
+    mut watch: impl FnMut(&Progress),
 ) -> Result<(LoadResult, Useful), String> {
     let plan =
         people(&format!("http://{}/work", gateway.address()), profile).map_err(|error| error.to_string())?;
     let mut ruler = Ruler::new(Meter::new(origin.process().id(), origin.address()), judged);
-    let load = flashweir_load::run(plan, |progress| ruler.look(progress.elapsed, progress.totals.goodput))
-        .map_err(|error| error.to_string())?;
+    let look = |progress: &Progress| {
+        ruler.look(progress.elapsed, progress.totals.goodput);
+        watch(progress);
+    };
+    let load = flashweir_load::run(plan, look).map_err(|error| error.to_string())?;
     let useful = ruler.useful(0, 1).map_err(|error| error.to_string())?;
     Ok((load, useful))
 }

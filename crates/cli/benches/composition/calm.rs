@@ -60,7 +60,7 @@ fn visit(stage: &Stage, (trace, stretch): (&str, &[f64]), load: f64) -> Result<R
         status["verdict"]["cause"].as_str().unwrap_or_default().to_owned()
     });
     // The last reading comes up to 0.2 s late.
-    let sent = send(&gateway, &origin, profile, [SECOND, length - SECOND / 2]);
+    let sent = send(&gateway, &origin, profile, [SECOND, length - SECOND / 2], |_| {});
     let seen = watch.stop();
     let (result, useful) = sent?;
     let metrics = gateway.metrics();

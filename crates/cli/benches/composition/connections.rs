@@ -62,7 +62,7 @@ fn visit(
     let (origin, profile) = (stage.origin(PAGE_MS), profile.map_err(|error| error.to_string())?);
     let gateway = stage.gateway(composition, &origin);
     let moments = [judged.start, judged.end].map(Duration::from_secs);
-    let (load, useful) = send(&gateway, &origin, profile, moments)?;
+    let (load, useful) = send(&gateway, &origin, profile, moments, |_| {})?;
     let within = || load.totals.series.iter().filter(|second| judged.contains(&second.second));
     let per_s = |count: u64| count as f64 / seconds as f64;
     Ok(Run {

@@ -29,7 +29,7 @@ pub(crate) fn run(
     let gateway = stage.gateway(case.composition, &origin);
     let profile = profile(case.load, capacity_rps, length).map_err(|error| error.to_string())?;
     let judged = [CALM_FOR + NOTICED_WITHIN, length - LONGER];
-    let (load, useful) = send(&gateway, &origin, profile, judged)?;
+    let (load, useful) = send(&gateway, &origin, profile, judged, |_| {})?;
     Ok(Run { case, round, useful, is_saturated: load.saturated })
 }
 
