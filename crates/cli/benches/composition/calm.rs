@@ -4,10 +4,10 @@ use crate::common::number_from_environment;
 use crate::common::stage::{Stage, send};
 use crate::traces;
 use flashweir_testkit::StatusWatch;
-use flashweir_trials::composition::calm::{LEARNING_S, LOADS, Run, rates, stretch};
+use flashweir_trials::composition::calm::{LOADS, Run, rates, stretch};
 use flashweir_trials::useful::Composition;
 use flashweir_workload::RateProfile;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SECONDS: u64 = 30;
 const SECONDS_MIN: u64 = 8;
@@ -74,19 +74,16 @@ fn visit(stage: &Stage, (trace, stretch): (&str, &[f64]), load: f64) -> Result<R
         busiest_rps,
         alarms: alarms as u64,
         refused: metrics.sum("flashweir_requests_shed_total") as u64,
-        verdicts: changes(&seen, result.started),
+        verdicts: changes(seen.into_iter().map(|(_, verdict)| verdict).collect()),
         useful,
         is_saturated: result.saturated,
     })
 }
 
-/// The verdicts in their order, each as long as it lasted once, from when the gateway has learned on.
-fn changes(seen: &[(Instant, String)], started: Option<Instant>) -> Vec<String> {
-    let learned = Duration::from_secs_f64(LEARNING_S);
-    let has_learned =
-        |at: Instant| started.is_some_and(|started| at.saturating_duration_since(started) >= learned);
-    let later = seen.iter().filter(|(at, _)| has_learned(*at));
-    let mut verdicts: Vec<String> = later.map(|(_, verdict)| verdict.clone()).collect();
+/// The verdicts in their order, each as long as it lasted once, from when the gateway has learned what is usual on.
+fn changes(seen: Vec<String>) -> Vec<String> {
+    let mut verdicts: Vec<String> =
+        seen.into_iter().skip_while(|verdict| verdict == "too_few_samples").collect();
     verdicts.dedup();
     verdicts
 }

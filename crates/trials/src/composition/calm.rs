@@ -13,8 +13,6 @@ use std::fmt::Write;
 pub const LOADS: [f64; 3] = [0.3, 0.5, 0.7];
 /// The busiest second over the capacity, at most: drawn arrivals exceed the rate by a little now and then.
 pub const BUSIEST: f64 = 0.95;
-/// The gateway learns what is usual in the first seconds; its verdict may change once meanwhile.
-pub const LEARNING_S: f64 = 5.0;
 
 /// `bins` counts of a trace in a row, all but silent ones; `None` where there are fewer.
 #[must_use]
@@ -63,7 +61,7 @@ pub struct Run {
     pub alarms: u64,
     /// Requests that the gateway refused.
     pub refused: u64,
-    /// Verdicts in their order, a change each, from [`LEARNING_S`] on.
+    /// Verdicts in their order, a change each, from the first on that says more than that too little is known yet.
     pub verdicts: Vec<String>,
     /// What the origin did with its time.
     pub useful: Useful,
