@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo test bench bench-load bench-tcp bench-kernel bench-recording bench-useful fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo test bench bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -91,6 +91,12 @@ bench-recording: setup-bench
 # idle machine with two cores, ROUNDS and SECONDS shorten it.
 bench-useful: setup
 	$(CARGO) bench --locked -p flashweir-cli --bench useful
+
+# The gateway behind a narrow link (root: network namespaces), on calm stretches and surges of real days (TRACES names their folder) and
+# under thousands of new connections a second; an hour and a half on an otherwise idle machine with two cores, PARTS, ONLY, ROUNDS and
+# SECONDS shorten it.
+bench-composition: setup-test
+	$(CARGO) bench --locked -p flashweir-cli --bench composition
 
 # A figure of the Cataclysm paper on three real servers, one of them PHP; 3 minutes. Writes docs/reproduction-real.md.
 cataclysm: setup-php

@@ -91,6 +91,16 @@ impl Testbed {
         run("ip", &["-n", &name, "route", "add", "default", "via", &gateway.to_string()]).map(drop)
     }
 
+    /// Makes every address of a network, as `10.77.0.0/16`, one of `namespace`'s own: programs there may be clients from any of
+    /// them. The others need a route to it.
+    ///
+    /// # Errors
+    /// When it is not a network.
+    pub fn own(&self, namespace: &str, network: &str) -> Result<(), TestbedError> {
+        let name = self.full_name(namespace);
+        run("ip", &["-n", &name, "route", "add", "local", network, "dev", "lo"]).map(drop)
+    }
+
     /// Writes a kernel setting of one namespace, as `net/ipv4/ip_forward`.
     ///
     /// # Errors

@@ -19,6 +19,15 @@ pub struct Nginx {
     address: SocketAddr,
 }
 
+/// A rate limit (`limit_req`) that is set by hand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateLimit {
+    /// Requests a second that pass; nginx takes whole numbers a minute.
+    pub rate_rps: f64,
+    /// Requests that pass at once after a pause.
+    pub burst: u32,
+}
+
 impl Nginx {
     /// Starts one, or says loudly that the test is skipped. `listen` comes behind the port in nginx's `listen` line
     /// (`http2`, `ssl http2`); `server` is put into its `server` block.
@@ -27,6 +36,34 @@ impl Nginx {
     /// When it is there and does not start.
     #[must_use]
     pub fn require(test: &str, listen: &str, server: &str) -> Option<Self> {
+        Self::start(test, listen, "", server)
+    }
+
+    /// Starts one that listens at `address` too, and passes what a limit admits to the server at `upstream`; the rest gets 503.
+    ///
+    /// # Panics
+    /// When nginx is there and does not start.
+    #[must_use]
+    pub fn require_limited(
+        test: &str,
+        address: SocketAddr,
+        limit: RateLimit,
+        upstream: SocketAddr,
+    ) -> Option<Self> {
+        let RateLimit { rate_rps, burst } = limit;
+        let rate = (rate_rps * 60.0).round().max(1.0);
+        let limits = format!(
+            "limit_req_zone all zone=all:1m rate={rate}r/m; upstream origin {{ server {upstream}; keepalive 64; }}"
+        );
+        let burst = if burst == 0 { String::new() } else { format!("burst={burst} nodelay") };
+        let server = format!(
+            "listen {address}; location / {{ limit_req zone=all {burst}; proxy_pass http://origin;\n\
+             proxy_http_version 1.1; proxy_set_header Connection ''; }}"
+        );
+        Self::start(test, "", &limits, &server)
+    }
+
+    fn start(test: &str, listen: &str, http: &str, server: &str) -> Option<Self> {
         let program = require_program("nginx", test)?;
         let directory = TempDir::new().expect("a fresh directory");
         let address = free_address();
@@ -34,9 +71,9 @@ impl Nginx {
         // nginx started by root would give its files to another user; one process with no master stays one user.
         let config = format!(
             "daemon off; master_process off; worker_processes 1; pid {root}/pid; error_log {root}/errors;\n\
-             events {{ worker_connections 1024; }}\n\
+             events {{ worker_connections 16384; }}\n\
              http {{ access_log off; client_body_temp_path {root}/body; proxy_temp_path {root}/proxy;\n\
-             fastcgi_temp_path {root}/fastcgi; uwsgi_temp_path {root}/uwsgi; scgi_temp_path {root}/scgi;\n\
+             fastcgi_temp_path {root}/fastcgi; uwsgi_temp_path {root}/uwsgi; scgi_temp_path {root}/scgi;\n{http}\n\
              server {{ listen {address} {listen}; root {root}/files;\n{server}\n}} }}\n",
             root = root.display()
         );

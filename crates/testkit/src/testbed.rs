@@ -55,6 +55,22 @@ impl Testbed {
         or_panic(self.0.route(namespace, address, gateway));
     }
 
+    /// Sends whatever `namespace` has for no network that it knows through its neighbour `gateway`.
+    ///
+    /// # Panics
+    /// When the gateway is not reachable from there.
+    pub fn route_rest(&self, namespace: &str, gateway: Ipv4Addr) {
+        or_panic(self.0.route_rest(namespace, gateway));
+    }
+
+    /// Makes every address of a network, as `10.77.0.0/16`, one of `namespace`'s own.
+    ///
+    /// # Panics
+    /// When it is not a network.
+    pub fn own(&self, namespace: &str, network: &str) {
+        or_panic(self.0.own(namespace, network));
+    }
+
     /// Writes a kernel setting of one namespace, as `net/ipv4/ip_forward`.
     ///
     /// # Panics

@@ -6,8 +6,11 @@
 //! - [`comparison`]: Flashweir beside other protections (`make compare`).
 //! - [`cataclysm`]: a figure of the Cataclysm paper on three real servers (`make cataclysm`).
 //! - [`useful`]: how much of an origin's time each composition of the gateway puts to use (`make bench-useful`).
+//! - [`composition`]: narrow links, calm stretches of real days and surges through the gateway (`make bench-composition`).
 
 pub mod cataclysm;
 pub mod comparison;
+pub mod composition;
 mod percentile;
+mod spread;
 pub mod useful;

@@ -10,10 +10,13 @@
 //!
 //! In the environment: ROUNDS, and SECONDS, the length of a run. 13 minutes as they are.
 
-mod stage;
+#[path = "../common/mod.rs"]
+mod common;
+mod crowd;
 
+use common::number_from_environment;
+use common::stage::Stage;
 use flashweir_trials::useful::{Case, Composition, LOADS, PAGES_MS, text};
-use stage::Stage;
 use std::time::Duration;
 
 const ROUNDS: u64 = 3;
@@ -22,19 +25,21 @@ const SECONDS: u64 = 8;
 const SECONDS_MIN: u64 = 4;
 
 fn main() {
-    // `cargo test --benches` and `cargo bench -- --list` must not start servers.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        println!("0 passed, 0 failed");
+    if !common::is_asked_to_measure() {
         return;
     }
     let rounds = number_from_environment("ROUNDS", ROUNDS).max(1);
     let seconds = number_from_environment("SECONDS", SECONDS).max(SECONDS_MIN);
-    let Some(stage) = Stage::new(Duration::from_secs(seconds)) else {
+    let length = Duration::from_secs(seconds);
+    let Some(stage) = Stage::new() else {
         eprintln!("not measured: the origin needs a core to itself, and this process may use only one");
         return;
     };
     let in_all = rounds as usize * PAGES_MS.len() * LOADS.len() * Composition::ALL.len();
-    println!("{in_all} runs of {seconds} s; {}\n", stage.description());
+    let (core, judged_s) = (stage.origin_core(), crowd::judged_for(length).as_secs_f64());
+    println!(
+        "{in_all} runs of {seconds} s; the origin has core {core} to itself; the last {judged_s:.1} s of each crowd are measured\n"
+    );
     let mut runs = Vec::with_capacity(in_all);
     let mut begun = 0;
     for round in 0..rounds as usize {
@@ -45,7 +50,7 @@ fn main() {
                 let Case { composition, load, page_ms } = case;
                 let name = composition.name();
                 eprint!("{begun:>3}/{in_all} {page_ms:>2} ms, {load:>3}× {capacity_rps:.1}/s, {name}: ");
-                match stage.run(case, round, capacity_rps) {
+                match crowd::run(&stage, case, round, (capacity_rps, length)) {
                     Ok(run) => {
                         let (useful, value) = (run.useful, run.useful.useful());
                         eprintln!("{value:.3} = {:.3} × {:.3}", useful.busy, useful.in_time);
@@ -58,8 +63,4 @@ fn main() {
         }
     }
     print!("{}", text(&runs));
-}
-
-fn number_from_environment(name: &str, usual: u64) -> u64 {
-    std::env::var_os(name).and_then(|text| text.to_str()?.parse().ok()).unwrap_or(usual)
 }

@@ -6,6 +6,7 @@
 mod agreement;
 mod crowd;
 mod hot_spot;
+mod narrow_link;
 mod one_client;
 mod quiet;
 mod scene;

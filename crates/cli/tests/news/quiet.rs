@@ -18,6 +18,9 @@ const SQUEEZED: Duration = Duration::from_secs(90);
 /// How busy the origin is on average.
 const UTILISATION: f64 = 0.5;
 
+/// After which the gateway knows what is usual.
+const LEARNING: Duration = Duration::from_secs(5);
+
 /// Nobody may have been refused, and nothing alarmed.
 fn check_invisible(scene: &Scene, result: &serde_json::Value, seen: &[Seen]) {
     let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(seen));
@@ -42,6 +45,23 @@ fn steady_traffic_is_left_alone() {
     let arguments = ["--rate", &rate, "--duration", "8s", "--sources", "2000"];
     let (result, seen) = scene.send("/work", Duration::from_secs(8), &arguments);
     check_invisible(&scene, &result, &seen);
+}
+
+/// Goal: with nothing configured a calm service is left alone too, and its verdict stays. Method: the first seconds, in which the
+/// gateway learns what is usual, do not count for the verdict.
+#[test]
+fn the_default_composition_leaves_steady_traffic_alone_and_does_not_change_its_mind() {
+    let scene = Scene::with_the_sentry(&[]);
+    let rate = scene.times_capacity(UTILISATION);
+    let arguments = ["--rate", &rate, "--duration", "12s", "--sources", "2000"];
+    let (result, seen) = scene.send("/work", Duration::from_secs(12), &arguments);
+    check_invisible(&scene, &result, &seen);
+    let learned = seen[0].at + LEARNING;
+    let mut verdicts: Vec<&str> =
+        seen.iter().filter(|look| look.at >= learned).map(|look| look.verdict.as_str()).collect();
+    verdicts.dedup();
+    // One change a minute: of 7 s.
+    assert!(verdicts.len() <= 2, "{verdicts:?}: {}", story(&seen));
 }
 
 #[test]

@@ -1,12 +1,9 @@
 //! Looks at the gateway's verdict while something happens.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use flashweir_testkit::Client;
+use flashweir_testkit::StatusWatch;
 use serde_json::Value;
 
 /// Often enough to see every state that lasts.
@@ -22,36 +19,23 @@ pub(crate) struct Seen {
     /// `open`, `all` or `hot_spots`.
     pub(crate) limit: String,
     pub(crate) ceiling_rps: Option<f64>,
+    /// What the load is and whose fault, by all stages.
+    pub(crate) verdict: String,
     /// The rule and the limit of the first service's sentry, if it has one.
     pub(crate) sentry: Option<(String, u64)>,
 }
 
-/// Asks for the status again and again until it is told to stop.
-pub(crate) struct Watch {
-    stop: Arc<AtomicBool>,
-    watcher: JoinHandle<Vec<Seen>>,
-}
+/// Asks for the status until it is stopped.
+pub(crate) struct Watch(StatusWatch<Seen>);
 
 impl Watch {
     pub(crate) fn start(admin: SocketAddr) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let watcher = std::thread::spawn(move || {
-            let mut client = Client::connect(admin);
-            let mut seen = Vec::new();
-            while !stopped.load(Ordering::SeqCst) {
-                seen.push(look(&client.ask("GET /status HTTP/1.1\r\nHost: admin\r\n\r\n").json()));
-                std::thread::park_timeout(LOOK_EVERY);
-            }
-            seen
-        });
-        Self { stop, watcher }
+        Self(StatusWatch::start(admin, LOOK_EVERY, look))
     }
 
     /// Everything that was seen, in its order.
     pub(crate) fn stop(self) -> Vec<Seen> {
-        self.stop.store(true, Ordering::SeqCst);
-        self.watcher.join().expect("a gateway that answers to the end")
+        self.0.stop().into_iter().map(|(at, seen)| Seen { at, ..seen }).collect()
     }
 }
 
@@ -62,6 +46,7 @@ fn look(status: &Value) -> Seen {
     Seen {
         at: Instant::now(),
         mode: text("mode"),
+        verdict: status["verdict"]["cause"].as_str().unwrap_or_default().to_owned(),
         cause: text("cause"),
         rule: text("rule"),
         limit: plan["limit"]["kind"].as_str().unwrap_or_default().to_owned(),

@@ -1,7 +1,7 @@
 //! Medians and spread over the rounds, as text.
 
 use super::{Case, Composition, LOADS, PAGES_MS, Run};
-use crate::comparison::Range;
+use crate::spread::{cell, median};
 use flashweir_measure::Useful;
 use std::fmt::Write;
 
@@ -71,18 +71,6 @@ fn ratios(runs: &[Run], load: f64, page_ms: u32) -> Vec<f64> {
         Some(of(Composition::Default, round)? / sentry)
     };
     (0..rounds).filter_map(ratio).collect()
-}
-
-fn cell(values: &[f64]) -> String {
-    let Some(median) = median(values.to_vec()) else { return "–".to_owned() };
-    let Range { least, most } = Range::of(values);
-    format!("{median:.3} [{least:.3}–{most:.3}]")
-}
-
-/// Of an even number of values the upper middle.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 fn line(text: &mut String, [page, load, news, sentry, default, ratio]: [&str; 6]) {
