@@ -45,7 +45,7 @@ pub(crate) async fn forward(
     let Asked { head, body, method, version, prepared, classified } = asked;
     if prepared.is_last_hop {
         permit.answered_here(StatusCode::OK);
-        return answer_last_hop(&method);
+        return answer_last_hop();
     }
     let upstreams = &current.upstreams[classified.service];
     let body = upload(worker, &mut permit, body);
@@ -84,7 +84,8 @@ pub(crate) async fn forward(
 /// The body on its way. Whether its client is slow is of interest where a part of it is still to come.
 fn upload(worker: &WorkerContext, permit: &mut Permit, body: Incoming) -> Uploading {
     let place = if body.is_end_stream() { None } else { permit.watch_client() };
-    Uploading::new(body, worker.shared.clock, place.map_or_else(Weak::new, Rc::downgrade))
+    let trailers_max = worker.current().live.config.bounds.max_fields;
+    Uploading::new(body, worker.shared.clock, place.map_or_else(Weak::new, Rc::downgrade), trailers_max)
 }
 
 /// Whether the response goes on for as long as the client likes, mostly in silence.
@@ -94,13 +95,9 @@ fn is_event_stream(head: &response::Parts) -> bool {
     named.get(..EVENT_STREAM.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(EVENT_STREAM))
 }
 
-/// `Max-Forwards` ran out here (RFC 9110 §7.6.2): OPTIONS is about this hop. TRACE would reflect the fields, with
-/// whatever a browser added to them, so it is not served.
-fn answer_last_hop(method: &Method) -> Response<Body> {
+/// `Max-Forwards` ran out here (RFC 9110 §7.6.2): OPTIONS is about this hop.
+fn answer_last_hop() -> Response<Body> {
     let mut response = Response::new(Body::own(Bytes::new()));
-    if *method == Method::TRACE {
-        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    }
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("OPTIONS"));
     response.headers_mut().insert(CONTENT_LENGTH, 0.into());
     response

@@ -7,11 +7,13 @@ use crate::pipeline::Admission;
 use crate::refusal::{Refusal, count_refusal};
 use crate::upstream_error::plain;
 use flashweir_core::{Duration, Instant};
+use flashweir_http::FramingViolation;
 use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_request};
+use flashweir_http::rules::judge_http2;
 use flashweir_http::serve::Connection;
-use flashweir_telemetry::{BadRequest, HttpVersion, StatusClass};
-use http::header::{ALLOW, COOKIE, EXPECT};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request};
+use flashweir_telemetry::{BadRequest, Happening, HttpVersion, StatusClass};
+use http::header::{ALLOW, EXPECT};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, request};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -22,7 +24,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::task::spawn_local;
 
 /// Methods that are passed on; named where one is not.
-const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE";
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 /// A refused request's body up to this size is taken in when it has arrived already, to keep the connection.
 const SMALL_BODY_BYTES: u64 = 16 << 10;
 /// How long the body of a refused HTTP/2 request may take to arrive; a round trip to anywhere is shorter.
@@ -48,8 +50,10 @@ pub(crate) async fn handle(
     let address = trusted.client_address(client.peer.ip(), &head.headers);
     let (method, version) = (head.method.clone(), head.version);
     let expects_continue = head.headers.contains_key(EXPECT);
-    if version == Version::HTTP_2 && field_count(&head.headers) > current.live.config.bounds.max_fields {
-        return Ok(answer_too_many_fields(&worker, &method));
+    if version == Version::HTTP_2
+        && let Err(violation) = judge_http2(&head, current.live.config.bounds.max_fields)
+    {
+        return Ok(answer_violation(&worker, violation, &method));
     }
     // Preparing costs as much as a refusal, so ordinary requests are prepared only once admitted.
     let mut prepared = None;
@@ -99,22 +103,28 @@ pub(crate) async fn handle(
 fn may_be_unfit(head: &request::Parts) -> bool {
     head.uri.authority().is_some()
         || !head.uri.path().starts_with('/')
-        || head.method == Method::CONNECT
+        || matches!(head.method, Method::CONNECT | Method::TRACE)
         || head.headers.contains_key(EXPECT)
 }
 
-/// The fields of an HTTP/2 head, which the guard does not see and of which hyper bounds only the bytes. A cookie in
-/// several lines is one field: browsers split it to compress it better (RFC 9113 §8.2.3).
-fn field_count(fields: &HeaderMap) -> usize {
-    let crumbs = fields.get_all(COOKIE).iter().count();
-    fields.len() - crumbs.saturating_sub(1)
-}
-
-fn answer_too_many_fields(worker: &WorkerContext, method: &Method) -> Response<Body> {
-    worker.metrics.requests.bad.increment(BadRequest::TooManyFields);
+/// A head of HTTP/2 that breaks a rule; the guard answers those of HTTP/1.
+fn answer_violation(worker: &WorkerContext, violation: FramingViolation, method: &Method) -> Response<Body> {
+    let (kind, status, text) = match violation {
+        FramingViolation::TooManyFields => (
+            BadRequest::TooManyFields,
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "The request has more fields than are taken here.\n",
+        ),
+        _ => (
+            BadRequest::Framing,
+            StatusCode::BAD_REQUEST,
+            "The request cannot be read in one way only, or does not say for which host it is.\n",
+        ),
+    };
+    worker.metrics.requests.bad.increment(kind);
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
-    let text = "The request has more fields than are taken here.\n";
-    plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "too_many_fields", text, method).map(Body::own)
+    worker.shared.warn(Happening::BadRequest, format_args!("refused a request: {}", violation.as_str()));
+    plain(status, violation.as_str(), text, method).map(Body::own)
 }
 
 /// The host is nobody's here (RFC 9110 §15.5.20): another server may have it.
@@ -127,7 +137,7 @@ fn answer_misdirected(worker: &WorkerContext, method: &Method) -> Response<Body>
 
 fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &Method) -> Response<Body> {
     let (kind, name, text) = match error {
-        FieldsError::Connect => (BadRequest::Method, "method", "CONNECT is not served here.\n"),
+        FieldsError::Method => (BadRequest::Method, "method", "CONNECT and TRACE are not served here.\n"),
         FieldsError::Target => (BadRequest::Target, "target", "The request target names nothing here.\n"),
         FieldsError::Host => (BadRequest::Target, "host", "The request does not say for which host it is.\n"),
         FieldsError::Expectation => {
@@ -137,7 +147,7 @@ fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &Method) -> 
     worker.metrics.requests.bad.increment(kind);
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
     let mut response = plain(error.status(), name, text, method);
-    if error == FieldsError::Connect {
+    if error == FieldsError::Method {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static(METHODS));
     }
     response.map(Body::own)

@@ -184,6 +184,12 @@ impl Client {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
+    /// The stream itself, for a client that speaks something else.
+    #[must_use]
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     /// Vanishes: the other side gets a reset.
     pub fn reset(self) {
         let _ = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));

@@ -11,6 +11,7 @@ mod flash_crowd_candidate;
 mod forwarded_fields;
 mod hop_by_hop;
 mod http2;
+mod http2_heads;
 mod proxying;
 mod refusals;
 mod reload;

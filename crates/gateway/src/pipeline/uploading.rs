@@ -5,6 +5,9 @@
 
 use super::slow_clients::Yielding;
 use bytes::Bytes;
+use flashweir_http::FramingViolation;
+use flashweir_http::fields::prepare_trailers;
+use flashweir_http::rules::judge_http2_trailers;
 use flashweir_runtime::Clock;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -19,24 +22,49 @@ pub(crate) struct Uploading {
     clock: Clock,
     /// The place; it may be gone before the body.
     place: Weak<Yielding>,
+    trailers_max: usize,
+}
+
+/// Why a client's body cannot be passed on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UploadError {
+    /// It broke off, or its framing is wrong.
+    #[error(transparent)]
+    Broken(#[from] hyper::Error),
+    /// Its trailers say what trailers may not say.
+    #[error("the trailers break a rule: {0}")]
+    Trailers(FramingViolation),
 }
 
 impl Uploading {
     /// Tells `place` of its waits; one made by [`Weak::new`] is told nothing, at no cost.
-    pub(crate) fn new(body: Incoming, clock: Clock, place: Weak<Yielding>) -> Self {
-        Self { body, clock, place }
+    pub(crate) fn new(body: Incoming, clock: Clock, place: Weak<Yielding>, trailers_max: usize) -> Self {
+        Self { body, clock, place, trailers_max }
+    }
+
+    fn check_trailers(&self, frame: &mut Frame<Bytes>) -> Result<(), UploadError> {
+        let Some(trailers) = frame.trailers_mut() else { return Ok(()) };
+        // Those of HTTP/1 have been judged, and pass again.
+        judge_http2_trailers(trailers, self.trailers_max).map_err(UploadError::Trailers)?;
+        prepare_trailers(trailers);
+        Ok(())
     }
 }
 
 impl Body for Uploading {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = UploadError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
+    ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+        let mut polled = Pin::new(&mut self.body).poll_frame(cx).map_err(UploadError::Broken);
+        if let Poll::Ready(Some(Ok(frame))) = &mut polled
+            && let Err(error) = self.check_trailers(frame)
+        {
+            polled = Poll::Ready(Some(Err(error)));
+        }
         if let Some(place) = self.place.upgrade() {
             match &polled {
                 Poll::Pending => place.owes(self.clock.now()),

@@ -40,20 +40,22 @@ pub struct Hop {
 pub struct Prepared {
     /// The client asks for an upgrade which may be tunnelled (HTTP/1.1 both ways); `Upgrade` was kept.
     pub wants_upgrade: bool,
-    /// `Max-Forwards` was 0 on TRACE or OPTIONS: answer here, do not forward (RFC 9110 §7.6.2).
+    /// `Max-Forwards` was 0 on OPTIONS: answer here, do not forward (RFC 9110 §7.6.2).
     pub is_last_hop: bool,
 }
 
 /// Why a request cannot be forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldsError {
-    /// A reverse proxy opens no tunnels to places of the client's choice.
-    #[error("CONNECT is not served here")]
-    Connect,
+    /// CONNECT: a reverse proxy opens no tunnels to places of the client's choice. TRACE: it would reflect the fields of the
+    /// request, with what a browser or this gateway added to them.
+    #[error("CONNECT and TRACE are not served here")]
+    Method,
     /// The target is none of origin-form, absolute-form of http(s), or `*` with OPTIONS.
     #[error("the request target has no form that can be forwarded")]
     Target,
-    /// HTTP/2: no authority, or `:authority` and Host disagree (RFC 9113 §8.3.1), or more than one Host.
+    /// An authority that is none (with a user's name, for one), more than one Host; in HTTP/2 none at all, or one that
+    /// `:authority` disagrees with (RFC 9113 §8.3.1).
     #[error("the request does not say unambiguously which host it is for")]
     Host,
     /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
@@ -66,15 +68,15 @@ impl FieldsError {
     #[must_use]
     pub const fn status(self) -> StatusCode {
         match self {
-            Self::Connect => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Target | Self::Host => StatusCode::BAD_REQUEST,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
         }
     }
 }
 
-/// Makes a received request fit to be sent on: target in origin-form with `Host`, hop-by-hop fields and our own
-/// `Flashweir-*` removed, `Via`, `Forwarded` and `X-Forwarded-*` added.
+/// Makes a received request fit to be sent on: target in origin-form with `Host`, hop-by-hop fields, our own `Flashweir-*`
+/// and spellings of both with underscores removed, `Via`, `Forwarded` and `X-Forwarded-*` added.
 ///
 /// `Expect: 100-continue` is removed, not forwarded: the server half of hyper meets it towards the client as
 /// soon as the body is wanted, and the upstream gets the body without having been asked.
@@ -92,6 +94,7 @@ pub fn prepare_request(parts: &mut request::Parts, hop: &Hop) -> Result<Prepared
     }
     hop_by_hop::remove(&mut parts.headers, &found);
     hop_by_hop::remove_ours(&mut parts.headers, &found);
+    hop_by_hop::remove_underscored(&mut parts.headers, &found);
     let is_last_hop = found.has_max_forwards && count_hop(parts);
     let connection = match (&upgrade, takes_trailers) {
         (Some(_), _) => Some("upgrade"),
@@ -130,6 +133,12 @@ pub fn prepare_response(parts: &mut response::Parts) {
         parts.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     }
     parts.headers.append(VIA, via(parts.version));
+}
+
+/// Makes received trailers fit to be passed on, in either direction: none of them may speak for this gateway or forge what
+/// it says of the client.
+pub fn prepare_trailers(trailers: &mut HeaderMap) {
+    hop_by_hop::remove_all_known(trailers);
 }
 
 fn via(received: Version) -> HeaderValue {
@@ -183,7 +192,7 @@ fn meet_expectation(headers: &mut HeaderMap) -> Result<(), FieldsError> {
 
 /// Counts `Max-Forwards` down; says whether it was spent. What is not a number is passed on as it is.
 fn count_hop(parts: &mut request::Parts) -> bool {
-    if !matches!(parts.method, Method::TRACE | Method::OPTIONS) {
+    if parts.method != Method::OPTIONS {
         return false;
     }
     let left =
