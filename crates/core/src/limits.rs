@@ -61,6 +61,10 @@ pub const ACCEPT_BACKLOG: i32 = 4_096;
 pub const FORWARDED_HOPS: usize = 64;
 /// Upstream addresses of one service: the balancer keeps them as bits of one word.
 pub const UPSTREAM_ADDRESSES: usize = 64;
+/// Fields in the head of one response of an upstream, and in its trailers; with more the client gets 502.
+pub const UPSTREAM_HEAD_FIELDS: usize = 100;
+/// Bytes of the head of one response of an upstream; with more the client gets 502.
+pub const UPSTREAM_HEAD_BYTES: usize = 512 << 10;
 /// Requests in flight on one HTTP/2 upstream connection before another connection is opened.
 pub const STREAMS_PER_UPSTREAM_CONNECTION: usize = 100;
 /// Bytes of one chunk-size line, extensions included; nobody sends more than a few digits.

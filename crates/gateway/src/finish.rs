@@ -15,6 +15,7 @@ use crate::upstream_error::count_failure;
 use bytes::{Buf, Bytes};
 use flashweir_admission::pipeline::{FailureSource, Judged};
 use flashweir_core::{Duration, Instant};
+use flashweir_http::fields::prepare_trailers;
 use flashweir_http::upstream::{UpstreamBody, UpstreamError};
 use flashweir_telemetry::Unmeasured;
 use http::{StatusCode, Version};
@@ -204,6 +205,7 @@ impl Body for ForwardedBody {
             && let Some(trailers) = frame.trailers_mut()
         {
             let utilisation_milli = load_report::take_load(trailers, &watch.worker.metrics.upstream);
+            prepare_trailers(trailers);
             watch.permit.origin_told(Told { took_us: None, utilisation_milli });
         }
         match &polled {

@@ -11,11 +11,11 @@ use crate::upstream_error::{count_failure, plain, respond};
 use bytes::Bytes;
 use flashweir_admission::pipeline::FailureSource;
 use flashweir_config::Upstream as UpstreamConfig;
-use flashweir_http::fields::{Prepared, prepare_response};
+use flashweir_http::fields::{Prepared, ResponseError, prepare_response};
 use flashweir_http::serve::Connection;
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, UpstreamErrorKind};
-use flashweir_telemetry::{BadRequest, Unmeasured, UpstreamFailure};
+use flashweir_telemetry::{BadRequest, Happening, Unmeasured, UpstreamFailure};
 use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
 use http_body::Body as _;
@@ -49,7 +49,7 @@ pub(crate) async fn forward(
     }
     let upstreams = &current.upstreams[classified.service];
     let body = upload(worker, &mut permit, body);
-    let sent = upstreams.send(Request::from_parts(head, body)).await;
+    let sent = upstreams.send_for(Some(classified.client_key), Request::from_parts(head, body)).await;
     worker.metrics.upstream.retries.add(upstreams.take_retries());
     let response = match sent {
         Ok(response) => response,
@@ -61,7 +61,9 @@ pub(crate) async fn forward(
         return switch(worker, connection, permit, response, wanted, &method);
     }
     let (mut head, body) = response.into_parts();
-    prepare_response(&mut head);
+    if let Err(error) = prepare_response(&mut head) {
+        return answer_unfit(worker, permit, error, &method);
+    }
     permit.origin_told(load_report::take(&mut head.headers, &worker.metrics.upstream));
     if is_event_stream(&head) {
         permit.leave_origin();
@@ -129,6 +131,27 @@ fn answer_failure(
     respond(error, method).map(Body::own)
 }
 
+/// The upstream's response cannot be passed on; its connection ends with the body that nobody reads.
+fn answer_unfit(
+    worker: &Rc<WorkerContext>,
+    permit: Permit,
+    error: ResponseError,
+    method: &Method,
+) -> Response<Body> {
+    let (failure, kind) = match error {
+        ResponseError::TransferCoding | ResponseError::Length => {
+            (UpstreamFailure::Malformed, UpstreamErrorKind::Malformed)
+        }
+        ResponseError::TooManyFields => (UpstreamFailure::HeadTooLarge, UpstreamErrorKind::HeadTooLarge),
+    };
+    worker.metrics.upstream.failures.increment(failure);
+    worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
+    worker.shared.warn(Happening::UpstreamFailed, format_args!("{error}"));
+    permit.failed(FailureSource::Origin);
+    let text = "The service's answer cannot be passed on.\n";
+    plain(kind.status(), kind.as_str(), text, method).map(Body::own)
+}
+
 /// The upstream agreed to another protocol: once the client has the 101, bytes go both ways until either side ends.
 /// The permit lives as long as the tunnel, so the tunnel counts as a request in flight.
 fn switch(
@@ -148,6 +171,9 @@ fn switch(
     };
     let upgrade = hyper::upgrade::on(&mut response);
     let (mut head, body) = response.into_parts();
+    if let Err(error) = prepare_response(&mut head) {
+        return answer_unfit(worker, permit, error, method);
+    }
     worker.metrics.measurement.unmeasured.increment(Unmeasured::Tunnel);
     worker.metrics.connections.tunnels_opened.increment();
     permit.leave_origin();
@@ -168,7 +194,6 @@ fn switch(
         let text = "What follows the request cannot be read in one way only.\n";
         return plain(StatusCode::BAD_REQUEST, "framing", text, method).map(Body::own);
     }
-    prepare_response(&mut head);
     head.version = Version::HTTP_11;
     Response::from_parts(head, Body::own(Bytes::new()))
 }

@@ -24,7 +24,10 @@ pub(crate) fn respond(error: &UpstreamError, method: &Method) -> Response<Bytes>
         UpstreamErrorKind::Full | UpstreamErrorKind::NoUpstream => {
             "The service cannot take the request now.\n"
         }
-        UpstreamErrorKind::Connect | UpstreamErrorKind::Reset | UpstreamErrorKind::Malformed => {
+        UpstreamErrorKind::Connect
+        | UpstreamErrorKind::Reset
+        | UpstreamErrorKind::Malformed
+        | UpstreamErrorKind::HeadTooLarge => {
             "The service could not be reached, or did not answer properly.\n"
         }
     };
@@ -58,6 +61,7 @@ pub(crate) fn count_failure(worker: &WorkerContext, error: &UpstreamError) {
         UpstreamErrorKind::BodyTimeout => UpstreamFailure::BodyTimeout,
         UpstreamErrorKind::Reset => UpstreamFailure::Reset,
         UpstreamErrorKind::Malformed => UpstreamFailure::Malformed,
+        UpstreamErrorKind::HeadTooLarge => UpstreamFailure::HeadTooLarge,
         UpstreamErrorKind::NoUpstream => UpstreamFailure::NoUpstream,
         UpstreamErrorKind::Full => {
             worker.metrics.bound_hits.increment(Bound::UpstreamConnections);

@@ -12,6 +12,7 @@ mod forwarded_fields;
 mod hop_by_hop;
 mod http2;
 mod http2_heads;
+mod message_integrity;
 mod proxying;
 mod refusals;
 mod reload;
