@@ -65,6 +65,20 @@ pub const UPSTREAM_ADDRESSES: usize = 64;
 pub const UPSTREAM_HEAD_FIELDS: usize = 100;
 /// Bytes of the head of one response of an upstream; with more the client gets 502.
 pub const UPSTREAM_HEAD_BYTES: usize = 512 << 10;
+/// Bytes read from an upstream at once. A response whose client reads slowly may hold three times as many in memory.
+pub const UPSTREAM_READ_BYTES: usize = 32 << 10;
+/// Bytes of a request's body that must be here before an upstream connection is taken; a smaller body must be here whole.
+pub const UPLOAD_FIRST_PART_BYTES: usize = 64 << 10;
+/// Bodies, or first parts, that one worker waits for at once; then the slowest is answered 408.
+pub const UPLOADS_GATHERED: usize = 4_096;
+/// The same of one client's network (/24, or /56 in IPv6): four HTTP/2 connections full of uploads.
+pub const UPLOADS_GATHERED_PER_CLIENT: usize = 512;
+/// Bytes of those, in one worker.
+pub const UPLOADS_GATHERED_BYTES: usize = 32 << 20;
+/// Uploads that are waited for may hold one in so many of the connections to a service's upstreams; then the slowest goes.
+pub const UPLOADS_POOL_PARTS: usize = 2;
+/// Of those, one client may hold one in so many.
+pub const UPLOADS_CLIENT_PARTS: usize = 4;
 /// Requests in flight on one HTTP/2 upstream connection before another connection is opened.
 pub const STREAMS_PER_UPSTREAM_CONNECTION: usize = 100;
 /// Bytes of one chunk-size line, extensions included; nobody sends more than a few digits.

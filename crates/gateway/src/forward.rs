@@ -5,31 +5,35 @@ use crate::connection::{Body, Client};
 use crate::context::{Current, WorkerContext};
 use crate::finish::{Begun, ForwardedBody};
 use crate::load_report;
-use crate::pipeline::{Permit, Uploading};
+use crate::pipeline::Permit;
 use crate::refusal::count_refusal;
-use crate::upstream_error::{count_failure, plain, respond};
+use crate::settings::upstream_capacity;
+use crate::upload::{GatherError, GatherOptions, HoldOptions, PartialBody, UploadBody, Watchers, gather};
+use crate::upstream_error::{count_failure, plain, respond, slow_upload};
 use bytes::Bytes;
 use flashweir_admission::pipeline::FailureSource;
-use flashweir_config::Upstream as UpstreamConfig;
+use flashweir_config::{Protocol, Upstream as UpstreamConfig};
 use flashweir_http::fields::{Prepared, ResponseError, prepare_response};
 use flashweir_http::serve::Connection;
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, UpstreamErrorKind};
-use flashweir_telemetry::{BadRequest, Happening, Unmeasured, UpstreamFailure};
-use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
+use flashweir_telemetry::{BadRequest, Happening, Unmeasured, UploadCut, UpstreamFailure};
+use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
-use http_body::Body as _;
 use hyper::body::Incoming;
+use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
 /// An admitted request, fit to be sent on.
 pub(crate) struct Asked {
     pub(crate) head: request::Parts,
-    pub(crate) body: Incoming,
+    pub(crate) body: PartialBody,
     pub(crate) method: Method,
     pub(crate) version: Version,
     pub(crate) prepared: Prepared,
     pub(crate) classified: Classified,
+    /// Whom the request is from: see [`subscriber`](flashweir_http::client::subscriber).
+    pub(crate) subscriber: u64,
 }
 
 /// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels the
@@ -42,17 +46,27 @@ pub(crate) async fn forward(
     mut permit: Permit,
     asked: Asked,
 ) -> Response<Body> {
-    let Asked { head, body, method, version, prepared, classified } = asked;
+    let Asked { head, body, method, version, prepared, classified, subscriber } = asked;
     if prepared.is_last_hop {
         permit.answered_here(StatusCode::OK);
         return answer_last_hop();
     }
     let upstreams = &current.upstreams[classified.service];
-    let body = upload(worker, &mut permit, body);
-    let sent = upstreams.send_for(Some(classified.client_key), Request::from_parts(head, body)).await;
+    let cut = Rc::default();
+    let body = Upload::new(worker, current, classified.service, subscriber).body(&mut permit, body, &cut);
+    let sent = upstreams.send_for(Some(subscriber), Request::from_parts(head, body)).await;
     worker.metrics.upstream.retries.add(upstreams.take_retries());
     let response = match sent {
         Ok(response) => response,
+        Err(_) if cut.get().is_some() => {
+            drop(permit);
+            client.left_body_unread.set(version < Version::HTTP_2);
+            let mut response = slow_upload(worker, &method);
+            if version < Version::HTTP_2 {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            return response.map(Body::own);
+        }
         Err(error) => return answer_failure(worker, permit, &error, &method, &classified),
     };
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -83,11 +97,54 @@ pub(crate) async fn forward(
     Response::from_parts(head, Body::Forwarded { body: ForwardedBody::new(begun, body) })
 }
 
-/// The body on its way. Whether its client is slow is of interest where a part of it is still to come.
-fn upload(worker: &WorkerContext, permit: &mut Permit, body: Incoming) -> Uploading {
-    let place = if body.is_end_stream() { None } else { permit.watch_client() };
-    let trailers_max = worker.current().live.config.bounds.max_fields;
-    Uploading::new(body, worker.shared.clock, place.map_or_else(Weak::new, Rc::downgrade), trailers_max)
+/// What the body of one request has to do with its worker and its service.
+#[derive(Clone, Copy)]
+pub(crate) struct Upload<'a> {
+    worker: &'a WorkerContext,
+    current: &'a Current,
+    service: usize,
+    client: u64,
+    pool: HoldOptions,
+}
+
+impl<'a> Upload<'a> {
+    pub(crate) fn new(worker: &'a WorkerContext, current: &'a Current, service: usize, client: u64) -> Self {
+        let capacity = upstream_capacity(current.upstreams[service].shared().settings());
+        let pool = HoldOptions { pool: service, capacity };
+        Self { worker, current, service, client, pool }
+    }
+
+    /// Waits for enough of the body to be here.
+    pub(crate) async fn gather(&self, body: Incoming, is_admitted: bool) -> Result<PartialBody, GatherError> {
+        let config = &self.current.live.config;
+        let upstream = &config.services[self.service].upstream;
+        let options = GatherOptions {
+            client: self.client,
+            within: upstream.response_header_timeout,
+            pool: self.pool,
+            is_admitted,
+            may_converse: upstream.protocol == Protocol::Http2,
+            trailers_max: config.bounds.max_fields,
+        };
+        gather(&self.worker.uploads, self.worker.shared.clock, body, options).await
+    }
+
+    /// The body as the upstream gets it. Whether its client is slow is of interest where a part of it is still to come.
+    fn body(&self, permit: &mut Permit, body: PartialBody, cut: &Rc<Cell<Option<UploadCut>>>) -> UploadBody {
+        let clock = self.worker.shared.clock;
+        let place = if body.is_partial() { permit.watch_client() } else { None };
+        if body.is_short() {
+            place.iter().for_each(|place| place.owes_already(clock.now()));
+        }
+        let watchers = Watchers {
+            place: place.map_or_else(Weak::new, Rc::downgrade),
+            room: self.worker.uploads.clone(),
+            client: self.client,
+            pool: self.pool,
+            cut: cut.clone(),
+        };
+        UploadBody::new(body, clock, watchers, self.current.live.config.bounds.max_fields)
+    }
 }
 
 /// Whether the response goes on for as long as the client likes, mostly in silence.
@@ -158,7 +215,7 @@ fn switch(
     worker: &Rc<WorkerContext>,
     connection: &Connection,
     mut permit: Permit,
-    mut response: Response<UpstreamBody<Uploading>>,
+    mut response: Response<UpstreamBody<UploadBody>>,
     wanted: Option<&UpstreamConfig>,
     method: &Method,
 ) -> Response<Body> {

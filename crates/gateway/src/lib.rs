@@ -50,6 +50,7 @@ mod status;
 mod tracked;
 mod transfers;
 mod turned_away;
+mod upload;
 mod upstream_error;
 mod verdict;
 mod watch;

@@ -2,17 +2,19 @@
 
 use crate::connection::{Body, Client};
 use crate::context::WorkerContext;
-use crate::forward::{Asked, forward};
+use crate::forward::{Asked, Upload, forward};
 use crate::pipeline::Admission;
 use crate::refusal::{Refusal, count_refusal};
-use crate::upstream_error::plain;
+use crate::upload::{GatherError, PartialBody};
+use crate::upstream_error::{plain, slow_upload};
 use flashweir_core::{Duration, Instant};
 use flashweir_http::FramingViolation;
+use flashweir_http::client::subscriber;
 use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_request};
 use flashweir_http::rules::judge_http2;
 use flashweir_http::serve::Connection;
 use flashweir_telemetry::{BadRequest, Happening, HttpVersion, StatusClass};
-use http::header::{ALLOW, EXPECT};
+use http::header::{ALLOW, CONNECTION, EXPECT};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, request};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Limited};
@@ -66,6 +68,20 @@ pub(crate) async fn handle(
     let Some(classified) = current.classifier.classify(&head, address) else {
         return Ok(answer_misdirected(&worker, &method));
     };
+    let subscriber = subscriber(address);
+    let upload = Upload::new(&worker, &current, classified.service, subscriber);
+    let is_refused_anyway = client.full.is_some() || worker.shared.is_draining();
+    // Reading would invite a client that asks first to send what may be refused.
+    let gathered = match expects_continue || is_refused_anyway {
+        true => Ok(PartialBody::untouched(body)),
+        false => upload.gather(body, false).await,
+    };
+    let mut body = match gathered {
+        Ok(body) => body,
+        Err(error) => return Ok(answer_unsent(&worker, &client, error, version, &method)),
+    };
+    // The time until now was the client's own.
+    let now = if body.was_waited_for() { worker.shared.clock.now() } else { now };
     let requests = &worker.metrics.requests;
     requests.offered.increment();
     requests.by_protocol.increment(if version == Version::HTTP_2 {
@@ -79,11 +95,11 @@ pub(crate) async fn handle(
         Admission::Waits(wait) => wait.await,
         Admission::Refused(refusal) => Err(refusal),
     };
-    let permit = match permit {
+    let mut permit = match permit {
         Ok(permit) => permit,
         Err(refusal) => {
             let refused = Refused { head: &head, method: &method, version, expects_continue, since: now };
-            return Ok(refuse(&worker, &client, &refusal, &refused, body));
+            return Ok(refuse(&worker, &client, &refusal, &refused, body.take_rest()));
         }
     };
     let prepared = match prepared.map_or_else(|| prepare_request(&mut head, &hop), Ok) {
@@ -93,7 +109,20 @@ pub(crate) async fn handle(
             return Ok(answer_unfit(&worker, error, &method));
         }
     };
-    let asked = Asked { head, body, method, version, prepared, classified };
+    if expects_continue && let Some(rest) = body.take_rest() {
+        // Admitted before it is here, its share at the origin is others' until it is.
+        if let Some(place) = permit.watch_client() {
+            place.owes_already(now);
+        }
+        body = match upload.gather(rest, true).await {
+            Ok(body) => body,
+            Err(error) => return Ok(answer_unsent(&worker, &client, error, version, &method)),
+        };
+        if let Some(place) = permit.watch_client() {
+            place.sent(worker.shared.clock.now());
+        }
+    }
+    let asked = Asked { head, body, method, version, prepared, classified, subscriber };
     let response = forward(&worker, &current, &client, &connection, permit, asked).await;
     worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
     Ok(response)
@@ -153,6 +182,30 @@ fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &Method) -> 
     response.map(Body::own)
 }
 
+/// The body did not come, or not in time; nothing of the request has been sent on.
+fn answer_unsent(
+    worker: &WorkerContext,
+    client: &Client,
+    error: GatherError,
+    version: Version,
+    method: &Method,
+) -> Response<Body> {
+    worker.metrics.responses.by_class.increment(StatusClass::ClientError);
+    let is_http1 = version < Version::HTTP_2;
+    client.left_body_unread.set(is_http1);
+    let mut response = match error {
+        GatherError::Cut => slow_upload(worker, method),
+        // Bad framing is counted with the connection, which ends.
+        GatherError::Broken => {
+            plain(StatusCode::BAD_REQUEST, "request_body", "The request's body could not be read.\n", method)
+        }
+    };
+    if is_http1 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response.map(Body::own)
+}
+
 /// What a refusal needs to know of its request.
 pub(crate) struct Refused<'a> {
     pub(crate) head: &'a request::Parts,
@@ -168,15 +221,19 @@ fn refuse(
     client: &Client,
     refusal: &Refusal,
     asked: &Refused<'_>,
-    mut body: Incoming,
+    body: Option<Incoming>,
 ) -> Response<Body> {
     let is_http1 = asked.version < Version::HTTP_2;
     // Reading would invite the client to send the body it announced.
-    let body_unread = !body.is_end_stream() && (asked.expects_continue || !take_in_small(&mut body));
+    let unread = body.and_then(|mut body| {
+        let is_read = body.is_end_stream() || (!asked.expects_continue && take_in_small(&mut body));
+        (!is_read).then_some(body)
+    });
+    let body_unread = unread.is_some();
     if is_http1 && body_unread && !asked.expects_continue {
         client.left_body_unread.set(true);
     }
-    if !is_http1 && body_unread {
+    if let Some(body) = unread.filter(|_| !is_http1) {
         // Dropping it would reset the stream, which some clients (curl 7.88) take for a failure of the answer.
         spawn_local(take_in_late(body, asked.expects_continue));
     }

@@ -7,7 +7,7 @@ use crate::classify::NO_STORE;
 use crate::context::WorkerContext;
 use bytes::Bytes;
 use flashweir_http::upstream::{ErrorSource, UpstreamError, UpstreamErrorKind};
-use flashweir_telemetry::{Bound, Happening, UpstreamFailure};
+use flashweir_telemetry::{BadRequest, Bound, Happening, UpstreamFailure};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 
@@ -50,6 +50,12 @@ pub(crate) fn plain(
     fields.insert(NO_STORE.0, NO_STORE.1);
     fields.insert(ERROR, HeaderValue::from_static(kind));
     response
+}
+
+/// The answer to an upload that was cut for its slowness; counts it.
+pub(crate) fn slow_upload(worker: &WorkerContext, method: &Method) -> Response<Bytes> {
+    worker.metrics.requests.bad.increment(BadRequest::SlowBody);
+    plain(StatusCode::REQUEST_TIMEOUT, "slow_body", "The request's body came too slowly.\n", method)
 }
 
 /// Counts a failed exchange by its kind and, not too often, logs it.

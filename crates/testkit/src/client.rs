@@ -179,6 +179,14 @@ impl Client {
         quiet
     }
 
+    /// Whether something comes within `time`, which stays to be read.
+    pub fn is_answered_within(&mut self, time: Duration) -> bool {
+        self.stream.set_read_timeout(Some(time)).expect("a time above zero");
+        let came = matches!(self.stream.peek(&mut [0]), Ok(count) if count > 0);
+        self.stream.set_read_timeout(Some(PATIENCE)).expect("a time above zero");
+        came
+    }
+
     /// Ends our direction of the connection (FIN).
     pub fn finish_writing(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);

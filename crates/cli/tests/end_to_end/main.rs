@@ -25,5 +25,6 @@ mod start_errors;
 mod state_file;
 mod support;
 mod tunnels;
+mod upload_floods;
 mod upstream_faults;
 mod vanishing_clients;

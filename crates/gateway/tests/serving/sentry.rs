@@ -150,12 +150,14 @@ fn in_shadow_uploads_that_stall_are_not_counted_either() {
     };
     let mut slow: Vec<Client> = (0..2 * LIMIT).map(|_| gateway.connect()).collect();
     for client in &mut slow {
-        client.send("POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nsl");
+        // Less than 64 KiB would be waited for before it goes to the origin.
+        client.send("POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 65540\r\n\r\n");
+        client.send(&"s".repeat(65_538));
         origin.next_head();
     }
     eventually("nobody at the origin", || in_flight() == 0);
     slow.iter_mut().for_each(|client| client.send("ow"));
-    assert!(slow.iter_mut().all(|client| client.response().text() == "slow"));
+    assert!(slow.iter_mut().all(|client| client.response().text().ends_with("sow")));
     eventually("nobody left", || in_flight() == 0);
     // How long that took says nothing of the service.
     let unmeasured = gateway.metric("flashweir_responses_unmeasured_total{kind=\"paused\"}");

@@ -11,6 +11,7 @@ mod pool;
 mod probe;
 mod response_body;
 mod shared;
+mod small_reads;
 
 pub use error::{ErrorSource, UpstreamError, UpstreamErrorKind};
 pub use health::{Health, HealthSettings};

@@ -7,6 +7,7 @@
 use super::RequestBody;
 use super::connect::{Target, UpstreamIo};
 use super::error::{UpstreamError, UpstreamErrorKind};
+use super::small_reads::SmallReads;
 use flashweir_core::limits::{UPSTREAM_HEAD_BYTES, UPSTREAM_HEAD_FIELDS};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -126,7 +127,7 @@ impl<B: RequestBody> Http1Pool<B> {
     async fn handshake(&self, io: UpstreamIo) -> Result<(SendRequest<B>, AbortOnDrop), UpstreamError> {
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(UPSTREAM_HEAD_BYTES)
-            .handshake(TokioIo::new(io))
+            .handshake(TokioIo::new(SmallReads::new(io)))
             .await
             .map_err(|error| UpstreamError::with_cause(UpstreamErrorKind::Connect, self.index, error))?;
         let connection = connection.with_upgrades();

@@ -12,6 +12,7 @@ mod process;
 mod requests;
 mod responses;
 mod sentry;
+mod uploads;
 mod upstream;
 mod verdict;
 
@@ -23,6 +24,7 @@ pub use kernel::*;
 pub use process::*;
 pub use requests::*;
 pub use responses::*;
+pub use uploads::*;
 pub use upstream::*;
 
 use core::sync::atomic::AtomicBool;
@@ -53,6 +55,8 @@ pub struct WorkerMetrics {
     pub responses: ResponseMetrics,
     /// Connections from clients.
     pub connections: ConnectionMetrics,
+    /// Requests' bodies that are waited for.
+    pub uploads: UploadMetrics,
     /// Exchanges with upstreams.
     pub upstream: UpstreamMetrics,
     /// What the detector gets to see.
@@ -118,6 +122,7 @@ impl Telemetry {
         all.register_workers(|worker| &worker.responses);
         all.register_workers(|worker| &worker.measurement);
         all.register_workers(|worker| &worker.connections);
+        all.register_workers(|worker| &worker.uploads);
         all.register_workers(|worker| &worker.upstream);
         all.register(all.control.upstreams_in_use.clone());
         all.register(all.control.verdict.clone());

@@ -88,6 +88,8 @@ labels! {
         TooManyFields => "too_many_fields",
         /// The head did not arrive within `bounds.header_read_timeout`: 408.
         HeadTimeout => "head_timeout",
+        /// The body came too slowly: 408.
+        SlowBody => "slow_body",
         /// A method that is not served (CONNECT, TRACE): 405 or 501.
         Method => "method",
         /// A request target or Host that names no resource here: 400.
