@@ -57,6 +57,16 @@ pub const ORIGIN_WORK_MS: f64 = 60_000.0;
 pub const ORIGIN_BODY_BYTES: u64 = 1 << 30;
 /// Connections the kernel keeps for one listener before they are accepted; the kernel's own cap may be lower.
 pub const ACCEPT_BACKLOG: i32 = 4_096;
+/// Connections beyond a bound that are still told so, over all workers: some 20 MB of memory.
+pub const REFUSE_ONLY_CONNECTIONS: usize = 1_024;
+/// Open files that are neither connections nor a worker's: libraries, logs, signals, files being written or read.
+pub const DESCRIPTORS_FIXED: usize = 64;
+/// Open files of each worker that are no connections: its listeners and its runtime.
+pub const DESCRIPTORS_PER_WORKER: usize = 8;
+/// Admin connections at once that may ask for anything: a scraper, and a few people.
+pub const ADMIN_CONNECTIONS: usize = 64;
+/// Admin connections at once besides, which have not asked yet or ask for `/healthz` and `/readyz`.
+pub const ADMIN_PROBES: usize = 64;
 /// Entries of `X-Forwarded-For`/`Forwarded` walked from the right; a longer chain ends at the last one walked.
 pub const FORWARDED_HOPS: usize = 64;
 /// Upstream addresses of one service: the balancer keeps them as bits of one word.

@@ -24,6 +24,7 @@ mod connection;
 mod context;
 mod control;
 mod decisions;
+mod descriptors;
 mod error;
 mod finish;
 mod flash_crowd_candidate;

@@ -6,6 +6,7 @@ mod bounds;
 mod candidate;
 mod certificates;
 mod command_line;
+mod descriptors;
 mod drain;
 mod flash_crowd_candidate;
 mod forwarded_fields;

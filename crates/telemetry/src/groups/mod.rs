@@ -27,7 +27,7 @@ pub use responses::*;
 pub use uploads::*;
 pub use upstream::*;
 
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::Arc;
 
 use self::candidate::CandidateMetrics;
@@ -81,6 +81,8 @@ pub struct ControlMetrics {
     /// Writes of the state file.
     pub state_writes: CounterSet<Outcome>,
     pub(crate) draining: AtomicBool,
+    pub(crate) open_files_limit: AtomicUsize,
+    pub(crate) connections_limit: AtomicUsize,
     pub(crate) verdict: Arc<VerdictMetrics>,
     pub(crate) flash_crowd: Arc<FlashCrowdMetrics>,
     pub(crate) flash_crowd_candidate: Arc<FlashCrowdCandidateMetrics>,
@@ -100,6 +102,8 @@ impl Default for ControlMetrics {
             certificate_reloads: CounterSet::default(),
             state_writes: CounterSet::default(),
             draining: AtomicBool::new(false),
+            open_files_limit: AtomicUsize::new(0),
+            connections_limit: AtomicUsize::new(0),
             verdict: Arc::default(),
             flash_crowd: Arc::default(),
             flash_crowd_candidate: Arc::default(),
