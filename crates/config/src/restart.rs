@@ -25,6 +25,7 @@ impl Config {
             ("listen.tls", self.listen.tls.is_some() != new.listen.tls.is_some()),
             ("gateway.workers", self.gateway.workers != new.gateway.workers),
             ("admin.address", self.admin.address != new.admin.address),
+            ("admin.hosts", self.admin.hosts != new.admin.hosts),
             ("kernel.interface", self.kernel.interfaces != new.kernel.interfaces),
             ("kernel.hook", self.kernel.hook != new.kernel.hook),
             ("kernel.pin", self.kernel.pin != new.kernel.pin),

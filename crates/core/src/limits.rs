@@ -57,10 +57,38 @@ pub const ORIGIN_WORK_MS: f64 = 60_000.0;
 pub const ORIGIN_BODY_BYTES: u64 = 1 << 30;
 /// Connections the kernel keeps for one listener before they are accepted; the kernel's own cap may be lower.
 pub const ACCEPT_BACKLOG: i32 = 4_096;
+/// Connections beyond a bound that are still told so, over all workers: some 20 MB of memory.
+pub const REFUSE_ONLY_CONNECTIONS: usize = 1_024;
+/// Open files that are neither connections nor a worker's: libraries, logs, signals, files being written or read.
+pub const DESCRIPTORS_FIXED: usize = 64;
+/// Open files of each worker that are no connections: its listeners and its runtime.
+pub const DESCRIPTORS_PER_WORKER: usize = 8;
+/// Admin connections at once that may ask for anything: a scraper, and a few people.
+pub const ADMIN_CONNECTIONS: usize = 64;
+/// Admin connections at once besides, which have not asked yet or ask for `/healthz` and `/readyz`.
+pub const ADMIN_PROBES: usize = 64;
 /// Entries of `X-Forwarded-For`/`Forwarded` walked from the right; a longer chain ends at the last one walked.
 pub const FORWARDED_HOPS: usize = 64;
 /// Upstream addresses of one service: the balancer keeps them as bits of one word.
 pub const UPSTREAM_ADDRESSES: usize = 64;
+/// Fields in the head of one response of an upstream, and in its trailers; with more the client gets 502.
+pub const UPSTREAM_HEAD_FIELDS: usize = 100;
+/// Bytes of the head of one response of an upstream; with more the client gets 502.
+pub const UPSTREAM_HEAD_BYTES: usize = 512 << 10;
+/// Bytes read from an upstream at once. A response whose client reads slowly may hold three times as many in memory.
+pub const UPSTREAM_READ_BYTES: usize = 32 << 10;
+/// Bytes of a request's body that must be here before an upstream connection is taken; a smaller body must be here whole.
+pub const UPLOAD_FIRST_PART_BYTES: usize = 64 << 10;
+/// Bodies, or first parts, that one worker waits for at once; then the slowest is answered 408.
+pub const UPLOADS_GATHERED: usize = 4_096;
+/// The same of one client's network (/24, or /56 in IPv6): four HTTP/2 connections full of uploads.
+pub const UPLOADS_GATHERED_PER_CLIENT: usize = 512;
+/// Bytes of those, in one worker.
+pub const UPLOADS_GATHERED_BYTES: usize = 32 << 20;
+/// Uploads that are waited for may hold one in so many of the connections to a service's upstreams; then the slowest goes.
+pub const UPLOADS_POOL_PARTS: usize = 2;
+/// Of those, one client may hold one in so many.
+pub const UPLOADS_CLIENT_PARTS: usize = 4;
 /// Requests in flight on one HTTP/2 upstream connection before another connection is opened.
 pub const STREAMS_PER_UPSTREAM_CONNECTION: usize = 100;
 /// Bytes of one chunk-size line, extensions included; nobody sends more than a few digits.

@@ -1,11 +1,12 @@
 //! Takes connections from the kernel, and decides how each is served: fully, with refusals only, or not at all.
 //!
 //! A connection beyond a bound is still answered: its requests get the refusal that names the bound, then it closes.
-//! Only when [`REFUSE_ONLY_CONNECTIONS`] of those are open is a further one closed at once, and counted.
+//! Only when [`refuse_only_connections`] of those are open is a further one closed at once, and counted.
 
 use crate::bounds::{ClientTaken, Taken};
 use crate::connection::serve;
 use crate::context::WorkerContext;
+use crate::descriptors::refuse_only_connections;
 use flashweir_core::{Duration, Reason, limits};
 use flashweir_http::client::ClientNetwork;
 use flashweir_http::listen::accept;
@@ -15,8 +16,6 @@ use std::rc::Rc;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// Connections beyond a bound that are still told so, over all workers: some 20 MB of memory.
-const REFUSE_ONLY_CONNECTIONS: usize = 1_024;
 /// After a failed `accept` (out of files, for one): trying again at once would only burn the core.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 /// A stop waits this long for a connection that the kernel may still be handing over.
@@ -75,7 +74,7 @@ fn take_place(worker: &WorkerContext, peer: SocketAddr) -> Option<Place> {
         worker
             .shared
             .warn(Happening::BoundMet, format_args!("{reason}: further connections only get refusals"));
-        let connection = bounds.take_refuse_only(REFUSE_ONLY_CONNECTIONS)?;
+        let connection = bounds.take_refuse_only(refuse_only_connections(config.bounds.max_connections))?;
         Some(Place { full: Some(reason), _connection: connection, _client: None })
     };
     let Some(connection) = bounds.take_connection(config.bounds.max_connections) else {

@@ -53,22 +53,30 @@ impl AdminServer {
 
     /// Answers until the future is dropped.
     pub(crate) async fn serve(self) {
+        let hosts = self.known.shared.live.load().config.admin.hosts.clone();
         let routes = Router::new()
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
             .route("/status", get(status_document))
             .route("/explain/{id}", get(explain))
             .with_state(self.known);
-        self.listener.serve(routes).await;
+        self.listener.serve(routes, hosts).await;
     }
 }
 
 async fn ready(State(known): State<Arc<Known>>) -> Response {
-    if known.shared.is_draining() {
-        (StatusCode::SERVICE_UNAVAILABLE, "draining\n").into_response()
-    } else {
-        (StatusCode::OK, "ready\n").into_response()
-    }
+    let is_any_server_healthy = known
+        .shared
+        .live
+        .load()
+        .services()
+        .any(|(_, upstreams)| upstreams.statuses().iter().any(|server| server.is_available));
+    let (status, text) = match (known.shared.is_draining(), is_any_server_healthy) {
+        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+        (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "no upstream is healthy\n"),
+        (false, true) => (StatusCode::OK, "ready\n"),
+    };
+    (status, text).into_response()
 }
 
 async fn metrics(State(known): State<Arc<Known>>) -> Response {

@@ -2,11 +2,12 @@
 
 use crate::acks::{Acks, Finished, Pushed};
 use crate::classify::Classifier;
-use crate::pipeline::{PipelineHost, Uploading};
+use crate::pipeline::PipelineHost;
 use crate::sentry::GateSample;
 use crate::settings::serve_settings;
 use crate::shared::{Live, Shared};
 use crate::transfers::Transfers;
+use crate::upload::{UploadBody, UploadRoom};
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_core::{Instant, Rng};
 use flashweir_http::serve::Server;
@@ -28,6 +29,8 @@ pub(crate) struct WorkerContext {
     pub(crate) metrics: Arc<WorkerMetrics>,
     /// Decides who is let in.
     pub(crate) pipeline: Rc<PipelineHost>,
+    /// Requests' bodies that are waited for.
+    pub(crate) uploads: Rc<UploadRoom>,
     /// Responses on their way to the client.
     pub(crate) transfers: RefCell<Transfers>,
     /// Responses whose acknowledgement is awaited.
@@ -49,7 +52,7 @@ pub(crate) struct Current {
     /// Serves connections with the configured bounds and timeouts.
     pub(crate) server: Server,
     /// Connections to each service's upstreams, in the configuration's order; kept over reloads that leave them alone.
-    pub(crate) upstreams: Vec<Rc<Upstreams<Uploading>>>,
+    pub(crate) upstreams: Vec<Rc<Upstreams<UploadBody>>>,
     /// What the pipeline knows each service by, in the same order.
     pub(crate) services: Vec<ServiceKey>,
     /// Finds a request's service and makes the stages' keys.
@@ -69,8 +72,10 @@ impl WorkerContext {
         let (services, new) = pipeline.configure(&live);
         let rng = Rng::new(shared.seed).fork(index as u64);
         let current = Current::new(&shared, live, services, None, &rng);
+        let metrics = shared.telemetry.worker(index);
         let context = Rc::new(Self {
-            metrics: shared.telemetry.worker(index),
+            uploads: UploadRoom::new(metrics.clone(), sweep_wanted.clone()),
+            metrics,
             pipeline,
             transfers: RefCell::default(),
             acks: RefCell::default(),

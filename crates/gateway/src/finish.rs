@@ -8,13 +8,15 @@
 use crate::acks::{Finished, RATE_BYTES_MIN};
 use crate::context::WorkerContext;
 use crate::load_report::{self, Told};
-use crate::pipeline::{Permit, Uploading};
+use crate::pipeline::Permit;
 use crate::tracked::Wire;
 use crate::transfers::Transfer;
+use crate::upload::UploadBody;
 use crate::upstream_error::count_failure;
 use bytes::{Buf, Bytes};
 use flashweir_admission::pipeline::{FailureSource, Judged};
 use flashweir_core::{Duration, Instant};
+use flashweir_http::fields::prepare_trailers;
 use flashweir_http::upstream::{UpstreamBody, UpstreamError};
 use flashweir_telemetry::Unmeasured;
 use http::{StatusCode, Version};
@@ -31,7 +33,7 @@ pin_project! {
     /// An upstream's response body on its way to the client.
     pub(crate) struct ForwardedBody {
         #[pin]
-        inner: UpstreamBody<Uploading>,
+        inner: UpstreamBody<UploadBody>,
         watch: Option<Watch>,
     }
 }
@@ -66,7 +68,7 @@ pub(crate) struct Begun {
 
 impl ForwardedBody {
     /// Watches `inner` from the moment its head goes out.
-    pub(crate) fn new(begun: Begun, inner: UpstreamBody<Uploading>) -> Self {
+    pub(crate) fn new(begun: Begun, inner: UpstreamBody<UploadBody>) -> Self {
         let worker = begun.worker;
         let now = worker.shared.clock.now();
         worker.metrics.responses.first_byte.record(now.saturating_since(begun.permit.received()));
@@ -204,6 +206,7 @@ impl Body for ForwardedBody {
             && let Some(trailers) = frame.trailers_mut()
         {
             let utilisation_milli = load_report::take_load(trailers, &watch.worker.metrics.upstream);
+            prepare_trailers(trailers);
             watch.permit.origin_told(Told { took_us: None, utilisation_milli });
         }
         match &polled {

@@ -5,31 +5,35 @@ use crate::connection::{Body, Client};
 use crate::context::{Current, WorkerContext};
 use crate::finish::{Begun, ForwardedBody};
 use crate::load_report;
-use crate::pipeline::{Permit, Uploading};
+use crate::pipeline::Permit;
 use crate::refusal::count_refusal;
-use crate::upstream_error::{count_failure, plain, respond};
+use crate::settings::upstream_capacity;
+use crate::upload::{GatherError, GatherOptions, HoldOptions, PartialBody, UploadBody, Watchers, gather};
+use crate::upstream_error::{count_failure, plain, respond, slow_upload};
 use bytes::Bytes;
 use flashweir_admission::pipeline::FailureSource;
-use flashweir_config::Upstream as UpstreamConfig;
-use flashweir_http::fields::{Prepared, prepare_response};
+use flashweir_config::{Protocol, Upstream as UpstreamConfig};
+use flashweir_http::fields::{Prepared, ResponseError, prepare_response};
 use flashweir_http::serve::Connection;
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, UpstreamErrorKind};
-use flashweir_telemetry::{BadRequest, Unmeasured, UpstreamFailure};
-use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
+use flashweir_telemetry::{BadRequest, Happening, Unmeasured, UploadCut, UpstreamFailure};
+use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
-use http_body::Body as _;
 use hyper::body::Incoming;
+use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
 /// An admitted request, fit to be sent on.
 pub(crate) struct Asked {
     pub(crate) head: request::Parts,
-    pub(crate) body: Incoming,
+    pub(crate) body: PartialBody,
     pub(crate) method: Method,
     pub(crate) version: Version,
     pub(crate) prepared: Prepared,
     pub(crate) classified: Classified,
+    /// Whom the request is from: see [`subscriber`](flashweir_http::client::subscriber).
+    pub(crate) subscriber: u64,
 }
 
 /// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels the
@@ -42,17 +46,27 @@ pub(crate) async fn forward(
     mut permit: Permit,
     asked: Asked,
 ) -> Response<Body> {
-    let Asked { head, body, method, version, prepared, classified } = asked;
+    let Asked { head, body, method, version, prepared, classified, subscriber } = asked;
     if prepared.is_last_hop {
         permit.answered_here(StatusCode::OK);
-        return answer_last_hop(&method);
+        return answer_last_hop();
     }
     let upstreams = &current.upstreams[classified.service];
-    let body = upload(worker, &mut permit, body);
-    let sent = upstreams.send(Request::from_parts(head, body)).await;
+    let cut = Rc::default();
+    let body = Upload::new(worker, current, classified.service, subscriber).body(&mut permit, body, &cut);
+    let sent = upstreams.send_for(Some(subscriber), Request::from_parts(head, body)).await;
     worker.metrics.upstream.retries.add(upstreams.take_retries());
     let response = match sent {
         Ok(response) => response,
+        Err(_) if cut.get().is_some() => {
+            drop(permit);
+            client.left_body_unread.set(version < Version::HTTP_2);
+            let mut response = slow_upload(worker, &method);
+            if version < Version::HTTP_2 {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            return response.map(Body::own);
+        }
         Err(error) => return answer_failure(worker, permit, &error, &method, &classified),
     };
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -61,7 +75,9 @@ pub(crate) async fn forward(
         return switch(worker, connection, permit, response, wanted, &method);
     }
     let (mut head, body) = response.into_parts();
-    prepare_response(&mut head);
+    if let Err(error) = prepare_response(&mut head) {
+        return answer_unfit(worker, permit, error, &method);
+    }
     permit.origin_told(load_report::take(&mut head.headers, &worker.metrics.upstream));
     if is_event_stream(&head) {
         permit.leave_origin();
@@ -81,10 +97,54 @@ pub(crate) async fn forward(
     Response::from_parts(head, Body::Forwarded { body: ForwardedBody::new(begun, body) })
 }
 
-/// The body on its way. Whether its client is slow is of interest where a part of it is still to come.
-fn upload(worker: &WorkerContext, permit: &mut Permit, body: Incoming) -> Uploading {
-    let place = if body.is_end_stream() { None } else { permit.watch_client() };
-    Uploading::new(body, worker.shared.clock, place.map_or_else(Weak::new, Rc::downgrade))
+/// What the body of one request has to do with its worker and its service.
+#[derive(Clone, Copy)]
+pub(crate) struct Upload<'a> {
+    worker: &'a WorkerContext,
+    current: &'a Current,
+    service: usize,
+    client: u64,
+    pool: HoldOptions,
+}
+
+impl<'a> Upload<'a> {
+    pub(crate) fn new(worker: &'a WorkerContext, current: &'a Current, service: usize, client: u64) -> Self {
+        let capacity = upstream_capacity(current.upstreams[service].shared().settings());
+        let pool = HoldOptions { pool: service, capacity };
+        Self { worker, current, service, client, pool }
+    }
+
+    /// Waits for enough of the body to be here.
+    pub(crate) async fn gather(&self, body: Incoming, is_admitted: bool) -> Result<PartialBody, GatherError> {
+        let config = &self.current.live.config;
+        let upstream = &config.services[self.service].upstream;
+        let options = GatherOptions {
+            client: self.client,
+            within: upstream.response_header_timeout,
+            pool: self.pool,
+            is_admitted,
+            may_converse: upstream.protocol == Protocol::Http2,
+            trailers_max: config.bounds.max_fields,
+        };
+        gather(&self.worker.uploads, self.worker.shared.clock, body, options).await
+    }
+
+    /// The body as the upstream gets it. Whether its client is slow is of interest where a part of it is still to come.
+    fn body(&self, permit: &mut Permit, body: PartialBody, cut: &Rc<Cell<Option<UploadCut>>>) -> UploadBody {
+        let clock = self.worker.shared.clock;
+        let place = if body.is_partial() { permit.watch_client() } else { None };
+        if body.is_short() {
+            place.iter().for_each(|place| place.owes_already(clock.now()));
+        }
+        let watchers = Watchers {
+            place: place.map_or_else(Weak::new, Rc::downgrade),
+            room: self.worker.uploads.clone(),
+            client: self.client,
+            pool: self.pool,
+            cut: cut.clone(),
+        };
+        UploadBody::new(body, clock, watchers, self.current.live.config.bounds.max_fields)
+    }
 }
 
 /// Whether the response goes on for as long as the client likes, mostly in silence.
@@ -94,13 +154,9 @@ fn is_event_stream(head: &response::Parts) -> bool {
     named.get(..EVENT_STREAM.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(EVENT_STREAM))
 }
 
-/// `Max-Forwards` ran out here (RFC 9110 §7.6.2): OPTIONS is about this hop. TRACE would reflect the fields, with
-/// whatever a browser added to them, so it is not served.
-fn answer_last_hop(method: &Method) -> Response<Body> {
+/// `Max-Forwards` ran out here (RFC 9110 §7.6.2): OPTIONS is about this hop.
+fn answer_last_hop() -> Response<Body> {
     let mut response = Response::new(Body::own(Bytes::new()));
-    if *method == Method::TRACE {
-        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    }
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("OPTIONS"));
     response.headers_mut().insert(CONTENT_LENGTH, 0.into());
     response
@@ -132,13 +188,34 @@ fn answer_failure(
     respond(error, method).map(Body::own)
 }
 
+/// The upstream's response cannot be passed on; its connection ends with the body that nobody reads.
+fn answer_unfit(
+    worker: &Rc<WorkerContext>,
+    permit: Permit,
+    error: ResponseError,
+    method: &Method,
+) -> Response<Body> {
+    let (failure, kind) = match error {
+        ResponseError::TransferCoding | ResponseError::Length => {
+            (UpstreamFailure::Malformed, UpstreamErrorKind::Malformed)
+        }
+        ResponseError::TooManyFields => (UpstreamFailure::HeadTooLarge, UpstreamErrorKind::HeadTooLarge),
+    };
+    worker.metrics.upstream.failures.increment(failure);
+    worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
+    worker.shared.warn(Happening::UpstreamFailed, format_args!("{error}"));
+    permit.failed(FailureSource::Origin);
+    let text = "The service's answer cannot be passed on.\n";
+    plain(kind.status(), kind.as_str(), text, method).map(Body::own)
+}
+
 /// The upstream agreed to another protocol: once the client has the 101, bytes go both ways until either side ends.
 /// The permit lives as long as the tunnel, so the tunnel counts as a request in flight.
 fn switch(
     worker: &Rc<WorkerContext>,
     connection: &Connection,
     mut permit: Permit,
-    mut response: Response<UpstreamBody<Uploading>>,
+    mut response: Response<UpstreamBody<UploadBody>>,
     wanted: Option<&UpstreamConfig>,
     method: &Method,
 ) -> Response<Body> {
@@ -151,6 +228,9 @@ fn switch(
     };
     let upgrade = hyper::upgrade::on(&mut response);
     let (mut head, body) = response.into_parts();
+    if let Err(error) = prepare_response(&mut head) {
+        return answer_unfit(worker, permit, error, method);
+    }
     worker.metrics.measurement.unmeasured.increment(Unmeasured::Tunnel);
     worker.metrics.connections.tunnels_opened.increment();
     permit.leave_origin();
@@ -171,7 +251,6 @@ fn switch(
         let text = "What follows the request cannot be read in one way only.\n";
         return plain(StatusCode::BAD_REQUEST, "framing", text, method).map(Body::own);
     }
-    prepare_response(&mut head);
     head.version = Version::HTTP_11;
     Response::from_parts(head, Body::own(Bytes::new()))
 }

@@ -3,6 +3,7 @@
 use crate::admin::AdminServer;
 use crate::commands::{WorkerEnds, connect};
 use crate::control::{Control, Planners};
+use crate::descriptors;
 use crate::error::GatewayError;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::kernel::KernelGuard;
@@ -60,14 +61,15 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Reads certificates and state, puts the gate in the kernel before its interfaces where one is configured, takes every
+    /// Raises the limit on open files, reads certificates and state, puts the gate in the kernel before its interfaces where one is configured, takes every
     /// port; starts no thread.
     ///
     /// # Errors
     /// [`GatewayError`] naming what cannot be had; then no port is held.
     pub fn bind(launch: Launch) -> Result<Self, GatewayError> {
-        let Launch { config, config_file, overrides, record } = launch;
+        let Launch { mut config, config_file, overrides, record } = launch;
         let workers = worker_count(&config);
+        descriptors::fit(&mut config, workers, descriptors::raise_limit());
         let tls = match &config.listen.tls {
             Some(files) => Some(Arc::new(ServerTls::open(&files.certificate, &files.key)?)),
             None => None,

@@ -1,5 +1,5 @@
-//! What the origin itself says of a request and of its load, in fields of the response that are for us and not for the
-//! client: they are taken out.
+//! What the origin itself says of a request and of its load. ORCA's fields are for load balancers, so they are taken out;
+//! `Server-Timing` is for whoever looks at the page, so it is read and passed on as it is.
 //!
 //! - `Server-Timing` (W3C Server Timing): the duration of `cpu`, or else of `app`, is what the request took. Others are
 //!   left alone on purpose: `total` counts what the request waited inside the origin, which the sentry knows better.
@@ -42,20 +42,19 @@ pub(crate) struct Told {
     pub(crate) utilisation_milli: Option<u32>,
 }
 
-/// Takes the reports out of the fields, counts them, and gives what they tell.
+/// Reads the reports in the fields, counts them, and gives what they tell.
 pub(crate) fn take(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Told {
     let utilisation_milli = take_load(fields, metrics);
-    Told { took_us: take_timing(fields, metrics), utilisation_milli }
+    Told { took_us: read_timing(fields, metrics), utilisation_milli }
 }
 
-fn take_timing(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Option<u32> {
+fn read_timing(fields: &HeaderMap, metrics: &UpstreamMetrics) -> Option<u32> {
     if !fields.contains_key(&SERVER_TIMING) {
         return None;
     }
     let told = within_bounds(fields, &SERVER_TIMING).and_then(|values| {
         server_timing::service_time_us(values.iter().filter_map(|value| value.to_str().ok()))
     });
-    fields.remove(&SERVER_TIMING);
     count(metrics, &told);
     told.ok()
 }

@@ -1,5 +1,6 @@
 //! Takes over a changed configuration file, or keeps everything as it was.
 
+use crate::descriptors;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Shared};
@@ -31,7 +32,8 @@ pub(crate) fn reload(
     overrides: &Overrides,
     workers: usize,
 ) -> Result<(), ReloadError> {
-    let config = Config::load(file, overrides)?;
+    let mut config = Config::load(file, overrides)?;
+    descriptors::fit(&mut config, workers, descriptors::limit());
     let before = shared.live.load();
     // The log was opened by whoever started the gateway.
     let log_differs = (before.config.log != config.log).then_some("log");
@@ -53,6 +55,7 @@ pub(crate) fn reload(
     let candidates = candidates(&config, workers, Some(&before.candidates));
     let flash_crowd_candidate =
         FlashCrowdCandidate::of(&config, workers, before.flash_crowd_candidate.as_ref());
+    shared.telemetry.control().set_connection_limits(descriptors::limit(), config.bounds.max_connections);
     shared.live.store(Arc::new(Live {
         config,
         upstreams,

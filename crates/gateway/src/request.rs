@@ -2,16 +2,20 @@
 
 use crate::connection::{Body, Client};
 use crate::context::WorkerContext;
-use crate::forward::{Asked, forward};
+use crate::forward::{Asked, Upload, forward};
 use crate::pipeline::Admission;
 use crate::refusal::{Refusal, count_refusal};
-use crate::upstream_error::plain;
+use crate::upload::{GatherError, PartialBody};
+use crate::upstream_error::{plain, slow_upload};
 use flashweir_core::{Duration, Instant};
+use flashweir_http::FramingViolation;
+use flashweir_http::client::subscriber;
 use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_request};
+use flashweir_http::rules::judge_http2;
 use flashweir_http::serve::Connection;
-use flashweir_telemetry::{BadRequest, HttpVersion, StatusClass};
-use http::header::{ALLOW, COOKIE, EXPECT};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request};
+use flashweir_telemetry::{BadRequest, Happening, HttpVersion, StatusClass};
+use http::header::{ALLOW, CONNECTION, EXPECT};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, request};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -22,7 +26,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::task::spawn_local;
 
 /// Methods that are passed on; named where one is not.
-const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE";
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 /// A refused request's body up to this size is taken in when it has arrived already, to keep the connection.
 const SMALL_BODY_BYTES: u64 = 16 << 10;
 /// How long the body of a refused HTTP/2 request may take to arrive; a round trip to anywhere is shorter.
@@ -48,8 +52,10 @@ pub(crate) async fn handle(
     let address = trusted.client_address(client.peer.ip(), &head.headers);
     let (method, version) = (head.method.clone(), head.version);
     let expects_continue = head.headers.contains_key(EXPECT);
-    if version == Version::HTTP_2 && field_count(&head.headers) > current.live.config.bounds.max_fields {
-        return Ok(answer_too_many_fields(&worker, &method));
+    if version == Version::HTTP_2
+        && let Err(violation) = judge_http2(&head, current.live.config.bounds.max_fields)
+    {
+        return Ok(answer_violation(&worker, violation, &method));
     }
     // Preparing costs as much as a refusal, so ordinary requests are prepared only once admitted.
     let mut prepared = None;
@@ -62,6 +68,20 @@ pub(crate) async fn handle(
     let Some(classified) = current.classifier.classify(&head, address) else {
         return Ok(answer_misdirected(&worker, &method));
     };
+    let subscriber = subscriber(address);
+    let upload = Upload::new(&worker, &current, classified.service, subscriber);
+    let is_refused_anyway = client.full.is_some() || worker.shared.is_draining();
+    // Reading would invite a client that asks first to send what may be refused.
+    let gathered = match expects_continue || is_refused_anyway {
+        true => Ok(PartialBody::untouched(body)),
+        false => upload.gather(body, false).await,
+    };
+    let mut body = match gathered {
+        Ok(body) => body,
+        Err(error) => return Ok(answer_unsent(&worker, &client, error, version, &method)),
+    };
+    // The time until now was the client's own.
+    let now = if body.was_waited_for() { worker.shared.clock.now() } else { now };
     let requests = &worker.metrics.requests;
     requests.offered.increment();
     requests.by_protocol.increment(if version == Version::HTTP_2 {
@@ -75,11 +95,11 @@ pub(crate) async fn handle(
         Admission::Waits(wait) => wait.await,
         Admission::Refused(refusal) => Err(refusal),
     };
-    let permit = match permit {
+    let mut permit = match permit {
         Ok(permit) => permit,
         Err(refusal) => {
             let refused = Refused { head: &head, method: &method, version, expects_continue, since: now };
-            return Ok(refuse(&worker, &client, &refusal, &refused, body));
+            return Ok(refuse(&worker, &client, &refusal, &refused, body.take_rest()));
         }
     };
     let prepared = match prepared.map_or_else(|| prepare_request(&mut head, &hop), Ok) {
@@ -89,7 +109,20 @@ pub(crate) async fn handle(
             return Ok(answer_unfit(&worker, error, &method));
         }
     };
-    let asked = Asked { head, body, method, version, prepared, classified };
+    if expects_continue && let Some(rest) = body.take_rest() {
+        // Admitted before it is here, its share at the origin is others' until it is.
+        if let Some(place) = permit.watch_client() {
+            place.owes_already(now);
+        }
+        body = match upload.gather(rest, true).await {
+            Ok(body) => body,
+            Err(error) => return Ok(answer_unsent(&worker, &client, error, version, &method)),
+        };
+        if let Some(place) = permit.watch_client() {
+            place.sent(worker.shared.clock.now());
+        }
+    }
+    let asked = Asked { head, body, method, version, prepared, classified, subscriber };
     let response = forward(&worker, &current, &client, &connection, permit, asked).await;
     worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
     Ok(response)
@@ -99,22 +132,28 @@ pub(crate) async fn handle(
 fn may_be_unfit(head: &request::Parts) -> bool {
     head.uri.authority().is_some()
         || !head.uri.path().starts_with('/')
-        || head.method == Method::CONNECT
+        || matches!(head.method, Method::CONNECT | Method::TRACE)
         || head.headers.contains_key(EXPECT)
 }
 
-/// The fields of an HTTP/2 head, which the guard does not see and of which hyper bounds only the bytes. A cookie in
-/// several lines is one field: browsers split it to compress it better (RFC 9113 §8.2.3).
-fn field_count(fields: &HeaderMap) -> usize {
-    let crumbs = fields.get_all(COOKIE).iter().count();
-    fields.len() - crumbs.saturating_sub(1)
-}
-
-fn answer_too_many_fields(worker: &WorkerContext, method: &Method) -> Response<Body> {
-    worker.metrics.requests.bad.increment(BadRequest::TooManyFields);
+/// A head of HTTP/2 that breaks a rule; the guard answers those of HTTP/1.
+fn answer_violation(worker: &WorkerContext, violation: FramingViolation, method: &Method) -> Response<Body> {
+    let (kind, status, text) = match violation {
+        FramingViolation::TooManyFields => (
+            BadRequest::TooManyFields,
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "The request has more fields than are taken here.\n",
+        ),
+        _ => (
+            BadRequest::Framing,
+            StatusCode::BAD_REQUEST,
+            "The request cannot be read in one way only, or does not say for which host it is.\n",
+        ),
+    };
+    worker.metrics.requests.bad.increment(kind);
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
-    let text = "The request has more fields than are taken here.\n";
-    plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "too_many_fields", text, method).map(Body::own)
+    worker.shared.warn(Happening::BadRequest, format_args!("refused a request: {}", violation.as_str()));
+    plain(status, violation.as_str(), text, method).map(Body::own)
 }
 
 /// The host is nobody's here (RFC 9110 §15.5.20): another server may have it.
@@ -127,7 +166,7 @@ fn answer_misdirected(worker: &WorkerContext, method: &Method) -> Response<Body>
 
 fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &Method) -> Response<Body> {
     let (kind, name, text) = match error {
-        FieldsError::Connect => (BadRequest::Method, "method", "CONNECT is not served here.\n"),
+        FieldsError::Method => (BadRequest::Method, "method", "CONNECT and TRACE are not served here.\n"),
         FieldsError::Target => (BadRequest::Target, "target", "The request target names nothing here.\n"),
         FieldsError::Host => (BadRequest::Target, "host", "The request does not say for which host it is.\n"),
         FieldsError::Expectation => {
@@ -137,8 +176,32 @@ fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &Method) -> 
     worker.metrics.requests.bad.increment(kind);
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
     let mut response = plain(error.status(), name, text, method);
-    if error == FieldsError::Connect {
+    if error == FieldsError::Method {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static(METHODS));
+    }
+    response.map(Body::own)
+}
+
+/// The body did not come, or not in time; nothing of the request has been sent on.
+fn answer_unsent(
+    worker: &WorkerContext,
+    client: &Client,
+    error: GatherError,
+    version: Version,
+    method: &Method,
+) -> Response<Body> {
+    worker.metrics.responses.by_class.increment(StatusClass::ClientError);
+    let is_http1 = version < Version::HTTP_2;
+    client.left_body_unread.set(is_http1);
+    let mut response = match error {
+        GatherError::Cut => slow_upload(worker, method),
+        // Bad framing is counted with the connection, which ends.
+        GatherError::Broken => {
+            plain(StatusCode::BAD_REQUEST, "request_body", "The request's body could not be read.\n", method)
+        }
+    };
+    if is_http1 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response.map(Body::own)
 }
@@ -158,15 +221,19 @@ fn refuse(
     client: &Client,
     refusal: &Refusal,
     asked: &Refused<'_>,
-    mut body: Incoming,
+    body: Option<Incoming>,
 ) -> Response<Body> {
     let is_http1 = asked.version < Version::HTTP_2;
     // Reading would invite the client to send the body it announced.
-    let body_unread = !body.is_end_stream() && (asked.expects_continue || !take_in_small(&mut body));
+    let unread = body.and_then(|mut body| {
+        let is_read = body.is_end_stream() || (!asked.expects_continue && take_in_small(&mut body));
+        (!is_read).then_some(body)
+    });
+    let body_unread = unread.is_some();
     if is_http1 && body_unread && !asked.expects_continue {
         client.left_body_unread.set(true);
     }
-    if !is_http1 && body_unread {
+    if let Some(body) = unread.filter(|_| !is_http1) {
         // Dropping it would reset the stream, which some clients (curl 7.88) take for a failure of the answer.
         spawn_local(take_in_late(body, asked.expects_continue));
     }

@@ -1,6 +1,7 @@
 //! What all threads of one gateway see: read-mostly values behind atomic pointers, and counts.
 
 use crate::bounds::Bounds;
+use crate::descriptors;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::sentry::{Candidate, Rest, Sentry};
 use crate::turned_away::TurnedAway;
@@ -109,6 +110,8 @@ impl Shared {
         let hasher = Hasher64::new(key0, key1);
         let telemetry = Telemetry::gateway(parts.workers, env!("CARGO_PKG_VERSION"));
         let warnings = telemetry.warnings();
+        let max_connections = parts.live.config.bounds.max_connections;
+        telemetry.control().set_connection_limits(descriptors::limit(), max_connections);
         Arc::new(Self {
             clock: Clock::start(),
             boot: random_u64() as u16,

@@ -7,7 +7,7 @@ use crate::classify::NO_STORE;
 use crate::context::WorkerContext;
 use bytes::Bytes;
 use flashweir_http::upstream::{ErrorSource, UpstreamError, UpstreamErrorKind};
-use flashweir_telemetry::{Bound, Happening, UpstreamFailure};
+use flashweir_telemetry::{BadRequest, Bound, Happening, UpstreamFailure};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 
@@ -24,7 +24,10 @@ pub(crate) fn respond(error: &UpstreamError, method: &Method) -> Response<Bytes>
         UpstreamErrorKind::Full | UpstreamErrorKind::NoUpstream => {
             "The service cannot take the request now.\n"
         }
-        UpstreamErrorKind::Connect | UpstreamErrorKind::Reset | UpstreamErrorKind::Malformed => {
+        UpstreamErrorKind::Connect
+        | UpstreamErrorKind::Reset
+        | UpstreamErrorKind::Malformed
+        | UpstreamErrorKind::HeadTooLarge => {
             "The service could not be reached, or did not answer properly.\n"
         }
     };
@@ -49,6 +52,12 @@ pub(crate) fn plain(
     response
 }
 
+/// The answer to an upload that was cut for its slowness; counts it.
+pub(crate) fn slow_upload(worker: &WorkerContext, method: &Method) -> Response<Bytes> {
+    worker.metrics.requests.bad.increment(BadRequest::SlowBody);
+    plain(StatusCode::REQUEST_TIMEOUT, "slow_body", "The request's body came too slowly.\n", method)
+}
+
 /// Counts a failed exchange by its kind and, not too often, logs it.
 pub(crate) fn count_failure(worker: &WorkerContext, error: &UpstreamError) {
     let failure = match error.kind {
@@ -58,6 +67,7 @@ pub(crate) fn count_failure(worker: &WorkerContext, error: &UpstreamError) {
         UpstreamErrorKind::BodyTimeout => UpstreamFailure::BodyTimeout,
         UpstreamErrorKind::Reset => UpstreamFailure::Reset,
         UpstreamErrorKind::Malformed => UpstreamFailure::Malformed,
+        UpstreamErrorKind::HeadTooLarge => UpstreamFailure::HeadTooLarge,
         UpstreamErrorKind::NoUpstream => UpstreamFailure::NoUpstream,
         UpstreamErrorKind::Full => {
             worker.metrics.bound_hits.increment(Bound::UpstreamConnections);

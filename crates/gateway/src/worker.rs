@@ -102,6 +102,7 @@ async fn sweep(worker: Rc<WorkerContext>) {
         let now = worker.shared.clock.now();
         let pipeline = &worker.pipeline;
         pipeline.sweep_slow_clients(now);
+        worker.uploads.sweep(now);
         let swept = worker.acks.borrow_mut().sweep(now, |delivery, response| {
             pipeline.deliver(delivery, response.is_some());
             response.into_iter().for_each(|response| pipeline.observe_response(response));
@@ -113,7 +114,10 @@ async fn sweep(worker: Rc<WorkerContext>) {
 }
 
 fn nothing_to_sweep(worker: &WorkerContext) -> bool {
-    worker.acks.borrow().is_empty() && worker.transfers.borrow().is_empty() && worker.pipeline.watches_none()
+    worker.acks.borrow().is_empty()
+        && worker.transfers.borrow().is_empty()
+        && worker.pipeline.watches_none()
+        && worker.uploads.is_empty()
 }
 
 /// Hands over what was measured of crowds whenever the planner asks; keeps accumulating while the queue is full.

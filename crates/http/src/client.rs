@@ -100,6 +100,17 @@ impl ClientNetwork {
     }
 }
 
+/// A number for the /24 of an IPv4 address and the /56 of an IPv6 one, which is what one household or one rented server mostly
+/// has. It is taken from the address alone: nothing that a client writes into its request changes it.
+#[must_use]
+pub fn subscriber(address: IpAddr) -> u64 {
+    match address.to_canonical() {
+        // No IPv6 network has this bit, for it is above its 56.
+        IpAddr::V4(address) => 1 << 63 | u64::from(address.to_bits() >> 8),
+        IpAddr::V6(address) => (address.to_bits() >> 72) as u64,
+    }
+}
+
 /// The comma-separated elements of a field, last line's last first. Bytes that are not text end the list.
 fn right_to_left<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     // `HeaderMap::GetAll` runs backwards too.
@@ -197,6 +208,16 @@ mod tests {
         assert_eq!(of("2001:db8:0:1::1"), of("2001:db8:0:1:ffff::2"));
         assert_ne!(of("2001:db8:0:1::1"), of("2001:db8:0:2::1"));
         assert_ne!(of("192.0.2.1").octets(), of("2001:db8::1").octets());
+    }
+
+    #[test]
+    fn a_subscriber_has_a_network() {
+        let of = |text| subscriber(address(text));
+        assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.200"));
+        assert_ne!(of("192.0.2.1"), of("192.0.3.1"));
+        assert_eq!(of("2001:db8:0:1::1"), of("2001:db8:0:ff::2"));
+        assert_ne!(of("2001:db8:0:1::1"), of("2001:db8:0:100::1"));
+        assert_ne!(of("0.0.0.0"), of("::"));
     }
 
     proptest! {

@@ -5,6 +5,7 @@
 //! a head over its limits is cut where hyper's equal limits make it answer 431; a refused body fails the read.
 
 use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase, Refusal};
+use crate::http2_frames::{FrameWatch, PREFACE};
 use crate::violation::FramingViolation;
 use std::cell::Cell;
 use std::io;
@@ -33,6 +34,7 @@ struct Seen {
     head_since: Cell<Instant>,
     violation: Cell<Option<FramingViolation>>,
     is_transparent: Cell<bool>,
+    is_http2: Cell<bool>,
     is_write_blocked: Cell<bool>,
 }
 
@@ -41,6 +43,8 @@ struct Seen {
 pub struct Guarded<Io> {
     io: Io,
     guard: HeadGuard,
+    /// HTTP/2's framing, once that is spoken.
+    frames: Option<FrameWatch>,
     handle: GuardHandle,
     /// Bytes [`Guarded::sniff`] read, not yet handed up.
     sniffed: Vec<u8>,
@@ -55,13 +59,12 @@ struct Refused {
     last_words: &'static [u8],
 }
 
-/// RFC 9113 §3.4.
-const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// First read of a connection: most heads fit, and it is freed as soon as hyper has taken it.
 const SNIFF_BYTES: usize = 2_048;
 
 impl GuardHandle {
-    /// Where the client is between two requests' bytes; always [`ReadPhase::Idle`] once transparent.
+    /// Where the client is between two requests' bytes; always [`ReadPhase::Idle`] in a tunnel, and never
+    /// [`ReadPhase::ReadingBody`] in HTTP/2, where bodies and heads share the connection.
     #[must_use]
     pub fn phase(&self) -> ReadPhase {
         self.0.phase.get()
@@ -71,6 +74,12 @@ impl GuardHandle {
     #[must_use]
     pub fn head_since(&self) -> Instant {
         self.0.head_since.get()
+    }
+
+    /// Whether the connection speaks HTTP/2: while a head is under way, no other stream gets anything.
+    #[must_use]
+    pub fn is_http2(&self) -> bool {
+        self.0.is_http2.get()
     }
 
     /// The violation that ended this connection's requests, if one did.
@@ -83,6 +92,13 @@ impl GuardHandle {
     #[must_use]
     pub fn is_write_blocked(&self) -> bool {
         self.0.is_write_blocked.get()
+    }
+
+    fn enter(&self, phase: ReadPhase, is_new_head: bool) {
+        if phase == ReadPhase::ReadingHead && is_new_head {
+            self.0.head_since.set(Instant::now());
+        }
+        self.0.phase.set(phase);
     }
 
     /// Stops judging: what follows is not HTTP/1.1 (an upgraded connection). Call before the 101 is sent.
@@ -110,11 +126,13 @@ impl<Io> Guarded<Io> {
             head_since: Cell::new(Instant::now()),
             violation: Cell::new(None),
             is_transparent: Cell::new(false),
+            is_http2: Cell::new(false),
             is_write_blocked: Cell::new(false),
         };
         Self {
             io,
             guard: HeadGuard::new(limits),
+            frames: None,
             handle: GuardHandle(Rc::new(seen)),
             sniffed: Vec::new(),
             refused: None,
@@ -134,6 +152,13 @@ impl<Io> Guarded<Io> {
 
     /// Inspects what was just read into `buf` from `start` on, and cuts it where it must be cut.
     fn inspect(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> io::Result<()> {
+        if let Some(frames) = &mut self.frames {
+            let heads_before = frames.heads();
+            frames.inspect(&buf.filled()[start..]);
+            let (is_in_head, is_new_head) = (frames.is_in_head(), heads_before != frames.heads());
+            self.handle.enter(if is_in_head { ReadPhase::ReadingHead } else { ReadPhase::Idle }, is_new_head);
+            return Ok(());
+        }
         if self.handle.0.is_transparent.get() {
             return Ok(());
         }
@@ -142,10 +167,7 @@ impl<Io> Guarded<Io> {
             Ok(()) => {
                 let phase = self.guard.phase();
                 let is_new_head = phase_before != phase || heads_before != self.guard.heads();
-                if phase == ReadPhase::ReadingHead && is_new_head {
-                    self.handle.0.head_since.set(Instant::now());
-                }
-                self.handle.0.phase.set(phase);
+                self.handle.enter(phase, is_new_head);
                 Ok(())
             }
             Err(refusal) => {
@@ -179,11 +201,11 @@ impl<Io: AsyncRead + Unpin> Guarded<Io> {
     pub async fn sniff(&mut self) -> io::Result<Protocol> {
         self.sniffed.reserve_exact(SNIFF_BYTES);
         loop {
-            let compared = self.sniffed.len().min(HTTP2_PREFACE.len());
-            if self.sniffed[..compared] != HTTP2_PREFACE[..compared] {
+            let compared = self.sniffed.len().min(PREFACE.len());
+            if self.sniffed[..compared] != PREFACE[..compared] {
                 return Ok(Protocol::Http1);
             }
-            if compared == HTTP2_PREFACE.len() {
+            if compared == PREFACE.len() {
                 self.expect(Protocol::Http2);
                 return Ok(Protocol::Http2);
             }
@@ -194,10 +216,11 @@ impl<Io: AsyncRead + Unpin> Guarded<Io> {
         }
     }
 
-    /// Says which protocol ALPN chose; HTTP/2 frames itself and is not inspected.
+    /// Says which protocol ALPN chose; of HTTP/2 only the frames are followed (see [`crate::rules`] for its heads).
     pub fn expect(&mut self, protocol: Protocol) {
         if protocol == Protocol::Http2 {
-            self.handle.0.is_transparent.set(true);
+            self.frames = Some(FrameWatch::new());
+            self.handle.0.is_http2.set(true);
             self.handle.0.phase.set(ReadPhase::Idle);
         }
     }

@@ -7,7 +7,8 @@
 //! Pure: bytes in, verdict out. Cost is linear in the bytes: body bytes are skipped, head lines are found with
 //! `memchr` and judged once. One buffer (at most `max_head_bytes`) is kept, for a line that two reads share.
 
-use crate::head_line::{Field, RequestVersion, judge_field, judge_request_line};
+use crate::head_line::{RequestVersion, judge_field, judge_request_line};
+use crate::rules::field::{Field, Framing};
 use crate::violation::FramingViolation;
 use flashweir_core::limits::{CHUNK_LINE_BYTES, EMPTY_LINES_BEFORE_REQUEST};
 
@@ -100,9 +101,7 @@ struct Head {
     bytes: usize,
     fields: usize,
     empty_lines: usize,
-    content_length: Option<u64>,
-    is_chunked: bool,
-    has_host: bool,
+    framing: Framing,
 }
 
 impl HeadGuard {
@@ -267,25 +266,15 @@ impl Head {
             return Ok(Taken::End);
         }
         self.fields += 1;
-        match judge_field(line)? {
-            Field::ContentLength(_) if self.content_length.is_some() => {
-                return Err(FramingViolation::RepeatedContentLength);
-            }
-            Field::ContentLength(length) => self.content_length = Some(length),
-            Field::Chunked if self.is_chunked => return Err(FramingViolation::RepeatedTransferEncoding),
-            Field::Chunked => self.is_chunked = true,
-            Field::Host if self.has_host => return Err(FramingViolation::RepeatedHost),
-            Field::Host => self.has_host = true,
-            Field::Other => {}
-        }
+        self.framing.take(judge_field(line)?)?;
         Ok(Taken::More)
     }
 
     /// What follows the head (RFC 9112 §6.3, without any of its leniences).
     fn body(&self) -> Result<State, FramingViolation> {
         let is_http11 = self.version == Some(RequestVersion::Http11);
-        match (self.is_chunked, self.content_length) {
-            _ if is_http11 && !self.has_host => Err(FramingViolation::MissingHost),
+        match (self.framing.is_chunked, self.framing.content_length) {
+            _ if is_http11 && !self.framing.has_host => Err(FramingViolation::MissingHost),
             (true, Some(_)) => Err(FramingViolation::LengthAndTransferEncoding),
             (true, None) if !is_http11 => Err(FramingViolation::TransferEncoding),
             (true, None) => Ok(State::Chunk(Chunk::Size { size: 0, digits: 0 })),

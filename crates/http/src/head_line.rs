@@ -1,5 +1,6 @@
 //! Judges one line of a request head or trailer section; the caller has taken its line end off.
 
+use crate::rules::field::{Field, judge, trim};
 use crate::violation::FramingViolation;
 
 /// What a request line says that framing depends on.
@@ -7,15 +8,6 @@ use crate::violation::FramingViolation;
 pub(crate) enum RequestVersion {
     Http10,
     Http11,
-}
-
-/// A field line, told apart by what framing depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    ContentLength(u64),
-    Chunked,
-    Host,
-    Other,
 }
 
 /// Checks `method SP target SP HTTP/1.x`. RFC 9112 §3.
@@ -29,7 +21,8 @@ pub(crate) fn judge_request_line(line: &[u8]) -> Result<RequestVersion, FramingV
     if method.is_empty() || !method.iter().all(|&byte| is_token(byte)) {
         return Err(FramingViolation::RequestLine);
     }
-    if target.is_empty() || target.contains(&b'\t') {
+    // A fragment is part of no request target (RFC 9112 §3.2): some servers cut it off, others look for a file of that name.
+    if target.is_empty() || target.contains(&b'\t') || target.contains(&b'#') {
         return Err(FramingViolation::RequestLine);
     }
     match version {
@@ -39,7 +32,7 @@ pub(crate) fn judge_request_line(line: &[u8]) -> Result<RequestVersion, FramingV
     }
 }
 
-/// Checks `name: value` and reads the fields that frame a message. RFC 9112 §5, §6.
+/// Checks `name: value` (RFC 9112 §5) and has the field judged as for any version.
 pub(crate) fn judge_field(line: &[u8]) -> Result<Field, FramingViolation> {
     check_bytes(line)?;
     if matches!(line.first(), Some(b' ' | b'\t')) {
@@ -53,46 +46,7 @@ pub(crate) fn judge_field(line: &[u8]) -> Result<Field, FramingViolation> {
         Some(_) if !name.iter().all(|&byte| is_token(byte)) => return Err(FramingViolation::FieldName),
         Some(_) => {}
     }
-    match name.len() {
-        4 if name.eq_ignore_ascii_case(b"host") => judge_host(value),
-        14 if is_spelling_of(name, b"content-length")? => judge_content_length(value),
-        17 if is_spelling_of(name, b"transfer-encoding")? => {
-            if value.eq_ignore_ascii_case(b"chunked") {
-                Ok(Field::Chunked)
-            } else {
-                Err(FramingViolation::TransferEncoding)
-            }
-        }
-        _ => Ok(Field::Other),
-    }
-}
-
-/// Gateway interfaces such as CGI turn `-` into `_`, so an underscore spelling of a framing field would
-/// reach some servers as that very field: refused rather than passed on.
-fn is_spelling_of(name: &[u8], wanted: &[u8]) -> Result<bool, FramingViolation> {
-    if name.eq_ignore_ascii_case(wanted) {
-        return Ok(true);
-    }
-    let underscored = name
-        .iter()
-        .zip(wanted)
-        .all(|(&byte, &want)| byte.eq_ignore_ascii_case(&want) || (byte == b'_' && want == b'-'));
-    if underscored { Err(FramingViolation::FieldName) } else { Ok(false) }
-}
-
-/// 18 digits cannot overflow and are more bytes than any body has.
-fn judge_content_length(value: &[u8]) -> Result<Field, FramingViolation> {
-    if value.is_empty() || value.len() > 18 || !value.iter().all(u8::is_ascii_digit) {
-        return Err(FramingViolation::ContentLength);
-    }
-    let length = value.iter().fold(0u64, |length, &digit| length * 10 + u64::from(digit - b'0'));
-    Ok(Field::ContentLength(length))
-}
-
-/// `uri-host [":" port]` (RFC 3986 §3.2.2) by its alphabet: no list, blank, path, user or query fits in it.
-fn judge_host(value: &[u8]) -> Result<Field, FramingViolation> {
-    let fits = |&byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(&byte);
-    if value.iter().all(fits) { Ok(Field::Host) } else { Err(FramingViolation::InvalidHost) }
+    judge(name, value)
 }
 
 /// One branch-free pass over the line finds whether anything is wrong; only then is it looked for.
@@ -104,15 +58,6 @@ fn check_bytes(line: &[u8]) -> Result<(), FramingViolation> {
     match line.iter().find(|&&byte| is_bad(byte)) {
         Some(b'\r') => Err(FramingViolation::BareCr),
         _ => Err(FramingViolation::ControlByte),
-    }
-}
-
-/// Optional white space is SP and HTAB only (RFC 9110 §5.6.3).
-fn trim(value: &[u8]) -> &[u8] {
-    let is_text = |byte: &u8| *byte != b' ' && *byte != b'\t';
-    match (value.iter().position(is_text), value.iter().rposition(is_text)) {
-        (Some(first), Some(last)) => &value[first..=last],
-        _ => &[],
     }
 }
 

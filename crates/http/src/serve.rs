@@ -84,7 +84,7 @@ pub enum ConnectionEnd {
     Closed,
     /// No request came for the idle timeout.
     Idle,
-    /// A head did not end in time; 408 was sent if something of it had come.
+    /// A head did not end in time; in HTTP/1, 408 was sent if something of it had come.
     HeadTimeout,
     /// It became a tunnel, which has ended too.
     Tunnel(TunnelReport),
@@ -313,10 +313,15 @@ impl Connection {
         Ok(())
     }
 
+    /// In HTTP/1 the next head may wait behind the requests before it; in HTTP/2 it makes them wait.
     fn is_head_overdue(&self, now: Instant, head_timeout: Duration) -> bool {
-        self.in_flight() == 0
-            && self.0.guard.phase() == ReadPhase::ReadingHead
-            && now.duration_since(self.0.guard.head_since().max(self.0.idle_since.get())) >= head_timeout
+        let guard = &self.0.guard;
+        let since = match guard.is_http2() {
+            true => guard.head_since(),
+            false if self.in_flight() > 0 => return false,
+            false => guard.head_since().max(self.0.idle_since.get()),
+        };
+        guard.phase() == ReadPhase::ReadingHead && now.duration_since(since) >= head_timeout
     }
 
     fn is_idle_since(&self, now: Instant, idle_timeout: Duration) -> bool {

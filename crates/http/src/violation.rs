@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One way in which an HTTP/1.1 message can be read differently by two parsers. Each is refused.
+/// One way in which a message can be read differently by two parsers. Each is refused.
 ///
 /// The spelling of [`as_str`](Self::as_str) is the metric label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +26,8 @@ pub enum FramingViolation {
     EmptyFieldName,
     /// A field line without colon or with a byte no name may hold, or `Content_Length` and the like.
     FieldName,
+    /// A value with blanks at its ends, in HTTP/2 (RFC 9113 §8.2.1).
+    PaddedValue,
     /// A Content-Length that is not 1 to 18 digits: list, sign, blank, overflow.
     ContentLength,
     /// Content-Length given more than once, equal or not.
@@ -36,11 +38,11 @@ pub enum FramingViolation {
     RepeatedTransferEncoding,
     /// Content-Length beside Transfer-Encoding.
     LengthAndTransferEncoding,
-    /// HTTP/1.1 without Host (RFC 9112 §3.2).
+    /// HTTP/1.1 without Host (RFC 9112 §3.2), HTTP/2 without that and without `:authority`.
     MissingHost,
     /// Host given more than once.
     RepeatedHost,
-    /// A Host value with bytes no authority may hold.
+    /// A Host value that is no host with perhaps a port, or empty.
     InvalidHost,
     /// A chunk-size line that is not hex digits with optional extensions, or is too long.
     ChunkSize,
@@ -56,7 +58,7 @@ pub enum FramingViolation {
 
 impl FramingViolation {
     /// Every kind, in declaration order.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::BareLf,
         Self::BareCr,
         Self::ControlByte,
@@ -66,6 +68,7 @@ impl FramingViolation {
         Self::SpaceBeforeColon,
         Self::EmptyFieldName,
         Self::FieldName,
+        Self::PaddedValue,
         Self::ContentLength,
         Self::RepeatedContentLength,
         Self::TransferEncoding,
@@ -94,6 +97,7 @@ impl FramingViolation {
             Self::SpaceBeforeColon => "space_before_colon",
             Self::EmptyFieldName => "empty_field_name",
             Self::FieldName => "field_name",
+            Self::PaddedValue => "padded_value",
             Self::ContentLength => "content_length",
             Self::RepeatedContentLength => "repeated_content_length",
             Self::TransferEncoding => "transfer_encoding",

@@ -62,6 +62,12 @@ const VECTORS: &[(&str, FramingViolation)] = &[
     ("GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", InvalidHost),
     ("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", InvalidHost),
     ("GET / HTTP/1.1\r\nHost: u@a\r\n\r\n", InvalidHost),
+    ("GET / HTTP/1.1\r\nHost: \r\n\r\n", InvalidHost),
+    ("GET / HTTP/1.1\r\nHost: a:80:90\r\n\r\n", InvalidHost),
+    ("GET / HTTP/1.1\r\nHost: a:xx\r\n\r\n", InvalidHost),
+    ("GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", InvalidHost),
+    ("GET http://b#x HTTP/1.1\r\nHost: b\r\n\r\n", RequestLine),
+    ("GET /a#b HTTP/1.1\r\nHost: b\r\n\r\n", RequestLine),
     ("C-1\r\n\r\n", ChunkSize),
     ("C0x5\r\nhello\r\n0\r\n\r\n", ChunkSize),
     ("C\r\nhello\r\n0\r\n\r\n", ChunkSize),
@@ -89,7 +95,7 @@ const ACCEPTED: &[&str] = &[
     "POST / HTTP/1.1\r\nHost: a\r\ncontent-length:\t5 \r\n\r\n\r\n\r\n\0",
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;n=v\r\nhello\r\nA ;x\r\n0123456789\r\n0\r\nT: v\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: \r\nX:\r\nY: ä\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nX:\r\nY: ä\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: b\r\n\r\n",
 ];
 

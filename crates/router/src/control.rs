@@ -59,7 +59,7 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
     });
     let mut driver = Driver::new(config.clone(), guard, random_hasher(), known.clone())?;
     driver.attach()?;
-    tokio::spawn(admin.serve(routes(known.clone())));
+    tokio::spawn(admin.serve(routes(known.clone()), config.admin.hosts.clone()));
     tracing::info!(
         interfaces = ?config.kernel.interfaces,
         protect = ?config.kernel.protect,

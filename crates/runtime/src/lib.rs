@@ -4,7 +4,6 @@
 
 mod admin;
 mod baseline_keeper;
-mod bounded_listener;
 mod clock;
 #[cfg(feature = "kernel")]
 pub mod kernel;

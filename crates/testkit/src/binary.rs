@@ -1,6 +1,6 @@
 //! The program under test.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,5 +50,20 @@ impl Flashweir {
     #[must_use]
     pub fn start(&self, directory: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Process {
         Process::start(&self.path, directory, arguments)
+    }
+
+    /// The same with limits on open files, set by a shell that then becomes the program.
+    #[must_use]
+    pub fn start_limited(
+        &self,
+        directory: &Path,
+        soft: u32,
+        hard: u32,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Process {
+        let script = format!("ulimit -Sn {soft} && ulimit -Hn {hard} && exec \"$0\" \"$@\"");
+        let shell = [OsString::from("-c"), script.into(), self.path.clone().into()];
+        let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
+        Process::start(Path::new("/bin/sh"), directory, shell.into_iter().chain(arguments))
     }
 }

@@ -179,9 +179,23 @@ impl Client {
         quiet
     }
 
+    /// Whether something comes within `time`, which stays to be read.
+    pub fn is_answered_within(&mut self, time: Duration) -> bool {
+        self.stream.set_read_timeout(Some(time)).expect("a time above zero");
+        let came = matches!(self.stream.peek(&mut [0]), Ok(count) if count > 0);
+        self.stream.set_read_timeout(Some(PATIENCE)).expect("a time above zero");
+        came
+    }
+
     /// Ends our direction of the connection (FIN).
     pub fn finish_writing(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// The stream itself, for a client that speaks something else.
+    #[must_use]
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.stream
     }
 
     /// Vanishes: the other side gets a reset.

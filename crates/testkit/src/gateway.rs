@@ -26,6 +26,7 @@ pub struct GatewayBuilder {
     directory: TempDir,
     settings: Vec<(String, String)>,
     arguments: Vec<OsString>,
+    open_files: Option<(u32, u32)>,
     address: SocketAddr,
     admin: SocketAddr,
 }
@@ -54,7 +55,8 @@ impl GatewayBuilder {
             ("admin.address".to_owned(), format!("\"{admin}\"")),
             ("state.file".to_owned(), "\"baseline.json\"".to_owned()),
         ];
-        Self { binary: binary.clone(), directory, settings, arguments: Vec::new(), address, admin }
+        let (arguments, open_files) = (Vec::new(), None);
+        Self { binary: binary.clone(), directory, settings, arguments, open_files, address, admin }
     }
 
     /// The servers behind it.
@@ -87,6 +89,13 @@ impl GatewayBuilder {
     #[must_use]
     pub fn argument(mut self, argument: &str) -> Self {
         self.arguments.push(argument.into());
+        self
+    }
+
+    /// The soft and the hard limit on open files it is started with.
+    #[must_use]
+    pub fn open_files(mut self, soft: u32, hard: u32) -> Self {
+        self.open_files = Some((soft, hard));
         self
     }
 
@@ -142,7 +151,12 @@ impl GatewayBuilder {
         write_config(self.directory.path(), &self.settings);
         let arguments = ["run", "--config", CONFIG_FILE].map(OsString::from);
         let arguments = arguments.into_iter().chain(self.arguments.iter().cloned());
-        (self.binary.start(self.directory.path(), arguments), self)
+        let directory = self.directory.path();
+        let process = match self.open_files {
+            None => self.binary.start(directory, arguments),
+            Some((soft, hard)) => self.binary.start_limited(directory, soft, hard, arguments),
+        };
+        (process, self)
     }
 }
 
@@ -293,7 +307,15 @@ impl Gateway {
         let Self { process, directory, settings, address, admin } = self;
         let finished = process.finish(STOP_WITHIN);
         let binary = binary.clone();
-        let builder = GatewayBuilder { binary, directory, settings, arguments: Vec::new(), address, admin };
+        let builder = GatewayBuilder {
+            binary,
+            directory,
+            settings,
+            arguments: Vec::new(),
+            open_files: None,
+            address,
+            admin,
+        };
         (finished, builder)
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use flashweir_testkit::{Client, Latch, Upstream};
+use flashweir_testkit::{Client, Gateway, Latch, Upstream, eventually};
 
 use crate::support::{before, get, holding, reflecting};
 use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
 
 #[test]
 fn health_and_readiness_are_plain_answers() {
@@ -156,4 +157,90 @@ fn too_few_requests_to_judge_are_said_to_be_too_few() {
     let _ = gateway.get("/");
     assert_eq!(gateway.status()["plan"]["cause"], "too_few_samples");
     gateway.wait_metric("flashweir_plan_cause{cause=\"too_few_samples\"}", 1.0);
+}
+
+fn probe(gateway: &Gateway, path: &str) -> u16 {
+    let begun = Instant::now();
+    let status = gateway.ask_admin(path).status();
+    assert!(begun.elapsed() < Duration::from_secs(1), "{path} took {:?}", begun.elapsed());
+    status
+}
+
+#[test]
+fn half_requests_do_not_keep_probes_out() {
+    let (_upstream, gateway) = reflecting();
+    let half: Vec<Client> = (0..70)
+        .map(|_| {
+            let mut client = Client::connect(gateway.admin());
+            client.send("GET /metrics HTTP/1.1\r\nHost: a\r\n");
+            client
+        })
+        .collect();
+    assert_eq!((probe(&gateway, "/healthz"), probe(&gateway, "/readyz")), (200, 200));
+    assert_eq!(probe(&gateway, "/metrics"), 200);
+    drop(half);
+}
+
+#[test]
+fn readers_that_do_not_read_do_not_keep_probes_out() {
+    let (_upstream, gateway) = reflecting();
+    // Each asks often enough for its answers to fill what the kernel holds for it.
+    let slow: Vec<Client> = (0..80)
+        .map(|_| {
+            let mut client = Client::connect(gateway.admin());
+            client.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".repeat(400));
+            client
+        })
+        .collect();
+    assert_eq!((probe(&gateway, "/healthz"), probe(&gateway, "/readyz")), (200, 200));
+    drop(slow);
+}
+
+#[test]
+fn half_a_head_is_not_waited_for_for_ever() {
+    let (_upstream, gateway) = reflecting();
+    let mut half = Client::connect(gateway.admin());
+    half.send("GET /metrics HTTP/1.1\r\n");
+    // Within the client's own patience, which is longer than the admin listener's.
+    let ended = half.read_to_end();
+    assert!(ended.is_ok(), "still open: {ended:?}");
+}
+
+#[test]
+fn a_page_cannot_ask_through_its_visitors_browser() {
+    let upstream = Upstream::reflecting();
+    let gateway = before(&upstream).set("admin.hosts", "[\"gw.corp.example\"]").start();
+    let ask = |host: &str| {
+        let request = format!("GET /status HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        Client::connect(gateway.admin()).ask(&request).status()
+    };
+    assert_eq!(ask("rebound.evil.example"), 421);
+    assert_eq!(ask(&format!("rebound.evil.example:{}", gateway.admin().port())), 421);
+    for host in
+        [gateway.admin().to_string(), "localhost:9900".into(), "[::1]".into(), "gw.corp.example".into()]
+    {
+        assert_eq!(ask(&host), 200, "{host}");
+    }
+}
+
+#[test]
+fn it_is_not_ready_while_no_server_is_healthy() {
+    let upstream = Upstream::saying("here");
+    let address = upstream.address();
+    let gateway = before(&upstream).text("upstream.health.eject_for", "3s").start();
+    assert_eq!(gateway.ask_admin("/readyz").status(), 200);
+    drop(upstream);
+    eventually("not ready", || {
+        let _ = gateway.get("/");
+        let answer = gateway.ask_admin("/readyz");
+        (answer.status() == 503).then(|| assert_eq!(answer.text(), "no upstream is healthy\n"))
+    });
+    assert_eq!(gateway.ask_admin("/healthz").status(), 200, "alive all the same");
+    let _again = Upstream::start_at(address, |connection| {
+        while connection.read_request().is_some() && connection.answer(200, "", "back") {}
+    });
+    eventually("ready again", || {
+        let _ = gateway.get("/");
+        (gateway.ask_admin("/readyz").status() == 200).then_some(())
+    });
 }

@@ -94,7 +94,9 @@ fn a_body_that_stops_coming_does_not_hold_its_place_for_ever() {
         .text("upstream.response_header_timeout", "1s")
         .start();
     let mut client = gateway.connect();
-    client.send("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nsome");
+    client.send("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+    // Enough for it to be admitted.
+    client.send(vec![b'x'; 70_000]);
     gateway.wait_in_flight(1);
     let answered = client.try_response().map(|response| response.status());
     assert!(answered.as_ref().map_or(true, |status| (400..600).contains(status)), "{answered:?}");

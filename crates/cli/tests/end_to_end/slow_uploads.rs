@@ -7,10 +7,14 @@ use crate::support::{before, binary, get};
 /// How many go to a server at once of which nothing is known.
 const LIMIT: usize = 8;
 
-/// A POST of two bytes, of which one comes.
+/// What must be here before an upload goes to a server: 64 KiB, or all of it.
+const FIRST_PART: usize = 64 << 10;
+
+/// A POST of which all but the last byte comes, and that is enough for it to go to a server.
 fn begin(gateway: &Gateway) -> Client {
     let mut client = gateway.connect();
-    client.send("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx");
+    client.send(format!("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", FIRST_PART + 1));
+    client.send(vec![b'x'; FIRST_PART]);
     client
 }
 
@@ -34,7 +38,7 @@ fn check(upstream: &Upstream, gateway: &Gateway) {
     slow.iter_mut().for_each(|client| client.send("y"));
     for client in &mut slow {
         let response = client.response();
-        assert_eq!((response.status(), response.field("x-body-bytes")), (200, Some("2")));
+        assert_eq!((response.status(), response.field("x-body-bytes")), (200, Some("65537")));
     }
     await_nobody_at_the_server(gateway);
     let metrics = gateway.metrics();

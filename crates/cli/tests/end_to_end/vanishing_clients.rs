@@ -79,10 +79,26 @@ fn who_leaves_in_the_middle_of_a_request_stops_it() {
     let gateway = before(&upstream).start();
     let mut client = gateway.connect();
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
-    client.send(pattern(1_000));
+    // Enough for it to be admitted.
+    client.send(pattern(100_000));
     gateway.wait_in_flight(1);
     client.reset();
     nothing_is_left(&upstream, &gateway);
+}
+
+#[test]
+fn who_leaves_before_a_small_body_is_whole_was_never_there() {
+    let upstream = patient();
+    let gateway = before(&upstream).start();
+    let mut client = gateway.connect();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nsome");
+    gateway.wait_metric("flashweir_uploads_gathering", 1.0);
+    client.reset();
+    eventually("nothing is waited for", || {
+        (gateway.metrics().value("flashweir_uploads_gathering") == 0.0).then_some(())
+    });
+    assert_eq!(gateway.metrics().value("flashweir_requests_offered_total"), 0.0);
+    assert_eq!(upstream.received().connections, 0);
 }
 
 #[test]

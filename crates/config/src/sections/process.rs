@@ -23,12 +23,17 @@ pub struct AdminFile {
     /// reaches it reads the status and the metrics, so keep it on loopback or a private network.
     /// Example: `address = "10.0.0.4:9900"`.
     pub address: String,
+    /// Names with a dot by which it may be asked for, without port. Addresses and names without a dot always work;
+    /// anything else is answered 421, so that no page on the web can read it through a visitor's browser. Needs a restart to
+    /// change.
+    /// Example: `hosts = ["gw1.corp.example"]`.
+    pub hosts: Vec<String>,
 }
 
 impl Default for AdminFile {
     fn default() -> Self {
         // Loopback: what it shows is for the operator.
-        Self { address: "127.0.0.1:9900".to_owned() }
+        Self { address: "127.0.0.1:9900".to_owned(), hosts: Vec::new() }
     }
 }
 
@@ -135,6 +140,8 @@ pub enum LogFormat {
 pub struct Admin {
     /// Collides with no listen address.
     pub address: SocketAddr,
+    /// Names by which it may be asked for, in lower case, besides addresses and names without a dot.
+    pub hosts: Vec<String>,
 }
 
 /// What is kept across restarts.
@@ -172,7 +179,11 @@ impl Admin {
                 format!("{address} collides with listen.address {other}, expected another port"),
             ));
         }
-        Ok(Self { address })
+        let hosts = file.hosts.iter().enumerate().map(|(index, host)| {
+            let key = format!("admin.hosts[{index}]");
+            name(&key, host.to_ascii_lowercase())
+        });
+        Ok(Self { address, hosts: hosts.collect::<Result<_, _>>()? })
     }
 }
 

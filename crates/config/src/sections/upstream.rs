@@ -29,7 +29,7 @@ pub struct UpstreamFile {
     /// Example: `protocol = "http2"`.
     pub protocol: Protocol,
     /// Connections to one server, over all workers; with HTTP/1.1 also the requests it works on at once. A
-    /// request that finds all of them busy is refused, never queued.
+    /// request that finds all of them busy is refused, never queued. Uploads whose clients are slow may hold half of them.
     /// Valid: `1` to `65536`. Raised: a crowd piles up inside the service. Lowered: requests that the
     /// service could carry are refused.
     /// Example: `max_connections = 200` before a service with 200 worker processes.
@@ -40,7 +40,8 @@ pub struct UpstreamFile {
     /// Example: `connect_timeout = "500ms"`.
     pub connect_timeout: DurationText,
     /// Time from the request's head going to a server to the response's head, the upload of a body
-    /// included; then the client gets 504.
+    /// included; then the client gets 504. Before that, a body (or its first 64 KiB) has as long to come; then the client
+    /// gets 408.
     /// Valid: `100ms` to `1h`. Raised: stuck requests hold connections longer. Lowered: slow but
     /// healthy pages and long uploads fail.
     /// Example: `response_header_timeout = "10m"` for slow reports or large uploads.

@@ -3,7 +3,7 @@
 //! Each worker has a [`PipelineHost`]. It asks its pipeline about every request (`admit`), keeps the handlers of those that
 //! wait (`wait`), follows the plans in force and answers the bell (`attend`), and turns decisions into metrics, remembered
 //! refusals and answers (`host`). An admitted request is a [`Permit`], whose share at the origin (`place`) may end before it
-//! does, or pause while its client is waited for (`slow_clients`, `uploading`).
+//! does, or pause while its client is waited for (`slow_clients`, `crate::upload`).
 //!
 //! No file here names a controller's rule, and no file above this one asks a controller anything.
 
@@ -13,13 +13,12 @@ mod host;
 mod permit;
 mod place;
 mod slow_clients;
-mod uploading;
 mod wait;
 
 pub(crate) use admit::Admission;
 pub(crate) use host::PipelineHost;
 pub(crate) use permit::Permit;
-pub(crate) use uploading::Uploading;
+pub(crate) use slow_clients::Yielding;
 
 #[cfg(test)]
 mod tests;

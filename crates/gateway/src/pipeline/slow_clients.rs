@@ -73,6 +73,13 @@ impl Yielding {
         self.owes_since.set(self.owes_since.get().or(Some(now)));
     }
 
+    /// The same of a client that is known to be waited for: the place is others' at once.
+    pub(crate) fn owes_already(&self, now: Instant) {
+        self.owes(now);
+        self.patience.set(Duration::ZERO);
+        self.place.borrow_mut().iter_mut().for_each(Place::pause);
+    }
+
     /// The client has sent something, or all there was.
     pub(crate) fn sent(&self, now: Instant) {
         if let Some(since) = self.owes_since.take() {

@@ -150,12 +150,14 @@ fn in_shadow_uploads_that_stall_are_not_counted_either() {
     };
     let mut slow: Vec<Client> = (0..2 * LIMIT).map(|_| gateway.connect()).collect();
     for client in &mut slow {
-        client.send("POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nsl");
+        // Less than 64 KiB would be waited for before it goes to the origin.
+        client.send("POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 65540\r\n\r\n");
+        client.send(&"s".repeat(65_538));
         origin.next_head();
     }
     eventually("nobody at the origin", || in_flight() == 0);
     slow.iter_mut().for_each(|client| client.send("ow"));
-    assert!(slow.iter_mut().all(|client| client.response().text() == "slow"));
+    assert!(slow.iter_mut().all(|client| client.response().text().ends_with("sow")));
     eventually("nobody left", || in_flight() == 0);
     // How long that took says nothing of the service.
     let unmeasured = gateway.metric("flashweir_responses_unmeasured_total{kind=\"paused\"}");
@@ -180,7 +182,8 @@ fn what_the_origin_says_of_its_load_is_for_us_alone() {
     let gateway = Running::start(origin.address, "");
     let response = gateway.connect().get("/measured");
     assert_eq!((response.text().as_str(), response.expect_field("x-kept").as_str()), ("ok", "1"));
-    assert_eq!((response.field("server-timing"), response.field("endpoint-load-metrics")), (None, None));
+    assert!(response.field("server-timing").is_some(), "that one is for the client, too");
+    assert_eq!(response.field("endpoint-load-metrics"), None);
     assert_eq!(gateway.metric("flashweir_upstream_load_reports_total{outcome=\"used\"}"), 2.0);
     assert_eq!(gateway.metric("flashweir_upstream_reported_utilisation_milli_total"), 500.0);
     let service_time = "flashweir_class_service_time_seconds{service=\"default\",class=\"default\"}";

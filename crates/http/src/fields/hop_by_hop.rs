@@ -18,6 +18,7 @@ pub(super) struct Found {
     has_connection: bool,
     has_fixed: bool,
     has_ours: bool,
+    has_underscore: bool,
 }
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -49,6 +50,8 @@ const OUR_PREFIX: &str = "flashweir-";
 pub(super) fn survey(headers: &HeaderMap) -> Found {
     let mut found = Found::default();
     for name in headers.keys() {
+        // No field of any registry has one, so few requests have any.
+        found.has_underscore |= memchr::memchr(b'_', name.as_str().as_bytes()).is_some();
         match *name {
             CONNECTION => found.has_connection = true,
             EXPECT => found.has_expect = true,
@@ -85,13 +88,38 @@ pub(super) fn remove(headers: &mut HeaderMap, found: &Found) {
     }
 }
 
-/// Removes `Flashweir-*`: only this gateway may speak to the upstream in its name.
+/// Removes `Flashweir-*`: only this gateway may speak in its name, to the upstream and to the client.
 pub(super) fn remove_ours(headers: &mut HeaderMap, found: &Found) {
     if found.has_ours {
-        let ours: Vec<HeaderName> =
-            headers.keys().filter(|name| name.as_str().starts_with(OUR_PREFIX)).cloned().collect();
-        for name in ours {
-            headers.remove(name);
-        }
+        remove_where(headers, |name| name.starts_with(OUR_PREFIX));
+    }
+}
+
+/// Removes what a server behind CGI, where `-` becomes `_`, would take for a field that this gateway writes or removes:
+/// `X_Forwarded_For` for `X-Forwarded-For`. (Spellings of framing fields are refused, by [`crate::rules`].)
+pub(super) fn remove_underscored(headers: &mut HeaderMap, found: &Found) {
+    if !found.has_underscore {
+        return;
+    }
+    remove_where(headers, |name| name.contains('_') && is_known(name));
+}
+
+/// Removes every field that this gateway writes or removes in a head, however it is spelt.
+pub(super) fn remove_all_known(trailers: &mut HeaderMap) {
+    remove_where(trailers, is_known);
+}
+
+/// Whether this gateway writes or removes such a field, `_` taken for `-`.
+fn is_known(name: &str) -> bool {
+    let meant = name.replace('_', "-");
+    let is_meant = |known: &HeaderName| *known == meant.as_str();
+    meant.starts_with(OUR_PREFIX) || KEPT.iter().any(is_meant) || FIXED.iter().any(is_meant)
+}
+
+fn remove_where(headers: &mut HeaderMap, is_unwanted: impl Fn(&str) -> bool) {
+    let unwanted: Vec<HeaderName> =
+        headers.keys().filter(|name| is_unwanted(name.as_str())).cloned().collect();
+    for name in unwanted {
+        headers.remove(name);
     }
 }

@@ -8,6 +8,8 @@ mod target;
 
 pub use forwarded::{X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
+use crate::rules::field::{agreed_content_length, trim};
+use flashweir_core::limits::UPSTREAM_HEAD_FIELDS;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HeaderMap, HeaderName, HeaderValue, MAX_FORWARDS, TE,
     TRANSFER_ENCODING, UPGRADE, VIA,
@@ -40,20 +42,22 @@ pub struct Hop {
 pub struct Prepared {
     /// The client asks for an upgrade which may be tunnelled (HTTP/1.1 both ways); `Upgrade` was kept.
     pub wants_upgrade: bool,
-    /// `Max-Forwards` was 0 on TRACE or OPTIONS: answer here, do not forward (RFC 9110 §7.6.2).
+    /// `Max-Forwards` was 0 on OPTIONS: answer here, do not forward (RFC 9110 §7.6.2).
     pub is_last_hop: bool,
 }
 
 /// Why a request cannot be forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldsError {
-    /// A reverse proxy opens no tunnels to places of the client's choice.
-    #[error("CONNECT is not served here")]
-    Connect,
+    /// CONNECT: a reverse proxy opens no tunnels to places of the client's choice. TRACE: it would reflect the fields of the
+    /// request, with what a browser or this gateway added to them.
+    #[error("CONNECT and TRACE are not served here")]
+    Method,
     /// The target is none of origin-form, absolute-form of http(s), or `*` with OPTIONS.
     #[error("the request target has no form that can be forwarded")]
     Target,
-    /// HTTP/2: no authority, or `:authority` and Host disagree (RFC 9113 §8.3.1), or more than one Host.
+    /// An authority that is none (with a user's name, for one), more than one Host; in HTTP/2 none at all, or one that
+    /// `:authority` disagrees with (RFC 9113 §8.3.1).
     #[error("the request does not say unambiguously which host it is for")]
     Host,
     /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
@@ -66,15 +70,15 @@ impl FieldsError {
     #[must_use]
     pub const fn status(self) -> StatusCode {
         match self {
-            Self::Connect => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Target | Self::Host => StatusCode::BAD_REQUEST,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
         }
     }
 }
 
-/// Makes a received request fit to be sent on: target in origin-form with `Host`, hop-by-hop fields and our own
-/// `Flashweir-*` removed, `Via`, `Forwarded` and `X-Forwarded-*` added.
+/// Makes a received request fit to be sent on: target in origin-form with `Host`, hop-by-hop fields, our own `Flashweir-*`
+/// and spellings of both with underscores removed, `Via`, `Forwarded` and `X-Forwarded-*` added.
 ///
 /// `Expect: 100-continue` is removed, not forwarded: the server half of hyper meets it towards the client as
 /// soon as the body is wanted, and the upstream gets the body without having been asked.
@@ -92,6 +96,7 @@ pub fn prepare_request(parts: &mut request::Parts, hop: &Hop) -> Result<Prepared
     }
     hop_by_hop::remove(&mut parts.headers, &found);
     hop_by_hop::remove_ours(&mut parts.headers, &found);
+    hop_by_hop::remove_underscored(&mut parts.headers, &found);
     let is_last_hop = found.has_max_forwards && count_hop(parts);
     let connection = match (&upgrade, takes_trailers) {
         (Some(_), _) => Some("upgrade"),
@@ -114,22 +119,74 @@ pub fn prepare_request(parts: &mut request::Parts, hop: &Hop) -> Result<Prepared
     Ok(Prepared { wants_upgrade, is_last_hop })
 }
 
-/// Makes a received response fit to be sent back. A 101 keeps what the switch needs.
-pub fn prepare_response(parts: &mut response::Parts) {
+/// Why a response cannot be passed on; the client gets 502.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResponseError {
+    /// A transfer coding other than `chunked`. None was asked for (`TE` is not passed on), and the body would reach the client
+    /// without the label that tells how to read it.
+    #[error("the response has a transfer coding that nobody asked for")]
+    TransferCoding,
+    /// Lengths that disagree, or are none.
+    #[error("the response does not say unambiguously how long it is")]
+    Length,
+    /// More than [`UPSTREAM_HEAD_FIELDS`] fields.
+    #[error("the response has too many fields")]
+    TooManyFields,
+}
+
+/// Makes a received response fit to be sent back: hop-by-hop fields and our own `Flashweir-*` removed, one length, `Via`
+/// added. A 101 keeps what the switch needs.
+///
+/// # Errors
+/// [`ResponseError`] where that cannot be done without guessing.
+pub fn prepare_response(parts: &mut response::Parts) -> Result<(), ResponseError> {
+    if parts.headers.len() > UPSTREAM_HEAD_FIELDS {
+        return Err(ResponseError::TooManyFields);
+    }
     let found = hop_by_hop::survey(&parts.headers);
     let names_upgrade =
         matches!(parts.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::UPGRADE_REQUIRED);
     let upgrade = parts.headers.get(UPGRADE).filter(|_| names_upgrade).cloned();
     if parts.headers.contains_key(TRANSFER_ENCODING) {
+        check_transfer_coding(&parts.headers)?;
         // Transfer-Encoding overrides (RFC 9112 §6.3); passing the length on would lie to the client.
         parts.headers.remove(CONTENT_LENGTH);
+    } else {
+        agree_on_length(&mut parts.headers)?;
     }
+    hop_by_hop::remove_ours(&mut parts.headers, &found);
     hop_by_hop::remove(&mut parts.headers, &found);
     if let Some(upgrade) = upgrade {
         parts.headers.insert(UPGRADE, upgrade);
         parts.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     }
     parts.headers.append(VIA, via(parts.version));
+    Ok(())
+}
+
+fn check_transfer_coding(headers: &HeaderMap) -> Result<(), ResponseError> {
+    let mut lines = headers.get_all(TRANSFER_ENCODING).iter();
+    let is_chunked = lines.next().is_some_and(|line| trim(line.as_bytes()).eq_ignore_ascii_case(b"chunked"));
+    if is_chunked && lines.next().is_none() { Ok(()) } else { Err(ResponseError::TransferCoding) }
+}
+
+/// A length that is given more than once is passed on once (RFC 9110 §8.6).
+fn agree_on_length(headers: &mut HeaderMap) -> Result<(), ResponseError> {
+    let length = agreed_content_length(headers).map_err(|_| ResponseError::Length)?;
+    let mut lines = headers.get_all(CONTENT_LENGTH).iter();
+    let is_plain =
+        |line: Option<&HeaderValue>| line.is_none_or(|line| line.as_bytes().iter().all(u8::is_ascii_digit));
+    let is_one = is_plain(lines.next()) && lines.next().is_none();
+    if let Some(length) = length.filter(|_| !is_one) {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Ok(())
+}
+
+/// Makes received trailers fit to be passed on, in either direction: none of them may speak for this gateway or forge what
+/// it says of the client.
+pub fn prepare_trailers(trailers: &mut HeaderMap) {
+    hop_by_hop::remove_all_known(trailers);
 }
 
 fn via(received: Version) -> HeaderValue {
@@ -183,7 +240,7 @@ fn meet_expectation(headers: &mut HeaderMap) -> Result<(), FieldsError> {
 
 /// Counts `Max-Forwards` down; says whether it was spent. What is not a number is passed on as it is.
 fn count_hop(parts: &mut request::Parts) -> bool {
-    if !matches!(parts.method, Method::TRACE | Method::OPTIONS) {
+    if parts.method != Method::OPTIONS {
         return false;
     }
     let left =

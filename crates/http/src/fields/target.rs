@@ -1,6 +1,7 @@
 //! One form of target and host, whichever the client's protocol used.
 
 use super::FieldsError;
+use crate::rules::authority::is_authority;
 use http::header::{HOST, HeaderValue};
 use http::uri::{PathAndQuery, Scheme, Uri};
 use http::{Method, Version, request};
@@ -10,15 +11,15 @@ use http::{Method, Version, request};
 /// An HTTP/1 absolute-form target overrides `Host`, as the RFC wants; in HTTP/2 a `Host` that disagrees with
 /// `:authority` is refused.
 pub(super) fn normalize(parts: &mut request::Parts) -> Result<(), FieldsError> {
-    if parts.method == Method::CONNECT {
-        return Err(FieldsError::Connect);
+    if matches!(parts.method, Method::CONNECT | Method::TRACE) {
+        return Err(FieldsError::Method);
     }
     let Some(authority) = parts.uri.authority() else { return check_origin_form(parts) };
     let is_web = |scheme: &Scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS;
     if !parts.uri.scheme().is_some_and(is_web) {
         return Err(FieldsError::Target);
     }
-    if authority.as_str().contains('@') {
+    if !is_authority(authority.as_str().as_bytes()) {
         return Err(FieldsError::Host);
     }
     let is_http2 = parts.version == Version::HTTP_2;
@@ -28,11 +29,13 @@ pub(super) fn normalize(parts: &mut request::Parts) -> Result<(), FieldsError> {
     }
     let host = HeaderValue::from_str(authority.as_str()).map_err(|_| FieldsError::Host)?;
     let path = match parts.uri.path_and_query() {
-        // "OPTIONS http://host" asks about the server as a whole (RFC 9112 §3.2.4). The client's own "/" looks
-        // the same here, and the difference is harmless.
-        Some(path) if !path.as_str().is_empty() => path.clone(),
-        _ => PathAndQuery::from_static("/"),
+        // An empty path reads as "/" here, but would be written as nothing. "OPTIONS http://host" asks about the server as
+        // a whole (RFC 9112 §3.2.4): the client's own "/" looks the same, and the difference is harmless.
+        None => PathAndQuery::from_static("/"),
+        Some(path) if path.as_str() == "/" => PathAndQuery::from_static("/"),
+        Some(path) => path.clone(),
     };
+    check_path(&parts.method, path.path())?;
     parts.headers.insert(HOST, host);
     parts.uri = Uri::from(path);
     Ok(())
@@ -45,8 +48,12 @@ fn check_origin_form(parts: &request::Parts) -> Result<(), FieldsError> {
         (None, None) if parts.version == Version::HTTP_2 => return Err(FieldsError::Host),
         _ => {}
     }
-    match parts.uri.path() {
-        "*" if parts.method == Method::OPTIONS => Ok(()),
+    check_path(&parts.method, parts.uri.path())
+}
+
+fn check_path(method: &Method, path: &str) -> Result<(), FieldsError> {
+    match path {
+        "*" if *method == Method::OPTIONS => Ok(()),
         path if path.starts_with('/') => Ok(()),
         _ => Err(FieldsError::Target),
     }

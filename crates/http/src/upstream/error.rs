@@ -29,6 +29,8 @@ pub enum UpstreamErrorKind {
     Reset,
     /// The response was not HTTP, or lied about its length.
     Malformed,
+    /// The response's head has more fields or bytes than are taken: [`limits`](flashweir_core::limits).
+    HeadTooLarge,
     /// No byte of the response body for the body idle timeout.
     BodyTimeout,
     /// The request's body failed while it was being sent.
@@ -51,12 +53,13 @@ pub struct UpstreamError {
 
 impl UpstreamErrorKind {
     /// Every kind, in declaration order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Connect,
         Self::ConnectTimeout,
         Self::HeaderTimeout,
         Self::Reset,
         Self::Malformed,
+        Self::HeadTooLarge,
         Self::BodyTimeout,
         Self::RequestBody,
         Self::Full,
@@ -72,6 +75,7 @@ impl UpstreamErrorKind {
             Self::HeaderTimeout => "header_timeout",
             Self::Reset => "reset",
             Self::Malformed => "malformed",
+            Self::HeadTooLarge => "head_too_large",
             Self::BodyTimeout => "body_timeout",
             Self::RequestBody => "request_body",
             Self::Full => "full",
@@ -93,7 +97,7 @@ impl UpstreamErrorKind {
     #[must_use]
     pub const fn status(self) -> StatusCode {
         match self {
-            Self::Connect | Self::Reset | Self::Malformed => StatusCode::BAD_GATEWAY,
+            Self::Connect | Self::Reset | Self::Malformed | Self::HeadTooLarge => StatusCode::BAD_GATEWAY,
             Self::ConnectTimeout | Self::HeaderTimeout | Self::BodyTimeout => StatusCode::GATEWAY_TIMEOUT,
             Self::RequestBody => StatusCode::BAD_REQUEST,
             Self::Full | Self::NoUpstream => StatusCode::SERVICE_UNAVAILABLE,
@@ -124,7 +128,9 @@ impl UpstreamError {
     pub(crate) fn from_hyper(error: hyper::Error, upstream: usize) -> Self {
         let kind = if error.is_user() {
             UpstreamErrorKind::RequestBody
-        } else if error.is_parse() || error.is_parse_too_large() {
+        } else if error.is_parse_too_large() {
+            UpstreamErrorKind::HeadTooLarge
+        } else if error.is_parse() {
             UpstreamErrorKind::Malformed
         } else {
             UpstreamErrorKind::Reset
@@ -141,6 +147,9 @@ impl fmt::Display for UpstreamError {
             UpstreamErrorKind::HeaderTimeout => "the upstream did not answer in time",
             UpstreamErrorKind::Reset => "the upstream ended the connection before its response was complete",
             UpstreamErrorKind::Malformed => "the upstream's response is not valid HTTP",
+            UpstreamErrorKind::HeadTooLarge => {
+                "the upstream's response has too many fields, or too long ones"
+            }
             UpstreamErrorKind::BodyTimeout => "the upstream stopped sending in the middle of a response",
             UpstreamErrorKind::RequestBody => "the client's request body failed",
             UpstreamErrorKind::Full => "every connection allowed to the upstreams is busy",

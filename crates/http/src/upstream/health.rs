@@ -2,11 +2,16 @@
 //!
 //! Two witnesses. *Passive*: so many failures in a row (connect failures, connections reset before a response)
 //! eject the upstream for a while which doubles with each ejection in a row; when it is over, the first requests
-//! are the trial. *Active*: probes that fail so many times in a row take it out until so many succeed. Neither
+//! are the trial. Resets that follow requests of one client count once a second: whatever that client sends, it takes another
+//! one's failures, or a second for each, to say that it is the upstream. *Active*: probes that fail so many times in a row take it out until so many succeed. Neither
 //! says the upstream is overloaded; that is the admission gate's business. When all are out, all are used
 //! (the balancer's rule): a wrong health check must not turn slow into down.
 
 use flashweir_core::{Duration, Instant};
+
+/// For so long, further failures of one client's requests say nothing new: a client that is served by an upstream which
+/// resets everything meets some a second, too.
+const SAME_CLIENT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// When an upstream counts as unhealthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +35,8 @@ pub struct Health {
     failures: u32,
     ejections: u32,
     ejected_until: Instant,
+    /// Whose request the last failure that counted was, and when that was.
+    last_failed: Option<(u64, Instant)>,
     /// Probes in a row that disagree with `is_probed_down`.
     disagreeing_probes: u32,
     is_probed_down: bool,
@@ -57,20 +64,27 @@ impl Health {
             failures: 0,
             ejections: 0,
             ejected_until: Instant::ZERO,
+            last_failed: None,
             disagreeing_probes: 0,
             is_probed_down: false,
         }
     }
 
-    /// A connection failed or was reset before its response. Failures while ejected change nothing: requests
-    /// sent before the ejection still come in.
-    pub fn failed(&mut self, now: Instant) {
+    /// A connection failed (no `client`: no request had part in it), or was reset before the response to a request of this
+    /// client. Failures while ejected change nothing: requests sent before the ejection still come in.
+    pub fn failed(&mut self, now: Instant, client: Option<u64>) {
         if now < self.ejected_until {
             return;
         }
+        let before = self.last_failed.filter(|(other, _)| Some(*other) == client);
+        if before.is_some_and(|(_, at)| now.saturating_since(at) < SAME_CLIENT_INTERVAL) {
+            return;
+        }
+        self.last_failed = client.map(|client| (client, now));
         self.failures = self.failures.saturating_add(1);
-        // After an ejection the first failure is enough: the trial failed.
-        let needed = if self.ejections > 0 { 1 } else { self.settings.failures_to_eject };
+        // After an ejection the first failure is enough: the trial failed. Not if the same client made the trial.
+        let is_trial = self.ejections > 0 && before.is_none();
+        let needed = if is_trial { 1 } else { self.settings.failures_to_eject };
         if self.settings.failures_to_eject > 0 && self.failures >= needed {
             let doubled = self.settings.ejection_first.saturating_mul(1 << self.ejections.min(20));
             self.ejected_until = now + doubled.min(self.settings.ejection_longest);
@@ -130,26 +144,47 @@ mod tests {
     fn failures_in_a_row_eject_for_doubling_times() {
         let mut health = Health::new(SETTINGS);
         let mut now = Instant::from_secs(10);
-        health.failed(now);
-        health.failed(now);
+        health.failed(now, None);
+        health.failed(now, None);
         health.succeeded(now);
-        health.failed(now);
-        health.failed(now);
+        health.failed(now, None);
+        health.failed(now, None);
         assert_eq!(health.available_at(), Instant::ZERO, "a success broke the row");
-        health.failed(now);
+        health.failed(now, None);
         for expected_s in [1, 2, 4, 5, 5] {
             assert_eq!(health.available_at().saturating_since(now), Duration::from_secs(expected_s));
             // Stragglers sent before the ejection change nothing.
-            health.failed(now);
+            health.failed(now, None);
             health.succeeded(now);
             now = health.available_at();
-            health.failed(now);
+            health.failed(now, None);
         }
         now = health.available_at();
         health.succeeded(now);
         assert!(!health.is_suspect());
-        health.failed(now);
+        health.failed(now, None);
         assert!(health.available_at() <= now, "forgiven");
+    }
+
+    #[test]
+    fn one_client_alone_ejects_nothing_at_once() {
+        let mut health = Health::new(SETTINGS);
+        let start = Instant::from_secs(10);
+        (0..900).for_each(|ms| health.failed(start + Duration::from_millis(ms), Some(7)));
+        assert_eq!(health.available_at(), Instant::ZERO, "one client's requests, however many");
+        let mut of_two = health;
+        of_two.failed(start + Duration::from_millis(900), Some(8));
+        of_two.failed(start + Duration::from_millis(901), Some(7));
+        assert!(of_two.available_at() > start, "two clients: it is the upstream");
+        // An upstream with one client that resets everything is noticed all the same.
+        health.failed(start + Duration::from_secs(1), Some(7));
+        health.failed(start + Duration::from_secs(2), Some(7));
+        assert!(health.available_at() > start);
+        let trial = health.available_at();
+        health.failed(trial, Some(7));
+        assert_eq!(health.available_at(), trial, "the same client's trial is none");
+        health.failed(trial, Some(8));
+        assert!(health.available_at() > trial);
     }
 
     #[test]
@@ -172,7 +207,7 @@ mod tests {
     #[test]
     fn ejection_can_be_switched_off() {
         let mut health = Health::new(HealthSettings { failures_to_eject: 0, ..SETTINGS });
-        (0..100).for_each(|_| health.failed(Instant::from_secs(1)));
+        (0..100).for_each(|_| health.failed(Instant::from_secs(1), None));
         assert_eq!(health.available_at(), Instant::ZERO);
     }
 }

@@ -11,6 +11,7 @@ mod pool;
 mod probe;
 mod response_body;
 mod shared;
+mod small_reads;
 
 pub use error::{ErrorSource, UpstreamError, UpstreamErrorKind};
 pub use health::{Health, HealthSettings};
@@ -21,7 +22,7 @@ pub use shared::{UpstreamSettings, UpstreamSettingsError, UpstreamShared, Upstre
 use crate::guarded::Protocol;
 use connect::Target;
 use flashweir_core::Rng;
-use http::header::{CONNECTION, HOST, HeaderValue, UPGRADE};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Uri};
 use http::{Request, Response, StatusCode, Version};
 use http_body::Body;
@@ -105,7 +106,16 @@ impl<B: RequestBody> Upstreams<B> {
         self.retries.take()
     }
 
-    /// Sends a request and waits for the response's head; must run inside a `LocalSet`.
+    /// [`send_for`](Self::send_for) a client that nobody knows.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn send(&self, request: Request<B>) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+        self.send_for(None, request).await
+    }
+
+    /// Sends a request and waits for the response's head; must run inside a `LocalSet`. `client` tells clients apart, so
+    /// that the requests of one of them do not count as an upstream's bad health.
     ///
     /// The request has gone through [`fields::prepare_request`](crate::fields::prepare_request): target in
     /// origin-form, `Host` set. It is tried elsewhere only when none of it was sent. Dropping the future, or
@@ -113,7 +123,11 @@ impl<B: RequestBody> Upstreams<B> {
     ///
     /// # Errors
     /// [`UpstreamError`]; no response has begun, so [`UpstreamErrorKind::status`] can be answered.
-    pub async fn send(&self, mut request: Request<B>) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+    pub async fn send_for(
+        &self,
+        client: Option<u64>,
+        mut request: Request<B>,
+    ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
         let mut tried = 0u64;
         let mut worst: Option<UpstreamError> = None;
         while tried.count_ones() < ATTEMPTS_MAX {
@@ -123,7 +137,7 @@ impl<B: RequestBody> Upstreams<B> {
                 Ok(response) => return Ok(response),
                 Err(failed) => failed,
             };
-            self.shared.record_failure(index, error.kind);
+            self.shared.record_failure(index, error.kind, client);
             let Some(unsent) = unsent else { return Err(error) };
             request = unsent;
             self.retries.set(self.retries.get() + 1);
@@ -239,7 +253,7 @@ impl<B: RequestBody> Exchange<B> {
 }
 
 /// Gives the request the form the upstream's protocol wants. Doing it twice changes nothing.
-fn adapt<B>(request: &mut Request<B>, target: &Target) {
+fn adapt<B: RequestBody>(request: &mut Request<B>, target: &Target) {
     let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     let host = request.headers().get(HOST).filter(|host| !host.is_empty());
     match target.protocol() {
@@ -253,6 +267,10 @@ fn adapt<B>(request: &mut Request<B>, target: &Target) {
             }
             if request.uri().authority().is_some() {
                 *request.uri_mut() = Uri::from(path);
+            }
+            // hyper takes a GET or HEAD of unknown length for one without a body, and would drop it without a word.
+            if !request.body().is_end_stream() && !request.headers().contains_key(CONTENT_LENGTH) {
+                request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
             }
             *request.version_mut() = Version::HTTP_11;
         }

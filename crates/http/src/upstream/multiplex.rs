@@ -5,7 +5,7 @@ use super::connect::{Target, UpstreamIo};
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::pool::AbortOnDrop;
 use crate::serve::LocalExecutor;
-use flashweir_core::limits::STREAMS_PER_UPSTREAM_CONNECTION;
+use flashweir_core::limits::{STREAMS_PER_UPSTREAM_CONNECTION, UPSTREAM_HEAD_BYTES};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::cell::{Cell, RefCell};
@@ -119,6 +119,7 @@ impl<B: RequestBody> Http2Pool<B> {
     ) -> Result<Http2Connection<B>, UpstreamError> {
         let (sender, mut connection) = http2::Builder::new(LocalExecutor)
             .timer(TokioTimer::new())
+            .max_header_list_size(UPSTREAM_HEAD_BYTES as u32)
             .keep_alive_interval(ping_after)
             .keep_alive_timeout(ping_after)
             .handshake(TokioIo::new(io))

@@ -7,6 +7,8 @@
 use super::RequestBody;
 use super::connect::{Target, UpstreamIo};
 use super::error::{UpstreamError, UpstreamErrorKind};
+use super::small_reads::SmallReads;
+use flashweir_core::limits::{UPSTREAM_HEAD_BYTES, UPSTREAM_HEAD_FIELDS};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use std::cell::{Cell, RefCell};
@@ -49,6 +51,9 @@ pub(super) struct AbortOnDrop(pub(super) JoinHandle<()>);
 
 /// How long a connection whose response has ended may still be busy with its request before it is closed.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
+
+// hyper's own bound, for which it needs no allocation.
+const _: () = assert!(UPSTREAM_HEAD_FIELDS == 100);
 
 impl<B: RequestBody> Http1Pool<B> {
     pub(super) fn new(index: usize, connections_max: usize, idle_timeout: Duration) -> Rc<Self> {
@@ -121,7 +126,8 @@ impl<B: RequestBody> Http1Pool<B> {
 
     async fn handshake(&self, io: UpstreamIo) -> Result<(SendRequest<B>, AbortOnDrop), UpstreamError> {
         let (sender, connection) = http1::Builder::new()
-            .handshake(TokioIo::new(io))
+            .max_buf_size(UPSTREAM_HEAD_BYTES)
+            .handshake(TokioIo::new(SmallReads::new(io)))
             .await
             .map_err(|error| UpstreamError::with_cause(UpstreamErrorKind::Connect, self.index, error))?;
         let connection = connection.with_upgrades();

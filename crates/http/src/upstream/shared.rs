@@ -166,12 +166,16 @@ impl UpstreamShared {
     }
 
     /// Takes note of an error before a response's head; only those that speak of the upstream count.
-    pub(crate) fn record_failure(&self, index: usize, kind: UpstreamErrorKind) {
+    /// A reset may be what the upstream makes of one client's request, so it is counted with that client.
+    pub(crate) fn record_failure(&self, index: usize, kind: UpstreamErrorKind, client: Option<u64>) {
         use UpstreamErrorKind::{Connect, ConnectTimeout, Reset};
-        if matches!(kind, Connect | ConnectTimeout | Reset) {
-            let now = self.now();
-            self.states[index].update(|health| health.failed(now));
-        }
+        let client = match kind {
+            Connect | ConnectTimeout => None,
+            Reset => client,
+            _ => return,
+        };
+        let now = self.now();
+        self.states[index].update(|health| health.failed(now, client));
     }
 
     /// Takes note of a response's head. One relaxed load unless failures preceded it.

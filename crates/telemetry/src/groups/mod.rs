@@ -12,6 +12,7 @@ mod process;
 mod requests;
 mod responses;
 mod sentry;
+mod uploads;
 mod upstream;
 mod verdict;
 
@@ -23,9 +24,10 @@ pub use kernel::*;
 pub use process::*;
 pub use requests::*;
 pub use responses::*;
+pub use uploads::*;
 pub use upstream::*;
 
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::Arc;
 
 use self::candidate::CandidateMetrics;
@@ -53,6 +55,8 @@ pub struct WorkerMetrics {
     pub responses: ResponseMetrics,
     /// Connections from clients.
     pub connections: ConnectionMetrics,
+    /// Requests' bodies that are waited for.
+    pub uploads: UploadMetrics,
     /// Exchanges with upstreams.
     pub upstream: UpstreamMetrics,
     /// What the detector gets to see.
@@ -77,6 +81,8 @@ pub struct ControlMetrics {
     /// Writes of the state file.
     pub state_writes: CounterSet<Outcome>,
     pub(crate) draining: AtomicBool,
+    pub(crate) open_files_limit: AtomicUsize,
+    pub(crate) connections_limit: AtomicUsize,
     pub(crate) verdict: Arc<VerdictMetrics>,
     pub(crate) flash_crowd: Arc<FlashCrowdMetrics>,
     pub(crate) flash_crowd_candidate: Arc<FlashCrowdCandidateMetrics>,
@@ -96,6 +102,8 @@ impl Default for ControlMetrics {
             certificate_reloads: CounterSet::default(),
             state_writes: CounterSet::default(),
             draining: AtomicBool::new(false),
+            open_files_limit: AtomicUsize::new(0),
+            connections_limit: AtomicUsize::new(0),
             verdict: Arc::default(),
             flash_crowd: Arc::default(),
             flash_crowd_candidate: Arc::default(),
@@ -118,6 +126,7 @@ impl Telemetry {
         all.register_workers(|worker| &worker.responses);
         all.register_workers(|worker| &worker.measurement);
         all.register_workers(|worker| &worker.connections);
+        all.register_workers(|worker| &worker.uploads);
         all.register_workers(|worker| &worker.upstream);
         all.register(all.control.upstreams_in_use.clone());
         all.register(all.control.verdict.clone());

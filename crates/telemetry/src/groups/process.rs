@@ -1,6 +1,6 @@
 //! The process itself: its planners' work, reloads, the state file, warnings.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use super::ControlMetrics;
@@ -61,6 +61,11 @@ impl MetricGroup for WorkersGroup {
         let draining = self.control.draining.load(Ordering::Relaxed);
         scrape.flag("draining", "1 when no new work is taken.", draining);
         scrape.gauge("workers", "Worker threads.", self.workers as f64);
+        let limit = |of: &AtomicUsize| of.load(Ordering::Relaxed) as f64;
+        let help = "The limit on open files, each connection being one.";
+        scrape.gauge("open_files_limit", help, limit(&self.control.open_files_limit));
+        let help = "Connections from clients that are served at once: bounds.max_connections, or what the open files allow.";
+        scrape.gauge("connections_limit", help, limit(&self.control.connections_limit));
     }
 }
 
@@ -68,6 +73,12 @@ impl ControlMetrics {
     /// Whether the gateway takes no new work.
     pub fn set_draining(&self, draining: bool) {
         self.draining.store(draining, Ordering::Relaxed);
+    }
+
+    /// How many files may be open, and how many connections from clients are served at once.
+    pub fn set_connection_limits(&self, open_files: usize, connections: usize) {
+        self.open_files_limit.store(open_files, Ordering::Relaxed);
+        self.connections_limit.store(connections, Ordering::Relaxed);
     }
 }
 

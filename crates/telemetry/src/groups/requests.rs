@@ -88,7 +88,9 @@ labels! {
         TooManyFields => "too_many_fields",
         /// The head did not arrive within `bounds.header_read_timeout`: 408.
         HeadTimeout => "head_timeout",
-        /// A method that a reverse proxy does not serve (CONNECT): 405 or 501.
+        /// The body came too slowly: 408.
+        SlowBody => "slow_body",
+        /// A method that is not served (CONNECT, TRACE): 405 or 501.
         Method => "method",
         /// A request target or Host that names no resource here: 400.
         Target => "target",

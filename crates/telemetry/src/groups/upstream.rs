@@ -103,6 +103,8 @@ labels! {
         Reset => "reset",
         /// The response is not HTTP, or its length is a lie.
         Malformed => "malformed",
+        /// The response's head has more fields (100) or bytes (512 KiB) than are taken.
+        HeadTooLarge => "head_too_large",
         /// No upstream could be tried.
         NoUpstream => "no_upstream",
     }

@@ -1,0 +1,130 @@
+//! Open files: as many as the operating system allows, divided so that no flood of connections takes the last ones.
+//!
+//! Every connection is an open file. With none left, nothing can be accepted (the admin listener included) and no server
+//! reached, so the bounds on connections are lowered at start until everything fits:
+//!
+//! limit = [fixed](limits::DESCRIPTORS_FIXED) + admin + connections to servers + connections from clients + those that only get
+//! refusals
+//!
+//! Servers keep up to a third of what there is to divide, and all they need where clients need less.
+
+use flashweir_config::{Config, Protocol};
+use flashweir_core::limits;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Raises the soft limit on open files to the hard one, and tells what it is then.
+///
+/// The soft limit is low (1,024) for programs that use `select`, which we do not.
+pub(crate) fn raise_limit() -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some_and(|current| maximum.is_none_or(|maximum| current < maximum)) {
+        // Where that is forbidden, what is allowed has to do.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
+    limit()
+}
+
+/// The soft limit on open files.
+pub(crate) fn limit() -> usize {
+    getrlimit(Resource::Nofile)
+        .current
+        .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+/// Connections beyond `bounds.max_connections` that are still told so: some, and never many in comparison.
+pub(crate) fn refuse_only_connections(max_connections: usize) -> usize {
+    (max_connections / 8).clamp(REFUSE_ONLY_MIN, limits::REFUSE_ONLY_CONNECTIONS)
+}
+
+/// A burst of this many is told that there is no room, however small the bound.
+const REFUSE_ONLY_MIN: usize = 16;
+
+/// Lowers the configuration's bounds on connections to what fits into `limit` open files. Says so where it had to.
+pub(crate) fn fit(config: &mut Config, workers: usize, limit: usize) {
+    let wanted = Shares {
+        clients: config.bounds.max_connections,
+        servers: config.services.iter().map(|service| server_connections(&service.upstream)).sum(),
+    };
+    let fitting = wanted.within(limit, workers);
+    if fitting == wanted {
+        return;
+    }
+    tracing::warn!(
+        "the limit on open files is {limit}: at most {} connections from clients (bounds.max_connections is {}) and {} to \
+         servers (upstream.max_connections allows {}); raise the hard limit (LimitNOFILE=, ulimit -Hn) for more",
+        fitting.clients,
+        wanted.clients,
+        fitting.servers,
+        wanted.servers,
+    );
+    config.bounds.max_connections = fitting.clients;
+    let per_client = &mut config.client.max_connections_per_client;
+    *per_client = (*per_client).min(fitting.clients);
+    if fitting.servers < wanted.servers {
+        for service in &mut config.services {
+            let upstream = &mut service.upstream;
+            upstream.max_connections = (upstream.max_connections * fitting.servers / wanted.servers).max(1);
+        }
+    }
+}
+
+/// Open files that a service's servers may take.
+fn server_connections(upstream: &flashweir_config::Upstream) -> usize {
+    let each = match upstream.protocol {
+        Protocol::Http1 => upstream.max_connections,
+        Protocol::Http2 => upstream.max_connections.div_ceil(limits::STREAMS_PER_UPSTREAM_CONNECTION),
+    };
+    each * upstream.urls.len()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shares {
+    clients: usize,
+    servers: usize,
+}
+
+impl Shares {
+    fn within(self, limit: usize, workers: usize) -> Self {
+        let kept = limits::DESCRIPTORS_FIXED
+            + workers * limits::DESCRIPTORS_PER_WORKER
+            + limits::ADMIN_CONNECTIONS
+            + limits::ADMIN_PROBES;
+        let available = limit.saturating_sub(kept);
+        let wanted = self.clients + refuse_only_connections(self.clients);
+        if wanted + self.servers <= available {
+            return self;
+        }
+        let servers = self.servers.min((available / 3).max(available.saturating_sub(wanted))).max(1);
+        let from_clients = available.saturating_sub(servers);
+        // One in nine is an eighth of the other eight.
+        let refused = (from_clients / 9).clamp(REFUSE_ONLY_MIN, limits::REFUSE_ONLY_CONNECTIONS);
+        Self { clients: self.clients.min(from_clients.saturating_sub(refused)).max(1), servers }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn within(clients: usize, servers: usize, limit: usize) -> (usize, usize) {
+        let Shares { clients, servers } = Shares { clients, servers }.within(limit, 2);
+        (clients, servers)
+    }
+
+    #[test]
+    fn what_fits_stays_and_what_does_not_leaves_room_for_the_rest() {
+        assert_eq!(within(16_384, 1_024, 20_000), (16_384, 1_024));
+        assert_eq!(within(16_384, 1_024, usize::MAX), (16_384, 1_024));
+        for limit in [256, 1_024, 4_096, 18_000] {
+            let (clients, servers) = within(16_384, 1_024, limit);
+            let all = clients + refuse_only_connections(clients) + servers;
+            let kept = limit - all;
+            assert!(kept >= limits::ADMIN_CONNECTIONS + limits::ADMIN_PROBES, "{limit}: {kept} are left");
+            assert!(clients >= limit / 4, "{limit}: {clients} from clients");
+            assert!(servers >= limit / 8 || servers == 1_024, "{limit}: {servers} to servers");
+        }
+        assert_eq!(within(100, 5_000, 1_024).0, 100, "clients that fit keep their bound");
+        assert!(within(100, 5_000, 1_024).1 > 600, "and servers get what is left");
+        assert_eq!(within(16_384, 1_024, 10), (1, 1), "a limit nobody can live with");
+    }
+}

@@ -1,0 +1,204 @@
+//! A request's body on its way to the origin: what was gathered of it, then the rest as it comes.
+//!
+//! hyper asks for the next part when the origin has room for it. A part that is not there then is the client's to
+//! send: until it comes, the origin can do nothing but wait. The request's place at the origin is told of that
+//! (`slow_clients`), and so is the [`UploadRoom`], for the request holds an upstream connection meanwhile.
+
+use super::room::{HoldOptions, UploadRoom, UploadTicket};
+use crate::pipeline::Yielding;
+use bytes::Bytes;
+use flashweir_core::limits;
+use flashweir_http::FramingViolation;
+use flashweir_http::fields::prepare_trailers;
+use flashweir_http::rules::judge_http2_trailers;
+use flashweir_runtime::Clock;
+use flashweir_telemetry::UploadCut;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use std::cell::Cell;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll};
+
+/// A body as far as it has come.
+#[derive(Debug)]
+pub(crate) struct PartialBody {
+    first: Bytes,
+    /// What is still to come; none when the body is whole.
+    rest: Option<Incoming>,
+    trailers: Option<HeaderMap>,
+    /// The client said that there is a body, and be it an empty one.
+    is_announced: bool,
+    was_waited_for: bool,
+}
+
+/// Who is told of the waits of an upload.
+#[derive(Debug)]
+pub(crate) struct Watchers {
+    /// The request's place at the origin; it may be gone before the body. One made by [`Weak::new`] costs nothing.
+    pub(crate) place: Weak<Yielding>,
+    pub(crate) room: Rc<UploadRoom>,
+    pub(crate) client: u64,
+    pub(crate) pool: HoldOptions,
+    /// Why the upload was cut, for whoever answers its client.
+    pub(crate) cut: Rc<Cell<Option<UploadCut>>>,
+}
+
+/// A client's body as an upstream gets it.
+#[derive(Debug)]
+pub(crate) struct UploadBody {
+    body: PartialBody,
+    clock: Clock,
+    watchers: Watchers,
+    /// Since the client was waited for.
+    ticket: Option<UploadTicket>,
+    trailers_max: usize,
+}
+
+/// Why a client's body cannot be passed on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UploadError {
+    /// It broke off, or its framing is wrong.
+    #[error(transparent)]
+    Broken(#[from] hyper::Error),
+    /// Its trailers say what trailers may not say.
+    #[error("the trailers break a rule: {0}")]
+    Trailers(FramingViolation),
+    /// It came too slowly while others needed its connection.
+    #[error("the body came too slowly")]
+    Cut,
+}
+
+/// Judges trailers (those of HTTP/1 have been judged, and pass again) and makes them fit to be passed on.
+pub(super) fn check_trailers(trailers: &mut HeaderMap, most: usize) -> Result<(), UploadError> {
+    judge_http2_trailers(trailers, most).map_err(UploadError::Trailers)?;
+    prepare_trailers(trailers);
+    Ok(())
+}
+
+impl PartialBody {
+    pub(super) fn new(
+        first: Bytes,
+        rest: Option<Incoming>,
+        trailers: Option<HeaderMap>,
+        was_waited_for: bool,
+    ) -> Self {
+        Self { first, rest, trailers, is_announced: true, was_waited_for }
+    }
+
+    /// A body of which nothing was read.
+    pub(crate) fn untouched(body: Incoming) -> Self {
+        let is_announced = !body.is_end_stream();
+        let rest = is_announced.then_some(body);
+        Self { first: Bytes::new(), rest, trailers: None, is_announced, was_waited_for: false }
+    }
+
+    /// Something is still to come.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// Less than a first part has come, and it goes on all the same.
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_partial() && self.first.len() < limits::UPLOAD_FIRST_PART_BYTES
+    }
+
+    /// Time has gone by since its request came.
+    pub(crate) fn was_waited_for(&self) -> bool {
+        self.was_waited_for
+    }
+
+    /// Takes away what is still to come.
+    pub(crate) fn take_rest(&mut self) -> Option<Incoming> {
+        self.rest.take()
+    }
+}
+
+impl UploadBody {
+    pub(crate) fn new(body: PartialBody, clock: Clock, watchers: Watchers, trailers_max: usize) -> Self {
+        Self { body, clock, watchers, ticket: None, trailers_max }
+    }
+
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+        let Some(rest) = &mut self.body.rest else { return Poll::Ready(None) };
+        let mut polled = Pin::new(rest).poll_frame(cx).map_err(UploadError::Broken);
+        let place = self.watchers.place.upgrade();
+        match &mut polled {
+            Poll::Pending => {
+                let now = self.clock.now();
+                place.iter().for_each(|place| place.owes(now));
+                let Watchers { room, client, pool, .. } = &self.watchers;
+                let ticket = self.ticket.get_or_insert_with(|| room.hold(*client, *pool, None));
+                ticket.waits(now, cx.waker());
+            }
+            // Nothing goes on: the request is about to fail.
+            Poll::Ready(Some(Err(_))) => {}
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(trailers) = frame.trailers_mut()
+                    && let Err(error) = check_trailers(trailers, self.trailers_max)
+                {
+                    return Poll::Ready(Some(Err(error)));
+                }
+                let bytes = frame.data_ref().map_or(0, Bytes::len);
+                if place.is_some() || self.ticket.is_some() {
+                    let now = self.clock.now();
+                    place.iter().for_each(|place| place.sent(now));
+                    self.ticket.iter().for_each(|ticket| ticket.received(now, bytes));
+                }
+            }
+            Poll::Ready(None) => place.iter().for_each(|place| place.sent(self.clock.now())),
+        }
+        polled
+    }
+}
+
+impl Body for UploadBody {
+    type Data = Bytes;
+    type Error = UploadError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+        let this = &mut *self;
+        this.body.is_announced = false;
+        if !this.body.first.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.body.first)))));
+        }
+        if let Some(why) = this.ticket.as_ref().and_then(UploadTicket::cut) {
+            this.watchers.cut.set(Some(why));
+            return Poll::Ready(Some(Err(UploadError::Cut)));
+        }
+        if let Some(trailers) = this.body.trailers.take() {
+            return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+        }
+        this.poll_rest(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let PartialBody { first, rest, trailers, is_announced, .. } = &self.body;
+        let is_rest_over = rest.as_ref().is_none_or(Incoming::is_end_stream);
+        !is_announced && first.is_empty() && trailers.is_none() && is_rest_over
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let gathered = self.body.first.len() as u64;
+        let rest = self.body.rest.as_ref().map(Body::size_hint).unwrap_or_else(|| SizeHint::with_exact(0));
+        let mut hint = SizeHint::new();
+        hint.set_lower(gathered + rest.lower());
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(gathered + upper);
+        }
+        hint
+    }
+}
+
+impl Drop for UploadBody {
+    fn drop(&mut self) {
+        // Whatever the client still has, nobody waits for it.
+        if let Some(place) = self.watchers.place.upgrade() {
+            place.is_owed_nothing();
+        }
+    }
+}

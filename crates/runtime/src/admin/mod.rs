@@ -1,0 +1,139 @@
+//! The admin listener: one port, and what its answers have in common.
+//!
+//! It answers under any load and under attack, for an orchestrator kills what does not answer its probes. So every connection
+//! is bounded in time and number ([`places`]), `/healthz` and `/readyz` need no place among the others' requests, and a web
+//! page cannot ask through its visitor's browser ([`hosts`]).
+
+mod hosts;
+mod places;
+
+use axum::Router;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST};
+use axum::http::{HeaderMap, Request, StatusCode};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use flashweir_core::Duration;
+use flashweir_telemetry::{OPEN_METRICS_CONTENT_TYPE, Telemetry};
+use hosts::is_known;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use places::{Connection, Places};
+use serde_json::json;
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+
+/// Time for the head of a request to come, and for a kept connection to stay without one. A scraper that comes less often
+/// connects again.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection is ended after this long: one that does not read its answer holds a place no longer.
+const LIFETIME: Duration = Duration::from_secs(60);
+/// Then, for the answer under way.
+const LAST_ANSWER: Duration = Duration::from_secs(5);
+/// After a failed `accept`: trying again at once would only burn the core.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
+/// Heads here are small; hyper accepts no smaller buffer.
+const BUFFER_BYTES: usize = 8 << 10;
+
+/// A port that is taken and does not answer yet.
+#[derive(Debug)]
+pub struct AdminListener {
+    listener: TcpListener,
+}
+
+impl AdminListener {
+    /// Takes the port.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener })
+    }
+
+    /// Where it listens; the system chose the port when 0 was asked for.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers by these routes, and `/healthz` by itself, until the future is dropped. `hosts` are names it may be asked for
+    /// by, besides addresses and names without a dot.
+    pub async fn serve(self, routes: Router, hosts: Vec<String>) {
+        let listener = match tokio::net::TcpListener::from_std(self.listener) {
+            Ok(listener) => listener,
+            Err(error) => return tracing::error!("the admin listener stopped: {error}"),
+        };
+        let answers = Arc::new(Answers { routes: routes.route("/healthz", get(async || "alive\n")), hosts });
+        let places = Arc::new(Places::default());
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => places.admit(|connection| attend(stream, connection, answers.clone())),
+                Err(_) => tokio::time::sleep(PAUSE_AFTER_FAILURE).await,
+            }
+        }
+    }
+}
+
+struct Answers {
+    routes: Router,
+    hosts: Vec<String>,
+}
+
+/// Serves one connection to its end.
+async fn attend(stream: TcpStream, connection: Connection, answers: Arc<Answers>) {
+    let service = service_fn(|request| answer(request, connection.clone(), answers.clone()));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER_BYTES);
+    let mut served = pin!(http.serve_connection(TokioIo::new(stream), service));
+    // How it ends is of no interest: whoever asked knows.
+    if tokio::time::timeout(LIFETIME, served.as_mut()).await.is_err() {
+        served.as_mut().graceful_shutdown();
+        let _ = tokio::time::timeout(LAST_ANSWER, served).await;
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    connection: Connection,
+    answers: Arc<Answers>,
+) -> Result<Response, Infallible> {
+    if !is_host_known(request.headers(), &answers.hosts) {
+        let text =
+            "this host is none of ours; names with a dot that the admin listener has go into admin.hosts";
+        return Ok(problem(StatusCode::MISDIRECTED_REQUEST, text));
+    }
+    let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
+    let Some(asking) = connection.begin(is_probe) else {
+        return Ok(problem(StatusCode::SERVICE_UNAVAILABLE, "too many admin requests at once"));
+    };
+    let mut routes = answers.routes.clone();
+    let response = tower_service::Service::call(&mut routes, request.map(axum::body::Body::new)).await?;
+    Ok(response.map(|body| axum::body::Body::new(asking.until_sent(body))))
+}
+
+/// Whether all lines of `Host` are known; HTTP/1.0 may have none, and browsers do not speak that.
+fn is_host_known(fields: &HeaderMap, hosts: &[String]) -> bool {
+    fields.get_all(HOST).iter().all(|host| host.to_str().is_ok_and(|host| is_known(host, hosts)))
+}
+
+/// All metrics, never kept by whoever is in between.
+#[must_use]
+pub fn metrics_response(telemetry: &Telemetry) -> Response {
+    let fields = [(CONTENT_TYPE, OPEN_METRICS_CONTENT_TYPE), (CACHE_CONTROL, "no-store")];
+    (fields, telemetry.open_metrics()).into_response()
+}
+
+/// Why there is no better answer.
+#[must_use]
+pub fn problem(status: StatusCode, text: &str) -> Response {
+    (status, Json(json!({ "status": status.as_u16(), "error": text }))).into_response()
+}
