@@ -53,14 +53,15 @@ fn visit(stage: &Stage, (trace, stretch): (&str, &[f64]), load: f64) -> Result<R
         (rates.iter().sum::<f64>() / rates.len() as f64, rates.iter().copied().fold(0.0, f64::max));
     let profile = RateProfile::from_bins(SECOND, rates).map_err(|error| error.to_string())?;
     let length = profile.length();
+    // A run ends with its last answer: a stretch whose last seconds are silent would end before its last reading.
+    let longer = RateProfile::constant(mean_rps, SECOND).map_err(|error| error.to_string())?;
     let composition = Composition::Default;
     let origin = stage.origin(PAGE_MS);
     let gateway = stage.gateway(composition, &origin);
     let watch = StatusWatch::start(gateway.admin(), LOOK_EVERY, |status| {
         status["verdict"]["cause"].as_str().unwrap_or_default().to_owned()
     });
-    // The last reading comes up to 0.2 s late.
-    let sent = send(&gateway, &origin, profile, [SECOND, length - SECOND / 2], |_| {});
+    let sent = send(&gateway, &origin, profile.then(longer), [SECOND, length], |_| {});
     let seen = watch.stop();
     let (result, useful) = sent?;
     let metrics = gateway.metrics();
