@@ -119,7 +119,7 @@ mod tests {
     fn what_fits_stays_and_what_does_not_leaves_room_for_the_rest() {
         assert_eq!(within(16_384, 1_024, 20_000), (16_384, 1_024));
         assert_eq!(within(16_384, 1_024, usize::MAX), (16_384, 1_024));
-        for limit in [256, 1_024, 4_096, 18_000] {
+        for limit in [512, 1_024, 4_096, 18_000] {
             let Shares { clients, refused, servers } = shares(16_384, 1_024, limit);
             let all = clients + refused + servers;
             let kept = limit - all;
