@@ -57,7 +57,7 @@ pub const ORIGIN_WORK_MS: f64 = 60_000.0;
 pub const ORIGIN_BODY_BYTES: u64 = 1 << 30;
 /// Connections the kernel keeps for one listener before they are accepted; the kernel's own cap may be lower.
 pub const ACCEPT_BACKLOG: i32 = 4_096;
-/// Connections beyond a bound that are still told so, over all workers: some 20 MB of memory.
+/// Connections beyond a bound that are still told so, over all workers: some 30 MB of memory.
 pub const REFUSE_ONLY_CONNECTIONS: usize = 1_024;
 /// Open files that are neither connections nor a worker's: libraries, logs, signals, files being written or read.
 pub const DESCRIPTORS_FIXED: usize = 64;
@@ -75,8 +75,12 @@ pub const UPSTREAM_ADDRESSES: usize = 64;
 pub const UPSTREAM_HEAD_FIELDS: usize = 100;
 /// Bytes of the head of one response of an upstream; with more the client gets 502.
 pub const UPSTREAM_HEAD_BYTES: usize = 512 << 10;
-/// Bytes read from an upstream at once. A response whose client reads slowly may hold three times as many in memory.
-pub const UPSTREAM_READ_BYTES: usize = 32 << 10;
+/// Bytes read from an upstream at once. A response whose client reads slowly holds a few times as many in memory.
+pub const UPSTREAM_READ_BYTES: usize = 16 << 10;
+/// Bytes of one HTTP/2 response that are kept for a client that does not take them.
+pub const STREAM_SEND_BYTES: usize = 64 << 10;
+/// Bytes a second that a client must take of a response while it is waited for: a fifth of what the slowest mobile links have.
+pub const READER_RATE_MIN: u64 = 512;
 /// Bytes of a request's body that must be here before an upstream connection is taken; a smaller body must be here whole.
 pub const UPLOAD_FIRST_PART_BYTES: usize = 64 << 10;
 /// Bodies, or first parts, that one worker waits for at once; then the slowest is answered 408.

@@ -1,12 +1,11 @@
 //! Takes connections from the kernel, and decides how each is served: fully, with refusals only, or not at all.
 //!
 //! A connection beyond a bound is still answered: its requests get the refusal that names the bound, then it closes.
-//! Only when [`refuse_only_connections`] of those are open is a further one closed at once, and counted.
+//! Only when [`REFUSE_ONLY_CONNECTIONS`](limits::REFUSE_ONLY_CONNECTIONS) of those are open is a further one closed at once, and counted.
 
 use crate::bounds::{ClientTaken, Taken};
 use crate::connection::serve;
 use crate::context::WorkerContext;
-use crate::descriptors::refuse_only_connections;
 use flashweir_core::{Duration, Reason, limits};
 use flashweir_http::client::ClientNetwork;
 use flashweir_http::listen::accept;
@@ -74,7 +73,7 @@ fn take_place(worker: &WorkerContext, peer: SocketAddr) -> Option<Place> {
         worker
             .shared
             .warn(Happening::BoundMet, format_args!("{reason}: further connections only get refusals"));
-        let connection = bounds.take_refuse_only(refuse_only_connections(config.bounds.max_connections))?;
+        let connection = bounds.take_refuse_only()?;
         Some(Place { full: Some(reason), _connection: connection, _client: None })
     };
     let Some(connection) = bounds.take_connection(config.bounds.max_connections) else {

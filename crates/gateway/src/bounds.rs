@@ -4,7 +4,7 @@
 //! relaxed ordering: nothing is published through them, and a bound that is off by the number of workers for some
 //! nanoseconds protects as well as an exact one.
 
-use flashweir_core::Hasher64;
+use flashweir_core::{Hasher64, limits};
 use flashweir_http::client::ClientNetwork;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -17,6 +17,9 @@ const CLIENT_CELLS: usize = 65_536;
 pub(crate) struct Bounds {
     connections: AtomicUsize,
     refuse_only_connections: AtomicUsize,
+    refuse_only_most: AtomicUsize,
+    /// The most connections open at once since the last peak was forgotten.
+    peak: AtomicUsize,
     clients: ClientCounts,
 }
 
@@ -26,6 +29,8 @@ impl Bounds {
         Arc::new(Self {
             connections: AtomicUsize::new(0),
             refuse_only_connections: AtomicUsize::new(0),
+            refuse_only_most: AtomicUsize::new(limits::REFUSE_ONLY_CONNECTIONS),
+            peak: AtomicUsize::new(0),
             clients: ClientCounts::new(hasher),
         })
     }
@@ -35,9 +40,14 @@ impl Bounds {
         Taken::take(self, Count::Connections, most)
     }
 
-    /// Takes one of `most` connections that will only be told that there is no room.
-    pub(crate) fn take_refuse_only(self: &Arc<Self>, most: usize) -> Option<Taken> {
-        Taken::take(self, Count::RefuseOnly, most)
+    /// Takes one of the connections that will only be told that there is no room.
+    pub(crate) fn take_refuse_only(self: &Arc<Self>) -> Option<Taken> {
+        Taken::take(self, Count::RefuseOnly, self.refuse_only_most.load(Ordering::Relaxed))
+    }
+
+    /// How many of those there may be.
+    pub(crate) fn set_refuse_only_most(&self, most: usize) {
+        self.refuse_only_most.store(most, Ordering::Relaxed);
     }
 
     /// Takes one of `most` connections of this client's network; `None` when it holds them all (or, with the
@@ -54,6 +64,16 @@ impl Bounds {
     /// Connections open now, those of refuse-only mode included.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed) + self.refuse_only_connections.load(Ordering::Relaxed)
+    }
+
+    /// The most that were open at once since the last peak was forgotten.
+    pub(crate) fn peak_connections(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// The next peak begins with what is open now.
+    pub(crate) fn forget_peak(&self) {
+        self.peak.store(self.connections(), Ordering::Relaxed);
     }
 
     fn counter(&self, count: Count) -> &AtomicUsize {
@@ -84,6 +104,7 @@ impl Taken {
             counter.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
+        bounds.peak.fetch_max(bounds.connections(), Ordering::Relaxed);
         Some(Self { bounds: bounds.clone(), count })
     }
 }
@@ -172,7 +193,7 @@ mod tests {
         let bounds = bounds();
         let _connection = bounds.take_connection(1).expect("room");
         assert!(bounds.take_connection(1).is_none());
-        let _refused = bounds.take_refuse_only(1).expect("headroom is another count");
+        let _refused = bounds.take_refuse_only().expect("headroom is another count");
         assert_eq!(bounds.connections(), 2);
     }
 

@@ -107,7 +107,8 @@ where
     let service = {
         let (worker, client) = (worker.clone(), client.clone());
         move |request, connection: &flashweir_http::serve::Connection| {
-            handle(worker.clone(), client.clone(), connection.clone(), request)
+            // Boxed, or an idle connection would keep the room for a request of several kilobytes.
+            Box::pin(handle(worker.clone(), client.clone(), connection.clone(), request))
         }
     };
     let served = server.serve(server.guard(io), protocol, service, end_wanted(worker, client)).await;

@@ -6,6 +6,7 @@ use crate::pipeline::PipelineHost;
 use crate::sentry::GateSample;
 use crate::settings::serve_settings;
 use crate::shared::{Live, Shared};
+use crate::slow_readers::SlowReaders;
 use crate::transfers::Transfers;
 use crate::upload::{UploadBody, UploadRoom};
 use flashweir_admission::pipeline::ServiceKey;
@@ -31,6 +32,8 @@ pub(crate) struct WorkerContext {
     pub(crate) pipeline: Rc<PipelineHost>,
     /// Requests' bodies that are waited for.
     pub(crate) uploads: Rc<UploadRoom>,
+    /// Responses whose clients may read too slowly.
+    pub(crate) readers: SlowReaders,
     /// Responses on their way to the client.
     pub(crate) transfers: RefCell<Transfers>,
     /// Responses whose acknowledgement is awaited.
@@ -77,6 +80,7 @@ impl WorkerContext {
             uploads: UploadRoom::new(metrics.clone(), sweep_wanted.clone()),
             metrics,
             pipeline,
+            readers: SlowReaders::default(),
             transfers: RefCell::default(),
             acks: RefCell::default(),
             sweep_wanted,

@@ -9,7 +9,7 @@ use crate::reload::reload;
 use crate::sentry::{SentryStation, UnattendedSentries};
 use crate::shared::Shared;
 use crate::state_file;
-use crate::watch::{watch_certificates, watch_upstreams};
+use crate::watch::{watch_certificates, watch_memory, watch_upstreams};
 use flashweir_config::Overrides;
 use flashweir_core::Duration;
 use flashweir_runtime::planner_loop::{self, Beat, StallWatch, Unattended};
@@ -82,6 +82,7 @@ impl Control {
         let mut kernel = planners.kernel.map(in_kernel);
         spawn_local(watch_upstreams(self.shared.clone()));
         spawn_local(watch_certificates(self.shared.clone()));
+        spawn_local(watch_memory(self.shared.clone()));
         self.tell_start(admin_address);
         self.tell_candidates();
         let is_terminated = loop {

@@ -31,23 +31,20 @@ pub(crate) fn limit() -> usize {
         .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-/// Connections beyond `bounds.max_connections` that are still told so: some, and never many in comparison.
-pub(crate) fn refuse_only_connections(max_connections: usize) -> usize {
-    (max_connections / 8).clamp(REFUSE_ONLY_MIN, limits::REFUSE_ONLY_CONNECTIONS)
-}
-
-/// A burst of this many is told that there is no room, however small the bound.
+/// A burst of this many is told that there is no room, however few files may be open.
 const REFUSE_ONLY_MIN: usize = 16;
 
-/// Lowers the configuration's bounds on connections to what fits into `limit` open files. Says so where it had to.
-pub(crate) fn fit(config: &mut Config, workers: usize, limit: usize) {
+/// Lowers the configuration's bounds on connections to what fits into `limit` open files. Says so where it had to. The number of
+/// connections beyond those that are still told that there is no room.
+pub(crate) fn fit(config: &mut Config, workers: usize, limit: usize) -> usize {
     let wanted = Shares {
         clients: config.bounds.max_connections,
+        refused: limits::REFUSE_ONLY_CONNECTIONS,
         servers: config.services.iter().map(|service| server_connections(&service.upstream)).sum(),
     };
     let fitting = wanted.within(limit, workers);
     if fitting == wanted {
-        return;
+        return fitting.refused;
     }
     tracing::warn!(
         "the limit on open files is {limit}: at most {} connections from clients (bounds.max_connections is {}) and {} to \
@@ -66,6 +63,7 @@ pub(crate) fn fit(config: &mut Config, workers: usize, limit: usize) {
             upstream.max_connections = (upstream.max_connections * fitting.servers / wanted.servers).max(1);
         }
     }
+    fitting.refused
 }
 
 /// Open files that a service's servers may take.
@@ -80,6 +78,7 @@ fn server_connections(upstream: &flashweir_config::Upstream) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shares {
     clients: usize,
+    refused: usize,
     servers: usize,
 }
 
@@ -90,15 +89,16 @@ impl Shares {
             + limits::ADMIN_CONNECTIONS
             + limits::ADMIN_PROBES;
         let available = limit.saturating_sub(kept);
-        let wanted = self.clients + refuse_only_connections(self.clients);
+        let wanted = self.clients + self.refused;
         if wanted + self.servers <= available {
             return self;
         }
         let servers = self.servers.min((available / 3).max(available.saturating_sub(wanted))).max(1);
         let from_clients = available.saturating_sub(servers);
-        // One in nine is an eighth of the other eight.
-        let refused = (from_clients / 9).clamp(REFUSE_ONLY_MIN, limits::REFUSE_ONLY_CONNECTIONS);
-        Self { clients: self.clients.min(from_clients.saturating_sub(refused)).max(1), servers }
+        // Those that are only refused are an eighth of the others at most, so one in nine of all.
+        let refused = (from_clients / 9).clamp(REFUSE_ONLY_MIN, self.refused);
+        let clients = self.clients.min(from_clients.saturating_sub(refused)).max(1);
+        Self { clients, refused, servers }
     }
 }
 
@@ -106,8 +106,12 @@ impl Shares {
 mod tests {
     use super::*;
 
+    fn shares(clients: usize, servers: usize, limit: usize) -> Shares {
+        Shares { clients, refused: limits::REFUSE_ONLY_CONNECTIONS, servers }.within(limit, 2)
+    }
+
     fn within(clients: usize, servers: usize, limit: usize) -> (usize, usize) {
-        let Shares { clients, servers } = Shares { clients, servers }.within(limit, 2);
+        let Shares { clients, servers, .. } = shares(clients, servers, limit);
         (clients, servers)
     }
 
@@ -115,16 +119,17 @@ mod tests {
     fn what_fits_stays_and_what_does_not_leaves_room_for_the_rest() {
         assert_eq!(within(16_384, 1_024, 20_000), (16_384, 1_024));
         assert_eq!(within(16_384, 1_024, usize::MAX), (16_384, 1_024));
-        for limit in [256, 1_024, 4_096, 18_000] {
-            let (clients, servers) = within(16_384, 1_024, limit);
-            let all = clients + refuse_only_connections(clients) + servers;
+        for limit in [512, 1_024, 4_096, 18_000] {
+            let Shares { clients, refused, servers } = shares(16_384, 1_024, limit);
+            let all = clients + refused + servers;
             let kept = limit - all;
             assert!(kept >= limits::ADMIN_CONNECTIONS + limits::ADMIN_PROBES, "{limit}: {kept} are left");
             assert!(clients >= limit / 4, "{limit}: {clients} from clients");
             assert!(servers >= limit / 8 || servers == 1_024, "{limit}: {servers} to servers");
         }
-        assert_eq!(within(100, 5_000, 1_024).0, 100, "clients that fit keep their bound");
-        assert!(within(100, 5_000, 1_024).1 > 600, "and servers get what is left");
+        assert_eq!(within(100, 5_000, 4_096).0, 100, "clients that fit keep their bound");
+        assert!(within(100, 5_000, 4_096).1 > 2_500, "and servers get what is left");
+        assert_eq!(shares(8, 1_024, 20_000).refused, limits::REFUSE_ONLY_CONNECTIONS);
         assert_eq!(within(16_384, 1_024, 10), (1, 1), "a limit nobody can live with");
     }
 }

@@ -9,6 +9,7 @@ use crate::acks::{Finished, RATE_BYTES_MIN};
 use crate::context::WorkerContext;
 use crate::load_report::{self, Told};
 use crate::pipeline::Permit;
+use crate::slow_readers::Reading;
 use crate::tracked::Wire;
 use crate::transfers::Transfer;
 use crate::upload::UploadBody;
@@ -17,6 +18,7 @@ use bytes::{Buf, Bytes};
 use flashweir_admission::pipeline::{FailureSource, Judged};
 use flashweir_core::{Duration, Instant};
 use flashweir_http::fields::prepare_trailers;
+use flashweir_http::serve::StreamCut;
 use flashweir_http::upstream::{UpstreamBody, UpstreamError};
 use flashweir_telemetry::Unmeasured;
 use http::{StatusCode, Version};
@@ -53,6 +55,9 @@ pub(crate) struct Watch {
     waited: Duration,
     unmeasured: Option<Unmeasured>,
     transfer: Option<Rc<Transfer>>,
+    stream: Option<StreamCut>,
+    /// Since the client was handed a first part.
+    reading: Option<Rc<Reading>>,
 }
 
 /// What a [`Watch`] is made of.
@@ -64,6 +69,8 @@ pub(crate) struct Begun {
     pub(crate) status: StatusCode,
     pub(crate) url_class: u32,
     pub(crate) unmeasured: Option<Unmeasured>,
+    /// Ends the response's stream, where it has one of its own.
+    pub(crate) stream: Option<StreamCut>,
 }
 
 impl ForwardedBody {
@@ -85,6 +92,8 @@ impl ForwardedBody {
             waited: Duration::ZERO,
             unmeasured: begun.unmeasured,
             transfer: None,
+            stream: begun.stream,
+            reading: None,
         };
         if inner.is_end_stream() {
             watch.finish();
@@ -130,13 +139,28 @@ impl Watch {
                 self.transfer = None;
             }
         }
-        self.bytes += frame.data_ref().map_or(0, |data| data.remaining() as u64);
+        let bytes = frame.data_ref().map_or(0, |data| data.remaining() as u64);
+        self.bytes += bytes;
+        self.reading.iter().for_each(|reading| reading.brought(bytes));
+    }
+
+    /// The client wants the next part.
+    fn asked_for_more(&self) {
+        self.permit.asked_for_more();
+        self.reading.iter().for_each(|reading| reading.asked(|| self.worker.shared.clock.now()));
     }
 
     /// The client was handed a part that is not the last.
     fn handed_part(&mut self) {
         let now = self.worker.shared.clock.now();
         self.permit.handed_part(now);
+        let reading = self.reading.get_or_insert_with(|| {
+            let stall_timeout = self.worker.current().live.config.bounds.write_stall_timeout;
+            let reading = Reading::new(self.wire.clone(), self.stream.clone(), stall_timeout);
+            self.worker.readers.watch(&reading);
+            reading
+        });
+        reading.handed(now);
     }
 
     /// The last byte was handed over.
@@ -199,7 +223,7 @@ impl Body for ForwardedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
         let mut this = self.project();
-        this.watch.iter().for_each(|watch| watch.permit.asked_for_more());
+        this.watch.iter().for_each(Watch::asked_for_more);
         let mut polled = this.inner.as_mut().poll_frame(cx);
         let Some(watch) = this.watch.as_mut() else { return polled };
         if let Poll::Ready(Some(Ok(frame))) = &mut polled

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use flashweir_admission::pipeline::FailureSource;
 use flashweir_config::{Protocol, Upstream as UpstreamConfig};
 use flashweir_http::fields::{Prepared, ResponseError, prepare_response};
-use flashweir_http::serve::Connection;
+use flashweir_http::serve::{Connection, StreamCut};
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, UpstreamErrorKind};
 use flashweir_telemetry::{BadRequest, Happening, Unmeasured, UploadCut, UpstreamFailure};
@@ -34,6 +34,8 @@ pub(crate) struct Asked {
     pub(crate) classified: Classified,
     /// Whom the request is from: see [`subscriber`](flashweir_http::client::subscriber).
     pub(crate) subscriber: u64,
+    /// Ends its stream, if it came in one.
+    pub(crate) stream: Option<StreamCut>,
 }
 
 /// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels the
@@ -46,7 +48,7 @@ pub(crate) async fn forward(
     mut permit: Permit,
     asked: Asked,
 ) -> Response<Body> {
-    let Asked { head, body, method, version, prepared, classified, subscriber } = asked;
+    let Asked { head, body, method, version, prepared, classified, subscriber, stream } = asked;
     if prepared.is_last_hop {
         permit.answered_here(StatusCode::OK);
         return answer_last_hop();
@@ -93,6 +95,7 @@ pub(crate) async fn forward(
         status: head.status,
         url_class: classified.url_class,
         unmeasured: classified.unmeasured.or_else(|| of_response(head.status)).or(slow_upload),
+        stream,
     };
     Response::from_parts(head, Body::Forwarded { body: ForwardedBody::new(begun, body) })
 }

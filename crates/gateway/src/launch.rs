@@ -69,7 +69,7 @@ impl Gateway {
     pub fn bind(launch: Launch) -> Result<Self, GatewayError> {
         let Launch { mut config, config_file, overrides, record } = launch;
         let workers = worker_count(&config);
-        descriptors::fit(&mut config, workers, descriptors::raise_limit());
+        let refuse_only = descriptors::fit(&mut config, workers, descriptors::raise_limit());
         let tls = match &config.listen.tls {
             Some(files) => Some(Arc::new(ServerTls::open(&files.certificate, &files.key)?)),
             None => None,
@@ -92,6 +92,7 @@ impl Gateway {
         let live =
             Live { config, upstreams, sentries, candidates, flash_crowd_candidate, tls, trusted_proxies };
         let shared = Shared::new(Parts { live, workers, listening_on });
+        shared.bounds.set_refuse_only_most(refuse_only);
         let (ends, worker_ends) = connect(workers);
         let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone())?;
         let admin_address = admin.address().map_err(GatewayError::Start)?;

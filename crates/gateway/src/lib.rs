@@ -46,6 +46,7 @@ mod sentry;
 mod services;
 mod settings;
 mod shared;
+mod slow_readers;
 mod state_file;
 mod status;
 mod tracked;

@@ -33,7 +33,7 @@ pub(crate) fn reload(
     workers: usize,
 ) -> Result<(), ReloadError> {
     let mut config = Config::load(file, overrides)?;
-    descriptors::fit(&mut config, workers, descriptors::limit());
+    let refuse_only = descriptors::fit(&mut config, workers, descriptors::limit());
     let before = shared.live.load();
     // The log was opened by whoever started the gateway.
     let log_differs = (before.config.log != config.log).then_some("log");
@@ -55,6 +55,7 @@ pub(crate) fn reload(
     let candidates = candidates(&config, workers, Some(&before.candidates));
     let flash_crowd_candidate =
         FlashCrowdCandidate::of(&config, workers, before.flash_crowd_candidate.as_ref());
+    shared.bounds.set_refuse_only_most(refuse_only);
     shared.telemetry.control().set_connection_limits(descriptors::limit(), config.bounds.max_connections);
     shared.live.store(Arc::new(Live {
         config,

@@ -12,7 +12,7 @@ use flashweir_http::FramingViolation;
 use flashweir_http::client::subscriber;
 use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_request};
 use flashweir_http::rules::judge_http2;
-use flashweir_http::serve::Connection;
+use flashweir_http::serve::{Connection, StreamCut};
 use flashweir_telemetry::{BadRequest, Happening, HttpVersion, StatusClass};
 use http::header::{ALLOW, CONNECTION, EXPECT};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, request};
@@ -42,6 +42,7 @@ pub(crate) async fn handle(
     let now = worker.shared.clock.now();
     client.count_bytes(&worker);
     let (mut head, body) = request.into_parts();
+    let stream = head.extensions.remove::<StreamCut>();
     let current = worker.current();
     let trusted = &current.live.trusted_proxies;
     let hop = Hop {
@@ -122,7 +123,7 @@ pub(crate) async fn handle(
             place.sent(worker.shared.clock.now());
         }
     }
-    let asked = Asked { head, body, method, version, prepared, classified, subscriber };
+    let asked = Asked { head, body, method, version, prepared, classified, subscriber, stream };
     let response = forward(&worker, &current, &client, &connection, permit, asked).await;
     worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
     Ok(response)

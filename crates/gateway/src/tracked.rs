@@ -92,6 +92,13 @@ impl Wire {
         let _ = socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
     }
 
+    /// Ends the connection now, and as broken: what reads and writes it finds it closed.
+    pub(crate) fn cut(&self) {
+        self.reset_on_close();
+        // Failing only means that the socket is dead already.
+        let _ = socket2::SockRef::from(&self.stream).shutdown(Shutdown::Both);
+    }
+
     /// Reads and throws away what the client still sends, until it closes, `most_bytes` came or the caller stops
     /// polling. Closing with unread bytes makes the kernel send a reset, which would destroy the answer in flight.
     pub(crate) async fn discard(&self, most_bytes: usize) {

@@ -34,6 +34,33 @@ pub(crate) async fn watch_certificates(shared: Arc<Shared>) {
     }
 }
 
+/// How often the number of connections is looked at.
+const MEMORY_INTERVAL: Duration = Duration::from_secs(2);
+/// So many fewer connections than there were, and at most half, have left memory that is worth giving back: some megabytes.
+const CONNECTIONS_GONE: usize = 128;
+
+/// Then once more: idle connections to servers go some seconds after the clients'.
+const LOOKS_UNTIL_AGAIN: u32 = 5;
+
+/// Gives memory back after a flood of connections; the allocator would keep all that it had at the peak.
+pub(crate) async fn watch_memory(shared: Arc<Shared>) {
+    let mut looks_left = 0;
+    loop {
+        tokio::time::sleep(MEMORY_INTERVAL).await;
+        let (open, peak) = (shared.bounds.connections(), shared.bounds.peak_connections());
+        let is_flood_over = open <= peak / 2 && peak.saturating_sub(open) >= CONNECTIONS_GONE;
+        if is_flood_over || looks_left == 1 {
+            flashweir_kernel::return_free_memory();
+        }
+        if is_flood_over {
+            shared.bounds.forget_peak();
+            looks_left = LOOKS_UNTIL_AGAIN;
+        } else {
+            looks_left = looks_left.saturating_sub(1);
+        }
+    }
+}
+
 /// What was last known of one service's upstreams.
 #[derive(PartialEq, Eq)]
 struct Watched {

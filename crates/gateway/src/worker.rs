@@ -9,7 +9,7 @@ use crate::shared::Shared;
 use flashweir_admission::pace::SWEEP_INTERVAL;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_http::listen::WorkerListeners;
-use flashweir_telemetry::{Bound, Unmeasured};
+use flashweir_telemetry::{Bound, ConnectionFailure, Unmeasured};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -103,6 +103,7 @@ async fn sweep(worker: Rc<WorkerContext>) {
         let pipeline = &worker.pipeline;
         pipeline.sweep_slow_clients(now);
         worker.uploads.sweep(now);
+        worker.metrics.connections.failed.add(ConnectionFailure::SlowReader, worker.readers.sweep(now));
         let swept = worker.acks.borrow_mut().sweep(now, |delivery, response| {
             pipeline.deliver(delivery, response.is_some());
             response.into_iter().for_each(|response| pipeline.observe_response(response));
@@ -118,6 +119,7 @@ fn nothing_to_sweep(worker: &WorkerContext) -> bool {
         && worker.transfers.borrow().is_empty()
         && worker.pipeline.watches_none()
         && worker.uploads.is_empty()
+        && worker.readers.is_empty()
 }
 
 /// Hands over what was measured of crowds whenever the planner asks; keeps accumulating while the queue is full.

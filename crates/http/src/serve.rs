@@ -15,12 +15,14 @@ use crate::violation::FramingViolation;
 use counted::Counted;
 pub use counted::{CountedBody, CountedFuture};
 use farewell::{answer_request_timeout, linger};
+use flashweir_core::limits::STREAM_SEND_BYTES;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
-pub use local::LocalExecutor;
+use local::StreamExecutor;
+pub use local::{LocalExecutor, StreamCut};
 use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
 use std::pin::Pin;
@@ -50,7 +52,7 @@ pub struct ServeSettings {
 pub struct Server {
     settings: ServeSettings,
     http1: http1::Builder,
-    http2: http2::Builder<LocalExecutor>,
+    http2: http2::Builder<StreamExecutor>,
 }
 
 /// One connection as its requests' service sees it.
@@ -111,10 +113,11 @@ impl Server {
         if settings.head.fields_max != HYPER_FIELDS_DEFAULT {
             http1.max_headers(settings.head.fields_max);
         }
-        let mut http2 = http2::Builder::new(LocalExecutor);
+        let mut http2 = http2::Builder::new(StreamExecutor);
         http2
             .timer(TokioTimer::new())
             .max_concurrent_streams(settings.http2_streams_max)
+            .max_send_buf_size(STREAM_SEND_BYTES)
             .max_header_list_size(u32::try_from(settings.head.bytes_max).unwrap_or(u32::MAX))
             .keep_alive_interval(settings.http2_ping_after)
             .keep_alive_timeout(settings.http2_ping_after);
@@ -349,7 +352,7 @@ where
     }
 }
 
-impl<I, B, S> Drive for http2::Connection<I, S, LocalExecutor>
+impl<I, B, S> Drive for http2::Connection<I, S, StreamExecutor>
 where
     S: hyper::service::HttpService<Incoming, ResBody = B>,
     S::Future: 'static,
@@ -359,7 +362,7 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
     Self: Unpin + Future<Output = hyper::Result<()>>,
-    LocalExecutor: hyper::rt::bounds::Http2ServerConnExec<S::Future, B>,
+    StreamExecutor: hyper::rt::bounds::Http2ServerConnExec<S::Future, B>,
 {
     fn end_gracefully(self: Pin<&mut Self>) {
         self.graceful_shutdown();

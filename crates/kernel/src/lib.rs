@@ -14,6 +14,7 @@ mod interface;
 mod late_port;
 #[cfg(feature = "bpf")]
 mod map;
+mod memory;
 #[cfg(feature = "bpf")]
 pub mod observe;
 #[cfg(feature = "bpf")]
@@ -23,6 +24,7 @@ mod program;
 mod tcp_info;
 
 pub use late_port::choose_port_late;
+pub use memory::return_free_memory;
 #[cfg(feature = "bpf")]
 pub use program::{LoadError, PacketRun};
 pub use tcp_info::{TcpInfo, tcp_info};

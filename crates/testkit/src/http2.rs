@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::client::Client;
 use crate::deadline::PATIENCE;
@@ -164,6 +164,39 @@ impl Http2Client {
                     return StreamEnd::Reset(code);
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// Which stream is reset within `time`, if one is; the connection's end counts as stream 0's.
+    ///
+    /// # Panics
+    /// When the time is zero.
+    pub fn ended_within(&mut self, time: Duration) -> Option<u32> {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            self.stream.set_read_timeout(Some(left)).expect("a time above zero");
+            // Between frames only: half a frame would be lost.
+            match self.stream.peek(&mut [0]) {
+                Ok(0) => return Some(0),
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    return None;
+                }
+                Err(_) => return Some(0),
+            }
+            self.stream.set_read_timeout(Some(PATIENCE)).expect("a time above zero");
+            match self.read_frame() {
+                Ok((frame::RST_STREAM, _, stream, _)) => return Some(stream),
+                Ok((frame::GOAWAY, ..)) | Err(_) => return Some(0),
+                Ok((frame::PING, flags, _, payload)) if flags & frame::ACK == 0 => {
+                    let _ = self.try_send_frame(frame::PING, frame::ACK, 0, &payload);
+                }
+                Ok(_) => {}
             }
         }
     }

@@ -14,9 +14,9 @@ fn flood(gateway: &Gateway) -> Vec<Client> {
 #[test]
 fn a_low_soft_limit_is_raised() {
     let upstream = Upstream::reflecting();
-    let gateway = before(&upstream).set("bounds.max_connections", "2000").open_files(256, 4_096).start();
+    let gateway = before(&upstream).set("bounds.max_connections", "1500").open_files(256, 4_096).start();
     assert_eq!(gateway.metrics().value("flashweir_open_files_limit"), 4_096.0);
-    assert_eq!(gateway.metrics().value("flashweir_connections_limit"), 2_000.0);
+    assert_eq!(gateway.metrics().value("flashweir_connections_limit"), 1_500.0);
     assert!(!gateway.stderr().contains("open files"), "nothing to say where all fits: {}", gateway.stderr());
     let idle = flood(&gateway);
     gateway.wait_metric("flashweir_connections_open", FLOOD as f64);

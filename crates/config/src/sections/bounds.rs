@@ -15,7 +15,8 @@ use crate::text::{DurationText, SizeText};
 pub struct BoundsFile {
     /// Connections from clients, over all workers. Some more are still answered with 503, the rest are
     /// closed. Where the limit on open files allows fewer, that holds, and a warning at start says so.
-    /// Valid: `1` to `1048576`. Raised: more memory (some 10 KiB each, more with TLS) and more open files.
+    /// Valid: `1` to `1048576`. Raised: more memory (some 30 KiB each, with a
+    /// response under way that its client does not read 130 KiB, with TLS more) and more open files.
     /// Lowered: people who only keep a connection open push others out.
     /// Example: `max_connections = 50000`.
     pub max_connections: u32,
@@ -45,7 +46,8 @@ pub struct BoundsFile {
     /// closed under it.
     /// Example: `keep_alive_timeout = "15s"`.
     pub keep_alive_timeout: DurationText,
-    /// How long a client may take no byte of a response that is ready. Then the connection is cut.
+    /// How long a client may take no byte of a response that is ready. Then the connection is cut. For twice as long it may
+    /// take less than 512 bytes a second of one; then its response is cut (in HTTP/2 that stream alone).
     /// Valid: `1s` to `1h`. Raised: stalled clients hold requests in flight longer. Lowered: phones in a
     /// tunnel lose their download.
     /// Example: `write_stall_timeout = "1m"`.
@@ -70,7 +72,7 @@ pub struct BoundsFile {
 impl Default for BoundsFile {
     fn default() -> Self {
         Self {
-            // Some 160 MiB of connection state at most, and within the usual hard limit on open files.
+            // Some 500 MiB of connection state when all of them have asked once, and within the usual hard limit on open files.
             max_connections: 16_384,
             // Four times the connections to one server: it must not bind before the upstreams' own bound does
             // when there are several.

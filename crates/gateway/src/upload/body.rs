@@ -187,7 +187,8 @@ impl Body for UploadBody {
         let rest = self.body.rest.as_ref().map(Body::size_hint).unwrap_or_else(|| SizeHint::with_exact(0));
         let mut hint = SizeHint::new();
         hint.set_lower(gathered + rest.lower());
-        if let Some(upper) = rest.upper() {
+        // A body of known length is sent with that, and then has no place for trailers.
+        if let Some(upper) = rest.upper().filter(|_| self.body.trailers.is_none()) {
             hint.set_upper(gathered + upper);
         }
         hint

@@ -1,6 +1,6 @@
 //! Counts a connection's requests from the service's call to the response body's end.
 
-use super::Connection;
+use super::{Connection, StreamCut};
 use bytes::Buf;
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
@@ -75,7 +75,10 @@ where
     type Error = E;
     type Future = CountedFuture<F>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        if self.connection.0.guard.is_http2() {
+            request.extensions_mut().insert(StreamCut::of_call());
+        }
         let in_flight = Some(InFlight::begin(&self.connection));
         CountedFuture { response: (self.service)(request, &self.connection), in_flight }
     }

@@ -269,7 +269,9 @@ fn adapt<B: RequestBody>(request: &mut Request<B>, target: &Target) {
                 *request.uri_mut() = Uri::from(path);
             }
             // hyper takes a GET or HEAD of unknown length for one without a body, and would drop it without a word.
-            if !request.body().is_end_stream() && !request.headers().contains_key(CONTENT_LENGTH) {
+            let body = request.body();
+            let is_unknown = !body.is_end_stream() && body.size_hint().exact().is_none();
+            if is_unknown && !request.headers().contains_key(CONTENT_LENGTH) {
                 request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
             }
             *request.version_mut() = Version::HTTP_11;

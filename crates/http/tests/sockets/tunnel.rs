@@ -69,7 +69,7 @@ async fn forward(
         upstreams.send(Request::from_parts(parts, body)).await.map_err(std::io::Error::other)?;
     let upgrade = hyper::upgrade::on(&mut response);
     let (mut parts, body) = response.into_parts();
-    prepare_response(&mut parts);
+    prepare_response(&mut parts).map_err(std::io::Error::other)?;
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         let on_end = move |report| reports.set(Some(report));
         connection.hand_over(PendingTunnel::new(upgrade, idle_timeout, body, on_end)).unwrap();

@@ -81,6 +81,8 @@ labels! {
         TlsTimeout => "tls_timeout",
         /// The client took no byte for `bounds.write_stall_timeout`.
         WriteStall => "write_stall",
+        /// The client took less than 512 bytes a second of a response that was ready, for twice `bounds.write_stall_timeout`.
+        SlowReader => "slow_reader",
         /// The client broke the HTTP protocol after a good start.
         Protocol => "protocol",
         /// The connection was lost.
