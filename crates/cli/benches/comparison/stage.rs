@@ -22,6 +22,8 @@ const CAPACITY_FIRST_MEASURED_FOR: Duration = Duration::from_secs(3);
 const MEASURED_AGAIN: u32 = 5;
 /// From here to the first arrival: the generator starts its threads in that time.
 const LEAD: Duration = Duration::from_millis(500);
+/// The last reading comes this much before the end of the crowd: where everybody is answered at once, the run ends with it.
+const READ_BEFORE_END: Duration = Duration::from_millis(500);
 const SOURCES: u32 = 4_000;
 /// The same crowd for everybody.
 const SEED: u64 = 1;
@@ -89,7 +91,10 @@ impl Stage {
     ) -> Result<(LoadResult, Option<f64>), Box<dyn Error>> {
         let begins = Instant::now() + LEAD;
         let plan = LoadPlan { start_at: Some(SystemTime::now() + LEAD), ..self.plan(scene, address)? };
-        let judged = [scene.crowd_from_s() + 1, scene.length_s()].map(Duration::from_secs);
+        let judged = [
+            Duration::from_secs(scene.crowd_from_s() + 1),
+            Duration::from_secs(scene.length_s()) - READ_BEFORE_END,
+        ];
         let mut ruler = Ruler::new(Meter::new(origin.process().id(), origin.address()), judged);
         let load = thread::scope(|scope| {
             scope.spawn(|| {
