@@ -44,7 +44,7 @@ pub enum What {
 pub enum Verdict {
     /// At least as good as the best of the others.
     Best,
-    /// The median is lower by no more than [`LEVEL`].
+    /// The median is lower by no more than 0.005.
     Level,
     /// The median is lower, but the rounds of both overlap.
     WithinSpread,
