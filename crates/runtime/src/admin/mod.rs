@@ -31,10 +31,10 @@ use tokio::net::TcpStream;
 /// Time for the head of a request to come, and for a kept connection to stay without one. A scraper that comes less often
 /// connects again.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection is ended after this long: one that does not read its answer holds a place no longer.
-const LIFETIME: Duration = Duration::from_secs(60);
-/// Then, for the answer under way.
-const LAST_ANSWER: Duration = Duration::from_secs(5);
+/// Time for an answer to be made and sent: a connection that does not read holds a place no longer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often that is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// After a failed `accept`: trying again at once would only burn the core.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 /// Heads here are small; hyper accepts no smaller buffer.
@@ -95,9 +95,10 @@ async fn attend(stream: TcpStream, connection: Connection, answers: Arc<Answers>
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER_BYTES);
     let mut served = pin!(http.serve_connection(TokioIo::new(stream), service));
     // How it ends is of no interest: whoever asked knows.
-    if tokio::time::timeout(LIFETIME, served.as_mut()).await.is_err() {
-        served.as_mut().graceful_shutdown();
-        let _ = tokio::time::timeout(LAST_ANSWER, served).await;
+    while tokio::time::timeout(LOOK_EVERY, served.as_mut()).await.is_err() {
+        if connection.has_asked_for(ANSWER_TIMEOUT) {
+            return;
+        }
     }
 }
 

@@ -10,13 +10,14 @@
 
 use axum::Error;
 use axum::body::{Body, Bytes};
-use flashweir_core::limits;
+use flashweir_core::{Duration, limits};
 use http_body::{Frame, SizeHint};
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 /// The places of one listener.
 #[derive(Debug, Default)]
@@ -36,6 +37,8 @@ struct Taken {
 pub(super) struct Connection {
     places: Arc<Places>,
     number: u64,
+    /// When the request under way came.
+    asked: Arc<Mutex<Option<Instant>>>,
 }
 
 /// A request under way; dropped when its answer is sent, or nobody takes it.
@@ -55,7 +58,7 @@ impl Places {
         let connection = {
             let mut taken = self.lock();
             taken.accepted += 1;
-            let connection = Connection { places: self.clone(), number: taken.accepted };
+            let connection = Connection::new(self.clone(), taken.accepted);
             taken.wait(connection.number, None);
             connection
         };
@@ -93,6 +96,19 @@ impl Taken {
 }
 
 impl Connection {
+    fn new(places: Arc<Places>, number: u64) -> Self {
+        Self { places, number, asked: Arc::default() }
+    }
+
+    /// Whether the answer to one request has been under way for so long.
+    pub(super) fn has_asked_for(&self, span: Duration) -> bool {
+        self.asked().is_some_and(|asked| asked.elapsed() >= span)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A request has come; `None` if it is no probe and there is no place for it.
     pub(super) fn begin(&self, is_probe: bool) -> Option<Asking> {
         let mut taken = self.places.lock();
@@ -104,6 +120,7 @@ impl Connection {
         }
         // A probe's answer is a few bytes, so its connection keeps its place and its turn to be cut.
         let abort = if is_probe { None } else { taken.leave(self.number) };
+        *self.asked() = Some(Instant::now());
         Some(Asking { connection: self.clone(), is_probe, abort })
     }
 }
@@ -117,6 +134,7 @@ impl Asking {
 
 impl Drop for Asking {
     fn drop(&mut self) {
+        *self.connection.asked() = None;
         if !self.is_probe {
             let mut taken = self.connection.places.lock();
             taken.asking -= 1;
@@ -162,7 +180,19 @@ mod tests {
         let number = taken.accepted;
         taken.wait(number, None);
         drop(taken);
-        Connection { places: places.clone(), number }
+        Connection::new(places.clone(), number)
+    }
+
+    #[test]
+    fn only_an_answer_under_way_gets_old() {
+        let connection = idle(&Arc::new(Places::default()));
+        assert!(!connection.has_asked_for(Duration::ZERO));
+        let asking = connection.begin(false).expect("a place");
+        assert!(
+            connection.has_asked_for(Duration::ZERO) && !connection.has_asked_for(Duration::from_secs(60))
+        );
+        drop(asking);
+        assert!(!connection.has_asked_for(Duration::ZERO));
     }
 
     #[test]
