@@ -13,7 +13,7 @@
 mod bucket;
 mod sparse;
 
-pub use bucket::{BUCKETS, Bucket, VALUE_MAX, index};
+pub use bucket::{BUCKETS, Bucket, VALUE_MAX, bucket_middle, index};
 pub use sparse::{COUNT_MAX, PairsError, Sparse};
 
 use alloc::boxed::Box;

@@ -1,12 +1,14 @@
 //! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by cell.
 //!
-//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [seed=S] [seeds=K] [trace] [WORD...]`: only cells whose
-//! name has all words (`c=4 Heavy x3`), a sample of N of them, K seeds each; `trace` prints the limits taken.
+//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [seed=S] [seeds=K] [trace] [posterior] [WORD...]`: only cells
+//! whose name has all words (`c=4 Heavy x3`), a sample of N of them, K seeds each; `trace` prints the limits taken; `posterior`
+//! has the other learner.
 
 #[path = "../tests/capacity/cell.rs"]
 mod cell;
 
 use cell::{Cell, Change, Score, Spread};
+use flashweir_admission::sentry::Learner;
 use flashweir_core::Rng;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,10 +17,19 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let number = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)?.parse::<u64>().ok());
     let seed = number("seed=").unwrap_or(1);
-    let mut cells = all_cells();
+    let learner = match words.iter().any(|word| word == "posterior") {
+        true => Learner::Posterior,
+        false => Learner::Experiments,
+    };
+    let mut cells = all_cells(learner);
     let filters: Vec<&String> = words
         .iter()
-        .filter(|word| !word.starts_with("sample=") && !word.starts_with("seed") && *word != "trace")
+        .filter(|word| {
+            !word.starts_with("sample=")
+                && !word.starts_with("seed")
+                && *word != "trace"
+                && *word != "posterior"
+        })
         .collect();
     cells.retain(|cell| {
         let name = format!("{cell} ");
@@ -38,7 +49,7 @@ fn main() {
     print_summary(&scored);
 }
 
-fn all_cells() -> Vec<Cell> {
+fn all_cells(learner: Learner) -> Vec<Cell> {
     use Change::{ColdStart, FewerCores, MixShift, MoreCores, Pool, Retrograde, Slower, Steady};
     let changes = [
         Steady,
@@ -58,7 +69,7 @@ fn all_cells() -> Vec<Cell> {
                 for target_s in [0.3, 1.0, 3.0] {
                     for load in [1.5, 3.0, 10.0] {
                         for change in changes {
-                            cells.push(Cell { cores, work_ms, spread, target_s, load, change });
+                            cells.push(Cell { cores, work_ms, spread, target_s, load, change, learner });
                         }
                     }
                 }

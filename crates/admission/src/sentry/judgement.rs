@@ -115,6 +115,8 @@ mod tests {
         p95_s: Some(0.5),
         p95_least_s: Some(0.4),
         target_s: 1.0,
+        quantile_over_mean: 3.0,
+        age_s: 0.1,
         utilisation: None,
     };
 

@@ -97,7 +97,7 @@ impl LimitRule {
             return Rule::None;
         }
         self.window.add(&look.tick);
-        if self.is_origin_refusing() {
+        if self.window.is_refused_by_origin(self.limit) {
             return self.leave_refusals(look);
         }
         if !self.window.is_bound() {

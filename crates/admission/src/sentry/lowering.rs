@@ -95,13 +95,6 @@ impl LimitRule {
         !self.cut.is_over(look.now)
     }
 
-    /// Whether many requests that went to the origin came to no answer: that is no room, however fast it goes.
-    pub(super) fn is_origin_refusing(&self) -> bool {
-        let window = &self.window;
-        window.failed > FAILED_MOST * window.completed.max(8.0)
-            && window.in_flight() > 0.5 * f64::from(self.limit)
-    }
-
     pub(super) fn leave_refusals(&mut self, look: &Look) -> Rule {
         let lower = CUT_LEAST * self.window.in_flight().min(f64::from(self.limit));
         self.raise.fail(look.now);
@@ -140,7 +133,5 @@ const CUT_MOST: f64 = 0.5;
 const CUT_LEAST: f64 = 0.75;
 /// How far down a test goes: half as many tell soon.
 const TRIM: f64 = 0.5;
-/// Requests without an answer, over those with one. Some clients always leave.
-const FAILED_MOST: f64 = 0.25;
 /// The share of those in flight that is completed within a target, at most, by an origin that is swamped.
 const SWAMPED: f64 = 0.05;

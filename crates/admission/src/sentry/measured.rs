@@ -63,6 +63,11 @@ impl Measured {
         self.latency_s / self.completed.max(1.0)
     }
 
+    /// Whether many requests that went to the origin came to no answer: that is no room, however fast it goes.
+    pub(super) fn is_refused_by_origin(&self, limit: u32) -> bool {
+        self.failed > FAILED_MOST * self.completed.max(8.0) && self.in_flight() > 0.5 * f64::from(limit)
+    }
+
     /// Whether the limit kept requests out.
     pub(super) fn is_bound(&self) -> bool {
         self.shed > 0.0 || self.waiting_s > 0.2 * self.span_s
@@ -82,3 +87,5 @@ pub(super) struct Variation {
 const UNDER_WAY: f64 = 0.3;
 /// However alike requests are, a rate is not known before about as many have completed as are in flight.
 const FEW: f64 = 0.13;
+/// Requests without an answer, over those with one. Some clients always leave.
+const FAILED_MOST: f64 = 0.25;

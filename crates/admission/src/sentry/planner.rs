@@ -3,17 +3,20 @@
 use super::classes::{Classes, Service};
 use super::deciding::Deciding;
 use super::inherent::Inherent;
-use super::limit::{LimitRule, MARGIN};
+use super::learner::{Learner, LimitLearner};
+use super::limit::MARGIN;
 use super::look::Look;
 use super::measured::Measured;
 use super::plan::{Decide, Explanation, Plan, Rule};
 use super::policy::Policy;
-use super::sample::Sample;
+use super::posterior::Seen;
+use super::sample::{LevelSum, Sample};
 use crate::{Binding, Flow, Planner};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use flashweir_core::{Duration, Instant};
 use flashweir_measure::Histogram;
+use flashweir_measure::histogram::bucket_middle;
 
 /// Learns one service's limit.
 #[derive(Debug)]
@@ -24,7 +27,7 @@ pub struct SentryPlanner {
     /// What the gates measured since the last plan.
     gathered: Sample,
     inherent: Inherent,
-    rule: LimitRule,
+    rule: LimitLearner,
     /// What was observed since the last plan.
     pending: Measured,
     /// Responses since the limit last moved, and the ages at the last sample.
@@ -50,11 +53,17 @@ impl SentryPlanner {
     /// Nothing is known yet.
     #[must_use]
     pub fn new(policy: Arc<Policy>) -> Self {
-        let rule = LimitRule::new();
+        Self::with_learner(policy, Learner::default())
+    }
+
+    /// The same with a learner to compare.
+    #[must_use]
+    pub fn with_learner(policy: Arc<Policy>, learner: Learner) -> Self {
+        let rule = LimitLearner::new(learner);
         let mut classes = Classes::new(policy.clone());
         let plan = Plan {
             epoch: 0,
-            limit: rule.limit,
+            limit: rule.learned().limit,
             classes: Vec::new(),
             decide: Decide::Reservation,
             knee_milli: 0,
@@ -157,7 +166,7 @@ impl SentryPlanner {
 
     /// Gives each class its part of what the rule found.
     fn divide(&mut self, now: Instant) {
-        self.lately_rps = self.lately_rps.max(self.capacity_rps(self.rule.limit));
+        self.lately_rps = self.lately_rps.max(self.capacity_rps(self.rule.learned().limit));
         let service = self.service();
         let mut classes = self.classes.plans(&service);
         let (decide, limit) = self.deciding.plan(now, &service, &self.classes, &mut classes);
@@ -182,16 +191,17 @@ impl SentryPlanner {
 
     /// What is known of the service, whatever its policy.
     pub(super) fn service(&self) -> Service {
+        let learned = self.rule.learned();
         Service {
-            limit: self.rule.limit,
-            knee: self.rule.knee,
+            limit: learned.limit,
+            knee: learned.knee,
             in_flight: self.in_flight,
-            capacity_rps: self.capacity_rps(self.rule.limit),
+            capacity_rps: self.capacity_rps(learned.limit),
             lately_rps: self.lately_rps,
             usual_s: self.usual_s.unwrap_or(0.0),
             p95_s: self.plan.explanation.response_p95_s,
             quantile_over_mean: self.quantile_over_mean,
-            is_known: self.rule.is_known,
+            is_known: learned.is_known,
         }
     }
 
@@ -230,25 +240,28 @@ impl Planner for SentryPlanner {
             p95_s,
             p95_least_s,
             target_s: self.classes.target().as_secs_f64(),
+            quantile_over_mean: self.quantile_over_mean,
+            age_s: mean_s(&self.age_us),
             utilisation: self.utilisation.map(|(utilisation, _)| utilisation),
         };
-        let mut window = self.rule.window;
+        let mut window = self.rule.learned().window;
         window.add(&tick);
-        let rule = self.rule.look(&look);
+        let rule = self.rule.look(&look, || seen(&sample, &tick));
+        let learned = self.rule.learned();
         if self.latency_us.count() >= USUAL_LEAST {
             self.usual_s = self.latency_us.quantile(0.5).map(|us| us as f64 / 1e6);
         }
-        if self.rule.is_settling() || self.latency_us.count() > QUANTILE_MOST {
+        if learned.is_settling || self.latency_us.count() > QUANTILE_MOST {
             self.latency_us.clear();
         }
         self.plan.explanation = Explanation {
             rule,
             in_flight: window.in_flight(),
             completed_rps: window.completed / window.span_s.max(1e-9),
-            knee: self.rule.knee,
-            stretch: self.rule.alone_s.map(|alone_s| window.unit_s(look.variation) / alone_s),
+            knee: learned.knee,
+            stretch: learned.alone_s.map(|alone_s| window.unit_s(look.variation) / alone_s),
             response_p95_s: p95_s,
-            target_infeasible: self.rule.target_infeasible,
+            target_infeasible: learned.target_infeasible,
             ..self.plan.explanation
         };
         self.plan.epoch += 1;
@@ -263,6 +276,23 @@ impl Planner for SentryPlanner {
     fn limit_used(&self, _flow: &Flow, _span_s: f64) -> f64 {
         self.in_flight / f64::from(self.plan.limit)
     }
+}
+
+/// Traffic by number in flight; work is divided among levels by completions.
+fn seen(sample: &Sample, tick: &Measured) -> Vec<Seen> {
+    let each = tick.work / tick.completed.max(1.0);
+    let of_level = |level: &LevelSum| {
+        let in_flight = bucket_middle(level.level) as f64;
+        // Gates measure at the same time, and the integral is each one's own.
+        let span_s = level.in_flight_nanos as f64 / 1e9 / in_flight.max(1.0);
+        Seen { in_flight, span_s, work: level.completed as f64 * each }
+    };
+    sample.levels.iter().map(of_level).collect()
+}
+
+fn mean_s(micros: &Histogram) -> f64 {
+    let sum_us: f64 = micros.buckets().map(|bucket| bucket.middle() as f64 * bucket.count as f64).sum();
+    sum_us / 1e6 / (micros.count() as f64).max(1.0)
 }
 
 /// Responses (and ages) for a 95th percentile.

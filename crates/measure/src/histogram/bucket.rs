@@ -21,6 +21,12 @@ pub const fn index(value: u64) -> u16 {
     ((dropped as u64 * STEPS) + (value >> dropped)) as u16
 }
 
+/// The value that the counter at `index` stands for: see [`Bucket::middle`].
+#[must_use]
+pub const fn bucket_middle(index: u16) -> u64 {
+    Bucket::at(index, 0).middle()
+}
+
 /// Values that share a counter, and how many there were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {

@@ -5,9 +5,10 @@ mod cell;
 mod quiet;
 
 use cell::{Cell, Change, Spread};
+use flashweir_admission::sentry::Learner;
 
 fn cell(cores: u32, work_ms: u32, spread: Spread, target_s: f64, load: f64, change: Change) -> Cell {
-    let cell = Cell { cores, work_ms, spread, target_s, load, change };
+    let cell = Cell { cores, work_ms, spread, target_s, load, change, learner: Learner::Experiments };
     assert!(cell.makes_sense());
     cell
 }
@@ -56,4 +57,19 @@ fn a_target_that_cannot_be_met_is_reported() {
     println!("{score:?}");
     assert!(score.reported_infeasible > 0.0 && score.p99_over_target > 1.0, "{score:?}");
     assert!(score.share > 0.8 && score.throughput_share > 0.85, "{score:?}");
+}
+
+/// The other learner, where it is known to be as good.
+#[test]
+fn a_distribution_over_origins_finds_short_and_regular_services_too() {
+    let check_posterior = |cores, work_ms, spread, load, change, least| {
+        let cell = Cell { learner: Learner::Posterior, ..cell(cores, work_ms, spread, 1.0, load, change) };
+        let score = cell.score(1);
+        println!("{cell}: {score:?}");
+        assert!(score.share >= least && score.refused_in_quiet.0 == 0, "{cell}: {score:?}");
+    };
+    check_posterior(4, 15, Spread::Exponential, 3.0, Change::Steady, 0.97);
+    check_posterior(16, 15, Spread::Exponential, 1.5, Change::MoreCores, 0.95);
+    check_posterior(4, 15, Spread::Constant, 3.0, Change::Slower, 0.95);
+    check_posterior(16, 15, Spread::Constant, 3.0, Change::Retrograde(0.02), 0.96);
 }

@@ -1,0 +1,82 @@
+//! The rule that is chosen, by one face.
+
+use super::limit::LimitRule;
+use super::look::Look;
+use super::measured::Measured;
+use super::plan::Rule;
+use super::posterior::{PosteriorRule, Seen};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// How the limit is learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Learner {
+    /// Each move is an experiment that is judged (see `limit`): what the product does.
+    #[default]
+    Experiments,
+    /// A distribution over origins, from all traffic (see `posterior`): to compare with.
+    Posterior,
+}
+
+/// Learns the limit.
+#[derive(Debug)]
+pub(super) enum LimitLearner {
+    Experiments(Box<LimitRule>),
+    Posterior(Box<PosteriorRule>),
+}
+
+/// What a rule knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Learned {
+    pub(super) limit: u32,
+    pub(super) knee: Option<f64>,
+    /// What a unit of work takes when it is alone, seconds.
+    pub(super) alone_s: Option<f64>,
+    /// Some limit was found that is not to be raised or lowered: the start is over.
+    pub(super) is_known: bool,
+    pub(super) target_infeasible: bool,
+    /// Since the limit last moved and settled, or was last looked at.
+    pub(super) window: Measured,
+    /// What is measured now still belongs to the limit before.
+    pub(super) is_settling: bool,
+}
+
+impl LimitLearner {
+    pub(super) fn new(learner: Learner) -> Self {
+        match learner {
+            Learner::Experiments => Self::Experiments(Box::new(LimitRule::new())),
+            Learner::Posterior => Self::Posterior(Box::new(PosteriorRule::new())),
+        }
+    }
+
+    /// Takes a look, with the look's traffic by number in flight; which rule fired.
+    pub(super) fn look(&mut self, look: &Look, seen: impl FnOnce() -> Vec<Seen>) -> Rule {
+        match self {
+            Self::Experiments(rule) => rule.look(look),
+            Self::Posterior(rule) => rule.look(look, &seen()),
+        }
+    }
+
+    pub(super) fn learned(&self) -> Learned {
+        match self {
+            Self::Experiments(rule) => Learned {
+                limit: rule.limit,
+                knee: rule.knee,
+                alone_s: rule.alone_s,
+                is_known: rule.is_known,
+                target_infeasible: rule.target_infeasible,
+                window: rule.window,
+                is_settling: rule.is_settling(),
+            },
+            Self::Posterior(rule) => Learned {
+                limit: rule.limit,
+                knee: rule.knee,
+                alone_s: rule.alone_s,
+                is_known: rule.is_known,
+                target_infeasible: rule.target_infeasible,
+                window: rule.window,
+                is_settling: rule.is_settling(),
+            },
+        }
+    }
+}
