@@ -89,9 +89,9 @@ pub const UPLOADS_GATHERED: usize = 4_096;
 pub const UPLOADS_GATHERED_PER_CLIENT: usize = 512;
 /// Bytes of those, in one worker.
 pub const UPLOADS_GATHERED_BYTES: usize = 32 << 20;
-/// Uploads that are waited for may hold one in so many of the connections to a service's upstreams; then the slowest goes.
+/// Uploads that are waited for may hold this part (1/n) of the connections to a service's upstreams; then the slowest is cut.
 pub const UPLOADS_POOL_PARTS: usize = 2;
-/// Of those, one client may hold one in so many.
+/// Of those, the part (1/n) that one client may hold.
 pub const UPLOADS_CLIENT_PARTS: usize = 4;
 /// Requests in flight on one HTTP/2 upstream connection before another connection is opened.
 pub const STREAMS_PER_UPSTREAM_CONNECTION: usize = 100;

@@ -36,7 +36,7 @@ pub(crate) async fn watch_certificates(shared: Arc<Shared>) {
 
 /// How often the number of connections is looked at.
 const MEMORY_INTERVAL: Duration = Duration::from_secs(2);
-/// So many fewer connections than there were, and at most half, have left memory that is worth giving back: some megabytes.
+/// Connections that have ended since the peak, at least, before memory is given back: they held some megabytes.
 const CONNECTIONS_GONE: usize = 128;
 
 /// Then once more: idle connections to servers go some seconds after the clients'.

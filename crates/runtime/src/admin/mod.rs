@@ -94,7 +94,7 @@ async fn attend(stream: TcpStream, connection: Connection, answers: Arc<Answers>
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER_BYTES);
     let mut served = pin!(http.serve_connection(TokioIo::new(stream), service));
-    // How it ends is of no interest: whoever asked knows.
+    // The client sees how it ends; nothing is logged.
     while tokio::time::timeout(LOOK_EVERY, served.as_mut()).await.is_err() {
         if connection.has_asked_for(ANSWER_TIMEOUT) {
             return;
@@ -126,7 +126,7 @@ fn is_host_known(fields: &HeaderMap, hosts: &[String]) -> bool {
     fields.get_all(HOST).iter().all(|host| host.to_str().is_ok_and(|host| is_known(host, hosts)))
 }
 
-/// All metrics, never kept by whoever is in between.
+/// All metrics, not to be cached.
 #[must_use]
 pub fn metrics_response(telemetry: &Telemetry) -> Response {
     let fields = [(CONTENT_TYPE, OPEN_METRICS_CONTENT_TYPE), (CACHE_CONTROL, "no-store")];

@@ -6,7 +6,7 @@
 //! | asks for `/healthz` or `/readyz` | the same | (its answer is sent at once) |
 //! | asks for anything else, until the answer is sent | [`ADMIN_CONNECTIONS`](limits::ADMIN_CONNECTIONS) | the answer is 503 |
 //!
-//! So neither half requests nor slow readers keep a probe out: whoever asks right after connecting is answered.
+//! So neither half requests nor slow readers keep a probe out: a client that asks right after connecting is answered.
 
 use axum::Error;
 use axum::body::{Body, Bytes};
@@ -41,7 +41,7 @@ pub(super) struct Connection {
     asked: Arc<Mutex<Option<Instant>>>,
 }
 
-/// A request under way; dropped when its answer is sent, or nobody takes it.
+/// A request under way; dropped when its answer is sent or given up.
 #[derive(Debug)]
 pub(super) struct Asking {
     connection: Connection,
@@ -100,7 +100,7 @@ impl Connection {
         Self { places, number, asked: Arc::default() }
     }
 
-    /// Whether the answer to one request has been under way for so long.
+    /// Whether the answer to a request has been under way for at least `span`.
     pub(super) fn has_asked_for(&self, span: Duration) -> bool {
         self.asked().is_some_and(|asked| asked.elapsed() >= span)
     }

@@ -2,11 +2,11 @@
 //! the last.
 //!
 //! Forty minutes around a surge, each a second, scaled so that the highest is a multiple of the capacity; calm before and after.
-//! A surge begins ([`Surge::moments`]) when requests that nobody refuses would have to wait longer than the target: the excess over
+//! A surge begins ([`Surge::moments`]) when requests, were none refused, would have to wait longer than the target: the excess over
 //! the capacity, added up, is a target's worth of work. Refusing earlier is never needed, and a rise of a tenth takes ten seconds to
 //! get there. It ends with the last second that asks for more than the capacity.
 //!
-//! Bars: somebody is refused within [`REFUSED_WITHIN_S`] of the beginning, and nobody from [`FORGOTTEN_WITHIN_S`] after the end.
+//! Bars: the first refusal within [`REFUSED_WITHIN_S`] of the beginning, none from [`FORGOTTEN_WITHIN_S`] after the end.
 
 use super::traces::Trace;
 use crate::useful::Composition;
@@ -86,7 +86,7 @@ pub struct Run {
     pub composition: Composition,
     /// When it began and ended, seconds.
     pub moments_s: [f64; 2],
-    /// When the first and the last refusal came, seconds, to a fifth of a second; none where nobody was refused.
+    /// When the first and the last refusal came, seconds, to a fifth of a second; none where no request was refused.
     pub refused_s: Option<[f64; 2]>,
     /// What became of the origin's time from beginning to end.
     pub useful: Useful,

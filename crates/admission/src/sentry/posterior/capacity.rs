@@ -13,7 +13,7 @@ pub(super) struct Capacity {
     changes: Changes,
     window: Window,
     /// The variance of counts over their mean, as known now. All evidence is weighed by it: the first requests to be completed
-    /// are the short ones, and what they say must not weigh more because nobody knew yet how uneven requests are.
+    /// are the short ones, and what they say must not weigh more because it was not known yet how uneven requests are.
     dispersion: f64,
     probability: PerOrigin,
     /// What each would complete with one in flight, a second.
@@ -117,7 +117,7 @@ impl Capacity {
     }
 
     /// What a limit is worth: departures a second, of which those that are late count for `late_worth`; a little less the
-    /// longer the line at the origin, where nobody can be refused or overtaken any more.
+    /// longer the line at the origin, where a request can no longer be refused or overtaken.
     pub(super) fn worth(&self, limit: u32, quantile_over_mean: f64, target_s: f64, late_worth: f64) -> f64 {
         let in_flight = f64::from(limit);
         let logs = log_speedups(in_flight);
@@ -140,7 +140,7 @@ impl Capacity {
         self.all.add(evidence, part);
     }
 
-    /// Of the open window, if so much was done and departures were so many times what they were before.
+    /// Of the open window, given its work and a factor by which departures have changed.
     fn log_likelihood(&self, work: f64, weight: f64, factor: f64) -> f64 {
         let log_of = |origin: usize| {
             let expected = (self.rate[origin] * self.window.exposure_s()[origin] * factor).max(1e-9);

@@ -60,6 +60,6 @@ mod tests {
             (window(3.0), window(3.0), window(3.0)),
             (Suspicion::Since, Suspicion::Since, Suspicion::Changed)
         );
-        assert_eq!(window(-1.0), Suspicion::Nothing, "it begins anew");
+        assert_eq!(window(-1.0), Suspicion::Nothing, "the sums start from zero");
     }
 }

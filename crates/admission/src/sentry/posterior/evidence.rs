@@ -2,7 +2,7 @@
 
 use super::origins::{ORIGINS, PerOrigin, log_speedups, zeros};
 
-/// What was done while so many were in flight.
+/// Work done at one number in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::sentry) struct Seen {
     /// How many.
@@ -83,7 +83,7 @@ impl Window {
         &self.sums.exposure_s
     }
 
-    /// Work told apart by how many were in flight: right where that number goes up and down by itself, whatever the
+    /// Work by number in flight: unbiased where that number goes up and down by itself, whatever the
     /// distribution of service times, because as many go from n to n + 1 as come back.
     pub(super) fn by_level(&self) -> &Evidence {
         &self.sums

@@ -2,8 +2,8 @@
 //!
 //! An origin has c servers, a rate at which one of them alone completes requests, and a contention κ by which each request in
 //! flight slows all others. With n in flight it completes `rate · f(n)` a second, f rising like n up to c and falling beyond
-//! where κ > 0 ([`origins`]). Windows of traffic are evidence ([`evidence`]): so much was completed while so many were in
-//! flight for so long. Rates are unknown scales of Poisson counts, so their distribution is a Gamma for each (c, κ), and what
+//! where κ > 0 ([`origins`]). Windows of traffic are evidence ([`evidence`]): work completed, and the time spent at
+//! each number in flight. Rates are unknown scales of Poisson counts, so their distribution is a Gamma for each (c, κ), and what
 //! is left is a table of probabilities ([`capacity`]). Evidence ends when the counts say that the origin is another one
 //! ([`change`]), not after a time. The limit is the one worth most under all of that ([`rule`]): departures expected, less
 //! those that would be late.

@@ -1,8 +1,8 @@
-//! The origins that are told apart, and how much each does.
+//! The grid of origins, and the throughput of each.
 
 use alloc::boxed::Box;
 
-/// Servers are told apart in steps of a quarter of an octave, from 1 to 8,192.
+/// The number of servers in steps of a quarter of an octave, from 1 to 8,192.
 const SERVERS: usize = 53;
 /// By how much each request in flight beyond the first slows all of them, and how likely that is of an origin of which
 /// nothing is known: most share their processors fairly.
@@ -30,7 +30,7 @@ pub(super) fn log_prior(origin: usize) -> f64 {
     libm::log(CONTENTIONS[origin % CONTENTIONS.len()].1)
 }
 
-/// The logarithm of what each origin completes with so many in flight, over what it completes with one.
+/// The logarithm of each origin's throughput at a number in flight, over its throughput with one.
 ///
 /// `n / (1 + (n/c)⁸)^⅛ / (1 + κ (n − 1))`: a knee as sharp as that of servers that take the next request at once, rounded a
 /// little, because a real origin takes it a little later. O([`ORIGINS`]), about 4 µs.

@@ -106,7 +106,7 @@ impl PosteriorRule {
     }
 
     /// A window covers the stay of those who were there when it began: who is in flight now has been for half as long, on
-    /// average, as they stay. If nearly nobody is completed, it is over when half as many again were to be expected.
+    /// average, as they stay. If hardly any request is completed, it is over when 1.5 times as many were expected.
     fn is_window_over(&self, look: &Look) -> bool {
         let open = &self.open;
         let turnover = open.in_flight().max(COMPLETED_LEAST);
@@ -184,9 +184,9 @@ const OVERDUE: f64 = 1.5;
 const DISPERSION_LEAST: f64 = 0.5;
 /// The squared coefficient of variation of requests that are alike.
 const REGULAR: f64 = 0.3;
-/// After so many turnovers it does not matter any more that requests end together.
+/// Turnovers after which it does not matter any more that requests end together.
 const TURNOVERS_MANY: f64 = 4.0;
-/// The limit pins the number in flight if somebody waits for this part of the time.
+/// The limit pins the number in flight if a request waits for room during this part of the time.
 const PINNED: f64 = 0.8;
 /// The number of servers is known if it is to a factor of 1.5 (standard deviation of the logarithm).
 const KNOWN_SPREAD: f64 = 0.4;
