@@ -68,15 +68,7 @@ impl LimitLearner {
                 window: rule.window,
                 is_settling: rule.is_settling(),
             },
-            Self::Posterior(rule) => Learned {
-                limit: rule.limit,
-                knee: rule.knee,
-                alone_s: rule.alone_s,
-                is_known: rule.is_known,
-                target_infeasible: rule.target_infeasible,
-                window: rule.window,
-                is_settling: rule.is_settling(),
-            },
+            Self::Posterior(rule) => rule.learned(),
         }
     }
 }

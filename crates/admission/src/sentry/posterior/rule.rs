@@ -2,6 +2,7 @@
 
 use super::capacity::Capacity;
 use super::evidence::Seen;
+use crate::sentry::learner::Learned;
 use crate::sentry::look::Look;
 use crate::sentry::measured::Measured;
 use crate::sentry::plan::Rule;
@@ -11,15 +12,7 @@ use flashweir_core::{Duration, Instant};
 /// The limit, and what is known.
 #[derive(Debug)]
 pub(in crate::sentry) struct PosteriorRule {
-    pub(in crate::sentry) limit: u32,
-    pub(in crate::sentry) knee: Option<f64>,
-    /// What a unit of work takes when it is alone, seconds.
-    pub(in crate::sentry) alone_s: Option<f64>,
-    pub(in crate::sentry) is_known: bool,
-    /// Even requests that are alone take longer than the target.
-    pub(in crate::sentry) target_infeasible: bool,
-    /// Since the limit last moved.
-    pub(in crate::sentry) window: Measured,
+    learned: Learned,
     capacity: Capacity,
     /// Since the last window was closed.
     open: Measured,
@@ -35,12 +28,15 @@ pub(in crate::sentry) struct PosteriorRule {
 impl PosteriorRule {
     pub(in crate::sentry) fn new() -> Self {
         Self {
-            limit: START,
-            knee: None,
-            alone_s: None,
-            is_known: false,
-            target_infeasible: false,
-            window: Measured::default(),
+            learned: Learned {
+                limit: START,
+                knee: None,
+                alone_s: None,
+                is_known: false,
+                target_infeasible: false,
+                window: Measured::default(),
+                is_settling: false,
+            },
             capacity: Capacity::new(),
             open: Measured::default(),
             moved_at: None,
@@ -50,21 +46,21 @@ impl PosteriorRule {
         }
     }
 
-    /// Whether what is measured now still belongs to the limit before.
-    pub(in crate::sentry) fn is_settling(&self) -> bool {
-        self.moved_at.is_some()
+    /// What is known.
+    pub(in crate::sentry) fn learned(&self) -> Learned {
+        Learned { is_settling: self.moved_at.is_some(), ..self.learned }
     }
 
     /// Takes a look; `seen` is the look's traffic by number in flight.
     pub(in crate::sentry) fn look(&mut self, look: &Look, seen: &[Seen]) -> Rule {
         let settles_within = Duration::from_secs_f64(look.age_s.min(SETTLE_MOST_TARGETS * look.target_s));
         self.moved_at = self.moved_at.filter(|moved_at| look.now < *moved_at + settles_within);
-        if self.is_settling() {
+        if self.moved_at.is_some() {
             return Rule::None;
         }
         self.take(look, seen);
-        if self.open.is_refused_by_origin(self.limit) {
-            let lower = REFUSED_STEP * self.open.in_flight().min(f64::from(self.limit));
+        if self.open.is_refused_by_origin(self.learned.limit) {
+            let lower = REFUSED_STEP * self.open.in_flight().min(f64::from(self.learned.limit));
             self.move_to(look, round(lower));
             return Rule::Target;
         }
@@ -73,14 +69,14 @@ impl PosteriorRule {
         }
         let open = core::mem::take(&mut self.open);
         if self.close(look, &open) {
-            self.window = open;
+            self.learned.window = open;
         }
         if !open.is_bound() {
-            self.window = Measured::default();
+            self.learned.window = Measured::default();
             return Rule::Quiet;
         }
         let (best, is_better) = self.best(look);
-        match best.cmp(&self.limit) {
+        match best.cmp(&self.learned.limit) {
             core::cmp::Ordering::Greater if is_better => {
                 self.move_to(look, best);
                 Rule::Raise
@@ -94,7 +90,7 @@ impl PosteriorRule {
     }
 
     fn take(&mut self, look: &Look, seen: &[Seen]) {
-        self.window.add(&look.tick);
+        self.learned.window.add(&look.tick);
         self.open.add(&look.tick);
         if look.tick.completed > 0.0 {
             self.unit_count = (self.unit_count + look.tick.completed).min(UNIT_MEMORY);
@@ -136,33 +132,33 @@ impl PosteriorRule {
             self.capacity.close_free(dispersion);
         }
         let (servers, spread) = self.capacity.servers();
-        self.is_known = spread < KNOWN_SPREAD;
-        self.knee = self.is_known.then_some(servers);
-        self.alone_s = Some(self.capacity.alone_s() / self.unit);
-        self.target_infeasible =
-            self.is_known && self.capacity.alone_s() * look.quantile_over_mean > look.target_s;
+        self.learned.is_known = spread < KNOWN_SPREAD;
+        self.learned.knee = self.learned.is_known.then_some(servers);
+        self.learned.alone_s = Some(self.capacity.alone_s() / self.unit);
+        self.learned.target_infeasible =
+            self.learned.is_known && self.capacity.alone_s() * look.quantile_over_mean > look.target_s;
         is_changed
     }
 
     /// The best limit within a step, and whether it is worth moving.
     fn best(&self, look: &Look) -> (u32, bool) {
         // Where the number of servers is not known, late answers may come from a limit that is too high.
-        let late_worth = if self.is_known { LATE_WORTH } else { 0.0 };
+        let late_worth = if self.learned.is_known { LATE_WORTH } else { 0.0 };
         let worth = |limit| self.capacity.worth(limit, look.quantile_over_mean, look.target_s, late_worth);
         let at_step =
-            |step: i32| round(f64::from(self.limit) * libm::exp2(f64::from(step) / STEPS_AN_OCTAVE));
+            |step: i32| round(f64::from(self.learned.limit) * libm::exp2(f64::from(step) / STEPS_AN_OCTAVE));
         let candidates = (-STEPS_DOWN..=STEPS_UP).map(|step| at_step(step).min(SENTRY_IN_FLIGHT));
         let best =
             candidates.map(|limit| (limit, worth(limit))).max_by(|one, other| one.1.total_cmp(&other.1));
-        let (limit, most) = best.unwrap_or((self.limit, 0.0));
-        (limit, most > worth(self.limit) * (1.0 + WORTH_MOVING))
+        let (limit, most) = best.unwrap_or((self.learned.limit, 0.0));
+        (limit, most > worth(self.learned.limit) * (1.0 + WORTH_MOVING))
     }
 
     fn move_to(&mut self, look: &Look, limit: u32) {
-        let change = libm::fabs(libm::log(f64::from(limit) / f64::from(self.limit)));
+        let change = libm::fabs(libm::log(f64::from(limit) / f64::from(self.learned.limit)));
         self.moved_at = (change > SMALL_MOVE).then_some(look.now);
-        self.limit = limit;
-        self.window = Measured::default();
+        self.learned.limit = limit;
+        self.learned.window = Measured::default();
         self.open = Measured::default();
         self.capacity.discard();
     }
