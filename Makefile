@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo test bench bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo test bench bench-instructions bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -52,6 +52,11 @@ bench: setup-bench
 	$(MAKE) compare-cost
 	$(MAKE) bench-tcp
 	$(MAKE) bench-kernel
+
+# User instructions for each proxied request, by callgrind: unlike times the same on a busy machine. OTHER is a binary to compare with.
+bench-instructions: build
+	@scripts/install-missing.sh valgrind=valgrind curl=curl
+	scripts/instructions.sh target/release/flashweir $(OTHER)
 
 # oha is built from its package once, into the target directory.
 bench-load: setup-bench

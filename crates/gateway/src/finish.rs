@@ -36,14 +36,15 @@ pin_project! {
     pub(crate) struct ForwardedBody {
         #[pin]
         inner: UpstreamBody<UploadBody>,
-        watch: Option<Watch>,
+        // Boxed: a response's body is moved often on its way into hyper.
+        watch: Option<Box<Watch>>,
     }
 }
 
 /// What is known of a response while it is sent.
 pub(crate) struct Watch {
     worker: Rc<WorkerContext>,
-    permit: Permit,
+    permit: Box<Permit>,
     wire: Rc<Wire>,
     client_version: Version,
     status: StatusCode,
@@ -63,7 +64,7 @@ pub(crate) struct Watch {
 /// What a [`Watch`] is made of.
 pub(crate) struct Begun {
     pub(crate) worker: Rc<WorkerContext>,
-    pub(crate) permit: Permit,
+    pub(crate) permit: Box<Permit>,
     pub(crate) wire: Rc<Wire>,
     pub(crate) client_version: Version,
     pub(crate) status: StatusCode,
@@ -79,7 +80,7 @@ impl ForwardedBody {
         let worker = begun.worker;
         let now = worker.shared.clock.now();
         worker.metrics.responses.first_byte.record(now.saturating_since(begun.permit.received()));
-        let mut watch = Watch {
+        let mut watch = Box::new(Watch {
             worker,
             permit: begun.permit,
             wire: begun.wire,
@@ -94,7 +95,7 @@ impl ForwardedBody {
             transfer: None,
             stream: begun.stream,
             reading: None,
-        };
+        });
         if inner.is_end_stream() {
             watch.finish();
             return Self { inner, watch: None };
@@ -164,7 +165,7 @@ impl Watch {
     }
 
     /// The last byte was handed over.
-    fn finish(self) {
+    fn finish(self: Box<Self>) {
         let worker = self.worker.clone();
         let (received, sent, now) = (self.permit.received(), self.permit.sent(), worker.shared.clock.now());
         worker.metrics.responses.duration.record(now.saturating_since(received));
@@ -203,7 +204,7 @@ impl Watch {
     }
 
     /// The upstream broke off in the middle.
-    fn fail(self, error: &UpstreamError) {
+    fn fail(self: Box<Self>, error: &UpstreamError) {
         let worker = self.worker.clone();
         count_failure(&worker, error);
         worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
@@ -223,7 +224,7 @@ impl Body for ForwardedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
         let mut this = self.project();
-        this.watch.iter().for_each(Watch::asked_for_more);
+        this.watch.iter().for_each(|watch| watch.asked_for_more());
         let mut polled = this.inner.as_mut().poll_frame(cx);
         let Some(watch) = this.watch.as_mut() else { return polled };
         if let Poll::Ready(Some(Ok(frame))) = &mut polled

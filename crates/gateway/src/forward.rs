@@ -20,6 +20,7 @@ use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, Upstrea
 use flashweir_telemetry::{BadRequest, Happening, Unmeasured, UploadCut, UpstreamFailure};
 use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
@@ -45,7 +46,7 @@ pub(crate) async fn forward(
     current: &Current,
     client: &Client,
     connection: &Connection,
-    mut permit: Permit,
+    mut permit: Box<Permit>,
     asked: Asked,
 ) -> Response<Body> {
     let Asked { head, body, method, version, prepared, classified, subscriber, stream } = asked;
@@ -54,13 +55,18 @@ pub(crate) async fn forward(
         return answer_last_hop();
     }
     let upstreams = &current.upstreams[classified.service];
-    let cut = Rc::default();
-    let body = Upload::new(worker, current, classified.service, subscriber).body(&mut permit, body, &cut);
+    let mut cut = None;
+    let body = if body.is_none() {
+        UploadBody::none()
+    } else {
+        let cut = cut.insert(Rc::default());
+        Upload::new(worker, current, classified.service, subscriber).body(&mut permit, body, cut)
+    };
     let sent = upstreams.send_for(Some(subscriber), Request::from_parts(head, body)).await;
     worker.metrics.upstream.retries.add(upstreams.take_retries());
     let response = match sent {
         Ok(response) => response,
-        Err(_) if cut.get().is_some() => {
+        Err(_) if cut.is_some_and(|cut| cut.get().is_some()) => {
             drop(permit);
             client.left_body_unread.set(version < Version::HTTP_2);
             let mut response = slow_upload(worker, &method);
@@ -119,6 +125,9 @@ impl<'a> Upload<'a> {
 
     /// Waits for enough of the body to be here.
     pub(crate) async fn gather(&self, body: Incoming, is_admitted: bool) -> Result<PartialBody, GatherError> {
+        if body.is_end_stream() {
+            return Ok(PartialBody::untouched(body));
+        }
         let config = &self.current.live.config;
         let upstream = &config.services[self.service].upstream;
         let options = GatherOptions {
@@ -129,7 +138,8 @@ impl<'a> Upload<'a> {
             may_converse: upstream.protocol == Protocol::Http2,
             trailers_max: config.bounds.max_fields,
         };
-        gather(&self.worker.uploads, self.worker.shared.clock, body, options).await
+        // Boxed, or each request without a body would carry the room for gathering one.
+        Box::pin(gather(&self.worker.uploads, self.worker.shared.clock, body, options)).await
     }
 
     /// The body as the upstream gets it. Whether its client is slow is of interest where a part of it is still to come.
@@ -167,7 +177,7 @@ fn answer_last_hop() -> Response<Body> {
 
 fn answer_failure(
     worker: &Rc<WorkerContext>,
-    permit: Permit,
+    permit: Box<Permit>,
     error: &UpstreamError,
     method: &Method,
     classified: &Classified,
@@ -194,7 +204,7 @@ fn answer_failure(
 /// The upstream's response cannot be passed on; its connection ends with the body that nobody reads.
 fn answer_unfit(
     worker: &Rc<WorkerContext>,
-    permit: Permit,
+    permit: Box<Permit>,
     error: ResponseError,
     method: &Method,
 ) -> Response<Body> {
@@ -217,7 +227,7 @@ fn answer_unfit(
 fn switch(
     worker: &Rc<WorkerContext>,
     connection: &Connection,
-    mut permit: Permit,
+    mut permit: Box<Permit>,
     mut response: Response<UpstreamBody<UploadBody>>,
     wanted: Option<&UpstreamConfig>,
     method: &Method,

@@ -1,5 +1,6 @@
 //! Judges one line of a request head or trailer section; the caller has taken its line end off.
 
+use crate::byte_class::TOKEN;
 use crate::rules::field::{Field, judge, trim};
 use crate::violation::FramingViolation;
 
@@ -18,7 +19,7 @@ pub(crate) fn judge_request_line(line: &[u8]) -> Result<RequestVersion, FramingV
     let (Some(method), Some(target), Some(version), None) = (method, target, version, words.next()) else {
         return Err(FramingViolation::RequestLine);
     };
-    if method.is_empty() || !method.iter().all(|&byte| is_token(byte)) {
+    if method.is_empty() || !TOKEN.has_all(method) {
         return Err(FramingViolation::RequestLine);
     }
     // A fragment is part of no request target (RFC 9112 §3.2): some servers cut it off, others look for a file of that name.
@@ -43,7 +44,7 @@ pub(crate) fn judge_field(line: &[u8]) -> Result<Field, FramingViolation> {
     match name.last() {
         None => return Err(FramingViolation::EmptyFieldName),
         Some(b' ' | b'\t') => return Err(FramingViolation::SpaceBeforeColon),
-        Some(_) if !name.iter().all(|&byte| is_token(byte)) => return Err(FramingViolation::FieldName),
+        Some(_) if !TOKEN.has_all(name) => return Err(FramingViolation::FieldName),
         Some(_) => {}
     }
     judge(name, value)
@@ -59,9 +60,4 @@ fn check_bytes(line: &[u8]) -> Result<(), FramingViolation> {
         Some(b'\r') => Err(FramingViolation::BareCr),
         _ => Err(FramingViolation::ControlByte),
     }
-}
-
-/// `tchar` of RFC 9110 §5.6.2.
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

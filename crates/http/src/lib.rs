@@ -4,6 +4,7 @@
 //! path belongs to one single-threaded worker, so types may be `!Send`; what workers share is in
 //! [`upstream::UpstreamShared`] and [`tls::ServerTls`].
 
+mod byte_class;
 pub mod client;
 pub mod fields;
 pub mod guarded;

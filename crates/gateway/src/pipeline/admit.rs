@@ -17,7 +17,7 @@ use std::rc::Rc;
 #[derive(Debug)]
 pub(crate) enum Admission {
     /// Let in; the permit carries the accounting to the end.
-    Admitted(Permit),
+    Admitted(Box<Permit>),
     /// Not now, but perhaps soon.
     Waits(Wait),
     /// Refused, with what the client is told.

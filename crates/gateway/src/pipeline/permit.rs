@@ -41,11 +41,12 @@ pub(crate) struct Times {
 
 impl Permit {
     /// A request that goes to the origin now.
-    pub(super) fn new(host: Rc<PipelineHost>, mut permit: pipeline::Permit, times: Times) -> Self {
+    pub(super) fn new(host: Rc<PipelineHost>, mut permit: pipeline::Permit, times: Times) -> Box<Self> {
         host.metrics.requests.admitted.increment();
         let at_origin = permit.take_origin_share().map(|share| Place::new(host.clone(), share));
         let report = OriginReport::default();
-        Self { host, permit: Some(permit), times, at_origin, yielding: None, report }
+        // It goes through many hands, and into the response's body.
+        Box::new(Self { host, permit: Some(permit), times, at_origin, yielding: None, report })
     }
 
     /// When the request was received.
@@ -117,7 +118,7 @@ impl Permit {
     }
 
     /// The upstream answered in full, and whether the client gets that is not followed.
-    pub(crate) fn completed(self, status: StatusCode) {
+    pub(crate) fn completed(self: Box<Self>, status: StatusCode) {
         let host = self.host.clone();
         let delivery = self.handed_over(status);
         delivery.into_iter().for_each(|delivery| host.deliver(delivery, true));
@@ -125,7 +126,7 @@ impl Permit {
 
     /// The upstream answered in full, and the client gets it from here; an answer of 5xx finishes too, but not without error:
     /// an error that came quickly must not look like a fast service.
-    pub(crate) fn handed_over(mut self, status: StatusCode) -> Option<Delivery> {
+    pub(crate) fn handed_over(mut self: Box<Self>, status: StatusCode) -> Option<Delivery> {
         self.host.metrics.requests.completed.increment();
         self.finish(match status.is_server_error() {
             true => Outcome::Failed(FailureSource::Origin),
@@ -134,13 +135,13 @@ impl Permit {
     }
 
     /// Answered without the upstream: nothing can be learned of the origin from this.
-    pub(crate) fn answered_here(mut self, status: StatusCode) {
+    pub(crate) fn answered_here(mut self: Box<Self>, status: StatusCode) {
         self.end_at_origin(Outcome::Withdrawn);
         self.completed(status);
     }
 
     /// It failed, and whose doing that was.
-    pub(crate) fn failed(mut self, source: FailureSource) {
+    pub(crate) fn failed(mut self: Box<Self>, source: FailureSource) {
         self.host.metrics.requests.failed.increment();
         let delivery = self.finish(Outcome::Failed(source));
         debug_assert!(delivery.is_none(), "what failed is not delivered");

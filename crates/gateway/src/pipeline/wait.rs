@@ -35,7 +35,7 @@ impl Wait {
 }
 
 impl Future for Wait {
-    type Output = Result<Permit, Refusal>;
+    type Output = Result<Box<Permit>, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(slot) = self.slot else { return Poll::Pending };

@@ -21,15 +21,17 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
 
-/// A body as far as it has come.
+/// A body as far as it has come; nearly all requests have none, and then it takes no room.
 #[derive(Debug)]
-pub(crate) struct PartialBody {
+pub(crate) struct PartialBody(Option<Box<Announced>>);
+
+/// A body that the client said there is, and be it an empty one.
+#[derive(Debug)]
+struct Announced {
     first: Bytes,
     /// What is still to come; none when the body is whole.
     rest: Option<Incoming>,
     trailers: Option<HeaderMap>,
-    /// The client said that there is a body, and be it an empty one.
-    is_announced: bool,
     was_waited_for: bool,
 }
 
@@ -47,8 +49,13 @@ pub(crate) struct Watchers {
 
 /// A client's body as an upstream gets it.
 #[derive(Debug)]
-pub(crate) struct UploadBody {
-    body: PartialBody,
+pub(crate) struct UploadBody(Option<Box<Upload>>);
+
+#[derive(Debug)]
+struct Upload {
+    body: Announced,
+    /// Whether hyper has asked for it; an empty body has not ended before.
+    was_asked_for: bool,
     clock: Clock,
     watchers: Watchers,
     /// Since the client was waited for.
@@ -84,40 +91,80 @@ impl PartialBody {
         trailers: Option<HeaderMap>,
         was_waited_for: bool,
     ) -> Self {
-        Self { first, rest, trailers, is_announced: true, was_waited_for }
+        Self(Some(Box::new(Announced { first, rest, trailers, was_waited_for })))
     }
 
     /// A body of which nothing was read.
     pub(crate) fn untouched(body: Incoming) -> Self {
-        let is_announced = !body.is_end_stream();
-        let rest = is_announced.then_some(body);
-        Self { first: Bytes::new(), rest, trailers: None, is_announced, was_waited_for: false }
+        if body.is_end_stream() {
+            return Self(None);
+        }
+        Self::new(Bytes::new(), Some(body), None, false)
+    }
+
+    /// There is none.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.is_none()
     }
 
     /// Something is still to come.
     pub(crate) fn is_partial(&self) -> bool {
-        self.rest.is_some()
+        self.0.as_ref().is_some_and(|body| body.rest.is_some())
     }
 
     /// Less than a first part has come, and it goes on all the same.
     pub(crate) fn is_short(&self) -> bool {
-        self.is_partial() && self.first.len() < limits::UPLOAD_FIRST_PART_BYTES
+        let is_short = |body: &Announced| body.first.len() < limits::UPLOAD_FIRST_PART_BYTES;
+        self.is_partial() && self.0.as_deref().is_some_and(is_short)
     }
 
     /// Time has gone by since its request came.
     pub(crate) fn was_waited_for(&self) -> bool {
-        self.was_waited_for
+        self.0.as_ref().is_some_and(|body| body.was_waited_for)
     }
 
     /// Takes away what is still to come.
     pub(crate) fn take_rest(&mut self) -> Option<Incoming> {
-        self.rest.take()
+        self.0.as_mut()?.rest.take()
     }
 }
 
 impl UploadBody {
+    /// No body.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// No body where `body` is none.
     pub(crate) fn new(body: PartialBody, clock: Clock, watchers: Watchers, trailers_max: usize) -> Self {
-        Self { body, clock, watchers, ticket: None, trailers_max }
+        let upload = |body: Box<Announced>| {
+            Box::new(Upload {
+                body: *body,
+                was_asked_for: false,
+                clock,
+                watchers,
+                ticket: None,
+                trailers_max,
+            })
+        };
+        Self(body.0.map(upload))
+    }
+}
+
+impl Upload {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+        self.was_asked_for = true;
+        if !self.body.first.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.body.first)))));
+        }
+        if let Some(why) = self.ticket.as_ref().and_then(UploadTicket::cut) {
+            self.watchers.cut.set(Some(why));
+            return Poll::Ready(Some(Err(UploadError::Cut)));
+        }
+        if let Some(trailers) = self.body.trailers.take() {
+            return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+        }
+        self.poll_rest(cx)
     }
 
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
@@ -151,35 +198,11 @@ impl UploadBody {
         }
         polled
     }
-}
-
-impl Body for UploadBody {
-    type Data = Bytes;
-    type Error = UploadError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
-        let this = &mut *self;
-        this.body.is_announced = false;
-        if !this.body.first.is_empty() {
-            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.body.first)))));
-        }
-        if let Some(why) = this.ticket.as_ref().and_then(UploadTicket::cut) {
-            this.watchers.cut.set(Some(why));
-            return Poll::Ready(Some(Err(UploadError::Cut)));
-        }
-        if let Some(trailers) = this.body.trailers.take() {
-            return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
-        }
-        this.poll_rest(cx)
-    }
 
     fn is_end_stream(&self) -> bool {
-        let PartialBody { first, rest, trailers, is_announced, .. } = &self.body;
+        let Announced { first, rest, trailers, .. } = &self.body;
         let is_rest_over = rest.as_ref().is_none_or(Incoming::is_end_stream);
-        !is_announced && first.is_empty() && trailers.is_none() && is_rest_over
+        self.was_asked_for && first.is_empty() && trailers.is_none() && is_rest_over
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -195,7 +218,30 @@ impl Body for UploadBody {
     }
 }
 
-impl Drop for UploadBody {
+impl Body for UploadBody {
+    type Data = Bytes;
+    type Error = UploadError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+        match &mut self.0 {
+            Some(upload) => upload.poll(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.as_ref().is_none_or(|upload| upload.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.as_ref().map_or_else(|| SizeHint::with_exact(0), |upload| upload.size_hint())
+    }
+}
+
+impl Drop for Upload {
     fn drop(&mut self) {
         // Whatever the client still has, nobody waits for it.
         if let Some(place) = self.watchers.place.upgrade() {

@@ -40,16 +40,13 @@ pub(crate) enum GatherError {
     Cut,
 }
 
-/// Reads the body until it is whole or [`UPLOAD_FIRST_PART_BYTES`](limits::UPLOAD_FIRST_PART_BYTES) of it are here.
+/// Reads a body, of which there is some, until it is whole or [`UPLOAD_FIRST_PART_BYTES`](limits::UPLOAD_FIRST_PART_BYTES) of it are here.
 pub(crate) async fn gather(
     room: &Rc<UploadRoom>,
     clock: Clock,
     body: Incoming,
     options: GatherOptions,
 ) -> Result<PartialBody, GatherError> {
-    if body.is_end_stream() {
-        return Ok(PartialBody::untouched(body));
-    }
     let is_unknown = body.size_hint().exact().is_none();
     let mut gathering =
         Gathering { room, clock, body, options, first: Part::Empty, trailers: None, ticket: None };

@@ -1,6 +1,7 @@
 //! `Forwarded` (RFC 7239) and its older `X-Forwarded-*` relatives.
 
 use super::{ClientScheme, Hop};
+use crate::byte_class::TOKEN;
 use crate::client::X_FORWARDED_FOR;
 use http::header::{FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue};
 use std::fmt::Write as _;
@@ -65,8 +66,7 @@ fn forwarded_element(peer: &str, address: IpAddr, proto: &str, host: Option<&Hea
 
 /// A token as it is, anything else as a quoted string (RFC 9110 §5.6.4).
 fn push_value(element: &mut String, value: &str) {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if !value.is_empty() && value.bytes().all(is_token) {
+    if !value.is_empty() && TOKEN.has_all(value.as_bytes()) {
         element.push_str(value);
         return;
     }

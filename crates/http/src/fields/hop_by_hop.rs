@@ -72,19 +72,27 @@ pub(super) fn survey(headers: &HeaderMap) -> Found {
 /// Removes what `survey` found: fields named by `Connection`, then the fixed ones, then `Connection` itself.
 pub(super) fn remove(headers: &mut HeaderMap, found: &Found) {
     if found.has_connection {
-        let named: Vec<HeaderName> = tokens(headers, &CONNECTION)
-            .filter_map(|token| HeaderName::from_bytes(token.as_bytes()).ok())
-            .filter(|name| !KEPT.contains(name))
-            .collect();
-        for name in named {
-            headers.remove(name);
-        }
+        remove_named(headers);
         headers.remove(CONNECTION);
     }
     if found.has_fixed {
         for name in FIXED {
             headers.remove(name);
         }
+    }
+}
+
+/// Removes the fields that `Connection` names.
+fn remove_named(headers: &mut HeaderMap) {
+    // Nearly all say one of these, which name no other field: `Keep-Alive` is one of the fixed.
+    let names_a_field = |token: &&str| !matches!(*token, "keep-alive" | "close");
+    let named: Vec<HeaderName> = tokens(headers, &CONNECTION)
+        .filter(names_a_field)
+        .filter_map(|token| HeaderName::from_bytes(token.as_bytes()).ok())
+        .filter(|name| !KEPT.contains(name))
+        .collect();
+    for name in named {
+        headers.remove(name);
     }
 }
 

@@ -172,11 +172,10 @@ fn check_transfer_coding(headers: &HeaderMap) -> Result<(), ResponseError> {
 
 /// A length that is given more than once is passed on once (RFC 9110 §8.6).
 fn agree_on_length(headers: &mut HeaderMap) -> Result<(), ResponseError> {
-    let length = agreed_content_length(headers).map_err(|_| ResponseError::Length)?;
     let mut lines = headers.get_all(CONTENT_LENGTH).iter();
-    let is_plain =
-        |line: Option<&HeaderValue>| line.is_none_or(|line| line.as_bytes().iter().all(u8::is_ascii_digit));
-    let is_one = is_plain(lines.next()) && lines.next().is_none();
+    let Some(first) = lines.next() else { return Ok(()) };
+    let is_one = lines.next().is_none() && first.as_bytes().iter().all(u8::is_ascii_digit);
+    let length = agreed_content_length(headers).map_err(|_| ResponseError::Length)?;
     if let Some(length) = length.filter(|_| !is_one) {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }

@@ -1,5 +1,6 @@
 //! Which server a request names: `uri-host [":" port]`, the value of `Host` and of `:authority`.
 
+use crate::byte_class::HOST_NAME;
 use std::net::Ipv6Addr;
 
 /// A host (name, IPv4 address or IPv6 address in brackets), then perhaps a port that exists. RFC 3986 §3.2.2 and RFC 9110
@@ -30,12 +31,11 @@ fn host_end(value: &[u8]) -> Option<usize> {
 /// `reg-name` of RFC 3986: unreserved characters, sub-delimiters, and bytes as `%` with two digits. The comma is left out:
 /// with it a repeated Host that somebody joined would be one name.
 fn is_name(name: &[u8]) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(&byte);
     let mut rest = name;
     while let Some((&first, after)) = rest.split_first() {
         rest = match (first, after) {
             (b'%', [high, low, after @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => after,
-            (byte, after) if is_plain(byte) => after,
+            (byte, after) if HOST_NAME.has(byte) => after,
             _ => return false,
         };
     }

@@ -38,6 +38,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
+use tokio_util::either::Either;
 
 /// One worker's connections to the upstreams. `B` is the body type of the requests it sends.
 pub struct Upstreams<B> {
@@ -66,12 +67,6 @@ pub trait RequestBody:
 impl<B> RequestBody for B where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Unpin + 'static
 {
-}
-
-/// A failed attempt; the request comes back only if none of it was sent.
-struct Failed<B> {
-    error: UpstreamError,
-    unsent: Option<Request<B>>,
 }
 
 /// Upstreams tried for one request: beyond three the client is better served by a quick answer.
@@ -126,20 +121,23 @@ impl<B: RequestBody> Upstreams<B> {
     pub async fn send_for(
         &self,
         client: Option<u64>,
-        mut request: Request<B>,
+        request: Request<B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+        // Stays here until it is sent: each move of a request is a copy of half a kilobyte.
+        let mut unsent = Some(request);
         let mut tried = 0u64;
         let mut worst: Option<UpstreamError> = None;
         while tried.count_ones() < ATTEMPTS_MAX {
             let Some(index) = self.shared.choose(tried, &mut self.rng.borrow_mut()) else { break };
             tried |= 1 << index;
-            let Failed { error, unsent } = match self.send_to(index, request).await {
+            let error = match self.send_to(index, &mut unsent).await {
                 Ok(response) => return Ok(response),
-                Err(failed) => failed,
+                Err(error) => error,
             };
             self.shared.record_failure(index, error.kind, client);
-            let Some(unsent) = unsent else { return Err(error) };
-            request = unsent;
+            if unsent.is_none() {
+                return Err(error);
+            }
             self.retries.set(self.retries.get() + 1);
             // "All busy" is the more useful answer than "one of them is down".
             if worst.as_ref().is_none_or(|worst| worst.kind != UpstreamErrorKind::Full) {
@@ -149,51 +147,44 @@ impl<B: RequestBody> Upstreams<B> {
         Err(worst.unwrap_or_else(|| UpstreamError::new(UpstreamErrorKind::NoUpstream, None)))
     }
 
+    /// One attempt; after a failure the request is still in `unsent` only if none of it was sent.
     async fn send_to(
         &self,
         index: usize,
-        mut request: Request<B>,
-    ) -> Result<Response<UpstreamBody<B>>, Failed<B>> {
+        unsent: &mut Option<Request<B>>,
+    ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
         let in_flight = InFlight::begin(&self.shared, index);
         let target = self.shared.target(index);
-        adapt(&mut request, target);
-        let asks_upgrade = request.headers().contains_key(UPGRADE);
+        let asks_upgrade = unsent.as_mut().is_some_and(|request| {
+            adapt(request, target);
+            request.headers().contains_key(UPGRADE)
+        });
         let mut stale = 0;
         loop {
-            let mut exchange = match self.check_out(index, target).await {
-                Ok(exchange) => exchange,
-                Err(error) => return Err(Failed { error, unsent: Some(request) }),
-            };
+            let mut exchange = self.check_out(index, target).await?;
             let head_timeout = self.shared.settings().response_header_timeout;
+            let request = unsent.take().expect("an attempt begins with a request that was not sent");
             let mut refused = match timeout(head_timeout, exchange.try_send(request)).await {
                 // Nobody asked: what follows would be read as a response to nothing.
                 Ok(Ok(response)) if response.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_upgrade => {
-                    let error = UpstreamError::new(UpstreamErrorKind::Malformed, Some(index));
-                    return Err(Failed { error, unsent: None });
+                    return Err(UpstreamError::new(UpstreamErrorKind::Malformed, Some(index)));
                 }
                 Ok(Ok(response)) => {
                     self.shared.record_success(index);
                     return Ok(self.respond(response, exchange, in_flight));
                 }
                 Ok(Err(refused)) => refused,
-                Err(_) => {
-                    let error = UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index));
-                    return Err(Failed { error, unsent: None });
-                }
+                Err(_) => return Err(UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index))),
             };
-            let unsent = refused.take_message();
-            let error = UpstreamError::from_hyper(refused.into_error(), index);
-            match unsent {
-                // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too, so
-                // the next round dials.
-                Some(unsent) if exchange.is_reused() && stale < STALE_MAX => {
-                    stale += 1;
-                    exchange.close_idle();
-                    self.retries.set(self.retries.get() + 1);
-                    request = unsent;
-                }
-                unsent => return Err(Failed { error, unsent }),
+            *unsent = refused.take_message();
+            // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too, so the next round
+            // dials.
+            if unsent.is_none() || !exchange.is_reused() || stale == STALE_MAX {
+                return Err(UpstreamError::from_hyper(refused.into_error(), index));
             }
+            stale += 1;
+            exchange.close_idle();
+            self.retries.set(self.retries.get() + 1);
         }
     }
 
@@ -227,13 +218,14 @@ impl<B> std::fmt::Debug for Upstreams<B> {
 }
 
 impl<B: RequestBody> Exchange<B> {
-    async fn try_send(
+    /// Hands the request to hyper at once; what is awaited is the response.
+    fn try_send(
         &mut self,
         request: Request<B>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<B>>> {
+    ) -> impl Future<Output = Result<Response<Incoming>, TrySendError<Request<B>>>> + use<B> {
         match self {
-            Self::Http1(connection, _) => connection.sender.try_send_request(request).await,
-            Self::Http2(stream) => stream.sender.try_send_request(request).await,
+            Self::Http1(connection, _) => Either::Left(connection.sender.try_send_request(request)),
+            Self::Http2(stream) => Either::Right(stream.sender.try_send_request(request)),
         }
     }
 

@@ -78,6 +78,16 @@ impl<B: RequestBody> Http2Pool<B> {
         if let Some((sender, load)) = self.with_room() {
             return Ok(Http2Stream::begin(sender, load, request));
         }
+        // Boxed, or each request that finds an open connection would carry the room for opening one.
+        Box::pin(self.open(target, ping_after, request)).await
+    }
+
+    async fn open(
+        &self,
+        target: &Target,
+        ping_after: Duration,
+        request: Request,
+    ) -> Result<Http2Stream<B>, UpstreamError> {
         let Ok(_dialling) = timeout(target.connect_timeout(), self.dialling.lock()).await else {
             return Err(UpstreamError::new(UpstreamErrorKind::ConnectTimeout, Some(self.index)));
         };

@@ -76,6 +76,11 @@ impl<B: RequestBody> Http1Pool<B> {
         }
         let slot =
             self.take_slot().ok_or_else(|| UpstreamError::new(UpstreamErrorKind::Full, Some(self.index)))?;
+        // Boxed, or each request that finds an open connection would carry the room for opening one.
+        Box::pin(self.open(target, slot)).await
+    }
+
+    async fn open(&self, target: &Target, slot: Slot) -> Result<Http1Connection<B>, UpstreamError> {
         let io = target.connect(self.index).await?;
         let (sender, task) = self.handshake(io).await?;
         Ok(Http1Connection { sender, is_reused: false, _task: task, _slot: slot })

@@ -1,0 +1,50 @@
+//! Classes of bytes as tables: one load for each byte, where a comparison with each of a class's members takes dozens of instructions.
+
+/// A set of bytes.
+pub(crate) struct ByteClass([bool; 256]);
+
+/// `tchar` of RFC 9110 §5.6.2: what methods and names of fields are made of.
+pub(crate) static TOKEN: ByteClass = ByteClass::alphanumeric_and(b"!#$%&'*+-.^_`|~");
+/// `unreserved` and `sub-delims` of RFC 3986 §2 without the comma: what names of hosts are made of.
+pub(crate) static HOST_NAME: ByteClass = ByteClass::alphanumeric_and(b"-._~!$&'()*+;=");
+
+impl ByteClass {
+    const fn alphanumeric_and(others: &[u8]) -> Self {
+        let mut class = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            class[byte] = (byte as u8).is_ascii_alphanumeric();
+            byte += 1;
+        }
+        let mut index = 0;
+        while index < others.len() {
+            class[others[index] as usize] = true;
+            index += 1;
+        }
+        Self(class)
+    }
+
+    /// Whether `byte` is one of the class.
+    pub(crate) const fn has(&self, byte: u8) -> bool {
+        self.0[byte as usize]
+    }
+
+    /// Whether all of `bytes` are.
+    pub(crate) fn has_all(&'static self, bytes: &[u8]) -> bool {
+        bytes.iter().all(|&byte| self.has(byte))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HOST_NAME, TOKEN};
+
+    #[test]
+    fn a_table_says_what_the_grammar_says() {
+        for byte in 0..=255u8 {
+            let is_token = byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+            let is_name = byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(&byte);
+            assert_eq!((TOKEN.has(byte), HOST_NAME.has(byte)), (is_token, is_name), "{byte}");
+        }
+    }
+}
