@@ -13,6 +13,10 @@
 //! Released when offered stays under 0.8 of the ceiling for three intervals and three seconds, whatever
 //! quality is: a ceiling that does not bind is not what helps.
 //!
+//! At the floor K a queue that stands is DRAINED once in a while: for the time in which it goes, three tenths of what is completed are
+//! let in, then K again. A link that carried K before the crowd carries it beside a crowd's refusals, but hardly more, so what
+//! came before the alarm would stand before every response.
+//!
 //! Each decision asks for fresh evidence: responses to requests admitted after the previous one. That makes the
 //! loop's pace its own dead time, so it cannot act twice on one backlog however short the interval is. Only one
 //! thing goes ahead of it: when for a second much less came out than went in, capacity itself was lost, and
@@ -35,6 +39,10 @@ const CUT_SHALLOWEST: f64 = 0.98;
 /// While responses waited longer than a second, nothing admitted is in time and the service stays busy anyway:
 /// admission may fall to this part of throughput without losing any.
 const DRAIN_LEAST: f64 = 0.3;
+/// A queue this long that does not go is drained: a client that has to connect first meets it two or three times.
+const STANDING_S: f64 = 0.2;
+/// On a link that is short refusals take room, too: at most as much as answers, or nothing would help.
+const REFUSALS_TOO: f64 = 2.0;
 /// Probe steps: first and largest while it binds, near the last failure, and when it does not bind.
 const PROBE_FIRST: f64 = 0.05;
 const PROBE_LARGEST: f64 = 0.10;
@@ -88,6 +96,8 @@ pub(super) struct RateLimit {
     unmoved: u8,
     evidence_from: Instant,
     slack_since: Option<Instant>,
+    /// Until when a standing queue is drained.
+    drains_until: Option<Instant>,
 }
 
 impl RateLimit {
@@ -109,6 +119,7 @@ impl RateLimit {
             unmoved: 0,
             evidence_from: Instant::ZERO,
             slack_since: None,
+            drains_until: None,
         }
     }
 
@@ -138,6 +149,7 @@ impl RateLimit {
         self.floor_rps = FLOOR_RPS.max(carried_rps);
         self.failed_at_rps = f64::INFINITY;
         self.slack_since = None;
+        self.drains_until = None;
         self.last_quality = quality;
         let by_quality_rps = measured.entered_rps * quality;
         self.set(now, by_quality_rps.min(drain_rate_rps(measured)).max(carried_rps));
@@ -162,6 +174,9 @@ impl RateLimit {
             self.hold(now);
             return Rule::Yield;
         }
+        if let Some(until) = self.drains_until {
+            return self.go_on_draining(now, until);
+        }
         // Only counts that lie wholly within the alarm are those of a saturated service.
         if self.mode == Mode::Alarm && spans_only_since(now, measured, self.alarm_since) {
             self.completed_most_rps = self.completed_most_rps.max(measured.completed_rps);
@@ -178,6 +193,9 @@ impl RateLimit {
             Mode::Alarm if unmoved && self.is_within(self.carried_rps) => {
                 self.hold(now);
                 Rule::Rebase
+            }
+            Mode::Alarm if self.acts && self.is_within(self.floor_rps) && is_standing(measured) => {
+                self.drain(now, measured)
             }
             Mode::Alarm if improves || drains_by_itself(measured) => self.hold(now),
             Mode::Alarm => self.cut(now, measured, judged.quality / (1.0 - margin / 4.0)),
@@ -208,6 +226,25 @@ impl RateLimit {
         if self.is_within(self.floor_rps) && is_short && measured.excess_s >= DRAIN_S {
             self.floor_rps = FLOOR_RPS.max(FLOOR_OF_LOST * self.carried_rps);
         }
+    }
+
+    /// What was carried before the crowd is let in, and leaves, but each response behind a queue that would stand there for as long
+    /// as the crowd does. For the time in which it is gone less is let in, then as much as before.
+    fn drain(&mut self, now: Instant, measured: &Measurement) -> Rule {
+        let takes_s = REFUSALS_TOO * measured.excess_s / (1.0 - DRAIN_LEAST);
+        self.drains_until = Some(now + Duration::from_secs_f64(takes_s));
+        self.ceiling_rps = FLOOR_RPS.max(DRAIN_LEAST * measured.completed_rps);
+        self.evidence_from = now;
+        Rule::Cut
+    }
+
+    fn go_on_draining(&mut self, now: Instant, until: Instant) -> Rule {
+        if now < until {
+            return Rule::None;
+        }
+        self.drains_until = None;
+        self.set(now, self.carried_rps);
+        Rule::ProbeUp
     }
 
     fn enter_alarm(&mut self, now: Instant) {
@@ -309,8 +346,15 @@ impl RateLimit {
 
 /// What the service completes, less what works off the waiting time its fastest responses met.
 fn drain_rate_rps(measured: &Measurement) -> f64 {
-    let part = 1.0 - measured.excess_s / DRAIN_S;
+    let part = 1.0 - measured.excess_s.max(backlog_s(measured)) / DRAIN_S;
     measured.completed_rps * part.clamp(DRAIN_LEAST, CUT_SHALLOWEST)
+}
+
+/// How long what went in during the span and has not come out takes to come out (Little's law): where a queue grows quickly, those
+/// that have left it met a shorter one.
+fn backlog_s(measured: &Measurement) -> f64 {
+    let grows_rps = measured.entered_rps - measured.completed_rps - measured.unfinished_rps;
+    grows_rps.max(0.0) * measured.span_s / measured.completed_rps.max(FLOOR_RPS)
 }
 
 /// Whether much less comes out than goes in. Who has left is not missing: what they asked for no longer waits.
@@ -325,6 +369,14 @@ fn falls_behind(measured: &Measurement) -> bool {
 fn drains_by_itself(measured: &Measurement) -> bool {
     let spare_rps = measured.completed_rps - measured.entered_rps;
     spare_rps > 0.0 && measured.excess_s * measured.completed_rps <= DRAIN_PATIENCE_S * spare_rps
+}
+
+/// Whether there is a wait that will not be gone soon, and no client leaves because of it: with those that leave their work goes, too,
+/// or it is for nothing, and then the wait is not what the next request meets.
+fn is_standing(measured: &Measurement) -> bool {
+    measured.excess_s >= STANDING_S
+        && measured.unfinished_rps <= SHORTFALL * measured.entered_rps
+        && !drains_by_itself(measured)
 }
 
 /// Whether the measured counts lie wholly after `since`.
