@@ -64,6 +64,7 @@ fn go_on(
             },
             unique_offered: tenth(rates.offered),
             entered: tenth(rates.admitted),
+            handed_over: 0,
             completed: tenth(rates.completed),
             ..drained_responses::of_responses(responses)
         };

@@ -72,6 +72,7 @@ fn drive(mode: PlannerMode, ticks: &[Tick], reversed: bool) -> Vec<(Instant, Pla
                 flow: Flow { offered: tick.offered, admitted, ..Flow::default() },
                 unique_offered: tick.offered,
                 entered: admitted,
+                handed_over: 0,
                 completed: admitted,
                 hosts: vec![
                     HostCount { key: 1, hits: tick.offered / 3 },

@@ -48,6 +48,7 @@ fn run(
             flow: Flow { offered, admitted, ..Flow::default() },
             unique_offered,
             entered: admitted,
+            handed_over: 0,
             completed,
             rates,
             ..Sample::default()

@@ -121,6 +121,7 @@ impl Sampler {
             },
             unique_offered: all.unique_offered.saturating_sub(repeated),
             entered: all.admitted.saturating_sub(repeated),
+            handed_over: 0,
             completed: observed.completed,
             // Connections that end otherwise are not observed.
             unfinished: 0,

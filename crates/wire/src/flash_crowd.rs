@@ -20,6 +20,7 @@ record!(Sample {
     flow,
     unique_offered,
     entered,
+    handed_over,
     completed,
     unfinished,
     hosts,

@@ -28,7 +28,7 @@ use state::State;
 /// The name of the planner of a candidate of the flash-crowd stage in recordings.
 pub const FLASH_CROWD_CANDIDATE: &str = "flash_crowd.candidate";
 /// The version of the file format, which names the encoding of messages as well: raised by a change of either.
-pub const FORMAT: u8 = 3;
+pub const FORMAT: u8 = 4;
 const MAGIC: &[u8; 5] = b"FWREC";
 const FRAME_HEAD: usize = 8;
 /// Of deflate: beyond it frames of a few kilobytes hardly become shorter.

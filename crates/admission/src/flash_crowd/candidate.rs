@@ -165,6 +165,11 @@ impl GatePair {
         self.each(FlashCrowdGate::entered);
     }
 
+    /// See [`FlashCrowdGate::handed_over`].
+    pub(crate) fn handed_over(&mut self) {
+        self.each(FlashCrowdGate::handed_over);
+    }
+
     /// See [`FlashCrowdGate::completed`].
     pub(crate) fn completed(&mut self) {
         self.each(FlashCrowdGate::completed);

@@ -179,6 +179,12 @@ impl FlashCrowdGate {
         self.sample.entered += 1;
     }
 
+    /// A response enters its delivery, which alone is judged.
+    pub fn handed_over(&mut self) {
+        self.sample.entered += 1;
+        self.sample.handed_over += 1;
+    }
+
     /// The client of one that entered has its whole response.
     pub fn completed(&mut self) {
         self.sample.completed += 1;

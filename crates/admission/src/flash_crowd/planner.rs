@@ -205,6 +205,7 @@ impl Planner for FlashCrowdPlanner {
             unique_offered: sample.unique_offered,
             admitted: sample.flow.admitted,
             entered: sample.entered,
+            handed_over: sample.handed_over,
             completed: sample.completed,
             unfinished: sample.unfinished,
         });

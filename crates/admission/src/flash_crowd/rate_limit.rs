@@ -13,9 +13,9 @@
 //! Released when offered stays under 0.8 of the ceiling for three intervals and three seconds, whatever
 //! quality is: a ceiling that does not bind is not what helps.
 //!
-//! At the floor K a queue that stands is DRAINED once in a while: for the time in which it goes, three tenths of what is completed are
-//! let in, then K again. A link that carried K before the crowd carries it beside a crowd's refusals, but hardly more, so what
-//! came before the alarm would stand before every response.
+//! Where delivery is judged, the queue on the link is DRAINED: after the alarm, and when it stands at the floor K, for the time in which
+//! it goes three tenths of what is completed are let in, then K. A link that carried K before the crowd carries it beside a crowd's
+//! refusals, but hardly more, so what came before the alarm would stand before every response.
 //!
 //! Each decision asks for fresh evidence: responses to requests admitted after the previous one. That makes the
 //! loop's pace its own dead time, so it cannot act twice on one backlog however short the interval is. Only one
@@ -41,8 +41,6 @@ const CUT_SHALLOWEST: f64 = 0.98;
 const DRAIN_LEAST: f64 = 0.3;
 /// A queue this long that does not go is drained: a client that has to connect first meets it two or three times.
 const STANDING_S: f64 = 0.2;
-/// On a link that is short refusals take room, too: at most as much as answers, or nothing would help.
-const REFUSALS_TOO: f64 = 2.0;
 /// Probe steps: first and largest while it binds, near the last failure, and when it does not bind.
 const PROBE_FIRST: f64 = 0.05;
 const PROBE_LARGEST: f64 = 0.10;
@@ -153,6 +151,9 @@ impl RateLimit {
         self.last_quality = quality;
         let by_quality_rps = measured.entered_rps * quality;
         self.set(now, by_quality_rps.min(drain_rate_rps(measured)).max(carried_rps));
+        if self.acts && measured.judges_delivery && backlog_s(measured) >= DRAIN_S {
+            self.drain(now, measured, DRAIN_S);
+        }
         Rule::Raise
     }
 
@@ -195,7 +196,8 @@ impl RateLimit {
                 Rule::Rebase
             }
             Mode::Alarm if self.acts && self.is_within(self.floor_rps) && is_standing(measured) => {
-                self.drain(now, measured)
+                // Refusals, too, are on their way to clients; where they take more room than answers nothing helps.
+                self.drain(now, measured, 2.0 * measured.excess_s)
             }
             Mode::Alarm if improves || drains_by_itself(measured) => self.hold(now),
             Mode::Alarm => self.cut(now, measured, judged.quality / (1.0 - margin / 4.0)),
@@ -228,12 +230,10 @@ impl RateLimit {
         }
     }
 
-    /// What was carried before the crowd is let in, and leaves, but each response behind a queue that would stand there for as long
-    /// as the crowd does. For the time in which it is gone less is let in, then as much as before.
-    fn drain(&mut self, now: Instant, measured: &Measurement) -> Rule {
-        let takes_s = REFUSALS_TOO * measured.excess_s / (1.0 - DRAIN_LEAST);
-        self.drains_until = Some(now + Duration::from_secs_f64(takes_s));
-        self.ceiling_rps = FLOOR_RPS.max(DRAIN_LEAST * measured.completed_rps);
+    /// For the time in which a queue on the link is gone less is let in than was carried before, then as much.
+    fn drain(&mut self, now: Instant, measured: &Measurement, queue_s: f64) -> Rule {
+        self.drains_until = Some(now + Duration::from_secs_f64(queue_s / (1.0 - DRAIN_LEAST)));
+        self.ceiling_rps = FLOOR_RPS.max(DRAIN_LEAST * measured.completed_rps.max(self.carried_rps));
         self.evidence_from = now;
         Rule::Cut
     }
@@ -371,12 +371,9 @@ fn drains_by_itself(measured: &Measurement) -> bool {
     spare_rps > 0.0 && measured.excess_s * measured.completed_rps <= DRAIN_PATIENCE_S * spare_rps
 }
 
-/// Whether there is a wait that will not be gone soon, and no client leaves because of it: with those that leave their work goes, too,
-/// or it is for nothing, and then the wait is not what the next request meets.
+/// Whether there is a wait that will not be gone soon. Only of a link: who leaves an origin leaves it the work.
 fn is_standing(measured: &Measurement) -> bool {
-    measured.excess_s >= STANDING_S
-        && measured.unfinished_rps <= SHORTFALL * measured.entered_rps
-        && !drains_by_itself(measured)
+    measured.judges_delivery && measured.excess_s >= STANDING_S && !drains_by_itself(measured)
 }
 
 /// Whether the measured counts lie wholly after `since`.

@@ -23,6 +23,8 @@ pub struct Sample {
     pub unique_offered: u64,
     /// Requests that entered what is judged: those admitted, or, where only delivery is judged, responses handed over.
     pub entered: u64,
+    /// Of these, responses handed over: all of them where only delivery is judged, none where the whole response is.
+    pub handed_over: u64,
     /// Of these, responses that their clients have, whole and without error (completed).
     pub completed: u64,
     /// Of these, those that ended otherwise: the client left, or something failed. Neither bad nor missing: they say nothing.

@@ -42,6 +42,7 @@ pub(super) struct Counts {
     pub(super) unique_offered: u64,
     pub(super) admitted: u64,
     pub(super) entered: u64,
+    pub(super) handed_over: u64,
     pub(super) completed: u64,
     pub(super) unfinished: u64,
 }
@@ -76,6 +77,8 @@ pub(super) struct Measurement {
     pub(super) admitted_rps: f64,
     /// What reached the resource that is judged.
     pub(super) entered_rps: f64,
+    /// Only delivery is judged, of most that entered: who leaves takes the rest of the response off the link.
+    pub(super) judges_delivery: bool,
     pub(super) completed_rps: f64,
     /// What ended otherwise.
     pub(super) unfinished_rps: f64,
@@ -178,6 +181,7 @@ impl Window {
         self.open.unique_offered += counts.unique_offered;
         self.open.admitted += counts.admitted;
         self.open.entered += counts.entered;
+        self.open.handed_over += counts.handed_over;
         self.open.completed += counts.completed;
         self.open.unfinished += counts.unfinished;
     }
@@ -222,6 +226,7 @@ impl Window {
         let (offered_rps, unique_offered_rps) = (per_second(|c| c.offered), per_second(|c| c.unique_offered));
         let (admitted_rps, completed_rps) = (per_second(|c| c.admitted), per_second(|c| c.completed));
         let entered_rps = per_second(|c| c.entered);
+        let handed_over_rps = per_second(|c| c.handed_over);
         let unfinished_rps = per_second(|c| c.unfinished);
         let responses = self.gather(now, evidence_from);
         let large_enough = self.rates.count >= RESPONSES_MIN && self.rates.count * 10 >= responses;
@@ -234,6 +239,7 @@ impl Window {
             unique_offered_rps,
             admitted_rps,
             entered_rps,
+            judges_delivery: handed_over_rps > 0.5 * entered_rps,
             completed_rps,
             unfinished_rps,
             fast_rate: large_enough.then(|| Fastest::of(&self.rates)),

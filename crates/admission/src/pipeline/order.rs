@@ -275,7 +275,7 @@ impl<T> Pipeline<T> {
         let is_completed = matches!(outcome, Outcome::Completed(_));
         match (self.judged(key), is_completed) {
             (Judged::Whole, false) => self.stages.flash_crowd.unfinished(),
-            (Judged::Delivery, true) => self.stages.flash_crowd.entered(),
+            (Judged::Delivery, true) => self.stages.flash_crowd.handed_over(),
             _ => {}
         }
         self.ledger.ended += 1;

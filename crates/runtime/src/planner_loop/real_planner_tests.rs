@@ -88,6 +88,7 @@ fn news_survives_a_clock_that_jumps() {
                 },
                 unique_offered: 50,
                 entered: 50,
+                handed_over: 0,
                 completed: 50,
                 ..flash_crowd::Sample::default()
             };
