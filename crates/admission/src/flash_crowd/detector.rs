@@ -52,6 +52,8 @@ const UNMISTAKABLE: f64 = 0.25;
 /// A service that carries a surge completes what it did before, and more; below this part of the usual it does not. Of
 /// thirty that are expected, chance leaves fewer than eight once in a million.
 const COLLAPSED: f64 = 0.25;
+/// Of twelve that are expected, chance leaves none six times in a million.
+const CEASED_EXPECTED: f64 = 12.0;
 
 /// What one evaluation found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,8 +152,10 @@ impl Detector {
     pub(super) fn judge_collapse(&self, measured: &Measurement) -> Option<Judgement> {
         let usual_rps = self.unique_offered.value().filter(|_| self.unique_offered.covers() >= WARM_UP)?;
         let part = measured.completed_rps / usual_rps;
-        let is_told = usual_rps * measured.span_s >= RESPONSES_MIN as f64;
-        let has_collapsed = is_told && measured.entered_rps >= usual_rps && part < COLLAPSED;
+        let expected = usual_rps * measured.span_s;
+        let is_told = expected >= RESPONSES_MIN as f64 && part < COLLAPSED;
+        let has_ceased = expected >= CEASED_EXPECTED && measured.completed_rps == 0.0;
+        let has_collapsed = measured.entered_rps >= usual_rps && (is_told || has_ceased);
         has_collapsed.then(|| Judgement {
             quality: part,
             margin: self.delta,

@@ -41,6 +41,10 @@ const CUT_SHALLOWEST: f64 = 0.98;
 const DRAIN_LEAST: f64 = 0.3;
 /// A queue this long that does not go is drained: a client that has to connect first meets it two or three times.
 const STANDING_S: f64 = 0.2;
+/// Without a response for so long all clients leave before theirs has come.
+const STARVED_AFTER: Duration = Duration::from_secs(3);
+/// What the floor falls to where a queue stands at it.
+const FLOOR_STEP: f64 = 0.9;
 /// Probe steps: first and largest while it binds, near the last failure, and when it does not bind.
 const PROBE_FIRST: f64 = 0.05;
 const PROBE_LARGEST: f64 = 0.10;
@@ -176,13 +180,18 @@ impl RateLimit {
             return Rule::Yield;
         }
         if let Some(until) = self.drains_until {
-            return self.go_on_draining(now, until);
+            return self.go_on_draining(now, until, measured);
         }
         // Only counts that lie wholly within the alarm are those of a saturated service.
         if self.mode == Mode::Alarm && spans_only_since(now, measured, self.alarm_since) {
             self.completed_most_rps = self.completed_most_rps.max(measured.completed_rps);
         }
-        let Some(judged) = judged else { return self.guard_capacity(now, measured) };
+        let Some(judged) = judged else {
+            if self.is_starved(now, measured) {
+                return self.drain_at_floor(now, measured, DRAIN_PATIENCE_S);
+            }
+            return self.guard_capacity(now, measured);
+        };
         let margin = judged.margin;
         let improves = judged.quality > self.last_quality + IMPROVEMENT;
         self.notice_lost_capacity(measured);
@@ -197,7 +206,7 @@ impl RateLimit {
             }
             Mode::Alarm if self.acts && self.is_within(self.floor_rps) && is_standing(measured) => {
                 // Refusals, too, are on their way to clients; where they take more room than answers nothing helps.
-                self.drain(now, measured, 2.0 * measured.excess_s)
+                self.drain_at_floor(now, measured, 2.0 * measured.excess_s)
             }
             Mode::Alarm if improves || drains_by_itself(measured) => self.hold(now),
             Mode::Alarm => self.cut(now, measured, judged.quality / (1.0 - margin / 4.0)),
@@ -238,12 +247,29 @@ impl RateLimit {
         Rule::Cut
     }
 
-    fn go_on_draining(&mut self, now: Instant, until: Instant) -> Rule {
-        if now < until {
+    /// The link does not carry the floor beside the refusals of this crowd.
+    fn drain_at_floor(&mut self, now: Instant, measured: &Measurement, queue_s: f64) -> Rule {
+        self.floor_rps = FLOOR_RPS.max(self.floor_rps * FLOOR_STEP);
+        self.drain(now, measured, queue_s)
+    }
+
+    /// Whether a link that gets no more than the floor has brought hardly any response to its client for long: all leave before.
+    fn is_starved(&self, now: Instant, measured: &Measurement) -> bool {
+        self.acts
+            && self.mode == Mode::Alarm
+            && measured.judges_delivery
+            && self.is_within(self.floor_rps)
+            && now.saturating_since(self.evidence_from) >= STARVED_AFTER
+            && brings_nothing(measured)
+    }
+
+    fn go_on_draining(&mut self, now: Instant, until: Instant, measured: &Measurement) -> Rule {
+        let is_early = now.saturating_since(self.alarm_since) < STARVED_AFTER * 2;
+        if now < until || (is_early && brings_nothing(measured)) {
             return Rule::None;
         }
         self.drains_until = None;
-        self.set(now, self.carried_rps);
+        self.set(now, self.floor_rps);
         Rule::ProbeUp
     }
 
@@ -369,6 +395,11 @@ fn falls_behind(measured: &Measurement) -> bool {
 fn drains_by_itself(measured: &Measurement) -> bool {
     let spare_rps = measured.completed_rps - measured.entered_rps;
     spare_rps > 0.0 && measured.excess_s * measured.completed_rps <= DRAIN_PATIENCE_S * spare_rps
+}
+
+/// Whether of what goes in hardly anything reaches its client.
+fn brings_nothing(measured: &Measurement) -> bool {
+    measured.completed_rps <= SHORTFALL * measured.entered_rps
 }
 
 /// Whether there is a wait that will not be gone soon. Only of a link: who leaves an origin leaves it the work.
