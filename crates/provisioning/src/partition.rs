@@ -2,7 +2,7 @@
 //!
 //! **Decides** n_a for each application a, with Σ n_a ≤ pool and n_min ≤ n_a ≤ n_max. **From** each application's [`RevenueCurve`], the servers that
 //! it has, and what moving one costs. **The rule:** maximise Σ (H·rev_a(n_a) − move · started_a), where started_a are the servers that a
-//! would have beyond those of today and H is the time until the next partition. Each term is concave in n_a (a started server is worth
+//! would have beyond those of today and H is the time for which the partition is made. Each term is concave in n_a (a started server is worth
 //! less by a constant), so giving one server after another to whoever gains most is exact, not a heuristic; the tests compare it with
 //! all partitions there are.
 //!
@@ -35,16 +35,16 @@ pub struct Claim<'a> {
     pub servers_max: u32,
     /// The part of its requests that is refused now, 0 to 1: decides between equal gains.
     pub refused_share: f64,
+    /// Seconds in which a server that it is given starts and earns nothing.
+    pub start_up_s: f64,
 }
 
 /// What changes cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MoveCost {
-    /// Seconds until the next partition (H).
+    /// Seconds for which the partition is made (H).
     pub horizon_s: f64,
-    /// Seconds in which a server that was given starts and earns nothing.
-    pub start_up_s: f64,
-    /// Revenue that a move costs besides.
+    /// Revenue that starting a server costs besides.
     pub revenue: f64,
 }
 
@@ -83,7 +83,12 @@ pub fn published(pool: u32, claims: &[Claim<'_>]) -> Partition {
         .iter()
         .map(|claim| {
             let needed = claim.curve.saturating_servers().max(claim.servers_min);
-            Claim { servers_min: claim.current.min(needed), refused_share: 0.0, ..claim.clone() }
+            Claim {
+                servers_min: claim.current.min(needed),
+                refused_share: 0.0,
+                start_up_s: 0.0,
+                ..claim.clone()
+            }
         })
         .collect();
     partition(pool, &kept, MoveCost { horizon_s: 1.0, ..MoveCost::default() })
@@ -94,7 +99,7 @@ impl Claim<'_> {
         self.servers_min.max(self.curve.guaranteed_servers()).min(self.servers_max)
     }
 
-    /// What the server after `servers` gains until the next partition; none where it gains nothing.
+    /// What the server after `servers` gains in that time; none where it gains nothing.
     fn gain(&self, claim: usize, servers: u32, cost: MoveCost) -> Option<Gain> {
         if servers >= self.servers_max {
             return None;
@@ -103,7 +108,7 @@ impl Claim<'_> {
         let gain = if servers < self.current {
             marginal * cost.horizon_s
         } else {
-            marginal * (cost.horizon_s - cost.start_up_s).max(0.0) - cost.revenue
+            marginal * (cost.horizon_s - self.start_up_s).max(0.0) - cost.revenue
         };
         (gain > GAIN_MIN * cost.horizon_s).then_some(Gain { gain, refused_share: self.refused_share, claim })
     }
@@ -172,10 +177,10 @@ mod tests {
     }
 
     fn claim(curve: &RevenueCurve, current: u32) -> Claim<'_> {
-        Claim { curve, current, servers_min: 0, servers_max: u32::MAX, refused_share: 0.0 }
+        Claim { curve, current, servers_min: 0, servers_max: u32::MAX, refused_share: 0.0, start_up_s: 0.0 }
     }
 
-    const FREE: MoveCost = MoveCost { horizon_s: 60.0, start_up_s: 0.0, revenue: 0.0 };
+    const FREE: MoveCost = MoveCost { horizon_s: 60.0, revenue: 0.0 };
 
     #[test]
     fn servers_go_where_they_earn_most_and_what_earns_nothing_stays_free() {
@@ -191,8 +196,8 @@ mod tests {
         let curves = [curve(1.0, 10.0), curve(1.2, 10.0)];
         let claims = [claim(&curves[0], 10), claim(&curves[1], 0)];
         assert_eq!(partition(10, &claims, FREE).servers, [0, 10]);
-        let slow = MoveCost { start_up_s: 20.0, ..FREE };
-        assert_eq!(partition(10, &claims, slow).servers, [10, 0]);
+        let slow = claims.map(|claim| Claim { start_up_s: 20.0, ..claim });
+        assert_eq!(partition(10, &slow, FREE).servers, [10, 0]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ struct Application {
     servers_min: u32,
     servers_max: u32,
     refused_share: f64,
+    start_up_s: f64,
 }
 
 fn applications(
@@ -28,24 +29,25 @@ fn applications(
         guaranteed_rps,
         service_s,
     });
-    let bounds =
-        (0.3f64..1.0, 0..servers, 0..servers / 2, prop_oneof![Just(u32::MAX), 1..servers], 0.0f64..1.0);
+    let bounds = (
+        0.3f64..1.0,
+        0..servers,
+        0..servers / 2,
+        prop_oneof![Just(u32::MAX), 1..servers],
+        0.0f64..1.0,
+        0.0f64..120.0,
+    );
     let application = (vec(class, 1..4), bounds).prop_map(
-        |(classes, (utilisation, current, servers_min, servers_max, refused_share))| Application {
-            classes,
-            utilisation,
-            current,
-            servers_min,
-            servers_max,
-            refused_share,
+        |(classes, (utilisation, current, servers_min, servers_max, refused_share, start_up_s))| {
+            Application { classes, utilisation, current, servers_min, servers_max, refused_share, start_up_s }
         },
     );
     vec(application, count)
 }
 
 fn costs() -> impl Strategy<Value = MoveCost> {
-    (10.0f64..1_800.0, 0.0f64..120.0, prop_oneof![Just(0.0), 0.0f64..5_000.0])
-        .prop_map(|(horizon_s, start_up_s, revenue)| MoveCost { horizon_s, start_up_s, revenue })
+    (10.0f64..1_800.0, prop_oneof![Just(0.0), 0.0f64..5_000.0])
+        .prop_map(|(horizon_s, revenue)| MoveCost { horizon_s, revenue })
 }
 
 fn with_claims<T>(applications: &[Application], act: impl FnOnce(&[Claim<'_>]) -> T) -> T {
@@ -60,6 +62,7 @@ fn with_claims<T>(applications: &[Application], act: impl FnOnce(&[Claim<'_>]) -
             servers_min: it.servers_min,
             servers_max: it.servers_max,
             refused_share: it.refused_share,
+            start_up_s: it.start_up_s,
         })
         .collect();
     act(&claims)
@@ -76,7 +79,7 @@ fn worth(claims: &[Claim<'_>], servers: &[u32], cost: MoveCost) -> f64 {
         let [old_revenue, new_revenue] = [old, new].map(|count| claim.curve.revenue_per_s(count));
         let started = f64::from(new - old);
         old_revenue * cost.horizon_s
-            + (new_revenue - old_revenue) * (cost.horizon_s - cost.start_up_s).max(0.0)
+            + (new_revenue - old_revenue) * (cost.horizon_s - claim.start_up_s).max(0.0)
             - started * cost.revenue
     };
     claims.iter().zip(servers).map(one).sum()
