@@ -6,7 +6,7 @@
 //! |---|---|
 //! | level | rate of the last minute, its upper confidence limit |
 //! | panic | while requests are refused, or the last 10 s brought more than chance explains: the rate of the last 10 s where it is higher. Nothing is given back until a minute after |
-//! | growth | of earlier days until servers ordered now are up, or a trend that rose twice ([`forecast`](crate::forecast)) |
+//! | growth | of earlier days until servers ordered now are up, or a trend that rose three times, by windows of 10 s or of 30 s ([`forecast`](crate::forecast)) |
 //! | servers | [`queueing`](crate::queueing) for that rate and the first target |
 //! | error of the model | if requests are refused although all servers that the model asks for are up, it asks for too few: its answers are multiplied by what was missing, remembered for an hour |
 //! | release | what the last start-up times needed, each with a margin, is kept (`release`) |
@@ -16,7 +16,7 @@
 //! would order again what is starting). **Cold start:** nothing is changed until a service time was measured.
 
 use crate::demand::{ClassRates, Demand};
-use crate::forecast::{SeasonalHistory, trend_rps};
+use crate::forecast::{SeasonalHistory, TREND_WINDOWS, trend_rps};
 use crate::plan::{Explanation, Rule};
 use crate::policy::{ApplicationPolicy, Mode};
 use crate::release::Release;
@@ -30,8 +30,8 @@ use flashweir_measure::HighLowFilter;
 const PANIC_WINDOW: Duration = Duration::from_secs(10);
 /// Level of ordinary times: at 100/s it is known to 1.3 %.
 const STABLE_WINDOW: Duration = Duration::from_secs(60);
-/// Three of these make a trend.
-const TREND_WINDOW: Duration = Duration::from_secs(40);
+/// [`TREND_WINDOWS`] of these make a trend, and so do as many panic windows: a slow ramp shows in long windows, a steep one soon.
+const TREND_WINDOW: Duration = Duration::from_secs(30);
 /// Standard errors by which the last seconds exceed the level: by chance once in 30,000 plans.
 const SURGE_ERRORS: f64 = 4.0;
 /// Standard errors of a rate that are planned for.
@@ -60,6 +60,8 @@ pub(crate) struct Application {
     pub(crate) sentries: SentryCount,
     pub(crate) sentry_load: Option<SentryLoad>,
     panic_until: Instant,
+    /// When its need was known for the first time: what was needed before is not known to be little.
+    sized_since: Option<Instant>,
     /// Since when all planned servers are up.
     complete_since: Option<Instant>,
     /// What the model's answers are multiplied by.
@@ -92,7 +94,7 @@ impl Windows {
         Self {
             panic: PANIC_WINDOW.max(interval),
             stable: STABLE_WINDOW.max(interval * 6),
-            trend: TREND_WINDOW.max(interval * 4),
+            trend: TREND_WINDOW.max(interval * 3),
         }
     }
 }
@@ -108,6 +110,7 @@ impl Application {
             sentries: SentryCount::new(mode),
             sentry_load: None,
             panic_until: Instant::ZERO,
+            sized_since: None,
             complete_since: None,
             correction: 1.0,
             ladder_step: 0,
@@ -166,7 +169,8 @@ impl Application {
             level_rps = level_rps.max(self.upper_rps(panic_rps, windows.panic));
         }
         let horizon = start_up + interval;
-        let trend_rps = self.trend_rps(now, windows.trend, horizon).unwrap_or(0.0);
+        let trends = [windows.panic, windows.trend].map(|window| self.trend_rps(now, window, horizon));
+        let trend_rps = trends.into_iter().flatten().fold(0.0, f64::max);
         let forecast_rps = (level_rps * self.season.growth(now, horizon)).max(trend_rps);
         let (mix, mix_rps) =
             if is_panic && panic_rps > 0.0 { (panic, panic_rps) } else { (stable, offered_rps) };
@@ -191,12 +195,14 @@ impl Application {
         };
         self.correct(now, &windows, interval, found.servers, planned, refused_share);
         let [needed, kept] = [found, with_margin].map(|sized| self.corrected(sized));
-        self.release.observe(now, kept, RELEASE_MIN.max(start_up * RELEASE_START_UPS));
+        let release = RELEASE_MIN.max(start_up * RELEASE_START_UPS);
+        self.release.observe(now, kept, release);
+        let is_known = now.saturating_since(*self.sized_since.get_or_insert(now)) >= release;
         let most = self.release.most().max(needed);
         let (wanted, rule) = match () {
             () if needed > planned && is_panic => (needed, Rule::Panic),
             () if needed > planned => (needed, Rule::Predict),
-            () if most < planned && is_panic => (planned, Rule::Hold),
+            () if most < planned && (is_panic || !is_known) => (planned, Rule::Hold),
             () if most < planned => (most, Rule::Release),
             () => (planned, Rule::Keep),
         };
@@ -219,10 +225,14 @@ impl Application {
     }
 
     fn trend_rps(&self, now: Instant, window: Duration, horizon: Duration) -> Option<f64> {
-        if self.demand.covers(now) < window * 3 {
+        const COUNT: u32 = TREND_WINDOWS as u32;
+        if self.demand.covers(now) < window * COUNT {
             return None;
         }
-        let rates = [3, 2, 1].map(|oldest| self.demand.rate_rps(now, window * oldest, window * (oldest - 1)));
+        let rates = core::array::from_fn(|place| {
+            let newest = COUNT - 1 - place as u32;
+            self.demand.rate_rps(now, window * (newest + 1), window * newest)
+        });
         trend_rps(rates, window.as_secs_f64(), self.dispersion(), horizon.as_secs_f64())
     }
 

@@ -3,8 +3,8 @@
 //! **The rule.** The forecast is today's level times growth. *Seasonal* growth is how demand grew on earlier days from this time of day to
 //! the time in question, of which a quantile is taken, not the mean: with a mean, every second morning is short of servers. The
 //! shape is taken from earlier days and the level from today, because a Sunday has the shape of a Monday sooner than its level. *Trend*
-//! is the smaller of the last two rises, and counts only if both are more than chance: a ramp rises twice, a step once, and to extend
-//! a step would order servers for a crowd twice its size.
+//! is the smallest of the last three rises, and counts only if each is more than chance: a ramp rises every time, a step at most twice
+//! (it may fall within a window), and to extend a step would order servers for a crowd that is half as large again.
 //!
 //! **Published** (the paper withholds its forecast): the mean of the last minutes, for half an hour.
 //!
@@ -118,22 +118,28 @@ impl SeasonalHistory {
     }
 }
 
-/// The rate at `horizon_s` after the newest of three rates measured one after the other over `window_s` each, if it rose twice by more than
+/// The rate at `horizon_s` after the newest of four rates measured one after the other over `window_s` each, if each rise is more than
 /// chance; none otherwise. `dispersion` is the variance of counts over their mean, 1 of Poisson arrivals.
 #[must_use]
-pub fn trend_rps(rates_rps: [f64; 3], window_s: f64, dispersion: f64, horizon_s: f64) -> Option<f64> {
-    let [oldest, middle, newest] = rates_rps;
+pub fn trend_rps(
+    rates_rps: [f64; TREND_WINDOWS],
+    window_s: f64,
+    dispersion: f64,
+    horizon_s: f64,
+) -> Option<f64> {
     let error_rps = |one: f64, other: f64| libm::sqrt(dispersion.max(1.0) * (one + other) / window_s);
-    let is_rise = |one: f64, other: f64| other - one > ERRORS * error_rps(one, other);
-    if !is_rise(oldest, middle) || !is_rise(middle, newest) {
-        return None;
-    }
-    let rise_rps = (middle - oldest).min(newest - middle);
+    let rises = rates_rps.windows(2).map(|pair| {
+        let rise_rps = pair[1] - pair[0];
+        (rise_rps > ERRORS * error_rps(pair[0], pair[1])).then_some(rise_rps)
+    });
+    let rise_rps = rises.into_iter().try_fold(f64::INFINITY, |least, rise_rps| Some(least.min(rise_rps?)))?;
     // The newest rate is that of the middle of its window.
-    Some(newest + rise_rps / window_s * (window_s / 2.0 + horizon_s))
+    Some(rates_rps[TREND_WINDOWS - 1] + rise_rps / window_s * (window_s / 2.0 + horizon_s))
 }
 
-/// Standard errors that a rise has to exceed: twice in a row by chance once in 2,000 plans.
+/// Rates that make a trend.
+pub const TREND_WINDOWS: usize = 4;
+/// Standard errors that each rise has to exceed: three times in a row by chance once in 80,000 plans.
 const ERRORS: f64 = 2.0;
 
 #[cfg(test)]
@@ -169,11 +175,13 @@ mod tests {
     #[test]
     fn a_ramp_is_extended_and_a_step_is_not() {
         let trend = |rates| trend_rps(rates, 40.0, 1.0, 40.0);
-        assert_eq!(trend([100.0, 120.0, 140.0]), Some(170.0));
-        assert_eq!(trend([100.0, 120.0, 160.0]), Some(190.0));
-        assert_eq!(trend([100.0, 100.0, 400.0]), None);
-        assert_eq!(trend([100.0, 400.0, 400.0]), None);
-        assert_eq!(trend([100.0, 101.0, 102.0]), None, "chance");
-        assert_eq!(trend([0.0, 0.0, 0.0]), None);
+        assert_eq!(trend([80.0, 100.0, 120.0, 140.0]), Some(170.0));
+        assert_eq!(trend([80.0, 100.0, 120.0, 160.0]), Some(190.0));
+        // A step, also one that falls within a window.
+        assert_eq!(trend([100.0, 100.0, 100.0, 400.0]), None);
+        assert_eq!(trend([100.0, 100.0, 250.0, 400.0]), None);
+        assert_eq!(trend([100.0, 250.0, 400.0, 400.0]), None);
+        assert_eq!(trend([99.0, 100.0, 101.0, 102.0]), None, "chance");
+        assert_eq!(trend([0.0; 4]), None);
     }
 }

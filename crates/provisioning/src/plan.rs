@@ -67,7 +67,7 @@ pub enum Rule {
     Panic,
     /// The target is shorter than a request takes alone, or nearly: servers are planned by work alone.
     TargetInfeasible,
-    /// It needs fewer, but requests are refused, or were short of servers a while ago.
+    /// It needs fewer, but requests were refused or in excess lately, or its need is not known for long enough.
     Hold,
     /// It has needed fewer for long enough.
     Release,

@@ -12,6 +12,10 @@ use flashweir_core::limits::PROVISIONED_SERVERS;
 /// fast as it can be.
 const WORK_ALONE_UTILISATION: f64 = 0.7;
 
+/// Servers are never planned to be busier than this (ρ_max; the paper has no bound, C-6): near 1 the wait is bounded on paper, and
+/// takes minutes to shrink after any error of the rate.
+const UTILISATION_MAX: f64 = 0.95;
+
 /// Servers for a forecast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sized {
@@ -50,7 +54,7 @@ pub(crate) fn sized(
         let servers = sized.map_or_else(
             // `as` saturates, far above any pool.
             || libm::ceil(work / WORK_ALONE_UTILISATION) as u32,
-            |sized| sized.servers,
+            |sized| sized.servers.max(libm::ceil(work / UTILISATION_MAX) as u32),
         );
         if servers >= needed.servers {
             needed = Sized { servers, model: sized.map(|sized| sized.model) };
