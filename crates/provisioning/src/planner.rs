@@ -3,7 +3,7 @@
 //! **Decides** servers, sentries and the target of each application, every interval ([`Policy::interval`]), in one epoch.
 //! **From** [`Sample`]s of gateways. **The rule** (repaired): what each application needs (`application`); the pool's
 //! [`partition`](crate::partition) by revenue; servers that are left stay with those that hold them; and only where an application still has fewer
-//! than it needs, the next target of its ladder, the nearest that its servers can keep. Back at nine tenths of the rate, so
+//! than it needs, a longer target of its ladder, the nearest that its servers can keep, within what is permitted at its rate. Back at nine tenths of the rate, so
 //! that a rate at the edge does not move the target for ever. **Why not the paper's table of targets by rate:** a relaxed target buys
 //! hardly any throughput (63.4 to 64.0 requests a second and server for 1 s to 2 s); given up while servers are free it buys nothing.
 //!
@@ -182,17 +182,18 @@ fn explained(
     }
 }
 
-/// The first step of the ladder that `servers` can keep, or the last; one that was left comes back with a margin.
+/// The first step of the ladder that `servers` can keep, or the last that is permitted at this rate; one that was left comes back with a
+/// margin.
 fn relief_step(policy: &ApplicationPolicy, application: &Application, need: &Need, servers: u32) -> usize {
-    let last = policy.ladder.len() - 1;
-    let Some(needed) = need.needed else { return application.ladder_step.min(last) };
+    let Some(needed) = need.needed else { return application.ladder_step };
     let first_kept = |times: f64| {
         let rates = need.rates.map(|rate| rate * times);
+        let permitted = policy.permitted_step(rates.iter().sum());
         let is_kept = |step: &usize| {
             let found = sized(policy, &application.demand, &rates, policy.ladder[*step].target);
             found.is_some_and(|found| found.servers <= servers)
         };
-        (0..last).find(is_kept).unwrap_or(last)
+        (0..permitted).find(is_kept).unwrap_or(permitted)
     };
     let now_kept = if needed <= servers { 0 } else { first_kept(1.0) };
     if now_kept >= application.ladder_step {

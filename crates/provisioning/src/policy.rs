@@ -36,8 +36,8 @@ pub struct Policy {
 pub struct ApplicationPolicy {
     /// What its classes are worth; the most important first.
     pub classes: Vec<ClassValue>,
-    /// Targets for the 95th percentile of response times, the first in ordinary times; the others are relief of last resort, in
-    /// their order. The published mode chooses by rate, as the paper does.
+    /// Targets for the 95th percentile of response times. Each step has the longest target that is permitted up to its rate. The
+    /// published mode takes what is permitted, the repaired one only what it needs of it when servers have run out.
     pub ladder: Vec<LadderStep>,
     /// Servers that it keeps in any case.
     pub servers_min: u32,
@@ -152,6 +152,13 @@ impl ApplicationPolicy {
             start_up: Duration::from_secs(30),
             season: Duration::from_secs(86_400),
         }
+    }
+
+    /// The last step of the ladder that is permitted at this rate (Cataclysm, table 1).
+    #[must_use]
+    pub fn permitted_step(&self, rate_rps: f64) -> usize {
+        let last = self.ladder.len().saturating_sub(1);
+        self.ladder.iter().position(|step| rate_rps < step.below_rps).unwrap_or(last)
     }
 
     fn check(&self, application: usize) -> Result<(), PolicyError> {

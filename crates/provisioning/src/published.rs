@@ -72,7 +72,7 @@ impl PublishedRules {
         {
             let forecast_rps = rates[place].iter().sum();
             if is_predictive {
-                application.ladder_step = step_of(of, forecast_rps);
+                application.ladder_step = of.permitted_step(forecast_rps);
             }
             let needed = needed(of, application, &rates[place]);
             needs.push(PublishedNeed { servers: planned[place], rule: Rule::Keep, forecast_rps, needed });
@@ -151,12 +151,6 @@ fn predict(policy: &Policy, applications: &[Application], rates: &[ClassRates], 
         };
         need.servers = servers;
     }
-}
-
-/// The step of the ladder for a rate, as the paper's table has it.
-fn step_of(policy: &ApplicationPolicy, rate_rps: f64) -> usize {
-    let last = policy.ladder.len() - 1;
-    policy.ladder.iter().position(|step| rate_rps < step.below_rps).unwrap_or(last)
 }
 
 /// Servers by equation 14; none where a target does not exceed a service time, or nothing was measured.

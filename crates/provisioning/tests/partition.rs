@@ -138,7 +138,7 @@ proptest! {
         });
     }
 
-    /// More servers, and more revenue of one class, never earn less.
+    /// More servers, and more revenue of one class, never earn less, where starting costs nothing.
     #[test]
     fn more_servers_and_more_revenue_never_earn_less(
         applications in applications(1..8, 500.0, 20), pool in 0u32..60, more in 0u32..20, raise in 1.0f64..4.0
@@ -150,6 +150,8 @@ proptest! {
                 claims.iter().zip(&found.servers).map(|(claim, &servers)| claim.curve.revenue_per_s(servers)).sum();
             (revenue, found.is_short_of_minimum)
         });
+        let applications: Vec<Application> =
+            applications.into_iter().map(|it| Application { start_up_s: 0.0, ..it }).collect();
         let (few, is_short) = earned(&applications, pool);
         let mut dearer = applications.clone();
         dearer[0].classes[0].revenue *= raise;

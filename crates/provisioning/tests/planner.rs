@@ -158,7 +158,7 @@ proptest! {
 #[test]
 fn the_target_is_relaxed_only_where_servers_run_out() {
     let step = |below_rps, millis| LadderStep { below_rps, target: Duration::from_millis(millis) };
-    let ladder = vec![step(f64::INFINITY, 50), step(f64::INFINITY, 100), step(f64::INFINITY, 3_000)];
+    let ladder = vec![step(100.0, 50), step(350.0, 100), step(f64::INFINITY, 3_000)];
     let application = ApplicationPolicy { ladder, ..ApplicationPolicy::single(Duration::from_millis(50)) };
     let plans_at = |pool: u32, rate: u64| {
         let one = Interval {
@@ -183,6 +183,9 @@ fn the_target_is_relaxed_only_where_servers_run_out() {
     assert!(short.ladder_step > 0 && short.target > Duration::from_millis(50), "{short:?}");
     let far_too_few = plans_at(3, 400);
     assert_eq!(far_too_few.target, Duration::from_millis(3_000));
+    // What is permitted at a rate is a contract, however few servers there are.
+    assert_eq!(plans_at(1, 300).target, Duration::from_millis(100));
+    assert_eq!(plans_at(1, 80).target, Duration::from_millis(50));
 }
 
 /// Goal: gateways add up. Method: the same counts from one gateway and from three.
