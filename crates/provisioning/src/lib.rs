@@ -19,6 +19,7 @@ mod release;
 pub mod revenue;
 mod sample;
 mod sentries;
+pub mod shares;
 mod sizing;
 
 pub use plan::{ApplicationPlan, Explanation, Plan, Rule};
