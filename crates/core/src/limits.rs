@@ -277,7 +277,7 @@ pub const PROVISIONED_SERVERS: u32 = 1_000_000;
 pub const SEASON_BINS: usize = 288;
 /// Seasons in which demand is remembered: two weeks of days.
 pub const SEASONS_REMEMBERED: usize = 14;
-/// Intervals between plans of which demand is kept apart (about 300 bytes each for 16 classes); older ones are forgotten.
+/// Intervals between plans of which demand is counted separately (about 300 bytes each for 16 classes); older ones are forgotten.
 pub const DEMAND_INTERVALS: usize = 64;
 /// Numbers of servers that an application needed lately and that a release has to respect (16 bytes each).
 pub const RELEASE_ENTRIES: usize = 256;

@@ -13,7 +13,7 @@ pub(crate) type ClassRates = [f64; CLASSES];
 
 /// Intervals are kept at least this long: with [`DEMAND_INTERVALS`] of them the longest window fits.
 const BUCKET_MIN: Duration = Duration::from_secs(5);
-/// Service times, gaps and the ratio of quantile and mean are remembered so long: short against a change of the mix, long against
+/// Service times, gaps and the ratio of quantile and mean have this memory: short against a change of the mix, long against
 /// the noise of an interval.
 const MEMORY_S: f64 = 60.0;
 
@@ -181,7 +181,7 @@ mod tests {
         ApplicationSample { classes: vec![ClassCounts::default(), class], ..ApplicationSample::default() }
     }
 
-    /// Goal: rates are those of whole intervals in the window, whatever the length of an interval.
+    /// Goal: rates are those of whole intervals in the window, for any length of an interval.
     #[test]
     fn rates_are_of_the_window_asked_for() {
         for step_s in [1, 5, 10] {

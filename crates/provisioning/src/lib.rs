@@ -2,7 +2,8 @@
 //!
 //! Admission protects in milliseconds; only more servers relieve. What admission refuses is what this crate scales by: its input is
 //! the load offered, never the load admitted. [`planner`] puts the parts together behind the seam that all planners have
-//! ([`flashweir_admission::Planner`]): samples in, a plan with its explanation out. docs/algorithms/provisioning.md tells the whole story.
+//! ([`flashweir_admission::Planner`]): samples in, a plan with its explanation out. The rules and what was
+//! measured: docs/algorithms/provisioning.md.
 #![no_std]
 extern crate alloc;
 

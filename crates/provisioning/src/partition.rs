@@ -3,7 +3,7 @@
 //! **Decides** n_a for each application a, with Σ n_a ≤ pool and n_min ≤ n_a ≤ n_max. **From** each application's [`RevenueCurve`], the servers that
 //! it has, and what moving one costs. **The rule:** maximise Σ (H·rev_a(n_a) − move · started_a), where started_a are the servers that a
 //! would have beyond those of today and H is the time for which the partition is made. Each term is concave in n_a (a started server is worth
-//! less by a constant), so giving one server after another to whoever gains most is exact, not a heuristic; the tests compare it with
+//! less by a constant), so giving one server after another to the application that gains most is exact, not a heuristic; the tests compare it with
 //! all partitions there are.
 //!
 //! **Published:** the paper withholds its partition. [`published`] is the reading that its experiment supports: nothing is taken from

@@ -4,8 +4,8 @@ use crate::queueing::WaitModel;
 use alloc::vec::Vec;
 use flashweir_core::Duration;
 
-/// Servers, sentries and targets of all applications. One epoch holds all of it: whoever obeys a target has the servers that it
-/// was made for.
+/// Servers, sentries and targets of all applications. One epoch holds all of it: a target is obeyed together
+/// with the servers that it was made for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Number of the plan; each is larger than the one before.

@@ -6,10 +6,10 @@
 //! | servers for a rate | equation 14 | with the variance of the whole stream's gaps (C-8) and the target as a mean (C-5), as printed |
 //! | target | by the forecast rate, from a table | |
 //! | partition | maximal revenue | [`partition::published`](crate::partition::published) |
-//! | reactive | more than half dropped over 5 min; at most Δ servers, at least δ = 5 min apart | Δ = 1 |
+//! | reactive | more than half dropped over 5 min; at most Δ servers, at intervals of at least δ = 5 min | Δ = 1 |
 //! | from | the free pool, or servers that others do not use | an application that equation 14 gives fewer than it has |
 //!
-//! **Errors**, each repaired in [`planner`](crate::planner): Δ and δ bound the growth to twelve servers an hour whatever the size (a crowd that doubles
+//! **Errors**, each repaired in [`planner`](crate::planner): Δ and δ bound the growth to twelve servers an hour at any size (a crowd that doubles
 //! in seven minutes needs 0.64 of all servers every five); five minutes of more than half refused are waited for; the target is relaxed
 //! although servers are free; equation 14 sees neither n nor a percentile.
 

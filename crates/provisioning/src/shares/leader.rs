@@ -18,8 +18,7 @@ const MOVED_FACTOR: f64 = 1.6;
 const MOVED_MIN: f64 = 3.0;
 /// Requests admitted per report below which a gateway's own ratio of requests in flight to admitted ones is noise.
 const ADMITTED_MIN: f64 = 0.5;
-/// Broadcasts that may be on their way to a gateway at once; a gateway that has acknowledged none of so many keeps the larger of
-/// the oldest two as one.
+/// Broadcasts that may be on their way to a gateway at once; beyond it the oldest two count as one, with the larger share.
 const UNACKNOWLEDGED: usize = 16;
 
 /// A report that is not counted.

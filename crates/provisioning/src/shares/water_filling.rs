@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-/// The part of the limit that is divided equally, whatever the demand: a gateway that was idle admits its first requests at once.
+/// The part of the limit that is divided equally, at any demand: a gateway that was idle admits its first requests at once.
 const EQUAL_PART: f64 = 0.02;
 
 /// Divides `limit` by demand; undefined and negative demands count as none. O(n).

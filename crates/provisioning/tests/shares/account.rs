@@ -32,7 +32,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Whatever is lost, late or overtaken: gateways that report use no more than the limit together.
+    /// With messages lost, late or overtaken: gateways that report use no more than the limit together.
     #[test]
     fn shares_in_use_never_exceed_the_limit(steps in steps(), limit in 1.0f64..500.0) {
         let mut now = Instant::from_secs(1);
@@ -67,7 +67,7 @@ proptest! {
                 }
                 Step::Wait(millis) => now += Duration::from_millis(millis.into()),
             }
-            // A gateway that was silent for so long that its share was given away uses too much when it is heard again.
+            // A gateway whose share was given away for its silence uses too much when it is heard again.
             if heard.iter().flatten().any(|&heard| now.saturating_since(heard) >= MEMBER_SILENCE) {
                 break;
             }
@@ -76,7 +76,7 @@ proptest! {
         }
     }
 
-    /// Everything is given away, nobody gets a negative share, and more demand never gets less.
+    /// Everything is given away, no share is negative, and more demand never gets less.
     #[test]
     fn water_fills_the_vessel(limit in 0.0f64..1_000.0, demands in vec(0.0f64..500.0, 1..40), more in 0.0f64..500.0) {
         let shares = water_filling(limit, &demands);

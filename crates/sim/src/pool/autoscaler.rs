@@ -62,7 +62,7 @@ impl Autoscaler {
     /// Servers wanted now.
     pub(super) fn decide(&mut self, now: Instant, ready: u32, starting: u32) -> u32 {
         let total = ready + starting;
-        // Whichever policy allows more: as many again, or a fixed number more.
+        // The policy that allows more: as many again, or a fixed number more.
         let growth_max = (total * 2).max(total + self.settings.growth_servers);
         let answer = self.answer(ready, total).min(growth_max);
         self.answers.push_back((now, answer));

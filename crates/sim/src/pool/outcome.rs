@@ -69,7 +69,7 @@ impl Bin {
         self.offered - self.admitted
     }
 
-    /// Whether nobody was refused and at most one answer in twenty was late.
+    /// Whether no request was refused and at most one answer in twenty was late.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         self.refused() == 0 && self.late * 20 <= self.admitted
@@ -93,7 +93,7 @@ impl ApplicationOutcome {
         if offered == 0 { 1.0 } else { served as f64 / offered as f64 }
     }
 
-    /// The share of all bins in which targets were kept and nobody was refused.
+    /// The share of all bins in which targets were kept and no request was refused.
     #[must_use]
     pub fn kept_share(&self) -> f64 {
         let kept = self.bins.iter().filter(|bin| bin.is_kept()).count();

@@ -158,7 +158,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What the planner is told: everything since the last decision.
+    /// What the planner sees: everything since the last decision.
     fn sample(&mut self, now: Instant) -> Sample {
         let span_s = now.saturating_since(self.reported_at).as_secs_f64();
         let each = self.applications.iter_mut().zip(&self.scenario.applications);

@@ -1,10 +1,11 @@
 //! A crowd of four times the usual demand for ten minutes, and the crowds of real days.
 
-use crate::quiet::{SERVICE_S, counts, linear};
+use crate::quiet::{SERVICE_S, linear};
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::queueing::{ArrivalStream, Dispatch, size};
 use flashweir_provisioning::{ApplicationPolicy, Policy};
 use flashweir_sim::pool::{ApplicationModel, ApplicationOutcome, AutoscalerSettings, Scaler, Scenario, run};
+use flashweir_testkit::trace_counts;
 use flashweir_workload::RateProfile;
 use std::ops::Range;
 
@@ -127,7 +128,7 @@ fn crowds_of_real_days_are_served_nearly_as_by_one_who_knew_them() {
         ("nasa_sts70_launch_19950713_0500_1400_per_second.csv.gz", 1, 60),
     ];
     for (file, column, together) in crowds {
-        let Some(counts) = counts(file, column, "crowds_of_real_days") else { return };
+        let Some(counts) = trace_counts(file, column, "crowds_of_real_days") else { return };
         let bins: Vec<f64> = counts.chunks(together).map(|bin| bin.iter().sum()).collect();
         let peak = bins.iter().copied().fold(0.0, f64::max);
         let at = bins.iter().position(|&count| count == peak).expect("a peak");

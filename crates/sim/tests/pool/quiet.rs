@@ -3,27 +3,8 @@
 use flashweir_core::Duration;
 use flashweir_provisioning::{ApplicationPolicy, Policy};
 use flashweir_sim::pool::{ApplicationModel, AutoscalerSettings, Scaler, Scenario, run};
-use flashweir_testkit::{require_program, skip};
+use flashweir_testkit::trace_counts;
 use flashweir_workload::{RateProfile, Segment};
-use std::path::PathBuf;
-use std::process::Command;
-
-/// A column of a file, as numbers; none where the file is not there.
-pub(crate) fn counts(file: &str, column: usize, test: &str) -> Option<Vec<f64>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces").join(file);
-    if !path.exists() {
-        skip(test, &format!("{file} is not here"));
-        return None;
-    }
-    let text = if file.ends_with(".gz") {
-        let gzip = require_program("gzip", test)?;
-        let read = Command::new(gzip).arg("-dc").arg(&path).output().expect("gzip runs");
-        String::from_utf8(read.stdout).expect("text")
-    } else {
-        std::fs::read_to_string(&path).expect("a readable file")
-    };
-    Some(text.lines().filter_map(|line| line.split(',').nth(column)?.trim().parse().ok()).collect())
-}
 
 /// Straight lines between the middles of bins, `scale` times as high.
 pub(crate) fn linear(bin: Duration, counts: &[f64], scale: f64) -> RateProfile {
@@ -41,7 +22,7 @@ struct Found {
     kept: f64,
 }
 
-/// Each scaler over one profile: server hours over the oracle's, and the share of minutes in which nobody was refused and targets were kept.
+/// Each scaler over one profile: server hours over the oracle's, and the share of minutes in which no request was refused and targets were kept.
 fn compare(name: &str, profile: &RateProfile, seed: u64) -> [Found; 3] {
     let scalers = [Scaler::Oracle, Scaler::Planner, Scaler::Autoscaler(AutoscalerSettings::default())];
     let policy = Policy::new(1_000, vec![ApplicationPolicy::single(Duration::from_secs(1))]);
@@ -80,7 +61,9 @@ fn by_five_minutes(counts: &[f64], seconds_per_count: usize, servers: f64) -> Ra
 /// 20 and of 80 servers' work; seeds that nothing was chosen by. Outages of NASA's server are in them: most minutes that are missed are those after one.
 #[test]
 fn quiet_weeks_cost_little_more_than_one_who_knew_them() {
-    let Some(counts) = counts("nasa_jul95_requests_per_second.txt.gz", 0, "quiet_weeks") else { return };
+    let Some(counts) = trace_counts("nasa_jul95_requests_per_second.txt.gz", 0, "quiet_weeks") else {
+        return;
+    };
     for (servers, seed) in [(20.0, 101), (20.0, 102), (80.0, 101)] {
         let profile = by_five_minutes(&counts, 1, servers);
         let [_, planner, _] = compare(&format!("nasa_jul95, {servers} servers"), &profile, seed);
@@ -94,8 +77,8 @@ fn quiet_weeks_cost_little_more_than_one_who_knew_them() {
 #[test]
 fn small_and_restless_services_cost_less_than_processors_at_seventy_percent() {
     let test = "small_and_restless_services";
-    let Some(nasa) = counts("nasa_jul95_requests_per_second.txt.gz", 0, test) else { return };
-    let Some(tweets) = counts("nab_twitter_volume_FB_5min.csv.gz", 1, test) else { return };
+    let Some(nasa) = trace_counts("nasa_jul95_requests_per_second.txt.gz", 0, test) else { return };
+    let Some(tweets) = trace_counts("nab_twitter_volume_FB_5min.csv.gz", 1, test) else { return };
     for (name, profile) in [
         ("nasa_jul95, 4 servers", by_five_minutes(&nasa, 1, 4.0)),
         ("tweets, 20 servers", by_five_minutes(&tweets, 300, 20.0)),
