@@ -102,7 +102,7 @@ impl Windows {
 impl Application {
     pub(crate) fn new(policy: &ApplicationPolicy, mode: Mode) -> Self {
         Self {
-            demand: Demand::default(),
+            demand: Demand::new(policy.classes.len()),
             season: SeasonalHistory::new(policy.season),
             release: Release::default(),
             start_up_s: HighLowFilter::default(),

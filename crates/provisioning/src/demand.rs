@@ -18,8 +18,10 @@ const BUCKET_MIN: Duration = Duration::from_secs(5);
 const MEMORY_S: f64 = 60.0;
 
 /// Measured demand of one application.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Demand {
+    /// Classes that the application has; what is counted of others is left out.
+    classes: usize,
     buckets: VecDeque<Bucket>,
     open: Bucket,
     service: [DecayingMoments; CLASSES],
@@ -37,8 +39,20 @@ struct Bucket {
 }
 
 impl Demand {
+    /// Of an application with this many classes, [`CLASSES`] at most.
+    pub(crate) fn new(classes: usize) -> Self {
+        Self {
+            classes: classes.min(CLASSES),
+            buckets: VecDeque::new(),
+            open: Bucket::default(),
+            service: Default::default(),
+            gaps: DecayingMoments::default(),
+            quantile_factor: None,
+        }
+    }
+
     pub(crate) fn observe(&mut self, sample: &ApplicationSample) {
-        for (class, counts) in sample.classes.iter().enumerate().take(CLASSES) {
+        for (class, counts) in sample.classes.iter().enumerate().take(self.classes) {
             self.open.offered[class] += counts.offered;
             self.open.admitted += counts.admitted;
             self.open.refused += counts.refused;
@@ -74,7 +88,8 @@ impl Demand {
         let mut seconds = 0.0;
         for bucket in self.within(now, oldest, newest) {
             seconds += bucket.to.saturating_since(bucket.from).as_secs_f64();
-            rates.iter_mut().zip(bucket.offered).for_each(|(rate, offered)| *rate += offered as f64);
+            let offered = &bucket.offered[..self.classes];
+            rates.iter_mut().zip(offered).for_each(|(rate, &offered)| *rate += offered as f64);
         }
         rates.map(|count| if seconds > 0.0 { count / seconds } else { 0.0 })
     }
@@ -185,7 +200,7 @@ mod tests {
     #[test]
     fn rates_are_of_the_window_asked_for() {
         for step_s in [1, 5, 10] {
-            let mut demand = Demand::default();
+            let mut demand = Demand::new(2);
             let seconds = Duration::from_secs;
             for at_s in (step_s..=100).step_by(step_s as usize) {
                 demand.observe(&sample(
@@ -209,7 +224,7 @@ mod tests {
 
     #[test]
     fn nothing_and_nonsense_are_survived() {
-        let mut demand = Demand::default();
+        let mut demand = Demand::new(2);
         assert_eq!(demand.rate_rps(Instant::ZERO, Duration::MAX, Duration::ZERO), 0.0);
         let odd = Moments { count: 1, sum_s: f64::NAN, squares_s2: f64::INFINITY };
         let class = ClassCounts { service: odd, ..ClassCounts::default() };
