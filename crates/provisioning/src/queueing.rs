@@ -164,9 +164,14 @@ pub fn servers_needed(
     let wait_s = |servers| mean_wait_s(model, stream, service, servers, dispatch).unwrap_or(f64::INFINITY);
     // Below `servers_max`, so it fits; the fewest that are not always busy.
     let fewest = work as u32 + 1;
-    let best = first_that(fewest, servers_max, |servers| wait_s(servers + 1) >= wait_s(servers));
-    let enough = first_that(fewest, best, |servers| wait_s(servers) <= slack_s);
-    (wait_s(enough) <= slack_s).then_some(enough)
+    let within = |most: u32| {
+        let best = first_that(fewest, most, |servers| wait_s(servers + 1) >= wait_s(servers));
+        let enough = first_that(fewest, best, |servers| wait_s(servers) <= slack_s);
+        (wait_s(enough) <= slack_s).then_some(enough)
+    };
+    // Nearly always the answer is near, and found there with a third of the evaluations.
+    let near = fewest.saturating_mul(2).saturating_add(16).min(servers_max);
+    within(near).or_else(|| within(servers_max))
 }
 
 /// The first number in `low..high` of which `holds` is true, or `high`; `holds` stays true once it is.

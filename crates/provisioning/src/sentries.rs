@@ -7,6 +7,7 @@
 
 use crate::policy::Mode;
 use crate::sample::SentryLoad;
+use flashweir_core::limits::GATEWAYS;
 use flashweir_core::{Duration, Instant};
 
 /// Share of a processor above which another sentry is wanted (high_cpu).
@@ -17,6 +18,8 @@ const HIGH_FOR: Duration = Duration::from_secs(30);
 const LOW: f64 = 0.25;
 /// How long (ours).
 const LOW_FOR: Duration = Duration::from_secs(300);
+/// Sentries are gateways.
+const COUNT_MAX: u32 = GATEWAYS as u32;
 /// The share that the repaired number aims at.
 const WANTED: f64 = 0.6;
 
@@ -24,33 +27,37 @@ const WANTED: f64 = 0.6;
 #[derive(Debug)]
 pub(crate) struct SentryCount {
     mode: Mode,
-    count: u32,
+    /// Planned; none until a load was seen.
+    planned: Option<u32>,
     high_since: Option<Instant>,
     low_since: Option<Instant>,
 }
 
 impl SentryCount {
     pub(crate) fn new(mode: Mode) -> Self {
-        Self { mode, count: 1, high_since: None, low_since: None }
+        Self { mode, planned: None, high_since: None, low_since: None }
     }
 
     /// The number from now on. Unknown or undefined load changes nothing.
     pub(crate) fn plan(&mut self, now: Instant, load: Option<SentryLoad>) -> u32 {
         let Some(load) = load.filter(|load| load.busiest.is_finite() && load.mean.is_finite()) else {
-            return self.count;
+            return self.planned.unwrap_or(1);
         };
+        let serving = load.count.min(COUNT_MAX);
+        // A planner that was restarted goes on from what there is.
+        let mut count = self.planned.unwrap_or(serving.max(1));
         // A sentry that was ordered and does not serve yet is no reason for another.
-        if load.count < self.count {
+        if serving < count {
             self.high_since = None;
-            return self.count;
+            return count;
         }
-        let work = load.mean.clamp(0.0, 1.0) * f64::from(load.count);
+        let work = load.mean.clamp(0.0, 1.0) * f64::from(serving);
         let (is_high, is_low, wanted) = match self.mode {
-            Mode::Published => (load.busiest > HIGH, load.busiest < LOW, load.count + 1),
+            Mode::Published => (load.busiest > HIGH, load.busiest < LOW, serving + 1),
             Mode::Repaired => {
                 // At most the count over 0.6, so it fits.
                 let wanted = libm::ceil(work / WANTED) as u32;
-                (load.busiest > HIGH, work < WANTED * f64::from(load.count - load.count.min(1)), wanted)
+                (load.busiest > HIGH, work < WANTED * f64::from(serving - serving.min(1)), wanted)
             }
         };
         let lasts = |since: &mut Option<Instant>, is_so: bool, time: Duration| {
@@ -59,12 +66,13 @@ impl SentryCount {
         };
         let high_for = if self.mode == Mode::Published { HIGH_FOR } else { Duration::ZERO };
         if lasts(&mut self.high_since, is_high, high_for) {
-            (self.count, self.high_since) = (wanted.max(load.count + 1), None);
+            (count, self.high_since) = (wanted.max(serving + 1).min(COUNT_MAX), None);
         }
-        if lasts(&mut self.low_since, is_low && self.count > 1, LOW_FOR) {
-            (self.count, self.low_since) = (self.count - 1, None);
+        if lasts(&mut self.low_since, is_low && count > 1, LOW_FOR) {
+            (count, self.low_since) = (count - 1, None);
         }
-        self.count
+        self.planned = Some(count);
+        count
     }
 }
 
@@ -98,5 +106,8 @@ mod tests {
         assert_eq!((at(10, load(5, 0.55)), at(1_000, load(5, 0.55))), (5, 5), "four would be at 0.69");
         assert_eq!((at(1_010, load(5, 0.4)), at(1_309, load(5, 0.4)), at(1_310, load(5, 0.4))), (5, 5, 4));
         assert_eq!(at(1_320, load(5, f64::NAN)), 4);
+        assert_eq!(at(1_330, load(u32::MAX, 1.0)), 4_096, "bounded");
+        let mut restarted = SentryCount::new(Mode::Repaired);
+        assert_eq!(restarted.plan(Instant::ZERO, load(4, 0.5)), 4);
     }
 }
