@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Decide and never do: no runtime, no sockets, no serialisation.
 const PURE: [&str; 6] = ["core", "measure", "admission", "provisioning", "workload", "sim"];
 /// May talk to the world.
-const SHELLS: [&str; 7] = ["gateway", "router", "runtime", "kernel", "origin", "load", "http"];
+const SHELLS: [&str; 8] = ["gateway", "router", "control", "runtime", "kernel", "origin", "load", "http"];
 /// What no pure crate may depend on, however useful.
 const IMPURE: [&str; 15] = [
     "tokio",
@@ -190,6 +190,7 @@ fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
         ("gateway", &["http", "kernel", "runtime"][..]),
         ("router", &["kernel", "runtime"]),
         ("runtime", &["kernel"]),
+        ("control", &[]),
         ("origin", &[]),
         ("load", &["kernel"]),
         ("kernel", &[]),
