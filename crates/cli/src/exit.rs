@@ -4,6 +4,7 @@ use core::fmt;
 use std::process::ExitCode;
 
 use flashweir_config::ConfigError;
+use flashweir_control::ControlError;
 use flashweir_gateway::GatewayError;
 
 /// `EX_USAGE` of sysexits.h: what was asked for cannot be done as written, so trying again will not help.
@@ -41,6 +42,7 @@ pub(crate) fn after_failure(error: &anyhow::Error) -> ExitCode {
     let is_usage = error.is::<UsageError>()
         || error.is::<ConfigError>()
         || error.downcast_ref::<GatewayError>().is_some_and(GatewayError::is_configuration)
+        || error.downcast_ref::<ControlError>().is_some_and(ControlError::is_configuration)
         || is_configuration_of_router(error);
     if is_usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }

@@ -269,3 +269,17 @@ pub const RECORDING_ABOUT_BYTES: usize = 65_536;
 pub const RECORDING_NAME_BYTES: usize = 255;
 /// Places where a replay shows that plans begin to differ; further ones are counted.
 pub const REPLAY_PARTINGS: usize = 20;
+/// Applications of one pool of servers (about 25 kB each in the planner of capacity).
+pub const PROVISIONED_APPLICATIONS: usize = 4_096;
+/// Servers of one pool: beyond it the number is a typing error.
+pub const PROVISIONED_SERVERS: u32 = 1_000_000;
+/// Bins of a season in which demand is remembered: five minutes of a day.
+pub const SEASON_BINS: usize = 288;
+/// Seasons in which demand is remembered: two weeks of days.
+pub const SEASONS_REMEMBERED: usize = 14;
+/// Intervals between plans of which demand is counted separately (about 300 bytes each for 16 classes); older ones are forgotten.
+pub const DEMAND_INTERVALS: usize = 64;
+/// Numbers of servers that an application needed lately and that a release has to respect (16 bytes each).
+pub const RELEASE_ENTRIES: usize = 256;
+/// Gateways that share one limit (about 100 bytes each at the leader).
+pub const GATEWAYS: usize = 4_096;

@@ -34,6 +34,9 @@ pub enum ExperimentError {
     /// A simulation failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A simulation of a pool of servers failed.
+    #[error(transparent)]
+    Pool(#[from] flashweir_sim::pool::PoolError),
     /// A chart could not be drawn.
     #[error(transparent)]
     Report(#[from] flashweir_report::ReportError),

@@ -52,6 +52,17 @@ fn cataclysms_policies_have_the_committed_tables() {
     }
 }
 
+/// Goal: the same for provisioning; CAT-7V follows each request, and takes too long here.
+#[test]
+fn provisioning_has_the_committed_tables() {
+    let laboratory = Laboratory::new(Options { seeds: 1, ..Options::default() }).expect("options in range");
+    for id in ["CAT-F6", "CAT-F7", "CAT-RELIEF"] {
+        let experiment = find(id).expect("it exists");
+        let finding = (experiment.run)(&laboratory).expect("it runs");
+        insta::assert_snapshot!(id, text(experiment, &finding));
+    }
+}
+
 /// Goal: the committed document has every experiment once, in order, and is what would be written again; a finding
 /// takes the place of its section alone.
 #[test]

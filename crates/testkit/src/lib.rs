@@ -30,6 +30,7 @@ mod process;
 mod programs;
 mod status_watch;
 mod testbed;
+mod traces;
 mod upstream;
 
 pub use binary::Flashweir;
@@ -53,4 +54,5 @@ pub use process::{Finished, Process, Signal};
 pub use programs::{require_program, skip};
 pub use status_watch::StatusWatch;
 pub use testbed::{QueueBooks, Testbed, TokenBucket};
+pub use traces::{trace, trace_counts};
 pub use upstream::{Upstream, reflect};

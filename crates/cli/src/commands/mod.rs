@@ -1,6 +1,7 @@
 //! The subcommands: one file each, whose argument struct's doc comment is the help text.
 
 mod config;
+mod control;
 mod demo;
 mod explain;
 mod load;
@@ -16,6 +17,7 @@ mod sim;
 pub(crate) enum Command {
     Run(run::RunArgs),
     Router(router::RouterArgs),
+    Control(control::ControlArgs),
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
     Demo(demo::DemoArgs),
@@ -32,6 +34,7 @@ impl Command {
         match self {
             Self::Run(arguments) => arguments.run(),
             Self::Router(arguments) => arguments.run(),
+            Self::Control(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),
             Self::Demo(arguments) => arguments.run(),

@@ -122,10 +122,10 @@ impl Measured {
 
 /// Runs of several policies under one load, each with all seeds.
 #[derive(Debug)]
-pub(super) struct Runs {
+pub(super) struct Runs<O = Measured> {
     length_s: usize,
     first_seed: u64,
-    by_name: Vec<(&'static str, Vec<Arc<Measured>>)>,
+    by_name: Vec<(&'static str, Vec<Arc<O>>)>,
 }
 
 impl Runs {
@@ -136,46 +136,9 @@ impl Runs {
         load: Load,
         seeds: u32,
     ) -> Result<Self, ExperimentError> {
-        let first = laboratory.options().seed;
-        let seeds = || (0..u64::from(seeds)).map(|place| first + place);
-        let of = |&(_, mode): &(_, Mode)| seeds().map(move |seed| Load { mode: Some(mode), seed, ..load });
-        let loads: Vec<Load> = modes.iter().flat_map(of).collect();
-        let measured = laboratory.run(&loads)?;
-        let by_mode = measured.chunks(seeds().count()).map(<[_]>::to_vec);
-        let by_name = modes.iter().map(|(name, _)| *name).zip(by_mode).collect();
-        Ok(Self { length_s: load.length_s as usize, first_seed: first, by_name })
-    }
-
-    /// A value of each seed; no seeds of a policy that was not run.
-    pub(super) fn seeds(&self, name: &str, value: impl Fn(&Measured) -> f64) -> SeedValues {
-        let runs = self.by_name.iter().find(|(known, _)| *known == name);
-        let measured = runs.into_iter().flat_map(|(_, measured)| measured);
-        SeedValues::of((self.first_seed..).zip(measured.map(|measured| Some(value(measured)))))
-    }
-
-    /// A value over the seeds; none of a policy that was not run.
-    pub(super) fn spread(&self, name: &str, value: impl Fn(&Measured) -> f64) -> Option<Spread> {
-        self.seeds(name, value).spread()
-    }
-
-    /// The mean over the seeds, for charts; not a number of a policy that was not run.
-    pub(super) fn mean(&self, name: &str, value: impl Fn(&Measured) -> f64) -> f64 {
-        self.spread(name, value).map_or(f64::NAN, |spread| spread.mean)
-    }
-
-    /// A row that shows a value for every policy.
-    pub(super) fn row(
-        &self,
-        what: impl Into<String>,
-        paper: Option<f64>,
-        rule: Rule,
-        value: impl Fn(&Measured) -> f64,
-    ) -> Row {
-        let ours = self
-            .by_name
-            .iter()
-            .filter_map(|(name, _)| self.spread(name, &value).map(|spread| ((*name).to_owned(), spread)));
-        Row { what: what.into(), paper, ours: ours.collect::<BTreeMap<_, _>>(), rule }
+        let simulations =
+            modes.iter().map(|&(name, mode)| (name, move |seed| Load { mode: Some(mode), seed, ..load }));
+        Self::of(laboratory, load.length_s as usize, seeds, simulations)
     }
 
     /// A value over time, the mean of all seeds in each bin.
@@ -186,5 +149,63 @@ impl Runs {
     ) -> Vec<Point> {
         let bins = (0..self.length_s).step_by(BIN_S).map(|from_s| from_s..from_s + BIN_S);
         bins.map(|bin| (bin.start as f64, Some(self.mean(name, |measured| value(measured, &bin))))).collect()
+    }
+}
+
+impl<O: Send + Sync + 'static> Runs<O> {
+    /// Each simulation, by name, from the laboratory's first seed on.
+    pub(super) fn of<S: Simulation<Outcome = O>>(
+        laboratory: &Laboratory,
+        length_s: usize,
+        seeds: u32,
+        simulations: impl IntoIterator<Item = (&'static str, impl Fn(u64) -> S)>,
+    ) -> Result<Self, ExperimentError> {
+        let first_seed = laboratory.options().seed;
+        let (names, each): (Vec<&'static str>, Vec<_>) = simulations.into_iter().unzip();
+        let runs: Vec<S> = each
+            .iter()
+            .flat_map(|of| (0..u64::from(seeds)).map(move |place| of(first_seed + place)))
+            .collect();
+        let outcomes = laboratory.run(&runs)?;
+        let by_name = outcomes.chunks(seeds as usize).map(<[_]>::to_vec);
+        Ok(Self { length_s, first_seed, by_name: names.into_iter().zip(by_name).collect() })
+    }
+
+    /// The run of the first seed; none of a policy that was not run.
+    pub(super) fn first(&self, name: &str) -> Option<&O> {
+        let runs = self.by_name.iter().find(|(known, _)| *known == name);
+        runs.and_then(|(_, outcomes)| outcomes.first()).map(AsRef::as_ref)
+    }
+
+    /// A value of each seed; no seeds of a policy that was not run.
+    pub(super) fn seeds(&self, name: &str, value: impl Fn(&O) -> f64) -> SeedValues {
+        let runs = self.by_name.iter().find(|(known, _)| *known == name);
+        let measured = runs.into_iter().flat_map(|(_, measured)| measured);
+        SeedValues::of((self.first_seed..).zip(measured.map(|measured| Some(value(measured)))))
+    }
+
+    /// A value over the seeds; none of a policy that was not run.
+    pub(super) fn spread(&self, name: &str, value: impl Fn(&O) -> f64) -> Option<Spread> {
+        self.seeds(name, value).spread()
+    }
+
+    /// The mean over the seeds, for charts; not a number of a policy that was not run.
+    pub(super) fn mean(&self, name: &str, value: impl Fn(&O) -> f64) -> f64 {
+        self.spread(name, value).map_or(f64::NAN, |spread| spread.mean)
+    }
+
+    /// A row that shows a value for every policy.
+    pub(super) fn row(
+        &self,
+        what: impl Into<String>,
+        paper: Option<f64>,
+        rule: Rule,
+        value: impl Fn(&O) -> f64,
+    ) -> Row {
+        let ours = self
+            .by_name
+            .iter()
+            .filter_map(|(name, _)| self.spread(name, &value).map(|spread| ((*name).to_owned(), spread)));
+        Row { what: what.into(), paper, ours: ours.collect::<BTreeMap<_, _>>(), rule }
     }
 }

@@ -4,10 +4,8 @@
 
 use crate::plant::{Composition, offered};
 use flashweir_core::Duration;
-use flashweir_testkit::{require_program, skip};
+use flashweir_testkit::trace_counts;
 use flashweir_workload::RateProfile;
-use std::path::PathBuf;
-use std::process::Command;
 
 const CAPACITY_RPS: f64 = 200.0;
 const FOUR_WEEKS: &str = "nasa_jul95_requests_per_second.txt.gz";
@@ -19,7 +17,7 @@ const SURGES: [(&str, usize); 3] = [
 
 #[test]
 fn calm_stretches_of_real_days_raise_no_alarm_and_refuse_nobody() {
-    let Some(counts) = counts(FOUR_WEEKS, 0, "calm_stretches_of_real_days") else { return };
+    let Some(counts) = trace_counts(FOUR_WEEKS, 0, "calm_stretches_of_real_days") else { return };
     // Two hours of each day, in two minutes.
     const STRETCH: usize = 7_200;
     const TOGETHER: usize = 60;
@@ -49,7 +47,7 @@ fn calm_stretches_of_real_days_raise_no_alarm_and_refuse_nobody() {
 #[test]
 fn surges_that_people_made_keep_the_origin_useful() {
     for (file, column) in SURGES {
-        let Some(counts) = counts(file, column, "surges_that_people_made") else { return };
+        let Some(counts) = trace_counts(file, column, "surges_that_people_made") else { return };
         let peak = counts.iter().copied().fold(0.0, f64::max);
         let at = counts.iter().position(|&count| count == peak).expect("a peak");
         // Forty minutes around the peak, each a second and a half.
@@ -81,28 +79,11 @@ fn short_of(outcome: &flashweir_sim::request::Outcome) -> f64 {
     if short.is_empty() { 1.0 } else { busy / short.len() as f64 * good as f64 / completed.max(1) as f64 }
 }
 
-/// A column of a file, as numbers; none where the file is not there.
-fn counts(file: &str, column: usize, test: &str) -> Option<Vec<f64>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces").join(file);
-    if !path.exists() {
-        skip(test, &format!("{file} is not here"));
-        return None;
-    }
-    let text = if file.ends_with(".gz") {
-        let gzip = require_program("gzip", test)?;
-        let read = Command::new(gzip).arg("-dc").arg(&path).output().expect("gzip runs");
-        String::from_utf8(read.stdout).expect("text")
-    } else {
-        std::fs::read_to_string(&path).expect("a readable file")
-    };
-    Some(text.lines().filter_map(|line| line.split(',').nth(column)?.trim().parse().ok()).collect())
-}
-
 /// Goal: where single seconds bring more than the origin can do and three do not, the sentry's queue is the answer, and nothing
 /// else acts. Method: three minutes of each day by the second.
 #[test]
 fn single_seconds_of_bursty_days_raise_no_alarm_and_the_ceiling_refuses_nobody() {
-    let Some(counts) = counts(FOUR_WEEKS, 0, "single_seconds_of_bursty_days") else { return };
+    let Some(counts) = trace_counts(FOUR_WEEKS, 0, "single_seconds_of_bursty_days") else { return };
     let mut refused = [0; 2];
     for (day, start) in ten_oclocks(&counts).enumerate() {
         let counts = &counts[start..start + 180];

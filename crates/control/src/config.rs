@@ -1,0 +1,277 @@
+//! The configuration file of `flashweir control`.
+
+use flashweir_core::Duration;
+use flashweir_core::limits::{SCENARIO_FILE_BYTES, UPSTREAM_ADDRESSES};
+use flashweir_provisioning::{ApplicationPolicy, Policy, PolicyError};
+use std::path::Path;
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The file cannot be read.
+    #[error("{file}: {error}")]
+    Read {
+        /// Which file.
+        file: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file is not what is expected.
+    #[error("{file}: {problem}")]
+    Config {
+        /// Which file.
+        file: String,
+        /// What is wrong, and what is expected.
+        problem: String,
+    },
+    /// The runtime or a signal handler cannot be started.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl ControlError {
+    /// Whether another try with the same configuration fails again.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        matches!(self, Self::Config { .. } | Self::Read { .. })
+    }
+}
+
+/// What is controlled, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The gateway's admin address, HOST:PORT.
+    pub admin: String,
+    /// What the planner is to achieve: one application.
+    pub policy: Policy,
+    /// Who obeys.
+    pub actuator: Actuator,
+}
+
+/// Who obeys a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Actuator {
+    /// Copies of a command on this machine.
+    Copies(CopySettings),
+    /// A command, run with each new number in place of `{servers}`.
+    Exec(Vec<String>),
+    /// An address (http://HOST:PORT/PATH) that gets each new number as JSON.
+    Webhook(http::Uri),
+}
+
+/// How copies are run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopySettings {
+    /// Program and arguments; `{port}` in them is the copy's port.
+    pub command: Vec<String>,
+    /// The port of each copy there may be.
+    pub ports: Vec<u16>,
+    /// The path that answers 2xx when a copy serves.
+    pub health: String,
+    /// From SIGTERM to SIGKILL.
+    pub stop_within: Duration,
+    /// From the start until it has to serve.
+    pub start_within: Duration,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    admin: String,
+    #[serde(default = "ten")]
+    interval_s: f64,
+    #[serde(default = "one")]
+    target_s: f64,
+    #[serde(default = "thirty")]
+    start_up_s: f64,
+    #[serde(default = "one_server")]
+    min: u32,
+    max: Option<u32>,
+    copies: Option<CopiesFile>,
+    exec: Option<ExecFile>,
+    webhook: Option<WebhookFile>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CopiesFile {
+    command: Vec<String>,
+    first_port: u16,
+    #[serde(default = "health")]
+    health: String,
+    #[serde(default = "ten")]
+    stop_within_s: f64,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExecFile {
+    command: Vec<String>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WebhookFile {
+    url: String,
+}
+
+fn ten() -> f64 {
+    10.0
+}
+fn one() -> f64 {
+    1.0
+}
+fn thirty() -> f64 {
+    30.0
+}
+fn one_server() -> u32 {
+    1
+}
+fn health() -> String {
+    "/healthz".to_owned()
+}
+
+impl Config {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// [`ControlError`] with the file's name and the first thing that is wrong.
+    pub fn load(path: &Path) -> Result<Self, ControlError> {
+        let file = path.display().to_string();
+        let read = |error| ControlError::Read { file: file.clone(), error };
+        let size = std::fs::metadata(path).map_err(read)?.len();
+        if size > SCENARIO_FILE_BYTES {
+            let problem = format!("{size} bytes, expected at most {SCENARIO_FILE_BYTES}");
+            return Err(ControlError::Config { file, problem });
+        }
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        Self::parse(&text).map_err(|problem| ControlError::Config { file, problem })
+    }
+
+    /// Checks the text of a file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, and what is expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let seconds = |key: &str, value: f64, least: f64| {
+            let is_right = (least..=86_400.0).contains(&value);
+            if is_right {
+                Ok(Duration::from_secs_f64(value))
+            } else {
+                Err(format!("{key} is {value}: expected {least} to 86400"))
+            }
+        };
+        let interval = seconds("interval_s", file.interval_s, 0.5)?;
+        let target = seconds("target_s", file.target_s, 0.001)?;
+        let start_up = seconds("start_up_s", file.start_up_s, 0.0)?;
+        let most = file.max.unwrap_or(8);
+        let actuator = match (file.copies, file.exec, file.webhook) {
+            (Some(copies), None, None) => Actuator::Copies(copies.checked(most, start_up)?),
+            (None, Some(exec), None) => Actuator::Exec(command("exec.command", exec.command)?),
+            (None, None, Some(hook)) => Actuator::Webhook(checked_url(&hook.url)?),
+            _ => return Err("expected one of [copies], [exec] and [webhook]".to_owned()),
+        };
+        let application = ApplicationPolicy {
+            servers_min: file.min,
+            servers_max: most,
+            start_up,
+            ..ApplicationPolicy::single(target)
+        };
+        let policy = Policy { interval, ..Policy::new(most, vec![application]) };
+        let policy = policy.checked().map_err(|error: PolicyError| format!("min and max: {error}"))?;
+        Ok(Self { admin: file.admin, policy, actuator })
+    }
+}
+
+impl CopiesFile {
+    fn checked(self, most: u32, start_up: Duration) -> Result<CopySettings, String> {
+        let command = command("copies.command", self.command)?;
+        // As many as a gateway has upstreams.
+        if most as usize > UPSTREAM_ADDRESSES {
+            return Err(format!("max is {most}: expected at most {UPSTREAM_ADDRESSES} copies"));
+        }
+        let last = u32::from(self.first_port) + most.saturating_sub(1);
+        if self.first_port == 0 || last > u32::from(u16::MAX) {
+            return Err(format!(
+                "copies.first_port is {}: expected ports from 1 to 65535 for {most} copies",
+                self.first_port
+            ));
+        }
+        if !command.iter().any(|word| word.contains("{port}")) {
+            return Err("copies.command: expected `{port}` in one of its words".to_owned());
+        }
+        if !self.health.starts_with('/') {
+            return Err(format!("copies.health is `{}`: expected a path that begins with /", self.health));
+        }
+        if !(0.0..=3_600.0).contains(&self.stop_within_s) {
+            return Err(format!("copies.stop_within_s is {}: expected 0 to 3600", self.stop_within_s));
+        }
+        Ok(CopySettings {
+            command,
+            ports: (0..most).map(|place| self.first_port + place as u16).collect(),
+            health: self.health,
+            stop_within: Duration::from_secs_f64(self.stop_within_s),
+            start_within: start_up * 4 + Duration::from_secs(30),
+        })
+    }
+}
+
+fn command(key: &str, words: Vec<String>) -> Result<Vec<String>, String> {
+    if words.first().is_none_or(String::is_empty) {
+        return Err(format!("{key}: expected a program and its arguments"));
+    }
+    Ok(words)
+}
+
+fn checked_url(text: &str) -> Result<http::Uri, String> {
+    let url = text.parse::<http::Uri>().ok();
+    url.filter(|url| url.scheme_str() == Some("http") && url.host().is_some())
+        .ok_or_else(|| format!("webhook.url is `{text}`: expected http://HOST:PORT/PATH"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RIGHT: &str = "admin = \"127.0.0.1:9900\"\nmax = 3\n[copies]\ncommand = [\"server\", \"{port}\"]\nfirst_port = 8081\n";
+
+    #[test]
+    fn a_right_file_is_taken() {
+        let config = Config::parse(RIGHT).unwrap();
+        let Actuator::Copies(copies) = config.actuator else { panic!("copies") };
+        assert_eq!((copies.ports, copies.health.as_str()), (vec![8081, 8082, 8083], "/healthz"));
+        assert_eq!((config.policy.pool, config.policy.interval), (3, Duration::from_secs(10)));
+    }
+
+    #[test]
+    fn a_wrong_file_says_what_is_expected() {
+        let error = |from: &str, to: &str| {
+            assert!(RIGHT.contains(from));
+            Config::parse(&RIGHT.replace(from, to)).unwrap_err()
+        };
+        assert_eq!(
+            error("[copies]", "[copies]\nprot = 1").lines().next().unwrap(),
+            "TOML parse error at line 4, column 1"
+        );
+        assert_eq!(error("{port}", "8081"), "copies.command: expected `{port}` in one of its words");
+        assert_eq!(error("max = 3", "max = 99"), "max is 99: expected at most 64 copies");
+        assert_eq!(
+            error("max = 3", "max = 3\nmin = 4"),
+            "min and max: application 0: servers_max must be at least 1 and servers_min (is 3)"
+        );
+        assert_eq!(
+            error("8081", "65534"),
+            "copies.first_port is 65534: expected ports from 1 to 65535 for 3 copies"
+        );
+        assert_eq!(
+            error("[\"server\", \"{port}\"]", "[]"),
+            "copies.command: expected a program and its arguments"
+        );
+        assert_eq!(error("max = 3", "max = 3\ninterval_s = 0"), "interval_s is 0: expected 0.5 to 86400");
+        let no_actuator = Config::parse("admin = \"x\"").unwrap_err();
+        assert_eq!(no_actuator, "expected one of [copies], [exec] and [webhook]");
+        let hook = Config::parse("admin = \"x\"\n[webhook]\nurl = \"ftp://x\"").unwrap_err();
+        assert_eq!(hook, "webhook.url is `ftp://x`: expected http://HOST:PORT/PATH");
+    }
+}

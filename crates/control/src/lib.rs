@@ -1,0 +1,18 @@
+//! `flashweir control`: orders servers by what a gateway refuses.
+//!
+//! Every interval it reads what the gateway was offered, admitted and refused (`/status` of its admin address), asks the
+//! [planner of capacity](flashweir_provisioning), and obeys the plan by one of three actuators: [`copies`] of a command on
+//! this machine, which it starts, checks, restarts and stops; a command that is run with the number of servers; a web hook that
+//! gets it. The gateway does without it: when this program stops, its copies stop, and nothing else changes.
+//!
+//! [`config`] and [`copies`] and [`reading`] are plain values; [`run`] does what they say.
+
+pub mod config;
+pub mod copies;
+mod fetch;
+pub mod reading;
+mod run;
+mod supervisor;
+
+pub use config::{Actuator, Config, ControlError};
+pub use run::run;

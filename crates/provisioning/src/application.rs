@@ -1,0 +1,283 @@
+//! What one application needs, by the repaired rules.
+//!
+//! **Decides** how many servers it should have, before the pool says how many it gets. **From** requests offered (never admitted).
+//!
+//! | step | rule |
+//! |---|---|
+//! | level | rate of the last minute, its upper confidence limit |
+//! | panic | while requests are refused, or the last 10 s brought more than chance explains: the rate of the last 10 s where it is higher. Nothing is given back until a minute after |
+//! | growth | of earlier days until servers ordered now are up, or a trend that rose three times, by windows of 10 s or of 30 s ([`forecast`](crate::forecast)) |
+//! | servers | [`queueing`](crate::queueing) for that rate and the first target |
+//! | error of the model | if requests are refused although all servers that the model asks for are up, it asks for too few: its answers are multiplied by what was missing, remembered for an hour |
+//! | release | what the last start-up times needed, each with a margin, is kept (`release`) |
+//!
+//! The answer is a number of servers, not a step: an order that is under way is not ordered again (the paper's reactive step of one more
+//! server every five minutes follows no crowd that doubles faster than in five minutes times its servers, and with shorter steps
+//! would order again what is starting). **Cold start:** nothing is changed until a service time was measured.
+
+use crate::demand::{ClassRates, Demand};
+use crate::forecast::{SeasonalHistory, TREND_WINDOWS, trend_rps};
+use crate::plan::{Explanation, Rule};
+use crate::policy::{ApplicationPolicy, Mode};
+use crate::release::Release;
+use crate::sample::{ApplicationSample, PoolState, SentryLoad};
+use crate::sentries::SentryCount;
+use crate::sizing::{Sized, sized};
+use flashweir_core::{Duration, Instant};
+use flashweir_measure::HighLowFilter;
+
+/// Demand is new when it lasts this long, refused or not: short against any start-up time, long enough to tell a step from chance.
+const PANIC_WINDOW: Duration = Duration::from_secs(10);
+/// Level of ordinary times: at 100/s it is known to 1.3 %.
+const STABLE_WINDOW: Duration = Duration::from_secs(60);
+/// [`TREND_WINDOWS`] of these make a trend, and so do as many panic windows: a slow ramp shows in long windows, a steep one soon.
+const TREND_WINDOW: Duration = Duration::from_secs(30);
+/// Standard errors by which the last seconds exceed the level: by chance once in 30,000 plans.
+const SURGE_ERRORS: f64 = 4.0;
+/// Standard errors of a rate that are planned for.
+const CONFIDENCE: f64 = 2.0;
+/// A server is given back only if the others could carry a twentieth more than there is: five standard errors at 100/s.
+const RELEASE_MARGIN: f64 = 1.05;
+/// Start-up times for which servers are kept.
+const RELEASE_START_UPS: u32 = 4;
+/// They are kept at least this long, however fast they start.
+const RELEASE_MIN: Duration = Duration::from_secs(60);
+/// Less than this refused is chance, not an error of the model.
+const REFUSED_MIN: f64 = 0.01;
+/// The model is not corrected by more than this at once, nor altogether.
+const CORRECTION_MAX: f64 = 4.0;
+/// A correction is forgotten so slowly: an application's scaling is not.
+const CORRECTION_MEMORY_S: f64 = 3_600.0;
+
+/// Measured state of one application.
+#[derive(Debug)]
+pub(crate) struct Application {
+    pub(crate) demand: Demand,
+    season: SeasonalHistory,
+    release: Release,
+    start_up_s: HighLowFilter,
+    pub(crate) pool: Option<PoolState>,
+    pub(crate) sentries: SentryCount,
+    pub(crate) sentry_load: Option<SentryLoad>,
+    panic_until: Instant,
+    /// When its need was known for the first time: what was needed before is not known to be little.
+    sized_since: Option<Instant>,
+    /// Since when all planned servers are up.
+    complete_since: Option<Instant>,
+    /// What the model's answers are multiplied by.
+    correction: f64,
+    /// The step of the ladder in force.
+    pub(crate) ladder_step: usize,
+}
+
+/// What an application should have.
+#[derive(Clone, Debug)]
+pub(crate) struct Need {
+    /// Rates of the classes that servers are planned for.
+    pub(crate) rates: ClassRates,
+    /// Servers that it needs for them.
+    pub(crate) needed: Option<u32>,
+    /// Servers that it is to have, if the pool has them.
+    pub(crate) wanted: u32,
+    pub(crate) explanation: Explanation,
+}
+
+/// Windows are whole intervals between plans.
+struct Windows {
+    panic: Duration,
+    stable: Duration,
+    trend: Duration,
+}
+
+impl Windows {
+    fn of(interval: Duration) -> Self {
+        Self {
+            panic: PANIC_WINDOW.max(interval),
+            stable: STABLE_WINDOW.max(interval * 6),
+            trend: TREND_WINDOW.max(interval * 3),
+        }
+    }
+}
+
+impl Application {
+    pub(crate) fn new(policy: &ApplicationPolicy, mode: Mode) -> Self {
+        Self {
+            demand: Demand::new(policy.classes.len()),
+            season: SeasonalHistory::new(policy.season),
+            release: Release::default(),
+            start_up_s: HighLowFilter::default(),
+            pool: None,
+            sentries: SentryCount::new(mode),
+            sentry_load: None,
+            panic_until: Instant::ZERO,
+            sized_since: None,
+            complete_since: None,
+            correction: 1.0,
+            ladder_step: 0,
+        }
+    }
+
+    pub(crate) fn observe(&mut self, sample: &ApplicationSample) {
+        /// Weight of what was known, when servers became ready.
+        const MEMORY: f64 = 0.75;
+        self.demand.observe(sample);
+        if let Some(pool) = sample.pool {
+            pool.start_ups.mean_s().into_iter().for_each(|mean_s| self.start_up_s.update(mean_s, MEMORY));
+            self.pool = Some(pool);
+        }
+        self.sentry_load = sample.sentries.or(self.sentry_load);
+    }
+
+    /// Ends the interval since the last plan.
+    pub(crate) fn close(&mut self, now: Instant) {
+        let (requests, span) = self.demand.close(now);
+        self.season.observe(now, requests, span);
+    }
+
+    /// How long a server takes to start.
+    pub(crate) fn start_up(&self, policy: &ApplicationPolicy) -> Duration {
+        const LONGEST_S: f64 = 86_400.0;
+        let measured = self.start_up_s.value().filter(|seconds| *seconds > 0.0);
+        measured.map_or(policy.start_up, |seconds| Duration::from_secs_f64(seconds.min(LONGEST_S)))
+    }
+
+    /// Servers that it has, starting ones included.
+    pub(crate) fn current(&self, policy: &ApplicationPolicy) -> u32 {
+        self.pool.map_or(policy.servers_min, |pool| pool.ready.saturating_add(pool.starting))
+    }
+
+    /// What it should have, given what was planned before.
+    pub(crate) fn need(
+        &mut self,
+        now: Instant,
+        policy: &ApplicationPolicy,
+        interval: Duration,
+        planned: u32,
+    ) -> Need {
+        let windows = Windows::of(interval);
+        let start_up = self.start_up(policy);
+        let class_rates = |window| self.demand.class_rates(now, window, Duration::ZERO);
+        let (stable, panic) = (class_rates(windows.stable), class_rates(windows.panic));
+        let [offered_rps, panic_rps] = [stable, panic].map(|rates| rates.iter().sum::<f64>());
+        let refused_share = self.demand.refused_share(now, windows.panic);
+        if refused_share > 0.0 || self.is_surge(now, &windows, panic_rps) {
+            self.panic_until = now + windows.stable;
+        }
+        let is_panic = now < self.panic_until;
+        let mut level_rps = self.upper_rps(offered_rps, windows.stable);
+        if is_panic {
+            level_rps = level_rps.max(self.upper_rps(panic_rps, windows.panic));
+        }
+        let horizon = start_up + interval;
+        let trends = [windows.panic, windows.trend].map(|window| self.trend_rps(now, window, horizon));
+        let trend_rps = trends.into_iter().flatten().fold(0.0, f64::max);
+        let forecast_rps = (level_rps * self.season.growth(now, horizon)).max(trend_rps);
+        let (mix, mix_rps) =
+            if is_panic && panic_rps > 0.0 { (panic, panic_rps) } else { (stable, offered_rps) };
+        let scaled = |times: f64| mix.map(|rate| if mix_rps > 0.0 { rate * times / mix_rps } else { 0.0 });
+        let rates = scaled(forecast_rps);
+        let target = policy.ladder[0].target;
+        let found = sized(policy, &self.demand, &rates, target);
+        let with_margin = sized(policy, &self.demand, &scaled(forecast_rps * RELEASE_MARGIN), target);
+        let explanation = Explanation {
+            rule: Rule::Unknown,
+            offered_rps,
+            panic_rps,
+            forecast_rps,
+            refused_share,
+            servers_needed: None,
+            model: found.and_then(|found| found.model),
+            service_s: self.service_s(&rates),
+            start_up,
+        };
+        let (Some(found), Some(with_margin)) = (found, with_margin) else {
+            return Need { rates, needed: None, wanted: planned, explanation };
+        };
+        self.correct(now, &windows, interval, found.servers, planned, refused_share);
+        let [needed, kept] = [found, with_margin].map(|sized| self.corrected(sized));
+        let release = RELEASE_MIN.max(start_up * RELEASE_START_UPS);
+        self.release.observe(now, kept, release);
+        let is_known = now.saturating_since(*self.sized_since.get_or_insert(now)) >= release;
+        let most = self.release.most().max(needed);
+        let (wanted, rule) = match () {
+            () if needed > planned && is_panic => (needed, Rule::Panic),
+            () if needed > planned => (needed, Rule::Predict),
+            () if most < planned && (is_panic || !is_known) => (planned, Rule::Hold),
+            () if most < planned => (most, Rule::Release),
+            () => (planned, Rule::Keep),
+        };
+        let rule = if found.model.is_none() { Rule::TargetInfeasible } else { rule };
+        let explanation = Explanation { rule, servers_needed: Some(needed), ..explanation };
+        Need { rates, needed: Some(needed), wanted, explanation }
+    }
+
+    /// Whether the last seconds brought more than the level before explains.
+    fn is_surge(&self, now: Instant, windows: &Windows, panic_rps: f64) -> bool {
+        let (panic, stable) = (windows.panic, windows.stable);
+        if self.demand.covers(now) < panic * 2 {
+            return false;
+        }
+        let before_rps = self.demand.rate_rps(now, panic + stable, panic);
+        let [seconds, dispersion] = [panic.as_secs_f64(), self.dispersion()];
+        let expected = before_rps * seconds;
+        // Of few requests the variance is that of one more.
+        panic_rps * seconds > expected + SURGE_ERRORS * libm::sqrt(dispersion * (expected + 1.0))
+    }
+
+    fn trend_rps(&self, now: Instant, window: Duration, horizon: Duration) -> Option<f64> {
+        const COUNT: u32 = TREND_WINDOWS as u32;
+        if self.demand.covers(now) < window * COUNT {
+            return None;
+        }
+        let rates = core::array::from_fn(|place| {
+            let newest = COUNT - 1 - place as u32;
+            self.demand.rate_rps(now, window * (newest + 1), window * newest)
+        });
+        trend_rps(rates, window.as_secs_f64(), self.dispersion(), horizon.as_secs_f64())
+    }
+
+    fn upper_rps(&self, rate_rps: f64, window: Duration) -> f64 {
+        rate_rps + CONFIDENCE * libm::sqrt(self.dispersion() * rate_rps / window.as_secs_f64())
+    }
+
+    /// Variance of counts over their mean; that of Poisson arrivals at least.
+    fn dispersion(&self) -> f64 {
+        self.demand.gap_variation().max(1.0)
+    }
+
+    fn service_s(&self, rates: &ClassRates) -> Option<f64> {
+        let total: f64 = rates.iter().sum();
+        let work = |(class, rate): (usize, &f64)| Some(rate * self.demand.service(class)?.0);
+        let work: f64 = rates.iter().enumerate().filter_map(work).sum();
+        if total > 0.0 { Some(work / total) } else { self.demand.service(0).map(|(mean_s, _)| mean_s) }
+    }
+
+    /// Learns by how much the model asks for too few servers.
+    fn correct(
+        &mut self,
+        now: Instant,
+        windows: &Windows,
+        interval: Duration,
+        asked: u32,
+        planned: u32,
+        refused_share: f64,
+    ) {
+        let forgotten = libm::exp(-interval.as_secs_f64() / CORRECTION_MEMORY_S);
+        self.correction = 1.0 + (self.correction - 1.0) * forgotten;
+        let is_complete = self.pool.is_some_and(|pool| pool.starting == 0 && pool.ready >= planned);
+        self.complete_since = is_complete.then(|| self.complete_since.unwrap_or(now));
+        // What the panic window counts has to be of the time in which all servers were up.
+        let is_judged =
+            self.complete_since.is_some_and(|since| now.saturating_since(since) > windows.panic + interval);
+        let needed = f64::from(asked) * self.correction;
+        if is_judged && refused_share > REFUSED_MIN && f64::from(planned) >= needed && asked > 0 {
+            let missing =
+                f64::from(planned) / f64::from(asked) / (1.0 - refused_share).max(1.0 / CORRECTION_MAX);
+            self.correction = missing.clamp(1.0, CORRECTION_MAX);
+        }
+    }
+
+    fn corrected(&self, sized: Sized) -> u32 {
+        libm::ceil(f64::from(sized.servers) * self.correction * (1.0 - f64::EPSILON)) as u32
+    }
+}

@@ -1,0 +1,80 @@
+//! One limit on requests in flight over many gateways: the limit is shared, not multiplied.
+//!
+//! Gateways report ten times a second what they were offered, what they admitted and what is in flight; one of them, the leader, divides
+//! the limit and broadcasts the shares under an epoch. Who leads, and how messages travel, is a shell's (in process, a lease of Kubernetes, NATS).
+//!
+//! | part | what |
+//! |---|---|
+//! | [`water_filling`] | shares by demand |
+//! | [`ShareLeader`] | who reports, what each may still be using, the next broadcast |
+//! | [`ShareHolder`] | what a gateway may use now, with the leader or without |
+//! | [`SlotGate`] | a share that is no whole number, kept as a mean |
+//!
+//! **Never more than the limit in use.** A gateway uses its old share until a broadcast reaches it. So the leader counts for each gateway the
+//! largest share that it may still be using: the one that its reports acknowledge, and every one sent since. A share grows only by what the others
+//! have acknowledged to have given up. Broadcasts may be lost, late or in any order: the sum over all gateways that report stays within
+//! the limit.
+//!
+//! **Demand** of a gateway is what it would have in flight if it refused nothing: in flight · offered / admitted, each smoothed.
+//!
+//! **Silence.** A gateway that is not heard for [`MEMBER_SILENCE`] has its share given to the others. It keeps it for [`HOLD`] all the same, because to
+//! it the leader is silent, and then approaches limit / last known number of gateways over [`DECAY`]. So one gateway that is cut off admits too
+//! much by its last share, or by an equal one if that is larger; and all gateways together, without any leader, end at the limit.
+
+mod holder;
+mod leader;
+mod slot_gate;
+mod water_filling;
+
+pub use holder::{DECAY, HOLD, ShareHolder};
+pub use leader::{LeaderError, MEMBER_SILENCE, SETTLING, ShareLeader};
+pub use slot_gate::SlotGate;
+pub use water_filling::water_filling;
+
+use alloc::vec::Vec;
+
+/// A number of a broadcast: the leader's term, then its place in the term. Larger is newer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Epoch {
+    /// Which leader: larger than that of every leader before (a lease's transition count).
+    pub term: u64,
+    /// Which broadcast of it, from 1.
+    pub sequence: u64,
+}
+
+/// What one gateway reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ShareReport {
+    /// Which gateway.
+    pub gateway: u64,
+    /// The newest broadcast that it has applied; the default before the first.
+    pub applied: Epoch,
+    /// The share that it uses.
+    pub share: f64,
+    /// Requests offered since its last report.
+    pub offered: u64,
+    /// Of them, admitted.
+    pub admitted: u64,
+    /// Requests in flight now.
+    pub in_flight: u64,
+}
+
+/// Shares of all gateways.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShareBroadcast {
+    /// Its number.
+    pub epoch: Epoch,
+    /// The limit that is divided, for gateways that lose the leader.
+    pub limit: f64,
+    /// Gateways and their shares, by ascending gateway. One that is not in it was not heard, and is as good as without a leader.
+    pub shares: Vec<(u64, f64)>,
+}
+
+impl ShareBroadcast {
+    /// The share of one gateway. O(log gateways).
+    #[must_use]
+    pub fn share_of(&self, gateway: u64) -> Option<f64> {
+        let place = self.shares.binary_search_by_key(&gateway, |&(it, _)| it).ok()?;
+        Some(self.shares[place].1)
+    }
+}
