@@ -269,3 +269,12 @@ pub const RECORDING_ABOUT_BYTES: usize = 65_536;
 pub const RECORDING_NAME_BYTES: usize = 255;
 /// Places where a replay shows that plans begin to differ; further ones are counted.
 pub const REPLAY_PARTINGS: usize = 20;
+/// Servers over which one redirector spreads requests (about 100 bytes each).
+pub const REPLICA_SERVERS: usize = 256;
+/// Documents that one redirector knows (about 100 bytes each, and 10 for each copy); requests for further ones go to the home
+/// server.
+pub const REPLICA_DOCUMENTS: usize = 65_536;
+/// Copies that one round of placement creates; the rest waits for the next round.
+pub const PLACEMENTS_PER_ROUND: usize = 1_024;
+/// Redirectors among which documents are divided.
+pub const REDIRECTORS: usize = 256;
