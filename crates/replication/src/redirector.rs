@@ -215,6 +215,13 @@ impl Redirector {
         Some(target)
     }
 
+    /// Makes a server a host of a document whose home is `home`, as an operator may before a crowd comes.
+    pub fn place_copy(&mut self, now: Instant, document: u64, home: ServerIndex, server: ServerIndex) {
+        if let Some(place) = self.documents.place(now, document, home) {
+            self.add_copy(now, place, server);
+        }
+    }
+
     /// When the next plan may change something; calling [`plan`](Self::plan) earlier does nothing.
     #[must_use]
     pub fn next_plan_at(&self) -> Instant {

@@ -13,7 +13,7 @@ const EARLY_GAP: Duration = Duration::from_secs(1);
 /// As published a report comes each interval, and a crowd is found 0 to 10 s late, 5 s on average (Esser §4.2.4: 8 s, §4.3: 9 s). With an early
 /// report the server's own load of the last second says so: it reports when that crosses a watermark, by the hysteresis of [`Overload`].
 ///
-/// Cost: `arrive` is a counter and two comparisons. Cold start: the first report is due one interval after the start.
+/// Cost: `arrive` is a counter and two comparisons. Cold start: the caller says when the first report is due, so that servers do not all report at once.
 #[derive(Clone, Debug)]
 pub struct ReportSchedule {
     interval: Duration,
@@ -22,12 +22,19 @@ pub struct ReportSchedule {
     overload: Overload,
     count: u64,
     reported_at: Instant,
+    next_at: Instant,
 }
 
 impl ReportSchedule {
-    /// A report each `interval`; early ones by the watermarks (times the server's weight), if there are any.
+    /// Counts from `start`, reports at `first_at` and then each `interval`; early reports by the watermarks (times the server's
+    /// weight), if there are any.
     #[must_use]
-    pub fn new(start: Instant, interval: Duration, watermarks: Option<Watermarks>) -> Self {
+    pub fn new(
+        start: Instant,
+        first_at: Instant,
+        interval: Duration,
+        watermarks: Option<Watermarks>,
+    ) -> Self {
         Self {
             interval,
             watermarks,
@@ -35,6 +42,7 @@ impl ReportSchedule {
             overload: Overload::default(),
             count: 0,
             reported_at: start,
+            next_at: first_at,
         }
     }
 
@@ -57,15 +65,15 @@ impl ReportSchedule {
     /// When the regular report is due.
     #[must_use]
     pub fn next_at(&self) -> Instant {
-        self.reported_at + self.interval
+        self.next_at
     }
 
     /// Reports: requests per second since the last report, or of the last second if the report is early and that is more.
     pub fn report(&mut self, now: Instant) -> f64 {
         let elapsed_s = now.saturating_since(self.reported_at).as_secs_f64();
         let mean_rps = if elapsed_s > 0.0 { self.count as f64 / elapsed_s } else { 0.0 };
-        let is_early = now < self.next_at();
-        (self.count, self.reported_at) = (0, now);
+        let is_early = now < self.next_at;
+        (self.count, self.reported_at, self.next_at) = (0, now, now + self.interval);
         if is_early { mean_rps.max(self.arrivals.rate_rps(now, 0)) } else { mean_rps }
     }
 }
@@ -78,7 +86,12 @@ mod tests {
     #[test]
     fn a_jump_over_the_high_watermark_is_reported_at_once() {
         let interval = Duration::from_secs(10);
-        let mut schedule = ReportSchedule::new(Instant::ZERO, interval, Some(Watermarks::default()));
+        let mut schedule = ReportSchedule::new(
+            Instant::ZERO,
+            Instant::ZERO + interval,
+            interval,
+            Some(Watermarks::default()),
+        );
         let (mut now, mut early) = (Instant::ZERO, [const { None }; 8]);
         let mut reports = 0;
         while now < Instant::from_secs(12) {
