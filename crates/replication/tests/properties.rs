@@ -3,7 +3,7 @@
 
 use flashweir_core::{Duration, Instant, Rng};
 use flashweir_replication::distribution::{Distribution, Policy, ServerLoad, fill};
-use flashweir_replication::placement::published::Acceptance;
+use flashweir_replication::placement::published::PublishedRule;
 use flashweir_replication::placement::{DocumentLoad, Watermarks, achievable_loads, spread};
 use flashweir_replication::servers::{LearningSettings, SHARE_ONE};
 use flashweir_replication::{
@@ -109,7 +109,7 @@ proptest! {
                     (0..times).for_each(|_| redirector.finished(now, server, false));
                 }
                 Step::Ask { document, source, relief_rps } => {
-                    redirector.accept(now, document, source, relief_rps, Acceptance::Any);
+                    redirector.accept(now, document, source, relief_rps, PublishedRule::ESSER);
                 }
                 Step::Plan => {
                     let load = |redirector: &Redirector, it| redirector.servers().load_rps(it);

@@ -5,7 +5,7 @@
 use flashweir_core::Duration;
 use flashweir_replication::distribution::Policy;
 use flashweir_replication::placement::Watermarks;
-use flashweir_replication::placement::published::Acceptance;
+use flashweir_replication::placement::published::PublishedRule;
 use flashweir_replication::{RedirectorSettings, ServerSettings};
 use flashweir_sim::replicas::{Outcome, Phase, PlacementRule, Scenario, Silence, StationModel, run};
 use flashweir_workload::ArrivalProcess;
@@ -50,6 +50,7 @@ fn scenario(load: u32, low_rps: f64, interval_s: u64, seed: u64) -> Scenario {
         settings: RedirectorSettings { watermarks, servers, ..RedirectorSettings::default() },
         placement: PlacementRule::Repaired,
         has_early_reports: true,
+        first_report: None,
         fetch_time: Duration::from_millis(20),
         phases: vec![phase(80, QUIET_S), phase(load, CROWD_S)],
         silence: None,
@@ -61,7 +62,7 @@ fn scenario(load: u32, low_rps: f64, interval_s: u64, seed: u64) -> Scenario {
 fn published(load: u32, low_rps: f64, interval_s: u64, seed: u64) -> Scenario {
     let mut scenario = scenario(load, low_rps, interval_s, seed);
     scenario.settings.policy = Policy::Acdn { memory: 0.0 };
-    scenario.placement = PlacementRule::Published(Acceptance::Any);
+    scenario.placement = PlacementRule::Published(PublishedRule::ESSER);
     scenario.has_early_reports = false;
     scenario
 }

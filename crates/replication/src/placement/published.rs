@@ -32,6 +32,21 @@ impl Acceptance {
     }
 }
 
+/// How a redirector answers a server that asks for copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublishedRule {
+    /// Whether a target is accepted.
+    pub acceptance: Acceptance,
+    /// Whether the table of loads is corrected by the relief of each copy; otherwise it is as reported until the next report, and
+    /// all copies of a round go to one server.
+    pub has_load_correction: bool,
+}
+
+impl PublishedRule {
+    /// Esser's system, as far as its figures say.
+    pub const ESSER: Self = Self { acceptance: Acceptance::Any, has_load_correction: true };
+}
+
 /// The part of a document's requests that a copy takes over, as published.
 pub const RELIEF: f64 = 0.5;
 

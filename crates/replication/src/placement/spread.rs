@@ -83,7 +83,10 @@ pub fn achievable_loads(
 }
 
 /// The copies to make, most `copies_max`. `weights` are zero for servers that are out; `room_rps` is how much load each may
-/// still get before 0.9·HW, by the reports. Sources are taken in the order of their excess.
+/// still get before 0.9·HW, by the reports.
+///
+/// Room for the router comes first: documents with one host count more than they are. Where that needs no copy, the loads that the
+/// router can make have to be even as they are: with three servers and more, documents with two hosts may keep them from it.
 #[must_use]
 pub fn spread(
     documents: &[DocumentLoad<'_>],
@@ -91,9 +94,23 @@ pub fn spread(
     room_rps: &[f64],
     copies_max: usize,
 ) -> Vec<NewCopy> {
-    let (loads, parts) = achievable_loads(documents, weights, EXCLUSIVE_FACTOR);
+    let counted = |factor| spread_counted(documents, weights, room_rps, copies_max, factor);
+    let copies = counted(EXCLUSIVE_FACTOR);
+    if copies.is_empty() { counted(1.0) } else { copies }
+}
+
+/// The same with documents with one host counted `exclusive_factor` times. Sources are taken in the order of their excess.
+fn spread_counted(
+    documents: &[DocumentLoad<'_>],
+    weights: &[f64],
+    room_rps: &[f64],
+    copies_max: usize,
+    exclusive_factor: f64,
+) -> Vec<NewCopy> {
+    let (loads, parts) = achievable_loads(documents, weights, exclusive_factor);
     let fair = loads.iter().sum::<f64>() / weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    let mut plan = Plan { loads, weights, fair, room_rps: room_rps.to_vec(), copies: Vec::new(), copies_max };
+    let (room_rps, copies) = (room_rps.to_vec(), Vec::new());
+    let mut plan = Plan { loads, weights, fair, room_rps, copies, copies_max, exclusive_factor };
     let mut sources: Vec<usize> = (0..weights.len()).filter(|&server| weights[server] > 0.0).collect();
     sources.sort_by(|&one, &other| plan.excess(other).total_cmp(&plan.excess(one)).then(one.cmp(&other)));
     let mut by_rate: Vec<usize> = (0..documents.len()).collect();
@@ -123,6 +140,7 @@ struct Plan<'a> {
     room_rps: Vec<f64>,
     copies: Vec<NewCopy>,
     copies_max: usize,
+    exclusive_factor: f64,
 }
 
 impl Plan<'_> {
@@ -134,7 +152,7 @@ impl Plan<'_> {
     /// Moves up to `available_rps` of a document from the source to servers that have room, least loaded first.
     fn pour(&mut self, document: &DocumentLoad<'_>, source: usize, available_rps: f64) {
         // Parts of documents with one host are counted larger than they are.
-        let counted = if document.hosts.len() == 1 { EXCLUSIVE_FACTOR } else { 1.0 };
+        let counted = if document.hosts.len() == 1 { self.exclusive_factor } else { 1.0 };
         let mut left_rps = available_rps.min(self.excess(source));
         let mut new_hosts: Vec<usize> = Vec::new();
         while left_rps > 0.0 && self.copies.len() < self.copies_max {

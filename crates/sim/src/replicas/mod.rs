@@ -9,11 +9,13 @@
 //! The redirectors, the ring, the schedule of reports and both kinds of placement are those of `flashweir-replication`, unchanged.
 //! Each redirector sees the requests for its own documents and the servers' reports, nothing else.
 
+mod closed_loop;
 mod outcome;
 mod scenario;
 mod station;
 mod world;
 
+pub use closed_loop::{ClosedLoop, closed_loop};
 pub use outcome::{CopiesMade, Outcome};
 pub use scenario::{Front, Phase, PlacementRule, Scenario, Silence, StationModel};
 pub use world::{RunError, run};

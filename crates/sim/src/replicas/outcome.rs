@@ -41,6 +41,8 @@ pub struct Outcome {
     pub fetches: u64,
     /// Response times, microseconds.
     pub latency_us: Histogram,
+    /// Their sum, microseconds.
+    pub latency_sum_us: u64,
     /// Equal for equal runs.
     pub event_hash: u64,
 }
@@ -74,6 +76,12 @@ impl Outcome {
     pub fn peak_rps(&self, seconds: &Range<f64>) -> f64 {
         let bins = windows(seconds, self.bin.as_secs_f64());
         bins.flat_map(|bin| self.loads_rps(&bin)).fold(0.0, f64::max)
+    }
+
+    /// The mean response time, milliseconds; none without responses.
+    #[must_use]
+    pub fn mean_latency_ms(&self) -> Option<f64> {
+        (self.completed > 0).then(|| self.latency_sum_us as f64 / self.completed as f64 / 1e3)
     }
 
     /// Copies made in these seconds.

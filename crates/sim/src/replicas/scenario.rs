@@ -1,7 +1,7 @@
 //! What is simulated.
 
 use flashweir_core::Duration;
-use flashweir_replication::placement::published::Acceptance;
+use flashweir_replication::placement::published::PublishedRule;
 use flashweir_replication::{RedirectorSettings, ServerIndex};
 use flashweir_workload::ArrivalProcess;
 use flashweir_workload::documents::Popularity;
@@ -27,6 +27,8 @@ pub struct Scenario {
     pub placement: PlacementRule,
     /// Whether servers report at once when they become overloaded.
     pub has_early_reports: bool,
+    /// When all servers report first; none: each at its own moment within the first interval.
+    pub first_report: Option<Duration>,
     /// How long the origin takes to deliver a document to a server that does not have it.
     pub fetch_time: Duration,
     /// Who comes and what they ask for, one after the other.
@@ -76,7 +78,7 @@ pub enum PlacementRule {
     /// No copy is ever made.
     Never,
     /// Overloaded servers ask, with each report (Esser §4.2.4).
-    Published(Acceptance),
+    Published(PublishedRule),
     /// Redirectors plan.
     Repaired,
 }

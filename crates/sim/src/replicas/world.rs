@@ -6,7 +6,7 @@ use super::station::{Job, Start, Station};
 use crate::engine::{EventHash, Queue, QueueError, check_world};
 use flashweir_core::{Duration, Instant, Rng};
 use flashweir_measure::Histogram;
-use flashweir_replication::placement::published::{Acceptance, offload};
+use flashweir_replication::placement::published::{PublishedRule, offload};
 use flashweir_replication::placement::{Overload, Watermarks};
 use flashweir_replication::{Redirector, ReportSchedule, Ring, ServerIndex, ServerReport, SettingsError};
 use std::collections::BTreeMap;
@@ -122,7 +122,8 @@ impl<'a> World<'a> {
         let server = |index: u16| {
             // Servers do not agree on when they report.
             let phase = root.fork(100 + u64::from(index)).unit_f64() * interval.as_secs_f64();
-            let first_at = Instant::from_duration(Duration::from_secs_f64(phase));
+            let own = Duration::from_secs_f64(phase);
+            let first_at = Instant::from_duration(scenario.first_report.unwrap_or(own));
             Server {
                 station: Station::new(scenario.server, root.fork(1_000 + u64::from(index))),
                 schedule: ReportSchedule::new(Instant::ZERO, first_at, interval, early),
@@ -162,6 +163,7 @@ impl<'a> World<'a> {
                 under_way: 0,
                 fetches: 0,
                 latency_us: Histogram::new(),
+                latency_sum_us: 0,
                 event_hash: 0,
             },
         };
@@ -333,7 +335,9 @@ impl<'a> World<'a> {
         {
             latency += distributor.delay() + redirector.delay();
         }
-        self.outcome.latency_us.record(latency.as_micros() as u64);
+        let micros = latency.as_micros() as u64;
+        self.outcome.latency_us.record(micros);
+        self.outcome.latency_sum_us += micros;
         self.outcome.completed += 1;
     }
 
@@ -369,11 +373,11 @@ impl<'a> World<'a> {
         let report = ServerReport { load_rps, response_ms: None };
         self.redirectors.iter_mut().for_each(|redirector| redirector.report(now, server, report));
         match self.scenario.placement {
-            PlacementRule::Published(acceptance) if is_overloaded => {
+            PlacementRule::Published(rule) if is_overloaded => {
                 let asked = counts.iter().zip(0u64..).filter(|(count, _)| **count > 0);
                 let mut documents: Vec<(u64, f64)> =
                     asked.map(|(&count, document)| (document, f64::from(count) / elapsed_s)).collect();
-                self.offload(now, server, load_rps, &mut documents, acceptance, &watermarks);
+                self.offload(now, server, load_rps, &mut documents, rule, &watermarks);
             }
             PlacementRule::Repaired => self.plan_now(now),
             PlacementRule::Published(_) | PlacementRule::Never => {}
@@ -387,14 +391,14 @@ impl<'a> World<'a> {
         source: ServerIndex,
         load_rps: f64,
         documents: &mut [(u64, f64)],
-        acceptance: Acceptance,
+        rule: PublishedRule,
         watermarks: &Watermarks,
     ) {
         let (ring, redirectors) = (&self.ring, &mut self.redirectors);
         let mut last = None;
         let (copies, _) = offload(load_rps, documents, watermarks, |document, relief_rps| {
             let redirector = &mut redirectors[ring.owner(document)];
-            let target = redirector.accept(now, document, source, relief_rps, acceptance);
+            let target = redirector.accept(now, document, source, relief_rps, rule);
             last = target.or(last);
             target.is_some()
         });
