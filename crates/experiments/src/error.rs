@@ -34,6 +34,9 @@ pub enum ExperimentError {
     /// A simulation failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A simulation of servers with copies failed.
+    #[error(transparent)]
+    Replicas(#[from] flashweir_sim::replicas::RunError),
     /// A chart could not be drawn.
     #[error(transparent)]
     Report(#[from] flashweir_report::ReportError),
