@@ -365,14 +365,7 @@ impl Redirector {
         };
         let room_rps: Vec<f64> = weights.iter().enumerate().map(room).collect();
         let asked = self.usable_hosts(now);
-        let loads: Vec<DocumentLoad<'_>> = asked
-            .iter()
-            .map(|(document, rate_rps, hosts)| DocumentLoad {
-                document: *document,
-                rate_rps: *rate_rps,
-                hosts,
-            })
-            .collect();
+        let loads = document_loads(&asked);
         let copies = spread(&loads, &weights, &room_rps, PLACEMENTS_PER_ROUND);
         let mut created = Vec::new();
         for copy in copies {
@@ -392,7 +385,8 @@ impl Redirector {
         let mut deleted = Vec::new();
         for place in 0..self.documents.len() {
             let hosts = self.documents.hosts(place);
-            let is_overloaded = hosts.iter().any(|&it| self.overload[usize::from(it)].is_overloaded());
+            let overload = |server: &ServerIndex| self.overload.get(usize::from(*server));
+            let is_overloaded = hosts.iter().filter_map(overload).any(|it| it.is_overloaded());
             let (count, newest) = (hosts.len(), hosts.last().copied());
             let (rate_rps, changed_at) =
                 (self.documents.rate_rps(now, place), self.documents.changed_at(place));
@@ -411,17 +405,9 @@ impl Redirector {
     fn update_distribution(&mut self, now: Instant) {
         let weights = self.weights(now);
         let asked = self.usable_hosts(now);
-        let is_exclusive = |hosts: &[ServerIndex]| hosts.len() == 1;
-        let (exclusive, flexible): (Vec<_>, Vec<_>) = asked.iter().partition(|it| is_exclusive(&it.2));
-        let flexible_rps: f64 = flexible.iter().map(|it| it.1).sum();
-        let exclusive: Vec<DocumentLoad<'_>> = exclusive
-            .iter()
-            .map(|(document, rate_rps, hosts)| DocumentLoad {
-                document: *document,
-                rate_rps: *rate_rps,
-                hosts,
-            })
-            .collect();
+        let (exclusive, flexible): (Vec<_>, Vec<_>) =
+            document_loads(&asked).into_iter().partition(|it| it.hosts.len() == 1);
+        let flexible_rps: f64 = flexible.iter().map(|it| it.rate_rps).sum();
         let (exclusive_rps, _) = achievable_loads(&exclusive, &weights, 1.0);
         let loads: Vec<ServerLoad> = weights
             .iter()
@@ -436,4 +422,10 @@ impl Redirector {
             .collect();
         self.distribution.update(&loads, flexible_rps);
     }
+}
+
+/// Places, offered rates and usable hosts, as placement takes them.
+fn document_loads(asked: &[(usize, f64, Vec<ServerIndex>)]) -> Vec<DocumentLoad<'_>> {
+    let loads = asked.iter();
+    loads.map(|&(document, rate_rps, ref hosts)| DocumentLoad { document, rate_rps, hosts }).collect()
 }

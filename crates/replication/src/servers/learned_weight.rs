@@ -74,3 +74,36 @@ impl LearnedWeight {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a server of which others take 100/s gets less from us until both are even, without overshoot. Method: the loop, with 400/s of our own
+    /// split by the factors.
+    #[test]
+    fn a_load_from_elsewhere_is_made_up_for() {
+        let mut learned = [LearnedWeight::default(); 2];
+        let mut excess_before = f64::INFINITY;
+        for _ in 0..30 {
+            let sum: f64 = learned.iter().map(LearnedWeight::factor).sum();
+            let loads = [100.0 + 400.0 * learned[0].factor() / sum, 400.0 * learned[1].factor() / sum];
+            let excess = loads[0] - 250.0;
+            assert!(excess >= -1e-9 && excess < excess_before, "{excess} after {excess_before}");
+            excess_before = excess;
+            for (learned, load) in learned.iter_mut().zip(loads) {
+                learned.update(load, 250.0, &LearningSettings::LOAD);
+            }
+        }
+        assert!(excess_before < 1.0, "{excess_before}");
+    }
+
+    #[test]
+    fn corrections_are_bounded_and_an_idle_cluster_teaches_nothing() {
+        let mut learned = LearnedWeight::default();
+        (0..100).for_each(|_| learned.update(1e9, 1.0, &LearningSettings::LOAD));
+        assert_eq!(learned.factor(), 0.5);
+        learned.update(0.0, 0.0, &LearningSettings::LOAD);
+        assert_eq!(learned.factor(), 0.5);
+    }
+}

@@ -239,3 +239,43 @@ impl ServerTable {
         now.saturating_since(known.reported_at.unwrap_or(known.added_at)) > limit
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: shares follow slow start, ejection and silence.
+    #[test]
+    fn shares_say_who_gets_how_much() {
+        let settings = ServerSettings { slow_start: Duration::from_secs(10), ..ServerSettings::default() };
+        let mut table = ServerTable::new(settings).unwrap();
+        for (weight, is_fresh) in [(1.0, false), (2.0, false), (1.0, true)] {
+            table.add(Instant::ZERO, weight, is_fresh).unwrap();
+        }
+        assert_eq!(table.shares(), [1_024, 2_048, 102]);
+        table.refresh(Instant::from_secs(5));
+        assert_eq!(table.shares(), [1_024, 2_048, 512]);
+        (0..5).for_each(|_| table.finished(Instant::from_secs(5), 1, false));
+        assert_eq!(table.shares(), [1_024, 0, 512]);
+        table.refresh(Instant::from_secs(15));
+        assert_eq!(table.shares(), [1_024, 2_048, 1_024]);
+        let report = ServerReport { load_rps: 100.0, response_ms: None };
+        (0..2).for_each(|server| table.report(Instant::from_secs(20), server, report));
+        table.refresh(Instant::from_secs(31));
+        assert_eq!(table.shares(), [1_024, 2_048, 0]);
+        table.report(Instant::from_secs(40), 2, report);
+        assert_eq!(table.shares(), [1_024, 2_048, 102]);
+    }
+
+    #[test]
+    fn reports_that_are_no_rates_and_unknown_servers_are_ignored() {
+        let mut table = ServerTable::new(ServerSettings::default()).unwrap();
+        let server = table.add(Instant::ZERO, 1.0, false).unwrap();
+        for load_rps in [f64::NAN, -1.0, f64::INFINITY] {
+            table.report(Instant::ZERO, server, ServerReport { load_rps, response_ms: None });
+        }
+        table.report(Instant::ZERO, 9, ServerReport { load_rps: 5.0, response_ms: None });
+        assert_eq!((table.load_rps(server), table.reported_at(server)), (0.0, None));
+        assert!(table.add(Instant::ZERO, f64::NAN, false).is_err());
+    }
+}
