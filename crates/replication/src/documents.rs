@@ -63,7 +63,7 @@ impl DocumentTable {
         self.places.get(&key).copied()
     }
 
-    /// Counts a request for the document, whatever becomes of it.
+    /// Counts a request for the document, admitted or not.
     pub fn offer(&mut self, now: Instant, place: usize) {
         self.offered.add(now, place);
     }

@@ -1,4 +1,4 @@
-//! Goal: the invariants of ALGORITHMS §4.8, whatever happens. Method: random sequences of requests, reports, failures, plans and silence on
+//! Goal: the invariants of routing and placement hold under any sequence of operations. Method: random sequences of requests, reports, failures, plans and silence on
 //! one redirector, with its tables examined after each step; random rings; random weights.
 
 use flashweir_core::{Duration, Instant, Rng};

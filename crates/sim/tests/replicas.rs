@@ -77,7 +77,7 @@ fn settled(outcome: &Outcome, interval_s: u64) -> std::ops::Range<f64> {
     copied_s.ceil() + 2.0 * interval_s as f64..(QUIET_S + CROWD_S) as f64
 }
 
-/// Goal: the load moves between the servers at full scale, whatever the report interval. Halves of a second, as servers that report each second at
+/// Goal: the load moves between the servers at full scale, with any report interval. Halves of a second, as servers that report each second at
 /// different moments change the weights twice a second.
 #[test]
 fn the_published_rules_bounce() {

@@ -1,10 +1,9 @@
 //! RADAR-F4.14 and F4.15: the flash crowd for two pictures of fractals, and the long tail after it.
 
 use super::plant::Mode;
-use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s, found_after_s};
+use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s, found_after_s, loads_over_time};
 use crate::finding::Claim;
 use crate::laboratory::Simulation;
-use crate::plot::Plot;
 use crate::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
 use flashweir_sim::replicas::{Outcome, Phase, Scenario, run as simulate};
 use flashweir_workload::documents::Popularity;
@@ -59,7 +58,9 @@ impl Simulation for Trace {
     }
 }
 
-/// The trace in outline: calm; a crowd for 24 documents; a tail in which three documents get 50 % and hundreds the rest.
+const LOADS: &str = "Load of two servers, one run of each kind";
+
+/// The trace in outline: calm; a crowd for 24 documents; a tail in which three documents get half and hundreds the rest.
 fn phases() -> Vec<Phase> {
     let seconds = Duration::from_secs_f64;
     let of =
@@ -159,9 +160,8 @@ fn whole(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             ],
         ));
     }
-    let mut lines = runs.lines(PUBLISHED, MINUTE_S, END_S);
-    lines.extend(runs.lines(REPAIRED, MINUTE_S, END_S));
-    plot(lines, ONSET_S).finding(rows, shapes, Claim::Shape, notes(laboratory))
+    let plot = loads_over_time(LOADS, &runs, [PUBLISHED, REPAIRED], MINUTE_S, END_S, ONSET_S);
+    plot.finding(rows, shapes, Claim::Shape, notes(laboratory))
 }
 
 fn onset(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
@@ -195,25 +195,10 @@ fn onset(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             ],
         ));
     }
-    let cut = |lines: Vec<(String, Vec<flashweir_report::Point>)>| {
-        let keep = |points: Vec<flashweir_report::Point>| {
-            points.into_iter().filter(|(at_s, _)| *at_s >= ONSET_S - 20.0).collect()
-        };
-        lines.into_iter().map(move |(name, points)| (name, keep(points)))
-    };
-    let mut lines: Vec<_> = cut(runs.lines(PUBLISHED, 1.0, ONSET_S + 2.0 * MINUTE_S)).collect();
-    lines.extend(cut(runs.lines(REPAIRED, 1.0, ONSET_S + 2.0 * MINUTE_S)));
-    plot(lines, ONSET_S).finding(rows, shapes, Claim::Shape, notes(laboratory))
-}
-
-fn plot(lines: Vec<(String, Vec<flashweir_report::Point>)>, onset_s: f64) -> Plot {
-    Plot {
-        title: "Load of two servers, one run of each kind",
-        x_label: "seconds",
-        y_label: "requests/s",
-        lines,
-        onset: Some(onset_s),
-    }
+    let mut plot =
+        loads_over_time(LOADS, &runs, [PUBLISHED, REPAIRED], 1.0, ONSET_S + 2.0 * MINUTE_S, ONSET_S);
+    plot.lines.iter_mut().for_each(|(_, points)| points.retain(|(at_s, _)| *at_s >= ONSET_S - 20.0));
+    plot.finding(rows, shapes, Claim::Shape, notes(laboratory))
 }
 
 fn notes(laboratory: &Laboratory) -> Vec<String> {

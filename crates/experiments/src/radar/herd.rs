@@ -1,9 +1,8 @@
 //! RADAR-F4.10 to F4.12: the herd, and its absence.
 
 use super::plant::{HIGH_RPS, Mode, QUIET_S, Step, notes};
-use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s, found_after_s};
+use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s, found_after_s, loads_over_time};
 use crate::finding::Claim;
-use crate::plot::Plot;
 use crate::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
 use flashweir_sim::replicas::Outcome;
 use std::ops::Range;
@@ -35,6 +34,8 @@ const CROWD_S: u64 = 140;
 const END_S: f64 = (QUIET_S + CROWD_S) as f64;
 /// A load below each of the low watermarks.
 const QUIET_RPS: u32 = 80;
+
+const LOADS: &str = "Load of two servers, one run of each kind";
 
 fn run(
     laboratory: &Laboratory,
@@ -100,15 +101,7 @@ fn run(
             ],
         ));
     }
-    let mut lines = runs.lines(PUBLISHED, 0.5, 100.0);
-    lines.extend(runs.lines(SIXTEEN, 0.5, 100.0));
-    let plot = Plot {
-        title: "Load of two servers, one run of each kind",
-        x_label: "seconds",
-        y_label: "requests/s",
-        lines,
-        onset: Some(onset_s),
-    };
+    let plot = loads_over_time(LOADS, &runs, [PUBLISHED, SIXTEEN], 0.5, 100.0, onset_s);
     let mut notes = notes(laboratory.options(), runs.seed_count());
     notes.push(
         "Found is when the first copy is made: as published with a report, 0 to one interval after the step; repaired with the early \

@@ -1,6 +1,7 @@
 //! The runs of an experiment, by mode, and what is read from them.
 
 use super::plant::{Mode, Step};
+use crate::plot::Plot;
 use crate::seed_values::SeedValues;
 use crate::{ExperimentError, Laboratory, Row, Rule};
 use flashweir_report::Point;
@@ -82,6 +83,24 @@ impl Runs {
         (0..outcome.arrivals.len())
             .map(|server| (format!("{name}, server {}", server + 1), line(server)))
             .collect()
+    }
+}
+
+/// The loads of two modes over time, one run of each, in bins of `bin_s` up to `end_s`.
+pub(super) fn loads_over_time(
+    title: &'static str,
+    runs: &Runs,
+    modes: [&'static str; 2],
+    bin_s: f64,
+    end_s: f64,
+    onset_s: f64,
+) -> Plot {
+    Plot {
+        title,
+        x_label: "seconds",
+        y_label: "requests/s",
+        lines: modes.into_iter().flat_map(|name| runs.lines(name, bin_s, end_s)).collect(),
+        onset: Some(onset_s),
     }
 }
 

@@ -1,9 +1,8 @@
 //! RADAR-F4.8: a step of load on two servers.
 
 use super::plant::{Mode, QUIET_S, Step, notes};
-use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s, found_after_s};
+use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s, found_after_s, loads_over_time};
 use crate::finding::Claim;
-use crate::plot::Plot;
 use crate::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
 use flashweir_sim::replicas::Outcome;
 
@@ -17,6 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const CROWD_RPS: u32 = 400;
 const CROWD_S: u64 = 80;
 const END_S: f64 = (QUIET_S + CROWD_S) as f64;
+
+const LOADS: &str = "Load of two servers, one run of each kind";
 
 fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let modes = [(PUBLISHED, Mode::ESSER), (REPAIRED, Mode::Repaired { redirectors: 1 })];
@@ -74,15 +75,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             ],
         ),
     ];
-    let mut lines = runs.lines(PUBLISHED, 0.5, 60.0);
-    lines.extend(runs.lines(REPAIRED, 0.5, 60.0));
-    let plot = Plot {
-        title: "Load of two servers, one run of each kind",
-        x_label: "seconds",
-        y_label: "requests/s",
-        lines,
-        onset: Some(onset_s),
-    };
+    let plot = loads_over_time(LOADS, &runs, [PUBLISHED, REPAIRED], 0.5, 60.0, onset_s);
     let mut notes = notes(laboratory.options(), runs.seed_count());
     notes.push(
         "Reports come at 9, 19 and 29 s, as the thesis's report must have: with servers that report at moments of their own, of which 8 s later \

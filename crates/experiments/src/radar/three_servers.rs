@@ -1,9 +1,8 @@
 //! RADAR-F4.9: the same step on three servers.
 
 use super::plant::{Mode, QUIET_S, Step, notes};
-use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s};
+use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s, loads_over_time};
 use crate::finding::Claim;
-use crate::plot::Plot;
 use crate::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
 use flashweir_replication::placement::published::{Acceptance, PublishedRule};
 use flashweir_sim::replicas::Outcome;
@@ -18,6 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const AS_REPORTED: &str = "published, loads as reported";
 const CROWD_S: u64 = 100;
 const END_S: f64 = (QUIET_S + CROWD_S) as f64;
+
+const LOADS: &str = "Load of three servers, one run of each kind";
 
 fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let as_reported = PublishedRule { acceptance: Acceptance::Any, has_load_correction: false };
@@ -80,15 +81,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             ],
         ),
     ];
-    let mut lines = runs.lines(AS_REPORTED, 0.5, 100.0);
-    lines.extend(runs.lines(REPAIRED, 0.5, 100.0));
-    let plot = Plot {
-        title: "Load of three servers, one run of each kind",
-        x_label: "seconds",
-        y_label: "requests/s",
-        lines,
-        onset: Some(onset_s),
-    };
+    let plot = loads_over_time(LOADS, &runs, [AS_REPORTED, REPAIRED], 0.5, 100.0, onset_s);
     let mut notes = notes(laboratory.options(), runs.seed_count());
     notes.push(
         "The text of figure 4.9 says that loads are as reported until the next report, figure 4.8 settles only if they are corrected by what is \

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 /// The least weight before normalisation, over the mean: a server at zero could never be found idle again.
 const FLOOR: f64 = 0.02;
 
-/// The multiplicative integrator (repair, ALGORITHMS §4.6).
+/// The multiplicative integrator (our repair, docs/algorithms/replication.md).
 #[derive(Clone, Debug)]
 pub struct Integrator {
     high_rps: f64,

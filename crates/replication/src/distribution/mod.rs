@@ -55,7 +55,7 @@ pub enum Policy {
 }
 
 /// The age at which a choice counts 1/e in the counters: shorter than the interval of any report, longer than the gaps between
-/// the requests of a redirector that is worth balancing (§4.8).
+/// the requests of a redirector that is worth balancing.
 pub const COUNTER_TAU: Duration = Duration::from_secs(1);
 
 /// What is known of a server when weights are updated.

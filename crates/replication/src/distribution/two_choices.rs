@@ -10,7 +10,7 @@
 //! server hosts, elsewhere) is left to placement and, slowly, to learned weights.
 //!
 //! Cold start: all counters zero, the first of the two drawn. Failure mode: with unequal shares a server can get at most the part
-//! of draws in which it takes part, 2/n of the requests, whatever its share.
+//! of draws in which it takes part, 2/n of the requests, at any share.
 
 use super::Candidates;
 use crate::servers::ServerIndex;

@@ -9,13 +9,13 @@
 //!
 //! Three differences to the published rule, each a repair of a fault:
 //! * The goal is the fair part, not LW, so the movement ends where the loads are even.
-//! * The relief of a copy is what the router can move, not half: the router is not told a split, it follows the loads.
+//! * The relief of a copy is what the router can move, not half: the router has no fixed split, it follows the loads.
 //! * A prefix sum decides, so a tail of small documents moves in bulk as one large document does.
 //!
 //! The factor on documents with one host is room for the router: they are what it cannot move, and with exactly the fair part
 //! of them on one server each fluctuation would stay there.
 //!
-//! Nothing is decided by a threshold of popularity, so ALGORITHMS' R_create = 3·D (a copy only of documents with 12 requests/s) has no place
+//! Nothing is decided by a threshold of popularity, so a least popularity for a copy (R_create = 3·D, 12 requests/s) has no place
 //! here: it would leave the tail where it is.
 
 use super::Watermarks;
@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 /// sixteen redirectors and 400/s on two servers, of which single seconds were judged (the scenario of crates/sim/tests/replicas.rs, seeds 101 to 120, which it
 /// does not judge): the worst second's max/mean was 1.049 with 3, 1.041 with 6, and 1.044 with 10, which makes a third more copies.
 const EXCLUSIVE_FACTOR: f64 = 6.0;
-/// No target is filled beyond this part of HW (ALGORITHMS §4.6).
+/// No target is filled beyond this part of HW: room for what fluctuates.
 pub(crate) const TARGET_PART: f64 = 0.9;
 /// Excess over the fair part that starts a movement: below it, estimates of rates differ by chance.
 const TOLERANCE: f64 = 1.02;

@@ -232,7 +232,7 @@ impl ServerTable {
         known.is_some_and(|it| !it.ejection.is_ejected(now)) && !self.is_silent(now, server)
     }
 
-    /// Silent for more than three report intervals, counted from when it was added where it never reported (§4.8).
+    /// Silent for more than three report intervals, counted from when it was added where it never reported.
     fn is_silent(&self, now: Instant, server: ServerIndex) -> bool {
         let limit = self.settings.report_interval * REPORTS_MISSED_MAX;
         let Some(known) = self.servers.get(usize::from(server)) else { return true };
