@@ -283,3 +283,12 @@ pub const DEMAND_INTERVALS: usize = 64;
 pub const RELEASE_ENTRIES: usize = 256;
 /// Gateways that share one limit (about 100 bytes each at the leader).
 pub const GATEWAYS: usize = 4_096;
+/// Servers over which one redirector spreads requests (about 100 bytes each).
+pub const REPLICA_SERVERS: usize = 256;
+/// Documents that one redirector knows (about 100 bytes each, and 10 for each copy); requests for further ones go to the home
+/// server.
+pub const REPLICA_DOCUMENTS: usize = 65_536;
+/// Copies that one round of placement creates; the rest waits for the next round.
+pub const PLACEMENTS_PER_ROUND: usize = 1_024;
+/// Redirectors among which documents are divided.
+pub const REDIRECTORS: usize = 256;

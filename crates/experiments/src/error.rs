@@ -37,6 +37,9 @@ pub enum ExperimentError {
     /// A simulation of a pool of servers failed.
     #[error(transparent)]
     Pool(#[from] flashweir_sim::pool::PoolError),
+    /// A simulation of servers with copies failed.
+    #[error(transparent)]
+    Replicas(#[from] flashweir_sim::replicas::RunError),
     /// A chart could not be drawn.
     #[error(transparent)]
     Report(#[from] flashweir_report::ReportError),

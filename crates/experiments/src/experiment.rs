@@ -1,7 +1,7 @@
 //! The experiments by name.
 
 use crate::elsewhere::{ELSEWHERE, Elsewhere};
-use crate::{ExperimentError, Finding, Laboratory, cataclysm, intel, news};
+use crate::{ExperimentError, Finding, Laboratory, cataclysm, intel, news, radar};
 
 /// What a table or figure of a paper is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,17 @@ pub const EXPERIMENTS: &[Experiment] = &[
     cataclysm::moving_servers::EXPERIMENT,
     cataclysm::violations::EXPERIMENT,
     cataclysm::crowd_relieved::EXPERIMENT,
+    radar::closed_loop::EXPERIMENT,
+    radar::one_server::EXPERIMENT,
+    radar::redirect_levels::EXPERIMENT,
+    radar::scaling::EXPERIMENT,
+    radar::step::EXPERIMENT,
+    radar::three_servers::EXPERIMENT,
+    radar::herd::LOW_WATERMARK,
+    radar::herd::HIGH_LOAD,
+    radar::herd::FAST_REPORTS,
+    radar::fractals::WHOLE,
+    radar::fractals::ONSET,
     intel::table_one::EXPERIMENT,
     intel::throughput::EXPERIMENT,
     intel::response_times::EXPERIMENT,

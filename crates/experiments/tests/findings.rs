@@ -63,6 +63,17 @@ fn provisioning_has_the_committed_tables() {
     }
 }
 
+/// Goal: the same for the servers with copies, whose runs are short enough to be made as they are.
+#[test]
+fn servers_with_copies_have_the_committed_tables() {
+    let laboratory = Laboratory::new(Options { seeds: 1, ..Options::default() }).expect("options in range");
+    for id in ["RADAR-F4.8", "RADAR-F4.10"] {
+        let experiment = find(id).expect("it exists");
+        let finding = (experiment.run)(&laboratory).expect("it runs");
+        insta::assert_snapshot!(id, text(experiment, &finding));
+    }
+}
+
 /// Goal: the committed document has every experiment once, in order, and is what would be written again; a finding
 /// takes the place of its section alone.
 #[test]

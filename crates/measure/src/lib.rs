@@ -4,6 +4,7 @@ extern crate alloc;
 
 pub mod ages;
 pub mod average;
+pub mod decayed_counters;
 pub mod fastest;
 pub mod histogram;
 pub mod log_buckets;
@@ -14,6 +15,7 @@ pub mod useful;
 
 pub use ages::Ages;
 pub use average::{DecayingMean, HighLowFilter};
+pub use decayed_counters::DecayedCounters;
 pub use fastest::mean_of_fastest;
 pub use histogram::Histogram;
 pub use running_median::RunningMedian;
