@@ -4,7 +4,7 @@
 //! are silent in any one second: with 4000 flows at 10 Mb/s a count of one second sees about 1200 of them, so their
 //! share looks three times as large. Here the window follows the count, and what slides out of it is one part at a time.
 //!
-//! Cost: an update is [`MinSketch::insert`]; an estimate merges the parts (about 30 µs). Memory: [`PARTS`] + 1 sketches, 108 KB.
+//! Cost: an update is [`MinSketch::insert`]; an estimate merges the parts (about 20 µs). Memory: [`PARTS`] + 1 sketches, 108 KB.
 //! A clock that steps back counts as no time passed; a jump beyond the window empties it.
 
 use crate::min_sketch::MinSketch;

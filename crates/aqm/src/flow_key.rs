@@ -4,7 +4,7 @@
 //! the sketch, or push a victim out of the cache. All tables here are indexed by SipHash under a key drawn at start.
 //!
 //! A share per 5-tuple rewards a sender that splits its traffic into many flows, so a share per source or per source
-//! prefix can be chosen. Cost: one SipHash-1-3 of 4 to 38 bytes, about 20 ns.
+//! prefix can be chosen. Cost: one SipHash-1-3 of 4 to 38 bytes, 20 to 30 ns.
 
 use core::net::IpAddr;
 use flashweir_core::Hasher64;

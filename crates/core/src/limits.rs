@@ -175,7 +175,7 @@ pub const SIM_HOPS: usize = 16_000_000;
 pub const SIM_TCP_SETTINGS: usize = 1_024;
 /// Flows of one simulated network that exist at once (about 600 bytes each).
 pub const SIM_FLOWS: usize = 1_000_000;
-/// Constant-rate sources of one simulated network.
+/// Constant-rate sources of one simulated network, and sources with feedback.
 pub const SIM_SOURCES: usize = 65_536;
 /// Packets waiting or on a wire in one simulated network (40 bytes each).
 pub const SIM_PACKETS: usize = 16_000_000;

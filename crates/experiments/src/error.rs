@@ -34,6 +34,9 @@ pub enum ExperimentError {
     /// A simulation failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A network could not be built, or met a bound.
+    #[error(transparent)]
+    Network(#[from] flashweir_sim::network::NetworkError),
     /// A chart could not be drawn.
     #[error(transparent)]
     Report(#[from] flashweir_report::ReportError),

@@ -73,6 +73,7 @@ impl LinkFile {
             update: self.update.map_or(usual.update, |Text(Time(update))| update),
             packet_bytes: self.packet_bytes.map_or(usual.packet_bytes, Into::into),
             marks: self.ecn,
+            ..usual
         };
         Ok(match self.discipline {
             DisciplineName::DropTail => Discipline::DropTail,
