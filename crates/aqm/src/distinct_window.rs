@@ -69,6 +69,12 @@ impl DistinctWindow {
         self.part = (span / PARTS as u32).max(Duration::from_nanos(1));
     }
 
+    /// Bytes that its sketches keep.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.parts.iter().chain([&self.merged]).map(MinSketch::memory_bytes).sum()
+    }
+
     fn merge(&mut self, now: Instant) {
         if now >= self.ends {
             self.advance(now);

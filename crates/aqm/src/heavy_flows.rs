@@ -73,6 +73,12 @@ impl HeavyFlows {
         self.sets.len() * WAYS
     }
 
+    /// Bytes that its sets take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.sets)
+    }
+
     /// Counts bytes of the flow with this hash; the probability with which its packets are to be dropped, in 2^−32.
     #[inline]
     pub fn record(&mut self, flow: u64, bytes: u32) -> u32 {

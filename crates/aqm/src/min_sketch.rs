@@ -84,6 +84,12 @@ impl MinSketch {
         self.residues.fill([FREE; KEPT]);
     }
 
+    /// Bytes that it keeps.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.residues)
+    }
+
     /// Number of distinct hashes, by maximum likelihood (repairs P-3). Zero when empty, exact while no bucket is full.
     #[must_use]
     pub fn distinct(&self) -> f64 {

@@ -194,6 +194,12 @@ impl Purge {
         &self.heavy
     }
 
+    /// Bytes of its tables, which never change.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.flows.memory_bytes() + self.heavy.memory_bytes()
+    }
+
     /// Makes up for the time until `now`. However long the silence was, one period ends.
     fn advance(&mut self, now: Instant, queue_packets: usize) {
         self.price.advance(now, queue_packets);

@@ -69,6 +69,14 @@ pub struct FeedbackBooks {
     pub delivered_repeats: u64,
 }
 
+impl FeedbackBooks {
+    /// Packets that reached the far end and were no repetitions.
+    #[must_use]
+    pub const fn delivered_first(&self) -> u64 {
+        self.delivered - self.delivered_repeats
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct FeedbackSource {
     settings: FeedbackSettings,
