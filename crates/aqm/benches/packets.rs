@@ -61,7 +61,7 @@ fn heavy_flows(c: &mut Criterion) {
         b.iter(|| black_box(flows.record(rng.next_u64(), 1_000)));
     });
     c.bench_function("heavy flows, end of a period of 4096", |b| {
-        b.iter(|| flows.end_period(0.78, |bytes| if bytes > 1e6 { 0.5 } else { 0.0 }));
+        b.iter(|| flows.end_period(0.78, |_, bytes| if bytes > 1e6 { 0.5 } else { 0.0 }));
     });
 }
 

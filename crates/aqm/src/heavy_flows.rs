@@ -30,7 +30,7 @@ pub const WAYS: usize = 8;
 /// }
 /// flows.record(8, 1_000);
 /// // Counts are halved; whoever sent over 50 kB is dropped half of the time from now on.
-/// flows.end_period(0.5, |bytes| if bytes > 50_000.0 { 0.5 } else { 0.0 });
+/// flows.end_period(0.5, |_, bytes| if bytes > 50_000.0 { 0.5 } else { 0.0 });
 /// assert_eq!(flows.record(7, 1_000), 1 << 31);
 /// assert_eq!(flows.record(8, 1_000), 0);
 /// ```
@@ -95,18 +95,27 @@ impl HeavyFlows {
         set.drop[way]
     }
 
-    /// Decides for each flow by its bytes with which probability it is dropped from now on, then decays its count to the part
-    /// `keep` (0 to 1). O(capacity).
-    pub fn end_period(&mut self, keep: f64, drop_probability: impl Fn(f64) -> f64) {
+    /// Decides for each flow by its hash and its bytes with which probability it is dropped from now on, then decays its count to
+    /// the part `keep` (0 to 1). O(capacity).
+    pub fn end_period(&mut self, keep: f64, drop_probability: impl Fn(u64, f64) -> f64) {
         // `as` saturates.
         let numerator = (keep.clamp(0.0, 1.0) * 65_536.0) as u32;
         for set in &mut self.sets {
-            for (bytes, drop) in set.bytes.iter_mut().zip(&mut set.drop) {
-                *drop = (drop_probability(*bytes as f64).clamp(0.0, 1.0) * 4_294_967_296.0) as u32;
+            let Set { busiest, bytes, drop } = set;
+            let flows = busiest.iter().zip(bytes.iter_mut()).zip(drop.iter_mut());
+            for (((flow, _), bytes), drop) in flows {
+                *drop = (drop_probability(flow, *bytes as f64).clamp(0.0, 1.0) * 4_294_967_296.0) as u32;
                 *bytes = ((u128::from(*bytes) * u128::from(numerator)) >> 16) as u64;
             }
-            set.busiest.scale(numerator);
+            busiest.scale(numerator);
         }
+    }
+
+    /// Bytes of a flow, decayed; 0 where it is not in the table.
+    #[must_use]
+    pub fn bytes(&self, flow: u64) -> u64 {
+        let set = &self.sets[flow as usize & (self.sets.len() - 1)];
+        set.busiest.position(flow).map_or(0, |way| set.bytes[way])
     }
 
     /// The flows, in no order.

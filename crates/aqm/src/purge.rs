@@ -77,7 +77,7 @@ impl PurgeSettings {
 /// A flow is cut above this part of its fair share, so that a flow that keeps to it is never cut for noise.
 pub const TOLERANCE: f64 = 1.15;
 /// Standard deviations by which a flow's packets must exceed the tolerance: one in twenty flows at the bound is above it by chance.
-const DEVIATIONS: f64 = 1.64;
+pub const DEVIATIONS: f64 = 1.64;
 /// Shortest window of the count of flows: eight of the usual periods.
 const WINDOW_MIN: Duration = Duration::from_secs(2);
 /// Longest: with slower flows than one packet in twenty seconds a share means little.
@@ -227,7 +227,7 @@ impl Purge {
         let rate_of_a_byte = (1.0 - keep) / elapsed_s;
         // With one flow or none there is nobody to be fair to.
         let is_shared = self.active >= 2.0;
-        self.heavy.end_period(keep, |bytes| {
+        self.heavy.end_period(keep, |_, bytes| {
             let packets = bytes / packet_bytes;
             let proven = (packets - DEVIATIONS * libm::sqrt(packets)) * packet_bytes * rate_of_a_byte;
             if is_shared && proven > TOLERANCE * share { 1.0 - share / (bytes * rate_of_a_byte) } else { 0.0 }

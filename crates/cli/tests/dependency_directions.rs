@@ -113,7 +113,7 @@ fn words_come_before_measures_and_measures_before_decisions() {
     let workspace = workspace();
     workspace.check_only("core", &[]);
     workspace.check_only("measure", &["core"]);
-    workspace.check_only("admission", &["core", "measure"]);
+    workspace.check_only("admission", &["core", "measure", "aqm"]);
     workspace.check_only("aqm", &["core", "measure"]);
     workspace.check_only("wire", &["core", "measure", "admission"]);
     workspace.check_only("workload", &["core"]);
