@@ -1,7 +1,7 @@
 //! The experiments by name.
 
 use crate::elsewhere::{ELSEWHERE, Elsewhere};
-use crate::{ExperimentError, Finding, Laboratory, cataclysm, intel, news};
+use crate::{ExperimentError, Finding, Laboratory, cataclysm, intel, news, purge};
 
 /// What a table or figure of a paper is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
     cataclysm::shares::EXPERIMENT,
     cataclysm::thresholds::EXPERIMENT,
     cataclysm::policies::EXPERIMENT,
+    purge::counts::OVER_TIME,
+    purge::counts::BY_FLOWS,
+    purge::memory::EXPERIMENT,
+    purge::single::OVER_TIME,
+    purge::single::AVERAGE,
     intel::table_one::EXPERIMENT,
     intel::throughput::EXPERIMENT,
     intel::response_times::EXPERIMENT,

@@ -30,6 +30,7 @@ mod laboratory;
 mod news;
 mod options;
 mod plot;
+mod purge;
 mod seed_values;
 mod spread;
 mod table_text;
