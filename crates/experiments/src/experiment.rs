@@ -51,6 +51,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     cataclysm::shares::EXPERIMENT,
     cataclysm::thresholds::EXPERIMENT,
     cataclysm::policies::EXPERIMENT,
+    purge::tables::THROUGHPUT,
+    purge::tables::GOODPUT,
     purge::counts::OVER_TIME,
     purge::counts::BY_FLOWS,
     purge::memory::EXPERIMENT,

@@ -52,6 +52,12 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
+    /// The paper's: 12 % UDP and 3 % unresponsive TCP.
+    pub(super) const fn of(flows: u32) -> Self {
+        let (udp, unresponsive_tcp) = (flows * 12 / 100, flows * 3 / 100);
+        Self { tcp: flows - udp - unresponsive_tcp, udp, unresponsive_tcp }
+    }
+
     pub(super) const fn flows(&self) -> u32 {
         self.tcp + self.udp + self.unresponsive_tcp
     }
@@ -94,6 +100,9 @@ pub(super) struct Outcome {
     pub(super) tcp: Vec<f64>,
     pub(super) udp: Vec<f64>,
     pub(super) unresponsive_tcp: Vec<f64>,
+    /// The same without repetitions.
+    pub(super) tcp_goodput: Vec<f64>,
+    pub(super) unresponsive_goodput: Vec<f64>,
     /// Mean queue, packets.
     pub(super) queue: f64,
     /// Part of the time that the link was sending.
@@ -103,6 +112,9 @@ pub(super) struct Outcome {
     /// Mb/s of all TCP and of all UDP flows in each second from the start.
     pub(super) series: Vec<[f64; 2]>,
 }
+
+/// A number of a run, and what it is called.
+pub(super) type Measure = (&'static str, fn(&Outcome) -> f64);
 
 impl Outcome {
     /// Jain's index over all flows, 0 to 1.
@@ -116,6 +128,19 @@ impl Outcome {
         let classes = [&self.tcp, &self.udp, &self.unresponsive_tcp];
         let flows = classes.into_iter().flat_map(|class| std::iter::repeat_n(mean(class), class.len()));
         jain_index(flows).unwrap_or(f64::NAN)
+    }
+
+    /// The same of goodput.
+    pub(super) fn class_mean_jain_of_goodput(&self) -> f64 {
+        let classes = [&self.tcp_goodput, &self.udp, &self.unresponsive_goodput];
+        let flows = classes.into_iter().flat_map(|class| std::iter::repeat_n(mean(class), class.len()));
+        jain_index(flows).unwrap_or(f64::NAN)
+    }
+
+    /// Goodput of all flows, Mb/s.
+    pub(super) fn system_goodput(&self) -> f64 {
+        let flows = self.tcp_goodput.iter().chain(&self.udp).chain(&self.unresponsive_goodput);
+        flows.sum::<f64>() / 1e3
     }
 }
 
@@ -246,15 +271,17 @@ impl Load {
         plant.run(self.length_s, &sources, &mut series, &mut queue)?;
         let (after, link) = (plant.delivered(&sources), plant.network.link(plant.bottleneck));
         let span_s = (self.length_s - measured_from_s) as f64;
-        let rates = |class: usize| -> Vec<f64> {
+        let rates = |class: usize, of: fn(&FeedbackBooks) -> u64| -> Vec<f64> {
             let flows = before[class].iter().zip(&after[class]);
-            let packets = flows.map(|(before, after)| after.delivered - before.delivered);
-            packets.map(|packets| packets as f64 * KB_PER_PACKET / span_s).collect()
+            flows.map(|(before, after)| (of(after) - of(before)) as f64 * KB_PER_PACKET / span_s).collect()
         };
+        let (all, new) = (|books: &FeedbackBooks| books.delivered, FeedbackBooks::delivered_first);
         Ok(Outcome {
-            tcp: rates(0),
-            udp: rates(1),
-            unresponsive_tcp: rates(2),
+            tcp: rates(0, all),
+            udp: rates(1, all),
+            unresponsive_tcp: rates(2, all),
+            tcp_goodput: rates(0, new),
+            unresponsive_goodput: rates(2, new),
             queue: mean(&queue),
             used: (link.busy_ns - link_before.busy_ns) as f64 / 1e9 / span_s,
             active_flows: plant.network.discipline(plant.bottleneck).active_flows.unwrap_or(f64::NAN),

@@ -7,3 +7,4 @@ mod runs;
 pub(crate) mod counts;
 pub(crate) mod memory;
 pub(crate) mod single;
+pub(crate) mod tables;

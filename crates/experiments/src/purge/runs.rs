@@ -42,6 +42,11 @@ impl Runs {
         Ok(Self { first_seed: laboratory.options().seed, outcomes })
     }
 
+    /// Takes the runs of others, made by the same laboratory.
+    pub(super) fn extend(&mut self, others: Self) {
+        self.outcomes.extend(others.outcomes);
+    }
+
     /// The outcome of the first seed.
     pub(super) fn first(&self, flows: u32, policing: Policing) -> Option<&Outcome> {
         self.outcomes.get(&(flows, policing))?.first().map(Arc::as_ref)
@@ -98,6 +103,11 @@ fn half_width(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
     STUDENT_95 * (variance / count).sqrt()
+}
+
+/// Every seed lies within this part of the paper's value, in the rule that the paper ran.
+pub(super) fn within(policing: Policing, part: f64) -> Rule {
+    Rule::Within { mode: policing.name().to_owned(), part }
 }
 
 /// What all simulations of the link have in common.
