@@ -8,6 +8,7 @@
 extern crate alloc;
 
 mod contract;
+pub mod fairness;
 pub mod flash_crowd;
 mod limit_plan;
 pub mod pace;

@@ -7,8 +7,8 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 7] =
-    ["core", "measure", "admission", "provisioning", "replication", "workload", "sim"];
+const PURE: [&str; 8] =
+    ["core", "measure", "admission", "aqm", "provisioning", "replication", "workload", "sim"];
 /// May talk to the world.
 const SHELLS: [&str; 8] = ["gateway", "router", "control", "runtime", "kernel", "origin", "load", "http"];
 /// What no pure crate may depend on, however useful.
@@ -114,7 +114,8 @@ fn words_come_before_measures_and_measures_before_decisions() {
     let workspace = workspace();
     workspace.check_only("core", &[]);
     workspace.check_only("measure", &["core"]);
-    workspace.check_only("admission", &["core", "measure"]);
+    workspace.check_only("admission", &["core", "measure", "aqm"]);
+    workspace.check_only("aqm", &["core", "measure"]);
     workspace.check_only("provisioning", &["core", "measure", "admission"]);
     workspace.check_only("replication", &["core", "measure"]);
     workspace.check_only("wire", &["core", "measure", "admission"]);
@@ -124,11 +125,9 @@ fn words_come_before_measures_and_measures_before_decisions() {
 #[test]
 fn the_simulator_runs_decisions_and_experiments_run_the_simulator() {
     let workspace = workspace();
-    workspace.check_only("sim", &["core", "measure", "admission", "provisioning", "replication", "workload"]);
-    workspace.check_only(
-        "experiments",
-        &["core", "measure", "admission", "provisioning", "replication", "workload", "sim", "report"],
-    );
+    let decisions = ["core", "measure", "admission", "aqm", "provisioning", "replication", "workload"];
+    workspace.check_only("sim", &decisions);
+    workspace.check_only("experiments", &[&decisions[..], &["sim", "report"]].concat());
 }
 
 #[test]

@@ -147,6 +147,8 @@ pub const LOAD_ANSWER_FIELDS: usize = 128;
 pub const LOAD_RESULT_BYTES: u64 = 512 << 20;
 /// Results that are merged at once, each up to [`LOAD_RESULT_BYTES`].
 pub const LOAD_RESULTS_MERGED: usize = 1_024;
+/// Flows whose arrival rates a queue discipline keeps (30 bytes each).
+pub const AQM_CACHED_FLOWS: usize = 65_536;
 /// Events of one simulation that wait to happen (32 bytes each).
 pub const SIM_EVENTS: usize = 8_000_000;
 /// People present in one request-level simulation (about 270 bytes each), and tries on their way (100 bytes each).
@@ -173,7 +175,7 @@ pub const SIM_HOPS: usize = 16_000_000;
 pub const SIM_TCP_SETTINGS: usize = 1_024;
 /// Flows of one simulated network that exist at once (about 600 bytes each).
 pub const SIM_FLOWS: usize = 1_000_000;
-/// Constant-rate sources of one simulated network.
+/// Constant-rate sources of one simulated network, and sources with feedback.
 pub const SIM_SOURCES: usize = 65_536;
 /// Packets waiting or on a wire in one simulated network (40 bytes each).
 pub const SIM_PACKETS: usize = 16_000_000;

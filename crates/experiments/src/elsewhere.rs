@@ -21,6 +21,11 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         title: "Requests a second that batches and a threshold can refuse",
         command: "cargo bench -p flashweir-admission --bench decisions",
     },
+    Elsewhere {
+        id: "PURGE-F5",
+        title: "Time to count flows",
+        command: "cargo bench -p flashweir-aqm --bench packets",
+    },
     on_testbed(fastest_tenth::TRIAL, "flashweir reproduce --testbed NEWS-F19"),
     on_testbed(network_limited::TRIAL, "flashweir reproduce --testbed NEWS-F20"),
     on_testbed(best_static::TRIAL, "flashweir reproduce --testbed NEWS-F21"),

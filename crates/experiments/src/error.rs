@@ -40,6 +40,9 @@ pub enum ExperimentError {
     /// A simulation of servers with copies failed.
     #[error(transparent)]
     Replicas(#[from] flashweir_sim::replicas::RunError),
+    /// A network could not be built, or met a bound.
+    #[error(transparent)]
+    Network(#[from] flashweir_sim::network::NetworkError),
     /// A chart could not be drawn.
     #[error(transparent)]
     Report(#[from] flashweir_report::ReportError),

@@ -1,7 +1,7 @@
 //! The experiments by name.
 
 use crate::elsewhere::{ELSEWHERE, Elsewhere};
-use crate::{ExperimentError, Finding, Laboratory, cataclysm, intel, news, radar};
+use crate::{ExperimentError, Finding, Laboratory, cataclysm, intel, news, purge, radar};
 
 /// What a table or figure of a paper is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +66,13 @@ pub const EXPERIMENTS: &[Experiment] = &[
     radar::herd::FAST_REPORTS,
     radar::fractals::WHOLE,
     radar::fractals::ONSET,
+    purge::tables::THROUGHPUT,
+    purge::tables::GOODPUT,
+    purge::counts::OVER_TIME,
+    purge::counts::BY_FLOWS,
+    purge::memory::EXPERIMENT,
+    purge::single::OVER_TIME,
+    purge::single::AVERAGE,
     intel::table_one::EXPERIMENT,
     intel::throughput::EXPERIMENT,
     intel::response_times::EXPERIMENT,

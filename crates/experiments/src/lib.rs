@@ -30,6 +30,7 @@ mod laboratory;
 mod news;
 mod options;
 mod plot;
+mod purge;
 mod radar;
 mod seed_values;
 mod spread;

@@ -74,6 +74,17 @@ fn servers_with_copies_have_the_committed_tables() {
     }
 }
 
+/// Goal: the same for Purge's counts of flows, whose runs are short enough to be made as they are.
+#[test]
+fn purges_counts_have_the_committed_tables() {
+    let laboratory = Laboratory::new(Options { seeds: 1, ..Options::default() }).expect("options in range");
+    for id in ["PURGE-F3", "PURGE-MEM"] {
+        let experiment = find(id).expect("it exists");
+        let finding = (experiment.run)(&laboratory).expect("it runs");
+        insta::assert_snapshot!(id, text(experiment, &finding));
+    }
+}
+
 /// Goal: the committed document has every experiment once, in order, and is what would be written again; a finding
 /// takes the place of its section alone.
 #[test]

@@ -30,23 +30,41 @@ impl<const N: usize> Default for SpaceSaving<N> {
 }
 
 impl<const N: usize> SpaceSaving<N> {
-    /// Counts `hits` for `key`.
-    pub fn hit(&mut self, key: u64, hits: u64) {
-        if let Some(place) = self.keys[..self.used].iter().position(|&known| known == key) {
-            self.hits[place] = self.hits[place].saturating_add(hits);
-        } else if self.used < N {
-            self.keys[self.used] = key;
-            self.hits[self.used] = hits;
-            self.used += 1;
-        } else if let Some(victim) = (0..N).min_by_key(|&place| self.hits[place]) {
-            self.keys[victim] = key;
-            self.hits[victim] = self.hits[victim].saturating_add(hits);
+    /// Counts `hits` for `key`. Returns its index, and whether it was there before: a caller that keeps more about each key
+    /// keeps it by index and resets it where the key is new. None for a table without entries.
+    pub fn hit(&mut self, key: u64, hits: u64) -> Option<(usize, bool)> {
+        if let Some(index) = self.position(key) {
+            self.hits[index] = self.hits[index].saturating_add(hits);
+            return Some((index, true));
         }
+        let index = if self.used < N {
+            self.hits[self.used] = 0;
+            self.used += 1;
+            self.used - 1
+        } else {
+            (0..N).min_by_key(|&index| self.hits[index])?
+        };
+        self.keys[index] = key;
+        self.hits[index] = self.hits[index].saturating_add(hits);
+        Some((index, false))
     }
 
-    /// The entries, in no order: key and count.
+    /// The index of a key that is in the table.
+    #[must_use]
+    pub fn position(&self, key: u64) -> Option<usize> {
+        self.keys[..self.used].iter().position(|&known| known == key)
+    }
+
+    /// The entries in the order of their indices: key and count.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.keys[..self.used].iter().copied().zip(self.hits[..self.used].iter().copied())
+    }
+
+    /// Scales every count by `numerator` / 65,536: 32,768 halves them. What was busy long ago then makes room.
+    pub fn scale(&mut self, numerator: u32) {
+        for hits in &mut self.hits[..self.used] {
+            *hits = ((u128::from(*hits) * u128::from(numerator)) >> 16) as u64;
+        }
     }
 
     /// Forgets everything.

@@ -6,7 +6,7 @@ use crate::problem::{Problem, within, wrong};
 use crate::quantity::BitRate;
 use crate::text::{Text, Time};
 use flashweir_core::Duration;
-use flashweir_sim::network::{Discipline, LinkSettings, Red, Rem};
+use flashweir_sim::network::{Counter, Discipline, LinkSettings, PublishedSettings, PurgeSettings, Red, Rem};
 
 /// A link of a scenario: its name, where it is, and how fast.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,29 +73,41 @@ impl LinkFile {
             update: self.update.map_or(usual.update, |Text(Time(update))| update),
             packet_bytes: self.packet_bytes.map_or(usual.packet_bytes, Into::into),
             marks: self.ecn,
+            ..usual
         };
         Ok(match self.discipline {
             DisciplineName::DropTail => Discipline::DropTail,
             DisciplineName::Red => Discipline::Red(red),
             DisciplineName::Rem => Discipline::Rem(rem),
+            DisciplineName::BlackLike => Discipline::BlackLike { rem, period: POLICING_PERIOD },
+            DisciplineName::PublishedPurge => Discipline::PublishedPurge(PublishedSettings {
+                rem,
+                period: POLICING_PERIOD,
+                counter: Counter::AsPublished,
+            }),
+            DisciplineName::Purge => Discipline::Purge(PurgeSettings::over(rem)),
         })
     }
 
     /// Keys that go with one discipline only.
     fn check_company(&self, key: &str) -> Result<(), Problem> {
-        use DisciplineName::{Red, Rem};
+        use DisciplineName::{BlackLike, PublishedPurge, Purge, Red, Rem};
+        const PRICED: &[DisciplineName] = &[Rem, BlackLike, PublishedPurge, Purge];
+        const PRICED_NAMES: &str = "\"rem\", \"purge\", \"published_purge\" or \"black_like\"";
+        const MARKING: &[DisciplineName] = &[Red, Rem, BlackLike, PublishedPurge, Purge];
+        const MARKING_NAMES: &str = "\"red\", \"rem\", \"purge\", \"published_purge\" or \"black_like\"";
         let belongs: [(&str, bool, &[DisciplineName], &str); 11] = [
-            ("ecn", self.ecn, &[Red, Rem], "\"red\" or \"rem\""),
-            ("packet_bytes", self.packet_bytes.is_some(), &[Red, Rem], "\"red\" or \"rem\""),
+            ("ecn", self.ecn, MARKING, MARKING_NAMES),
+            ("packet_bytes", self.packet_bytes.is_some(), MARKING, MARKING_NAMES),
             ("threshold_low", self.threshold_low.is_some(), &[Red], "\"red\""),
             ("threshold_high", self.threshold_high.is_some(), &[Red], "\"red\""),
             ("probability_max", self.probability_max.is_some(), &[Red], "\"red\""),
             ("weight", self.weight.is_some(), &[Red], "\"red\""),
-            ("gamma", self.gamma.is_some(), &[Rem], "\"rem\""),
-            ("alpha", self.alpha.is_some(), &[Rem], "\"rem\""),
-            ("phi", self.phi.is_some(), &[Rem], "\"rem\""),
-            ("target_packets", self.target_packets.is_some(), &[Rem], "\"rem\""),
-            ("update", self.update.is_some(), &[Rem], "\"rem\""),
+            ("gamma", self.gamma.is_some(), PRICED, PRICED_NAMES),
+            ("alpha", self.alpha.is_some(), PRICED, PRICED_NAMES),
+            ("phi", self.phi.is_some(), PRICED, PRICED_NAMES),
+            ("target_packets", self.target_packets.is_some(), PRICED, PRICED_NAMES),
+            ("update", self.update.is_some(), PRICED, PRICED_NAMES),
         ];
         let alone =
             belongs.into_iter().find(|(_, given, with, _)| *given && !with.contains(&self.discipline));
@@ -107,6 +119,9 @@ impl LinkFile {
         }
     }
 }
+
+/// Period in which BLACK and Purge as published compute shares: the second of the paper's Fig. 3.
+const POLICING_PERIOD: Duration = Duration::from_secs(1);
 
 /// What RED's author recommends since 1997 (Floyd, "RED: Discussions of Setting Parameters"): the upper threshold three
 /// times the lower, a tenth at most. Packets are full segments.

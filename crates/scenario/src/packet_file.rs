@@ -41,6 +41,12 @@ pub(crate) enum DisciplineName {
     DropTail,
     Red,
     Rem,
+    /// Flows that have more of the buffer than their share dropped, as BLACK does.
+    BlackLike,
+    /// Purge as its paper has it.
+    PublishedPurge,
+    /// Purge, repaired.
+    Purge,
 }
 
 /// Where the people of a class sit.

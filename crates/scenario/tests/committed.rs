@@ -63,3 +63,19 @@ fn gold_is_served_whatever_comes_and_bronze_gets_its_guarantee_unless_there_are_
     let unguarded = missed(&sheet("classes.toml", &["class[2].guaranteed_rate=0"]));
     assert!(unguarded.contains(&"storm.bronze.goodput_rps".to_owned()), "{unguarded:?}");
 }
+
+/// Ten downloads beside datagrams of nine tenths of the link: the worst of three seeds.
+#[test]
+fn purge_gives_downloads_their_share_beside_a_flood_and_drop_tail_does_not() {
+    for seed in ["seed=1", "seed=2", "seed=3"] {
+        assert_eq!(missed(&sheet("purge.toml", &[seed])), [""; 0], "{seed}");
+    }
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/purge.toml");
+    let text = std::fs::read_to_string(path)
+        .unwrap()
+        .replace("discipline = \"purge\"\necn = true\ntarget_packets = 50", "");
+    let scenario = Scenario::from_toml(&text, "purge.toml", &Settings::parse(["seeds=1"]).unwrap()).unwrap();
+    let outcomes = [flashweir_sim::request::run(&scenario.run(scenario.seeds()[0])).unwrap()];
+    let without = missed(&Sheet::of(&scenario, &outcomes));
+    assert_eq!(without.iter().filter(|name| name.contains("download")).count(), 10, "{without:?}");
+}

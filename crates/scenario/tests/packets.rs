@@ -175,11 +175,11 @@ fn what_is_wrong_is_told_with_line_and_key() {
     check(&instead("'20 packets'", "'20 packets'\nloss = 2"), "FILE:7: link[0].loss: 2 is out of range");
     check(
         &instead("'20 packets'", "'20 packets'\ngamma = 2"),
-        "FILE:7: link[0].gamma: goes with discipline = \"rem\"",
+        "FILE:7: link[0].gamma: goes with discipline = \"rem\", \"purge\",",
     );
     check(
         &instead("'20 packets'", "'20 packets'\necn = true"),
-        "FILE:7: link[0].ecn: goes with discipline = \"red\" or",
+        "FILE:7: link[0].ecn: goes with discipline = \"red\", \"rem\",",
     );
     check(
         &instead("'20 packets'", "'20 packets'\ndiscipline = 'codel'"),

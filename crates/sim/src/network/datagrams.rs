@@ -35,6 +35,9 @@ pub struct DatagramBooks {
     pub delivered_bytes: u64,
 }
 
+/// Rates of sources, bits a second: beyond them the time between two packets has no precision.
+pub(super) const INTERVAL_RATES: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000;
+
 #[derive(Debug)]
 pub(super) struct Source {
     settings: DatagramSettings,
@@ -48,7 +51,7 @@ impl Source {
     pub(super) fn new(settings: DatagramSettings, first_hop: u32) -> Result<Self, NetworkError> {
         let (bytes, rate) = (settings.packet_bytes, settings.rate_bits_per_s);
         NetworkError::unless(bytes >= 1, "datagram packet_bytes", bytes, "at least 1")?;
-        let rate_ok = (1..=1_000_000_000_000).contains(&rate);
+        let rate_ok = INTERVAL_RATES.contains(&rate);
         NetworkError::unless(rate_ok, "datagram rate", rate, "1 to 1000000000000 bit/s")?;
         let nanos = (u64::from(bytes) * 8_000_000_000 + rate / 2) / rate;
         let interval = Duration::from_nanos(nanos.max(1));

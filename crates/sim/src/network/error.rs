@@ -1,6 +1,7 @@
 //! What can be wrong with a network.
 
 use crate::engine::QueueError;
+use flashweir_aqm::SettingError;
 
 /// A network cannot be built or cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +43,12 @@ pub enum NetworkError {
     /// The queue of events is full.
     #[error(transparent)]
     Queue(#[from] QueueError),
+}
+
+impl From<SettingError> for NetworkError {
+    fn from(SettingError { what, value, expected }: SettingError) -> Self {
+        Self::Setting { what, value, expected }
+    }
 }
 
 impl NetworkError {

@@ -2,6 +2,7 @@
 
 use super::connection::{End, TimerKind};
 use super::datagrams::SourceId;
+use super::feedback::FeedbackId;
 use super::packet::FlowId;
 use super::record::FlowRecord;
 use super::topology::LinkId;
@@ -25,6 +26,8 @@ pub(super) enum Event {
     Reset { flow: FlowId },
     /// A constant-rate source sends.
     Datagram { source: SourceId },
+    /// A source with feedback sends.
+    Reported { source: FeedbackId },
     /// The owner asked to be called.
     Wake { token: u64 },
 }
@@ -42,6 +45,7 @@ impl Event {
             Self::Datagram { source } => (9, u64::from(source.0)),
             Self::Wake { token } => (10, token),
             Self::Reset { flow } => (11, flow.as_u64()),
+            Self::Reported { source } => (12, u64::from(source.0)),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! One direction of a wire: a finite buffer, a transmitter, and packets on their way.
 
 use super::NetworkError;
-use super::discipline::{Discipline, Fate, Queueing};
+use super::discipline::{Discipline, DisciplineStatus, Queueing};
 use super::packet::Packet;
+use flashweir_aqm::Fate;
 use flashweir_core::{Duration, Instant, Rng};
 use std::collections::VecDeque;
 
@@ -121,7 +122,7 @@ impl Link {
             buffer: settings.buffer,
             // `as` saturates, so a probability of one becomes all but one in 2^64.
             loss_threshold: (settings.loss * 2f64.powi(64)) as u64,
-            queueing: Queueing::new(&settings.discipline, settings.rate_bits_per_s),
+            queueing: Queueing::new(&settings.discipline, settings.rate_bits_per_s, &rng),
             rng,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -138,10 +139,10 @@ impl Link {
             self.books.lost += 1;
             return Wanted::default();
         }
-        let waiting = self.waiting.len();
-        let idle = waiting == 0 && now >= self.free_at;
+        let idle = self.waiting.is_empty() && now >= self.free_at;
+        let idle_since = idle.then_some(self.free_at);
         let mut packet = packet;
-        match self.queueing.arrived(now, waiting, idle.then_some(self.free_at), &packet, &mut self.rng) {
+        match self.queueing.arrived(now, &self.waiting, idle_since, &packet, &mut self.rng) {
             Fate::Keep => {}
             Fate::Mark => self.mark(&mut packet),
             Fate::Drop => {
@@ -198,6 +199,10 @@ impl Link {
 
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
+    }
+
+    pub(super) fn discipline(&self) -> DisciplineStatus {
+        self.queueing.status()
     }
 
     /// Packets waiting or on the wire.

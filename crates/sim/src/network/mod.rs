@@ -1,4 +1,4 @@
-//! Packet level: links with buffers and disciplines, TCP and constant-rate sources, and stages that watch links.
+//! Packet level: links with buffers and disciplines, TCP, sources with and without feedback, and stages that watch links.
 //!
 //! A [`Network`] is a plain value. Its owner builds it, opens flows, and calls [`Network::next`], which runs events until
 //! something happens that the owner must know: a request to answer, a flow's end, a wake-up. Gates and meters sit on
@@ -34,6 +34,7 @@ mod datagrams;
 mod discipline;
 mod error;
 mod event;
+mod feedback;
 mod flows;
 mod link;
 mod packet;
@@ -46,9 +47,12 @@ mod world;
 mod world_checks;
 
 pub use datagrams::{DatagramBooks, DatagramSettings, SourceId};
-pub use discipline::{Discipline, Red, Rem};
+pub use discipline::{
+    Counter, Discipline, DisciplineStatus, PublishedSettings, PurgeSettings, Red, Rem, SurplusUnit,
+};
 pub use error::NetworkError;
 pub use event::Happening;
+pub use feedback::{FeedbackBooks, FeedbackId, FeedbackSettings, RateControl};
 pub use link::{Buffer, LinkBooks, LinkSettings};
 pub use packet::{Direction, Ecn, FlowId, Packet, PacketKind};
 pub use record::{FlowEnd, FlowRecord, FlowSettings, Response, TcpId};

@@ -40,6 +40,10 @@ pub enum PacketKind {
     Reset,
     /// One packet of a constant-rate source; nobody acknowledges it.
     Datagram,
+    /// One packet of a source with feedback.
+    Reported,
+    /// Its receiver's report.
+    Report,
 }
 
 /// The four marks of explicit congestion notification (RFC 3168 §5 and §6.1).
@@ -58,11 +62,12 @@ pub struct Ecn {
 /// One packet on the wire. Data is counted in whole segments, as are acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Whose it is; for a datagram, the slot is the number of its source.
+    /// Whose it is; for a packet of a source, the slot is the number of its source.
     pub flow: FlowId,
-    /// Number of the segment (data) or of the datagram.
+    /// Number of the segment (data), or of the packet of its source.
     pub sequence: u32,
-    /// The first segment that the sender of this packet has not received yet.
+    /// The first segment that the sender of this packet has not received yet; of a source with feedback, when the packet was
+    /// sent, microseconds.
     pub acknowledgement: u32,
     /// The link it takes next, as an index into the topology's hops.
     pub(super) hop: u32,
@@ -72,8 +77,24 @@ pub struct Packet {
     pub kind: PacketKind,
     /// Which way it goes.
     pub direction: Direction,
-    /// Whether this is the last segment of the request or the response.
+    /// Whether this is the last segment of the request or the response; of a source with feedback, whether it is a repetition.
     pub last: bool,
     /// Congestion marks.
     pub ecn: Ecn,
+}
+
+impl Packet {
+    /// A number that all packets of a flow have in common, and those of no other flow.
+    #[must_use]
+    pub const fn flow_number(&self) -> u64 {
+        // Sources and connections count their slots separately; no run has 2^30 generations of one slot.
+        let kind = match self.kind {
+            PacketKind::Datagram => 1,
+            PacketKind::Reported | PacketKind::Report => 2,
+            PacketKind::Syn | PacketKind::SynAck | PacketKind::Data | PacketKind::Ack | PacketKind::Reset => {
+                0
+            }
+        };
+        (kind << 62) ^ self.flow.as_u64()
+    }
 }

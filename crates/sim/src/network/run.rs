@@ -82,6 +82,15 @@ impl Network {
                 }
                 Ok(None)
             }
+            Event::Reported { source } => {
+                let sent = self.feedback_sources[source.0 as usize].send(now, source.0);
+                if let Some((packet, next_at)) = sent {
+                    self.queue.schedule(next_at, event)?;
+                    self.books.sent += 1;
+                    self.forward(now, packet, stage)?;
+                }
+                Ok(None)
+            }
             Event::Wake { token } => Ok(Some(Happening::Woken { token })),
         }
     }
@@ -104,9 +113,23 @@ impl Network {
             return Ok(None);
         }
         self.books.delivered += 1;
-        if packet.kind == PacketKind::Datagram {
-            self.sources[packet.flow.slot as usize].delivered(&packet);
-            return Ok(None);
+        let slot = packet.flow.slot as usize;
+        match packet.kind {
+            PacketKind::Datagram => {
+                self.sources[slot].delivered(&packet);
+                return Ok(None);
+            }
+            PacketKind::Reported => {
+                let report = self.feedback_sources[slot].delivered(&packet);
+                self.books.sent += 1;
+                self.forward(now, report, stage)?;
+                return Ok(None);
+            }
+            PacketKind::Report => {
+                self.feedback_sources[slot].reported(now, &packet);
+                return Ok(None);
+            }
+            _ => {}
         }
         let end = if packet.direction == Direction::Up { End::Server } else { End::Client };
         self.touch(now, packet.flow, end, stage, |connection, tcp, out| {

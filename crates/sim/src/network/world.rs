@@ -2,7 +2,9 @@
 
 use super::connection::Connection;
 use super::datagrams::{DatagramBooks, DatagramSettings, Source, SourceId};
+use super::discipline::DisciplineStatus;
 use super::event::Event;
+use super::feedback::{FeedbackBooks, FeedbackId, FeedbackSettings, FeedbackSource};
 use super::flows::Flows;
 use super::link::{Link, LinkBooks, LinkSettings};
 use super::packet::FlowId;
@@ -27,6 +29,7 @@ pub struct Network {
     pub(super) tcp: Vec<TcpSettings>,
     pub(super) flows: Flows,
     pub(super) sources: Vec<Source>,
+    pub(super) feedback_sources: Vec<FeedbackSource>,
     pub(super) books: PacketBooks,
     /// Whether links lose all that is offered to them.
     pub(super) is_cut: bool,
@@ -71,6 +74,7 @@ impl Network {
             tcp: Vec::new(),
             flows: Flows::default(),
             sources: Vec::new(),
+            feedback_sources: Vec::new(),
             books: PacketBooks::default(),
             is_cut: false,
             out: Vec::new(),
@@ -225,6 +229,21 @@ impl Network {
         Ok(source)
     }
 
+    /// Adds a source with feedback, which begins by itself.
+    ///
+    /// # Errors
+    /// For settings out of range, an unknown route, or beyond [`limits::SIM_SOURCES`].
+    pub fn add_feedback(&mut self, settings: FeedbackSettings) -> Result<FeedbackId, NetworkError> {
+        self.topology.knows_route(settings.route)?;
+        bounded(self.feedback_sources.len(), "sources with feedback", limits::SIM_SOURCES)?;
+        let [up, down] =
+            [Direction::Up, Direction::Down].map(|way| self.topology.first_hop(settings.route, way));
+        self.feedback_sources.push(FeedbackSource::new(settings, up, down)?);
+        let source = FeedbackId(self.feedback_sources.len() as u32 - 1);
+        self.queue.schedule(settings.from, Event::Reported { source })?;
+        Ok(source)
+    }
+
     /// Tells the owner at `at`, with `token`.
     ///
     /// # Errors
@@ -261,6 +280,18 @@ impl Network {
     #[must_use]
     pub fn waiting(&self, link: LinkId) -> usize {
         self.links[link.0 as usize].waiting()
+    }
+
+    /// What the discipline of `link` knows now.
+    #[must_use]
+    pub fn discipline(&self, link: LinkId) -> DisciplineStatus {
+        self.links[link.0 as usize].discipline()
+    }
+
+    /// What became of the packets of a source with feedback so far.
+    #[must_use]
+    pub fn feedback(&self, source: FeedbackId) -> FeedbackBooks {
+        self.feedback_sources[source.0 as usize].books
     }
 
     /// What became of a source's datagrams so far.

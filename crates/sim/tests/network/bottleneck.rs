@@ -2,6 +2,7 @@
 
 use crate::tools::{Pair, wide};
 use flashweir_core::{Duration, Instant};
+use flashweir_measure::jain_index;
 use flashweir_sim::network::{Buffer, DatagramSettings, Discipline, LinkSettings, Red, Rem, TcpSettings};
 
 const RATE: u64 = 10_000_000;
@@ -83,10 +84,7 @@ fn equal_flows_share_equally() {
     });
     for (flows, least) in [(2, 0.97), (8, 0.96)] {
         let Share { used, bytes, .. } = share(&slow(red.clone(), 120), &long_lived(), flows);
-        let (sum, squares) = bytes
-            .iter()
-            .fold((0.0, 0.0), |(sum, squares), &b| (sum + b as f64, squares + (b as f64).powi(2)));
-        let fairness = sum * sum / (squares * bytes.len() as f64);
+        let fairness = jain_index(bytes.iter().map(|&bytes| bytes as f64)).unwrap_or(0.0);
         println!("{flows} flows: fairness {fairness:.4}, used {used:.3}");
         assert!(fairness > least, "{flows} flows: {fairness} from {bytes:?}");
         assert!(used > 0.9, "{flows} flows: {used}");

@@ -2,8 +2,9 @@
 
 use flashweir_core::{Duration, Instant, Rng};
 use flashweir_sim::network::{
-    Answer, Buffer, DatagramSettings, Direction, Discipline, FlowEnd, FlowSettings, Happening, LinkSettings,
-    Network, Packet, PacketKind, Red, Rem, Response, TcpSettings, Watch,
+    Answer, Buffer, Counter, DatagramSettings, Direction, Discipline, FeedbackSettings, FlowEnd,
+    FlowSettings, Happening, LinkSettings, Network, Packet, PacketKind, PublishedSettings, PurgeSettings,
+    RateControl, Red, Rem, Response, RouteId, TcpSettings, Watch,
 };
 use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 
@@ -21,11 +22,21 @@ struct Run {
 /// Clients behind links of their own, a router, a bottleneck, a server. Each seed turns some troubles off and skews the
 /// rest: losses, tiny buffers, disciplines, ECN, dropped SYNs, people who leave, slow answers, a flood of datagrams.
 fn run(seed: u64) -> Result<Run, String> {
+    run_of(seed, false)
+}
+
+/// The same; with `is_policed`, a bottleneck that treats flows differently, and sources with feedback through it.
+fn run_of(seed: u64, is_policed: bool) -> Result<Run, String> {
     let mut rng = Rng::new(seed);
+    // Draws of its own, so that the other runs stay what they were.
+    let mut policing = rng.fork(3);
     let mut network = Network::new(rng.next_u64());
     let router = network.add_node().unwrap();
     let server = network.add_node().unwrap();
-    let bottleneck = random_link(&mut rng, 2_000_000);
+    let mut bottleneck = random_link(&mut rng, 2_000_000);
+    if is_policed {
+        bottleneck.discipline = random_policing(&mut policing);
+    }
     let [inward, outward] = network.add_wire(router, server, &bottleneck).unwrap();
     network.watch(inward, Watch::Entering).unwrap();
     network.watch(outward, Watch::Leaving).unwrap();
@@ -46,6 +57,9 @@ fn run(seed: u64) -> Result<Run, String> {
             until: Instant::from_secs(3),
         };
         network.add_datagrams(settings).unwrap();
+    }
+    if is_policed {
+        add_sources(&mut network, &routes, &mut policing);
     }
     let leavers = rng.below(3) == 0;
     let opened = 1 + rng.below(30);
@@ -146,6 +160,27 @@ fn random_link(rng: &mut Rng, rate: u64) -> LinkSettings {
     }
 }
 
+fn random_policing(rng: &mut Rng) -> Discipline {
+    let rem = Rem { target_packets: 5.0, marks: rng.below(2) == 0, ..Rem::default() };
+    let period = Duration::from_millis(1 + rng.below(1_000));
+    match rng.below(3) {
+        0 => Discipline::BlackLike { rem, period },
+        1 => Discipline::PublishedPurge(PublishedSettings { rem, period, counter: Counter::AsPublished }),
+        _ => Discipline::Purge(PurgeSettings { period, ..PurgeSettings::over(rem) }),
+    }
+}
+
+fn add_sources(network: &mut Network, routes: &[RouteId], rng: &mut Rng) {
+    for control in [
+        RateControl::Vegas { payment: 1.0 + rng.unit_f64() * 1e4, phi: 1.001 },
+        RateControl::Unresponsive { rate_bits_per_s: 1 + rng.below(2_000_000) },
+    ] {
+        let route = routes[rng.below(routes.len() as u64) as usize];
+        let (from, until) = (Instant::from_millis(rng.below(3_000)), Instant::from_secs(4));
+        network.add_feedback(FeedbackSettings { route, packet_bytes: 500, from, until, control }).unwrap();
+    }
+}
+
 fn random_tcp(rng: &mut Rng) -> TcpSettings {
     let base = if rng.below(2) == 0 { TcpSettings::modern() } else { TcpSettings::of_2003() };
     TcpSettings {
@@ -164,12 +199,12 @@ proptest! {
     /// The checks after every event run too, as debug assertions are on: each link and sender that was touched, and the
     /// sum over the network.
     #[test]
-    fn every_packet_and_every_flow_is_accounted_for(seed: u64) {
-        let first = run(seed);
+    fn every_packet_and_every_flow_is_accounted_for(seed: u64, is_policed: bool) {
+        let first = run_of(seed, is_policed);
         prop_assert!(first.is_ok(), "seed {}: {:?}", seed, first);
         let Ok(first) = first else { return Ok(()) };
         prop_assert_eq!(first.left_over, 0, "seed {}", seed);
-        prop_assert_eq!(run(seed), Ok(first), "seed {} ran differently", seed);
+        prop_assert_eq!(run_of(seed, is_policed), Ok(first), "seed {} ran differently", seed);
     }
 }
 

@@ -1,16 +1,21 @@
 //! Who is dropped or marked at a link, and when.
 
+mod policed;
 mod red;
 mod rem;
 
+pub use flashweir_aqm::published::Counter;
+pub use flashweir_aqm::{PublishedSettings, PurgeSettings, Rem, SurplusUnit};
 pub use red::Red;
-pub use rem::Rem;
 
 use super::NetworkError;
 use super::packet::Packet;
-use flashweir_core::{Instant, Rng};
+use flashweir_aqm::Fate;
+use flashweir_core::{Duration, Instant, Rng};
+use policed::Policed;
 use red::RedState;
 use rem::RemState;
+use std::collections::VecDeque;
 
 /// A queue discipline, as settings. All of them drop what finds the buffer full.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +26,24 @@ pub enum Discipline {
     Red(Red),
     /// Random exponential marking.
     Rem(Rem),
+    /// REM, and flows that have more of the buffer than their share dropped as BLACK does, once a period.
+    BlackLike {
+        /// The price and the target.
+        rem: Rem,
+        /// Period of the shares, at least 1 ms.
+        period: Duration,
+    },
+    /// Purge as published, with its errors.
+    PublishedPurge(PublishedSettings),
+    /// Purge, repaired.
+    Purge(PurgeSettings),
+}
+
+/// What a discipline knows of its link.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DisciplineStatus {
+    /// Its estimate of the number of flows; none where it does not count them.
+    pub active_flows: Option<f64>,
 }
 
 impl Discipline {
@@ -28,17 +51,17 @@ impl Discipline {
         match self {
             Self::DropTail => Ok(()),
             Self::Red(settings) => settings.check(),
-            Self::Rem(settings) => settings.check(),
+            Self::Rem(settings) => Ok(settings.check()?),
+            Self::BlackLike { rem, period } => {
+                rem.check()?;
+                let period_ok = *period >= Duration::from_millis(1);
+                let expected = "at least 0.001 seconds";
+                NetworkError::unless(period_ok, "BLACK period", period.as_secs_f64(), expected)
+            }
+            Self::PublishedPurge(settings) => Ok(settings.check()?),
+            Self::Purge(settings) => Ok(settings.check()?),
         }
     }
-}
-
-/// What a discipline decides about a packet that arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Keep,
-    Mark,
-    Drop,
 }
 
 /// A discipline at work.
@@ -47,30 +70,42 @@ pub(super) enum Queueing {
     DropTail,
     Red(RedState),
     Rem(RemState),
+    Policed(Box<Policed>),
 }
 
 impl Queueing {
-    pub(super) fn new(discipline: &Discipline, rate_bits_per_s: u64) -> Self {
+    /// At a link of this rate; keys of hashes are drawn from `seed`.
+    pub(super) fn new(discipline: &Discipline, rate_bits_per_s: u64, seed: &Rng) -> Self {
         match discipline {
             Discipline::DropTail => Self::DropTail,
             Discipline::Red(settings) => Self::Red(RedState::new(settings, rate_bits_per_s)),
             Discipline::Rem(settings) => Self::Rem(RemState::new(settings, rate_bits_per_s)),
+            Discipline::BlackLike { rem, period } => {
+                Self::Policed(Box::new(Policed::black_like(rem, *period, rate_bits_per_s, seed)))
+            }
+            Discipline::PublishedPurge(settings) => {
+                Self::Policed(Box::new(Policed::published(settings, rate_bits_per_s, seed)))
+            }
+            Discipline::Purge(settings) => {
+                Self::Policed(Box::new(Policed::repaired(settings, rate_bits_per_s, seed)))
+            }
         }
     }
 
-    /// Decides about a packet that finds `waiting` others; `idle_since` where the link sends nothing.
+    /// Decides about a packet that finds `waiting` in the queue; `idle_since` where the link sends nothing.
     pub(super) fn arrived(
         &mut self,
         now: Instant,
-        waiting: usize,
+        waiting: &VecDeque<Packet>,
         idle_since: Option<Instant>,
         packet: &Packet,
         rng: &mut Rng,
     ) -> Fate {
         match self {
             Self::DropTail => Fate::Keep,
-            Self::Red(state) => state.arrived(now, waiting, idle_since, packet, rng),
-            Self::Rem(state) => state.arrived(now, waiting, packet, rng),
+            Self::Red(state) => state.arrived(now, waiting.len(), idle_since, packet, rng),
+            Self::Rem(state) => state.arrived(now, waiting.len(), packet, rng),
+            Self::Policed(state) => state.arrived(now, waiting, packet, rng),
         }
     }
 
@@ -85,6 +120,14 @@ impl Queueing {
         match self {
             Self::DropTail | Self::Red(_) => false,
             Self::Rem(state) => state.leaves_marked(now, waiting, packet, rng),
+            Self::Policed(state) => state.leaves_marked(now, waiting, packet, rng),
+        }
+    }
+
+    pub(super) fn status(&self) -> DisciplineStatus {
+        match self {
+            Self::DropTail | Self::Red(_) | Self::Rem(_) => DisciplineStatus::default(),
+            Self::Policed(state) => state.status(),
         }
     }
 }

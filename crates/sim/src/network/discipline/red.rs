@@ -4,9 +4,9 @@
 //! upper one the probability rises linearly to its maximum, and from there to one at twice the threshold.
 //! Drops are spread out: after `n` packets kept, the next is dropped with p / (1 − n·p).
 
-use super::Fate;
 use crate::network::NetworkError;
 use crate::network::packet::Packet;
+use flashweir_aqm::Fate;
 use flashweir_core::{Instant, Rng};
 
 /// Settings of RED. Queue lengths are in packets.
