@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 5] = ["core", "measure", "admission", "workload", "sim"];
+const PURE: [&str; 6] = ["core", "measure", "admission", "feedback", "workload", "sim"];
 /// May talk to the world.
 const SHELLS: [&str; 7] = ["gateway", "router", "runtime", "kernel", "origin", "load", "http"];
 /// What no pure crate may depend on, however useful.
@@ -114,6 +114,7 @@ fn words_come_before_measures_and_measures_before_decisions() {
     workspace.check_only("core", &[]);
     workspace.check_only("measure", &["core"]);
     workspace.check_only("admission", &["core", "measure"]);
+    workspace.check_only("feedback", &["core"]);
     workspace.check_only("wire", &["core", "measure", "admission"]);
     workspace.check_only("workload", &["core"]);
 }
@@ -121,7 +122,7 @@ fn words_come_before_measures_and_measures_before_decisions() {
 #[test]
 fn the_simulator_runs_decisions_and_experiments_run_the_simulator() {
     let workspace = workspace();
-    workspace.check_only("sim", &["core", "measure", "admission", "workload"]);
+    workspace.check_only("sim", &["core", "measure", "admission", "feedback", "workload"]);
     workspace.check_only("experiments", &["core", "measure", "admission", "workload", "sim", "report"]);
 }
 

@@ -269,3 +269,5 @@ pub const RECORDING_ABOUT_BYTES: usize = 65_536;
 pub const RECORDING_NAME_BYTES: usize = 255;
 /// Places where a replay shows that plans begin to differ; further ones are counted.
 pub const REPLAY_PARTINGS: usize = 20;
+/// Senders that an overloaded node tells apart when it divides its rate (about 200 bytes each); further ones share an entry.
+pub const FEEDBACK_SENDERS: usize = 4_096;
