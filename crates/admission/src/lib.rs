@@ -9,6 +9,8 @@ extern crate alloc;
 
 mod contract;
 pub mod flash_crowd;
+pub mod gapping;
+pub mod ladder;
 mod limit_plan;
 pub mod pace;
 pub mod pipeline;
