@@ -50,6 +50,12 @@ impl<M: Mac> Advertiser<M> {
         self.senders.hear(now, key, weight, is_limited)
     }
 
+    /// The sender with this key, if it was heard lately: for messages that go without a response.
+    #[must_use]
+    pub fn find(&self, key: u64) -> Option<SenderSlot> {
+        self.senders.find(key)
+    }
+
     /// What is asked from now on; none where there is no overload. O(n log n) for n senders.
     pub fn refresh(&mut self, now: Instant, asks: Option<Advertisement>) {
         if self.asks.is_some() && asks.is_none() {

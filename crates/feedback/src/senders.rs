@@ -7,8 +7,7 @@
 //!
 //! **A sender that does not cooperate** sends more than its share. What is beyond it is marked ([`Judged::is_over_share`]), for
 //! the ladder to discard before any cooperating sender's requests; what is within it is as good as that of others. The test is a
-//! virtual scheduling algorithm (GCRA, ITU-T I.371) at [`SHARE_TOLERANCE`] times the share, with what a sender may send before it
-//! hears of a smaller share.
+//! leaky bucket (ITU-T I.371) at [`SHARE_TOLERANCE`] times the share, with what a sender may send before it hears of a smaller share.
 //!
 //! Memory: [`limits::FEEDBACK_SENDERS`] senders of about 200 bytes. When all are taken, a further sender shares the
 //! last entry with all others of its kind: it is judged and limited with them. Cost: one hash probe for a request; O(n log n) for a
@@ -22,6 +21,8 @@ use flashweir_core::{Duration, Instant, Rate, limits};
 
 /// A sender that was silent for this long takes no part in the division.
 const SILENT_AFTER: Duration = Duration::from_secs(3);
+/// A sender that uses its share is silent for this many of its requests with a probability of e⁻⁵, if it sends by chance.
+const SILENT_REQUESTS: f64 = 5.0;
 /// The time over which a sender's rate is averaged.
 const AVERAGED_OVER_S: f64 = 1.0;
 /// A sender that uses this part of its share is limited by it.
@@ -41,9 +42,13 @@ const LATE_BY: Duration = Duration::from_millis(500);
 /// The same as requests, for senders with small shares: a burst of two from each of a sender's workers.
 const LATE_REQUESTS: f64 = 8.0;
 
-/// Names a sender until it is forgotten; to be kept with its connection.
+/// Names a sender until it is forgotten, and none afterwards; to be kept with its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SenderSlot(pub(crate) u32);
+pub struct SenderSlot {
+    /// Where the sender was: it moves when others are forgotten.
+    at: u32,
+    key: u64,
+}
 
 /// A request's sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +84,9 @@ pub(crate) struct Sender {
     used_rps: f64,
     limited_at: Option<Instant>,
     share: Option<Rate>,
-    /// When the next request would conform, by virtual scheduling.
-    conforms_at: Instant,
+    /// Requests that are ahead of the share, and as of when.
+    ahead: f64,
+    ahead_at: Instant,
     /// What was signed last, and the sequence number in it.
     pub(crate) signed: Option<(u32, Field)>,
 }
@@ -114,7 +120,7 @@ impl Senders {
     /// request's rank is one of those that are limited, or would be.
     pub fn hear(&mut self, now: Instant, key: u64, weight: u32, is_limited: bool) -> Judged {
         let slot = self.slot(now, key, weight);
-        let sender = &mut self.senders[slot.0 as usize];
+        let sender = &mut self.senders[slot.at as usize];
         sender.heard = now;
         let mut is_over_share = false;
         if is_limited {
@@ -151,7 +157,13 @@ impl Senders {
     /// A sender's share; none while there is no limit, or before the first division in which it takes part.
     #[must_use]
     pub fn share(&self, slot: SenderSlot) -> Option<Rate> {
-        self.senders.get(slot.0 as usize)?.share
+        self.senders[self.place(slot)?].share
+    }
+
+    /// The sender with this key, if it was heard lately.
+    #[must_use]
+    pub fn find(&self, key: u64) -> Option<SenderSlot> {
+        self.probe(key).ok().map(|at| SenderSlot { at, key })
     }
 
     /// How many there are.
@@ -167,21 +179,37 @@ impl Senders {
     }
 
     pub(crate) fn sender_mut(&mut self, slot: SenderSlot) -> Option<&mut Sender> {
-        self.senders.get_mut(slot.0 as usize)
+        let place = self.place(slot)?;
+        self.senders.get_mut(place)
     }
 
-    fn slot(&mut self, now: Instant, key: u64, weight: u32) -> SenderSlot {
+    /// Where the sender is in `senders`; else where its key would be in `index`.
+    fn probe(&self, key: u64) -> Result<u32, usize> {
         let mask = self.index.len() - 1;
         let mut place = mix(key) as usize & mask;
+        // Ends because the index is at most half full.
         loop {
             match self.index[place] {
-                EMPTY => break,
-                at if self.senders[at as usize].key == key => return SenderSlot(at),
+                EMPTY => return Err(place),
+                at if self.senders[at as usize].key == key => return Ok(at),
                 _ => place = (place + 1) & mask,
             }
         }
+    }
+
+    fn place(&self, slot: SenderSlot) -> Option<usize> {
+        let is_there = self.senders.get(slot.at as usize).is_some_and(|sender| sender.key == slot.key);
+        if is_there { Some(slot.at as usize) } else { self.probe(slot.key).ok().map(|at| at as usize) }
+    }
+
+    fn slot(&mut self, now: Instant, key: u64, weight: u32) -> SenderSlot {
+        let place = match self.probe(key) {
+            Ok(at) => return SenderSlot { at, key },
+            Err(place) => place,
+        };
         if self.senders.len() == self.bound {
-            return SenderSlot(self.bound as u32 - 1);
+            let at = self.bound - 1;
+            return SenderSlot { at: at as u32, key: self.senders[at].key };
         }
         // It hears of its share with its first response.
         let share = self.newcomer_share;
@@ -194,10 +222,11 @@ impl Senders {
             used_rps: 0.0,
             limited_at: share.map(|_| now),
             share,
-            conforms_at: now,
+            ahead: 0.0,
+            ahead_at: now,
             signed: None,
         });
-        SenderSlot(self.senders.len() as u32 - 1)
+        SenderSlot { at: self.senders.len() as u32 - 1, key }
     }
 
     fn forget_silent(&mut self, now: Instant) {
@@ -207,13 +236,10 @@ impl Senders {
             return;
         }
         self.index.fill(EMPTY);
-        let mask = self.index.len() - 1;
-        for (at, sender) in (0..).zip(&self.senders) {
-            let mut place = mix(sender.key) as usize & mask;
-            while self.index[place] != EMPTY {
-                place = (place + 1) & mask;
+        for at in 0..self.senders.len() {
+            if let Err(place) = self.probe(self.senders[at].key) {
+                self.index[place] = at as u32;
             }
-            self.index[place] = at;
         }
     }
 }
@@ -234,11 +260,19 @@ impl Sender {
     }
 
     fn claim(&self, now: Instant) -> Claim {
-        let was_limited = self.limited_at.is_some_and(|at| now.saturating_since(at) < LIMITED_FOR);
+        let was_limited =
+            self.limited_at.is_some_and(|at| now.saturating_since(at) < LIMITED_FOR) && !self.is_silent(now);
         // Before the first share, everything that is sent is what is wanted.
         let is_first = self.share.is_none();
         let demand = (!was_limited && !is_first).then(|| Rate::from_per_second(self.used_rps));
         Claim { weight: self.weight, demand }
+    }
+
+    /// Whether the sender would have sent if its share were what limits it: one that leaves is not waited for.
+    fn is_silent(&self, now: Instant) -> bool {
+        let expected =
+            now.saturating_since(self.heard).as_secs_f64() * self.share.map_or(0.0, Rate::per_second);
+        expected >= SILENT_REQUESTS
     }
 
     /// What a sender is told that was given `share`: more, where that is all it wants, but not more than the others have.
@@ -252,16 +286,16 @@ impl Sender {
         share.max(wide.min(most))
     }
 
-    /// Whether one more request is within the share.
+    /// Whether one more request is within the share. Counted in requests, so that a share which was small for a moment is not held
+    /// against the sender afterwards.
     fn conforms(&mut self, now: Instant) -> bool {
         let Some(share) = self.share else { return true };
-        let interval_s = 1.0 / (SHARE_TOLERANCE * share.per_second()).max(1e-3);
-        let late = LATE_BY.max(Duration::from_secs_f64(LATE_REQUESTS * interval_s));
-        let due = self.conforms_at.max(now);
-        let conforms = due.saturating_since(now) <= late;
-        if conforms {
-            self.conforms_at = due + Duration::from_secs_f64(interval_s);
-        }
+        let share_rps = share.per_second();
+        let span_s = now.saturating_since(self.ahead_at).as_secs_f64();
+        self.ahead = (self.ahead - SHARE_TOLERANCE * share_rps * span_s).max(0.0);
+        self.ahead_at = now;
+        let conforms = self.ahead + 1.0 <= LATE_REQUESTS.max(LATE_BY.as_secs_f64() * share_rps);
+        self.ahead += f64::from(u8::from(conforms));
         conforms
     }
 }

@@ -285,3 +285,23 @@ fn more_senders_than_the_table_holds_share_its_last_entry() {
         senders.hear(Instant::from_secs(10), 4, 1, true).slot
     );
 }
+
+/// Goal: a slot that is kept names its own sender or none, though others are forgotten and come again.
+#[test]
+fn a_slot_never_names_another_sender() {
+    let mut senders = Senders::new();
+    let hear = |senders: &mut Senders, at_s, key, weight| {
+        senders.hear(Instant::from_secs(at_s), key, weight, true).slot
+    };
+    let (first, second) = (hear(&mut senders, 0, 1, 1), hear(&mut senders, 2, 2, 3));
+    let third = hear(&mut senders, 2, 3, 1);
+    senders.divide(Instant::from_secs(4), Some(Rate::from_per_second(40.0)));
+    // The first is forgotten, and the second has three parts of four.
+    assert_eq!(senders.share(first), None);
+    assert_eq!(senders.share(second), Some(Rate::from_per_second(30.0)));
+    assert_eq!(senders.share(third), Some(Rate::from_per_second(10.0)));
+    assert_eq!((senders.find(2).is_some(), senders.find(1)), (true, None));
+    senders.divide(Instant::from_secs(9), Some(Rate::from_per_second(40.0)));
+    hear(&mut senders, 9, 4, 1);
+    assert_eq!((senders.share(second), senders.len()), (None, 1));
+}

@@ -1,53 +1,70 @@
 //! Thresholds from the sentry's plan, so that nothing is set by hand.
 //!
 //! ```text
-//! base = work in a full origin = limit · usual cost / servers        hold = how long a request may wait, by the plan
-//! rank i of n, counted from the least important:
-//!     abatement = base + hold · i/n     onset = base + hold · (i + 0.5)/n     discard = base + hold · (i + 0.9)/n
+//! base = twice the usual cost (as much again in the queue as the servers work on), or the work in an origin with as many requests
+//!        as the sentry lets in, where that is less or the cost is unknown
+//! span = how long a request waits before the sentry serves the newest first, by the plan, and half the target at most
+//! a rank's part of the span:  abatement at its beginning · onset at 5/10 of it, or 8/10 where there are several ranks · discard at 9/10
+//! the least important rank has the first half of the span, or all of it; the others share the second half by importance
 //! ```
 //!
-//! Below `base` the origin has a free slot, so nothing is asked for there; beyond `base + hold` a request cannot be answered in
-//! time. Between them the ranks share the time by importance. With one rank the level settles a quarter of the way from `base`,
-//! where throttling costs the least waiting and the origin still has work for every moment between two refreshes.
+//! At `base` no server is idle, so nothing is asked for below it. (Not at the sentry's limit: that may be several times as many as the
+//! origin works on at once, and a backlog at the origin makes requests wait as one in the queue does.) From `base + span` on, the sentry serves the newest
+//! first and gives up the oldest. A backlog that feedback keeps steady would then be one of requests that are given up later, each
+//! replaced by another: with a span of all that a request may wait, 5 % of the calls were refused in the simulator for that reason. So
+//! discarding begins before. The level settles midway between abatement and onset, as a
+//! rule those of the least important rank: 0.1 s above `base` for a target of 0.7 s. Lower, and the origin is idle between two refreshes.
 
 use super::{Rung, Rungs};
 use crate::sentry::{ClassPlan, Plan};
-use flashweir_core::Duration;
+use flashweir_core::{Duration, Rate};
 
-/// Nobody's waiting time is divided more finely than this between two thresholds: levels are sampled every 100 ms at best, and a
-/// request's own work is often some milliseconds.
-const STEP_MIN: Duration = Duration::from_millis(5);
+/// Work that keeps the origin busy, in usual costs: one for each server, and one more each so that none waits for the next request.
+const BASE_COSTS: u64 = 2;
+/// A rank's part is at least this long: a request's own work is often some milliseconds.
+const PART_MIN: Duration = Duration::from_millis(10);
 
-/// The level: microseconds until `servers_milli` thousandths of a server have done `work_us` of work. 0 for no servers.
+/// The level: microseconds until an origin of this capacity has done the work that is queued and in service. The work is counted in
+/// usual requests, thousandths: one that costs twice the usual counts 2,000. 0 for an unknown capacity.
 #[must_use]
-pub fn level_us(work_us: u64, servers_milli: u64) -> u64 {
-    (u128::from(work_us) * 1_000).checked_div(servers_milli.into()).map_or(0, |level| level as u64)
+pub fn level_us(backlog_milli: u64, capacity: Rate) -> u64 {
+    let level = (u128::from(backlog_milli) * 1_000_000).checked_div(capacity.as_milli().into());
+    level.map_or(0, |level| u64::try_from(level).unwrap_or(u64::MAX))
 }
 
 /// The rungs for the ranks of a plan, in microseconds of work; none while the sentry does not know what the origin can do.
 #[must_use]
 pub fn rungs_of_plan(plan: &Plan) -> Option<Rungs> {
-    let usual_us = u64::from(plan.costs.usual_us);
-    if plan.knee_milli == 0 || usual_us == 0 || plan.explanation.capacity_rps <= 0.0 {
-        return None;
-    }
+    let base_us = base_us(plan)?;
     let ranks = 1 + plan.classes.iter().map(|class| u64::from(class.rank)).max()?;
-    let base_us = level_us(u64::from(plan.limit) * usual_us, plan.knee_milli);
-    let hold_us = plan.classes.iter().map(ClassPlan::hold_us).min()?;
-    let steps_us = hold_us.max(ranks * 10 * STEP_MIN.as_micros() as u64);
-    // Tenths of a rank's part of the time.
-    let at = |from_least: u64, tenths: u64| base_us + steps_us * (10 * from_least + tenths) / (10 * ranks);
-    let rung = |from_least| Rung {
-        abatement: at(from_least, 0),
-        onset: at(from_least, 5),
-        discard: at(from_least, 9),
+    let span_us = plan.classes.iter().map(ClassPlan::span_us).min()?;
+    let span_us = span_us.max(2 * ranks * PART_MIN.as_micros() as u64);
+    let onset_tenths = if ranks == 1 { 5 } else { 8 };
+    let rung = |from_least: u64| {
+        let (from_us, part_us) = match from_least {
+            0 if ranks == 1 => (0, span_us),
+            0 => (0, span_us / 2),
+            _ => {
+                let part_us = span_us / 2 / (ranks - 1);
+                (span_us / 2 + (from_least - 1) * part_us, part_us)
+            }
+        };
+        let at = |tenths| base_us + from_us + part_us * tenths / 10;
+        Rung { abatement: at(0), onset: at(onset_tenths), discard: at(9) }
     };
     Rungs::new((0..ranks).rev().map(rung).collect()).ok()
 }
 
+/// Work that surely keeps the origin busy; none where neither a cost nor a capacity is known.
+fn base_us(plan: &Plan) -> Option<u64> {
+    let by_cost = BASE_COSTS * u64::from(plan.costs.usual_us);
+    let full = level_us(1_000 * u64::from(plan.limit), Rate::from_per_second(plan.explanation.capacity_rps));
+    [by_cost, full].into_iter().filter(|&base_us| base_us > 0).min()
+}
+
 impl ClassPlan {
-    fn hold_us(&self) -> u64 {
-        self.hold_for.as_micros() as u64
+    fn span_us(&self) -> u64 {
+        self.newest_first_after.min(self.target / 2).as_micros() as u64
     }
 }
 
@@ -57,39 +74,37 @@ mod tests {
     use crate::sentry::{Policy, SentryPlanner};
     use alloc::sync::Arc;
 
-    fn plan(ranks: u8, hold_ms: u64) -> Plan {
+    fn plan(ranks: u8, span_ms: u64) -> Plan {
         let planner = SentryPlanner::new(Arc::new(Policy::single(Duration::from_secs(1))));
         let mut plan = planner.current().clone();
-        let class = ClassPlan { hold_for: Duration::from_millis(hold_ms), ..plan.classes[0] };
+        let class = ClassPlan { newest_first_after: Duration::from_millis(span_ms), ..plan.classes[0] };
         plan.classes = (0..ranks).map(|rank| ClassPlan { rank, ..class }).collect();
         let costs = crate::sentry::Costs { usual_us: 5_000, ..(*plan.costs).clone() };
-        plan.explanation.capacity_rps = 200.0;
         Plan { limit: 4, knee_milli: 1_000, costs: Arc::new(costs), ..plan }
     }
 
     #[test]
-    fn one_rank_has_the_time_that_the_plan_lets_requests_wait() {
-        let rungs = rungs_of_plan(&plan(1, 600)).expect("a known origin");
-        // Four requests of 5 ms fill the origin.
-        assert_eq!(rungs.as_slice(), [Rung { abatement: 20_000, onset: 320_000, discard: 560_000 }]);
+    fn one_rank_has_the_time_in_which_the_sentry_keeps_the_order() {
+        let rungs = rungs_of_plan(&plan(1, 400)).expect("a known origin");
+        // Two requests of 5 ms for each server.
+        assert_eq!(rungs.as_slice(), [Rung { abatement: 10_000, onset: 210_000, discard: 370_000 }]);
     }
 
     #[test]
     fn ranks_share_the_time_by_importance() {
-        let rungs = rungs_of_plan(&plan(2, 600)).expect("a known origin");
-        assert_eq!(rungs.of(1), &Rung { abatement: 20_000, onset: 170_000, discard: 290_000 });
-        assert_eq!(rungs.of(0), &Rung { abatement: 320_000, onset: 470_000, discard: 590_000 });
+        let rungs = rungs_of_plan(&plan(2, 400)).expect("a known origin");
+        assert_eq!(rungs.of(1), &Rung { abatement: 10_000, onset: 170_000, discard: 190_000 });
+        assert_eq!(rungs.of(0), &Rung { abatement: 210_000, onset: 370_000, discard: 390_000 });
         // However little time there is, the ranks have different rungs.
         assert!(rungs_of_plan(&plan(16, 0)).is_some());
     }
 
     #[test]
     fn an_unknown_origin_has_no_rungs() {
-        let known = plan(1, 600);
-        assert_eq!(rungs_of_plan(&Plan { knee_milli: 0, ..known.clone() }), None);
+        let known = plan(1, 400);
         let free = Arc::new(crate::sentry::Costs { usual_us: 0, ..(*known.costs).clone() });
         assert_eq!(rungs_of_plan(&Plan { costs: free, ..known }), None);
-        assert_eq!(level_us(40_000, 2_000), 20_000);
-        assert_eq!(level_us(40_000, 0), 0);
+        assert_eq!(level_us(40_000, Rate::from_per_second(200.0)), 200_000);
+        assert_eq!(level_us(40_000, Rate::ZERO), 0);
     }
 }
