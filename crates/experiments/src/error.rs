@@ -1,6 +1,6 @@
 //! What can go wrong with an experiment.
 
-use flashweir_sim::request::RunError;
+use flashweir_sim::request::{RunError, senders};
 
 /// An experiment cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +34,9 @@ pub enum ExperimentError {
     /// A simulation failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A simulation with senders failed.
+    #[error(transparent)]
+    Senders(#[from] senders::RunError),
     /// A chart could not be drawn.
     #[error(transparent)]
     Report(#[from] flashweir_report::ReportError),

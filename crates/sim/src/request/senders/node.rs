@@ -47,12 +47,11 @@ impl Node {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let model = &scenario.node;
         let policy = model.sentry.clone().map_or(Policy::None, Policy::sentry);
-        let ranks = model.sentry.as_ref().map_or(1, |sentry| sentry.policy.classes.len());
         let class = |rank: usize| ClassModel {
             policy_class: rank as u8,
             ..ClassModel::new(format!("rank {rank}"), model.work)
         };
-        let classes: Vec<ClassModel> = (0..ranks).map(class).collect();
+        let classes: Vec<ClassModel> = (0..scenario.ranks()).map(class).collect();
         let flags = match model.ladder {
             LadderModel::Published { settings, .. } => Some(settings.gate()),
             LadderModel::None | LadderModel::Derived => None,

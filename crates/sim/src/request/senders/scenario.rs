@@ -173,7 +173,7 @@ impl Scenario {
         if self.senders.is_empty() || self.senders.len() > SIM_CLIENTS {
             return wrong("senders", format!("{}: expected 1 to {SIM_CLIENTS}", self.senders.len()));
         }
-        let classes = self.node.sentry.as_ref().map_or(1, |sentry| sentry.policy.classes.len());
+        let classes = self.ranks();
         for (index, sender) in self.senders.iter().enumerate() {
             if usize::from(sender.rank) >= classes.min(CLASSES) {
                 return wrong(
@@ -193,6 +193,12 @@ impl Scenario {
             return wrong(&format!("feedback.{key}"), format!("{share}: expected 0 to 1"));
         }
         Ok(())
+    }
+
+    /// The ranks that the node tells apart: the sentry's classes, or those that senders have.
+    pub(super) fn ranks(&self) -> usize {
+        let of_senders = || self.senders.iter().map(|sender| usize::from(sender.rank) + 1).max().unwrap_or(1);
+        self.node.sentry.as_ref().map_or_else(of_senders, |sentry| sentry.policy.classes.len())
     }
 
     pub(super) fn bins(&self) -> usize {
