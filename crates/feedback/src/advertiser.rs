@@ -34,7 +34,7 @@ pub struct Advertiser<M> {
 }
 
 impl<M: Mac> Advertiser<M> {
-    /// Of a run of the node with the number `epoch`; messages hold for `ttl`, four times the interval between refreshes or more.
+    /// Of a run of the node with the number `epoch`; messages are valid for `ttl`, four times the interval between refreshes or more.
     ///
     /// # Errors
     /// [`FieldError::Absurd`] for a time to live out of range.

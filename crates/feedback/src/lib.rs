@@ -11,7 +11,7 @@
 //!
 //! **The rule.** A message holds for its time to live and is repeated before that; a message that is not newer than the last one
 //! changes nothing; a limit that is not renewed opens step by step. So no message has to arrive: lost ones are repeated, reordered
-//! and replayed ones are ignored, and a node that dies holds nobody for long. All times are durations, so clocks need not agree.
+//! and replayed ones are ignored, and a node that dies limits its senders for a few seconds only. All times are durations, so clocks need not agree.
 //!
 //! **Why not "on" and "off"**, as the paper has it: losing "off" throttles for ever and losing "on" overloads (its §5.3 says so).
 //! In the simulator, 40 % of the messages lost cost edge messages 8 % of the throughput and soft state nothing (ALGORITHMS §5.2).

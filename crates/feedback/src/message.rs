@@ -21,7 +21,7 @@ pub struct Feedback {
     pub ttl: Duration,
 }
 
-/// Severity levels at most: the paper has four, and each further one needs a threshold of its own.
+/// Severity levels at most: the paper has four, and each further one needs another threshold.
 pub const SEVERITY_MAX: u8 = 8;
 /// The shortest time to live: less than a round trip over a continent would expire on its way.
 pub const TTL_MIN: Duration = Duration::from_millis(100);

@@ -2,7 +2,7 @@
 //!
 //! A sender is known from its first request on and forgotten after [`SILENT_AFTER`]. Its demand is what it sends; while it uses
 //! most of its share it may want any amount, so its demand is unknown and it takes part in the division with its weight alone.
-//! A sender that leaves part of its share counts with what it sends, and the others get the rest. It is told a larger share than
+//! A sender that leaves part of its share counts with what it sends, and the others get the rest. Its message names a larger share than
 //! that, so that it may rise before the next division: what such senders do not send is not kept idle for them.
 //!
 //! **A sender that does not cooperate** sends more than its share. What is beyond it is marked ([`Judged::is_over_share`]), for
@@ -275,7 +275,7 @@ impl Sender {
         expected >= SILENT_REQUESTS
     }
 
-    /// What a sender is told that was given `share`: more, where that is all it wants, but not more than the others have.
+    /// The share in the message of a sender that was given `share`: more, where it wants no more than that, but not more than the others have.
     fn headroom(&self, claim: &Claim, share: Rate, unmet: Option<Rate>) -> Rate {
         if claim.demand.is_none_or(|demand| share < demand) {
             return share;
@@ -286,8 +286,8 @@ impl Sender {
         share.max(wide.min(most))
     }
 
-    /// Whether one more request is within the share. Counted in requests, so that a share which was small for a moment is not held
-    /// against the sender afterwards.
+    /// Whether one more request is within the share. Counted in requests, so that a share which was small for a moment does not
+    /// count against the sender afterwards.
     fn conforms(&mut self, now: Instant) -> bool {
         let Some(share) = self.share else { return true };
         let share_rps = share.per_second();

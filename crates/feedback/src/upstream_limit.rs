@@ -31,7 +31,7 @@ const GROWTH_PER_S: f64 = 1.5;
 const FIRST_STEP: f64 = 0.5;
 /// An expired limit of this many times what is offered binds no request and is removed.
 const OPEN_AT: f64 = 1.5;
-/// An expired limit is removed after this time, whatever is offered.
+/// An expired limit is removed after this time, however much is offered.
 const OPEN_AFTER: Duration = Duration::from_secs(10);
 
 /// The limit that one upstream asked for.
@@ -98,7 +98,7 @@ impl UpstreamLimit {
         News::Newer
     }
 
-    /// The limit now; none where the node asks for none, or did so long ago that it has opened.
+    /// The limit now; none where the node asks for none, or where an expired one has opened.
     #[must_use]
     pub fn limit(&self, now: Instant) -> Option<Limit> {
         let Asked { from_rank, severity, rate, expires_at, offered } = self.asked?;

@@ -116,7 +116,7 @@ proptest! {
         }
     }
 
-    /// In whatever order they arrive, the newest decides.
+    /// The newest message decides, in every order of arrival.
     #[test]
     fn reordered_messages_end_with_the_newest(order in Just((1u32..=12).collect::<Vec<_>>()).prop_shuffle()) {
         let mut limit = UpstreamLimit::default();
@@ -304,4 +304,36 @@ fn a_slot_never_names_another_sender() {
     senders.divide(Instant::from_secs(9), Some(Rate::from_per_second(40.0)));
     hear(&mut senders, 9, 4, 1);
     assert_eq!((senders.share(second), senders.len()), (None, 1));
+}
+
+/// Goal: a node that restarts in the middle of a crowd is believed at once, and what it said before is not any more. Method: the
+/// second run has a later epoch and begins its sequence again.
+#[test]
+fn a_restart_is_a_later_epoch() {
+    let keys = || ring(&[(1, b"secret")]);
+    let node = |epoch| {
+        Advertiser::new(epoch, Duration::from_secs(2), keys(), Senders::new()).expect("a time to live")
+    };
+    let mut sender = Intake::new(keys(), b"a");
+    let say = |node: &mut Advertiser<Key>, at_ms, rate| {
+        let now = Instant::from_millis(at_ms);
+        let asks = Advertisement { from_rank: 0, severity: 1, rate: Rate::from_per_second(rate) };
+        let slot = node.hear(now, 1, 1, 0).slot;
+        node.refresh(now, Some(asks));
+        node.field(now, slot, b"a").expect("a field")
+    };
+    let (mut first, mut second) = (node(100), node(200));
+    let old = say(&mut first, 1_000, 50.0);
+    let older: Vec<_> = (0..5).map(|tick| say(&mut first, 1_100 + 100 * tick, 50.0)).collect();
+    let new = say(&mut second, 1_700, 20.0);
+    let mut take = |at_ms, field: &Field| {
+        let now = Instant::from_millis(at_ms);
+        let taken = sender.take(now, field.as_bytes(), || Rate::from_per_second(100.0)).expect("in order");
+        (taken, sender.limit().limit(now).map(|limit| limit.rate.per_second()))
+    };
+    assert_eq!(take(1_000, &old), (Taken::New, Some(50.0)));
+    assert_eq!(take(1_600, &older[4]), (Taken::New, Some(50.0)));
+    assert_eq!(take(1_700, &new), (Taken::New, Some(20.0)));
+    assert_eq!(take(1_800, &older[4]), (Taken::Stale, Some(20.0)));
+    assert_eq!(take(1_900, &new), (Taken::Repeated, Some(20.0)));
 }

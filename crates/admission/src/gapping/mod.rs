@@ -17,7 +17,7 @@
 //! **Why a rate** and not the paper's gaps: a gap is right for one number of senders (`gap = n/(C − unlimited) − interarrival`);
 //! a percentage admits in proportion to what is offered, so bursts get through as bursts. Both are here to compare.
 //!
-//! **The queue** evens out chance: without it, a token that nobody wants at the moment is followed by two requests for one. It is
+//! **The queue** evens out chance: without it, a token that no request takes is followed by two requests for one token. It is
 //! ordered by rank, then by arrival, and bounded by number and by waiting time; a request that would wait longer than it may is
 //! refused at once. Under steady overload a queue is as long as it may be, so its time is added to every response: it is a quarter of a
 //! second and not the second of ALGORITHMS §5.2.

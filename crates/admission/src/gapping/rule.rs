@@ -93,7 +93,7 @@ impl Spacing {
         admits
     }
 
-    /// A request that goes whatever the rule says; under a rate it takes its token on credit.
+    /// A request that the rule does not stop; under a rate it takes its token on credit.
     pub(super) fn send_on_credit(&mut self, now: Instant) {
         let _ = self.bucket.admit_on_credit(now, u64::MAX);
         self.last_sent = Some(now);

@@ -190,7 +190,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the levels were: the throttled ranks are the least important ones, a rank that is discarded is throttled, and
+        /// For every sequence of levels: the throttled ranks are the least important ones, a rank that is discarded is throttled, and
         /// a flag changes only where its threshold was crossed.
         #[test]
         fn the_flags_keep_the_order_of_importance(levels in proptest::collection::vec(0u64..300, 1..80)) {

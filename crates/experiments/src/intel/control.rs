@@ -248,7 +248,7 @@ impl Cases {
         SeedValues::of((self.first_seed..).zip(shown.map(|shown| Some(value(shown)))))
     }
 
-    /// A number in all cases beside the paper's of one of them, which is told and not judged.
+    /// A number in all cases beside the paper's of one of them, which is shown and not judged.
     pub(super) fn row(&self, what: &str, paper: Option<f64>, value: impl Fn(&Shown) -> f64 + Copy) -> Row {
         let ours = self
             .cases

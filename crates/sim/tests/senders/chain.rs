@@ -3,7 +3,7 @@
 use crate::plant::{CAPACITY_RPS, SEEDS, SENDERS, gaps, scenario, sentry, surge_of};
 use flashweir_sim::request::senders::{LadderModel, Obedience, Scenario, SenderModel, run};
 
-/// User requests at twice what the node can serve, each with so many calls. Completed ones, relative to an oracle's: one that begins
+/// User requests at twice what the node can serve, each with `calls` calls. Completed ones, relative to an oracle's: one that begins
 /// only what it can finish completes the capacity divided by the calls.
 fn completed_share(seed: u64, calls: u32, coordinated: bool) -> f64 {
     let rate_rps = 2.0 * CAPACITY_RPS / f64::from(calls) / SENDERS as f64;

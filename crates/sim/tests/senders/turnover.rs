@@ -38,7 +38,7 @@ fn the_rate_does_not_swing_while_senders_join_and_leave() {
     assert!(worst.0 >= 0.9 && worst.1 <= 1.1, "{worst:?}");
 }
 
-/// Goal: three seconds after the load has gone nobody is limited any more. Method: 225 % for 30 s, then half of the capacity.
+/// Goal: three seconds after the load has gone no sender is limited any more. Method: 225 % for 30 s, then half of the capacity.
 #[test]
 fn three_seconds_after_the_load_no_sender_is_limited() {
     for seed in SEEDS {

@@ -40,7 +40,7 @@ pub struct SenderOutcome {
     pub response_sum_s: f64,
     /// Calls that the node received.
     pub calls: u64,
-    /// Calls that the server served, whatever became of their user request.
+    /// Calls that the server served, those of failed user requests included.
     pub served: u64,
 }
 

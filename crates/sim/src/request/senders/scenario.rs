@@ -195,7 +195,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// The ranks that the node tells apart: the sentry's classes, or those that senders have.
+    /// The ranks that the node distinguishes: the sentry's classes, or those that senders have.
     pub(super) fn ranks(&self) -> usize {
         let of_senders = || self.senders.iter().map(|sender| usize::from(sender.rank) + 1).max().unwrap_or(1);
         self.node.sentry.as_ref().map_or_else(of_senders, |sentry| sentry.policy.classes.len())

@@ -452,7 +452,7 @@ impl<'a> World<'a> {
             if model.obedience == Obedience::Ignores {
                 continue;
             }
-            // A sender of a more important rank is told that nothing is asked of it.
+            // Nothing is asked of a sender of a more important rank.
             let severity = if model.rank >= from_rank { severity } else { 0 };
             let content = match transport {
                 Transport::Edges => Some(Content::Edge(severity)),
