@@ -10,6 +10,8 @@ extern crate alloc;
 mod contract;
 pub mod fairness;
 pub mod flash_crowd;
+pub mod gapping;
+pub mod ladder;
 mod limit_plan;
 pub mod pace;
 pub mod pipeline;

@@ -12,7 +12,7 @@
 //! much again as the credit; a clock that steps back adds nothing; a new rate settles what the old one earned first. Cost:
 //! two multiplications and two comparisons; 40 bytes. The BPF gate is a transliteration of this file without the credit, and of `tiered_bucket`.
 
-use flashweir_core::{Instant, Rate};
+use flashweir_core::{Duration, Instant, Rate};
 
 /// Units of one whole token.
 const TOKEN: i64 = 1_000_000_000_000;
@@ -112,6 +112,25 @@ impl TokenBucket {
     /// Takes the token that [`has_token`](Self::has_token) found.
     pub fn take(&mut self) {
         self.tokens -= TOKEN;
+    }
+
+    /// When there is a token, if none is taken before: now, if there is one; never, at a rate of 0. One division.
+    #[must_use]
+    pub fn ready_at(&mut self, now: Instant) -> Instant {
+        self.refill(now);
+        match (TOKEN - self.tokens).max(0) as u64 {
+            0 => now,
+            missing if self.rate_milli > 0 => {
+                self.last.max(now) + Duration::from_nanos(missing.div_ceil(self.rate_milli))
+            }
+            _ => Instant::MAX,
+        }
+    }
+
+    /// The time between two tokens; the longest there is at a rate of 0. One division.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        (TOKEN as u64).checked_div(self.rate_milli).map_or(Duration::MAX, Duration::from_nanos)
     }
 
     /// Whole tokens in the bucket as of the last call; none while some are owed.

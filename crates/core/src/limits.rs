@@ -294,3 +294,5 @@ pub const REPLICA_DOCUMENTS: usize = 65_536;
 pub const PLACEMENTS_PER_ROUND: usize = 1_024;
 /// Redirectors among which documents are divided.
 pub const REDIRECTORS: usize = 256;
+/// Senders that an overloaded node tells apart when it divides its rate (about 200 bytes each); further ones share an entry.
+pub const FEEDBACK_SENDERS: usize = 4_096;

@@ -1,7 +1,7 @@
 //! Figures that no simulation can show: where they are measured.
 
 use crate::testbed::Trial;
-use crate::testbed::{best_static, bulk_bystander, cost, dropping, fastest_tenth, network_limited};
+use crate::testbed::{best_static, bulk_bystander, cost, fastest_tenth, network_limited};
 
 /// A figure of a paper that a benchmark or the real thing makes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,6 @@ pub const ELSEWHERE: &[Elsewhere] = &[
     on_testbed(best_static::TRIAL, "flashweir reproduce --testbed NEWS-F21"),
     on_testbed(cost::TRIAL, "flashweir reproduce --testbed NEWS-T2"),
     on_testbed(bulk_bystander::TRIAL, "flashweir reproduce --testbed NEWS-8.6"),
-    on_testbed(dropping::THROUGHPUT, "flashweir reproduce --testbed INTEL-F7"),
-    on_testbed(dropping::RESPONSE_TIMES, "flashweir reproduce --testbed INTEL-F8"),
 ];
 
 const fn on_testbed(trial: Trial, command: &'static str) -> Elsewhere {

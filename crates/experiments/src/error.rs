@@ -1,6 +1,6 @@
 //! What can go wrong with an experiment.
 
-use flashweir_sim::request::RunError;
+use flashweir_sim::request::{RunError, senders};
 
 /// An experiment cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,9 @@ pub enum ExperimentError {
     /// A network could not be built, or met a bound.
     #[error(transparent)]
     Network(#[from] flashweir_sim::network::NetworkError),
+    /// A simulation with senders failed.
+    #[error(transparent)]
+    Senders(#[from] senders::RunError),
     /// A chart could not be drawn.
     #[error(transparent)]
     Report(#[from] flashweir_report::ReportError),

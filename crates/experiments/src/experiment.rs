@@ -78,6 +78,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
     intel::response_times::EXPERIMENT,
     intel::self_similar_throughput::EXPERIMENT,
     intel::self_similar_response_times::EXPERIMENT,
+    intel::dropping::THROUGHPUT,
+    intel::dropping::RESPONSE_TIMES,
+    intel::throttling::THROUGHPUT,
+    intel::throttling::RESPONSE_TIMES,
+    intel::distributions::UNCONTROLLED,
+    intel::distributions::CONTROLLED,
+    intel::throttling::SELF_SIMILAR_LOAD,
+    intel::schemes::THROUGHPUT,
+    intel::schemes::RESPONSE_TIMES,
+    intel::combined::QUEUE,
+    intel::combined::RESPONSE_TIMES,
+    intel::priorities::THROUGHPUT,
+    intel::priorities::RESPONSE_TIMES,
+    intel::throttling::BEST,
+    intel::lost_feedback::EXPERIMENT,
 ];
 
 /// The experiment of this name, in capitals or not.

@@ -41,6 +41,33 @@ fn the_server_without_control_has_the_committed_tables() {
     }
 }
 
+/// Goal: the same for the paper's controls, and for feedback that gets lost.
+#[test]
+fn the_server_with_control_has_the_committed_tables() {
+    let laboratory = Laboratory::new(Options { seeds: 1, ..Options::default() }).expect("options in range");
+    for id in [
+        "INTEL-F7",
+        "INTEL-F8",
+        "INTEL-F9",
+        "INTEL-F10",
+        "INTEL-F11",
+        "INTEL-F12",
+        "INTEL-5.3SS",
+        "INTEL-F13",
+        "INTEL-F14",
+        "INTEL-F15",
+        "INTEL-F16",
+        "INTEL-F17",
+        "INTEL-F18",
+        "INTEL-ABS",
+        "INTEL-LOSS",
+    ] {
+        let experiment = find(id).expect("it exists");
+        let finding = (experiment.run)(&laboratory).expect("it runs");
+        insta::assert_snapshot!(id, text(experiment, &finding));
+    }
+}
+
 /// Goal: the same for Cataclysm's policies, whose runs are short enough to be made as they are.
 #[test]
 fn cataclysms_policies_have_the_committed_tables() {

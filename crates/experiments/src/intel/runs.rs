@@ -148,7 +148,8 @@ impl Runs {
 pub(super) const CRITICAL_NOTE: &str = "At 43.97/s the server is offered 99.4 % of what it can do: its queue grows for \
      all the 300 s, differently for each seed (the brackets), and the model misses the paper's. It is told, not judged.";
 
-fn seeds(laboratory: &Laboratory) -> impl Iterator<Item = u64> + use<> {
+/// The seeds of every experiment: six at least, for self-similar loads.
+pub(super) fn seeds(laboratory: &Laboratory) -> impl Iterator<Item = u64> + use<> {
     let options = laboratory.options();
     let first = options.seed;
     (0..u64::from(options.seeds.max(SEEDS_LEAST))).map(move |n| first + n)

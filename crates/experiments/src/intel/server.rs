@@ -11,17 +11,17 @@ use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, SelfSimilarity};
 use std::time::Duration;
 
 /// Work of a served request, exponential: 73.67 % of the processor at 32.58/s.
-const WORK: Duration = Duration::from_micros(22_600);
+pub(super) const WORK: Duration = Duration::from_micros(22_600);
 /// Work of a refusal: the OK responses at 71.42/s and 99.55/s.
-const REFUSAL: Duration = Duration::from_micros(4_000);
+pub(super) const REFUSAL: Duration = Duration::from_micros(4_000);
 /// Who waits: the mean queue at the same rates.
-const QUEUE: u32 = 256;
+pub(super) const QUEUE: u32 = 256;
 /// Who is served at the same time: the response times at the same rates.
-const IN_SERVICE: u32 = 30;
+pub(super) const IN_SERVICE: u32 = 30;
 /// Half of what a response takes beside queue and work: the response time at 32.58/s.
-const ONE_WAY_DELAY: Duration = Duration::from_millis(60);
+pub(super) const ONE_WAY_DELAY: Duration = Duration::from_millis(60);
 /// Of each run, which begins with an empty server, as in the paper (§3.2).
-const LENGTH: Duration = Duration::from_secs(300);
+pub(super) const LENGTH: Duration = Duration::from_secs(300);
 /// Longer than anybody waits for so short a queue: nobody gives up.
 const TIMEOUT: Duration = Duration::from_secs(600);
 

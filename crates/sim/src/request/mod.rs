@@ -37,6 +37,7 @@ mod outcome;
 mod packet_side;
 mod packets;
 mod scenario;
+pub mod senders;
 mod server;
 mod server_side;
 mod slab;

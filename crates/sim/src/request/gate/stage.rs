@@ -16,6 +16,7 @@ use flashweir_admission::pipeline::{
     ServiceSettings, SharedByWorkers, StageName, Ticket,
 };
 use flashweir_admission::retry_after::{AT_A_BOUND, RetryAfter};
+use flashweir_admission::sentry::Plan;
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_core::hash::mix;
 use flashweir_core::{Hasher64, Instant, Rng};
@@ -324,6 +325,11 @@ impl GateStage {
             (0..self.workers.len()).for_each(|worker| self.tell(now, worker));
         }
         ticked
+    }
+
+    /// The sentry's plan in force.
+    pub(in crate::request) fn sentry_plan(&self) -> Option<&Plan> {
+        self.sentry.as_ref().map(|sentry| &sentry.plan)
     }
 
     pub(in crate::request) fn counts(&self) -> GateCounts {

@@ -236,6 +236,11 @@ impl Server {
         self.running_now() + self.waiting.len() - self.waiting_left
     }
 
+    /// Accepted and not in service yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.present().saturating_sub(self.workers())
+    }
+
     pub(super) fn into_levels(self) -> Vec<Level> {
         self.levels.into_bins()
     }
@@ -251,7 +256,7 @@ impl Server {
         if running > capacity {
             return Err(format!("{running} requests are worked on, {capacity} can be"));
         }
-        let waiting = self.present().saturating_sub(self.workers());
+        let waiting = self.waiting();
         if self.model.queue.is_some_and(|queue| waiting > queue as usize) {
             return Err(format!("{waiting} requests wait, more than {:?}", self.model.queue));
         }
