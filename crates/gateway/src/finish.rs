@@ -165,7 +165,7 @@ impl Watch {
     }
 
     /// The last byte was handed over.
-    fn finish(self: Box<Self>) {
+    fn finish(self) {
         let worker = self.worker.clone();
         let (received, sent, now) = (self.permit.received(), self.permit.sent(), worker.shared.clock.now());
         worker.metrics.responses.duration.record(now.saturating_since(received));
@@ -204,7 +204,7 @@ impl Watch {
     }
 
     /// The upstream broke off in the middle.
-    fn fail(self: Box<Self>, error: &UpstreamError) {
+    fn fail(self, error: &UpstreamError) {
         let worker = self.worker.clone();
         count_failure(&worker, error);
         worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
@@ -240,7 +240,7 @@ impl Body for ForwardedBody {
                 watch.receive(frame);
                 // hyper does not ask again once it knows that nothing more comes.
                 if this.inner.is_end_stream() {
-                    this.watch.take().into_iter().for_each(Watch::finish);
+                    this.watch.take().into_iter().for_each(|watch| watch.finish());
                 } else {
                     watch.handed_part();
                 }
@@ -248,7 +248,7 @@ impl Body for ForwardedBody {
             Poll::Ready(Some(Err(error))) => {
                 this.watch.take().into_iter().for_each(|watch| watch.fail(error))
             }
-            Poll::Ready(None) => this.watch.take().into_iter().for_each(Watch::finish),
+            Poll::Ready(None) => this.watch.take().into_iter().for_each(|watch| watch.finish()),
         }
         polled
     }
