@@ -44,7 +44,7 @@ const STANDING_S: f64 = 0.2;
 /// Without a response for so long all clients leave before theirs has come.
 const STARVED_AFTER: Duration = Duration::from_secs(3);
 /// What the floor falls to where a queue stands at it.
-const FLOOR_STEP: f64 = 0.9;
+const FLOOR_STEP: f64 = 0.95;
 /// Probe steps: first and largest while it binds, near the last failure, and when it does not bind.
 const PROBE_FIRST: f64 = 0.05;
 const PROBE_LARGEST: f64 = 0.10;

@@ -1,7 +1,7 @@
 //! What the documents tell people to type works: commands parse, configurations are accepted.
 
 use crate::binary;
-use crate::blocks::{Block, blocks};
+use crate::blocks::{Block, blocks, blocks_of_document};
 use crate::policy::copy_policies;
 use std::path::Path;
 
@@ -71,7 +71,8 @@ fn name_of(flag: &str) -> &str {
 #[test]
 fn every_configuration_in_the_documents_is_accepted() {
     let mut checked = 0;
-    for block in blocks().iter().filter(|block| block.language == "toml") {
+    let is_gateways = |block: &&Block| block.language == "toml" && !block.file.ends_with(CONTROL);
+    for block in blocks().iter().filter(is_gateways) {
         let directory = tempfile::tempdir().expect("a fresh directory");
         write_named_files(directory.path(), &block.text);
         std::fs::write(directory.path().join("flashweir.toml"), &block.text).expect("a writable directory");
@@ -81,6 +82,26 @@ fn every_configuration_in_the_documents_is_accepted() {
         checked += 1;
     }
     assert!(checked > 0, "no document has a configuration to check");
+}
+
+/// The page of `flashweir control`, which has a configuration of its own.
+const CONTROL: &str = "docs/control.md";
+
+/// Method: the page's first block is whole; the others are actuators, and take the place of its own.
+#[test]
+fn every_configuration_of_control_in_its_document_is_accepted() {
+    let blocks = blocks_of_document(CONTROL);
+    let mut configurations = blocks.iter().filter(|block| block.language == "toml");
+    let whole = configurations.next().expect("a whole configuration");
+    let (head, copies) = whole.text.split_once("[copies]").expect("one that supervises copies");
+    let copies = format!("[copies]{copies}");
+    let actuators: Vec<&str> =
+        configurations.map(|block| block.text.as_str()).chain([copies.as_str()]).collect();
+    assert_eq!(actuators.len(), 3, "one block for each kind");
+    for actuator in actuators {
+        let text = format!("{head}{actuator}");
+        flashweir_control::Config::parse(&text).unwrap_or_else(|error| panic!("{error} in\n{text}"));
+    }
 }
 
 /// Certificates and keys a configuration names by a relative path must be there for it to be accepted.
