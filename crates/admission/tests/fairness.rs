@@ -1,4 +1,4 @@
-//! Goal: while a service is short, what has more than its share is demoted, by whatever sign it shows; nobody else ever is. Method:
+//! Goal: while a service is short, what has more than its share is demoted, by any sign it shows; no other client ever is. Method:
 //! literal crowds in virtual time, and random ones beside exact shares.
 
 use flashweir_admission::fairness::{Cause, Fairness, FairnessSettings, RequestSigns, SIGNS, Sign, Tier};
@@ -38,7 +38,7 @@ impl Client {
 }
 
 impl World {
-    /// A service that can serve so many requests a second.
+    /// A service with this capacity, requests a second.
     fn new(capacity_rps: f64, seed: u64) -> Self {
         Self {
             fairness: Fairness::new(FairnessSettings::default(), Instant::ZERO),
@@ -151,7 +151,7 @@ fn a_crawler_from_one_address_and_from_a_hundred_is_found() {
     }
 }
 
-/// An office of 300 people behind one address is not punished for its size, and neither is somebody there without a session yet.
+/// An office of 300 people behind one address is not punished for its size, and neither is a person there without a session yet.
 #[test]
 fn an_office_behind_one_address_has_a_share_for_each_of_its_people() {
     for seed in 1..=5 {

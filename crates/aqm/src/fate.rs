@@ -3,7 +3,7 @@
 /// A packet that arrives at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Keyed hash of the flow's identity ([`crate::FlowHasher`]): uniform, and unknown to whoever sends.
+    /// Keyed hash of the flow's identity ([`crate::FlowHasher`]): uniform, and unknown to senders.
     pub flow: u64,
     /// Bytes on the wire.
     pub bytes: u32,

@@ -6,7 +6,7 @@
 //!
 //! A flow's hash chooses a set of [`WAYS`] entries, each set a Space-Saving table: the smallest makes room, and a flow with more than an
 //! eighth of its set's bytes is never lost. A newcomer inherits the victim's rank but not its bytes, so what
-//! is reported never exceeds what the flow sent: nobody is cut for another's traffic. Counts decay by a factor each period (halving
+//! is reported never exceeds what the flow sent: no flow is cut for another's traffic. Counts decay by a factor each period (halving
 //! is one such factor), so that flows that ended make room.
 //!
 //! Cost: a scan of eight keys (about 20 ns) for each packet, a pass over the table (about 3 ns an entry) for each period. Memory: 240 B
@@ -29,7 +29,7 @@ pub const WAYS: usize = 8;
 ///     flows.record(7, 1_000);
 /// }
 /// flows.record(8, 1_000);
-/// // Counts are halved; whoever sent over 50 kB is dropped half of the time from now on.
+/// // Counts are halved; a flow that sent over 50 kB is dropped half of the time from now on.
 /// flows.end_period(0.5, |_, bytes| if bytes > 50_000.0 { 0.5 } else { 0.0 });
 /// assert_eq!(flows.record(7, 1_000), 1 << 31);
 /// assert_eq!(flows.record(8, 1_000), 0);

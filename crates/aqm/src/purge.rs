@@ -24,7 +24,7 @@
 //! **Cold start**: no flow is cut before the first period ends. **Recovery**: a flow that slows down is released within a few averaging times.
 //! **Cost**: about 40 ns for each packet beside the hash of its flow, a pass over the table and the sketches each period (about 30 µs); 108 KB and 30 B for each
 //! cached flow; no allocation. **Failure modes**: a sender with many flows gets a share for each (choose
-//! [`crate::FlowIdentity::Source`]); flows that ended count until they slide out of the window, so shares are too small for so long.
+//! [`crate::FlowIdentity::Source`]); flows that ended count until they slide out of the window, so shares are too small until then.
 
 use crate::distinct_window::DistinctWindow;
 use crate::heavy_flows::HeavyFlows;
@@ -225,7 +225,7 @@ impl Purge {
         let keep = libm::exp(-elapsed_s / self.settings.averaging.as_secs_f64());
         // A flow of the rate r has r·elapsed / (1 − keep) bytes when a period ends.
         let rate_of_a_byte = (1.0 - keep) / elapsed_s;
-        // With one flow or none there is nobody to be fair to.
+        // With one flow or none there is no other to be fair to.
         let is_shared = self.active >= 2.0;
         self.heavy.end_period(keep, |_, bytes| {
             let packets = bytes / packet_bytes;

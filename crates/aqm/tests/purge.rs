@@ -168,7 +168,7 @@ fn a_flood_is_cut_though_the_queue_stays_empty() {
     assert!(dropped > 7_000, "{dropped} of 7500");
 }
 
-/// Goal: shares that nobody uses are not wasted. Method: of ten flows one wants half of the link and the others hardly anything.
+/// Goal: unused shares are not wasted. Method: of ten flows one wants half of the link and the others hardly anything.
 #[test]
 fn a_flow_may_use_what_others_leave() {
     let rates = [vec![600.0], vec![2.0; 9]].concat();

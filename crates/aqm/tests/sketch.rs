@@ -6,7 +6,7 @@ use flashweir_core::{Duration, Hasher64, Instant, Rng};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Relative errors of both estimators with so many flows: by maximum likelihood, as published.
+/// Relative errors of both estimators with a number of flows: by maximum likelihood, as published.
 fn errors(flows: u64, seed: u64) -> [f64; 2] {
     // A keyed hash's values are uniform: drawn, as the hash itself is another test's subject.
     let mut rng = Rng::new(seed);

@@ -4,7 +4,7 @@ use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationSample, ClassCounts, Moments, PoolState, Sample};
 use serde_json::Value;
 
-/// A capacity is that of the copies that serve only after their number was the same for so long: the gateway learns it anew.
+/// A capacity is that of the copies that serve only after their number was the same for so long: the gateway learns it again.
 const SETTLED_AFTER: Duration = Duration::from_secs(20);
 
 /// Totals of a gateway since it started.

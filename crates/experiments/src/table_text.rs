@@ -60,7 +60,7 @@ pub(crate) fn cells(finding: &Finding) -> Vec<Vec<String>> {
                 format!("{mode} ±{} %: {}", number(part * 100.0), met_text(met))
             }
             (Rule::Near { mode, by }, Some(met)) => format!("{mode} ±{}: {}", number(*by), met_text(met)),
-            _ => "told".to_owned(),
+            _ => "shown".to_owned(),
         };
         [row.what.clone(), paper].into_iter().chain(ours).chain([judged]).collect()
     }));

@@ -1,6 +1,6 @@
 //! How equally something is shared (Jain, *The Art of Computer Systems Performance Analysis*, 1991).
 
-/// Jain's index, (Σx)² / (n·Σx²): 1 where all have the same, 1/n where one has all. None where nobody has anything.
+/// Jain's index, (Σx)² / (n·Σx²): 1 where all have the same, 1/n where one has all. None where all are 0.
 ///
 /// ```
 /// use flashweir_measure::jain_index;

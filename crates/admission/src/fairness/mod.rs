@@ -14,13 +14,13 @@
 //!   itself, still has one TLS fingerprint, one autonomous system or one family of URLs. A value of such a sign has the share
 //!   f · max(1, people who show it), so an office behind one address has a share for each of its people.
 //! * A person is judged as a person alone: a crawler that looks like a browser does not drag that browser's users down.
-//! * N counts people, and clients without evidence by the sign that tells fewest of them apart: whoever splits into many
+//! * N counts people, and clients without evidence by the sign that tells fewest of them apart: a client that splits into many
 //!   addresses does not get more shares and does not make those of others smaller.
 //!
-//! **Cold start**: nobody is demoted before the first period ends. **Recovery**: within a few averaging times after a client slows down, at
+//! **Cold start**: no client is demoted before the first period ends. **Recovery**: within a few averaging times after a client slows down, at
 //! once when the service is no longer short. **Cost**: a count for the client and one for each sign that the request has (about 20 ns each), a pass over
 //! the tables each period. **Failure modes**: new people without evidence share with everybody who looks like them until they have some; a
-//! sign that all clients share and nobody proves is one client.
+//! sign that all clients share and no evidence attributes to one client.
 //!
 //! Source: Purge §3 at the level of requests, with the repairs P-1 to P-4 and P-10 of `docs/algorithms/purge.md`.
 

@@ -87,7 +87,7 @@ impl Fairness {
         }
     }
 
-    /// Counts a request that is expected to cost so many microseconds of service time, and says when it is to be served. No
+    /// Counts a request expected to cost `cost_us` microseconds of service time, and says when it is to be served. No
     /// allocation.
     pub fn offer(&mut self, now: Instant, signs: &RequestSigns, cost_us: u32) -> Tier {
         self.requests += 1;
@@ -154,7 +154,7 @@ impl Fairness {
             share: self.share_us_per_s,
             rate_of_one: (1.0 - self.keep(elapsed_s)) / elapsed_s,
             request_us: self.cost_us as f64 / self.requests.max(1) as f64,
-            // With one client or none there is nobody to be fair to.
+            // With one client or none there is no other to be fair to.
             is_shared: clients >= 2.0,
         };
         let keep = self.keep(elapsed_s);
@@ -170,7 +170,7 @@ impl Fairness {
         self.forget_people(now);
     }
 
-    /// What of a count is left after so long.
+    /// The part of a count that is left after this time.
     fn keep(&self, elapsed_s: f64) -> f64 {
         libm::exp(-elapsed_s / self.settings.averaging.as_secs_f64().max(1e-3))
     }

@@ -41,7 +41,7 @@ const CUT_SHALLOWEST: f64 = 0.98;
 const DRAIN_LEAST: f64 = 0.3;
 /// A queue this long that does not go is drained: a client that has to connect first meets it two or three times.
 const STANDING_S: f64 = 0.2;
-/// Without a response for so long all clients leave before theirs has come.
+/// Time without a completed response after which all clients are taken to leave before theirs has come.
 const STARVED_AFTER: Duration = Duration::from_secs(3);
 /// What the floor falls to where a queue stands at it.
 const FLOOR_STEP: f64 = 0.95;

@@ -19,7 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const FLOWS: [u32; 4] = [1_000, 10_000, 100_000, 1_000_000];
 const MODE: &str = "repaired";
 
-/// KB of the sketch and of all that repaired Purge keeps, after so many distinct flows.
+/// KB of the sketch and of all that repaired Purge keeps, after a number of distinct flows.
 fn after(flows: u32, seed: u64) -> [f64; 2] {
     let mut rng = Rng::new(seed);
     let mut sketch = MinSketch::new();
