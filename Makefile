@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo test bench bench-instructions bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo demo-chain test bench bench-instructions bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -21,6 +21,11 @@ with_kernel = $(shell scripts/kernel-features.sh $(1) $(KERNEL_TOOLS))
 demo: setup
 	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
 	target/release/flashweir demo $(ARGS)
+
+# One crowd, two gateways in a row: what the overloaded one tells the other, shown in 75 s.
+demo-chain: setup
+	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
+	target/release/flashweir demo-chain $(ARGS)
 
 build: setup
 	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)

@@ -139,6 +139,7 @@ fn a_request_that_a_later_stage_refuses_takes_no_token() {
         host_key: 1,
         person_key: n << 32,
         candidate: None,
+        is_beyond_sender_share: false,
         closed: None,
     };
     for _ in 0..25 {

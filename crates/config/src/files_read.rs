@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::Problem;
 use crate::sections::{Class, Config, Service};
@@ -15,6 +16,7 @@ pub(crate) fn read(config: &mut Config) -> Result<(), Problem> {
         ("listen.tls.key", tls.map(|tls| tls.key.as_path())),
     ];
     named.into_iter().try_for_each(|(key, path)| path.map_or(Ok(()), |path| read_one_byte(key, path)))?;
+    Arc::make_mut(&mut config.feedback).read()?;
     let services = config.services.iter_mut().enumerate();
     services.into_iter().try_for_each(|(index, service)| {
         // The first service is written at the top level.

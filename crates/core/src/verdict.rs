@@ -49,11 +49,17 @@ pub enum Reason {
     Batch,
     /// Others of its class wait, and this client has had, or asks for, more than its share.
     ClientShare,
+    /// So much work waits for the origin that requests of its rank are discarded until less does.
+    Ladder,
+    /// The node that sent it was given a share of what the origin can do, and this is beyond it.
+    SenderShare,
+    /// The upstream asked for fewer requests of its rank than come.
+    UpstreamFeedback,
 }
 
 impl Reason {
     /// All reasons, in the order of their discriminants.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::FlashCrowd,
         Self::RequestsInFlight,
         Self::UpstreamConnections,
@@ -66,6 +72,9 @@ impl Reason {
         Self::Threshold,
         Self::Batch,
         Self::ClientShare,
+        Self::Ladder,
+        Self::SenderShare,
+        Self::UpstreamFeedback,
     ];
 
     /// The one spelling used in metrics, logs and the `Flashweir-Decision` header.
@@ -84,6 +93,9 @@ impl Reason {
             Self::Threshold => "threshold",
             Self::Batch => "batch",
             Self::ClientShare => "client_share",
+            Self::Ladder => "ladder",
+            Self::SenderShare => "sender_share",
+            Self::UpstreamFeedback => "upstream_feedback",
         }
     }
 
@@ -105,6 +117,9 @@ impl Reason {
             Self::Threshold => "its class is below the threshold up to which capacity reaches",
             Self::Batch => "its batch would not have been answered in time",
             Self::ClientShare => "its client had, or asked for, more than its share",
+            Self::Ladder => "so much work waited for the service that requests of its rank were not taken",
+            Self::SenderShare => "the node that sent it was sending more than its share",
+            Self::UpstreamFeedback => "the service behind this gateway asked for fewer requests of its rank",
         }
     }
 
@@ -112,7 +127,7 @@ impl Reason {
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
-            Self::ConnectionsPerClient | Self::ClientShare => 429,
+            Self::ConnectionsPerClient | Self::ClientShare | Self::SenderShare => 429,
             _ => 503,
         }
     }

@@ -33,6 +33,7 @@ fn delivery() -> Delivery {
         host_key: 1,
         person_key: 1,
         candidate: None,
+        is_beyond_sender_share: false,
         closed: None,
     };
     let Arrival::Admitted(permit, _) = pipeline.arrive(Instant::ZERO, request, ()) else {

@@ -2,6 +2,7 @@
 
 use crate::acks::{Acks, Finished, Pushed};
 use crate::classify::Classifier;
+use crate::feedback::SenderNames;
 use crate::pipeline::PipelineHost;
 use crate::sentry::GateSample;
 use crate::settings::serve_settings;
@@ -14,6 +15,7 @@ use flashweir_core::{Instant, Rng};
 use flashweir_http::serve::Server;
 use flashweir_http::upstream::Upstreams;
 use flashweir_telemetry::{Bound, Unmeasured, WorkerMetrics};
+use http::HeaderValue;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -60,6 +62,10 @@ pub(crate) struct Current {
     pub(crate) services: Vec<ServiceKey>,
     /// Finds a request's service and makes the stages' keys.
     pub(crate) classifier: Classifier,
+    /// Recognises nodes in front.
+    pub(crate) senders: SenderNames,
+    /// How this gateway names itself to upstreams that sign what they say.
+    pub(crate) own_name: Option<HeaderValue>,
 }
 
 impl WorkerContext {
@@ -146,6 +152,11 @@ impl Current {
             upstreams: upstreams.collect(),
             services,
             classifier: Classifier::new(shared.hasher, &live.config),
+            senders: SenderNames::new(&live.config.feedback, shared.hasher),
+            // A gateway's name fits a field.
+            own_name: (!live.config.feedback.keys.is_empty())
+                .then(|| HeaderValue::from_str(&live.config.gateway.name).ok())
+                .flatten(),
             live,
         }
     }

@@ -3,6 +3,7 @@
 use crate::classify::{Classified, of_response};
 use crate::connection::{Body, Client};
 use crate::context::{Current, WorkerContext};
+use crate::feedback::{OVERLOAD, SENDER};
 use crate::finish::{Begun, ForwardedBody};
 use crate::load_report;
 use crate::pipeline::Permit;
@@ -49,7 +50,7 @@ pub(crate) async fn forward(
     mut permit: Box<Permit>,
     asked: Asked,
 ) -> Response<Body> {
-    let Asked { head, body, method, version, prepared, classified, subscriber, stream } = asked;
+    let Asked { mut head, body, method, version, prepared, classified, subscriber, stream } = asked;
     if prepared.is_last_hop {
         permit.answered_here(StatusCode::OK);
         return answer_last_hop();
@@ -62,6 +63,9 @@ pub(crate) async fn forward(
         let cut = cut.insert(Rc::default());
         Upload::new(worker, current, classified.service, subscriber).body(&mut permit, body, cut)
     };
+    if let Some(name) = &current.own_name {
+        head.headers.insert(SENDER, name.clone());
+    }
     let sent = upstreams.send_for(Some(subscriber), Request::from_parts(head, body)).await;
     worker.metrics.upstream.retries.add(upstreams.take_retries());
     let response = match sent {
@@ -77,6 +81,10 @@ pub(crate) async fn forward(
         }
         Err(error) => return answer_failure(worker, permit, &error, &method, &classified),
     };
+    if let Some(field) = response.headers().get(OVERLOAD) {
+        let service = current.services[classified.service];
+        worker.pipeline.hear_upstream(service, response.body().upstream(), field.as_bytes());
+    }
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let wanted =
             prepared.wants_upgrade.then_some(&current.live.config.services[classified.service].upstream);

@@ -26,6 +26,7 @@ mod control;
 mod decisions;
 mod descriptors;
 mod error;
+mod feedback;
 mod finish;
 mod flash_crowd_candidate;
 mod forward;

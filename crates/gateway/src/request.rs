@@ -2,11 +2,13 @@
 
 use crate::connection::{Body, Client};
 use crate::context::WorkerContext;
+use crate::feedback::{OVERLOAD, Sender};
 use crate::forward::{Asked, Upload, forward};
 use crate::pipeline::Admission;
 use crate::refusal::{Refusal, count_refusal};
 use crate::upload::{GatherError, PartialBody};
 use crate::upstream_error::{plain, slow_upload};
+use flashweir_admission::pipeline::ServiceKey;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::FramingViolation;
 use flashweir_http::client::subscriber;
@@ -91,7 +93,9 @@ pub(crate) async fn handle(
         HttpVersion::Http1
     });
     let key = current.services[classified.service];
-    let permit = match worker.pipeline.admit(now, key, &classified, client.full) {
+    let sender = current.senders.recognise(client.peer.ip(), &head.headers);
+    let node = if let Sender::Node(node) = sender { Some((key, node.key)) } else { None };
+    let permit = match worker.pipeline.admit(now, key, &classified, sender, client.full) {
         Admission::Admitted(permit) => Ok(permit),
         Admission::Waits(wait) => wait.await,
         Admission::Refused(refusal) => Err(refusal),
@@ -100,7 +104,8 @@ pub(crate) async fn handle(
         Ok(permit) => permit,
         Err(refusal) => {
             let refused = Refused { head: &head, method: &method, version, expects_continue, since: now };
-            return Ok(refuse(&worker, &client, &refusal, &refused, body.take_rest()));
+            let response = refuse(&worker, &client, &refusal, &refused, body.take_rest());
+            return Ok(tell_overload(&worker, node, response));
         }
     };
     let prepared = match prepared.map_or_else(|| prepare_request(&mut head, &hop), Ok) {
@@ -126,7 +131,21 @@ pub(crate) async fn handle(
     let asked = Asked { head, body, method, version, prepared, classified, subscriber, stream };
     let response = forward(&worker, &current, &client, &connection, permit, asked).await;
     worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
-    Ok(response)
+    Ok(tell_overload(&worker, node, response))
+}
+
+/// What a node in front is to know goes on every response to it.
+fn tell_overload(
+    worker: &WorkerContext,
+    node: Option<(ServiceKey, u64)>,
+    mut response: Response<Body>,
+) -> Response<Body> {
+    if let Some((service, sender)) = node
+        && let Some(field) = worker.pipeline.overload_field(service, sender)
+    {
+        response.headers_mut().insert(OVERLOAD, field);
+    }
+    response
 }
 
 /// Whether anything about the head is such that preparing it may fail; false for nearly all of HTTP/1.1.

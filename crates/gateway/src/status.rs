@@ -1,6 +1,7 @@
 //! What `/status` and `/explain` say, as JSON: every limit, its value, which one binds, and why.
 
 use crate::decisions::Explained;
+use crate::feedback;
 use crate::sentry::told;
 use crate::shared::Shared;
 use crate::verdict;
@@ -188,6 +189,9 @@ fn services(shared: &Shared) -> Vec<Value> {
             "classes": service.classes.iter().map(class).collect::<Vec<_>>(),
             "in_flight_upstream": upstreams.in_flight(),
             "sentry": sentry.as_ref().map(|sentry| told::status(sentry, shared.clock.now())),
+            "feedback": sentry.as_ref().map(|sentry| {
+                feedback::told::status(&sentry.feedback_told.load(), &service.upstream.urls)
+            }),
             "candidate": candidate.as_deref().map(|candidate| told::candidate(candidate, shared.clock.now())),
         })
     });

@@ -22,6 +22,8 @@ labels! {
         ConnectionFailed => "connection_failed",
         /// An upstream could not be reached or broke an exchange.
         UpstreamFailed => "upstream_failed",
+        /// What an upstream said of its overload cannot be believed.
+        FeedbackRefused => "feedback_refused",
         /// An upstream is left out or back.
         UpstreamHealth => "upstream_health",
         /// The verdict on why load is high changed.

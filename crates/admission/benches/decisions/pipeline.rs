@@ -68,6 +68,7 @@ impl Bench {
             host_key: drawn >> 60,
             person_key: drawn,
             candidate: Some(asked),
+            is_beyond_sender_share: false,
             closed: None,
         };
         self.pipeline.arrive(self.now, request, 7)

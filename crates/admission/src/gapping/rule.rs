@@ -15,7 +15,7 @@ pub const ADDITIVE_GAPS: [Duration; SEVERITIES] = [
     Duration::from_millis(500),
 ];
 /// Requests that may go at once under a rate: one more than none would let every two that come together lose one.
-const BURST: u64 = 2;
+const BURST_MIN: u64 = 2;
 /// Of a new interarrival time, this part goes into the mean: the last ten or so.
 const INTERARRIVAL_PART: f64 = 0.1;
 
@@ -48,6 +48,8 @@ pub struct Restriction {
 #[derive(Clone, Debug)]
 pub(super) struct Spacing {
     rule: Rule,
+    /// Under a rate, what is due in this time may go at once.
+    burst: Duration,
     bucket: TokenBucket,
     severity: u8,
     last_sent: Option<Instant>,
@@ -57,16 +59,17 @@ pub(super) struct Spacing {
 }
 
 impl Spacing {
-    pub(super) fn new(rule: Rule, random: Rng) -> Self {
-        let bucket = TokenBucket::full(Instant::ZERO, Rate::MAX, BURST);
+    pub(super) fn new(rule: Rule, burst: Duration, random: Rng) -> Self {
+        let bucket = TokenBucket::full(Instant::ZERO, Rate::MAX, BURST_MIN);
         let (last_sent, last_arrived, interarrival_s) = (None, None, None);
-        Self { rule, bucket, severity: 0, last_sent, last_arrived, interarrival_s, random }
+        Self { rule, burst, bucket, severity: 0, last_sent, last_arrived, interarrival_s, random }
     }
 
     /// Another restriction from now on.
     pub(super) fn restrict(&mut self, now: Instant, restriction: &Restriction) {
         self.severity = restriction.severity;
-        self.bucket.set_rate(now, restriction.rate, BURST);
+        let of_time = restriction.rate.per_second() * self.burst.as_secs_f64();
+        self.bucket.set_rate(now, restriction.rate, BURST_MIN.max(of_time as u64));
     }
 
     /// A request arrives, be it restricted or not.
@@ -76,6 +79,11 @@ impl Spacing {
             let mean_s = self.interarrival_s.get_or_insert(span_s);
             *mean_s += (span_s - *mean_s) * INTERARRIVAL_PART;
         }
+    }
+
+    /// Whether a request may go now. Nothing is taken, and a percentage is not drawn for: it lets the request be asked about.
+    pub(super) fn has_room(&mut self, now: Instant) -> bool {
+        !self.has_order() || self.ready_at(now) <= now
     }
 
     /// Whether a request may go now; then it counts as sent.
@@ -146,7 +154,7 @@ mod tests {
 
     /// Requests a second that go of `offered_per_s` evenly spaced ones.
     fn sent_per_s(rule: Rule, severity: u8, rate: f64, offered_per_s: u64) -> f64 {
-        let mut spacing = Spacing::new(rule, Rng::new(1));
+        let mut spacing = Spacing::new(rule, Duration::ZERO, Rng::new(1));
         let rate = Rate::from_per_second(rate);
         spacing.restrict(Instant::ZERO, &Restriction { from_rank: 0, severity, rate });
         let mut sent = 0;

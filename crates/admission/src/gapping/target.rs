@@ -14,6 +14,9 @@ pub struct Settings {
     pub queue_max: usize,
     /// How long a request may wait. A quarter of a second by default: see the module.
     pub wait_max: Duration,
+    /// Under a rate, what is due in this time may go at once, two requests at least. None by default; of use where requests cannot
+    /// wait and come in groups.
+    pub burst: Duration,
 }
 
 /// What becomes of a request that arrives.
@@ -85,7 +88,12 @@ pub struct Target<T> {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { rule: Rule::default(), queue_max: 32, wait_max: Duration::from_millis(250) }
+        Self {
+            rule: Rule::default(),
+            queue_max: 32,
+            wait_max: Duration::from_millis(250),
+            burst: Duration::ZERO,
+        }
     }
 }
 
@@ -93,7 +101,8 @@ impl<T> Target<T> {
     /// Without restriction. `random` draws for a percentage.
     #[must_use]
     pub fn new(settings: Settings, random: Rng) -> Self {
-        let (spacing, queue) = (Spacing::new(settings.rule, random), Queue::new(settings.queue_max));
+        let (spacing, queue) =
+            (Spacing::new(settings.rule, settings.burst, random), Queue::new(settings.queue_max));
         Self { settings, restriction: None, spacing, queue, counts: Counts::default() }
     }
 
@@ -103,6 +112,11 @@ impl<T> Target<T> {
             self.spacing.restrict(now, restriction);
         }
         self.restriction = restriction;
+    }
+
+    /// Whether a request of this rank would be sent at once if it arrived now. Nothing is taken or counted.
+    pub fn would_send(&mut self, now: Instant, rank: u8) -> bool {
+        !self.is_restricted(rank) || self.queue.ahead_of(rank) == 0 && self.spacing.has_room(now)
     }
 
     /// A request arrives. O([`Settings::queue_max`]) for one that waits.

@@ -16,6 +16,15 @@ pub enum Scheme {
     Combined,
 }
 
+/// What is to be discarded, for a gate that does not see the level itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    /// Requests of this rank and of less important ones.
+    pub discards_from: Option<u8>,
+    /// Requests that their senders should not have sent.
+    pub discards_excess: bool,
+}
+
 /// The flags of all ranks.
 #[derive(Clone, Debug)]
 pub struct LadderGate {
@@ -80,6 +89,13 @@ impl LadderGate {
     pub fn is_discarding(&self, rank: u8) -> bool {
         let rank = usize::from(rank).min(self.rungs.as_slice().len() - 1);
         self.discarding & (1 << rank) != 0
+    }
+
+    /// What a gate that only obeys is to do at the newest level.
+    #[must_use]
+    pub fn orders(&self) -> Orders {
+        let discards_from = (self.discarding != 0).then(|| self.discarding.trailing_zeros() as u8);
+        Orders { discards_from, discards_excess: self.is_discarding_excess() }
     }
 
     /// Whether a request that its sender should not have sent is to be discarded: while requests wait for the origin.

@@ -43,7 +43,7 @@ mod published;
 mod rungs;
 
 pub use derived::{level_us, rungs_of_plan};
-pub use gate::{LadderGate, Scheme};
+pub use gate::{LadderGate, Orders, Scheme};
 pub use planner::{Explanation, LadderInput, LadderPlan, LadderPlanner, Rule};
 pub use published::{PUBLISHED_POLL, Published, SEVERITY_ONSETS};
 pub use rungs::{Rung, Rungs, RungsError};

@@ -1,9 +1,9 @@
 //! The only place where controllers meet: the stages of one worker, in one order, and the permits they give together.
 //!
 //! ```text
-//! arrive ─► bounds ─► flash crowd ─► sentry ─► upstream ─► Permit ─► end_at_origin ─► finish
-//!             │           │            ├─ queue ─► next: the same checks again, from the flash crowd on
-//!             ▼           ▼            ▼           ▼
+//! arrive ─► bounds ─► flash crowd ─► ladder ─► gapping ─► sentry ─► upstream ─► Permit ─► end_at_origin ─► finish
+//!             │           │            │          │         ├─ queue ─► next: the same checks again, from the flash crowd on
+//!             ▼           ▼            ▼          ▼         ▼           ▼
 //!          Refusal, charged to exactly one stage
 //! ```
 //!
@@ -31,6 +31,7 @@
 //! `benches/decisions`; no allocation but what queues grow by, integers only.
 
 mod admissible;
+mod between_nodes;
 mod bounds;
 mod connections;
 mod gateway_count;
@@ -57,6 +58,8 @@ pub use service::ServiceSettings;
 pub use verdict::{LoadCause, LoadVerdict, Situation, VerdictKeeper};
 
 use crate::flash_crowd::{self, Agreement, Response};
+use crate::gapping::Restriction;
+use crate::ladder;
 use crate::sentry::{self, CandidateGate, Compared, SentryGate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -186,6 +189,26 @@ impl<T> Pipeline<T> {
         if let Some(sentry) = self.service_mut(key).and_then(|service| service.sentry.as_mut()) {
             sentry.gate.apply(plan);
         }
+    }
+
+    /// What a service's ladder discards from now on.
+    pub fn apply_ladder(&mut self, key: ServiceKey, orders: ladder::Orders) {
+        if let Some(service) = self.service_mut(key) {
+            service.between_nodes.obey(orders);
+        }
+    }
+
+    /// What a service's upstream asks this worker for from now on, or nothing.
+    pub fn apply_gapping(&mut self, now: Instant, key: ServiceKey, restriction: Option<Restriction>) {
+        if let Some(service) = self.service_mut(key) {
+            service.between_nodes.restrict(now, restriction);
+        }
+    }
+
+    /// A class's place in the order of importance, 0 the first, by the sentry's plan in force; none where there is no sentry.
+    #[must_use]
+    pub fn rank(&self, key: ServiceKey, class: u8) -> Option<u8> {
+        self.sentry(key).map(|gate| gate.rank(class))
     }
 
     /// Takes over a plan of a service's candidate.

@@ -20,6 +20,10 @@ pub enum StageName {
     Bounds,
     /// The ceiling of NEWS.
     FlashCrowd,
+    /// What the nodes in front of this one were asked not to send.
+    Ladder,
+    /// What the upstream asked for less of.
+    Gapping,
     /// Requests at the origin, by class.
     Sentry,
     /// Connections to the upstreams.
@@ -35,6 +39,8 @@ pub enum Resource {
     Delivery,
     /// The servers of one service.
     Origin,
+    /// What one service's upstream, a node that says so itself, is short of.
+    Upstream,
     /// The connections to them.
     UpstreamConnections,
 }
@@ -47,6 +53,7 @@ impl Resource {
             Self::Gateway => "gateway",
             Self::Delivery => "delivery",
             Self::Origin => "origin",
+            Self::Upstream => "upstream",
             Self::UpstreamConnections => "upstream_connections",
         }
     }
@@ -54,7 +61,8 @@ impl Resource {
 
 impl StageName {
     /// All of them, in order.
-    pub const ALL: [Self; 4] = [Self::Bounds, Self::FlashCrowd, Self::Sentry, Self::Upstream];
+    pub const ALL: [Self; 6] =
+        [Self::Bounds, Self::FlashCrowd, Self::Ladder, Self::Gapping, Self::Sentry, Self::Upstream];
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
 
@@ -64,7 +72,8 @@ impl StageName {
         match self {
             Self::Bounds => Resource::Gateway,
             Self::FlashCrowd => Resource::Delivery,
-            Self::Sentry => Resource::Origin,
+            Self::Ladder | Self::Sentry => Resource::Origin,
+            Self::Gapping => Resource::Upstream,
             Self::Upstream => Resource::UpstreamConnections,
         }
     }
@@ -78,6 +87,8 @@ impl StageName {
             | Reason::ConnectionsPerClient
             | Reason::Draining => Self::Bounds,
             Reason::FlashCrowd => Self::FlashCrowd,
+            Reason::Ladder | Reason::SenderShare => Self::Ladder,
+            Reason::UpstreamFeedback => Self::Gapping,
             Reason::Capacity
             | Reason::Deadline
             | Reason::Reserved
@@ -94,6 +105,8 @@ impl StageName {
         match self {
             Self::Bounds => "bounds",
             Self::FlashCrowd => "flash_crowd",
+            Self::Ladder => "ladder",
+            Self::Gapping => "gapping",
             Self::Sentry => "sentry",
             Self::Upstream => "upstream",
         }
@@ -319,6 +332,10 @@ impl<T> Pipeline<T> {
             shadow.get_or_insert(ShadowRefusal { stage: StageName::FlashCrowd, shed, sentry: None });
         }
         let has_turn = slot.is_some();
+        if let Err(shed) = service.check_between_nodes(now, request, has_turn) {
+            service.cancel(slot);
+            return Checked::Shed(StageName::of(shed.reason), shed);
+        }
         if !has_turn {
             *candidate = service.ask_candidate(now, request, position);
         }
@@ -354,6 +371,7 @@ impl<T> Pipeline<T> {
                 (Some(slot), Some(sentry)) => SlotShare::Taken(sentry.gate.commit(now, arrived, asked, slot)),
                 _ => SlotShare::None,
             };
+            service.commit_between_nodes(now, request);
             let charge = service.shares.begin(now, request.class, request.client_key, usual_us);
             service.upstream.commit();
             service.ledger.admitted += 1;

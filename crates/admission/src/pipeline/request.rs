@@ -31,6 +31,8 @@ pub struct AdmissionRequest {
     pub host_key: u64,
     /// A hash of client and target: recognises a retry.
     pub person_key: u64,
+    /// The node that sent it was given a share of the origin and sends more than that: while requests wait, it is discarded first.
+    pub is_beyond_sender_share: bool,
     /// How the service's candidate policy takes it, where there is one that counts it.
     pub candidate: Option<Asked>,
     /// The door is closed to it, for this reason: the gateway stops, or its connection is one too many.

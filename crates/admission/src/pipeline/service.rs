@@ -1,6 +1,7 @@
 //! The stages of one service at one worker.
 
 use super::ServiceKey;
+use super::between_nodes::BetweenNodes;
 use super::ledger::{FlowMark, Ledger};
 use super::request::Waiter;
 use super::shares::Shares;
@@ -26,6 +27,7 @@ pub(super) struct Service<T> {
     pub(super) candidate: Option<(CandidateGate, u32)>,
     candidates: u32,
     pub(super) candidate_overflows: u64,
+    pub(super) between_nodes: BetweenNodes,
     pub(super) upstream: Upstream,
     pub(super) shares: Shares,
     pub(super) ledger: Ledger,
@@ -67,6 +69,7 @@ impl<T> Service<T> {
             candidate: None,
             candidates: 0,
             candidate_overflows: 0,
+            between_nodes: BetweenNodes::new(),
             upstream: Upstream { open: 0, capacity: settings.upstream_capacity },
             shares: Shares::new(),
             ledger: Ledger::default(),

@@ -15,6 +15,32 @@ pub(super) enum SlotCheck {
 }
 
 impl<T> Service<T> {
+    /// The ladder and gapping; of one that has waited, only gapping. Exempt classes have no rank, and are none of theirs; nor does a
+    /// sentry give ranks that only records.
+    pub(super) fn check_between_nodes(
+        &mut self,
+        now: Instant,
+        request: &AdmissionRequest,
+        has_waited: bool,
+    ) -> Result<(), Shed> {
+        let Some(rank) = self.rank(request) else { return Ok(()) };
+        if !has_waited {
+            self.between_nodes.check_ladder(rank, request.is_beyond_sender_share)?;
+        }
+        self.between_nodes.check_upstream(now, rank)
+    }
+
+    pub(super) fn commit_between_nodes(&mut self, now: Instant, request: &AdmissionRequest) {
+        if let Some(rank) = self.rank(request) {
+            self.between_nodes.commit(now, rank);
+        }
+    }
+
+    fn rank(&mut self, request: &AdmissionRequest) -> Option<u8> {
+        let sentry = self.sentry_for(request).filter(|sentry| !sentry.is_shadow);
+        sentry.map(|sentry| sentry.gate.rank(request.class))
+    }
+
     pub(super) fn check_sentry(
         &mut self,
         now: Instant,

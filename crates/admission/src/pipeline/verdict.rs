@@ -6,7 +6,7 @@
 //! | not up | `slow_backend` | `congested_link` | `calm` |
 //!
 //! *Short* is the word of the resource's owner: the sentry's of the origin, which refuses or lets requests wait for a second on
-//! end; NEWS's of delivery, whose fastest responses are worse than usual. Where no sentry owns the origin NEWS cannot tell the two
+//! end, the ladder's likewise, and that of an upstream which asks for less; NEWS's of delivery, whose fastest responses are worse than usual. Where no sentry owns the origin NEWS cannot tell the two
 //! apart, and says `popular` or `slow_backend` as its authors do. A bound of the configuration that refuses is `bound`. So
 //! while anybody is refused the verdict is never `calm`.
 //!
@@ -105,6 +105,8 @@ const CONFIRMED_AFTER: Duration = Duration::from_secs(1);
 const HELD_FOR: Duration = Duration::from_secs(5);
 const BOUNDS: usize = StageName::Bounds as usize;
 const FLASH_CROWD: usize = StageName::FlashCrowd as usize;
+const LADDER: usize = StageName::Ladder as usize;
+const GAPPING: usize = StageName::Gapping as usize;
 const SENTRY: usize = StageName::Sentry as usize;
 const UPSTREAM: usize = StageName::Upstream as usize;
 
@@ -156,6 +158,12 @@ impl VerdictKeeper {
         let is_worse = seen.has_ceiling || matches!(seen.news, Cause::Popular | Cause::SlowBackend);
         if seen.refused[SENTRY] > 0 || has_waited {
             return (of_origin, Some(StageName::Sentry));
+        }
+        if seen.refused[LADDER] > 0 {
+            return (of_origin, Some(StageName::Ladder));
+        }
+        if seen.refused[GAPPING] > 0 {
+            return (of_origin, Some(StageName::Gapping));
         }
         if seen.refused[FLASH_CROWD] > 0 || is_worse {
             let cause = if seen.judges_whole { of_origin } else { LoadCause::CongestedLink };

@@ -227,6 +227,12 @@ impl<T> SentryGate<T> {
         Some(gone.value.1)
     }
 
+    /// A class's place in the order of importance, 0 the first.
+    #[must_use]
+    pub fn rank(&self, class: u8) -> u8 {
+        self.plan.classes.get(usize::from(class)).map_or(u8::MAX, |class| class.rank)
+    }
+
     /// Whether one more of this class is within what it is guaranteed; counts nothing.
     #[must_use]
     pub fn is_within_guarantee(&self, now: Instant, class: u8) -> bool {

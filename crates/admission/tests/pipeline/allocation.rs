@@ -55,6 +55,7 @@ fn crowd(
             host_key: n % 200,
             person_key: client_key | (n % 100),
             candidate: Some(Asked { class: 0, url_class, client_key, ..Asked::default() }),
+            is_beyond_sender_share: false,
             closed: None,
         };
         match pipeline.arrive(now, request, n) {

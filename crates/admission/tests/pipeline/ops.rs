@@ -103,6 +103,14 @@ pub(crate) enum Op {
         limit: Option<u8>,
         is_stale: bool,
     },
+    /// What a worker's ladder discards, and what the service's upstream asks it for, requests in a thousand seconds.
+    BetweenNodes {
+        worker: usize,
+        service: usize,
+        discards_from: Option<u8>,
+        discards_excess: bool,
+        rate_milli: Option<u64>,
+    },
     Clock {
         forward: Duration,
         back: Duration,
@@ -133,6 +141,16 @@ fn op() -> impl Strategy<Value = Op> {
     let sentry_plan = (0..SERVICES, limiting(), proptest::option::of(0..WORKERS), rarely()).prop_map(
         |(service, limiting, worker, is_stale)| Op::SentryPlan { service, limiting, worker, is_stale },
     );
+    let rate_milli = proptest::option::of(prop_oneof![Just(0), 0..100_000u64]);
+    let between_nodes = (place(), proptest::option::of(0..3u8), any::<bool>(), rate_milli).prop_map(
+        |((worker, service), discards_from, discards_excess, rate_milli)| Op::BetweenNodes {
+            worker,
+            service,
+            discards_from,
+            discards_excess,
+            rate_milli,
+        },
+    );
     let in_gateway_max = prop_oneof![Just(usize::MAX), 0..20usize];
     let mode = prop_oneof![Just(SentryMode::Off), Just(SentryMode::Shadow), Just(SentryMode::Live)];
     prop_oneof![
@@ -159,6 +177,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|((worker, service), is_set)| Op::Candidate { worker, service, is_set }),
         2 => (0..WORKERS, proptest::option::weighted(0.9, 0..4u8), rarely())
             .prop_map(|(worker, limit, is_stale)| Op::CeilingCandidate { worker, limit, is_stale }),
+        2 => between_nodes,
         8 => clock(),
         2 => place().prop_map(|(worker, service)| Op::Drain { worker, service }),
     ]

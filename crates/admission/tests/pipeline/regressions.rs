@@ -31,6 +31,7 @@ fn request(service: ServiceKey) -> AdmissionRequest {
         host_key: 1,
         person_key: 1,
         candidate: None,
+        is_beyond_sender_share: false,
         closed: None,
     }
 }

@@ -3,12 +3,14 @@
 use crate::ops::{Op, SentryMode};
 use flashweir_admission::Flow;
 use flashweir_admission::flash_crowd::{Agreement, Response, Standing};
+use flashweir_admission::gapping::Restriction;
+use flashweir_admission::ladder::Orders;
 use flashweir_admission::pipeline::{
     AdmissionRequest, Arrival, FlashCrowdOptions, OriginShare, Outcome, Permit, Pipeline, Released,
     ServiceKey, SharedByWorkers, StageName, Ticket,
 };
 use flashweir_admission::sentry::{Asked, Common, Plan, Policy};
-use flashweir_core::{Duration, Instant, Reason};
+use flashweir_core::{Duration, Instant, Rate, Reason};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -247,6 +249,17 @@ impl World {
             Op::CeilingCandidate { worker, limit, is_stale } => {
                 self.plan_ceiling_candidate(worker, limit, is_stale);
             }
+            Op::BetweenNodes { worker, service, discards_from, discards_excess, rate_milli } => {
+                let key = self.key(worker, self.current[worker][service]);
+                let pipeline = &mut self.pipelines[worker];
+                pipeline.apply_ladder(key, Orders { discards_from, discards_excess });
+                let restriction = rate_milli.map(|rate_milli| Restriction {
+                    from_rank: 1,
+                    severity: 1,
+                    rate: Rate::from_milli(rate_milli),
+                });
+                pipeline.apply_gapping(self.now, key, restriction);
+            }
             Op::Clock { forward, back } => {
                 self.now = self.now + forward - back;
             }
@@ -287,6 +300,7 @@ impl World {
             host_key: service as u64,
             person_key: client_key,
             candidate: (!is_exempt).then_some(asked),
+            is_beyond_sender_share: client % 4 == 3,
             closed: is_closed.then_some(Reason::Draining),
         };
         for counted in self.counts(worker, version) {

@@ -115,14 +115,15 @@ impl Origin {
         Meter::new(self.process.id, self.address)
     }
 
-    fn base_url(&self) -> String {
+    /// As `upstream.urls` wants it.
+    pub(crate) fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 }
 
 /// A running gateway in front of an origin; ended when dropped.
 pub(crate) struct Gateway {
-    _process: Process,
+    process: Process,
     address: SocketAddr,
     /// Where it tells its status.
     pub(crate) admin: SocketAddr,
@@ -153,7 +154,40 @@ impl Gateway {
             Process::start(family, Name { role: "gateway", log: directory.join("gateway.log") }, arguments)?;
         process.wait_for(admin)?;
         process.wait_for(address)?;
-        Ok(Self { _process: process, address, admin })
+        Ok(Self { process, address, admin })
+    }
+
+    /// Starts one named `name` with these sections of a configuration, as [`start`](Self::start) does.
+    pub(crate) fn start_configured(
+        family: &Family,
+        name: &'static str,
+        sections: &str,
+        directory: &Path,
+    ) -> anyhow::Result<Self> {
+        let (address, admin) = (free_address()?, free_address()?);
+        let state = format!("{name}-baseline.json");
+        let _ = fs::remove_file(directory.join(&state));
+        let file = directory.join(format!("{name}.toml"));
+        let text = format!(
+            "[gateway]\nname = \"{name}\"\n[listen]\naddress = \"{address}\"\n[admin]\naddress = \"{admin}\"\n\
+             [state]\nfile = \"{state}\"\n{sections}"
+        );
+        fs::write(&file, text).with_context(|| format!("{}: cannot be written", file.display()))?;
+        let log = directory.join(format!("{name}.log"));
+        let arguments = [OsStr::new("run"), OsStr::new("--config"), file.as_os_str()];
+        let process = Process::start(family, Name { role: name, log }, arguments)?;
+        process.wait_for(admin)?;
+        process.wait_for(address)?;
+        Ok(Self { process, address, admin })
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.process.id
+    }
+
+    /// As `upstream.urls` wants it.
+    pub(crate) fn base_url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// The page the crowd wants, through the gateway.

@@ -23,7 +23,7 @@ pub(crate) fn write(story: &Story) -> anyhow::Result<PathBuf> {
     write_file(directory, "report.html", &document::html(story)?)
 }
 
-fn write_file(directory: &Path, name: &str, text: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn write_file(directory: &Path, name: &str, text: &str) -> anyhow::Result<PathBuf> {
     let path = directory.join(name);
     fs::write(&path, text).with_context(|| format!("{}: cannot be written", path.display()))?;
     Ok(path)

@@ -1,5 +1,6 @@
 //! `flashweir demo`: the same crowd twice, without and with Flashweir, and what became of it.
 
+pub(crate) mod chain;
 mod children;
 mod crowd;
 mod document;

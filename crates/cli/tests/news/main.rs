@@ -5,6 +5,7 @@
 
 mod agreement;
 mod crowd;
+mod feedback;
 mod hot_spot;
 mod narrow_link;
 mod one_client;

@@ -24,6 +24,8 @@ pub(crate) static TURN: Mutex<()> = Mutex::new(());
 /// Everything a test needs; its turn is over when it is dropped.
 pub(crate) struct Scene {
     pub(crate) gateway: Gateway,
+    /// Another gateway, between that one and the origin.
+    pub(crate) node: Option<Gateway>,
     origin: Origin,
     /// Requests a second the origin can do, as measured just now.
     pub(crate) capacity_rps: f64,
@@ -51,6 +53,32 @@ impl Scene {
         Self::start(&[], &[off[0], off[1], ("flash_crowd.candidate.mode", "repaired")])
     }
 
+    /// With all defaults, and nodes in front wherever an address is a loopback one.
+    pub(crate) fn behind_nodes() -> Self {
+        let mut scene = Self::start(&[], &[]);
+        let node = GatewayBuilder::new(&binary()).upstream(&scene.origin.url());
+        scene.gateway = node.set("client.trusted_proxies", "[\"127.0.0.0/8\"]").start();
+        scene
+    }
+
+    /// With all defaults, behind another gateway to which this one signs what it says: that one speaks with the origin.
+    pub(crate) fn before_a_node() -> Self {
+        let keys = "1 correct-horse-battery-staple\n";
+        let with_keys = |builder: GatewayBuilder| {
+            std::fs::write(builder.directory().join("feedback.keys"), keys).expect("a file");
+            builder.text("feedback.keys_file", "feedback.keys")
+        };
+        let mut scene = Self::start(&[], &[]);
+        let node = GatewayBuilder::new(&binary()).upstream(&scene.origin.url()).text("gateway.name", "node");
+        let node = with_keys(node).set("client.trusted_proxies", "[\"127.0.0.0/8\"]").start();
+        let front = GatewayBuilder::new(&binary()).upstream(&format!("http://{}", node.address()));
+        let front =
+            front.text("gateway.name", "front").set("feedback.upstream_names", "{ front = \"node\" }");
+        scene.gateway = with_keys(front).start();
+        scene.node = Some(node);
+        scene
+    }
+
     fn start(arguments: &[&str], settings: &[(&str, &str)]) -> Self {
         // A test that failed in its turn took nothing with it.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +92,7 @@ impl Scene {
         let builder = GatewayBuilder::new(&binary()).upstream(&origin.url());
         let builder = settings.iter().fold(builder, |builder, (key, value)| builder.text(key, value));
         let gateway = arguments.iter().fold(builder, |builder, argument| builder.argument(argument)).start();
-        Self { gateway, origin, capacity_rps, _turn: turn }
+        Self { gateway, node: None, origin, capacity_rps, _turn: turn }
     }
 
     /// Sends people through the gateway and watches its verdict meanwhile.

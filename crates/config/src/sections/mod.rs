@@ -10,6 +10,7 @@ mod bounds;
 mod candidate;
 mod class;
 mod client;
+mod feedback;
 mod flash_crowd;
 mod flash_crowd_candidate;
 mod kernel;
@@ -25,6 +26,7 @@ pub use bounds::*;
 pub use candidate::*;
 pub use class::*;
 pub use client::*;
+pub use feedback::*;
 pub use flash_crowd::*;
 pub use flash_crowd_candidate::*;
 pub use kernel::*;
@@ -37,6 +39,7 @@ pub use service::*;
 pub use upstream::*;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,6 +76,8 @@ pub struct File {
     pub bounds: BoundsFile,
     /// Detection of flash crowds and the ceiling on admission (NEWS).
     pub flash_crowd: FlashCrowdFile,
+    /// Overload told between nodes.
+    pub feedback: FeedbackFile,
     /// Refusing new connections in the kernel.
     pub kernel: KernelFile,
     /// The listener for health, metrics, status and explanations.
@@ -100,6 +105,8 @@ pub struct Config {
     pub flash_crowd: FlashCrowd,
     /// Another detector and its ceiling, evaluated beside them; never off, always in shadow.
     pub flash_crowd_candidate: Option<FlashCrowd>,
+    /// Overload told between nodes.
+    pub feedback: Arc<Feedback>,
     /// What is done in the kernel, before the TCP stack.
     pub kernel: Kernel,
     /// The admin listener.
@@ -131,9 +138,12 @@ impl Config {
         };
         let first = (!leaves_rest).then_some(first);
         let flash_crowd = FlashCrowd::check(&file.flash_crowd)?;
+        let services = Service::check_all(&gateway.name, first, file.service, directory, &listen)?;
+        let client = Client::check(&file.client, &bounds)?;
         let config = Self {
-            services: Service::check_all(&gateway.name, first, file.service, directory, &listen)?,
-            client: Client::check(&file.client, &bounds)?,
+            feedback: Arc::new(Feedback::check(file.feedback, directory, &client, &services)?),
+            services,
+            client,
             flash_crowd_candidate: FlashCrowd::check_candidate(&file.flash_crowd, &flash_crowd)?,
             flash_crowd,
             kernel: Kernel::check(&file.kernel, file.flash_crowd.mode, overrides)?,

@@ -79,7 +79,11 @@ pub(crate) fn decide(seen: &Seen) -> Option<Decision> {
     let connections_per_s = headroom(seen) * admissible.total_rps * connections_per_request(seen);
     let reason = match admissible.stage {
         StageName::FlashCrowd => Reason::FlashCrowd,
-        StageName::Bounds | StageName::Sentry | StageName::Upstream => Reason::Capacity,
+        StageName::Bounds
+        | StageName::Ladder
+        | StageName::Gapping
+        | StageName::Sentry
+        | StageName::Upstream => Reason::Capacity,
     };
     let decision = Decision { connections_per_s, admissible, reason, shadow };
     (seen.arriving_per_s > connections_per_s).then_some(decision)

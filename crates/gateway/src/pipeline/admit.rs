@@ -4,6 +4,7 @@ use super::host::{Inner, PipelineHost};
 use super::permit::{Permit, Times};
 use super::wait::{Wait, Waiting};
 use crate::classify::Classified;
+use crate::feedback::Sender;
 use crate::refusal::Refusal;
 use flashweir_admission::flash_crowd::Standing;
 use flashweir_admission::pipeline::{AdmissionRequest, Arrival, ServiceKey};
@@ -32,13 +33,15 @@ impl PipelineHost {
         now: Instant,
         key: ServiceKey,
         asked: &Classified,
+        sender: Sender<'_>,
         full: Option<Reason>,
     ) -> Admission {
         let closed = if self.shared.is_draining() { Some(Reason::Draining) } else { full };
-        let request = admission_request(key, asked, closed);
         let inner = &mut *self.inner.borrow_mut();
         inner.follow_flash_crowd(now);
-        inner.follow_service(key);
+        inner.follow_service(now, key);
+        let is_beyond_sender_share = inner.hear(key, asked.class, sender);
+        let request = AdmissionRequest { is_beyond_sender_share, ..admission_request(key, asked, closed) };
         let has_planner = inner.hosted(key).is_some_and(|hosted| hosted.sentry.is_some());
         if has_planner && asked.standing != Standing::Exempt {
             self.shared.rest.wake();
@@ -107,6 +110,7 @@ fn admission_request(key: ServiceKey, asked: &Classified, closed: Option<Reason>
             client_key: candidate.client_key,
             position: Position::Usual,
         }),
+        is_beyond_sender_share: false,
         closed,
     }
 }

@@ -16,7 +16,7 @@ impl PipelineHost {
     pub(super) fn release(&self, now: Instant, key: ServiceKey) {
         let inner = &mut *self.inner.borrow_mut();
         inner.follow_flash_crowd(now);
-        inner.follow_service(key);
+        inner.follow_service(now, key);
         while let Some(released) = inner.pipeline.next(now, key) {
             inner.release(now, released);
         }
@@ -80,12 +80,15 @@ impl PipelineHost {
             return;
         };
         let inner = &mut *self.inner.borrow_mut();
-        inner.follow_service(key);
+        inner.follow_service(now, key);
         let Some(mut sample) = inner.pipeline.drain_sentry(now, key) else { return };
         // The worker's runtime has this one thread.
         let busy = tokio::runtime::Handle::current().metrics().worker_total_busy_duration(0);
-        if let Some(hosted) = inner.hosted(key).and_then(|hosted| hosted.sentry.as_ref()) {
+        let mut heard = None;
+        if let Some(hosted) = inner.hosted_mut(key).and_then(|hosted| hosted.sentry.as_mut()) {
             sample.deciding_milli = hosted.deciding_milli(now, busy);
+            heard = hosted.hearing.drain();
+            self.metrics.bound_hits.add(Bound::FeedbackSenders, hosted.hearing.take_overflows());
         }
         let compared = inner.pipeline.drain_candidate(now, key);
         let candidate = inner.hosted(key).and_then(|hosted| hosted.candidate.as_ref()).zip(compared);
@@ -93,6 +96,7 @@ impl PipelineHost {
             sentry: sentry.clone(),
             worker: self.worker,
             sample: Box::new(sample),
+            heard,
             candidate: candidate.map(|(hosted, (sample, compared))| {
                 Box::new(CandidateSample { candidate: hosted.candidate.clone(), sample, compared })
             }),

@@ -4,6 +4,7 @@ use super::slow_clients::{SlowClients, Yielding};
 use super::wait::Waiting;
 use crate::classify::Classified;
 use crate::decisions::{Decisions, Explained, PlanInForce, Record};
+use crate::feedback::{EVERYBODY_ELSE, Hearing, Orders, Sender};
 use crate::flash_crowd_candidate::{CandidateFollower, FlashCrowdSample};
 use crate::refusal::Refusal;
 use crate::sentry::{Basis, Candidate, CandidateSaid, GateSample, Refused, Sentry};
@@ -20,6 +21,7 @@ use flashweir_admission::sentry::{self, CandidateGate};
 use flashweir_config::FlashCrowdMode;
 use flashweir_core::{DecisionId, Duration, Instant, Reason, Shed};
 use flashweir_telemetry::{Bound, ClassMetrics, ClassSlot, WorkerMetrics};
+use http::HeaderValue;
 use slab::Slab;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -49,6 +51,7 @@ pub(super) struct Inner {
     plan: Rc<PlanInForce>,
     flash_crowd_candidate: Option<CandidateFollower>,
     decisions: Decisions,
+    worker: usize,
     jitter_seed: u64,
     metrics: Arc<WorkerMetrics>,
     /// By key: the services of the pipeline, and some that have gone.
@@ -72,6 +75,10 @@ pub(super) struct HostedSentry {
     pub(super) sentry: Arc<Sentry>,
     latest: Cache<Arc<ArcSwap<sentry::Plan>>, Arc<sentry::Plan>>,
     basis: Rc<Basis>,
+    latest_orders: Cache<Arc<ArcSwap<Orders>>, Arc<Orders>>,
+    /// Those that the pipeline has taken over.
+    orders: Arc<Orders>,
+    pub(super) hearing: Hearing,
     /// When the attendant looks again by itself.
     pub(super) looks_at: Cell<Option<Instant>>,
     /// When it last reported, and how long the worker had been busy by then.
@@ -101,6 +108,7 @@ impl PipelineHost {
             flash_crowd_candidate: None,
             // A worker's number fits eight bits: there are at most `limits::WORKERS` of them.
             decisions: Decisions::new(shared.boot, worker as u8),
+            worker,
             jitter_seed: shared.seed,
             metrics: metrics.clone(),
             hosted: Vec::new(),
@@ -173,6 +181,21 @@ impl PipelineHost {
         self.inner.borrow_mut().pipeline.observe_response(response);
     }
 
+    /// What a response to a node in front is to carry.
+    pub(crate) fn overload_field(&self, key: ServiceKey, sender: u64) -> Option<HeaderValue> {
+        let inner = self.inner.borrow();
+        let orders = &inner.hosted(key)?.sentry.as_ref()?.orders;
+        orders.senders.get(&sender)?.field.clone()
+    }
+
+    /// A response of this upstream of a service carried such a field.
+    pub(crate) fn hear_upstream(&self, key: ServiceKey, upstream: usize, field: &[u8]) {
+        let inner = &mut *self.inner.borrow_mut();
+        if let Some(hosted) = inner.hosted_mut(key).and_then(|hosted| hosted.sentry.as_mut()) {
+            hosted.hearing.hear_upstream(upstream, field);
+        }
+    }
+
     /// A response is no longer on its way: see [`Pipeline::deliver`](flashweir_admission::pipeline::Pipeline::deliver).
     pub(crate) fn deliver(&self, delivery: Delivery, has_all: bool) {
         self.inner.borrow_mut().pipeline.deliver(delivery, has_all);
@@ -238,6 +261,9 @@ impl Inner {
         let sentry = sentry.zip(plan.as_deref()).map(|(sentry, plan)| HostedSentry {
             latest: Cache::new(sentry.plan.clone()),
             basis: Rc::new(Basis::of(sentry, plan)),
+            latest_orders: Cache::new(sentry.orders.clone()),
+            orders: Arc::default(),
+            hearing: Hearing::default(),
             sentry: sentry.clone(),
             looks_at: Cell::new(None),
             busy: Cell::new((Instant::ZERO, Duration::ZERO)),
@@ -281,7 +307,7 @@ impl Inner {
         self.hosted.iter().find(|hosted| hosted.key == key)
     }
 
-    fn hosted_mut(&mut self, key: ServiceKey) -> Option<&mut Hosted> {
+    pub(super) fn hosted_mut(&mut self, key: ServiceKey) -> Option<&mut Hosted> {
         self.hosted.iter_mut().find(|hosted| hosted.key == key)
     }
 
@@ -300,13 +326,20 @@ impl Inner {
     }
 
     /// Follows the plans of a service's planners, likewise.
-    pub(super) fn follow_service(&mut self, key: ServiceKey) {
+    pub(super) fn follow_service(&mut self, now: Instant, key: ServiceKey) {
         let Some(hosted) = self.hosted.iter_mut().find(|hosted| hosted.key == key) else { return };
-        if let Some(HostedSentry { sentry, latest, basis, .. }) = &mut hosted.sentry {
+        if let Some(HostedSentry { sentry, latest, basis, latest_orders, orders, .. }) = &mut hosted.sentry {
             let latest = latest.load();
             if latest.epoch != basis.epoch {
                 self.pipeline.apply_sentry(key, latest);
                 *basis = Rc::new(Basis::of(sentry, latest));
+            }
+            let latest_orders = latest_orders.load();
+            if !Arc::ptr_eq(latest_orders, orders) {
+                *orders = latest_orders.clone();
+                self.pipeline.apply_ladder(key, orders.ladder);
+                let restriction = orders.restrictions.get(self.worker).copied().flatten();
+                self.pipeline.apply_gapping(now, key, restriction);
             }
         }
         if let Some(HostedCandidate { candidate, latest, basis }) = &mut hosted.candidate {
@@ -314,6 +347,25 @@ impl Inner {
             if latest.epoch != basis.epoch {
                 self.pipeline.apply_candidate(key, latest);
                 *basis = Rc::new(Basis::of(&candidate.sentry, latest));
+            }
+        }
+    }
+
+    /// A request of this sender arrives for a class of a service; whether it is beyond the sender's share.
+    pub(super) fn hear(&mut self, key: ServiceKey, class: u8, sender: Sender<'_>) -> bool {
+        if matches!(sender, Sender::NotAsked) {
+            return false;
+        }
+        let Some(rank) = self.pipeline.rank(key, class) else { return false };
+        let hosted = self.hosted_mut(key).and_then(|hosted| hosted.sentry.as_mut());
+        let Some(HostedSentry { orders, hearing, .. }) = hosted else { return false };
+        let is_limited = rank >= orders.from_rank;
+        match sender {
+            Sender::Node(node) => {
+                hearing.hear(node.key, node.name, is_limited, orders.senders.get(&node.key))
+            }
+            Sender::Client | Sender::NotAsked => {
+                hearing.hear_other(is_limited, orders.senders.get(&EVERYBODY_ELSE))
             }
         }
     }

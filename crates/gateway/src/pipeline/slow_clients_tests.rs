@@ -50,6 +50,7 @@ impl Scene {
             host_key: 0,
             person_key: 0,
             candidate: None,
+            is_beyond_sender_share: false,
             closed: None,
         };
         let arrival = host.inner.borrow_mut().pipeline.arrive(shared.clock.now(), request, 0);

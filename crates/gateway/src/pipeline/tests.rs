@@ -3,6 +3,7 @@
 use super::Admission;
 use crate::classify::Classified;
 use crate::context::WorkerContext;
+use crate::feedback::Sender;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::refusal::Refusal;
 use crate::services::{candidates, sentries, upstreams};
@@ -41,7 +42,7 @@ fn worker(more: &str) -> Rc<WorkerContext> {
 }
 
 fn admit(worker: &WorkerContext, now: Instant, asked: &Classified, full: Option<Reason>) -> Admission {
-    worker.pipeline.admit(now, worker.current().services[0], asked, full)
+    worker.pipeline.admit(now, worker.current().services[0], asked, Sender::NotAsked, full)
 }
 
 fn asked(host_key: u64, person: u64) -> Classified {
@@ -224,6 +225,7 @@ async fn a_service_that_is_configured_again_outlives_the_requests_of_the_one_tha
             now,
             current.services[index],
             &Classified { service: index, ..asked(1, 1) },
+            Sender::NotAsked,
             None,
         )
     };

@@ -6,15 +6,17 @@ use super::candidate::Candidate;
 use super::candidate_planner::PlannedCandidate;
 use super::sample::GateSample;
 use super::service::Sentry;
+use crate::feedback::NodePlanner;
 use crate::recording::{self, MadeFrom};
 use crate::shared::Shared;
 use flashweir_admission::sentry::{ClassCounts, Plan, Sample, SentryPlanner};
 use flashweir_core::{Duration, Instant};
-use flashweir_runtime::Clock;
+use flashweir_feedback::{FieldError, Taken};
 use flashweir_runtime::planner_loop::{
     LoopEvent, Outlet, PlannerLoop, SlotDecay, Station, Unattended, put_in_force,
 };
-use flashweir_telemetry::{ClassNews, ClassSlot, ControlMetrics, Happening};
+use flashweir_runtime::{Clock, unix_seconds_now};
+use flashweir_telemetry::{ClassNews, ClassSlot, ControlMetrics, FieldOutcome, Happening};
 use flashweir_wire::Recorder;
 use flashweir_wire::recording::Planned;
 use std::convert::Infallible;
@@ -65,6 +67,8 @@ struct ServiceOutlet {
     slots: Vec<ClassSlot>,
     /// A policy that is compared with this one.
     candidate: Option<PlannedCandidate>,
+    /// What nodes in front and upstreams are told and tell; none where the sentry only records.
+    nodes: Option<NodePlanner>,
     /// What became of each class since the last plan.
     counts: Vec<ClassCounts>,
     /// Where requests wait.
@@ -201,6 +205,7 @@ impl Service {
             counts: vec![ClassCounts::default(); names.classes.len()],
             waiting_at: Vec::new(),
             candidate: None,
+            nodes: nodes(shared, &sentry),
             shared: shared.clone(),
             sentry,
         };
@@ -217,9 +222,15 @@ impl Service {
     }
 
     fn take(&mut self, now: Instant, from: GateSample) {
-        let GateSample { worker, sample, candidate, .. } = from;
+        let GateSample { worker, sample, heard, candidate, .. } = from;
         self.planner_loop.observe(&mut self.outlet, now, &sample);
         let outlet = &mut self.outlet;
+        if let Some(nodes) = &mut outlet.nodes {
+            let shared = &outlet.shared;
+            nodes.take(now, worker, &sample, heard.as_deref(), &outlet.sentry.plan.load(), |outcome| {
+                count_field(shared, now, outcome);
+            });
+        }
         self.heard[worker] = true;
         self.has_seen_any |= has_any(&sample);
         outlet.counts.iter_mut().zip(&sample.classes).for_each(|(all, one)| all.add(one));
@@ -287,6 +298,7 @@ impl Outlet<SentryPlanner> for ServiceOutlet {
         // There may be room now, or less time to wait.
         self.waiting_at.drain(..).for_each(|worker| self.sentry.ring(worker));
         self.tell(&plan, &self.shared.telemetry.control());
+        self.plan_nodes(now, &plan);
         self.sentry.tell_oldest(now, &self.counts);
         self.counts.fill(ClassCounts::default());
         Ok(())
@@ -298,7 +310,51 @@ impl Outlet<SentryPlanner> for ServiceOutlet {
     }
 }
 
+/// What is decided by for nodes in front and upstreams, where that is switched on and the sentry acts.
+fn nodes(shared: &Arc<Shared>, sentry: &Arc<Sentry>) -> Option<NodePlanner> {
+    let live = shared.live.load();
+    // Seconds fit until 2106.
+    let epoch = unix_seconds_now() as u32;
+    let (name, service) = (&live.config.gateway.name, &sentry.names.service);
+    let is_wanted = live.config.feedback.is_enabled && !sentry.shadow;
+    is_wanted.then(|| NodePlanner::new(name, service, live.config.feedback.clone(), sentry.workers(), epoch))
+}
+
+fn count_field(shared: &Shared, now: Instant, outcome: Result<Taken, FieldError>) {
+    let counted = match outcome {
+        Ok(Taken::New | Taken::Repeated) => FieldOutcome::New,
+        Ok(Taken::Stale) => FieldOutcome::Stale,
+        Err(error) => {
+            let happening = Happening::FeedbackRefused;
+            shared.warnings.warn(
+                now,
+                happening,
+                format_args!("a service's Flashweir-Overload was ignored: {error}"),
+            );
+            match error {
+                FieldError::Forged | FieldError::Untagged | FieldError::UnknownKey { .. } => {
+                    FieldOutcome::Forged
+                }
+                _ => FieldOutcome::Malformed,
+            }
+        }
+    };
+    shared.telemetry.control().feedback_fields.increment(counted);
+}
+
 impl ServiceOutlet {
+    /// The orders for nodes in front and upstreams, by this plan.
+    fn plan_nodes(&mut self, now: Instant, plan: &Plan) {
+        let live = self.shared.live.load();
+        let Some(nodes) = &mut self.nodes else { return };
+        nodes.configure(&live.config.feedback);
+        if let Some(orders) = nodes.plan(now, plan) {
+            self.sentry.orders.store(Arc::new(orders));
+            self.sentry.feedback_told.store(Arc::new(nodes.told().clone()));
+        }
+        self.shared.telemetry.control().publish_feedback(nodes.told().figures(&self.sentry.names.service));
+    }
+
     fn has_candidate(&self, candidate: Option<&Arc<Candidate>>) -> bool {
         match (&self.candidate, candidate) {
             (None, None) => true,

@@ -2,6 +2,7 @@
 
 use super::candidate::CandidateSample;
 use super::service::Sentry;
+use crate::feedback::NodeSample;
 use flashweir_admission::sentry::Sample;
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ pub(crate) struct GateSample {
     pub(crate) sentry: Arc<Sentry>,
     pub(crate) worker: usize,
     pub(crate) sample: Box<Sample>,
+    /// What it heard of nodes in front and of upstreams.
+    pub(crate) heard: Option<Box<NodeSample>>,
     /// And what its candidate's stage did.
     pub(crate) candidate: Option<Box<CandidateSample>>,
 }

@@ -1,5 +1,6 @@
 //! What all threads share of one service's sentry.
 
+use crate::feedback::{Orders, Told};
 use arc_swap::ArcSwap;
 use flashweir_admission::sentry::{ClassCounts, Common, Plan, Policy, SentryPlanner};
 use flashweir_core::{Duration, Instant};
@@ -20,6 +21,10 @@ pub(crate) struct Sentry {
     pub(crate) common: Arc<Common>,
     /// What the gates are to do.
     pub(crate) plan: Arc<ArcSwap<Plan>>,
+    /// What nodes in front and upstreams have to do with it.
+    pub(crate) orders: Arc<ArcSwap<Orders>>,
+    /// The same for `/status`.
+    pub(crate) feedback_told: ArcSwap<Told>,
     /// By class: since when the oldest that waits has waited, nanoseconds, as of the last samples.
     oldest_since: Box<[AtomicU64]>,
     bells: Box<[Bell]>,
@@ -52,6 +57,8 @@ impl Sentry {
             shadow,
             common: Arc::new(Common::new(workers)),
             plan: Arc::new(ArcSwap::from_pointee(plan)),
+            orders: Arc::default(),
+            feedback_told: ArcSwap::default(),
             oldest_since: policy.classes.iter().map(|_| AtomicU64::new(NOBODY)).collect(),
             policy,
             bells: (0..workers).map(|_| Bell::default()).collect(),

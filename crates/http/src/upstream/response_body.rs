@@ -70,6 +70,12 @@ impl<B: RequestBody> UpstreamBody<B> {
         };
         Self { incoming, silence: None, idle_timeout, index, lease }
     }
+
+    /// The upstream that it comes from: a place in the configured addresses.
+    #[must_use]
+    pub fn upstream(&self) -> usize {
+        self.index
+    }
 }
 
 impl<B: RequestBody> Body for UpstreamBody<B> {

@@ -31,6 +31,8 @@ labels! {
         LatencyCells => "latency_cells",
         /// Samples on the way to the planner; the worker keeps accumulating.
         SamplesQueued => "samples_queued",
+        /// Nodes in front that are told apart, for each service and worker; requests of further ones count with those of all other clients.
+        FeedbackSenders => "feedback_senders",
         /// Requests that a candidate policy is asked about at once; it is not asked about more.
         CandidateRequests => "candidate_requests",
     }

@@ -5,6 +5,7 @@ mod bounds;
 mod candidate;
 mod classes;
 mod connections;
+mod feedback;
 mod flash_crowd;
 mod flash_crowd_candidate;
 mod kernel;
@@ -20,6 +21,7 @@ pub use bounds::*;
 pub use candidate::*;
 pub use classes::*;
 pub use connections::*;
+pub use feedback::*;
 pub use kernel::*;
 pub use process::*;
 pub use requests::*;
@@ -88,6 +90,9 @@ pub struct ControlMetrics {
     pub(crate) flash_crowd_candidate: Arc<FlashCrowdCandidateMetrics>,
     pub(crate) upstreams_in_use: Arc<UpstreamsInUse>,
     pub(crate) classes: Arc<ByClass<ClassFigures>>,
+    /// Fields of upstreams that tell of overload, by how they were taken.
+    pub feedback_fields: CounterSet<FieldOutcome>,
+    pub(crate) feedback: Arc<FeedbackMetrics>,
     pub(crate) sentries: Arc<SentryMetrics>,
     pub(crate) candidates: Arc<CandidateMetrics>,
     pub(crate) kernel: Arc<KernelMetrics>,
@@ -109,6 +114,8 @@ impl Default for ControlMetrics {
             flash_crowd_candidate: Arc::default(),
             upstreams_in_use: Arc::default(),
             classes: Arc::default(),
+            feedback_fields: CounterSet::default(),
+            feedback: Arc::default(),
             sentries: Arc::default(),
             candidates: Arc::default(),
             kernel: Arc::default(),
@@ -134,6 +141,8 @@ impl Telemetry {
         let (workers, classes) = (Arc::clone(&all.workers), all.control.classes.clone());
         all.register(Arc::new(ClassGroup { workers, classes }));
         all.register(all.control.sentries.clone());
+        let control = all.control();
+        all.register(Arc::new(FeedbackGroup(control)));
         all.register(all.control.candidates.clone());
         all.register(all.control.flash_crowd_candidate.clone());
         all.register(all.control.kernel.clone());

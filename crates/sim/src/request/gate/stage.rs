@@ -131,6 +131,7 @@ impl GateStage {
             host_key: host_key(asked.host),
             person_key: asked.person_key,
             candidate: None,
+            is_beyond_sender_share: false,
             closed: None,
         };
         let waiting = Waiting { attempt, class: asked.class, person_key: asked.person_key };

@@ -161,9 +161,10 @@ impl Node {
         let arrived = std::mem::take(&mut self.arrived);
         let total = self.server.counts().completed;
         let completed_milli = 1_000 * (total - std::mem::replace(&mut self.completed, total));
-        let plan = self
-            .planner
-            .plan(now, &LadderInput { backlog_milli, rungs, capacity_rps, arrived, completed_milli });
+        let plan = self.planner.plan(
+            now,
+            &LadderInput { backlog_milli, rungs, capacity_rps, arrived, completed_milli, is_short: false },
+        );
         self.capacity = plan.capacity;
         match (plan.rungs, &mut self.flags) {
             (None, flags) => *flags = None,

@@ -1,0 +1,163 @@
+//! `flashweir demo-chain`: the same crowd through two gateways in a row, without and with what the overloaded one tells the other.
+
+mod outcome;
+mod report;
+
+use super::children::{Family, Gateway, Origin};
+use super::{PATIENCE, SOURCES, TARGET, files, http, origin_capacity_rps, signals};
+use anyhow::{Context, ensure};
+use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Sources, Target};
+use flashweir_origin::account::Ruler;
+use flashweir_origin::placement::Placement;
+use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
+use outcome::{Books, Outcome};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What may be chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// Draws when people arrive and from where.
+    pub(crate) seed: u64,
+    /// Where the report goes.
+    pub(crate) out: PathBuf,
+    /// Print the numbers alone.
+    pub(crate) json: bool,
+    /// The crowd over the origin's capacity.
+    pub(crate) crowd_multiple: f64,
+    /// Processor time the origin spends on each request, milliseconds.
+    pub(crate) origin_ms: f64,
+}
+
+/// Both visits.
+pub(crate) struct Story {
+    pub(crate) options: Options,
+    pub(crate) capacity_rps: f64,
+    /// Without and with feedback.
+    pub(crate) visits: [Visit; 2],
+}
+
+/// One visit of the crowd.
+pub(crate) struct Visit {
+    pub(crate) load: LoadResult,
+    pub(crate) outcome: Outcome,
+}
+
+/// Of the capacity, before and after the crowd.
+const QUIET_LOAD: f64 = 0.4;
+const QUIET: Duration = Duration::from_secs(6);
+const CROWD: Duration = Duration::from_secs(15);
+const TAIL: Duration = Duration::from_secs(4);
+/// From here on a crowd is judged: by then both gateways know that it is there.
+const JUDGED_AFTER: Duration = Duration::from_secs(2);
+/// The last reading comes this much before the crowd's end.
+const READ_BEFORE_END: Duration = Duration::from_millis(500);
+/// The names by which both ends of a message know each other.
+const EDGE: &str = "edge";
+const NODE: &str = "node";
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// Runs both visits, writes the report and prints the numbers on stdout.
+///
+/// # Errors
+/// A child that does not start, a report that cannot be written.
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    files::prepare(&options.out)?;
+    let family = Family::default();
+    signals::end_children_on_signal(family.clone(), false)?;
+    let story = play(options, &family);
+    drop(family.end_all());
+    let story = story?;
+    let page = report::write(&story)?;
+    let text = if options.json {
+        serde_json::to_string_pretty(&report::numbers(&story))?
+    } else {
+        format!("{}\nThe whole story: {}", report::text(&story), page.display())
+    };
+    writeln!(std::io::stdout(), "{text}").context("the numbers cannot be printed")
+}
+
+fn play(options: &Options, family: &Family) -> anyhow::Result<Story> {
+    eprintln!("Starting an origin and measuring how much it can do ...");
+    let placement = Placement::divide();
+    if let Some(placement) = &placement {
+        placement.leave_the_origin_its_core().context("this process cannot leave a core to the origin")?;
+    }
+    let iterations_per_ms = flashweir_origin::calibrate();
+    let start_origin = || {
+        let origin = Origin::start(family, options.origin_ms, iterations_per_ms, &options.out)?;
+        if let Some(placement) = &placement {
+            let given = placement.give_the_origin_its_core(origin.process_id());
+            given.context("the origin cannot be moved to a core of its own")?;
+        }
+        anyhow::Ok(origin)
+    };
+    let capacity_rps = origin_capacity_rps(&start_origin()?)?;
+    let visit = |has_feedback: bool| {
+        let how = if has_feedback { "with" } else { "without" };
+        let crowd_rps = capacity_rps * options.crowd_multiple;
+        eprintln!(
+            "The origin completes {capacity_rps:.0} requests/s; a crowd of {crowd_rps:.0} a second, {how} feedback ..."
+        );
+        visit(options, family, &start_origin()?, capacity_rps, has_feedback)
+    };
+    let visits = [visit(false)?, visit(true)?];
+    Ok(Story { options: options.clone(), capacity_rps, visits })
+}
+
+/// The crowd comes to the first of two gateways.
+fn visit(
+    options: &Options,
+    family: &Family,
+    origin: &Origin,
+    capacity_rps: f64,
+    has_feedback: bool,
+) -> anyhow::Result<Visit> {
+    let of_node = format!(
+        "[upstream]\nurls = [\"{}\"]\n[client]\ntrusted_proxies = [\"127.0.0.1\"]\n[feedback]\nenabled = {has_feedback}\n",
+        origin.base_url()
+    );
+    let node = Gateway::start_configured(family, NODE, &of_node, &options.out)?;
+    let of_edge =
+        format!("[upstream]\nurls = [\"{}\"]\n[feedback]\nenabled = {has_feedback}\n", node.base_url());
+    let edge = Gateway::start_configured(family, EDGE, &of_edge, &options.out)?;
+
+    let rate = |factor: f64, length| RateProfile::constant(factor * capacity_rps, length);
+    let profile =
+        rate(QUIET_LOAD, QUIET)?.then(rate(options.crowd_multiple, CROWD)?).then(rate(QUIET_LOAD, TAIL)?);
+    let target = Target::parse(&edge.url())?;
+    let class = ClassPlan { timeout: PATIENCE, good_within: TARGET, ..ClassPlan::get(&target)? };
+    let schedule = Schedule::one(ArrivalProcess::Poisson(profile), options.seed);
+    let plan = LoadPlan {
+        sources: Sources { count: SOURCES, ..Sources::default() },
+        seed: options.seed,
+        ..LoadPlan::new(target, schedule, class)
+    };
+    let judged = [QUIET + JUDGED_AFTER, QUIET + CROWD - READ_BEFORE_END];
+    let mut ruler = Ruler::new(origin.meter(), judged);
+    let mut books: Vec<[Books; 2]> = Vec::new();
+    let mut trouble = None;
+    let load = flashweir_load::run(plan, |progress| {
+        ruler.look(progress.elapsed, progress.totals.goodput);
+        if judged.get(books.len()).is_some_and(|moment| progress.elapsed >= *moment) {
+            match [&edge, &node].map(|gateway| read(gateway)).into_iter().collect::<Result<Vec<_>, _>>() {
+                Ok(both) => books.extend(<[Books; 2]>::try_from(both).ok()),
+                Err(error) => drop(trouble.get_or_insert(error)),
+            }
+        }
+    })?;
+    if let Some(trouble) = trouble {
+        return Err(trouble).context("a gateway's books cannot be read");
+    }
+    ensure!(books.len() == judged.len(), "the run ended before the gateways' books were read");
+    let useful = ruler.useful(0, 1).ok().map(|useful| useful.useful());
+    let outcome = Outcome::new(&load, judged, &books, useful);
+    Ok(Visit { load, outcome })
+}
+
+/// What a gateway has counted and used so far.
+fn read(gateway: &Gateway) -> anyhow::Result<Books> {
+    let metrics = http::get(gateway.admin, "/metrics", ANSWER_WITHIN)?;
+    Books::read(&metrics, gateway.process_id())
+}

@@ -1,0 +1,132 @@
+//! What a visit of the crowd came to.
+
+use anyhow::Context;
+use flashweir_load::LoadResult;
+use serde::Serialize;
+use std::fs;
+use std::time::Duration;
+
+/// What a gateway has counted and used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Books {
+    offered: f64,
+    refused: f64,
+    processor_s: f64,
+}
+
+/// Over the judged part of the crowd.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Outcome {
+    /// People who came, per second.
+    pub(crate) offered_rps: f64,
+    /// Answers within the target, per second.
+    pub(crate) goodput_rps: f64,
+    /// The share of the origin's time that went into answers in time; none where it could not be read.
+    pub(crate) useful: Option<f64>,
+    /// Requests refused by the first gateway, per second.
+    pub(crate) refused_at_edge_rps: f64,
+    /// Requests refused by the overloaded gateway, per second.
+    pub(crate) refused_at_node_rps: f64,
+    /// Of what people asked for, the part that the overloaded gateway refused.
+    pub(crate) refused_at_node_part: f64,
+    /// Requests that came to the overloaded gateway, per second.
+    pub(crate) offered_to_node_rps: f64,
+    /// Processor time of the overloaded gateway, cores.
+    pub(crate) node_cores: f64,
+    /// 95 % of the answers took no longer, milliseconds, second by second the worst.
+    pub(crate) p99_ms: Option<f64>,
+}
+
+impl Books {
+    /// Of the metrics of a gateway and the processor time of its process.
+    pub(super) fn read(metrics: &str, process: u32) -> anyhow::Result<Self> {
+        let sum = |name: &str| -> f64 {
+            let of_name =
+                |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
+            metrics
+                .lines()
+                .filter(of_name)
+                .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+                .sum()
+        };
+        Ok(Self {
+            offered: sum("flashweir_requests_offered_total"),
+            refused: sum("flashweir_requests_shed_total"),
+            processor_s: processor_s(process)?,
+        })
+    }
+}
+
+impl Outcome {
+    /// Of the crowd from `judged[0]` to `judged[1]`, at which the books of the first gateway and of the overloaded one were read.
+    pub(super) fn new(
+        load: &LoadResult,
+        judged: [Duration; 2],
+        books: &[[Books; 2]],
+        useful: Option<f64>,
+    ) -> Self {
+        let [from, to] = judged.map(|moment| moment.as_secs());
+        let seconds = load.totals.series.iter().filter(|second| (from..to).contains(&second.second));
+        let length_s = (to - from) as f64;
+        let (mut offered, mut goodput, mut p99_ms) = (0, 0, None::<f64>);
+        for second in seconds {
+            offered += second.offered;
+            goodput += second.goodput;
+            p99_ms = second.latency_p99_ms.map_or(p99_ms, |ms| Some(p99_ms.map_or(ms, |most| most.max(ms))));
+        }
+        let books_s = (judged[1] - judged[0]).as_secs_f64();
+        let of = |gateway: usize, value: fn(&Books) -> f64| {
+            (value(&books[1][gateway]) - value(&books[0][gateway])) / books_s
+        };
+        let (offered_rps, refused_at_node_rps) = (offered as f64 / length_s, of(1, |books| books.refused));
+        Self {
+            offered_rps,
+            goodput_rps: goodput as f64 / length_s,
+            useful,
+            refused_at_edge_rps: of(0, |books| books.refused),
+            refused_at_node_rps,
+            refused_at_node_part: refused_at_node_rps / offered_rps.max(1.0),
+            offered_to_node_rps: of(1, |books| books.offered),
+            node_cores: of(1, |books| books.processor_s),
+            p99_ms,
+        }
+    }
+}
+
+/// Processor time of a process and all its threads, seconds (proc_pid_stat(5), fields 14 and 15).
+fn processor_s(process: u32) -> anyhow::Result<f64> {
+    let file = format!("/proc/{process}/stat");
+    let text = fs::read_to_string(&file).with_context(|| file.clone())?;
+    ticks(&text)
+        .map(|ticks| ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+        .with_context(|| format!("{file}: no processor time"))
+}
+
+fn ticks(stat: &str) -> Option<u64> {
+    // The second field, a name in brackets, may hold blanks.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_the_fourteenth_and_fifteenth_field() {
+        let stat = "77 (flash (weir) x) S 1 77 77 0 -1 4194304 900 0 0 0 250 50 0 0 20 0 4 0 1 2 3";
+        assert_eq!(ticks(stat), Some(300));
+        assert_eq!(ticks("77 (cut"), None);
+    }
+
+    #[test]
+    fn counts_are_added_over_their_labels() {
+        let metrics = "# HELP flashweir_requests_shed_total x\nflashweir_requests_shed_total{reason=\"capacity\"} 3\n\
+                       flashweir_requests_shed_total{reason=\"ladder\"} 4\nflashweir_requests_offered_total 20\n\
+                       flashweir_requests_offered_total_other 5\n";
+        let books = Books::read(metrics, std::process::id()).unwrap();
+        assert_eq!((books.offered, books.refused), (20.0, 7.0));
+    }
+}

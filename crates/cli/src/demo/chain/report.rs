@@ -1,0 +1,103 @@
+//! The numbers of both visits: on the terminal, as JSON and as a page.
+
+use super::{CROWD, JUDGED_AFTER, QUIET, Story, TARGET, Visit};
+use crate::demo::files::write_file;
+use flashweir_load::Second;
+use flashweir_report::{Chart, Figure, Hue, Page, Point, ReportError, Section, Series, Table, number};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// What the two visits are called.
+const NAMES: [&str; 2] = ["without feedback", "with feedback"];
+
+/// Writes `report.html` and `data.json`; gives the page's path.
+pub(super) fn write(story: &Story) -> anyhow::Result<PathBuf> {
+    let directory = &story.options.out;
+    write_file(directory, "data.json", &serde_json::to_string_pretty(&numbers(story))?)?;
+    write_file(directory, "report.html", &html(story)?)
+}
+
+/// The numbers.
+pub(super) fn numbers(story: &Story) -> Value {
+    json!({
+        "seed": story.options.seed,
+        "capacity_rps": story.capacity_rps,
+        "crowd_multiple": story.options.crowd_multiple,
+        "without_feedback": story.visits[0].outcome,
+        "with_feedback": story.visits[1].outcome,
+    })
+}
+
+/// The table for a terminal.
+pub(super) fn text(story: &Story) -> String {
+    let rows = rows(story);
+    let width = rows.iter().map(|[name, ..]| name.chars().count()).max().unwrap_or(0);
+    let line = |[name, before, after]: &[String; 3]| format!("{name:<width$}  {before:>18}  {after:>18}\n");
+    let head = line(&["".to_owned(), NAMES[0].to_owned(), NAMES[1].to_owned()]);
+    let body: String = rows.iter().map(line).collect();
+    format!("The origin's capacity: {:.1} requests/s\n\n{head}{body}", story.capacity_rps)
+}
+
+fn rows(story: &Story) -> Vec<[String; 3]> {
+    let [before, after] = story.visits.each_ref().map(|visit| &visit.outcome);
+    let both = |name: &str, value: &dyn Fn(&super::Outcome) -> String| {
+        [name.to_owned(), value(before), value(after)]
+    };
+    let rate = |value: f64| format!("{value:.1}/s");
+    let percent = |value: f64| format!("{:.1} %", value * 100.0);
+    vec![
+        both("people who came", &|o| rate(o.offered_rps)),
+        both("answers in time (goodput)", &|o| rate(o.goodput_rps)),
+        both("origin's time put to use (useful)", &|o| o.useful.map_or("–".to_owned(), percent)),
+        both("p99 of the worst second", &|o| o.p99_ms.map_or("–".to_owned(), |ms| format!("{ms:.0} ms"))),
+        both("refused by the first gateway", &|o| rate(o.refused_at_edge_rps)),
+        both("refused by the overloaded gateway", &|o| rate(o.refused_at_node_rps)),
+        both("  of what people asked for", &|o| percent(o.refused_at_node_part)),
+        both("came to the overloaded gateway", &|o| rate(o.offered_to_node_rps)),
+        both("processor time of the overloaded gateway", &|o| format!("{:.3} cores", o.node_cores)),
+    ]
+}
+
+fn html(story: &Story) -> Result<String, ReportError> {
+    let [before, after] = story.visits.each_ref().map(|visit| &visit.outcome);
+    let lead = format!(
+        "A crowd of {} times what the origin can do came to a gateway, and through it to a second one before the origin. Without \
+         feedback the second one refused {:.1} % of what people asked for; with it, {:.1} %.",
+        number(story.options.crowd_multiple, 1),
+        before.refused_at_node_part * 100.0,
+        after.refused_at_node_part * 100.0,
+    );
+    let caption = format!(
+        "From {} s after the crowd came to shortly before it left. In time: within {} s.",
+        JUDGED_AFTER.as_secs(),
+        TARGET.as_secs()
+    );
+    let empty = Table::new(caption, ["", NAMES[0], NAMES[1]]);
+    let table =
+        rows(story).into_iter().fold(empty, |table, [name, before, after]| table.row(name, [before, after]));
+    let mut section = Section::new("What people got, second by second");
+    for (name, visit) in NAMES.into_iter().zip(&story.visits) {
+        section = section.figure(rates(story, name, visit)?);
+    }
+    Page::new("One crowd, two gateways", lead)
+        .section(Section::new("In numbers").table(table))
+        .section(section)
+        .footer(format!("flashweir {}, seed {}", env!("CARGO_PKG_VERSION"), story.options.seed))
+        .html()
+}
+
+fn rates(story: &Story, name: &str, visit: &Visit) -> Result<Figure, ReportError> {
+    let points = |value: fn(&Second) -> u64| {
+        let seconds = visit.load.totals.series.iter();
+        seconds.map(|second| (second.second as f64, Some(value(second) as f64))).collect::<Vec<Point>>()
+    };
+    Chart::new(format!("Requests {name}"), "seconds", "requests/s")
+        .y_at_least(story.capacity_rps * story.options.crowd_multiple)
+        .series(Series::area("offered", Hue::Grey, points(|second| second.offered)))
+        .series(Series::line("refused", Hue::Amber, points(|second| second.refused)))
+        .series(Series::line("goodput", Hue::Green, points(|second| second.goodput)))
+        .reference("capacity", Hue::Vermillion, story.capacity_rps)
+        .marker("the crowd comes", QUIET.as_secs_f64())
+        .marker("it goes", (QUIET + CROWD).as_secs_f64())
+        .figure()
+}

@@ -1,0 +1,227 @@
+//! `[feedback]`: overload told between nodes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use flashweir_core::limits::API_KEYS_FILE_BYTES;
+use ipnet::IpNet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::client::{TRUSTED_PROXIES, network};
+use super::{Client, Service};
+use crate::checks::name::name;
+use crate::error::Problem;
+
+/// Overload told between nodes (docs/feedback.md): gateways, sidecars and clients in front of this gateway are asked to
+/// send less before their requests have to be refused here, and this gateway sends less where the upstream asks for it.
+/// Nothing has to be set: the trusted proxies are the nodes in front, and the field appears only in overload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FeedbackFile {
+    /// Whether nodes in front are asked for less, and what an upstream asks for is done.
+    /// Example: `enabled = false`.
+    pub enabled: bool,
+    /// Networks in which nodes in front of this gateway are: each address there that sends requests gets its share of what the
+    /// service can do. Default: `client.trusted_proxies`. All other clients together count as one node. Too many: people who
+    /// do not know the field count as nodes, and what one of them sends beyond a share is refused first. Too few: a node is not asked.
+    /// Valid: at most 256 networks.
+    /// Example: `senders = ["10.0.0.0/8"]`.
+    pub senders: Option<Vec<String>>,
+    /// File with the keys that sign what is told: each line a number from 1 to 15, a blank, and a key of 16 to 1024 visible
+    /// characters or blanks. The first signs, all are accepted. Without keys nothing is signed, and only what
+    /// comes with responses of the configured upstreams is believed. Read again at a reload.
+    /// Example: `keys_file = "feedback.keys"`.
+    pub keys_file: Option<PathBuf>,
+    /// How much a node in front counts when shares are divided, by the name that it sends in `Flashweir-Sender`; 1 for
+    /// all others.
+    /// Valid: whole numbers from 1 to 1000.
+    /// Example: `weights = { checkout = 3 }`.
+    pub weights: BTreeMap<String, u32>,
+    /// By service, the `gateway.name` of the node that is its upstream, where keys are used: what a node signs is for one sender.
+    /// Default: the service's own name.
+    /// Example: `upstream_names = { default = "shop-api" }`.
+    pub upstream_names: BTreeMap<String, String>,
+}
+
+impl Default for FeedbackFile {
+    fn default() -> Self {
+        // It costs nothing where no node is in front and no upstream speaks it.
+        Self {
+            enabled: true,
+            senders: None,
+            keys_file: None,
+            weights: BTreeMap::new(),
+            upstream_names: BTreeMap::new(),
+        }
+    }
+}
+
+/// Overload told between nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feedback {
+    /// Whether it is.
+    pub is_enabled: bool,
+    /// Networks in which nodes in front are.
+    pub senders: Vec<IpNet>,
+    /// The file with the keys, if they are used.
+    pub keys_file: Option<PathBuf>,
+    /// What is in it, read by [`Config::load`](crate::Config::load).
+    pub keys: FeedbackKeys,
+    /// By name of a node in front: how much it counts; the others count 1.
+    pub weights: BTreeMap<String, u32>,
+    /// By service, the name of the node behind it.
+    pub upstream_names: BTreeMap<String, String>,
+}
+
+/// Keys by number, the one that signs first. Never prints a key.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct FeedbackKeys(Vec<(u8, Box<[u8]>)>);
+
+/// More for one node than for another by three orders of magnitude would leave that one nothing.
+const WEIGHT_MAX: u32 = 1_000;
+/// As long as the tag: a shorter key would be easier to guess than a tag.
+const KEY_BYTES_MIN: usize = 16;
+/// HMAC hashes longer ones down anyway.
+const KEY_BYTES_MAX: usize = 1_024;
+/// Numbers of keys in the field.
+const KEY_NUMBERS: core::ops::RangeInclusive<u8> = 1..=15;
+
+impl Feedback {
+    pub(super) fn check(
+        file: FeedbackFile,
+        directory: &Path,
+        client: &Client,
+        services: &[Service],
+    ) -> Result<Self, Problem> {
+        for (node, &weight) in &file.weights {
+            name("feedback.weights", node.clone())?;
+            if !(1..=WEIGHT_MAX).contains(&weight) {
+                let what = format!("{weight} is out of range, expected 1 to {WEIGHT_MAX}");
+                return Err(Problem::new(format!("feedback.weights.{node}"), what));
+            }
+        }
+        for (service, node) in &file.upstream_names {
+            let key = format!("feedback.upstream_names.{service}");
+            name(&key, node.clone())?;
+            if !services.iter().any(|known| known.name == *service) {
+                return Err(Problem::new(key, "is no service here, expected the name of one"));
+            }
+        }
+        Ok(Self {
+            is_enabled: file.enabled,
+            senders: match &file.senders {
+                None => client.trusted_proxies.clone(),
+                Some(texts) => networks(texts)?,
+            },
+            keys_file: file.keys_file.map(|path| directory.join(path)),
+            keys: FeedbackKeys::default(),
+            weights: file.weights,
+            upstream_names: file.upstream_names,
+        })
+    }
+
+    /// Reads the file with the keys, if there is one.
+    pub(crate) fn read(&mut self) -> Result<(), Problem> {
+        let Some(path) = &self.keys_file else { return Ok(()) };
+        self.keys = FeedbackKeys::read(path).map_err(|why| {
+            let what = format!("`{}`: {why}, expected lines with a number and a key", path.display());
+            Problem::new("feedback.keys_file", what)
+        })?;
+        Ok(())
+    }
+}
+
+impl FeedbackKeys {
+    /// By number, the one that signs first.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, &[u8])> {
+        self.0.iter().map(|(number, key)| (*number, &**key))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn read(path: &Path) -> Result<Self, String> {
+        let mut text = String::new();
+        let read =
+            File::open(path).and_then(|file| file.take(API_KEYS_FILE_BYTES + 1).read_to_string(&mut text));
+        read.map_err(|error| format!("cannot read it: {error}"))?;
+        let mut keys: Vec<(u8, Box<[u8]>)> = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let key = one_key(line).map_err(|why| format!("line {}: {why}", index + 1))?;
+            if keys.iter().any(|(number, _)| *number == key.0) {
+                return Err(format!("line {}: key {} is there twice", index + 1, key.0));
+            }
+            keys.push(key);
+        }
+        if keys.is_empty() { Err("it holds no key".to_owned()) } else { Ok(Self(keys)) }
+    }
+}
+
+/// Says what is wrong without saying the key.
+fn one_key(line: &str) -> Result<(u8, Box<[u8]>), String> {
+    let (number, key) = line.split_once(char::is_whitespace).ok_or("no blank after the key's number")?;
+    let number = number.parse().ok().filter(|number| KEY_NUMBERS.contains(number));
+    let number = number.ok_or("the number is not one of 1 to 15")?;
+    let key = key.trim_start();
+    let fits = (KEY_BYTES_MIN..=KEY_BYTES_MAX).contains(&key.len());
+    if !fits || !key.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+        return Err(format!(
+            "not a key, expected {KEY_BYTES_MIN} to {KEY_BYTES_MAX} visible ASCII characters or blanks"
+        ));
+    }
+    Ok((number, key.as_bytes().into()))
+}
+
+fn networks(texts: &[String]) -> Result<Vec<IpNet>, Problem> {
+    let key = "feedback.senders";
+    if texts.len() > TRUSTED_PROXIES {
+        let what = format!("{} networks, expected at most {TRUSTED_PROXIES}", texts.len());
+        return Err(Problem::new(key, what));
+    }
+    texts.iter().enumerate().map(|(index, text)| network(&format!("{key}[{index}]"), text)).collect()
+}
+
+impl fmt::Debug for FeedbackKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<u8> = self.0.iter().map(|(number, _)| *number).collect();
+        f.debug_struct("FeedbackKeys").field("numbers", &numbers).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_number_and_a_key() {
+        let of = |line: &str| one_key(line).map(|(number, key)| (number, key.len()));
+        assert_eq!(of("1 correct-horse-battery"), Ok((1, 21)));
+        assert_eq!(of("15\tcorrect horse battery staple"), Ok((15, 28)));
+        for (line, wrong) in [
+            ("correct-horse-battery", "no blank"),
+            ("0 correct-horse-battery", "the number"),
+            ("16 correct-horse-battery", "the number"),
+            ("2 short", "not a key"),
+            ("2 correct horse battery staplé", "not a key"),
+        ] {
+            assert!(of(line).is_err_and(|why| why.contains(wrong)), "{line}");
+        }
+    }
+
+    #[test]
+    fn keys_are_never_printed() {
+        let keys = FeedbackKeys(vec![(3, (*b"correct-horse-battery").into())]);
+        assert_eq!(format!("{keys:?}"), "FeedbackKeys { numbers: [3] }");
+    }
+}

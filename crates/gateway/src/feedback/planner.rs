@@ -1,0 +1,292 @@
+//! Decides for one service, on the control thread: what to ask of the nodes in front, what to discard here, and what each worker may send
+//! to the upstream.
+//!
+//! *Nobody in front, nothing asked*: where no node in front was heard of in the last seconds the ladder discards nothing, since the
+//! sentry alone refuses better. *The min rule*: where the upstream asks this gateway for less than its own ladder would ask for, that
+//! is what the nodes in front are asked for. *Everybody else*: clients that are no nodes count as one, so neither they nor the nodes can
+//! take all.
+
+use super::keys::{HmacKey, ring};
+use super::orders::{EVERYBODY_ELSE, Orders, SenderOrders};
+use super::told::Told;
+use super::upstreams::UpstreamLimits;
+use super::worker::{NodeSample, SenderCounts};
+use flashweir_admission::gapping::Restriction;
+use flashweir_admission::ladder::{
+    self, LadderGate, LadderInput, LadderPlanner, Scheme, level_us, rungs_of_plan,
+};
+use flashweir_admission::sentry::{Plan, Sample};
+use flashweir_config::Feedback;
+use flashweir_core::limits::CLASSES;
+use flashweir_core::{Duration, Instant, Rate};
+use flashweir_feedback::{Advertisement, Advertiser, FieldError, Judged, Senders, Taken};
+use http::HeaderValue;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Between two plans of the ladder, and two refreshes of what is told (ALGORITHMS §5.2).
+const REFRESH: Duration = Duration::from_millis(100);
+/// How long a message holds: several responses to any sender that sends at all may be lost.
+const TTL: Duration = Duration::from_secs(2);
+/// The time over which the part of a node's requests that is beyond its share is averaged.
+const BEYOND_OVER_S: f64 = 0.3;
+/// The rank of requests that are limited whatever is limited.
+const LIMITED: u8 = u8::MAX;
+/// The rank of requests that are limited only where all are.
+const MOST_IMPORTANT: u8 = 0;
+
+/// What is decided by, for one service.
+pub(crate) struct NodePlanner {
+    service: String,
+    feedback: Arc<Feedback>,
+    /// This gateway's name.
+    name: String,
+    planner: LadderPlanner,
+    gate: Option<LadderGate>,
+    advertiser: Advertiser<HmacKey>,
+    upstreams: UpstreamLimits,
+    senders: HashMap<u64, SenderState>,
+    /// By worker, thousandths of usual requests.
+    backlog_milli: Vec<u64>,
+    arrived: [u64; CLASSES],
+    completed_milli: u64,
+    /// Requests waited or were refused since the last plan.
+    is_short: bool,
+    capacity: Rate,
+    planned_at: Instant,
+    last: Orders,
+    told: Told,
+}
+
+#[derive(Debug)]
+struct SenderState {
+    name: Arc<str>,
+    judged: Option<Judged>,
+    /// Requests of the limited ranks, and those of them beyond the share, averaged.
+    limited: f64,
+    beyond: f64,
+}
+
+/// What is wrong with a field of an upstream, or how it was taken.
+pub(crate) type FieldOutcome = Result<Taken, FieldError>;
+
+impl NodePlanner {
+    /// Of a service of the gateway `name`; `epoch` is larger in each later run.
+    pub(crate) fn new(
+        name: &str,
+        service: &str,
+        feedback: Arc<Feedback>,
+        workers: usize,
+        epoch: u32,
+    ) -> Self {
+        let advertiser = Advertiser::new(epoch, TTL, ring(&feedback.keys), Senders::new());
+        Self {
+            service: service.to_owned(),
+            name: name.to_owned(),
+            planner: LadderPlanner::new(),
+            gate: None,
+            advertiser: advertiser.expect("the time to live is within its range"),
+            upstreams: UpstreamLimits::new(workers),
+            senders: HashMap::new(),
+            backlog_milli: vec![0; workers],
+            arrived: [0; CLASSES],
+            completed_milli: 0,
+            is_short: false,
+            capacity: Rate::ZERO,
+            planned_at: Instant::ZERO,
+            last: Orders::default(),
+            told: Told::default(),
+            feedback,
+        }
+    }
+
+    /// Other settings from now on, keys among them.
+    pub(crate) fn configure(&mut self, feedback: &Arc<Feedback>) {
+        if *self.feedback == **feedback {
+            return;
+        }
+        self.feedback = feedback.clone();
+        self.advertiser.set_keys(ring(&feedback.keys));
+        self.upstreams.set_keys(|| ring(&feedback.keys));
+    }
+
+    /// A worker's sample. `report` hears of each new field of an upstream how it was taken.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        worker: usize,
+        sample: &Sample,
+        heard: Option<&NodeSample>,
+        plan: &Plan,
+        mut report: impl FnMut(FieldOutcome),
+    ) {
+        let cost_milli = |class: usize| match (plan.costs.usual_us, plan.costs.by_class_us.get(class)) {
+            (usual @ 1.., Some(&cost @ 1..)) => u64::from(cost) * 1_000 / u64::from(usual),
+            _ => 1_000,
+        };
+        let mut backlog_milli = 0;
+        for (class, counts) in sample.classes.iter().enumerate() {
+            let rank = plan.classes.get(class).map_or(0, |class| usize::from(class.rank));
+            self.arrived[rank.min(CLASSES - 1)] += counts.offered;
+            self.completed_milli += counts.completed * cost_milli(class);
+            backlog_milli += u64::from(counts.held + counts.in_flight) * cost_milli(class);
+        }
+        self.backlog_milli[worker] = backlog_milli;
+        self.is_short |= sample.held > 0 || sample.shed > 0;
+        self.upstreams.observe_offered(worker, sample.offered);
+        let Some(heard) = heard else { return };
+        for (key, name, counts) in &heard.senders {
+            self.hear(now, *key, name, *counts);
+        }
+        // Where there are only such clients, there is nobody to be asked for less.
+        if !self.senders.is_empty() && heard.others != SenderCounts::default() {
+            self.hear(now, EVERYBODY_ELSE, &Arc::from(""), heard.others);
+        }
+        for (upstream, field) in &heard.fields {
+            let of_service = || {
+                let node = self.feedback.upstream_names.get(&self.service).unwrap_or(&self.service);
+                (ring(&self.feedback.keys), context(&self.name, node))
+            };
+            report(self.upstreams.hear(now, *upstream, field, of_service));
+        }
+    }
+
+    /// Decides; the orders where they are others than before.
+    pub(crate) fn plan(&mut self, now: Instant, plan: &Plan) -> Option<Orders> {
+        let is_due = now.saturating_since(self.planned_at) >= REFRESH;
+        if is_due {
+            self.refresh(now, plan);
+        }
+        let ladder = self.discards();
+        if !is_due && ladder == self.last.ladder {
+            return None;
+        }
+        let were_none = self.last.are_none();
+        self.last.ladder = ladder;
+        if is_due {
+            self.last.from_rank = self.advertiser.asks().map_or(0, |asks| asks.from_rank);
+            self.last.restrictions = self.upstreams.restrictions(now);
+            self.last.senders = self.sender_orders(now);
+        }
+        (!were_none || !self.last.are_none()).then(|| self.last.clone())
+    }
+
+    /// What `/status` and the metrics say.
+    pub(crate) fn told(&self) -> &Told {
+        &self.told
+    }
+
+    /// So many requests of one node came since the last sample of a worker.
+    fn hear(&mut self, now: Instant, key: u64, name: &Arc<str>, counts: SenderCounts) {
+        let weight = self.feedback.weights.get(&**name).copied().unwrap_or(1);
+        let state = self.senders.entry(key).or_insert_with(|| SenderState {
+            name: name.clone(),
+            judged: None,
+            limited: 0.0,
+            beyond: 0.0,
+        });
+        if counts.others > 0 {
+            state.judged = Some(self.advertiser.hear(now, key, weight, MOST_IMPORTANT));
+        }
+        for _ in 0..counts.limited {
+            let judged = self.advertiser.hear(now, key, weight, LIMITED);
+            state.limited += 1.0;
+            state.beyond += f64::from(u8::from(judged.is_over_share));
+            state.judged = Some(judged);
+        }
+    }
+
+    fn refresh(&mut self, now: Instant, plan: &Plan) {
+        let span_s = now.saturating_since(self.planned_at).as_secs_f64();
+        self.planned_at = now;
+        let input = LadderInput {
+            backlog_milli: self.backlog_milli.iter().sum(),
+            rungs: rungs_of_plan(plan),
+            capacity_rps: plan.explanation.capacity_rps,
+            arrived: std::mem::take(&mut self.arrived),
+            completed_milli: std::mem::take(&mut self.completed_milli),
+            is_short: std::mem::take(&mut self.is_short),
+        };
+        let of_ladder = self.planner.plan(now, &input);
+        self.capacity = of_ladder.capacity;
+        match (of_ladder.rungs, &mut self.gate) {
+            (None, gate) => *gate = None,
+            (Some(rungs), Some(gate)) => gate.set_rungs(rungs),
+            (Some(rungs), gate) => *gate = Some(LadderGate::new(Scheme::Combined, rungs, &[])),
+        }
+        let own = of_ladder.asks.map(|(from_rank, rate)| Advertisement {
+            from_rank,
+            severity: of_ladder.severity,
+            rate,
+        });
+        let asks = least(own, self.upstreams.asked(now));
+        self.advertiser.refresh(now, asks);
+        let kept = (-span_s / BEYOND_OVER_S).exp();
+        let advertiser = &self.advertiser;
+        self.senders.retain(|&key, state| {
+            (state.limited, state.beyond) = (state.limited * kept, state.beyond * kept);
+            advertiser.find(key).is_some()
+        });
+        self.told = Told {
+            asks,
+            senders: self.senders.keys().filter(|&&key| key != EVERYBODY_ELSE).count(),
+            ladder: Some(of_ladder.explanation),
+            upstreams: self.upstreams.told(now),
+        };
+    }
+
+    /// What the ladder discards at the present level: nothing where there is no node in front to have been asked.
+    fn discards(&mut self) -> ladder::Orders {
+        let level = level_us(self.backlog_milli.iter().sum(), self.capacity);
+        match &mut self.gate {
+            Some(gate) if !self.senders.is_empty() => {
+                gate.observe(level);
+                gate.orders()
+            }
+            _ => ladder::Orders::default(),
+        }
+    }
+
+    fn sender_orders(&mut self, now: Instant) -> Arc<HashMap<u64, SenderOrders>> {
+        let mut orders = HashMap::new();
+        for (&key, state) in &self.senders {
+            let Some(judged) = state.judged else { continue };
+            let field = match key {
+                EVERYBODY_ELSE => None,
+                _ => self.advertiser.field(now, judged.slot, &context(&state.name, &self.name)),
+            };
+            // A field's bytes are base64 between colons.
+            let field = field.and_then(|field| HeaderValue::from_bytes(field.as_bytes()).ok());
+            let beyond_share_milli = match state.limited {
+                // So few say nothing, and one that is not limited is beyond no share.
+                ..1.0 => 0,
+                limited => (state.beyond / limited * 1e3) as u16,
+            };
+            if field.is_some() || beyond_share_milli > 0 {
+                orders.insert(key, SenderOrders { field, beyond_share_milli });
+            }
+        }
+        if orders.is_empty() && self.last.senders.is_empty() {
+            return self.last.senders.clone();
+        }
+        Arc::new(orders)
+    }
+}
+
+/// What both ends of a message know: see docs/feedback.md.
+fn context(sender: &str, node: &str) -> Vec<u8> {
+    format!("{sender}>{node}").into_bytes()
+}
+
+/// The lower of what the ladder and what the upstream asks for.
+fn least(own: Option<Advertisement>, of_upstream: Option<Restriction>) -> Option<Advertisement> {
+    let of_upstream = of_upstream.map(|Restriction { from_rank, severity, rate }| Advertisement {
+        from_rank,
+        severity: severity.max(1),
+        rate,
+    });
+    match (own, of_upstream) {
+        (Some(own), Some(other)) => Some(if other.rate < own.rate { other } else { own }),
+        (own, other) => own.or(other),
+    }
+}

@@ -1,0 +1,96 @@
+//! Who a node in front is: its address, which must be in one of the configured networks, and the name that it gives itself.
+
+use flashweir_config::Feedback;
+use flashweir_core::Hasher64;
+use http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
+use std::net::IpAddr;
+
+/// The field by which a node in front says its name; needed only where messages are signed, for a signature is for one name.
+pub(crate) const SENDER: HeaderName = HeaderName::from_static("flashweir-sender");
+/// As long as a gateway's name may be.
+const NAME_BYTES: usize = 63;
+
+/// Recognises nodes in front.
+#[derive(Clone, Debug)]
+pub(crate) struct SenderNames {
+    networks: Vec<IpNet>,
+    hasher: Hasher64,
+}
+
+/// Who sent a request, as far as overload is told between nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sender<'a> {
+    /// There are no nodes in front.
+    NotAsked,
+    /// A client that is none.
+    Client,
+    /// A node in front.
+    Node(Node<'a>),
+}
+
+/// One node in front, as a request shows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node<'a> {
+    /// Names it, within one run of this gateway.
+    pub(crate) key: u64,
+    /// Empty if it does not say.
+    pub(crate) name: &'a str,
+}
+
+impl SenderNames {
+    pub(crate) fn new(feedback: &Feedback, hasher: Hasher64) -> Self {
+        let networks = if feedback.is_enabled { feedback.senders.clone() } else { Vec::new() };
+        Self { networks, hasher }
+    }
+
+    /// Who sent a request: a node, where the peer is in a network of nodes.
+    pub(crate) fn recognise<'a>(&self, peer: IpAddr, fields: &'a HeaderMap) -> Sender<'a> {
+        if self.networks.is_empty() {
+            return Sender::NotAsked;
+        }
+        let peer = peer.to_canonical();
+        if !self.networks.iter().any(|network| network.contains(&peer)) {
+            return Sender::Client;
+        }
+        let name = fields.get(SENDER).and_then(|value| value.to_str().ok()).filter(|name| is_name(name));
+        let name = name.unwrap_or_default();
+        let key = match peer {
+            IpAddr::V4(address) => self.hasher.hash(&[&address.octets(), name.as_bytes()]),
+            IpAddr::V6(address) => self.hasher.hash(&[&address.octets(), name.as_bytes()]),
+        };
+        Sender::Node(Node { key, name })
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    !text.is_empty() && text.len() <= NAME_BYTES && text.bytes().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn a_node_is_its_address_and_its_name_and_a_stranger_is_none() {
+        let networks = vec!["10.0.0.0/8".parse().unwrap()];
+        let names = SenderNames { networks, hasher: Hasher64::new(1, 2) };
+        let of = |peer: &str, name: &'static str| {
+            let mut fields = HeaderMap::new();
+            fields.insert(SENDER, HeaderValue::from_static(name));
+            match names.recognise(peer.parse().unwrap(), &fields) {
+                Sender::Node(node) => Some((node.key, node.name.to_owned())),
+                Sender::Client | Sender::NotAsked => None,
+            }
+        };
+        assert_eq!(of("192.0.2.1", "shop"), None);
+        let shop = of("10.0.0.1", "shop").unwrap();
+        assert_eq!(shop.1, "shop");
+        assert_eq!(of("::ffff:10.0.0.1", "shop").unwrap(), shop);
+        assert_ne!(of("10.0.0.2", "shop").unwrap().0, shop.0);
+        assert_ne!(of("10.0.0.1", "till").unwrap().0, shop.0);
+        assert_eq!(of("10.0.0.1", "two words").unwrap().1, "", "what is no name is none");
+    }
+}

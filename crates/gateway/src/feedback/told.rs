@@ -1,0 +1,78 @@
+//! What `/status` says of overload that is told between nodes, as JSON.
+
+use super::upstreams::ToldUpstream;
+use flashweir_admission::ladder::{Explanation, Rule};
+use flashweir_feedback::Advertisement;
+use flashweir_telemetry::FeedbackFigures;
+use http::Uri;
+use serde_json::{Value, json};
+
+/// The state of one service.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// What is asked of the nodes in front.
+    pub(crate) asks: Option<Advertisement>,
+    /// Nodes in front that were heard lately.
+    pub(crate) senders: usize,
+    /// Why.
+    pub(crate) ladder: Option<Explanation>,
+    /// What upstreams ask for.
+    pub(crate) upstreams: Vec<ToldUpstream>,
+}
+
+impl Told {
+    /// For the metrics of this service.
+    pub(crate) fn figures(&self, service: &str) -> FeedbackFigures {
+        let upstreams = self.upstreams.iter().map(|told| {
+            let asked_rps = told.limit.map(|limit| limit.rate.per_second());
+            (told.upstream, asked_rps, told.age.map(|age| age.as_secs_f64()))
+        });
+        FeedbackFigures {
+            service: service.to_owned(),
+            senders: self.senders,
+            asked_rps: self.asks.map(|asks| asks.rate.per_second()),
+            level_s: self.ladder.as_ref().map_or(0.0, |why| why.level_us as f64 / 1e6),
+            upstreams: upstreams.collect(),
+        }
+    }
+}
+
+/// One service in `/status`. `urls` are its upstreams, in order.
+pub(crate) fn status(told: &Told, urls: &[Uri]) -> Value {
+    let ladder = told.ladder.as_ref();
+    json!({
+        "senders": told.senders,
+        "asks": told.asks.map(|asks| json!({
+            "from_rank": asks.from_rank,
+            "severity": asks.severity,
+            "rate_rps": asks.rate.per_second(),
+        })),
+        "ladder": ladder.map(|why| json!({
+            "rule": rule(why.rule),
+            "level_s": why.level_us as f64 / 1e6,
+            "reference_s": why.reference_us as f64 / 1e6,
+            "capacity_rps": why.capacity_rps,
+            "unlimited_rps": why.unlimited_rps,
+            "used_rps": why.used_rps,
+        })),
+        "upstreams": told.upstreams.iter().map(|upstream| json!({
+            "url": urls.get(upstream.upstream).map(ToString::to_string),
+            "age_s": upstream.age.map(|age| age.as_secs_f64()),
+            "asks": upstream.limit.map(|limit| json!({
+                "from_rank": limit.from_rank,
+                "severity": limit.severity,
+                "rate_rps": limit.rate.per_second(),
+                "is_expired": limit.is_expired,
+            })),
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn rule(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Unknown => "unknown",
+        Rule::Quiet => "quiet",
+        Rule::Throttle => "throttle",
+        Rule::Release => "release",
+    }
+}

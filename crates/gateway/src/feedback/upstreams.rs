@@ -1,0 +1,179 @@
+//! What the upstreams of one service ask this gateway for, and which part of it each worker may send.
+//!
+//! Several upstreams are several nodes. While one of them asks for nothing, requests can go there, so nothing is restricted; when all
+//! that were heard of ask, their rates add up. Workers divide the rate by what each of them is offered, since a connection belongs to
+//! one worker for its life.
+
+use super::keys::HmacKey;
+use flashweir_admission::gapping::Restriction;
+use flashweir_core::{Duration, Instant, Rate};
+use flashweir_feedback::{FieldError, Intake, KeyRing, Limit, Taken};
+
+/// The time over which what a worker is offered is averaged.
+const AVERAGED_OVER_S: f64 = 1.0;
+/// A worker to which nothing came has this part of an equal part: the next request may be its.
+const PART_MIN: f64 = 0.1;
+
+/// The limits of one service's upstreams.
+#[derive(Debug)]
+pub(super) struct UpstreamLimits {
+    /// By upstream, as far as one was heard of.
+    intakes: Vec<Option<Intake<HmacKey>>>,
+    /// Requests per second that each worker is offered, and since when nothing was added.
+    offered_rps: Vec<f64>,
+    offered: Vec<u64>,
+    measured_at: Instant,
+}
+
+/// One upstream in `/status`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToldUpstream {
+    pub(crate) upstream: usize,
+    pub(crate) limit: Option<Limit>,
+    pub(crate) age: Option<Duration>,
+}
+
+impl UpstreamLimits {
+    pub(super) fn new(workers: usize) -> Self {
+        let (offered_rps, offered) = (vec![0.0; workers], vec![0; workers]);
+        Self { intakes: Vec::new(), offered_rps, offered, measured_at: Instant::ZERO }
+    }
+
+    /// A field came with a response of this upstream. `ring` makes its keys where it is heard of for the first time.
+    pub(super) fn hear(
+        &mut self,
+        now: Instant,
+        upstream: usize,
+        field: &[u8],
+        new: impl FnOnce() -> (KeyRing<HmacKey>, Vec<u8>),
+    ) -> Result<Taken, FieldError> {
+        if self.intakes.len() <= upstream {
+            self.intakes.resize_with(upstream + 1, || None);
+        }
+        let offered = Rate::from_per_second(self.offered_rps.iter().sum());
+        let intake = self.intakes[upstream].get_or_insert_with(|| {
+            let (keys, context) = new();
+            Intake::new(keys, &context)
+        });
+        intake.take(now, field, || offered)
+    }
+
+    /// Other keys from now on.
+    pub(super) fn set_keys(&mut self, ring: impl Fn() -> KeyRing<HmacKey>) {
+        self.intakes.iter_mut().flatten().for_each(|intake| intake.set_keys(ring()));
+    }
+
+    /// So many requests came to this worker.
+    pub(super) fn observe_offered(&mut self, worker: usize, count: u64) {
+        if let Some(offered) = self.offered.get_mut(worker) {
+            *offered += count;
+        }
+    }
+
+    /// By worker: what it may send. All none where nothing is asked.
+    pub(super) fn restrictions(&mut self, now: Instant) -> Box<[Option<Restriction>]> {
+        self.measure(now);
+        let asked = self.asked(now);
+        let workers = self.offered_rps.len();
+        let all_rps: f64 = self.offered_rps.iter().sum();
+        let least_rps = (PART_MIN * all_rps / workers as f64).max(f64::MIN_POSITIVE);
+        let parts_rps: f64 = self.offered_rps.iter().map(|rps| rps.max(least_rps)).sum();
+        let part = |rps: &f64| rps.max(least_rps) / parts_rps;
+        let of_worker = |rps| {
+            let asked = asked?;
+            Some(Restriction { rate: Rate::from_per_second(asked.rate.per_second() * part(rps)), ..asked })
+        };
+        self.offered_rps.iter().map(of_worker).collect()
+    }
+
+    /// What all upstreams together ask for.
+    pub(super) fn asked(&self, now: Instant) -> Option<Restriction> {
+        let mut all: Option<Restriction> = None;
+        for intake in self.intakes.iter().flatten() {
+            let Limit { from_rank, severity, rate, .. } = intake.limit().limit(now)?;
+            all = Some(match all {
+                None => Restriction { from_rank, severity, rate },
+                Some(before) => Restriction {
+                    from_rank: before.from_rank.min(from_rank),
+                    severity: before.severity.max(severity),
+                    rate: Rate::from_milli(before.rate.as_milli().saturating_add(rate.as_milli())),
+                },
+            });
+        }
+        all
+    }
+
+    pub(super) fn told(&self, now: Instant) -> Vec<ToldUpstream> {
+        let known = self
+            .intakes
+            .iter()
+            .enumerate()
+            .filter_map(|(upstream, intake)| Some((upstream, intake.as_ref()?)));
+        let told = known.map(|(upstream, intake)| {
+            let limit = intake.limit();
+            ToldUpstream { upstream, limit: limit.limit(now), age: limit.age(now) }
+        });
+        told.collect()
+    }
+
+    fn measure(&mut self, now: Instant) {
+        let span_s = now.saturating_since(self.measured_at).as_secs_f64();
+        if span_s <= 0.0 {
+            return;
+        }
+        self.measured_at = now;
+        let part = 1.0 - (-span_s / AVERAGED_OVER_S).exp();
+        for (rps, offered) in self.offered_rps.iter_mut().zip(&mut self.offered) {
+            *rps += (std::mem::take(offered) as f64 / span_s - *rps) * part;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashweir_feedback::{Feedback, Field};
+
+    fn field(sequence: u32, rate: Option<f64>) -> Field {
+        let ttl = Duration::from_secs(2);
+        let rate = rate.map(Rate::from_per_second);
+        let feedback = Feedback { epoch: 1, sequence, from_rank: 1, severity: 1, rate, ttl };
+        Field::new(&feedback, &KeyRing::<HmacKey>::empty(), b"").expect("in range")
+    }
+
+    fn no_keys() -> (KeyRing<HmacKey>, Vec<u8>) {
+        (KeyRing::empty(), Vec::new())
+    }
+
+    #[test]
+    fn rates_of_upstreams_add_up_and_workers_divide_them_by_what_they_are_offered() {
+        let mut limits = UpstreamLimits::new(2);
+        let at = Instant::from_millis;
+        for tick in 1..=50 {
+            limits.observe_offered(0, 30);
+            limits.observe_offered(1, 10);
+            limits.restrictions(at(100 * tick));
+        }
+        limits.hear(at(5_000), 0, field(1, Some(60.0)).as_bytes(), no_keys).expect("a message");
+        let rates = |limits: &mut UpstreamLimits, now| {
+            let rates = limits.restrictions(now);
+            rates.iter().map(|it| it.map(|it| it.rate.per_second().round())).collect::<Vec<_>>()
+        };
+        assert_eq!(rates(&mut limits, at(5_000)), [Some(45.0), Some(15.0)]);
+        limits.hear(at(5_000), 2, field(1, Some(20.0)).as_bytes(), no_keys).expect("a message");
+        assert_eq!(rates(&mut limits, at(5_000)), [Some(60.0), Some(20.0)]);
+        // One that is released takes everything, so nothing is restricted.
+        limits.hear(at(5_001), 2, field(2, None).as_bytes(), no_keys).expect("a message");
+        assert_eq!(rates(&mut limits, at(5_001)), [None, None]);
+        assert!(limits.hear(at(5_002), 0, b":zz:", no_keys).is_err());
+        assert_eq!(limits.told(at(5_002)).len(), 2);
+    }
+
+    #[test]
+    fn a_worker_to_which_nothing_came_may_send_something() {
+        let mut limits = UpstreamLimits::new(2);
+        limits.hear(Instant::ZERO, 0, field(1, Some(10.0)).as_bytes(), no_keys).expect("a message");
+        let rates = limits.restrictions(Instant::ZERO);
+        assert_eq!(rates[0].map(|it| it.rate.per_second()), Some(5.0));
+    }
+}

@@ -1,0 +1,181 @@
+//! A worker's part: it counts what each node in front sends, and keeps what upstreams say until the next sample takes it along.
+
+use super::orders::SenderOrders;
+use flashweir_core::limits::FEEDBACK_SENDERS;
+use std::collections::HashMap;
+use std::mem;
+use std::sync::Arc;
+
+/// A node in front that sent nothing for this many samples is forgotten; it is heard of at once when it sends again.
+const SILENT_SAMPLES: u16 = 250;
+/// A field that is longer than any message is no message; it is not kept.
+const FIELD_BYTES_MAX: usize = 64;
+
+/// What one worker heard for one service.
+#[derive(Debug, Default)]
+pub(crate) struct Hearing {
+    senders: HashMap<u64, Heard>,
+    /// All clients that are no nodes in front.
+    others: Heard,
+    /// By upstream: the newest field, and whether the control thread has it.
+    fields: Vec<(Box<[u8]>, bool)>,
+    overflows: u64,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    name: Arc<str>,
+    counts: SenderCounts,
+    /// Requests beyond the share that are still to be called so, thousandths.
+    owed_milli: u32,
+    silent_samples: u16,
+}
+
+/// Requests of one node in front since the last sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SenderCounts {
+    /// Of the ranks that are limited, or would be.
+    pub(crate) limited: u32,
+    /// Of the others.
+    pub(crate) others: u32,
+}
+
+/// What one worker heard since the last sample.
+#[derive(Debug, Default)]
+pub(crate) struct NodeSample {
+    /// By node in front: key, name, counts.
+    pub(crate) senders: Vec<(u64, Arc<str>, SenderCounts)>,
+    /// Of all other clients.
+    pub(crate) others: SenderCounts,
+    /// By upstream: fields that were not there before.
+    pub(crate) fields: Vec<(usize, Box<[u8]>)>,
+}
+
+impl Hearing {
+    /// A request of a node in front arrives; whether it is beyond that node's share.
+    pub(crate) fn hear(
+        &mut self,
+        key: u64,
+        name: &str,
+        is_limited: bool,
+        orders: Option<&SenderOrders>,
+    ) -> bool {
+        let is_full = self.senders.len() >= FEEDBACK_SENDERS;
+        if is_full && !self.senders.contains_key(&key) {
+            // It counts with those that are no nodes, and is not asked for less.
+            self.overflows += 1;
+            return self.hear_other(is_limited, None);
+        }
+        let heard =
+            self.senders.entry(key).or_insert_with(|| Heard { name: name.into(), ..Heard::default() });
+        heard.count(is_limited, orders)
+    }
+
+    /// A request of any other client arrives; whether it is beyond the share of all those.
+    pub(crate) fn hear_other(&mut self, is_limited: bool, orders: Option<&SenderOrders>) -> bool {
+        self.others.count(is_limited, orders)
+    }
+
+    /// An upstream's response carried this field. A comparison, unless it is news.
+    pub(crate) fn hear_upstream(&mut self, upstream: usize, field: &[u8]) {
+        if self.fields.get(upstream).is_some_and(|(last, _)| **last == *field)
+            || field.len() > FIELD_BYTES_MAX
+        {
+            return;
+        }
+        if self.fields.len() <= upstream {
+            // There are at most `limits::UPSTREAM_ADDRESSES`.
+            self.fields.resize_with(upstream + 1, || (Box::default(), true));
+        }
+        self.fields[upstream] = (field.into(), false);
+    }
+
+    /// What was heard since the last time; none where that is nothing.
+    pub(crate) fn drain(&mut self) -> Option<Box<NodeSample>> {
+        let mut sample = NodeSample { others: mem::take(&mut self.others.counts), ..NodeSample::default() };
+        self.senders.retain(|&key, heard| {
+            let counts = mem::take(&mut heard.counts);
+            let is_silent = counts == SenderCounts::default();
+            heard.silent_samples = if is_silent { heard.silent_samples + 1 } else { 0 };
+            if !is_silent {
+                sample.senders.push((key, heard.name.clone(), counts));
+            }
+            heard.silent_samples < SILENT_SAMPLES
+        });
+        for (upstream, (field, is_told)) in self.fields.iter_mut().enumerate() {
+            if !mem::replace(is_told, true) {
+                sample.fields.push((upstream, field.clone()));
+            }
+        }
+        let is_any = !sample.senders.is_empty()
+            || !sample.fields.is_empty()
+            || sample.others != SenderCounts::default();
+        is_any.then(|| Box::new(sample))
+    }
+
+    /// Requests of nodes for which there was no room, since the last time.
+    pub(crate) fn take_overflows(&mut self) -> u64 {
+        mem::take(&mut self.overflows)
+    }
+}
+
+impl Heard {
+    fn count(&mut self, is_limited: bool, orders: Option<&SenderOrders>) -> bool {
+        if !is_limited {
+            self.counts.others += 1;
+            return false;
+        }
+        self.counts.limited += 1;
+        self.owed_milli += orders.map_or(0, |orders| u32::from(orders.beyond_share_milli));
+        let is_beyond = self.owed_milli >= 1_000;
+        self.owed_milli -= if is_beyond { 1_000 } else { 0 };
+        is_beyond
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_beyond_the_share_are_spread_evenly() {
+        let mut hearing = Hearing::default();
+        let orders = SenderOrders { field: None, beyond_share_milli: 250 };
+        let beyond: Vec<bool> = (0..8).map(|_| hearing.hear(7, "shop", true, Some(&orders))).collect();
+        assert_eq!(beyond, [false, false, false, true, false, false, false, true]);
+        assert!(
+            (0..50).all(|_| !hearing.hear(7, "shop", false, Some(&orders))),
+            "ranks that are not limited"
+        );
+        let sample = hearing.drain().expect("requests");
+        assert_eq!(sample.senders, [(7, "shop".into(), SenderCounts { limited: 8, others: 50 })]);
+        assert!(hearing.drain().is_none());
+    }
+
+    #[test]
+    fn a_field_is_told_once_and_a_silent_node_is_forgotten() {
+        let mut hearing = Hearing::default();
+        hearing.hear(7, "shop", true, None);
+        (0..3).for_each(|_| hearing.hear_upstream(1, b":a:"));
+        hearing.hear_upstream(0, &[b'a'; 65]);
+        let sample = hearing.drain().expect("news");
+        assert_eq!(sample.fields, [(1, (*b":a:").into())]);
+        hearing.hear_upstream(1, b":a:");
+        assert!(hearing.drain().is_none());
+        hearing.hear_upstream(1, b":b:");
+        assert_eq!(hearing.drain().expect("news").fields.len(), 1);
+        (0..SILENT_SAMPLES).for_each(|_| drop(hearing.drain()));
+        assert!(hearing.senders.is_empty());
+    }
+
+    #[test]
+    fn a_full_table_counts_further_nodes_with_the_others() {
+        let mut hearing = Hearing::default();
+        for key in 0..FEEDBACK_SENDERS as u64 + 5 {
+            hearing.hear(key, "", true, None);
+        }
+        let sample = hearing.drain().expect("requests");
+        assert_eq!((sample.senders.len(), sample.others.limited), (FEEDBACK_SENDERS, 5));
+        assert_eq!(hearing.take_overflows(), 5);
+    }
+}
