@@ -8,7 +8,7 @@
 //! Seeds are files in `seeds/TARGET`; an input that once failed stays there under a name that says what it was.
 
 pub mod mutate;
-mod reference;
+pub mod reference;
 mod targets;
 
 use targets::{

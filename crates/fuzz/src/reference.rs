@@ -7,35 +7,43 @@ use httparse::Status;
 
 /// One request or response as a reader found it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Message {
+pub struct Message {
     /// The request line or status line.
-    pub(crate) start: String,
+    pub start: String,
     /// Names in lower case, values without the blanks around them.
-    pub(crate) fields: Vec<(String, Vec<u8>)>,
-    pub(crate) body: Vec<u8>,
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// The body, chunks joined.
+    pub body: Vec<u8>,
 }
 
 impl Message {
-    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    /// The values of a field, whose name is given in lower case.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.fields.iter().filter(move |(known, _)| known == name).map(|(_, value)| &value[..])
     }
 
-    pub(crate) fn method(&self) -> &str {
+    /// The method of a request.
+    #[must_use]
+    pub fn method(&self) -> &str {
         self.start.split(' ').next().unwrap_or_default()
     }
 
-    pub(crate) fn target(&self) -> &str {
+    /// The target of a request.
+    #[must_use]
+    pub fn target(&self) -> &str {
         self.start.split(' ').nth(1).unwrap_or_default()
     }
 
-    pub(crate) fn status(&self) -> u16 {
+    /// The status of a response, 0 for a request.
+    #[must_use]
+    pub fn status(&self) -> u16 {
         self.start.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
     }
 }
 
 /// Where reading ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// After a whole message, or before any.
     Whole,
     /// Within a message.
@@ -48,7 +56,8 @@ pub(crate) enum End {
 const FIELDS: usize = 128;
 
 /// All requests of `bytes` as a lenient server reads them.
-pub(crate) fn lenient(mut bytes: &[u8]) -> (Vec<Message>, End) {
+#[must_use]
+pub fn lenient(mut bytes: &[u8]) -> (Vec<Message>, End) {
     let mut requests = Vec::new();
     while !bytes.is_empty() {
         let (request, length) = match lenient_one(bytes) {
@@ -90,7 +99,10 @@ fn lenient_one(bytes: &[u8]) -> Result<Option<(Message, usize)>, &'static str> {
 }
 
 /// A chunked body and its length in bytes, by `httparse`; `None` when it is not all there.
-pub(crate) fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, &'static str> {
+///
+/// # Errors
+/// Which part is no HTTP.
+pub fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, &'static str> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {
         let Status::Complete((line, size)) =
@@ -120,14 +132,16 @@ pub(crate) fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, &'static 
 
 /// Which side of a connection wrote the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind<'a> {
+pub enum Kind<'a> {
+    /// A client.
     Requests,
-    /// Responses to requests with these methods.
+    /// A server, answering requests with these methods.
     Responses(&'a [String]),
 }
 
 /// All messages of `bytes` as a server reads them that accepts one spelling of each thing only.
-pub(crate) fn strict(mut bytes: &[u8], kind: Kind<'_>) -> (Vec<Message>, End) {
+#[must_use]
+pub fn strict(mut bytes: &[u8], kind: Kind<'_>) -> (Vec<Message>, End) {
     let (mut messages, mut answered) = (Vec::new(), 0);
     while !bytes.is_empty() {
         let method = match kind {
@@ -272,7 +286,7 @@ fn split_crlf(text: &[u8]) -> Result<Vec<&[u8]>, &'static str> {
     Ok(lines)
 }
 
-pub(crate) fn is_token(name: &[u8]) -> bool {
+fn is_token(name: &[u8]) -> bool {
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     !name.is_empty() && name.iter().all(is_token)
 }

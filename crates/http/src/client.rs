@@ -111,6 +111,14 @@ pub fn subscriber(address: IpAddr) -> u64 {
     }
 }
 
+/// The last nodes of a list, as many as are ever walked, in the order in which they are written; `None` for what is no address.
+pub(crate) fn last_nodes(headers: &HeaderMap, name: &HeaderName) -> Vec<Option<IpAddr>> {
+    let parse = if *name == FORWARDED { forwarded_for } else { parse_node };
+    let mut nodes: Vec<_> = right_to_left(headers, name).map(parse).take(FORWARDED_HOPS).collect();
+    nodes.reverse();
+    nodes
+}
+
 /// The comma-separated elements of a field, last line's last first. Bytes that are not text end the list.
 fn right_to_left<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     // `HeaderMap::GetAll` runs backwards too.
