@@ -68,9 +68,11 @@ impl StateFile {
         &self.path
     }
 
-    /// What an earlier run learned. A file that cannot be used is told once and replaced at the next save.
+    /// What an earlier run learned. A file that cannot be used is told once and replaced at the next save; what a crash left of a
+    /// write is removed.
     #[must_use]
     pub fn load_or_begin_anew(&self) -> Baseline {
+        self.remove_leftovers();
         self.load().map(Option::unwrap_or_default).unwrap_or_else(|error| {
             let path = self.path.display();
             tracing::warn!("state file {path} is ignored, the baseline is learned anew: {error}");
@@ -136,10 +138,29 @@ impl StateFile {
         telemetry.control().state_writes.increment(outcome);
     }
 
+    fn folder(&self) -> &Path {
+        self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    /// Removes what processes left that ended in the middle of a write. One that runs may be writing just now: two of them
+    /// share a file while one takes over from the other.
+    fn remove_leftovers(&self) {
+        let Some(name) = self.path.file_name().and_then(|name| name.to_str()) else { return };
+        let is_leftover = |file: &str| {
+            let writer = file.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".tmp")?;
+            let writer: u32 = writer.parse().ok()?;
+            Some(writer != std::process::id() && !Path::new("/proc").join(writer.to_string()).exists())
+        };
+        for entry in fs::read_dir(self.folder()).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().and_then(is_leftover) == Some(true) {
+                // Best effort: a file that stays is a few kilobytes.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     fn replace(&self, text: &[u8]) -> io::Result<()> {
-        let folder =
-            self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(self.folder())?;
         let mut temporary = self.path.clone().into_os_string();
         temporary.push(format!(".{}.tmp", std::process::id()));
         let temporary = PathBuf::from(temporary);

@@ -1,0 +1,57 @@
+//! h2spec, the published conformance tests of HTTP/2 and HPACK, against the real binary, over TLS and in the clear.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use flashweir_testkit::{Authority, Flashweir, Gateway, GatewayBuilder, Process, Upstream, skip};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_flashweir");
+/// Cases that h2spec 2.6.0 has.
+const CASES: &str = "146 tests, 146 passed, 0 skipped, 0 failed";
+/// h2spec waits so long for each answer, seconds; some cases are passed by silence.
+const PATIENCE_S: &str = "5";
+/// All cases together; each takes a second at most.
+const ENDS_WITHIN: Duration = Duration::from_secs(400);
+
+/// Where `make h2spec` puts it, beside the profile's own folder.
+fn require(test: &str) -> Option<PathBuf> {
+    let installed = Path::new(BINARY).ancestors().nth(2)?.join("tools/bin/h2spec");
+    if installed.exists() {
+        return Some(installed);
+    }
+    skip(test, "h2spec is not installed: `make h2spec` needs Go and its module proxy");
+    None
+}
+
+fn before(upstream: &Upstream) -> GatewayBuilder {
+    GatewayBuilder::new(&Flashweir::new(BINARY)).upstream(&upstream.url())
+}
+
+fn check(h2spec: &Path, gateway: &Gateway, arguments: &[&str]) {
+    let port = gateway.address().port().to_string();
+    let usual = ["--host", "127.0.0.1", "--port", &port, "--timeout", PATIENCE_S];
+    let arguments = usual.iter().chain(arguments);
+    let finished = Process::run(h2spec, gateway.directory(), ENDS_WITHIN, arguments);
+    let failures = finished.stdout.split("Failures:").nth(1).unwrap_or(&finished.stdout);
+    assert!(finished.stdout.contains(CASES), "{failures}");
+    assert_eq!(gateway.ask_admin("/healthz").status(), 200, "it lives on");
+}
+
+#[test]
+fn http2_over_tls_conforms() {
+    let Some(h2spec) = require("http2_over_tls_conforms") else { return };
+    let upstream = Upstream::saying("served to h2spec");
+    let builder = before(&upstream);
+    let _files = Authority::new().issue(builder.directory(), "h2spec");
+    let gateway =
+        builder.text("listen.tls.certificate", "server.pem").text("listen.tls.key", "server.key").start();
+    check(&h2spec, &gateway, &["--tls", "--insecure"]);
+}
+
+#[test]
+fn http2_in_the_clear_conforms() {
+    let Some(h2spec) = require("http2_in_the_clear_conforms") else { return };
+    let upstream = Upstream::saying("served to h2spec");
+    let gateway = before(&upstream).start();
+    check(&h2spec, &gateway, &[]);
+}
