@@ -1,85 +1,39 @@
 //! Clocks that jump by an hour, both ways: set by libfaketime between the gateway and the kernel.
 
-use std::path::{Path, PathBuf};
-
-use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Upstream, eventually, skip};
+use flashweir_testkit::{Clocks, FakeClock, Gateway, GatewayBuilder, Upstream, eventually};
 
 use crate::some_traffic;
 
-/// Where Debian has it, by architecture.
-const LIBRARIES: [&str; 3] = [
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib64/faketime/libfaketimeMT.so.1",
-];
+const BINARY: &str = env!("CARGO_BIN_EXE_flashweir");
+const HOUR_S: i64 = 3_600;
 
-/// A gateway whose clocks follow a file.
-struct Shifted {
-    gateway: Gateway,
-    file: PathBuf,
-    _wrapper: tempfile::TempDir,
+fn gateway(clock: &FakeClock, upstream: &Upstream) -> Gateway {
+    GatewayBuilder::new(&clock.binary()).upstream(&upstream.url()).start()
 }
 
-impl Shifted {
-    /// `is_monotonic_real` leaves the monotonic clock alone, as setting a machine's time does.
-    fn require(test: &str, upstream: &Upstream, is_monotonic_real: bool) -> Option<Self> {
-        let Some(library) = LIBRARIES.iter().find(|library| Path::new(library).exists()) else {
-            skip(test, "libfaketime is missing (Debian package faketime)");
-            return None;
-        };
-        let wrapper = tempfile::tempdir().expect("a directory");
-        let (program, file) = (wrapper.path().join("flashweir"), wrapper.path().join("shift"));
-        std::fs::write(&file, "+0\n").expect("a writable directory");
-        // A gateway's threads end with it, so what preloads it must become it.
-        let script = format!(
-            "#!/bin/sh\nexport LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={} FAKETIME_NO_CACHE=1\n\
-             export FAKETIME_DONT_FAKE_MONOTONIC={}\nexec {} \"$@\"\n",
-            file.display(),
-            u8::from(is_monotonic_real),
-            env!("CARGO_BIN_EXE_flashweir"),
-        );
-        std::fs::write(&program, script).expect("a writable directory");
-        make_executable(&program);
-        let binary = Flashweir::new(&program.display().to_string());
-        let gateway = GatewayBuilder::new(&binary).upstream(&upstream.url()).start();
-        Some(Self { gateway, file, _wrapper: wrapper })
-    }
-
-    fn shift(&self, offset: &str) {
-        std::fs::write(&self.file, format!("{offset}\n")).expect("a writable directory");
-    }
-
-    /// Hours and minutes of the time that the gateway believes in, from an answer of its own.
-    fn hour(&self) -> u64 {
-        let answer = self.gateway.get("/");
-        let date = answer.field("date").expect("a date").to_owned();
-        let clock = date.split(' ').nth(4).unwrap_or_default().to_owned();
-        clock.split(':').next().and_then(|hour| hour.parse().ok()).unwrap_or_else(|| panic!("{date}"))
-    }
-}
-
-fn make_executable(file: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("a file of ours");
+/// The hour that the gateway believes in: of the date in an answer of its own.
+fn hour(gateway: &Gateway) -> String {
+    let date = gateway.get("/").field("date").expect("a date").to_owned();
+    let time = date.split(' ').nth(4).unwrap_or_else(|| panic!("{date}"));
+    time.split(':').next().unwrap_or_default().to_owned()
 }
 
 #[test]
 fn setting_the_time_by_an_hour_either_way_changes_nothing_for_clients() {
     const TEST: &str = "setting_the_time_by_an_hour_either_way";
+    let Some(clock) = FakeClock::require(TEST, BINARY, Clocks::TimeOfDay) else { return };
     let upstream = Upstream::saying("served");
-    let Some(shifted) = Shifted::require(TEST, &upstream, true) else { return };
-    some_traffic(&shifted.gateway);
-    let mut hour = shifted.hour();
-    for offset in ["+3600", "-3600", "+3600", "+0"] {
-        shifted.shift(offset);
-        eventually("another hour in the answers", || (shifted.hour() != hour).then_some(()));
-        hour = shifted.hour();
-        some_traffic(&shifted.gateway);
-        assert_eq!(shifted.gateway.ask_admin("/readyz").status(), 200, "at {offset}");
-        let status = shifted.gateway.status();
-        assert_eq!(status["requests"]["in_flight"], 0, "at {offset}: {status}");
+    let gateway = gateway(&clock, &upstream);
+    some_traffic(&gateway);
+    for shift_s in [HOUR_S, -HOUR_S, HOUR_S, 0] {
+        let before = hour(&gateway);
+        clock.shift_s(shift_s);
+        eventually("another hour in the answers", || (hour(&gateway) != before).then_some(()));
+        some_traffic(&gateway);
+        assert_eq!(gateway.ask_admin("/readyz").status(), 200, "at {shift_s}");
+        gateway.wait_in_flight(0);
     }
-    let shed = shifted.gateway.metrics().sum("flashweir_requests_shed_total");
+    let shed = gateway.metrics().sum("flashweir_requests_shed_total");
     assert_eq!(shed, 0.0, "a clock is no reason to refuse");
 }
 
@@ -87,13 +41,14 @@ fn setting_the_time_by_an_hour_either_way_changes_nothing_for_clients() {
 #[test]
 fn a_monotonic_clock_that_leaps_an_hour_costs_no_answer() {
     const TEST: &str = "a_monotonic_clock_that_leaps_an_hour";
+    let Some(clock) = FakeClock::require(TEST, BINARY, Clocks::All) else { return };
     let upstream = Upstream::saying("served");
-    let Some(shifted) = Shifted::require(TEST, &upstream, false) else { return };
-    some_traffic(&shifted.gateway);
-    let hour = shifted.hour();
-    shifted.shift("+3600");
-    eventually("another hour in the answers", || (shifted.hour() != hour).then_some(()));
-    some_traffic(&shifted.gateway);
-    assert_eq!(shifted.gateway.ask_admin("/readyz").status(), 200);
-    shifted.gateway.wait_in_flight(0);
+    let gateway = gateway(&clock, &upstream);
+    some_traffic(&gateway);
+    let before = hour(&gateway);
+    clock.shift_s(HOUR_S);
+    eventually("another hour in the answers", || (hour(&gateway) != before).then_some(()));
+    some_traffic(&gateway);
+    assert_eq!(gateway.ask_admin("/readyz").status(), 200);
+    gateway.wait_in_flight(0);
 }
