@@ -14,8 +14,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Counts changes of the format; another number is another format.
-const VERSION: u32 = 1;
+/// Counts changes of the format; another number is another format. 2: with the key under which URLs were told apart.
+const VERSION: u32 = 2;
 /// A baseline is a few hundred numbers; a larger file is not ours.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -25,7 +25,12 @@ pub struct StateFile {
     path: PathBuf,
     service: String,
     upstreams: String,
+    url_key: Option<UrlKey>,
 }
+
+/// The key of the hash that sorts URLs into classes. What was learned of a class is worth nothing under another one, so it is
+/// kept with it; a client that knew it could put its own URLs into the class of another.
+pub type UrlKey = (u64, u64);
 
 /// Why a state file was not used.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +64,19 @@ impl StateFile {
     pub fn new(path: PathBuf, service: &str, upstreams: &[String]) -> Self {
         let mut sorted = upstreams.to_vec();
         sorted.sort();
-        Self { path, service: service.to_owned(), upstreams: sorted.join(" ") }
+        Self { path, service: service.to_owned(), upstreams: sorted.join(" "), url_key: None }
+    }
+
+    /// The key of URL classes that is saved from now on.
+    #[must_use]
+    pub fn with_url_key(self, key: UrlKey) -> Self {
+        Self { url_key: Some(key), ..self }
+    }
+
+    /// The key under which the URL classes of the file were learned; `None` where there is none, or no file that can be used.
+    #[must_use]
+    pub fn saved_url_key(&self) -> Option<UrlKey> {
+        self.read().ok().flatten()?.url_key
     }
 
     /// Where it is.
@@ -85,6 +102,10 @@ impl StateFile {
     /// # Errors
     /// When there is a file and it cannot be used.
     pub fn load(&self) -> Result<Option<Baseline>, StateFileError> {
+        Ok(self.read()?.map(|saved| saved.baseline.into()))
+    }
+
+    fn read(&self) -> Result<Option<Saved>, StateFileError> {
         let mut text = Vec::new();
         match File::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -106,7 +127,7 @@ impl StateFile {
         if !saved.baseline.is_plausible() {
             return Err(StateFileError::Implausible);
         }
-        Ok(Some(saved.baseline.into()))
+        Ok(Some(saved))
     }
 
     /// Replaces the file in one step. Blocks for the disk: a few milliseconds every half minute, off the workers.
@@ -119,6 +140,7 @@ impl StateFile {
             service: self.service.clone(),
             upstreams: self.upstreams.clone(),
             saved_at_unix_s: unix_seconds_now(),
+            url_key: self.url_key,
             baseline: baseline.into(),
         };
         let text = serde_json::to_vec_pretty(&saved).map_err(StateFileError::Damaged)?;
@@ -190,6 +212,8 @@ struct Saved {
     service: String,
     upstreams: String,
     saved_at_unix_s: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url_key: Option<UrlKey>,
     baseline: SavedBaseline,
 }
 

@@ -34,14 +34,16 @@ impl Default for RefusedAttempts {
 }
 
 impl RefusedAttempts {
-    /// Remembers that `person` was refused.
-    pub fn remember(&self, now: Instant, person: u64) {
+    /// Remembers that `person` was refused. True when somebody else, who would still be recognised, is forgotten for it.
+    pub fn remember(&self, now: Instant, person: u64) -> bool {
         let [first, second] = self.places(person);
         let word = tag(person) | stamp(now);
         let (in_first, in_second) = (first.load(Relaxed), second.load(Relaxed));
         let keeps_first = in_first & !SECONDS_MASK == tag(person)
             || in_second & !SECONDS_MASK != tag(person) && age_s(now, in_first) >= age_s(now, in_second);
-        if keeps_first { first.store(word, Relaxed) } else { second.store(word, Relaxed) }
+        let (place, old) = if keeps_first { (first, in_first) } else { (second, in_second) };
+        place.store(word, Relaxed);
+        old & !SECONDS_MASK != tag(person) && age_s(now, old) <= REMEMBERED_FOR.as_secs()
     }
 
     /// Whether `person` was refused within the last 64 seconds.
