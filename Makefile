@@ -32,9 +32,7 @@ test: setup-test h2spec
 
 # The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.
 h2spec: setup-test
-	@[ -x $(TOOLS)/bin/h2spec ] \
-	  || GOBIN=$(abspath $(TOOLS))/bin go install github.com/summerwind/h2spec/cmd/h2spec@v2.6.0 \
-	  || echo "make: h2spec cannot be installed; its test will say so" >&2
+	@scripts/h2spec.sh $(TOOLS)/bin
 
 # Which crate may use which; built as for all tests, so that nothing is built twice.
 directions: setup-test

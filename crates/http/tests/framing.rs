@@ -138,6 +138,12 @@ fn ordinary_requests_pass() {
 }
 
 #[test]
+fn a_target_that_is_no_text_is_refused_and_raw_utf8_is_not() {
+    assert_eq!(run([&b"GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n"[..]]), Err(RequestLine));
+    assert_eq!(run(["GET /\u{e4} HTTP/1.1\r\nHost: a\r\n\r\n".as_bytes()]), Ok(ReadPhase::Idle));
+}
+
+#[test]
 fn heads_over_their_limits_are_told_apart() {
     let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(LIMITS.bytes_max));
     assert_eq!(run([long.as_bytes()]), Err(HeadTooLarge));

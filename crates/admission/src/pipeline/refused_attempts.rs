@@ -107,9 +107,9 @@ mod tests {
     fn two_people_share_a_pair_of_places_and_the_third_replaces_the_older() {
         let table = RefusedAttempts::default();
         let person = |n: u64| (n << 40) | 6;
-        table.remember(Instant::from_secs(1), person(1));
-        table.remember(Instant::from_secs(2), person(2));
-        table.remember(Instant::from_secs(3), person(3));
+        let remember = |at_s, number| table.remember(Instant::from_secs(at_s), person(number));
+        let replaced = [remember(1, 1), remember(2, 2), remember(2, 2), remember(3, 3)];
+        assert_eq!(replaced, [false, false, false, true], "only the third has no place of its own");
         let now = Instant::from_secs(4);
         assert_eq!([1, 2, 3].map(|n| table.is_retry(now, person(n))), [false, true, true]);
     }

@@ -59,7 +59,10 @@ async fn compare(cut: usize, bytes: &[u8]) {
     let is_cut_short = has_begun || is_refused || closes(&sent);
     if !is_cut_short {
         let finals = count_finals(&answers);
-        assert_eq!(finals, sent.len(), "one answer each: {}", answers.escape_ascii());
+        // A target that is no URI ends the connection with a 400 of hyper's.
+        let is_ended = answers.windows(13).any(|window| window == b"HTTP/1.1 400 ");
+        let is_answered = if is_ended { finals <= sent.len() } else { finals == sent.len() };
+        assert!(is_answered, "{finals} answers to {}: {}", sent.len(), answers.escape_ascii());
     }
     assert!(arrived.len() as u64 <= *counted.borrow(), "more arrived than was sent on");
 }

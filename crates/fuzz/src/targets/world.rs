@@ -49,7 +49,7 @@ thread_local! {
 
 /// Runs with this thread's world.
 pub(super) fn with<T>(use_it: impl FnOnce(&World) -> T) -> T {
-    WORLD.with(use_it)
+    WORLD.with(|world| use_it(world))
 }
 
 /// The server, with the bounds of all targets.

@@ -221,7 +221,9 @@ fn join_cookies(headers: &mut HeaderMap) {
     if headers.get_all(COOKIE).iter().nth(1).is_none() {
         return;
     }
-    let lines: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    // An empty crumb at either end would leave a blank there, which HTTP/1.1 cuts off.
+    let lines: Vec<&[u8]> =
+        headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).filter(|line| !line.is_empty()).collect();
     // Joined from valid values with valid bytes.
     if let Ok(joined) = HeaderValue::from_bytes(&lines.join(&b"; "[..])) {
         headers.insert(COOKIE, joined);

@@ -192,6 +192,10 @@ fn http2_cookie_crumbs_become_one_line() {
     prepare_request(&mut parts, &STRANGER).unwrap();
     assert_eq!(values(&parts.headers, "cookie"), ["a=1; b=2; c=3"]);
     assert_eq!(values(&parts.headers, "via"), ["2 flashweir"]);
+    let crumbs = [("cookie", ""), ("cookie", "b=2"), ("cookie", "")];
+    let mut parts = self::parts("GET", "http://h/", Version::HTTP_2, &crumbs);
+    prepare_request(&mut parts, &STRANGER).unwrap();
+    assert_eq!(values(&parts.headers, "cookie"), ["b=2"]);
 }
 
 #[test]
