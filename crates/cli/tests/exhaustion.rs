@@ -71,7 +71,8 @@ fn names(first: u64, count: u64) -> String {
 
 /// Processor time of a process so far, ticks of a hundredth of a second.
 fn ticks(gateway: &Gateway) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", gateway.process().id())).expect("a living process");
+    let stat =
+        std::fs::read_to_string(format!("/proc/{}/stat", gateway.process().id())).expect("a living process");
     let behind_name = stat.rsplit(')').next().unwrap_or_default();
     // User and system time are fields 14 and 15; the name is the second.
     behind_name.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().expect("ticks")).sum()
@@ -123,7 +124,8 @@ fn exhaust(requests: u64) {
     gateway.wait_in_flight(0);
     let grown = gateway.process().resident_bytes().saturating_sub(bytes);
     let metrics = gateway.metrics();
-    let replaced = |table: &str| metrics.value(&format!("flashweir_table_replacements_total{{table=\"{table}\"}}"));
+    let replaced =
+        |table: &str| metrics.value(&format!("flashweir_table_replacements_total{{table=\"{table}\"}}"));
     println!(
         "{requests} names: {costs:.0?} µs of processor time a request, {} kB more memory, {refused} refused, {} hosts replaced",
         grown >> 10,

@@ -178,7 +178,11 @@ fn strict_one(bytes: &[u8], method: Option<&str>) -> Result<Option<(Message, usi
     let words: Vec<&str> = message.start.split(' ').collect();
     let has_body = match method {
         None => {
-            if words.len() != 3 || words[2] != "HTTP/1.1" || !is_token(words[0].as_bytes()) || words[1].is_empty() {
+            if words.len() != 3
+                || words[2] != "HTTP/1.1"
+                || !is_token(words[0].as_bytes())
+                || words[1].is_empty()
+            {
                 return Err("the request line");
             }
             if message.all("host").count() != 1 {
@@ -187,7 +191,9 @@ fn strict_one(bytes: &[u8], method: Option<&str>) -> Result<Option<(Message, usi
             true
         }
         Some(method) => {
-            if !matches!(words[0], "HTTP/1.1" | "HTTP/1.0") || words.get(1).is_none_or(|status| status.len() != 3) {
+            if !matches!(words[0], "HTTP/1.1" | "HTTP/1.0")
+                || words.get(1).is_none_or(|status| status.len() != 3)
+            {
                 return Err("the status line");
             }
             method != "HEAD" && !matches!(message.status(), 100..200 | 204 | 304)

@@ -1,7 +1,9 @@
 //! Goal: the seeds of targets that read binary encodings are of the encoding in force. Method: they are made here; a change
 //! of the encoding fails this test, and `FLASHWEIR_BLESS=1` writes them again.
 
-use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Plan, Response, Sample, Settings, Standing};
+use flashweir_admission::flash_crowd::{
+    Baseline, FlashCrowdPlanner, Plan, Response, Sample, Settings, Standing,
+};
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::{PlannerDriver, sentry};
 use flashweir_core::{Duration, Instant, Rng};
@@ -43,8 +45,10 @@ fn flash_crowd(ticks: u64) -> Vec<(Instant, Sample, Plan)> {
 }
 
 fn sentry_sample() -> sentry::Sample {
-    let class = sentry::ClassCounts { offered: 7, unique_offered: 6, good: 5, ..sentry::ClassCounts::default() };
-    let mut sample = sentry::Sample { offered: 7, in_flight: 3, classes: vec![class; 3], ..sentry::Sample::default() };
+    let class =
+        sentry::ClassCounts { offered: 7, unique_offered: 6, good: 5, ..sentry::ClassCounts::default() };
+    let mut sample =
+        sentry::Sample { offered: 7, in_flight: 3, classes: vec![class; 3], ..sentry::Sample::default() };
     sample.latency_us.record_many(1_500, 4);
     sample.age_us.record_many(70, 2);
     sample
@@ -87,6 +91,10 @@ fn binary_seeds_are_of_the_encoding_in_force() {
             std::fs::write(&path, &bytes).expect("a writable seed");
         }
         let committed = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert!(committed == bytes, "{} is old: FLASHWEIR_BLESS=1 cargo test -p flashweir-fuzz", path.display());
+        assert!(
+            committed == bytes,
+            "{} is old: FLASHWEIR_BLESS=1 cargo test -p flashweir-fuzz",
+            path.display()
+        );
     }
 }

@@ -155,7 +155,8 @@ fn slow_heads_get_408_and_silence_gets_nothing() {
 #[test]
 fn draining_finishes_what_has_begun_and_closes_the_idle() {
     run(async {
-        let (begun, drain, drained) = (Rc::new(Notify::new()), Rc::new(Notify::new()), Rc::new(Notify::new()));
+        let (begun, drain, drained) =
+            (Rc::new(Notify::new()), Rc::new(Notify::new()), Rc::new(Notify::new()));
         let (mut client, server_side) = duplex(64 * 1024);
         let (begins, drains, seen) = (Rc::clone(&begun), Rc::clone(&drain), Rc::clone(&drained));
         let served = spawn_local(async move {

@@ -22,7 +22,8 @@ impl SmallDisk {
     pub fn require(directory: &Path, test: &str) -> Option<Self> {
         let place = directory.join("disk");
         std::fs::create_dir(&place).expect("a writable directory");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(&place).output();
+        let mount =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(&place).output();
         if mount.is_ok_and(|mount| mount.status.success()) {
             return Some(Self(place));
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use flashweir_fuzz::reference::{End, Kind, Message, lenient, strict};
 use flashweir_testkit::Client;
 
-use crate::http2::{Payload2, Outcome2};
+use crate::http2::{Outcome2, Payload2};
 use crate::payload::{Payload, owner};
 
 /// Payloads on their way at once.
@@ -93,7 +93,11 @@ fn by_payload(connections: &[Vec<Message>]) -> BTreeMap<usize, Vec<&Message>> {
 }
 
 /// Panics where a payload was read in two ways, with its name.
-pub(crate) fn check_http1(payloads: &[Payload], outcomes: &[Outcome], connections: &[Vec<Message>]) -> Totals {
+pub(crate) fn check_http1(
+    payloads: &[Payload],
+    outcomes: &[Outcome],
+    connections: &[Vec<Message>],
+) -> Totals {
     let arrived = by_payload(connections);
     let (mut totals, mut wrong) = (Totals::default(), Vec::new());
     for (number, (payload, outcome)) in payloads.iter().zip(outcomes).enumerate() {
@@ -106,14 +110,23 @@ pub(crate) fn check_http1(payloads: &[Payload], outcomes: &[Outcome], connection
         }
         if let Err(fault) = check_one(payload, outcome, arrived, has_outer) {
             let answers = outcome.answers.escape_ascii();
-            wrong.push(format!("{}: {fault}: {} answered {answers}", payload.name, payload.bytes.escape_ascii()));
+            wrong.push(format!(
+                "{}: {fault}: {} answered {answers}",
+                payload.name,
+                payload.bytes.escape_ascii()
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} payloads: {:#?}", wrong.len(), &wrong[..wrong.len().min(20)]);
     totals
 }
 
-fn check_one(payload: &Payload, outcome: &Outcome, arrived: &[&Message], has_outer: bool) -> Result<(), String> {
+fn check_one(
+    payload: &Payload,
+    outcome: &Outcome,
+    arrived: &[&Message],
+    has_outer: bool,
+) -> Result<(), String> {
     if payload.must_refuse && has_outer {
         return Err("it was forwarded".to_owned());
     }
@@ -151,7 +164,9 @@ fn check_order(sent: &[Message], arrived: &[&Message]) -> Result<(), String> {
     for request in arrived {
         let is_it = |sent: &&Message| {
             let target = sent.target();
-            let path = target.split_once("://").map_or(target, |(_, rest)| &rest[rest.find('/').unwrap_or(rest.len())..]);
+            let path = target
+                .split_once("://")
+                .map_or(target, |(_, rest)| &rest[rest.find('/').unwrap_or(rest.len())..]);
             sent.method() == request.method() && path == request.target() && sent.body == request.body
         };
         if !sent.any(|sent| is_it(&sent)) {
@@ -174,7 +189,11 @@ pub(crate) fn check_framing_fields(request: &Message) -> Result<(), String> {
 }
 
 /// The same for HTTP/2: one request of HTTP/1.1 for each stream that was served.
-pub(crate) fn check_http2(payloads: &[Payload2], outcomes: &[Outcome2], connections: &[Vec<Message>]) -> Totals {
+pub(crate) fn check_http2(
+    payloads: &[Payload2],
+    outcomes: &[Outcome2],
+    connections: &[Vec<Message>],
+) -> Totals {
     let arrived = by_payload(connections);
     let (mut totals, mut wrong) = (Totals::default(), Vec::new());
     for (number, (payload, outcome)) in payloads.iter().zip(outcomes).enumerate() {
@@ -184,7 +203,8 @@ pub(crate) fn check_http2(payloads: &[Payload2], outcomes: &[Outcome2], connecti
             (true, true) => totals.waited_for += 1,
             (true, false) => totals.refused += 1,
         }
-        let mut faults: Vec<String> = arrived.iter().filter_map(|one| check_framing_fields(one).err()).collect();
+        let mut faults: Vec<String> =
+            arrived.iter().filter_map(|one| check_framing_fields(one).err()).collect();
         if arrived.len() > 1 {
             faults.push(format!("{} requests for one stream", arrived.len()));
         }
@@ -202,7 +222,9 @@ pub(crate) fn check_http2(payloads: &[Payload2], outcomes: &[Outcome2], connecti
         if outcome.is_served() == arrived.is_empty() {
             faults.push(format!("{outcome:?}, and {} arrived", arrived.len()));
         }
-        wrong.extend(faults.into_iter().map(|fault| format!("{}: {fault}: {:?}", payload.name, payload.fields)));
+        wrong.extend(
+            faults.into_iter().map(|fault| format!("{}: {fault}: {:?}", payload.name, payload.fields)),
+        );
     }
     assert!(wrong.is_empty(), "{} payloads: {:#?}", wrong.len(), &wrong[..wrong.len().min(20)]);
     totals

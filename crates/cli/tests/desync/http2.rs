@@ -91,18 +91,31 @@ fn inserted_bytes(all: &mut Payloads) {
     for value in 0..=255u8 {
         let at = crate::payload::byte(value);
         let breaks_lines = matches!(value, 0 | b'\r' | b'\n');
-        for (place, text) in [("before", format!("{at}y")), ("within", format!("y{at}z")), ("behind", format!("y{at}"))] {
-            all.add(format!("byte {value:#04x} {place} a value"), &with("GET", &[("x", &text)]), "", breaks_lines);
+        for (place, text) in
+            [("before", format!("{at}y")), ("within", format!("y{at}z")), ("behind", format!("y{at}"))]
+        {
+            all.add(
+                format!("byte {value:#04x} {place} a value"),
+                &with("GET", &[("x", &text)]),
+                "",
+                breaks_lines,
+            );
         }
         for (place, text) in [("before", format!("{at}0")), ("behind", format!("0{at}"))] {
             let must_refuse = !value.is_ascii_digit();
-            all.add(format!("byte {value:#04x} {place} a length"), &with("POST", &[("content-length", &text)]), "", must_refuse);
+            all.add(
+                format!("byte {value:#04x} {place} a length"),
+                &with("POST", &[("content-length", &text)]),
+                "",
+                must_refuse,
+            );
         }
         // A name is sent as UTF-8, which no name is made of beyond ASCII.
         let name = format!("content{}length", char::from(value));
         let mut fields = with("POST", &[]);
         fields.push((&name, "0".to_owned()));
-        let is_name = value.is_ascii_lowercase() || value.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&value);
+        let is_name =
+            value.is_ascii_lowercase() || value.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&value);
         all.add(format!("byte {value:#04x} in the name of a length"), &fields, "", !is_name || value == b'_');
         for (pseudo, text) in [
             (":path", format!("{{o}}{at}x")),
@@ -110,7 +123,12 @@ fn inserted_bytes(all: &mut Payloads) {
             (":method", format!("GE{at}T")),
             (":scheme", format!("ht{at}tp")),
         ] {
-            all.add(format!("byte {value:#04x} in {pseudo}"), &instead(pseudo, &text), "", breaks_lines || value == b' ');
+            all.add(
+                format!("byte {value:#04x} in {pseudo}"),
+                &instead(pseudo, &text),
+                "",
+                breaks_lines || value == b' ',
+            );
         }
     }
 }
@@ -127,7 +145,8 @@ fn injected_lines(all: &mut Payloads) {
             fields.push((&field, "z".to_owned()));
             all.add(name("a name"), &fields, HIDDEN, true);
             for pseudo in [":path", ":authority", ":method", ":scheme"] {
-                let old = fields.iter().find(|(known, _)| *known == pseudo).map_or("", |(_, value)| value.as_str());
+                let old =
+                    fields.iter().find(|(known, _)| *known == pseudo).map_or("", |(_, value)| value.as_str());
                 let text = format!("{old}{end}{line}");
                 all.add(name(pseudo), &instead(pseudo, &text), HIDDEN, true);
             }
@@ -194,7 +213,12 @@ fn framing_fields(all: &mut Payloads) {
     for method in ["GET", "HEAD", "OPTIONS", "DELETE", "PUT"] {
         all.add(format!("H2.0 with {method}"), &with(method, &[]), HIDDEN, false);
         all.add(format!("H2.CL with {method}"), &with(method, &[("content-length", "0")]), HIDDEN, true);
-        all.add(format!("H2.TE with {method}"), &with(method, &[("transfer-encoding", "chunked")]), HIDDEN, true);
+        all.add(
+            format!("H2.TE with {method}"),
+            &with(method, &[("transfer-encoding", "chunked")]),
+            HIDDEN,
+            true,
+        );
     }
 }
 
@@ -216,7 +240,9 @@ fn pseudo_fields(all: &mut Payloads) {
         missing.remove(index);
         all.add(format!("no {}", usual[index].0), &missing, "", true);
     }
-    for (name, value) in [(":status", "200"), (":protocol", "websocket"), (":x", "y"), (":Path", "/"), (":path ", "/")] {
+    for (name, value) in
+        [(":status", "200"), (":protocol", "websocket"), (":x", "y"), (":Path", "/"), (":path ", "/")]
+    {
         let mut fields = usual.clone();
         fields.push((name, value.to_owned()));
         all.add(format!("{name:?}: {value:?}"), &fields, "", true);
@@ -229,20 +255,36 @@ fn pseudo_fields(all: &mut Payloads) {
         let must_refuse = !matches!(method, "PRI" | "get");
         all.add(format!("method {method:?}"), &with(method, &[]), "", must_refuse);
     }
-    for authority in ["a:80:90", "a:xx", "[::1", "u@a", "a,b", "a/b", "a?b", "a#b", "a\\b", ":80", "a:65536", "%zz"] {
+    for authority in
+        ["a:80:90", "a:xx", "[::1", "u@a", "a,b", "a/b", "a?b", "a#b", "a\\b", ":80", "a:65536", "%zz"]
+    {
         all.add(format!("authority {authority:?}"), &instead(":authority", authority), "", true);
     }
 }
 
 fn bodies_and_trailers(all: &mut Payloads) {
     for (name, value) in [
-        ("content-length", "0"), ("transfer-encoding", "chunked"), ("host", "b"), ("content_length", "5"), ("transfer_encoding", "chunked"), (":path", "{h}"),
-        ("connection", "close"), ("x", "y\r\ncontent-length: 0"), ("x", " y"), ("x y", "z"), ("X", "y"),
+        ("content-length", "0"),
+        ("transfer-encoding", "chunked"),
+        ("host", "b"),
+        ("content_length", "5"),
+        ("transfer_encoding", "chunked"),
+        (":path", "{h}"),
+        ("connection", "close"),
+        ("x", "y\r\ncontent-length: 0"),
+        ("x", " y"),
+        ("x y", "z"),
+        ("X", "y"),
     ] {
         let trailers = [(name, value.to_owned())];
         all.add_with(format!("trailer {name:?}: {value:?}"), &with("POST", &[]), HIDDEN, &trailers, true);
     }
-    for (name, value) in [("x-sum", "17"), ("x-forwarded-for", "6.6.6.6"), ("flashweir-decision", "1"), ("trailer", "content-length")] {
+    for (name, value) in [
+        ("x-sum", "17"),
+        ("x-forwarded-for", "6.6.6.6"),
+        ("flashweir-decision", "1"),
+        ("trailer", "content-length"),
+    ] {
         let trailers = [(name, value.to_owned())];
         all.add_with(format!("trailer {name:?}: {value:?}"), &with("POST", &[]), HIDDEN, &trailers, false);
     }
@@ -260,7 +302,8 @@ fn send(gateway: SocketAddr, payload: &Payload2) -> Outcome2 {
     const STREAM: u32 = 1;
     let mut client = Http2Client::connect(gateway);
     let block = |fields: &[(String, Vec<u8>)]| {
-        let fields: Vec<(&str, &[u8])> = fields.iter().map(|(name, value)| (name.as_str(), &value[..])).collect();
+        let fields: Vec<(&str, &[u8])> =
+            fields.iter().map(|(name, value)| (name.as_str(), &value[..])).collect();
         Http2Client::encode(&fields)
     };
     let ends = |is_last: bool| if is_last { frame::END_STREAM } else { 0 };

@@ -7,7 +7,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use flashweir_testkit::{Authority, Client, Gateway, GatewayBuilder, Process, Signal, Upstream, eventually, require_program};
+use flashweir_testkit::{
+    Authority, Client, Gateway, GatewayBuilder, Process, Signal, Upstream, eventually, require_program,
+};
 use serde_json::Value;
 
 use crate::{before, binary, some_traffic};
@@ -110,7 +112,8 @@ fn a_crash_at_any_step_of_a_reload_leaves_a_gateway_that_starts() {
             gateway.reload();
             let reloaded = eventually("a crash or a reload", || outcome(&gateway));
             drop(tracer);
-            let (finished, stopped) = if reloaded { gateway.stop(&binary()) } else { gateway.gone(&binary()) };
+            let (finished, stopped) =
+                if reloaded { gateway.stop(&binary()) } else { gateway.gone(&binary()) };
             assert_eq!(finished.code(), reloaded.then_some(0), "killed at {call} {nth}: {}", finished.stderr);
             builder = stopped;
             if reloaded {
@@ -120,7 +123,10 @@ fn a_crash_at_any_step_of_a_reload_leaves_a_gateway_that_starts() {
         }
     }
     println!("a reload: {crashes:?}");
-    assert!(["openat", "read"].iter().all(|call| crashes.iter().any(|at| at.starts_with(call))), "{crashes:?}");
+    assert!(
+        ["openat", "read"].iter().all(|call| crashes.iter().any(|at| at.starts_with(call))),
+        "{crashes:?}"
+    );
     let gateway = builder.start();
     assert_eq!(gateway.ask_admin("/readyz").status(), 200);
 }

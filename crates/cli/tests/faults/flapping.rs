@@ -84,8 +84,9 @@ fn beside_a_steady_server_a_flapping_one_costs_few_answers() {
     let steady = answering(free_address());
     let address = free_address();
     let mut flapping = Flapping::start(address);
-    let gateway =
-        GatewayBuilder::new(&binary()).upstreams([steady.url().as_str(), &format!("http://{address}")]).start();
+    let gateway = GatewayBuilder::new(&binary())
+        .upstreams([steady.url().as_str(), &format!("http://{address}")])
+        .start();
     let (served, failed) = ask(&gateway);
     // Only a request that was on its way when the server went is lost: one each time, at most.
     assert!(failed <= 30 && served > 20 * failed.max(1), "{served} served, {failed} failed");

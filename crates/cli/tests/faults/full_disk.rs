@@ -27,7 +27,11 @@ fn a_full_disk_costs_no_answer_and_no_state() {
     some_traffic(&gateway);
     let (finished, builder) = gateway.stop(&binary());
     assert_eq!(finished.code(), Some(0), "a full disk is no reason to fail: {}", finished.stderr);
-    assert!(finished.stderr.contains("baseline.json") && finished.stderr.contains("No space left"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("baseline.json") && finished.stderr.contains("No space left"),
+        "{}",
+        finished.stderr
+    );
     assert_eq!(std::fs::read(&file).expect("a state file"), old, "the old state is whole");
     let names: Vec<_> = std::fs::read_dir(disk.path())
         .expect("a directory")

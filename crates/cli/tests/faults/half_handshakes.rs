@@ -43,6 +43,8 @@ fn half_handshakes_end_in_time_and_leave_nothing() {
     for client in &mut halves {
         let _alert = client.read_to_end();
     }
-    until("the files back", Duration::from_secs(20), || (gateway.process().open_files() <= files + 4).then_some(()));
+    until("the files back", Duration::from_secs(20), || {
+        (gateway.process().open_files() <= files + 4).then_some(())
+    });
     assert!(serves());
 }

@@ -13,8 +13,9 @@ use crate::account::{Account, Id};
 /// A host of the service whose server speaks HTTP/2.
 pub(crate) const HTTP2_HOST: &str = "h2.example";
 /// What a server may be asked for; see `servers`.
-const WANTED: [&str; 12] =
-    ["small", "small", "small", "small", "large", "chunks", "slow", "slow", "cut", "rubbish", "more", "silent"];
+const WANTED: [&str; 12] = [
+    "small", "small", "small", "small", "large", "chunks", "slow", "slow", "cut", "rubbish", "more", "silent",
+];
 /// An upload that is gathered whole, and one that is not.
 const BODY_BYTES: [u64; 2] = [5_000, 150_000];
 /// Requests on one connection at most, so that connections come and go.
@@ -162,16 +163,16 @@ fn over_http2(place: &Place, id: Id, generation: u64) {
     }
 }
 
-/// Requests of these are never checked, and their numbers are of a client that nobody is.
-const NOBODY: usize = 1_000;
+/// The first of the clients whose answers are not looked at.
+const UNCHECKED: usize = 1_000;
 
 /// Does one wrong thing after the other.
-pub(crate) fn misbehave(place: &Place, mut rng: Rng) {
+pub(crate) fn misbehave(place: &Place, index: usize, mut rng: Rng) {
     let mut number = 0;
     while place.goes_on() {
         number += 1;
         let Some(mut client) = place.connect() else { continue };
-        let id = Id { client: NOBODY + rng.below(1 << 20) as usize, number };
+        let id = Id { client: UNCHECKED + index, number };
         let good = request(id, "large", "a.example", b"");
         // Whatever fails here fails because the gateway has had enough, or is away.
         let _ = match rng.below(9) {
@@ -179,10 +180,17 @@ pub(crate) fn misbehave(place: &Place, mut rng: Rng) {
             1 => client.try_send(&good).map(|()| {
                 let _ = client.read_some(1_000);
             }),
-            2 => client.try_send(good.replace("\r\n\r\n", "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /hidden")),
-            3 => client.try_send(good.replace("\r\n\r\n", "\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\nGET /hidden")),
+            2 => client.try_send(good.replace(
+                "\r\n\r\n",
+                "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /hidden",
+            )),
+            3 => client.try_send(
+                good.replace("\r\n\r\n", "\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\nGET /hidden"),
+            ),
             4 => client.try_send(good.replace("\r\n\r\n", "\r\nContent-Length: 100000\r\n\r\npart of it")),
-            5 => client.try_send(good.replace("\r\n\r\n", "\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\nGET /hidden")),
+            5 => client.try_send(
+                good.replace("\r\n\r\n", "\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\nGET /hidden"),
+            ),
             6 => client.try_send([0u8, 1, 2, 3, 255].repeat(200)),
             7 => half_handshake(place),
             _ => crowd(place),

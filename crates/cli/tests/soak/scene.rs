@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use flashweir_core::Rng;
 use flashweir_testkit::{
-    Authority, Clocks, FakeClock, Flashweir, Gateway, GatewayBuilder, SmallDisk, Upstream, free_address, until,
+    Authority, Clocks, FakeClock, Flashweir, Gateway, GatewayBuilder, SmallDisk, Upstream, free_address,
+    until,
 };
 use tempfile::TempDir;
 
@@ -61,7 +62,7 @@ pub(crate) fn soak(seed: u64, time: Duration) {
         }
         for client in 0..MISBEHAVING {
             let (place, rng) = (&place, rng.fork((BEHAVING + client) as u64));
-            scope.spawn(move || clients::misbehave(place, rng));
+            scope.spawn(move || clients::misbehave(place, client, rng));
         }
         let ends = EndsWhenDropped(&place.ends);
         let mut told_at = begun;
@@ -73,7 +74,12 @@ pub(crate) fn soak(seed: u64, time: Duration) {
             if told_at.elapsed() > Duration::from_secs(60) {
                 told_at = Instant::now();
                 let (files, bytes) = scene.footprint();
-                println!("{:?}: {files} files, {} kB; {}", begun.elapsed(), bytes >> 10, place.account.report());
+                println!(
+                    "{:?}: {files} files, {} kB; {}",
+                    begun.elapsed(),
+                    bytes >> 10,
+                    place.account.report()
+                );
             }
         }
         drop(ends);
@@ -126,7 +132,17 @@ impl Scene {
             .text("bounds.tls_handshake_timeout", "1s")
             .start();
         let gateway = Some(gateway);
-        Self { account, binary, gateway, servers, http2_server, disk, clock, encrypted, _directory: directory }
+        Self {
+            account,
+            binary,
+            gateway,
+            servers,
+            http2_server,
+            disk,
+            clock,
+            encrypted,
+            _directory: directory,
+        }
     }
 
     pub(crate) fn gateway(&self) -> &Gateway {

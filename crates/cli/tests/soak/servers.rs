@@ -93,7 +93,8 @@ impl Http2Server {
         let (ends, ended) = oneshot::channel::<()>();
         let account = Arc::clone(account);
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async move {
                 tokio::select! {
                     () = accept(listener, cuts, account) => {}
@@ -121,7 +122,8 @@ async fn accept(listener: std::net::TcpListener, cuts: watch::Receiver<()>, acco
         let (account, mut cuts) = (Arc::clone(&account), cuts.clone());
         cuts.mark_unchanged();
         tokio::spawn(async move {
-            let service = hyper::service::service_fn(move |request| answer_http2(request, Arc::clone(&account)));
+            let service =
+                hyper::service::service_fn(move |request| answer_http2(request, Arc::clone(&account)));
             let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
                 .serve_connection(TokioIo::new(stream), service);
             tokio::select! {
@@ -132,7 +134,10 @@ async fn accept(listener: std::net::TcpListener, cuts: watch::Receiver<()>, acco
     }
 }
 
-async fn answer_http2(request: Request<Incoming>, account: Arc<Account>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer_http2(
+    request: Request<Incoming>,
+    account: Arc<Account>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
     let target = request.uri().path().to_owned();
     let Ok(_body) = request.into_body().collect().await else {
         return Ok(Response::new(Full::default()));

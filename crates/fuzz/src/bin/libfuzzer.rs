@@ -18,7 +18,11 @@ fn chosen() -> &'static Target {
     let name = std::env::args().find_map(|argument| argument.strip_prefix("--target=").map(str::to_owned));
     name.as_deref().and_then(target).unwrap_or_else(|| {
         let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
-        eprintln!("flashweir-fuzz: --target={}: expected one of {}", name.unwrap_or_default(), names.join(", "));
+        eprintln!(
+            "flashweir-fuzz: --target={}: expected one of {}",
+            name.unwrap_or_default(),
+            names.join(", ")
+        );
         exit(USAGE)
     })
 }

@@ -58,7 +58,10 @@ fn again(recording: &Recording, options: &Options) {
     assert_eq!(read.problems().unparsed, 0, "{log}");
     assert_eq!((read.moments(), read.documents()), (recording.moments(), recording.documents()), "{log}");
     let documents = |recording: &Recording| {
-        recording.document_table().map(|one| (one.method.to_owned(), one.path.to_owned(), one.bytes)).collect::<Vec<_>>()
+        recording
+            .document_table()
+            .map(|one| (one.method.to_owned(), one.path.to_owned(), one.bytes))
+            .collect::<Vec<_>>()
     };
     assert_eq!(documents(&read), documents(recording));
 }

@@ -21,8 +21,10 @@ const OURS: &str = "10.255.255.254";
 pub(crate) fn run(data: &[u8]) {
     let Some((&first, lines)) = data.split_first() else { return };
     let peer = address(PEERS[usize::from(first) % PEERS.len()]);
-    let trusted = TrustedProxies::new(TRUSTED.iter().map(|network| network.parse().expect("a network")).collect());
-    let mut head = Request::get("/").header("host", "shop.example").body(()).expect("a request").into_parts().0;
+    let trusted =
+        TrustedProxies::new(TRUSTED.iter().map(|network| network.parse().expect("a network")).collect());
+    let mut head =
+        Request::get("/").header("host", "shop.example").body(()).expect("a request").into_parts().0;
     for line in lines.split(|&byte| byte == b'\n').take(LIMITS.fields_max) {
         let Ok(value) = HeaderValue::from_bytes(line) else { return };
         let name = if line.contains(&b'=') { FORWARDED } else { X_FORWARDED_FOR };

@@ -34,7 +34,8 @@ pub(super) fn check(mut head: Parts) {
         return;
     }
     bytes.resize(head_bytes + length, b'x');
-    let mut guard = HeadGuard::new(flashweir_http::head_guard::HeadLimits { bytes_max: 1 << 16, fields_max: 128 });
+    let mut guard =
+        HeadGuard::new(flashweir_http::head_guard::HeadLimits { bytes_max: 1 << 16, fields_max: 128 });
     let judged = guard.inspect(&bytes);
     assert!(judged.is_ok(), "{judged:?}: {}", bytes.escape_ascii());
     assert_eq!(guard.heads(), 1, "{}", bytes.escape_ascii());
@@ -47,7 +48,9 @@ pub(super) fn check(mut head: Parts) {
     for (name, value) in sent {
         assert!(read.all(name.as_str()).any(|read| read == value.as_bytes()), "{name} is lost");
     }
-    for name in ["flashweir-decision", "keep-alive", "proxy-connection", "transfer-encoding", "x_forwarded_for"] {
+    for name in
+        ["flashweir-decision", "keep-alive", "proxy-connection", "transfer-encoding", "x_forwarded_for"]
+    {
         assert!(!sent.contains_key(name), "{name} was passed on");
     }
     assert_eq!(sent.get_all("x-forwarded-for").iter().collect::<Vec<_>>(), ["192.0.2.7"]);
@@ -73,7 +76,9 @@ fn head_of(data: &[u8]) -> Option<Parts> {
         let colon = line.iter().position(|&byte| byte == b':')?;
         let name = HeaderName::from_bytes(&line[..colon]).ok()?;
         // The library refuses what HTTP/2 itself forbids (RFC 9113 §8.2.2).
-        if ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"].contains(&name.as_str()) {
+        if ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
+            .contains(&name.as_str())
+        {
             continue;
         }
         head.headers.try_append(name, HeaderValue::from_bytes(&line[colon + 1..]).ok()?).ok()?;

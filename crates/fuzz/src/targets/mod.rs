@@ -23,8 +23,5 @@ use std::net::{IpAddr, Ipv4Addr};
 const LIMITS: HeadLimits = HeadLimits { bytes_max: 4_096, fields_max: 48 };
 
 /// A client that is no trusted proxy.
-const STRANGER: Hop = Hop {
-    peer: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)),
-    is_peer_trusted: false,
-    scheme: ClientScheme::Http,
-};
+const STRANGER: Hop =
+    Hop { peer: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), is_peer_trusted: false, scheme: ClientScheme::Http };

@@ -7,8 +7,8 @@
 //!
 //! The first byte says where the client's bytes are cut in two.
 
-use super::world::{self, Way};
 use super::LIMITS;
+use super::world::{self, Way};
 use crate::reference::{End, Kind, Message, lenient, strict};
 use bytes::Bytes;
 use flashweir_http::head_guard::{HeadGuard, ReadPhase};
@@ -71,7 +71,9 @@ async fn compare(cut: usize, bytes: &[u8]) {
 fn closes(sent: &[Message]) -> bool {
     let asks = |message: &Message| {
         message.start.ends_with("HTTP/1.0")
-            || message.all("connection").any(|value| value.to_ascii_lowercase().windows(5).any(|word| word == b"close"))
+            || message
+                .all("connection")
+                .any(|value| value.to_ascii_lowercase().windows(5).any(|word| word == b"close"))
     };
     sent.iter().rev().skip(1).any(asks)
 }
@@ -119,7 +121,9 @@ async fn exchange(
 }
 
 fn count_finals(answers: &[u8]) -> usize {
-    let starts = answers.windows(9).filter(|window| window.starts_with(b"HTTP/1.1 ") || window.starts_with(b"HTTP/1.0 "));
+    let starts = answers
+        .windows(9)
+        .filter(|window| window.starts_with(b"HTTP/1.1 ") || window.starts_with(b"HTTP/1.0 "));
     let interim = answers.windows(12).filter(|window| window.starts_with(b"HTTP/1.1 100")).count();
     starts.count() - interim
 }
@@ -137,14 +141,27 @@ fn is_same(sent: &Message, arrived: &Message) -> bool {
     sent.method() == arrived.method()
         && origin_form(sent.target()) == arrived.target()
         && sent.body == arrived.body
-        && arrived.fields.iter().all(|(name, value)| is_ours(name) || sent.all(name).any(|sent| sent == value))
+        && arrived
+            .fields
+            .iter()
+            .all(|(name, value)| is_ours(name) || sent.all(name).any(|sent| sent == value))
 }
 
 /// Fields that the gateway writes.
 fn is_ours(name: &str) -> bool {
     let ours = [
-        "host", "via", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "connection", "te", "upgrade",
-        "transfer-encoding", "content-length", "max-forwards",
+        "host",
+        "via",
+        "forwarded",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-proto",
+        "connection",
+        "te",
+        "upgrade",
+        "transfer-encoding",
+        "content-length",
+        "max-forwards",
     ];
     ours.contains(&name)
 }
@@ -213,8 +230,10 @@ async fn arrived(tape: &Tape) -> Vec<Message> {
         assert!(!matches!(end, End::Bad(_)), "{end:?} arrived: {}", bytes.escape_ascii());
         assert_eq!(lenient(bytes).0, requests, "httparse reads otherwise: {}", bytes.escape_ascii());
         let hyper = read_by_hyper(bytes, requests.len()).await;
-        let read: Vec<_> =
-            requests.iter().map(|one| (one.method().to_owned(), one.target().to_owned(), one.body.clone())).collect();
+        let read: Vec<_> = requests
+            .iter()
+            .map(|one| (one.method().to_owned(), one.target().to_owned(), one.body.clone()))
+            .collect();
         assert_eq!(hyper, read, "hyper reads otherwise: {}", bytes.escape_ascii());
     }
     all
@@ -240,7 +259,9 @@ async fn read_by_hyper(bytes: &[u8], wanted: usize) -> Vec<Read> {
     let (mut client, server_side): (DuplexStream, DuplexStream) = duplex(PIPE_BYTES.max(2 * bytes.len()));
     client.write_all(bytes).await.expect("room in the pipe");
     let served = spawn_local(async move {
-        let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(server_side), service).await;
+        let _ = hyper::server::conn::http1::Builder::new()
+            .serve_connection(TokioIo::new(server_side), service)
+            .await;
     });
     let mut buffer = [0; 4_096];
     while seen.borrow().len() < wanted {

@@ -45,7 +45,10 @@ async fn compare(method: &str, answer: &[u8]) {
         server.serve(server.guard(server_side), None, service, std::future::pending()).await
     });
     let first = format!("{method} /first HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
-    client.write_all([first.as_bytes(), SECOND.as_bytes()].concat().as_slice()).await.expect("room in the pipe");
+    client
+        .write_all([first.as_bytes(), SECOND.as_bytes()].concat().as_slice())
+        .await
+        .expect("room in the pipe");
     let mut bytes = Vec::new();
     let _ = client.read_to_end(&mut bytes).await;
     drop(client);

@@ -48,7 +48,11 @@ pub(super) fn compare(bytes: &[u8], heads: u64, phase: ReadPhase) {
         assert!(request.all("host").count() <= 1 && (!is_http11 || request.all("host").count() == 1));
         let framings = request.all("content-length").count() + request.all("transfer-encoding").count();
         assert!(framings <= 1, "{framings} framings: {request:?}");
-        assert!(request.start.split(' ').count() == 3 && !request.target().contains('#'), "{}", request.start);
+        assert!(
+            request.start.split(' ').count() == 3 && !request.target().contains('#'),
+            "{}",
+            request.start
+        );
     }
 }
 

@@ -31,7 +31,9 @@ pub(crate) fn run(data: &[u8]) {
     assert!(!head.headers.keys().any(|name| name.as_str().starts_with("flashweir-")));
     let lengths: Vec<_> = head.headers.get_all("content-length").iter().collect();
     assert!(lengths.len() <= 1, "{lengths:?}");
-    assert!(lengths.iter().all(|length| !length.is_empty() && length.as_bytes().iter().all(u8::is_ascii_digit)));
+    assert!(
+        lengths.iter().all(|length| !length.is_empty() && length.as_bytes().iter().all(u8::is_ascii_digit))
+    );
     assert!(lengths.is_empty() || !received.contains_key("transfer-encoding"));
     let once = without_via(&head.headers);
     prepare_response(&mut head).expect("what was fit once is fit twice");

@@ -47,8 +47,12 @@ fn sha256(secret: &[u8]) -> impl Mac {
 
 /// Lines are values of the field that their first byte chooses.
 fn load_report(data: &[u8]) {
-    const NAMES: [&str; 4] =
-        ["server-timing", "endpoint-load-metrics", "endpoint-load-metrics-bin", "x-endpoint-load-metrics-bin"];
+    const NAMES: [&str; 4] = [
+        "server-timing",
+        "endpoint-load-metrics",
+        "endpoint-load-metrics-bin",
+        "x-endpoint-load-metrics-bin",
+    ];
     let (mut fields, metrics) = (HeaderMap::new(), UpstreamMetrics::default());
     for line in data.split(|&byte| byte == b'\n').take(8) {
         let Ok(value) = HeaderValue::from_bytes(line) else { return };

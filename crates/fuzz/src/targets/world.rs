@@ -72,8 +72,7 @@ impl World {
 
     /// Runs one input to its end.
     pub(super) fn run<T>(&self, input: impl Future<Output = T>) -> T {
-        let bounded =
-            async { tokio::time::timeout(HANGS_AFTER, input).await.expect("the connection hangs") };
+        let bounded = async { tokio::time::timeout(HANGS_AFTER, input).await.expect("the connection hangs") };
         self.local.block_on(&self.runtime, bounded)
     }
 }

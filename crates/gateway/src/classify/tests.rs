@@ -302,8 +302,11 @@ fn urls_chosen_to_collide_do_not_without_the_key() {
     };
     let known = Hasher64::new(0, 0);
     let victim = class_of(known, "/checkout");
-    let chosen: Vec<String> =
-        (0..).map(|number| format!("/{number}")).filter(|path| class_of(known, path) == victim).take(CHOSEN).collect();
+    let chosen: Vec<String> = (0..)
+        .map(|number| format!("/{number}"))
+        .filter(|path| class_of(known, path) == victim)
+        .take(CHOSEN)
+        .collect();
     let drawn = Hasher64::new(0x5eed, 0xf00d);
     let victim = class_of(drawn, "/checkout");
     let hits = chosen.iter().filter(|path| class_of(drawn, path) == victim).count();

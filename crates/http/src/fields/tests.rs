@@ -91,14 +91,45 @@ fn a_strangers_word_is_replaced_and_a_proxys_extended() {
 /// A proxy that writes only one of the lists, then this gateway, then another one: it must find the same client.
 #[test]
 fn a_second_gateway_finds_the_client_that_the_first_one_found() {
-    let trusted = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap(), "2001:db8:1::/48".parse().unwrap()]);
+    let trusted =
+        TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap(), "2001:db8:1::/48".parse().unwrap()]);
     let address = |text: &str| text.parse::<IpAddr>().unwrap();
     for (peer, fields, client, listed, forwarded) in [
-        ("10.0.0.1", [("x-forwarded-for", "192.0.2.9, 10.0.0.2")], "192.0.2.9", "192.0.2.9, 10.0.0.2, ", "for=192.0.2.9, for=10.0.0.2, "),
-        ("10.0.0.1", [("forwarded", "for=\"[2001:db8::9]:80\";by=x")], "2001:db8::9", "2001:db8::9, ", "for=\"[2001:db8::9]:80\";by=x, "),
-        ("10.0.0.1", [("x-forwarded-for", "2001:db8::9")], "2001:db8::9", "2001:db8::9, ", "for=\"[2001:db8::9]\", "),
-        ("10.0.0.1", [("x-forwarded-for", "6.6.6.6, rubbish")], "10.0.0.1", "6.6.6.6, rubbish, ", "for=6.6.6.6, for=unknown, "),
-        ("10.0.0.1", [("forwarded", "for=_hidden, proto=http")], "10.0.0.1", "unknown, unknown, ", "for=_hidden, proto=http, "),
+        (
+            "10.0.0.1",
+            [("x-forwarded-for", "192.0.2.9, 10.0.0.2")],
+            "192.0.2.9",
+            "192.0.2.9, 10.0.0.2, ",
+            "for=192.0.2.9, for=10.0.0.2, ",
+        ),
+        (
+            "10.0.0.1",
+            [("forwarded", "for=\"[2001:db8::9]:80\";by=x")],
+            "2001:db8::9",
+            "2001:db8::9, ",
+            "for=\"[2001:db8::9]:80\";by=x, ",
+        ),
+        (
+            "10.0.0.1",
+            [("x-forwarded-for", "2001:db8::9")],
+            "2001:db8::9",
+            "2001:db8::9, ",
+            "for=\"[2001:db8::9]\", ",
+        ),
+        (
+            "10.0.0.1",
+            [("x-forwarded-for", "6.6.6.6, rubbish")],
+            "10.0.0.1",
+            "6.6.6.6, rubbish, ",
+            "for=6.6.6.6, for=unknown, ",
+        ),
+        (
+            "10.0.0.1",
+            [("forwarded", "for=_hidden, proto=http")],
+            "10.0.0.1",
+            "unknown, unknown, ",
+            "for=_hidden, proto=http, ",
+        ),
     ] {
         let mut parts = parts("GET", "/", Version::HTTP_11, &[&[("host", "a")], &fields[..]].concat());
         assert_eq!(trusted.client_address(address(peer), &parts.headers), address(client));
