@@ -7,7 +7,10 @@ use flashweir_testkit::{Authority, Flashweir, Gateway, GatewayBuilder, Process, 
 
 const BINARY: &str = env!("CARGO_BIN_EXE_flashweir");
 /// What h2spec 2.2.1 says when all is well.
-const CASES: &str = "146 tests, 146 passed, 0 skipped, 0 failed";
+const ALL: &str = "145 tests, 145 passed, 0 skipped, 0 failed";
+/// In the clear one port serves both versions: what is no preface of HTTP/2 is a request of HTTP/1.1, and is answered 400 as such.
+const ALL_BUT_THE_PREFACE: &str = "145 tests, 144 passed, 0 skipped, 1 failed";
+const PREFACE: &str = "Sends invalid connection preface";
 /// h2spec waits so long for each answer, seconds; some cases are passed by silence.
 const PATIENCE_S: &str = "5";
 /// All cases together; each takes a second at most.
@@ -27,14 +30,14 @@ fn before(upstream: &Upstream) -> GatewayBuilder {
     GatewayBuilder::new(&Flashweir::new(BINARY)).upstream(&upstream.url())
 }
 
-fn check(h2spec: &Path, gateway: &Gateway, arguments: &[&str]) {
+/// What h2spec said.
+fn run(h2spec: &Path, gateway: &Gateway, arguments: &[&str]) -> String {
     let port = gateway.address().port().to_string();
     let usual = ["--host", "127.0.0.1", "--port", &port, "--timeout", PATIENCE_S];
     let arguments = usual.iter().chain(arguments);
     let finished = Process::run(h2spec, gateway.directory(), ENDS_WITHIN, arguments);
-    let failures = finished.stdout.split("Failures:").nth(1).unwrap_or(&finished.stdout);
-    assert!(finished.stdout.contains(CASES), "{failures}");
     assert_eq!(gateway.ask_admin("/healthz").status(), 200, "it lives on");
+    finished.stdout
 }
 
 #[test]
@@ -45,7 +48,8 @@ fn http2_over_tls_conforms() {
     let _files = Authority::new().issue(builder.directory(), "h2spec");
     let gateway =
         builder.text("listen.tls.certificate", "server.pem").text("listen.tls.key", "server.key").start();
-    check(&h2spec, &gateway, &["--tls", "--insecure"]);
+    let said = run(&h2spec, &gateway, &["--tls", "--insecure"]);
+    assert!(said.contains(ALL), "{said}");
 }
 
 #[test]
@@ -53,5 +57,7 @@ fn http2_in_the_clear_conforms() {
     let Some(h2spec) = require("http2_in_the_clear_conforms") else { return };
     let upstream = Upstream::saying("served to h2spec");
     let gateway = before(&upstream).start();
-    check(&h2spec, &gateway, &[]);
+    let said = run(&h2spec, &gateway, &[]);
+    let failures = said.split("Failures:").nth(1).unwrap_or_default();
+    assert!(said.contains(ALL_BUT_THE_PREFACE) && failures.contains(PREFACE), "{said}");
 }

@@ -123,7 +123,7 @@ impl Nginx {
 
     /// The directory it serves.
     #[must_use]
-    pub fn files(&self) -> std::path::PathBuf {
+    pub fn files(&self) -> PathBuf {
         self.directory.path().join("files")
     }
 

@@ -20,7 +20,7 @@ fn gateway(upstream: &Recorder) -> Gateway {
     GatewayBuilder::new(&Flashweir::new(env!("CARGO_BIN_EXE_flashweir")))
         .upstream(&upstream.url())
         .text("flash_crowd.mode", "off")
-        .text("sentry.mode", "off")
+        .text("sentry.policing", "off")
         .start()
 }
 

@@ -61,14 +61,17 @@ fn a_crash_at_any_step_of_a_state_write_loses_at_most_what_was_learned_last() {
     const TEST: &str = "a_crash_at_any_step_of_a_state_write";
     let Some(strace) = require_program("strace", TEST) else { return };
     let upstream = Upstream::saying("served");
-    let mut builder = check_next_start(before(&upstream), "before any crash");
+    // strace compares paths as the calls have them.
+    let builder = before(&upstream);
+    let directory = std::fs::canonicalize(builder.directory()).expect("a directory");
+    let builder = builder.text("state.file", &directory.join("baseline.json").display().to_string());
+    let mut builder = check_next_start(builder, "before any crash");
     let mut crashes = Vec::new();
     for call in WRITING {
         for nth in 1.. {
             assert!(nth < CALLS_MAX, "the gateway never got to its end");
             let gateway = builder.start();
             some_traffic(&gateway);
-            let directory = std::fs::canonicalize(gateway.directory()).expect("a directory");
             let temporary = format!("baseline.json.{}.tmp", gateway.process().id());
             let files = [directory.join("baseline.json"), directory.join(temporary)];
             let tracer = kill_at(&strace, &gateway, (call, nth), &files);
@@ -97,14 +100,15 @@ fn a_crash_at_any_step_of_a_reload_leaves_a_gateway_that_starts() {
     let authority = Authority::new();
     let mut builder = before(&upstream);
     let _files = authority.issue(builder.directory(), "first");
-    builder = builder.text("listen.tls.certificate", "server.pem").text("listen.tls.key", "server.key");
+    let directory = std::fs::canonicalize(builder.directory()).expect("a directory");
+    let files = ["flashweir.toml", "server.pem", "server.key"].map(|name| directory.join(name));
+    let [_, certificate, key] = files.each_ref().map(|file| file.display().to_string());
+    builder = builder.text("listen.tls.certificate", &certificate).text("listen.tls.key", &key);
     let mut crashes = Vec::new();
     for call in READING {
         for nth in 1.. {
             assert!(nth < CALLS_MAX, "the reload never got to its end");
             let mut gateway = builder.start();
-            let directory = std::fs::canonicalize(gateway.directory()).expect("a directory");
-            let files = ["flashweir.toml", "server.pem", "server.key"].map(|name| directory.join(name));
             let tracer = kill_at(&strace, &gateway, (call, nth), &files);
             let _renewed = authority.issue(&directory, &format!("renewed for {call} {nth}"));
             let most = (40 + nth % 2).to_string();

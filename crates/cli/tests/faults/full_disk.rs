@@ -21,9 +21,9 @@ fn a_full_disk_costs_no_answer_and_no_state() {
     assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
     let old = std::fs::read(&file).expect("a state file");
 
-    disk.fill();
     let recording = disk.path().join("recording2").display().to_string();
     let gateway = builder.argument("--record").argument(&recording).start();
+    disk.fill();
     some_traffic(&gateway);
     let (finished, builder) = gateway.stop(&binary());
     assert_eq!(finished.code(), Some(0), "a full disk is no reason to fail: {}", finished.stderr);

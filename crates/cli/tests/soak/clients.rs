@@ -77,7 +77,10 @@ fn ask(place: &Place, connection: &mut Client, ids: &[Id], generation: u64, rng:
         let wanted = if is_single { WANTED[rng.below(WANTED.len() as u64) as usize] } else { "small" };
         let host = if is_single && rng.below(5) == 0 { HTTP2_HOST } else { "a.example" };
         let body = match rng.below(6) {
-            0 if is_single => pattern(rng.below(BODY_BYTES[rng.below(2) as usize]) as usize),
+            0 if is_single => {
+                let most = BODY_BYTES[rng.below(2) as usize];
+                pattern(rng.below(most) as usize)
+            }
             _ => Vec::new(),
         };
         bytes.extend(request(*id, wanted, host, &body).into_bytes());
