@@ -38,6 +38,8 @@ const VECTORS: &[(&str, FramingViolation)] = &[
     ("HContent-Length\r\n\r\n", FieldName),
     ("HContent_Length: 5\r\n\r\n", FieldName),
     ("Htransfer_encoding: chunked\r\n\r\n", FieldName),
+    ("HContent.Length: 5\r\n\r\n", FieldName),
+    ("HTransfer!Encoding: chunked\r\n\r\n", FieldName),
     ("HContent-Length: 5, 5\r\n\r\n", ContentLength),
     ("HContent-Length: +5\r\n\r\n", ContentLength),
     ("HContent-Length: -0\r\n\r\n", ContentLength),

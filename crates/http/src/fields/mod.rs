@@ -96,7 +96,7 @@ pub fn prepare_request(parts: &mut request::Parts, hop: &Hop) -> Result<Prepared
     }
     hop_by_hop::remove(&mut parts.headers, &found);
     hop_by_hop::remove_ours(&mut parts.headers, &found);
-    hop_by_hop::remove_underscored(&mut parts.headers, &found);
+    hop_by_hop::remove_respelt(&mut parts.headers, &found);
     let is_last_hop = found.has_max_forwards && count_hop(parts);
     let connection = match (&upgrade, takes_trailers) {
         (Some(_), _) => Some("upgrade"),
