@@ -1,12 +1,12 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain test bench bench-instructions bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
-.PHONY: setup setup-kernel setup-test setup-bench setup-php setup-tcp
+.PHONY: demo demo-chain test bench bench-instructions bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz fuzz-kernel soak h2spec compare compare-cost cataclysm testbed envoy build check directions
+.PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
 TOOLS = $(or $(CARGO_TARGET_DIR),target)/tools
 BUILD_TOOLS = cc=gcc
 NETWORK_TOOLS = ip=iproute2 ethtool=ethtool
-TEST_TOOLS = curl=curl nginx=nginx-light gzip=gzip $(NETWORK_TOOLS)
+TEST_TOOLS = curl=curl nginx=nginx-light gzip=gzip go=golang-go faketime=faketime strace=strace $(NETWORK_TOOLS)
 # What the programs in the kernel (feature `bpf` of flashweir-kernel) are built with; a path stands for a file of the package.
 KERNEL_TOOLS = clang=clang pkg-config=pkg-config /usr/include/bpf/bpf_helpers.h=libbpf-dev \
 	/usr/include/gelf.h=libelf-dev /usr/include/zlib.h=zlib1g-dev
@@ -32,8 +32,12 @@ build: setup
 
 # The programs in the kernel are tested where there is root; elsewhere their tests say that they are skipped.
 ALL_TESTS = $(CARGO) test --workspace --locked $(call with_kernel,"flashweir-cli/kernel flashweir-kernel/bpf")
-test: setup-test
+test: setup-test h2spec
 	$(ALL_TESTS)
+
+# The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.
+h2spec: setup-test
+	@scripts/h2spec.sh $(TOOLS)/bin
 
 # Which crate may use which; built as for all tests, so that nothing is built twice.
 directions: setup-test
@@ -77,6 +81,17 @@ bench-tcp: setup-tcp
 bench-kernel: setup-kernel setup-test setup-bench
 	FLASHWEIR=$(firstword $(wildcard $(abspath $(or $(CARGO_TARGET_DIR),target))/release/flashweir)) \
 	  $(CARGO) bench --profile dev --locked -p flashweir-kernel --features bpf --bench gate --bench observer
+
+# Fuzzing guided by coverage: every target of crates/fuzz, ten minutes in all; SECONDS shortens it, FUZZ names some of them. Where
+# there is root, then random frames through the gate in the kernel for a tenth of that.
+fuzz: setup-fuzz
+	scripts/fuzz.sh $(or $(SECONDS),600) $(FUZZ)
+	@[ "$$(id -u)" -ne 0 ] || $(MAKE) fuzz-kernel SECONDS=$$(( $(or $(SECONDS),600) / 10 ))
+
+# Everything that can go wrong, at random from SEED on, for SECONDS (half an hour), through the real binary.
+soak: setup-test
+	SECONDS=$(or $(SECONDS),1800) SEED=$(or $(SEED),1) $(CARGO) test --locked -p flashweir-cli --test soak -- --ignored --exact --nocapture \
+	  everything_at_random_for_as_long_as_one_likes
 
 # Random frames through the gate's program, for SECONDS from seed SEED on. Needs root.
 fuzz-kernel: setup-kernel
@@ -126,6 +141,9 @@ envoy:
 
 setup:
 	@scripts/install-missing.sh $(BUILD_TOOLS)
+# libFuzzer is C++.
+setup-fuzz:
+	@scripts/install-missing.sh $(BUILD_TOOLS) c++=g++
 setup-kernel:
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(KERNEL_TOOLS)
 setup-test: setup-kernel

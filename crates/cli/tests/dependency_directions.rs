@@ -222,7 +222,7 @@ fn nobody_depends_on_the_command_line_and_only_it_on_experiments() {
 #[test]
 fn testkit_and_trials_are_for_tests_and_benches() {
     let workspace = workspace();
-    for name in ["testkit", "trials"] {
+    for name in ["testkit", "trials", "fuzz"] {
         let wrong: Vec<_> = workspace.needs.iter().filter(|(_, needs)| needs.contains(name)).collect();
         assert!(wrong.is_empty(), "{wrong:?} need {name} outside their tests");
     }

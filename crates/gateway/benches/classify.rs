@@ -62,7 +62,7 @@ fn classify(criterion: &mut Criterion) {
     ] {
         let toml = format!("upstream.urls = ['http://a']\n{more}");
         let config = Config::from_toml(&toml, "bench.toml").expect("a valid configuration");
-        let classifier = Classifier::new(Hasher64::new(1, 2), &config);
+        let classifier = Classifier::new(Hasher64::new(1, 2), Hasher64::new(3, 4), &config);
         let head = head(path);
         criterion
             .bench_function(name, |bencher| bencher.iter(|| classifier.classify(black_box(&head), client)));

@@ -11,7 +11,7 @@ use crate::slow_readers::SlowReaders;
 use crate::transfers::Transfers;
 use crate::upload::{UploadBody, UploadRoom};
 use flashweir_admission::pipeline::ServiceKey;
-use flashweir_core::{Instant, Rng};
+use flashweir_core::{Hasher64, Instant, Rng};
 use flashweir_http::serve::Server;
 use flashweir_http::upstream::Upstreams;
 use flashweir_telemetry::{Bound, Unmeasured, WorkerMetrics};
@@ -151,7 +151,11 @@ impl Current {
             server: Server::new(serve_settings(&live.config)),
             upstreams: upstreams.collect(),
             services,
-            classifier: Classifier::new(shared.hasher, &live.config),
+            classifier: Classifier::new(
+                shared.hasher,
+                Hasher64::new(shared.url_key.0, shared.url_key.1),
+                &live.config,
+            ),
             senders: SenderNames::new(&live.config.feedback, shared.hasher),
             // A gateway's name fits a field.
             own_name: (!live.config.feedback.keys.is_empty())

@@ -228,7 +228,7 @@ impl Control {
     }
 
     fn save_baseline(&self) {
-        if let Some(file) = state_file::configured(&self.shared.live.load().config) {
+        if let Some(file) = state_file::in_force(&self.shared) {
             file.save_or_tell(self.shared.clock.now(), &self.shared.baseline.load(), &self.shared.telemetry);
         }
     }

@@ -99,6 +99,11 @@ impl Decisions {
         id
     }
 
+    /// How many were forgotten for newer ones.
+    pub(crate) fn replaced(&self) -> u64 {
+        self.next_counter - self.remembered.len() as u64
+    }
+
     /// The record of this id; `None` when it is another run's or worker's, was never given out, or is forgotten.
     pub(crate) fn explain(&self, id: DecisionId) -> Option<Explained> {
         if (id.boot(), id.worker()) != (self.boot, self.worker) {

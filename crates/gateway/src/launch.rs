@@ -19,6 +19,7 @@ use flashweir_core::limits;
 use flashweir_http::client::TrustedProxies;
 use flashweir_http::listen::{WorkerListeners, bind};
 use flashweir_http::tls::ServerTls;
+use flashweir_runtime::StateFile;
 use std::fmt;
 use std::future::pending;
 use std::net::SocketAddr;
@@ -83,15 +84,16 @@ impl Gateway {
             kernel.protect(&config, &listening_on, config.listen.tls.is_some())?;
         }
         let recorder = record.map(|file| recording::start(&file, &config, workers)).transpose()?;
-        let learned =
-            state_file::configured(&config).map(|file| file.load_or_begin_anew()).unwrap_or_default();
+        let state_file = state_file::configured(&config);
+        let learned = state_file.as_ref().map(StateFile::load_or_begin_anew).unwrap_or_default();
+        let url_key = state_file.as_ref().and_then(StateFile::saved_url_key);
         let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
         let sentries = sentries(&config, workers, None);
         let candidates = candidates(&config, workers, None);
         let flash_crowd_candidate = FlashCrowdCandidate::of(&config, workers, None);
         let live =
             Live { config, upstreams, sentries, candidates, flash_crowd_candidate, tls, trusted_proxies };
-        let shared = Shared::new(Parts { live, workers, listening_on });
+        let shared = Shared::new(Parts { live, workers, listening_on, url_key });
         shared.bounds.set_refuse_only_most(refuse_only);
         let (ends, worker_ends) = connect(workers);
         let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone())?;

@@ -62,4 +62,6 @@ mod worker;
 pub use classify::{CandidateClass, Classified, Classifier};
 pub use error::GatewayError;
 pub use launch::{Gateway, Launch, run};
+#[doc(hidden)]
+pub use load_report::take_load_report;
 pub use recording::sentry_policies;

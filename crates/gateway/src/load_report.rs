@@ -53,6 +53,13 @@ pub(crate) fn take(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Told {
     Told { took_us: read_timing(fields, metrics), utilisation_milli }
 }
 
+/// For fuzz targets: what [`take`] finds, as microseconds of work and thousandths of utilisation.
+#[doc(hidden)]
+pub fn take_load_report(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> (Option<u32>, Option<u32>) {
+    let Told { took_us, utilisation_milli } = take(fields, metrics);
+    (took_us, utilisation_milli)
+}
+
 fn read_timing(fields: &HeaderMap, metrics: &UpstreamMetrics) -> Option<u32> {
     if !fields.contains_key(&SERVER_TIMING) {
         return None;

@@ -227,7 +227,7 @@ impl Outlet<FlashCrowdPlanner> for NewsOutlet {
 
 impl NewsOutlet {
     fn file(&self) -> Option<StateFile> {
-        state_file::configured(&self.shared.live.load().config)
+        state_file::in_force(&self.shared)
     }
 }
 

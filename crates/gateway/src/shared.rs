@@ -13,7 +13,7 @@ use flashweir_core::Hasher64;
 use flashweir_http::client::TrustedProxies;
 use flashweir_http::tls::ServerTls;
 use flashweir_http::upstream::UpstreamShared;
-use flashweir_runtime::{Clock, random_u64};
+use flashweir_runtime::{Clock, UrlKey, random_u64};
 use flashweir_telemetry::{Happening, Telemetry, Warnings};
 use std::fmt;
 use std::net::SocketAddr;
@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) seed: u64,
     /// Under a key drawn at start, for tables that clients can fill.
     pub(crate) hasher: Hasher64,
+    /// The key of URL classes: as that one, but kept with what is learned of the classes.
+    pub(crate) url_key: UrlKey,
     /// The configuration in force.
     pub(crate) live: ArcSwap<Live>,
     /// The plan in force.
@@ -101,6 +103,8 @@ pub(crate) struct Parts {
     pub(crate) live: Live,
     pub(crate) workers: usize,
     pub(crate) listening_on: Vec<SocketAddr>,
+    /// Under which URL classes were learned; `None` to draw one.
+    pub(crate) url_key: Option<UrlKey>,
 }
 
 impl Shared {
@@ -117,6 +121,7 @@ impl Shared {
             boot: random_u64() as u16,
             seed,
             hasher,
+            url_key: parts.url_key.unwrap_or_else(|| (random_u64(), random_u64())),
             live: ArcSwap::from_pointee(parts.live),
             plan: Arc::new(ArcSwap::from_pointee(Plan::open(parts.workers))),
             verdict: ArcSwap::default(),

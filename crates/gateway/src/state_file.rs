@@ -1,5 +1,6 @@
 //! Which state file is this gateway's.
 
+use crate::shared::Shared;
 use flashweir_config::Config;
 use flashweir_runtime::StateFile;
 
@@ -9,4 +10,9 @@ pub(crate) fn configured(config: &Config) -> Option<StateFile> {
     let urls = config.services.iter().flat_map(|service| &service.upstream.urls);
     let upstreams: Vec<String> = urls.map(ToString::to_string).collect();
     Some(StateFile::new(config.state.file.clone()?, &config.gateway.name, &upstreams))
+}
+
+/// The same of the configuration in force, to be written.
+pub(crate) fn in_force(shared: &Shared) -> Option<StateFile> {
+    Some(configured(&shared.live.load().config)?.with_url_key(shared.url_key))
 }

@@ -9,7 +9,7 @@ use crate::shared::Shared;
 use flashweir_admission::pace::SWEEP_INTERVAL;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_http::listen::WorkerListeners;
-use flashweir_telemetry::{Bound, ConnectionFailure, Unmeasured};
+use flashweir_telemetry::{Bound, ConnectionFailure, Table, Unmeasured};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -136,6 +136,20 @@ async fn sample(
         let sample = worker.pipeline.drain_flash_crowd(worker.shared.clock.now());
         worker.metrics.requests.unique_offered.add(sample.live.unique_offered);
         worker.metrics.bound_hits.add(Bound::LatencyCells, sample.live.responses_unclassed);
+        count_replacements(&worker);
         place.send(sample);
+    }
+}
+
+/// The tables count for themselves; here what they counted since the last time is added.
+fn count_replacements(worker: &WorkerContext) {
+    let (pipeline, decisions) = worker.pipeline.replacements();
+    let counters = &worker.metrics.table_replacements;
+    for (table, total) in [
+        (Table::Hosts, pipeline.hosts),
+        (Table::RefusedAttempts, pipeline.refused_attempts),
+        (Table::Decisions, decisions),
+    ] {
+        counters.add(table, total.saturating_sub(counters.value(table)));
     }
 }

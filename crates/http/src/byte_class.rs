@@ -8,6 +8,9 @@ pub(crate) static TOKEN: ByteClass = ByteClass::alphanumeric_and(b"!#$%&'*+-.^_`
 /// `unreserved` and `sub-delims` of RFC 3986 §2 without the comma: what names of hosts are made of.
 pub(crate) static HOST_NAME: ByteClass = ByteClass::alphanumeric_and(b"-._~!$&'()*+;=");
 
+/// What names of fields are made of that no server could take for another one.
+pub(crate) static ORDINARY_NAME: ByteClass = ByteClass::alphanumeric_and(b"-");
+
 impl ByteClass {
     const fn alphanumeric_and(others: &[u8]) -> Self {
         let mut class = [false; 256];

@@ -111,14 +111,24 @@ pub fn subscriber(address: IpAddr) -> u64 {
     }
 }
 
-/// The comma-separated elements of a field, last line's last first. Bytes that are not text end the list.
+/// The last nodes of a list, as many as are ever walked, in the order in which they are written; `None` for what is no address.
+pub(crate) fn last_nodes(headers: &HeaderMap, name: &HeaderName) -> Vec<Option<IpAddr>> {
+    let parse = if *name == FORWARDED { forwarded_for } else { parse_node };
+    let mut nodes: Vec<_> = right_to_left(headers, name).map(parse).take(FORWARDED_HOPS).collect();
+    nodes.reverse();
+    nodes
+}
+
+/// The comma-separated elements of a field, last line's last first. An element that is not text is a question mark, which ends a
+/// walk; those behind it, which others have written, are read all the same.
 fn right_to_left<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     // `HeaderMap::GetAll` runs backwards too.
     headers
         .get_all(name)
         .into_iter()
         .rev()
-        .flat_map(|line| line.to_str().unwrap_or("?").rsplit(',').map(str::trim))
+        .flat_map(|line| line.as_bytes().rsplit(|&byte| byte == b','))
+        .map(|element| str::from_utf8(element).unwrap_or("?").trim())
 }
 
 /// The `for` node of one `Forwarded` element (RFC 7239 §4).
@@ -181,6 +191,18 @@ mod tests {
         assert_eq!(client("::ffff:10.0.0.1", &[(XFF, "192.0.2.1:4711")]), "192.0.2.1");
         assert_eq!(client("10.0.0.1", &[(XFF, "6.6.6.6, rubbish, 10.0.0.2")]), "10.0.0.2");
         assert_eq!(client("10.0.0.1", &[(XFF, "6.6.6.6,")]), "10.0.0.1");
+    }
+
+    /// A client that sends rubbish through a proxy that puts the client's address behind it stays known.
+    #[test]
+    fn bytes_that_are_no_text_hide_nothing_that_is_written_behind_them() {
+        let trusted = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
+        for name in [X_FORWARDED_FOR, FORWARDED] {
+            let mut headers = HeaderMap::new();
+            let value = if name == FORWARDED { &b"for=\xfe, for=192.0.2.1"[..] } else { b"\xfe, 192.0.2.1" };
+            headers.insert(name, HeaderValue::from_bytes(value).unwrap());
+            assert_eq!(trusted.client_address(address("10.0.0.1"), &headers), address("192.0.2.1"));
+        }
     }
 
     #[test]

@@ -26,6 +26,10 @@ pub(crate) fn judge_request_line(line: &[u8]) -> Result<RequestVersion, FramingV
     if target.is_empty() || target.contains(&b'\t') || target.contains(&b'#') {
         return Err(FramingViolation::RequestLine);
     }
+    // RFC 3986 has ASCII only; what some clients send raw is UTF-8, and the parser above takes nothing else.
+    if !target.is_ascii() && str::from_utf8(target).is_err() {
+        return Err(FramingViolation::RequestLine);
+    }
     match version {
         b"HTTP/1.1" => Ok(RequestVersion::Http11),
         b"HTTP/1.0" => Ok(RequestVersion::Http10),

@@ -38,6 +38,8 @@ const VECTORS: &[(&str, FramingViolation)] = &[
     ("HContent-Length\r\n\r\n", FieldName),
     ("HContent_Length: 5\r\n\r\n", FieldName),
     ("Htransfer_encoding: chunked\r\n\r\n", FieldName),
+    ("HContent.Length: 5\r\n\r\n", FieldName),
+    ("HTransfer!Encoding: chunked\r\n\r\n", FieldName),
     ("HContent-Length: 5, 5\r\n\r\n", ContentLength),
     ("HContent-Length: +5\r\n\r\n", ContentLength),
     ("HContent-Length: -0\r\n\r\n", ContentLength),
@@ -135,6 +137,12 @@ fn ordinary_requests_pass() {
         assert_eq!(run([request.as_bytes()]), Ok(ReadPhase::Idle), "{request:?}");
         assert_eq!(run(request.as_bytes().chunks(1)), Ok(ReadPhase::Idle), "{request:?} byte by byte");
     }
+}
+
+#[test]
+fn a_target_that_is_no_text_is_refused_and_raw_utf8_is_not() {
+    assert_eq!(run([&b"GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n"[..]]), Err(RequestLine));
+    assert_eq!(run(["GET /\u{e4} HTTP/1.1\r\nHost: a\r\n\r\n".as_bytes()]), Ok(ReadPhase::Idle));
 }
 
 #[test]

@@ -8,8 +8,10 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::sync::Notify;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
 const SETTINGS: ServeSettings = ServeSettings {
@@ -153,12 +155,26 @@ fn slow_heads_get_408_and_silence_gets_nothing() {
 #[test]
 fn draining_finishes_what_has_begun_and_closes_the_idle() {
     run(async {
-        let (drain, drained) = tokio::sync::oneshot::channel::<()>();
-        let (mut client, served) = start(async { drained.await.unwrap_or(()) });
+        let (begun, drain, drained) =
+            (Rc::new(Notify::new()), Rc::new(Notify::new()), Rc::new(Notify::new()));
+        let (mut client, server_side) = duplex(64 * 1024);
+        let (begins, drains, seen) = (Rc::clone(&begun), Rc::clone(&drain), Rc::clone(&drained));
+        let served = spawn_local(async move {
+            let server = Server::new(SETTINGS);
+            let service = move |request, _: &Connection| {
+                begins.notify_one();
+                echo(request)
+            };
+            let drain = async move {
+                drains.notified().await;
+                seen.notify_one();
+            };
+            server.serve(server.guard(server_side), None, service, drain).await
+        });
         client.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na").await.unwrap();
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        drain.send(()).unwrap();
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        begun.notified().await;
+        drain.notify_one();
+        drained.notified().await;
         client.write_all(b"bc").await.unwrap();
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.unwrap();

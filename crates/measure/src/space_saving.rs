@@ -21,11 +21,12 @@ pub struct SpaceSaving<const N: usize> {
     keys: [u64; N],
     hits: [u64; N],
     used: usize,
+    replaced: u64,
 }
 
 impl<const N: usize> Default for SpaceSaving<N> {
     fn default() -> Self {
-        Self { keys: [0; N], hits: [0; N], used: 0 }
+        Self { keys: [0; N], hits: [0; N], used: 0, replaced: 0 }
     }
 }
 
@@ -42,7 +43,9 @@ impl<const N: usize> SpaceSaving<N> {
             self.used += 1;
             self.used - 1
         } else {
-            (0..N).min_by_key(|&index| self.hits[index])?
+            let victim = (0..N).min_by_key(|&index| self.hits[index])?;
+            self.replaced += 1;
+            victim
         };
         self.keys[index] = key;
         self.hits[index] = self.hits[index].saturating_add(hits);
@@ -67,7 +70,13 @@ impl<const N: usize> SpaceSaving<N> {
         }
     }
 
-    /// Forgets everything.
+    /// How often, since the table was made, a key had to make room for another one.
+    #[must_use]
+    pub fn replaced(&self) -> u64 {
+        self.replaced
+    }
+
+    /// Forgets every key.
     pub fn clear(&mut self) {
         self.used = 0;
     }

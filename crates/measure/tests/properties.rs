@@ -63,7 +63,10 @@ proptest! {
         let mut table = SpaceSaving::<16>::default();
         let mut truth = std::collections::HashMap::<u64, u64>::new();
         for &key in &keys {
-            table.hit(key, 1);
+            let is_full = table.iter().count() == 16;
+            let replaced = table.replaced();
+            let was_there = table.hit(key, 1).expect("a table with entries").1;
+            prop_assert_eq!(table.replaced() - replaced, u64::from(is_full && !was_there));
             *truth.entry(key).or_default() += 1;
         }
         let slack = keys.len() as u64 / 16;

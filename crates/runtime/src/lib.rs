@@ -18,4 +18,4 @@ pub use clock::{Clock, unix_seconds_now};
 pub use flashweir_config::flash_crowd_planner as planner;
 pub use plan::{plan_json, tell_change, tell_verdict};
 pub use random::random_u64;
-pub use state_file::{StateFile, StateFileError};
+pub use state_file::{StateFile, StateFileError, UrlKey};

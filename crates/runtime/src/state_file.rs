@@ -14,8 +14,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Counts changes of the format; another number is another format.
-const VERSION: u32 = 1;
+/// Counts changes of the format; another number is another format. 2: with the key under which URLs were told apart.
+const VERSION: u32 = 2;
 /// A baseline is a few hundred numbers; a larger file is not ours.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -25,7 +25,12 @@ pub struct StateFile {
     path: PathBuf,
     service: String,
     upstreams: String,
+    url_key: Option<UrlKey>,
 }
+
+/// The key of the hash that sorts URLs into classes. What was learned of a class is worth nothing under another one, so it is
+/// kept with it; a client that knew it could put its own URLs into the class of another.
+pub type UrlKey = (u64, u64);
 
 /// Why a state file was not used.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +64,19 @@ impl StateFile {
     pub fn new(path: PathBuf, service: &str, upstreams: &[String]) -> Self {
         let mut sorted = upstreams.to_vec();
         sorted.sort();
-        Self { path, service: service.to_owned(), upstreams: sorted.join(" ") }
+        Self { path, service: service.to_owned(), upstreams: sorted.join(" "), url_key: None }
+    }
+
+    /// The key of URL classes that is saved from now on.
+    #[must_use]
+    pub fn with_url_key(self, key: UrlKey) -> Self {
+        Self { url_key: Some(key), ..self }
+    }
+
+    /// The key under which the URL classes of the file were learned; `None` where there is none, or no file that can be used.
+    #[must_use]
+    pub fn saved_url_key(&self) -> Option<UrlKey> {
+        self.read().ok().flatten()?.url_key
     }
 
     /// Where it is.
@@ -68,9 +85,11 @@ impl StateFile {
         &self.path
     }
 
-    /// What an earlier run learned. A file that cannot be used is told once and replaced at the next save.
+    /// What an earlier run learned. A file that cannot be used is told once and replaced at the next save; what a crash left of a
+    /// write is removed.
     #[must_use]
     pub fn load_or_begin_anew(&self) -> Baseline {
+        self.remove_leftovers();
         self.load().map(Option::unwrap_or_default).unwrap_or_else(|error| {
             let path = self.path.display();
             tracing::warn!("state file {path} is ignored, the baseline is learned anew: {error}");
@@ -83,6 +102,10 @@ impl StateFile {
     /// # Errors
     /// When there is a file and it cannot be used.
     pub fn load(&self) -> Result<Option<Baseline>, StateFileError> {
+        Ok(self.read()?.map(|saved| saved.baseline.into()))
+    }
+
+    fn read(&self) -> Result<Option<Saved>, StateFileError> {
         let mut text = Vec::new();
         match File::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -104,7 +127,7 @@ impl StateFile {
         if !saved.baseline.is_plausible() {
             return Err(StateFileError::Implausible);
         }
-        Ok(Some(saved.baseline.into()))
+        Ok(Some(saved))
     }
 
     /// Replaces the file in one step. Blocks for the disk: a few milliseconds every half minute, off the workers.
@@ -117,6 +140,7 @@ impl StateFile {
             service: self.service.clone(),
             upstreams: self.upstreams.clone(),
             saved_at_unix_s: unix_seconds_now(),
+            url_key: self.url_key,
             baseline: baseline.into(),
         };
         let text = serde_json::to_vec_pretty(&saved).map_err(StateFileError::Damaged)?;
@@ -136,10 +160,29 @@ impl StateFile {
         telemetry.control().state_writes.increment(outcome);
     }
 
+    fn folder(&self) -> &Path {
+        self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    /// Removes what processes left that ended in the middle of a write. One that runs may be writing just now: two of them
+    /// share a file while one takes over from the other.
+    fn remove_leftovers(&self) {
+        let Some(name) = self.path.file_name().and_then(|name| name.to_str()) else { return };
+        let is_leftover = |file: &str| {
+            let writer = file.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".tmp")?;
+            let writer: u32 = writer.parse().ok()?;
+            Some(writer != std::process::id() && !Path::new("/proc").join(writer.to_string()).exists())
+        };
+        for entry in fs::read_dir(self.folder()).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().and_then(is_leftover) == Some(true) {
+                // Best effort: a file that stays is a few kilobytes.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     fn replace(&self, text: &[u8]) -> io::Result<()> {
-        let folder =
-            self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(self.folder())?;
         let mut temporary = self.path.clone().into_os_string();
         temporary.push(format!(".{}.tmp", std::process::id()));
         let temporary = PathBuf::from(temporary);
@@ -169,6 +212,8 @@ struct Saved {
     service: String,
     upstreams: String,
     saved_at_unix_s: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url_key: Option<UrlKey>,
     baseline: SavedBaseline,
 }
 

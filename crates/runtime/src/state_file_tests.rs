@@ -43,8 +43,8 @@ fn another_service_other_upstreams_or_another_version_is_not_believed() {
     let path = file_in(&folder).path().to_owned();
     let elsewhere = StateFile::new(path.clone(), "shop", &["http://c/".to_owned()]);
     assert!(matches!(elsewhere.load(), Err(StateFileError::OtherService)));
-    fs::write(&path, text.replace("\"version\": 1", "\"version\": 2")).expect("write");
-    assert!(matches!(file_in(&folder).load(), Err(StateFileError::OtherVersion(2))));
+    fs::write(&path, text.replace("\"version\": 2", "\"version\": 3")).expect("write");
+    assert!(matches!(file_in(&folder).load(), Err(StateFileError::OtherVersion(3))));
 }
 
 #[test]
@@ -83,4 +83,30 @@ proptest! {
         file_in(&folder).save(&baseline()).expect("rewritten");
         prop_assert_eq!(file_in(&folder).load().expect("load"), Some(baseline()));
     }
+}
+
+#[test]
+fn the_key_of_url_classes_is_kept_with_what_was_learned_of_them() {
+    let folder = TempDir::new().expect("folder");
+    saved_text(&folder);
+    assert_eq!(file_in(&folder).saved_url_key(), None);
+    let key = (u64::MAX, 7);
+    file_in(&folder).with_url_key(key).save(&baseline()).expect("save");
+    assert_eq!(file_in(&folder).saved_url_key(), Some(key));
+    assert_eq!(file_in(&folder).load().expect("load"), Some(baseline()));
+}
+
+#[test]
+fn what_a_crash_left_of_a_write_is_removed_unless_its_writer_lives() {
+    let folder = TempDir::new().expect("folder");
+    saved_text(&folder);
+    let path = file_in(&folder).path().to_owned();
+    let beside = |end: &str| path.with_file_name(format!("baseline.json.{end}"));
+    // No process has a number so high; process 1 lives as long as the machine.
+    let (dead, alive, other) = (beside("4294967294.tmp"), beside("1.tmp"), beside("notes.tmp"));
+    for file in [&dead, &alive, &other] {
+        fs::write(file, "half").expect("write");
+    }
+    assert_eq!(file_in(&folder).load_or_begin_anew(), baseline());
+    assert_eq!([&dead, &alive, &other].map(|file| file.exists()), [false, true, true]);
 }

@@ -10,6 +10,9 @@ use crate::message::{Kind, Message, MessageReader};
 /// Bytes an upstream remembers of what it received.
 const REMEMBERED_BYTES: usize = 4 << 20;
 
+/// Requests it remembers.
+const REMEMBERED_REQUESTS: usize = 100_000;
+
 /// What an upstream received so far.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
@@ -17,7 +20,7 @@ pub struct Received {
     pub connections: usize,
     /// Everything read, all connections together (the first 4 MiB).
     pub bytes: Vec<u8>,
-    /// The requests read, bodies left out.
+    /// The requests read (the first 100,000), bodies left out.
     pub requests: Vec<Message>,
 }
 
@@ -57,7 +60,11 @@ impl Connection {
     /// The head of the next request; its body stays unread.
     pub fn read_head(&mut self) -> Option<Message> {
         let message = self.reader.read_head().ok()?;
-        lock(&self.received).requests.push(message.clone());
+        let mut received = lock(&self.received);
+        if received.requests.len() < REMEMBERED_REQUESTS {
+            received.requests.push(message.clone());
+        }
+        drop(received);
         Some(message)
     }
 

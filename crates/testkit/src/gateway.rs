@@ -302,8 +302,21 @@ impl Gateway {
         self.end(Signal::Kill, binary)
     }
 
+    /// Waits for the end of one that something else has ended, and gives back a builder as [`Gateway::crash`] does.
+    ///
+    /// # Panics
+    /// When it does not end.
+    #[must_use]
+    pub fn gone(self, binary: &Flashweir) -> (Finished, GatewayBuilder) {
+        self.ended(binary)
+    }
+
     fn end(self, how: Signal, binary: &Flashweir) -> (Finished, GatewayBuilder) {
         self.process.signal(how);
+        self.ended(binary)
+    }
+
+    fn ended(self, binary: &Flashweir) -> (Finished, GatewayBuilder) {
         let Self { process, directory, settings, address, admin } = self;
         let finished = process.finish(STOP_WITHIN);
         let binary = binary.clone();

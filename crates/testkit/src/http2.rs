@@ -65,6 +65,15 @@ impl Http2Client {
         Self::connect_from(Ipv4Addr::LOCALHOST, address)
     }
 
+    /// The same, or nothing when nobody listens.
+    #[must_use]
+    pub fn try_connect(address: SocketAddr) -> Option<Self> {
+        let mut client = Self { stream: Client::try_connect(address).ok()?.into_stream() };
+        client.try_send_bytes(PREFACE).ok()?;
+        client.try_send_frame(frame::SETTINGS, 0, 0, b"").ok()?;
+        Some(client)
+    }
+
     /// The same from another address of loopback, as another client.
     ///
     /// # Panics

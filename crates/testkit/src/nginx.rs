@@ -1,19 +1,20 @@
 //! A real nginx to put behind the gateway.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 use crate::certificates::CertificateFiles;
 use crate::deadline::eventually;
 use crate::ports::free_address;
-use crate::process::Process;
+use crate::process::{Process, Signal};
 use crate::programs::require_program;
 
 /// A running nginx, killed when dropped. It serves the files of its directory.
 #[derive(Debug)]
 pub struct Nginx {
+    program: PathBuf,
     process: Process,
     directory: TempDir,
     address: SocketAddr,
@@ -79,13 +80,28 @@ impl Nginx {
         );
         std::fs::create_dir(root.join("files")).expect("a writable directory");
         std::fs::write(root.join("nginx.conf"), config).expect("a writable directory");
+        let process = Self::run(&program, root, address);
+        Some(Self { program, process, directory, address })
+    }
+
+    fn run(program: &Path, root: &Path, address: SocketAddr) -> Process {
         let arguments = ["-p".as_ref(), root.as_os_str(), "-c".as_ref(), "nginx.conf".as_ref()];
-        let mut process = Process::start(&program, root, arguments);
+        let mut process = Process::start(program, root, arguments);
         eventually("nginx listening", || {
             assert!(process.ended().is_none(), "nginx ended at its start: {}", process.stderr());
             std::net::TcpStream::connect(address).ok()
         });
-        Some(Self { process, directory, address })
+        process
+    }
+
+    /// Ends it as a crash would, if it still runs, and starts it at the same address.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_again(&mut self) {
+        self.process.try_signal(Signal::Kill);
+        eventually("the end of nginx", || self.process.ended());
+        self.process = Self::run(&self.program, self.directory.path(), self.address);
     }
 
     /// As [`Nginx::require`], with TLS.
@@ -107,7 +123,7 @@ impl Nginx {
 
     /// The directory it serves.
     #[must_use]
-    pub fn files(&self) -> std::path::PathBuf {
+    pub fn files(&self) -> PathBuf {
         self.directory.path().join("files")
     }
 

@@ -109,6 +109,14 @@ impl Process {
     /// # Panics
     /// When the process is gone.
     pub fn signal(&self, signal: Signal) {
+        assert!(self.try_signal(signal), "{} is gone", self.name);
+    }
+
+    /// Sends a signal; false when the process is gone.
+    ///
+    /// # Panics
+    /// Never: a child's id is positive.
+    pub fn try_signal(&self, signal: Signal) -> bool {
         use rustix::process::Signal as Kernel;
         let signal = match signal {
             Signal::Terminate => Kernel::TERM,
@@ -119,7 +127,7 @@ impl Process {
             Signal::Resume => Kernel::CONT,
         };
         let id = Pid::from_raw(self.child.id().cast_signed()).expect("a child's id is positive");
-        kill_process(id, signal).unwrap_or_else(|error| panic!("{} is gone: {error}", self.name));
+        kill_process(id, signal).is_ok()
     }
 
     /// How it ended, if it has.

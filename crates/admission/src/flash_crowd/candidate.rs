@@ -180,6 +180,11 @@ impl GatePair {
         self.each(FlashCrowdGate::unfinished);
     }
 
+    /// See [`FlashCrowdGate::hosts_replaced`].
+    pub(crate) fn hosts_replaced(&self) -> u64 {
+        self.live.hosts_replaced()
+    }
+
     /// See [`FlashCrowdGate::drain`].
     pub(crate) fn drain(&mut self, now: Instant, flow: Flow, unique_offered: u64) -> Sample {
         self.live.drain(now, flow, unique_offered)

@@ -114,6 +114,12 @@ impl FlashCrowdGate {
         self.hosts.hit(host_key, 1);
     }
 
+    /// How often a host had to make room for another one in the table of what arrives.
+    #[must_use]
+    pub fn hosts_replaced(&self) -> u64 {
+        self.hosts.replaced()
+    }
+
     /// Whether a crowd came to this host while another stage refuses.
     #[must_use]
     pub fn is_hot(&self, host_key: u64) -> bool {

@@ -42,7 +42,7 @@ impl ConnectionPipeline {
         let verdict = self.flash_crowd.check(now, host_key, standing);
         if let Verdict::Shed(_) = verdict {
             self.ledger.refuse(StageName::FlashCrowd);
-            self.attempts.remember(now, person_key);
+            let _replaced = self.attempts.remember(now, person_key);
             return verdict;
         }
         self.flash_crowd.commit(host_key, standing);

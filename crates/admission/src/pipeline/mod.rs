@@ -73,6 +73,7 @@ use service::Service;
 pub struct Pipeline<T> {
     worker: usize,
     attempts: Arc<RefusedAttempts>,
+    attempts_replaced: u64,
     stages: Stages,
     flash_crowd_mark: FlowMark,
     flash_crowd_candidate_mark: FlowMark,
@@ -81,6 +82,15 @@ pub struct Pipeline<T> {
     /// Counts the services that were added.
     serial: u32,
     ledger: Ledger,
+}
+
+/// How often something had to make room for something else in a table of bounded size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replacements {
+    /// Hosts in the table of what arrives.
+    pub hosts: u64,
+    /// Refusals that would still have been recognised when their clients come again.
+    pub refused_attempts: u64,
 }
 
 /// How the flash-crowd stage is configured.
@@ -117,6 +127,7 @@ impl<T> Pipeline<T> {
         Self {
             worker,
             attempts: shared.attempts.clone(),
+            attempts_replaced: 0,
             stages: Stages::new(worker, shared),
             flash_crowd_mark: FlowMark::default(),
             flash_crowd_candidate_mark: FlowMark::default(),
@@ -240,6 +251,15 @@ impl<T> Pipeline<T> {
     /// A whole response is fit to be judged.
     pub fn observe_response(&mut self, response: Response) {
         self.stages.flash_crowd.observe_response(response);
+    }
+
+    /// How often the tables of bounded size have made room since the pipeline was made.
+    #[must_use]
+    pub fn replacements(&self) -> Replacements {
+        Replacements {
+            hosts: self.stages.flash_crowd.hosts_replaced(),
+            refused_attempts: self.attempts_replaced,
+        }
     }
 
     /// What the flash-crowd stage measured since the last time.

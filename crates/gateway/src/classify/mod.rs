@@ -30,8 +30,7 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub struct Classifier {
     hasher: Hasher64,
-    /// Unkeyed on purpose: what was learned for a URL class is kept across restarts, so its number must be, too. A
-    /// client that provokes collisions only mixes its own URLs' latencies.
+    /// Its key outlives the process in the state file, beside what was learned of the classes: their numbers must stay.
     url_hasher: Hasher64,
     hosts: HostTable,
     services: Vec<Service>,
@@ -86,9 +85,9 @@ pub struct CandidateClass {
 }
 
 impl Classifier {
-    /// For the services of this configuration.
+    /// For the services of this configuration. `hasher` makes the keys of clients and hosts, `url_hasher` the classes of URLs.
     #[must_use]
-    pub fn new(hasher: Hasher64, config: &Config) -> Self {
+    pub fn new(hasher: Hasher64, url_hasher: Hasher64, config: &Config) -> Self {
         let standings = standing::standings(config.services.iter().map(|service| &service.classes[..]));
         let known = config.services.iter().zip(standings).map(|(service, standings)| Service {
             name: service.name.clone(),
@@ -98,7 +97,7 @@ impl Classifier {
         });
         Self {
             hasher,
-            url_hasher: Hasher64::new(0, 0),
+            url_hasher,
             hosts: HostTable::new(&config.services),
             services: known.collect(),
             scratch: RefCell::default(),

@@ -79,7 +79,7 @@ fn config(rules: &[&str]) -> Config {
 }
 
 fn classifier(config: &Config) -> Classifier {
-    Classifier::new(Hasher64::new(1, 2), config)
+    Classifier::new(Hasher64::new(1, 2), Hasher64::new(3, 4), config)
 }
 
 /// Whether a class with this rule takes the request.
@@ -287,4 +287,28 @@ proptest::proptest! {
         let first = rules.iter().position(|rule| takes(rule, request(), &client)).unwrap_or(rules.len());
         proptest::prop_assert_eq!(usize::from(classified.class), first);
     }
+}
+
+/// Goal: nobody can put URLs of their choice into the class of another. Method: URLs that fall into one class under the key that
+/// every gateway once had, and what becomes of them under another key.
+#[test]
+fn urls_chosen_to_collide_do_not_without_the_key() {
+    const CHOSEN: usize = 64;
+    let config = config(&[]);
+    let class_of = |url_hasher: Hasher64, path: &str| {
+        let classifier = Classifier::new(Hasher64::new(1, 2), url_hasher, &config);
+        let (head, ()) = Request::get(path).header("host", "a").body(()).expect("request").into_parts();
+        found(&classifier, &head, "192.0.2.1").url_class as usize % flashweir_core::limits::URL_CLASSES
+    };
+    let known = Hasher64::new(0, 0);
+    let victim = class_of(known, "/checkout");
+    let chosen: Vec<String> = (0..)
+        .map(|number| format!("/{number}"))
+        .filter(|path| class_of(known, path) == victim)
+        .take(CHOSEN)
+        .collect();
+    let drawn = Hasher64::new(0x5eed, 0xf00d);
+    let victim = class_of(drawn, "/checkout");
+    let hits = chosen.iter().filter(|path| class_of(drawn, path) == victim).count();
+    assert!(hits <= 2, "{hits} of {CHOSEN} collide all the same");
 }

@@ -14,7 +14,7 @@ use crate::status::ceiling_for;
 use arc_swap::{ArcSwap, Cache};
 use flashweir_admission::flash_crowd::{Plan, Response};
 use flashweir_admission::pipeline::{
-    self, Delivery, FlashCrowdOptions, Pipeline, ServiceKey, ServiceSettings,
+    self, Delivery, FlashCrowdOptions, Pipeline, Replacements, ServiceKey, ServiceSettings,
 };
 use flashweir_admission::retry_after::RetryAfter;
 use flashweir_admission::sentry::{self, CandidateGate};
@@ -208,6 +208,12 @@ impl PipelineHost {
             live: pipeline.drain_flash_crowd(now),
             candidate: flash_crowd_candidate.as_ref().and_then(|follower| follower.drain(now, pipeline)),
         }
+    }
+
+    /// How often the tables of bounded size have made room so far: those of the pipeline, and the refusals that can be explained.
+    pub(crate) fn replacements(&self) -> (Replacements, u64) {
+        let inner = self.inner.borrow();
+        (inner.pipeline.replacements(), inner.decisions.replaced())
     }
 
     /// The client of this request may be slower than the origin.

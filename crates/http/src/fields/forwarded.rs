@@ -2,7 +2,7 @@
 
 use super::{ClientScheme, Hop};
 use crate::byte_class::TOKEN;
-use crate::client::X_FORWARDED_FOR;
+use crate::client::{X_FORWARDED_FOR, last_nodes};
 use http::header::{FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue};
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -25,6 +25,7 @@ pub(super) fn extend(headers: &mut HeaderMap, hop: &Hop) {
     let _ = write!(peer, "{}", hop.peer.to_canonical());
     let element = forwarded_element(&peer, hop.peer.to_canonical(), proto, host.as_ref());
     if hop.is_peer_trusted {
+        complete(headers);
         extend_list(headers, &X_FORWARDED_FOR, &peer);
         extend_list(headers, &FORWARDED, &element);
         // These describe the client's own request: the first proxy's word stands.
@@ -44,6 +45,37 @@ pub(super) fn extend(headers: &mut HeaderMap, hop: &Hop) {
         None => headers.remove(X_FORWARDED_HOST),
     };
 }
+
+/// Many proxies write only one of the two lists. If the other began here, the two would name different clients, and the next
+/// reader that compares them (another Flashweir does) would believe neither. So the missing one is made from the one that is
+/// there (RFC 7239 §7.4); what is no address in it becomes `unknown`, where a reader's walk ends in both.
+fn complete(headers: &mut HeaderMap) {
+    let has = |name: &HeaderName| headers.contains_key(name);
+    let (from, to) = match (has(&X_FORWARDED_FOR), has(&FORWARDED)) {
+        (true, false) => (X_FORWARDED_FOR, FORWARDED),
+        (false, true) => (FORWARDED, X_FORWARDED_FOR),
+        (true, true) | (false, false) => return,
+    };
+    let mut list = String::new();
+    for node in last_nodes(headers, &from) {
+        if !list.is_empty() {
+            list.push_str(", ");
+        }
+        if to == FORWARDED {
+            list.push_str("for=");
+        }
+        // Writing to a string cannot fail.
+        let _ = match node {
+            Some(IpAddr::V6(address)) if to == FORWARDED => write!(list, "\"[{address}]\""),
+            Some(address) => write!(list, "{address}"),
+            None => write!(list, "{UNKNOWN}"),
+        };
+    }
+    insert(headers, to, list);
+}
+
+/// A node that is not known (RFC 7239 §6.2), or that is no address.
+const UNKNOWN: &str = "unknown";
 
 /// `for=…;host=…;proto=…` with quotes where RFC 7239 §4 wants them.
 fn forwarded_element(peer: &str, address: IpAddr, proto: &str, host: Option<&HeaderValue>) -> String {

@@ -2,6 +2,7 @@
 
 use super::forwarded::{X_FORWARDED_HOST, X_FORWARDED_PROTO};
 use super::tokens;
+use crate::byte_class::ORDINARY_NAME;
 use crate::client::X_FORWARDED_FOR;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderMap, HeaderName, MAX_FORWARDS,
@@ -18,7 +19,7 @@ pub(super) struct Found {
     has_connection: bool,
     has_fixed: bool,
     has_ours: bool,
-    has_underscore: bool,
+    has_odd_name: bool,
 }
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -50,8 +51,8 @@ const OUR_PREFIX: &str = "flashweir-";
 pub(super) fn survey(headers: &HeaderMap) -> Found {
     let mut found = Found::default();
     for name in headers.keys() {
-        // No field of any registry has one, so few requests have any.
-        found.has_underscore |= memchr::memchr(b'_', name.as_str().as_bytes()).is_some();
+        // Letters, digits and hyphens make up the names of nearly all requests.
+        found.has_odd_name |= !ORDINARY_NAME.has_all(name.as_str().as_bytes());
         match *name {
             CONNECTION => found.has_connection = true,
             EXPECT => found.has_expect = true,
@@ -103,13 +104,14 @@ pub(super) fn remove_ours(headers: &mut HeaderMap, found: &Found) {
     }
 }
 
-/// Removes what a server behind CGI, where `-` becomes `_`, would take for a field that this gateway writes or removes:
-/// `X_Forwarded_For` for `X-Forwarded-For`. (Spellings of framing fields are refused, by [`crate::rules`].)
-pub(super) fn remove_underscored(headers: &mut HeaderMap, found: &Found) {
-    if !found.has_underscore {
+/// Removes what a server behind CGI, where `-` and in some servers every other sign becomes `_`, would take for a field that this
+/// gateway writes or removes: `X_Forwarded_For` and `X.Forwarded.For` for `X-Forwarded-For`. (Spellings of framing fields are
+/// refused, by [`crate::rules`].)
+pub(super) fn remove_respelt(headers: &mut HeaderMap, found: &Found) {
+    if !found.has_odd_name {
         return;
     }
-    remove_where(headers, |name| name.contains('_') && is_known(name));
+    remove_where(headers, |name| !ORDINARY_NAME.has_all(name.as_bytes()) && is_known(name));
 }
 
 /// Removes every field that this gateway writes or removes in a head, however it is spelt.
@@ -117,9 +119,9 @@ pub(super) fn remove_all_known(trailers: &mut HeaderMap) {
     remove_where(trailers, is_known);
 }
 
-/// Whether this gateway writes or removes such a field, `_` taken for `-`.
+/// Whether this gateway writes or removes such a field, every sign taken for `-`.
 fn is_known(name: &str) -> bool {
-    let meant = name.replace('_', "-");
+    let meant = name.replace(|sign: char| !sign.is_ascii_alphanumeric(), "-");
     let is_meant = |known: &HeaderName| *known == meant.as_str();
     meant.starts_with(OUR_PREFIX) || KEPT.iter().any(is_meant) || FIXED.iter().any(is_meant)
 }

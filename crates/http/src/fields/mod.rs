@@ -96,7 +96,7 @@ pub fn prepare_request(parts: &mut request::Parts, hop: &Hop) -> Result<Prepared
     }
     hop_by_hop::remove(&mut parts.headers, &found);
     hop_by_hop::remove_ours(&mut parts.headers, &found);
-    hop_by_hop::remove_underscored(&mut parts.headers, &found);
+    hop_by_hop::remove_respelt(&mut parts.headers, &found);
     let is_last_hop = found.has_max_forwards && count_hop(parts);
     let connection = match (&upgrade, takes_trailers) {
         (Some(_), _) => Some("upgrade"),
@@ -221,7 +221,9 @@ fn join_cookies(headers: &mut HeaderMap) {
     if headers.get_all(COOKIE).iter().nth(1).is_none() {
         return;
     }
-    let lines: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    // An empty crumb at either end would leave a blank there, which HTTP/1.1 cuts off.
+    let lines: Vec<&[u8]> =
+        headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).filter(|line| !line.is_empty()).collect();
     // Joined from valid values with valid bytes.
     if let Ok(joined) = HeaderValue::from_bytes(&lines.join(&b"; "[..])) {
         headers.insert(COOKIE, joined);

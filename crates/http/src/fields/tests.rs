@@ -1,4 +1,5 @@
 use super::*;
+use crate::client::TrustedProxies;
 use http::Request;
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use proptest::prelude::*;
@@ -87,6 +88,60 @@ fn a_strangers_word_is_replaced_and_a_proxys_extended() {
     assert_eq!(values(&parts.headers, "x-forwarded-host"), ["evil.example"]);
 }
 
+/// A proxy that writes only one of the lists, then this gateway, then another one: it must find the same client.
+#[test]
+fn a_second_gateway_finds_the_client_that_the_first_one_found() {
+    let trusted =
+        TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap(), "2001:db8:1::/48".parse().unwrap()]);
+    let address = |text: &str| text.parse::<IpAddr>().unwrap();
+    for (peer, fields, client, listed, forwarded) in [
+        (
+            "10.0.0.1",
+            [("x-forwarded-for", "192.0.2.9, 10.0.0.2")],
+            "192.0.2.9",
+            "192.0.2.9, 10.0.0.2, ",
+            "for=192.0.2.9, for=10.0.0.2, ",
+        ),
+        (
+            "10.0.0.1",
+            [("forwarded", "for=\"[2001:db8::9]:80\";by=x")],
+            "2001:db8::9",
+            "2001:db8::9, ",
+            "for=\"[2001:db8::9]:80\";by=x, ",
+        ),
+        (
+            "10.0.0.1",
+            [("x-forwarded-for", "2001:db8::9")],
+            "2001:db8::9",
+            "2001:db8::9, ",
+            "for=\"[2001:db8::9]\", ",
+        ),
+        (
+            "10.0.0.1",
+            [("x-forwarded-for", "6.6.6.6, rubbish")],
+            "10.0.0.1",
+            "6.6.6.6, rubbish, ",
+            "for=6.6.6.6, for=unknown, ",
+        ),
+        (
+            "10.0.0.1",
+            [("forwarded", "for=_hidden, proto=http")],
+            "10.0.0.1",
+            "unknown, unknown, ",
+            "for=_hidden, proto=http, ",
+        ),
+    ] {
+        let mut parts = parts("GET", "/", Version::HTTP_11, &[&[("host", "a")], &fields[..]].concat());
+        assert_eq!(trusted.client_address(address(peer), &parts.headers), address(client));
+        let proxy = Hop { peer: address(peer), is_peer_trusted: true, scheme: ClientScheme::Http };
+        prepare_request(&mut parts, &proxy).unwrap();
+        assert_eq!(values(&parts.headers, "x-forwarded-for"), [format!("{listed}{peer}")]);
+        assert_eq!(values(&parts.headers, "forwarded"), [format!("{forwarded}for={peer};host=a;proto=http")]);
+        let found = trusted.client_address(address("10.9.9.9"), &parts.headers);
+        assert_eq!(found, address(client), "{fields:?}");
+    }
+}
+
 #[test]
 fn upgrades_are_kept_only_where_a_tunnel_is_harmless() {
     let asks = |connection, upgrade| {
@@ -151,13 +206,16 @@ fn spellings_with_underscores_of_what_we_write_or_remove_go() {
         ("x_forwarded_for", "6.6.6.6"),
         ("X_Forwarded-Proto", "https"),
         ("x-forwarded_host", "evil"),
+        ("x.forwarded.for", "6.6.6.6"),
+        ("flashweir!decision", "forged"),
+        ("x.own", "kept"),
         ("flashweir_decision", "forged"),
         ("keep_alive", "1"),
         ("proxy_connection", "1"),
         ("x_own", "kept"),
     ]);
-    let underscored: Vec<_> = parts.headers.keys().filter(|name| name.as_str().contains('_')).collect();
-    assert_eq!(underscored, ["x_own"]);
+    let odd: Vec<_> = parts.headers.keys().filter(|name| name.as_str().contains(['_', '.', '!'])).collect();
+    assert_eq!(odd, ["x_own", "x.own"]);
     assert_eq!(values(&parts.headers, "x-forwarded-for"), ["192.0.2.7"]);
 }
 
@@ -168,6 +226,10 @@ fn http2_cookie_crumbs_become_one_line() {
     prepare_request(&mut parts, &STRANGER).unwrap();
     assert_eq!(values(&parts.headers, "cookie"), ["a=1; b=2; c=3"]);
     assert_eq!(values(&parts.headers, "via"), ["2 flashweir"]);
+    let crumbs = [("cookie", ""), ("cookie", "b=2"), ("cookie", "")];
+    let mut parts = self::parts("GET", "http://h/", Version::HTTP_2, &crumbs);
+    prepare_request(&mut parts, &STRANGER).unwrap();
+    assert_eq!(values(&parts.headers, "cookie"), ["b=2"]);
 }
 
 #[test]

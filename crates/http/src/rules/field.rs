@@ -82,17 +82,18 @@ pub(crate) fn trim(value: &[u8]) -> &[u8] {
     }
 }
 
-/// Gateway interfaces such as CGI turn `-` into `_`, so an underscore spelling of a framing field would
-/// reach some servers as that very field: refused rather than passed on.
+/// Gateway interfaces such as CGI turn `-` into `_`, and some every other sign, too (`Content.Length`), so such a spelling of a
+/// framing field would reach some servers as that very field: refused rather than passed on.
 fn is_spelling_of(name: &[u8], wanted: &[u8]) -> Result<bool, FramingViolation> {
     if name.eq_ignore_ascii_case(wanted) {
         return Ok(true);
     }
-    let underscored = name
+    let is_sign = |byte: u8| !byte.is_ascii_alphanumeric();
+    let is_meant = name
         .iter()
         .zip(wanted)
-        .all(|(&byte, &want)| byte.eq_ignore_ascii_case(&want) || (byte == b'_' && want == b'-'));
-    if underscored { Err(FramingViolation::FieldName) } else { Ok(false) }
+        .all(|(&byte, &want)| byte.eq_ignore_ascii_case(&want) || (want == b'-' && is_sign(byte)));
+    if is_meant { Err(FramingViolation::FieldName) } else { Ok(false) }
 }
 
 /// 18 digits cannot overflow and are more bytes than any body has.

@@ -4,8 +4,9 @@
 //! belong to one connection, pseudo-fields that are missing or malformed).
 
 use super::field::{Field, Framing, judge};
+use crate::byte_class::TOKEN;
 use crate::violation::FramingViolation;
-use http::header::{COOKIE, HeaderValue};
+use http::header::{COOKIE, HeaderName, HeaderValue};
 use http::{HeaderMap, request};
 
 /// Judges a request's head as HTTP/1.1's would be, with the same bound on the number of its fields.
@@ -21,6 +22,7 @@ pub fn judge_http2(head: &request::Parts, fields_max: usize) -> Result<(), Frami
     }
     let mut framing = Framing::default();
     for (name, value) in &head.headers {
+        check_name(name)?;
         check_ends(value)?;
         match judge(name.as_str().as_bytes(), value.as_bytes())? {
             Field::Chunked => return Err(FramingViolation::TransferEncoding),
@@ -42,12 +44,17 @@ pub fn judge_http2_trailers(trailers: &HeaderMap, fields_max: usize) -> Result<(
         return Err(FramingViolation::TooManyFields);
     }
     for (name, value) in trailers {
-        let field = check_ends(value).and_then(|()| judge(name.as_str().as_bytes(), value.as_bytes()));
+        let field = check_name(name).and_then(|()| check_ends(value)).and_then(|()| judge(name.as_str().as_bytes(), value.as_bytes()));
         if field != Ok(Field::Other) {
             return Err(FramingViolation::Trailer);
         }
     }
     Ok(())
+}
+
+/// The library takes a quotation mark for a part of a name, which in HTTP/1.1 it is not.
+fn check_name(name: &HeaderName) -> Result<(), FramingViolation> {
+    if TOKEN.has_all(name.as_str().as_bytes()) { Ok(()) } else { Err(FramingViolation::FieldName) }
 }
 
 /// HTTP/1.1 cuts blanks around a value off, HTTP/2 forbids them (RFC 9113 §8.2.1): passed on, they would be read as two

@@ -47,7 +47,7 @@ fn an_authority_has_one_host_and_at_most_one_port() {
 fn judged(uri: &str, fields: &[(&str, &[u8])]) -> Result<(), FramingViolation> {
     let mut head = Request::builder().version(Version::HTTP_2).uri(uri).body(()).unwrap().into_parts().0;
     for (name, value) in fields {
-        let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+        let name = HeaderName::from_lowercase(name.as_bytes()).unwrap();
         head.headers.append(name, HeaderValue::from_bytes(value).unwrap());
     }
     judge_http2(&head, 8)
@@ -59,6 +59,8 @@ fn http2_heads_keep_the_rules_of_http1() {
     assert_eq!(of(&[("content-length", b"5"), ("host", b"a"), ("x", b"")]), Ok(()));
     assert_eq!(of(&[("content_length", b"5")]), Err(FieldName));
     assert_eq!(of(&[("transfer_encoding", b"chunked")]), Err(FieldName));
+    assert_eq!(of(&[("transfer.encoding", b"chunked")]), Err(FieldName));
+    assert_eq!(of(&[("x\"y", b"1")]), Err(FieldName), "no name in HTTP/1.1");
     assert_eq!(of(&[("transfer-encoding", b"chunked")]), Err(TransferEncoding));
     assert_eq!(of(&[("content-length", b"5"), ("content-length", b"5")]), Err(RepeatedContentLength));
     assert_eq!(of(&[("content-length", b"")]), Err(ContentLength));
@@ -77,11 +79,14 @@ fn http2_heads_keep_the_rules_of_http1() {
 fn http2_trailers_keep_the_rules_of_http1() {
     let of = |name: &'static str, value: &'static str| {
         let trailers =
-            HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static(value))]);
+            HeaderMap::from_iter([(
+                HeaderName::from_lowercase(name.as_bytes()).unwrap(),
+                HeaderValue::from_static(value),
+            )]);
         judge_http2_trailers(&trailers, 8)
     };
     assert_eq!(of("x-sum", "17"), Ok(()));
-    for (name, value) in [("content-length", "5"), ("host", "b"), ("content_length", "5"), ("x", " a")] {
+    for (name, value) in [("content-length", "5"), ("host", "b"), ("content_length", "5"), ("x", " a"), ("x\"y", "1")] {
         assert_eq!(of(name, value), Err(Trailer), "{name}");
     }
 }

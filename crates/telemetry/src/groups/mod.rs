@@ -13,6 +13,7 @@ mod process;
 mod requests;
 mod responses;
 mod sentry;
+mod tables;
 mod uploads;
 mod upstream;
 mod verdict;
@@ -26,6 +27,7 @@ pub use kernel::*;
 pub use process::*;
 pub use requests::*;
 pub use responses::*;
+pub use tables::*;
 pub use uploads::*;
 pub use upstream::*;
 
@@ -67,6 +69,8 @@ pub struct WorkerMetrics {
     pub classes: ClassTable,
     /// How often each bound was met.
     pub bound_hits: CounterSet<Bound>,
+    /// How often something made room in each table of bounded size.
+    pub table_replacements: CounterSet<Table>,
 }
 
 /// Written by the control thread alone, read by scrapes.
@@ -130,6 +134,7 @@ impl Telemetry {
         let mut all = Self::new(workers);
         all.register_workers(|worker| &worker.requests);
         all.register_workers(|worker| &worker.bound_hits);
+        all.register_workers(|worker| &worker.table_replacements);
         all.register_workers(|worker| &worker.responses);
         all.register_workers(|worker| &worker.measurement);
         all.register_workers(|worker| &worker.connections);

@@ -38,7 +38,8 @@ impl ClassifyArgs {
         let config = Config::load(Some(&self.file), &Overrides::default())?;
         let head = self.head()?;
         // Any key will do: hashes are not shown.
-        let found = Classifier::new(Hasher64::new(0, 0), &config).classify(&head, self.client.to_canonical());
+        let found = Classifier::new(Hasher64::new(0, 0), Hasher64::new(0, 0), &config)
+            .classify(&head, self.client.to_canonical());
         let Some(found) = found else {
             return Ok("service   none has this host: 421 Misdirected Request\n".to_owned());
         };

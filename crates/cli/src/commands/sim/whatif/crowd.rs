@@ -143,7 +143,7 @@ fn taken(recording: &Recording, config: &Config, documents: usize) -> Vec<Taken>
     let mut alone = config.clone();
     alone.services.truncate(1);
     alone.services[0].hosts.clear();
-    let classifier = Classifier::new(Hasher64::new(0, 0), &alone);
+    let classifier = Classifier::new(Hasher64::new(0, 0), Hasher64::new(0, 0), &alone);
     let last = Taken { policy_class: alone.services[0].classes.len() as u8 - 1, standing: Standing::LAST };
     let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let taken = |document: u32| {

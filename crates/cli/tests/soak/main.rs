@@ -1,0 +1,30 @@
+//! Everything that can go wrong, at random from a seed, around one real gateway.
+//!
+//! Goal: every request that a client has sent whole gets exactly one answer, its own; no server sees a request twice; memory
+//! and open files come back. Method: clients that behave and clients that do not, servers that come and go, reloads, pauses,
+//! crashes, a disk that is full and a clock that jumps. Each seed leaves some of it out, so that the rest is seen alone.
+//!
+//! `make soak SECONDS=1800 SEED=1`; a few seconds of it are part of every test run.
+
+mod account;
+mod clients;
+mod scene;
+mod servers;
+mod troubles;
+
+use std::time::Duration;
+
+/// Of the run that is part of every test run.
+const SHORT: Duration = Duration::from_secs(8);
+
+#[test]
+fn a_few_seconds_of_everything_at_random() {
+    scene::soak(1, SHORT);
+}
+
+#[test]
+#[ignore = "as long as one likes: make soak"]
+fn everything_at_random_for_as_long_as_one_likes() {
+    let number = |name: &str| std::env::var_os(name).and_then(|text| text.to_str()?.parse::<u64>().ok());
+    scene::soak(number("SEED").unwrap_or(1), Duration::from_secs(number("SECONDS").unwrap_or(60)));
+}
