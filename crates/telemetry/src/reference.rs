@@ -3,13 +3,15 @@
 use core::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use crate::Telemetry;
+use crate::{EgressGroup, Telemetry};
 use crate::group::{Metric, MetricGroup, Scrape, Values};
 
 /// The page as committed.
 #[must_use]
 pub fn markdown() -> String {
-    let shells = [("run", Telemetry::gateway(1, "")), ("router", Telemetry::router(""))];
+    let egress = Telemetry::egress(EgressGroup::new(Vec::new), "");
+    let shells =
+        [("run", Telemetry::gateway(1, "")), ("router", Telemetry::router("")), ("egress", egress)];
     let mut page = HEADER.to_owned();
     let mut title = "";
     // A group stands where the first shell that has it has it.

@@ -134,6 +134,12 @@ impl<T> Target<T> {
         self.enqueue(now, rank, kept)
     }
 
+    /// Whether a request of this rank would be sent at once if it arrived now. Takes nothing.
+    pub fn is_open(&mut self, now: Instant, rank: u8) -> bool {
+        !self.is_restricted(rank)
+            || (self.queue.ahead_of(rank) == 0 && self.spacing.ready_at(now) <= now)
+    }
+
     /// A request whose earlier calls were sent already: it goes, and what it takes is taken from those that come.
     pub fn arrive_continued(&mut self, now: Instant) {
         self.counts.offered += 1;
@@ -233,6 +239,16 @@ mod tests {
         let wake = target.next_wake(now).unwrap();
         assert_eq!((wake, target.next(wake)), (Instant::from_millis(100), Some(Released::Send(4))));
         assert_eq!((target.next(wake), target.waiting()), (None, 1));
+    }
+
+    #[test]
+    fn an_open_target_sends_and_one_without_tokens_is_not_open() {
+        let mut target = target(10.0, 8);
+        let now = Instant::ZERO;
+        assert!(target.is_open(now, 1) && target.is_open(now, 1), "asking takes nothing");
+        assert_eq!([0, 1].map(|it| target.arrive(now, 1, it)), [Decision::Send(0), Decision::Send(1)]);
+        assert!(!target.is_open(now, 1) && target.is_open(now, 0));
+        assert!(target.is_open(Instant::from_millis(100), 1));
     }
 
     #[test]
