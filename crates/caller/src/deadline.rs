@@ -48,7 +48,9 @@ mod tests {
         assert_eq!(parse_deadline(b"0"), Ok(Duration::ZERO));
         assert_eq!(parse_deadline(b"1500"), Ok(Duration::from_millis(1_500)));
         assert_eq!(parse_deadline(b"86400000"), Ok(DEADLINE_MAX));
-        for wrong in [&b""[..], b"-1", b"+1", b"1.5", b" 1", b"1 ", b"86400001", b"123456789", b"1e3", b"\xb2"] {
+        for wrong in
+            [&b""[..], b"-1", b"+1", b"1.5", b" 1", b"1 ", b"86400001", b"123456789", b"1e3", b"\xb2"]
+        {
             assert_eq!(parse_deadline(wrong), Err(DeadlineError), "{wrong:?}");
         }
         assert_eq!(deadline_text(Duration::from_micros(1_999)), "1");

@@ -3,10 +3,10 @@
 //! A request is told apart by its rank only. What the shell keeps of a request that waits is `T`; the MAC of the keys is `M`.
 //! Cost of a request that is not limited: the average of arrivals (one exponential) and three comparisons.
 
+use crate::OfferedRate;
 use crate::quota::{HOLD_MAX, Quota};
 use crate::report::{Condition, FeedbackCounts, FeedbackOutcome, Report};
 use crate::silence::{Leave, Silence, SilenceState};
-use crate::OfferedRate;
 use flashweir_admission::gapping::{self, Decision, Reason, Released, Restriction, Target};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use flashweir_feedback::{FieldError, Intake, KeyRing, Limit, Mac, RATE_FLOOR, Taken};
@@ -232,7 +232,8 @@ impl<T, M: Mac> Endpoint<T, M> {
         let ramp = self.silence.ramp(now);
         self.hold = self.hold.filter(|(until, _)| now < *until);
         let of_all = |rate| Restriction { from_rank: 0, severity: 0, rate };
-        let asked = limit.map(|Limit { from_rank, severity, rate, .. }| Restriction { from_rank, severity, rate });
+        let asked =
+            limit.map(|Limit { from_rank, severity, rate, .. }| Restriction { from_rank, severity, rate });
         let restriction = [asked, self.hold.map(|(_, rate)| of_all(rate)), ramp.map(of_all)]
             .into_iter()
             .flatten()
@@ -284,7 +285,12 @@ impl<T, M: Mac> Endpoint<T, M> {
         }
     }
 
-    fn take(&mut self, now: Instant, answer: &Answer<'_>, offered: Rate) -> Result<Option<Taken>, FeedbackError> {
+    fn take(
+        &mut self,
+        now: Instant,
+        answer: &Answer<'_>,
+        offered: Rate,
+    ) -> Result<Option<Taken>, FeedbackError> {
         if answer.has_further_lines {
             self.feedback.count(FeedbackOutcome::Lines);
             return Err(FeedbackError::Lines);

@@ -1,5 +1,6 @@
 use super::*;
 use alloc::vec::Vec;
+use flashweir_core::Rng;
 use flashweir_feedback::{Feedback, Field};
 use proptest::prelude::*;
 
@@ -27,7 +28,11 @@ fn message(epoch: u32, sequence: u32, rate: Option<f64>) -> Feedback {
     Feedback { epoch, sequence, from_rank: 1, severity: 1, rate, ttl: Duration::from_secs(2) }
 }
 
-fn hear(node: &mut Endpoint<u32, Key>, now: Instant, feedback: &Feedback) -> Result<Option<Taken>, FeedbackError> {
+fn hear(
+    node: &mut Endpoint<u32, Key>,
+    now: Instant,
+    feedback: &Feedback,
+) -> Result<Option<Taken>, FeedbackError> {
     let field = Field::new(feedback, &ring(), b"shop>api").unwrap();
     node.answered(now, &Answer { overload: Some(field.as_bytes()), ..Answer::default() })
 }
@@ -60,7 +65,10 @@ fn what_the_node_asks_for_is_kept_and_its_end_is_gentle() {
     assert!(sent(&mut node, 5_010, 8_010) > 260);
     let report = node.report(at(8_010));
     assert_eq!((report.condition, report.rate), (Condition::Open, None));
-    assert!(report.held_for > Duration::from_secs(4) && report.held_for < Duration::from_secs(5), "{report:?}");
+    assert!(
+        report.held_for > Duration::from_secs(4) && report.held_for < Duration::from_secs(5),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -69,7 +77,9 @@ fn bad_fields_are_counted_by_what_is_wrong_and_change_nothing() {
     let good = Field::new(&message(1, 5, Some(10.0)), &ring(), b"shop>api").unwrap();
     let elsewhere = Field::new(&message(1, 6, Some(0.0)), &ring(), b"blog>api").unwrap();
     let untagged = Field::new(&message(1, 6, Some(0.0)), &KeyRing::<Key>::empty(), b"").unwrap();
-    let unknown = Field::new(&message(1, 6, None), &KeyRing::new(alloc::vec![(2, key as Key)]).unwrap(), b"shop>api").unwrap();
+    let unknown =
+        Field::new(&message(1, 6, None), &KeyRing::new(alloc::vec![(2, key as Key)]).unwrap(), b"shop>api")
+            .unwrap();
     let mut flipped = good.as_bytes().to_vec();
     flipped[20] = if flipped[20] == b'A' { b'B' } else { b'A' };
     let values: [(&[u8], FeedbackOutcome); 8] = [

@@ -62,8 +62,7 @@ fn item(item: &[u8]) -> Option<Quota> {
 }
 
 fn number(digits: &[u8]) -> Option<u64> {
-    let is_number =
-        !digits.is_empty() && digits.len() <= DIGITS_MAX && digits.iter().all(u8::is_ascii_digit);
+    let is_number = !digits.is_empty() && digits.len() <= DIGITS_MAX && digits.iter().all(u8::is_ascii_digit);
     is_number.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
 }
 
@@ -82,7 +81,14 @@ mod tests {
         assert_eq!(quota(r#""burst";r=3;t=1, "daily";r=0;t=600"#), Some((0, 600)));
         assert_eq!(quota(r#""a";r=0;t=5,"b";r=0;t=9"#), Some((0, 9)));
         assert_eq!(quota(r#""a"; t=5; r=1; pk=:YQ==:"#), Some((1, 5)));
-        for wrong in ["", "default;r=1;t=1", r#""a";r=1"#, r#""a";r=-1;t=1"#, r#""a";r=1;t=1.5"#, r#""a";r=9999999999;t=1"#] {
+        for wrong in [
+            "",
+            "default;r=1;t=1",
+            r#""a";r=1"#,
+            r#""a";r=-1;t=1"#,
+            r#""a";r=1;t=1.5"#,
+            r#""a";r=9999999999;t=1"#,
+        ] {
             assert_eq!(quota(wrong), None, "{wrong}");
         }
     }

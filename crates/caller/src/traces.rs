@@ -32,7 +32,9 @@ impl RecentTraces {
         if self.left.contains_key(&trace) {
             return;
         }
-        if self.oldest.len() >= TRACES && let Some((_, oldest)) = self.oldest.pop_front() {
+        if self.oldest.len() >= TRACES
+            && let Some((_, oldest)) = self.oldest.pop_front()
+        {
             self.left.remove(&oldest);
         }
         self.left.insert(trace, CALLS_MAX);
@@ -112,7 +114,10 @@ mod tests {
     fn a_trace_is_that_of_traceparent() {
         let of = |text: &str| trace_id(text.as_bytes());
         assert_eq!(of("00-000000000000000000000000000000ff-00f067aa0ba902b7-01"), Some(255));
-        assert_eq!(of("cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x").map(|id| id as u16), Some(0x4736));
+        assert_eq!(
+            of("cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x").map(|id| id as u16),
+            Some(0x4736)
+        );
         for wrong in [
             "",
             "00",

@@ -31,7 +31,8 @@ impl<'a> Fields<'a> {
     }
 
     fn quota(&self) -> Option<Quota> {
-        if let Some(quota) = self.headers.get(RATE_LIMIT).and_then(|value| parse_rate_limit(value.as_bytes())) {
+        if let Some(quota) = self.headers.get(RATE_LIMIT).and_then(|value| parse_rate_limit(value.as_bytes()))
+        {
             return Some(quota);
         }
         let is_refused = self.status == StatusCode::TOO_MANY_REQUESTS;
@@ -66,7 +67,9 @@ mod tests {
 
     fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        fields.iter().for_each(|(name, value)| drop(headers.append(*name, value.parse().unwrap())));
+        for (name, value) in fields {
+            headers.append(*name, value.parse().unwrap());
+        }
         headers
     }
 

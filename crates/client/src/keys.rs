@@ -102,8 +102,10 @@ impl Keys {
                 continue;
             }
             let wrong = |problem: String| KeysError::Line { file: file.to_owned(), line: index + 1, problem };
-            let (number, secret) = line.split_once(' ').ok_or_else(|| wrong("expected `NUMBER SECRET`".to_owned()))?;
-            let number = number.parse().map_err(|_| wrong(format!("the number must be 1 to {KEY_ID_MAX}")))?;
+            let (number, secret) =
+                line.split_once(' ').ok_or_else(|| wrong("expected `NUMBER SECRET`".to_owned()))?;
+            let number =
+                number.parse().map_err(|_| wrong(format!("the number must be 1 to {KEY_ID_MAX}")))?;
             if !(SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&secret.len()) {
                 let length = secret.len();
                 return Err(wrong(format!(
@@ -126,7 +128,9 @@ impl Keys {
     /// The keys, ready to be used.
     #[must_use]
     pub fn ring(&self) -> KeyRing<HmacKey> {
-        let key = |(number, secret): &(u8, Secret)| (*number, HmacKey(hmac::Key::new(hmac::HMAC_SHA256, &secret.0)));
+        let key = |(number, secret): &(u8, Secret)| {
+            (*number, HmacKey(hmac::Key::new(hmac::HMAC_SHA256, &secret.0)))
+        };
         // Holds because the numbers were checked when the keys were read.
         KeyRing::new(self.0.iter().map(key).collect()).expect("numbers that were checked")
     }
@@ -152,7 +156,10 @@ mod tests {
         let problem = |text: &str| Keys::parse(text, "api.keys").unwrap_err().to_string();
         assert_eq!(problem("x"), "api.keys:1: expected `NUMBER SECRET`");
         assert_eq!(problem("\nx correct horse battery staple"), "api.keys:2: the number must be 1 to 15");
-        assert_eq!(problem("0 correct horse battery staple"), "api.keys:1: key 0: the number must be 1 to 15");
+        assert_eq!(
+            problem("0 correct horse battery staple"),
+            "api.keys:1: key 0: the number must be 1 to 15"
+        );
         assert_eq!(problem("1 short"), "api.keys:1: the secret has 5 bytes, expected 16 to 1024");
         let twice = "1 correct horse battery staple\n1 other horse battery staple";
         assert_eq!(problem(twice), "api.keys:2: key 1 is there twice");

@@ -120,7 +120,9 @@ fn finish<R, E>(pass: crate::Pass, answer: Result<Response<R>, E>) -> Result<Res
 
 fn ask_of<B>(request: &Request<B>) -> Ask {
     let (extensions, headers) = (request.extensions(), request.headers());
-    let read = |name: HeaderName, parse: fn(&[u8]) -> Option<u8>| headers.get(name).and_then(|value| parse(value.as_bytes()));
+    let read = |name: HeaderName, parse: fn(&[u8]) -> Option<u8>| {
+        headers.get(name).and_then(|value| parse(value.as_bytes()))
+    };
     let rank = extensions.get::<Rank>().map(|rank| rank.0).or_else(|| read(PRIORITY, urgency));
     let is_retry = extensions.get::<Attempt>().is_some_and(|attempt| attempt.0 > 0);
     Ask {

@@ -51,6 +51,10 @@ fn request(extend: impl FnOnce(&mut Request<()>)) -> Request<()> {
     request
 }
 
+fn insert<T: Clone + Send + Sync + 'static>(request: &mut Request<()>, extension: T) {
+    request.extensions_mut().insert(extension);
+}
+
 fn why(result: Result<Response<()>, OverloadError<Infallible>>) -> Option<Why> {
     match result {
         Ok(_) => None,
@@ -74,9 +78,12 @@ async fn the_limit_of_a_response_holds_for_the_next_requests() {
         refused += usize::from(matches!(why(task.await.unwrap()), Some(Why::Limit(_))));
     }
     assert!((44..=49).contains(&refused), "{refused}");
-    for important in [request(|it| drop(it.extensions_mut().insert(Rank(0)))), request(|it| {
-        it.headers_mut().insert("priority", HeaderValue::from_static("u=0"));
-    })] {
+    for important in [
+        request(|it| insert(it, Rank(0))),
+        request(|it| {
+            it.headers_mut().insert("priority", HeaderValue::from_static("u=0"));
+        }),
+    ] {
         assert_eq!(why(client.call(important).await), None);
     }
 }
@@ -87,7 +94,7 @@ async fn deadlines_travel_and_those_that_are_over_are_not_sent() {
     let mut client = OverloadLayer::new(caller(BudgetSettings::default())).layer(server.clone());
     let within = |time| {
         let deadline = Deadline(Instant::now() + time);
-        request(|it| drop(it.extensions_mut().insert(deadline)))
+        request(|it| insert(it, deadline))
     };
     let begun = Instant::now();
     assert_eq!(why(client.call(within(Duration::from_secs(9))).await), None);
@@ -99,8 +106,9 @@ async fn deadlines_travel_and_those_that_are_over_are_not_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn retries_are_a_part_of_all_requests() {
-    let mut client = OverloadLayer::new(caller(BudgetSettings { ratio: 0.1, reserve: 1 })).layer(Server::default());
-    let again = || request(|it| drop(it.extensions_mut().insert(Attempt(1))));
+    let mut client =
+        OverloadLayer::new(caller(BudgetSettings { ratio: 0.1, reserve: 1 })).layer(Server::default());
+    let again = || request(|it| insert(it, Attempt(1)));
     assert_eq!(why(client.call(again()).await), None, "the reserve");
     assert_eq!(why(client.call(again()).await), Some(Why::RetryBudget));
     for _ in 0..10 {

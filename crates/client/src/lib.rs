@@ -55,8 +55,8 @@ pub use caller::{Ask, Caller, Draw, Refused, Why};
 pub use fields::{Fields, retry_after};
 pub use flashweir_admission::gapping::{Reason, Settings as GappingSettings};
 pub use flashweir_caller::{
-    BudgetSettings, Condition, DEADLINE, DEADLINE_MAX, EndpointSettings, FeedbackOutcome, Report, deadline_text,
-    parse_deadline, trace_id, urgency,
+    BudgetSettings, Condition, DEADLINE, DEADLINE_MAX, EndpointSettings, FeedbackOutcome, Report,
+    deadline_text, parse_deadline, trace_id, urgency,
 };
 pub use keys::{HmacKey, Keys, KeysError};
 pub use layer::{Attempt, Deadline, Overload, OverloadError, OverloadLayer, Rank};

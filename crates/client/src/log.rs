@@ -40,7 +40,10 @@ impl Log {
             ),
             Condition::Limited => {
                 let from_rank = report.limit.map(|limit| limit.from_rank);
-                warn!(node, rate_rps, offered_rps, from_rank, "the node asks for less: requests are held back here");
+                warn!(
+                    node,
+                    rate_rps, offered_rps, from_rank, "the node asks for less: requests are held back here"
+                );
             }
             Condition::Expired => warn!(
                 node,
@@ -50,9 +53,15 @@ impl Log {
             ),
             Condition::Quota => warn!(node, rate_rps, "the quota is spent: requests are held back here"),
             Condition::Silent => {
-                warn!(node, unanswered = report.unanswered, "the node answers nothing: requests are refused here but for trials");
+                warn!(
+                    node,
+                    unanswered = report.unanswered,
+                    "the node answers nothing: requests are refused here but for trials"
+                );
             }
-            Condition::Returning => info!(node, rate_rps, "the node answers again and gets its load step by step"),
+            Condition::Returning => {
+                info!(node, rate_rps, "the node answers again and gets its load step by step")
+            }
         }
     }
 

@@ -81,7 +81,8 @@ async fn those_that_wait_go_at_once_when_the_limit_ends() {
 #[tokio::test(start_paused = true)]
 async fn keys_are_replaced_without_a_gap() {
     let node = node();
-    let newer = Keys::parse("2 another horse battery staple\n1 correct horse battery staple", "test").unwrap();
+    let newer =
+        Keys::parse("2 another horse battery staple\n1 correct horse battery staple", "test").unwrap();
     let newest = Keys::parse("2 another horse battery staple", "test").unwrap();
     answer(&node, &field(&keys().ring(), 1, Some(10.0))).await;
     node.set_keys(&newer);

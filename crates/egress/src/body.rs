@@ -25,7 +25,7 @@ pub(crate) enum Body {
     /// Our own.
     Own(Full<Bytes>),
     /// The upstream's.
-    Forwarded(UpstreamBody<RequestBody>),
+    Forwarded(Pin<Box<UpstreamBody<RequestBody>>>),
 }
 
 pub(crate) type BodyError = Box<dyn StdError + Send + Sync>;
@@ -60,7 +60,10 @@ impl HttpBody for RequestBody {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut *self {
             Self::Kept(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Streamed(body) => clean(Pin::new(body).poll_frame(cx)),
@@ -86,10 +89,13 @@ impl HttpBody for Body {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut *self {
             Self::Own(body) => clean(Pin::new(body).poll_frame(cx)),
-            Self::Forwarded(body) => clean(Pin::new(body).poll_frame(cx)),
+            Self::Forwarded(body) => clean(body.as_mut().poll_frame(cx)),
         }
     }
 

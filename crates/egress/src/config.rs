@@ -106,14 +106,19 @@ impl Config {
             return Err(EgressError::Config { file, problem });
         }
         let text = std::fs::read_to_string(path).map_err(read)?;
-        let mut config = Self::parse(&text).map_err(|problem| EgressError::Config { file: file.clone(), problem })?;
+        let mut config =
+            Self::parse(&text).map_err(|problem| EgressError::Config { file: file.clone(), problem })?;
         // Names of files are relative to the file that has them.
         let directory = path.parent().unwrap_or(Path::new(""));
         for target in &mut config.targets {
             let named = [&mut target.key_file, &mut target.ca_file];
             named.into_iter().flatten().for_each(|named| *named = directory.join(&*named));
             target.keys()?;
-            let upstream = |error| EgressError::Upstream { file: file.clone(), target: target.name.clone(), error };
+            let upstream = |error| EgressError::Upstream {
+                file: file.clone(),
+                target: target.name.clone(),
+                error: Box::new(error),
+            };
             UpstreamShared::new(target.upstream_settings(target.urls.clone())).map_err(upstream)?;
         }
         Ok(config)
@@ -124,7 +129,8 @@ impl Config {
     /// # Errors
     /// The first thing that is wrong, and what is expected.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let file: file::File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let file: file::File =
+            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         file.checked()
     }
 }

@@ -31,7 +31,7 @@ pub enum EgressError {
         /// Which target.
         target: String,
         /// What is wrong.
-        error: UpstreamSettingsError,
+        error: Box<UpstreamSettingsError>,
     },
     /// A file of keys cannot be used.
     #[error("{0}")]

@@ -30,7 +30,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) is_retry: bool,
 }
 
-type Answer = Response<UpstreamBody<RequestBody>>;
+/// Boxed, because a response is much larger than what else an attempt may end with.
+type Answer = Box<Response<UpstreamBody<RequestBody>>>;
 
 /// How one attempt ended.
 enum Ended {
@@ -103,7 +104,9 @@ impl Exchange<'_> {
         let tried = [endpoint.server.address];
         let other = self.target.choose(self.rank, &tried).filter(|other| {
             // A limited server needs no second copies.
-            self.target.has_other(&tried) && other.caller.node().report().rate.is_none() && endpoint.caller.may_retry()
+            self.target.has_other(&tried)
+                && other.caller.node().report().rate.is_none()
+                && endpoint.caller.may_retry()
         });
         let Some(other) = other else { return first.await };
         self.target.view.counters.hedges.increment();
@@ -119,13 +122,15 @@ impl Exchange<'_> {
         let ask = Ask { rank: self.rank, deadline: Some(self.deadline), budget, trace: self.trace };
         let pass = match endpoint.caller.admit(&ask).await {
             Ok(pass) => pass,
-            Err(refused) => return Ended::Refused(Refusal::of_node(&self.target.config.name, endpoint, &refused)),
+            Err(refused) => {
+                return Ended::Refused(Refusal::of_node(&self.target.config.name, endpoint, &refused));
+            }
         };
         let sending = endpoint.upstreams.send(self.request(body));
         match timeout_at(self.deadline, sending).await {
             Ok(Ok(answer)) => {
                 pass.answered(answer.status(), answer.headers());
-                Ended::Answered(answer)
+                Ended::Answered(Box::new(answer))
             }
             Ok(Err(error)) => {
                 if says_nobody_answers(&error) {
@@ -157,7 +162,9 @@ impl Exchange<'_> {
     fn retry_wait(&self, endpoint: &Endpoint, ended: &Ended) -> Option<Duration> {
         match ended {
             Ended::Refused(_) => None,
-            Ended::Failed(kind) if kind.may_retry() => (*kind != UpstreamErrorKind::Full).then_some(Duration::ZERO),
+            Ended::Failed(kind) if kind.may_retry() => {
+                (*kind != UpstreamErrorKind::Full).then_some(Duration::ZERO)
+            }
             Ended::Failed(UpstreamErrorKind::RequestBody) => None,
             Ended::Failed(_) => self.is_idempotent().then_some(Duration::ZERO),
             Ended::Answered(answer) => {
@@ -178,7 +185,9 @@ impl Exchange<'_> {
 
     fn failed(&self, kind: UpstreamErrorKind) -> Refusal {
         let (why, text) = match kind {
-            UpstreamErrorKind::Full => (EgressRefusal::Connections, "every connection allowed to the server is busy"),
+            UpstreamErrorKind::Full => {
+                (EgressRefusal::Connections, "every connection allowed to the server is busy")
+            }
             UpstreamErrorKind::RequestBody => (EgressRefusal::BadRequest, "the request's body failed"),
             UpstreamErrorKind::Connect | UpstreamErrorKind::ConnectTimeout => {
                 (EgressRefusal::Failed, "the server cannot be reached")
@@ -197,5 +206,5 @@ fn says_nobody_answers(error: &UpstreamError) -> bool {
 
 /// The body of an answer that is passed on.
 pub(crate) fn forwarded(body: UpstreamBody<RequestBody>) -> Body {
-    Body::Forwarded(body)
+    Body::Forwarded(Box::pin(body))
 }

@@ -14,8 +14,9 @@ pub(crate) fn group(views: Views) -> EgressGroup {
                 let count = reports.iter().filter(|report| report.condition == condition).count();
                 (condition.as_str(), count as u64)
             });
-            let feedback = FeedbackOutcome::ALL
-                .map(|outcome| (outcome.as_str(), reports.iter().map(|report| report.feedback.of(outcome)).sum()));
+            let feedback = FeedbackOutcome::ALL.map(|outcome| {
+                (outcome.as_str(), reports.iter().map(|report| report.feedback.of(outcome)).sum())
+            });
             let limited = reports.iter().filter_map(|report| report.rate);
             EgressTarget {
                 name: view.name.clone(),

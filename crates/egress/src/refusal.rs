@@ -79,9 +79,10 @@ impl Refusal {
 /// 503 where the service is short, 429 where this caller retries too much, 504 where time is over.
 fn status(why: EgressRefusal) -> StatusCode {
     match why {
-        EgressRefusal::Limit | EgressRefusal::Silent | EgressRefusal::Connections | EgressRefusal::Unresolved => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        EgressRefusal::Limit
+        | EgressRefusal::Silent
+        | EgressRefusal::Connections
+        | EgressRefusal::Unresolved => StatusCode::SERVICE_UNAVAILABLE,
         EgressRefusal::RetryBudget => StatusCode::TOO_MANY_REQUESTS,
         EgressRefusal::Deadline => StatusCode::GATEWAY_TIMEOUT,
         EgressRefusal::Failed => StatusCode::BAD_GATEWAY,

@@ -8,8 +8,10 @@ use crate::target::Target;
 use bytes::Bytes;
 use flashweir_client::{DEADLINE, parse_deadline, trace_id, urgency};
 use flashweir_core::limits::CLASSES;
-use flashweir_http::fields::{ClientScheme, Hop, X_FORWARDED_HOST, X_FORWARDED_PROTO, prepare_request, prepare_response};
 use flashweir_http::client::X_FORWARDED_FOR;
+use flashweir_http::fields::{
+    ClientScheme, Hop, X_FORWARDED_HOST, X_FORWARDED_PROTO, prepare_request, prepare_response,
+};
 use flashweir_telemetry::EgressRefusal;
 use http::header::{CONNECTION, FORWARDED, HOST, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
@@ -51,7 +53,11 @@ pub(crate) async fn handle(route: Rc<Route>, peer: SocketAddr, request: Request<
 
 type Refused = (Option<Rc<Target>>, Refusal);
 
-async fn forward(route: &Route, peer: SocketAddr, request: Request<Incoming>) -> Result<Response<Body>, Refused> {
+async fn forward(
+    route: &Route,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Refused> {
     let begun = Instant::now();
     let bad = |text: &str| (None, Refusal::new(EgressRefusal::BadRequest, "", text));
     let (mut head, body) = request.into_parts();
@@ -66,7 +72,9 @@ async fn forward(route: &Route, peer: SocketAddr, request: Request<Incoming>) ->
     let hop = Hop { peer: peer.ip(), is_peer_trusted: false, scheme: ClientScheme::Http };
     let prepared = prepare_request(&mut head, &hop).map_err(|error| bad(&error.to_string()))?;
     drop(take_all(&mut head.headers));
-    of_clients.into_iter().for_each(|(name, value)| drop(head.headers.append(name, value)));
+    for (name, value) in of_clients {
+        head.headers.append(name, value);
+    }
     if prepared.is_last_hop {
         return Ok(Response::new(Body::Own(Full::new(Bytes::new()))));
     }
@@ -84,8 +92,18 @@ async fn forward(route: &Route, peer: SocketAddr, request: Request<Incoming>) ->
     let taking = tokio::time::timeout_at(deadline, RequestBody::take(body, version));
     let body = match taking.await {
         Ok(Ok(body)) => body,
-        Ok(Err(_)) => return Err((Some(target), Refusal::new(EgressRefusal::BadRequest, "", "the request's body failed"))),
-        Err(_) => return Err((Some(target), Refusal::new(EgressRefusal::Deadline, "", "the request's body came too late"))),
+        Ok(Err(_)) => {
+            return Err((
+                Some(target),
+                Refusal::new(EgressRefusal::BadRequest, "", "the request's body failed"),
+            ));
+        }
+        Err(_) => {
+            return Err((
+                Some(target),
+                Refusal::new(EgressRefusal::Deadline, "", "the request's body came too late"),
+            ));
+        }
     };
     let exchange = Exchange { target: &target, head: &head, rank, deadline, trace, is_retry };
     let answered = exchange.run(body).await;
@@ -116,7 +134,9 @@ fn target_of(route: &Route, headers: &mut HeaderMap) -> Option<Rc<Target>> {
     }
     let host = headers.get(HOST)?.to_str().ok()?.to_ascii_lowercase();
     let name = match host.strip_prefix('[') {
-        Some(_) => host.rsplit_once(']').map_or(host.as_str(), |(address, _)| address).trim_start_matches('['),
+        Some(_) => {
+            host.rsplit_once(']').map_or(host.as_str(), |(address, _)| address).trim_start_matches('[')
+        }
         None => host.split(':').next().unwrap_or_default(),
     };
     let has = |known: &String| *known == host || known == name;
@@ -124,9 +144,11 @@ fn target_of(route: &Route, headers: &mut HeaderMap) -> Option<Rc<Target>> {
 }
 
 fn rank_of(ranks: &Ranks, headers: &HeaderMap) -> Option<u8> {
-    let value = ranks.field.as_ref().and_then(|field| headers.get(field)).and_then(|value| value.to_str().ok());
+    let value =
+        ranks.field.as_ref().and_then(|field| headers.get(field)).and_then(|value| value.to_str().ok());
     let by_field = value.and_then(|value| ranks.values.get(value).copied());
-    let by_priority = || headers.get(PRIORITY).filter(|_| ranks.priority).and_then(|value| urgency(value.as_bytes()));
+    let by_priority =
+        || headers.get(PRIORITY).filter(|_| ranks.priority).and_then(|value| urgency(value.as_bytes()));
     by_field.or_else(by_priority).filter(|rank| usize::from(*rank) < CLASSES)
 }
 
@@ -151,12 +173,17 @@ mod tests {
         let ranks = Ranks { field: Some(HeaderName::from_static("x-class")), values, priority: true };
         let of = |fields: &[(&'static str, &'static str)]| {
             let mut headers = HeaderMap::new();
-            fields.iter().for_each(|(name, value)| drop(headers.append(*name, HeaderValue::from_static(value))));
+            for (name, value) in fields {
+                headers.append(*name, HeaderValue::from_static(value));
+            }
             rank_of(&ranks, &headers)
         };
         assert_eq!(of(&[("x-class", "search"), ("priority", "u=1")]), Some(9));
         assert_eq!(of(&[("x-class", "other"), ("priority", "u=1")]), Some(1));
         assert_eq!(of(&[("x-class", "other")]), None);
-        assert_eq!(rank_of(&Ranks::default(), &HeaderMap::from_iter([(PRIORITY, HeaderValue::from_static("u=0"))])), None);
+        assert_eq!(
+            rank_of(&Ranks::default(), &HeaderMap::from_iter([(PRIORITY, HeaderValue::from_static("u=0"))])),
+            None
+        );
     }
 }

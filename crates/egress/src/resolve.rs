@@ -68,7 +68,8 @@ pub(crate) async fn keep(target: Weak<Target>, mut known: Vec<Server>) {
     let mut is_missing_logged = false;
     loop {
         let wait = if known.is_empty() { EVERY_WITHOUT } else { EVERY };
-        let all_literal = target.upgrade().is_none_or(|target| target.config.urls.iter().all(|url| literal(url).is_some()));
+        let all_literal =
+            target.upgrade().is_none_or(|target| target.config.urls.iter().all(|url| literal(url).is_some()));
         if all_literal {
             return;
         }

@@ -85,8 +85,12 @@ async fn serve(config: Config, version: &'static str) -> Result<(), EgressError>
     let sockets: Vec<TcpListener> = sockets.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     debug_assert!(sockets.len() <= EGRESS_LISTENERS);
     for (listener, socket) in config.listeners.iter().zip(sockets) {
-        let route =
-            Route { targets: targets.clone(), ranks: ranks.clone(), target: listener.target, rank: listener.rank };
+        let route = Route {
+            targets: targets.clone(),
+            ranks: ranks.clone(),
+            target: listener.target,
+            rank: listener.rank,
+        };
         spawn_local(serving.clone().accept_all(socket, Rc::new(route)));
     }
     info!(sender = name, targets = targets.len(), "egress ready");
@@ -111,7 +115,9 @@ fn read_keys(target: &Target) {
             target.set_keys(keys);
             info!(to = target.config.name.as_str(), "keys read again");
         }
-        Err(error) => error!(to = target.config.name.as_str(), %error, "keys not read again: the old ones stay"),
+        Err(error) => {
+            error!(to = target.config.name.as_str(), %error, "keys not read again: the old ones stay")
+        }
     }
 }
 
@@ -159,7 +165,8 @@ impl Serving {
             // Boxed, or an idle connection would keep the room for a request.
             Box::pin(async move { Ok::<_, Infallible>(handle(route, peer, request).await) })
         };
-        let served = self.server.serve(self.server.guard(stream), None, service, self.draining.cancelled()).await;
+        let served =
+            self.server.serve(self.server.guard(stream), None, service, self.draining.cancelled()).await;
         if let Some(violation) = served.violation {
             warn!(violation = violation.as_str(), "refused a request of the process");
         }

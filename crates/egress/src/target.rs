@@ -71,7 +71,11 @@ impl Target {
         if servers.len() > UPSTREAM_ADDRESSES {
             if !self.is_full_logged.replace(true) {
                 let (count, target) = (servers.len(), &self.config.name);
-                tracing::warn!(to = target.as_str(), count, "more servers than {UPSTREAM_ADDRESSES}: the rest is left out");
+                tracing::warn!(
+                    to = target.as_str(),
+                    count,
+                    "more servers than {UPSTREAM_ADDRESSES}: the rest is left out"
+                );
             }
             servers.truncate(UPSTREAM_ADDRESSES);
         }
@@ -90,7 +94,11 @@ impl Target {
         failed.map_or(Ok(()), Err)
     }
 
-    fn endpoint(&self, server: Server, others: &[Rc<Endpoint>]) -> Result<Rc<Endpoint>, UpstreamSettingsError> {
+    fn endpoint(
+        &self,
+        server: Server,
+        others: &[Rc<Endpoint>],
+    ) -> Result<Rc<Endpoint>, UpstreamSettingsError> {
         let label = format!("{}@{}", self.config.name, server.address);
         let (sender, node) = (self.sender.clone(), self.config.node.clone());
         let settings = NodeSettings { sender, node, label, endpoint: self.config.endpoint };
@@ -127,7 +135,8 @@ impl Target {
         if let Some(silent) = candidates.iter().find(|endpoint| endpoint.caller.node().is_trial_due()) {
             return Some(Rc::clone(silent));
         }
-        let open: Vec<_> = candidates.iter().copied().filter(|endpoint| endpoint.caller.node().is_open(rank)).collect();
+        let open: Vec<_> =
+            candidates.iter().copied().filter(|endpoint| endpoint.caller.node().is_open(rank)).collect();
         self.less_busy(if open.is_empty() { &candidates } else { &open })
     }
 

@@ -3,15 +3,14 @@
 use core::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use crate::{EgressGroup, Telemetry};
 use crate::group::{Metric, MetricGroup, Scrape, Values};
+use crate::{EgressGroup, Telemetry};
 
 /// The page as committed.
 #[must_use]
 pub fn markdown() -> String {
     let egress = Telemetry::egress(EgressGroup::new(Vec::new), "");
-    let shells =
-        [("run", Telemetry::gateway(1, "")), ("router", Telemetry::router("")), ("egress", egress)];
+    let shells = [("run", Telemetry::gateway(1, "")), ("router", Telemetry::router("")), ("egress", egress)];
     let mut page = HEADER.to_owned();
     let mut title = "";
     // A group stands where the first shell that has it has it.

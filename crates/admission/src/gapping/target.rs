@@ -136,8 +136,7 @@ impl<T> Target<T> {
 
     /// Whether a request of this rank would be sent at once if it arrived now. Takes nothing.
     pub fn is_open(&mut self, now: Instant, rank: u8) -> bool {
-        !self.is_restricted(rank)
-            || (self.queue.ahead_of(rank) == 0 && self.spacing.ready_at(now) <= now)
+        !self.is_restricted(rank) || (self.queue.ahead_of(rank) == 0 && self.spacing.ready_at(now) <= now)
     }
 
     /// A request whose earlier calls were sent already: it goes, and what it takes is taken from those that come.

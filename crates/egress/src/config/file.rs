@@ -2,8 +2,8 @@
 
 use super::{
     BTreeMap, BudgetSettings, CLASSES, Config, Duration, EGRESS_LISTENERS, EGRESS_TARGETS, EndpointSettings,
-    GAPPING_QUEUE, GappingSettings, HeaderName, Listener, PathBuf, Protocol, Ranks, SocketAddr, StatusCode, TargetConfig,
-    UPSTREAM_ADDRESSES, Uri,
+    GAPPING_QUEUE, GappingSettings, HeaderName, Listener, PathBuf, Protocol, Ranks, SocketAddr, StatusCode,
+    TargetConfig, UPSTREAM_ADDRESSES, Uri,
 };
 
 #[derive(Debug, serde::Deserialize)]
@@ -139,7 +139,8 @@ impl File {
             }
             targets.push(target);
         }
-        let listeners = self.listen.into_iter().map(|listen| listen.checked(&targets)).collect::<Result<_, _>>()?;
+        let listeners =
+            self.listen.into_iter().map(|listen| listen.checked(&targets)).collect::<Result<_, _>>()?;
         Ok(Config { name, admin: self.admin, listeners, ranks: self.ranks.checked()?, targets })
     }
 }
@@ -165,7 +166,8 @@ impl RanksFile {
     fn checked(self) -> Result<Ranks, String> {
         let Self { field, values, priority } = self;
         let parse = |field: String| {
-            HeaderName::from_bytes(field.as_bytes()).map_err(|_| format!("ranks.field: `{field}` is no field's name"))
+            HeaderName::from_bytes(field.as_bytes())
+                .map_err(|_| format!("ranks.field: `{field}` is no field's name"))
         };
         let field = field.map(parse).transpose()?;
         if field.is_none() && !values.is_empty() {
@@ -183,7 +185,8 @@ impl TargetFile {
         let name = name("target.name", self.name)?;
         let key = |key: &str| format!("target.{name}.{key}");
         within(&key("urls"), self.urls.len(), 1, UPSTREAM_ADDRESSES)?;
-        let parse = |url: &String| url.parse::<Uri>().map_err(|error| format!("{}: `{url}`: {error}", key("urls")));
+        let parse =
+            |url: &String| url.parse::<Uri>().map_err(|error| format!("{}: `{url}`: {error}", key("urls")));
         let urls = self.urls.iter().map(parse).collect::<Result<_, _>>()?;
         let ratio = self.retry.ratio;
         if !(0.0..=1.0).contains(&ratio) {
@@ -192,7 +195,9 @@ impl TargetFile {
         within(&key("retry.reserve"), self.retry.reserve, 0, RESERVE_MAX)?;
         within(&key("retry.attempts"), self.retry.attempts, 1, ATTEMPTS_MAX)?;
         let status = |status: &u16| {
-            let status = StatusCode::from_u16(*status).ok().filter(|status| status.is_client_error() || status.is_server_error());
+            let status = StatusCode::from_u16(*status)
+                .ok()
+                .filter(|status| status.is_client_error() || status.is_server_error());
             status.ok_or_else(|| format!("{}: expected statuses from 400 to 599", key("retry.statuses")))
         };
         let millis = |name: &str, value: u64, min: u64| {
@@ -236,7 +241,9 @@ impl TargetFile {
 fn name(key: &str, name: String) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\">\\".contains(&byte);
     if name.is_empty() || name.len() > NAME_CHARACTERS || !name.bytes().all(is_plain) {
-        return Err(format!("{key} is `{name}`: expected 1 to {NAME_CHARACTERS} letters, digits and signs but for \" > \\"));
+        return Err(format!(
+            "{key} is `{name}`: expected 1 to {NAME_CHARACTERS} letters, digits and signs but for \" > \\"
+        ));
     }
     Ok(name)
 }

@@ -31,7 +31,10 @@ retry = { ratio = 0.2, attempts = 3, statuses = [502, 503] }
 #[test]
 fn a_right_file_is_taken() {
     let config = Config::parse(RIGHT).unwrap();
-    assert_eq!(config.listeners.iter().map(|it| (it.target, it.rank)).collect::<Vec<_>>(), [(Some(0), 2), (None, 15)]);
+    assert_eq!(
+        config.listeners.iter().map(|it| (it.target, it.rank)).collect::<Vec<_>>(),
+        [(Some(0), 2), (None, 15)]
+    );
     assert_eq!((config.ranks.values["checkout"], config.ranks.priority), (0, true));
     let [api, blog] = &config.targets[..] else { panic!("two targets") };
     assert_eq!((api.node.as_str(), api.attempts_max, api.budget), ("api", 2, BudgetSettings::default()));
@@ -51,7 +54,11 @@ fn a_wrong_file_says_what_is_expected() {
     check("rank = 2", "rnak = 2", "TOML parse error at line 7, column 1");
     check("rank = 2", "rank = 16", "listen 127.0.0.1:8100: rank: expected 0 to 15 (is 16)");
     check("target = \"api\"", "target = \"apo\"", "listen 127.0.0.1:8100: there is no target `apo`");
-    check("name = \"shop\"", "name = \"a>b\"", "name is `a>b`: expected 1 to 64 letters, digits and signs but for \" > \\");
+    check(
+        "name = \"shop\"",
+        "name = \"a>b\"",
+        "name is `a>b`: expected 1 to 64 letters, digits and signs but for \" > \\",
+    );
     check("name = \"blog\"", "name = \"api\"", "target.api: there are two of this name");
     check(
         "hosts = [\"Blog.Example\"]",
@@ -61,7 +68,11 @@ fn a_wrong_file_says_what_is_expected() {
     check("field = \"x-class\"", "", "ranks.values: expected ranks.field, too");
     check("search = 5", "search = 99", "ranks.values.search: expected 0 to 15 (is 99)");
     check("ratio = 0.2", "ratio = 2.0", "target.blog.retry.ratio is 2: expected 0 to 1");
-    check("statuses = [502, 503]", "statuses = [200]", "target.blog.retry.statuses: expected statuses from 400 to 599");
+    check(
+        "statuses = [502, 503]",
+        "statuses = [200]",
+        "target.blog.retry.statuses: expected statuses from 400 to 599",
+    );
     check("attempts = 3", "attempts = 0", "target.blog.retry.attempts: expected 1 to 5 (is 0)");
     check("deadline_ms = 2000", "deadline_ms = 0", "target.blog.deadline_ms: expected 1 to 86400000 (is 0)");
     check("[\"http://blog.internal:80\"]", "[]", "target.blog.urls: expected 1 to 64 (is 0)");
@@ -83,5 +94,10 @@ fn files_that_are_named_are_checked_and_relative_to_the_file() {
     assert!(!config.targets[1].keys().unwrap().is_empty() && config.targets[0].keys().unwrap().is_empty());
     let (is_configuration, error) = load(&RIGHT.replace("http://blog", "ftp://blog")).unwrap_err();
     assert!(is_configuration, "{error}");
-    assert!(error.ends_with("target.blog: upstream address `ftp://blog.internal:80/` must begin with http:// or https://"), "{error}");
+    assert!(
+        error.ends_with(
+            "target.blog: upstream address `ftp://blog.internal:80/` must begin with http:// or https://"
+        ),
+        "{error}"
+    );
 }

@@ -113,7 +113,10 @@ impl UpstreamShared {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn pinned(settings: UpstreamSettings, address: SocketAddr) -> Result<Arc<Self>, UpstreamSettingsError> {
+    pub fn pinned(
+        settings: UpstreamSettings,
+        address: SocketAddr,
+    ) -> Result<Arc<Self>, UpstreamSettingsError> {
         Self::with_pinned(settings, Some(address))
     }
 

@@ -121,7 +121,8 @@ impl MetricGroup for EgressGroup {
             scrape.counter_series(name, help, &["target"], series);
         }
         for &(name, help, value) in GAUGES {
-            let series = targets.iter().filter_map(|target| Some((vec![target.name.clone()], value(target)?)));
+            let series =
+                targets.iter().filter_map(|target| Some((vec![target.name.clone()], value(target)?)));
             scrape.gauge_series(name, help, &["target"], series);
         }
         let by = |values: Labelled| {
@@ -139,9 +140,19 @@ impl MetricGroup for EgressGroup {
         };
         scrape.counter_series("egress_refused", help, &["target", "reason"], by(refused));
         let help = "Fields Flashweir-Overload of the nodes, by what became of them.";
-        scrape.counter_series("egress_feedback", help, &["target", "outcome"], by(|target| target.feedback.clone()));
+        scrape.counter_series(
+            "egress_feedback",
+            help,
+            &["target", "outcome"],
+            by(|target| target.feedback.clone()),
+        );
         let help = "Nodes by what holds requests to them back.";
-        scrape.gauge_series("egress_nodes", help, &["target", "condition"], by(|target| target.conditions.clone()));
+        scrape.gauge_series(
+            "egress_nodes",
+            help,
+            &["target", "condition"],
+            by(|target| target.conditions.clone()),
+        );
         let copies: Vec<&EgressCounters> = targets.iter().map(|target| &*target.counters).collect();
         let help = "From a request's head to that of its answer, of all targets.";
         scrape.histogram("egress_response_seconds", help, &copies, |counters| &counters.duration);
