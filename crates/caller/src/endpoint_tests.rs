@@ -56,7 +56,7 @@ fn what_the_node_asks_for_is_kept_and_its_end_is_gentle() {
     let mut node = endpoint(EndpointSettings::default());
     assert_eq!(sent(&mut node, 0, 2_000), 200);
     assert_eq!(hear(&mut node, at(2_000), &message(1, 1, Some(10.0))), Ok(Some(Taken::New)));
-    assert!((19..=23).contains(&sent(&mut node, 2_000, 4_000)));
+    assert!((18..=23).contains(&sent(&mut node, 2_000, 3_990)));
     assert_eq!(node.condition(), Condition::Limited);
     // Nothing comes any more: half of what is offered at first, then 1.5 times as much each second.
     let opening = sent(&mut node, 4_010, 5_010);
@@ -120,8 +120,9 @@ fn a_rate_of_zero_leaves_a_probe_and_a_silent_node_a_trial() {
     assert_eq!(node.arrive(at(5_350), 9, false, 1), Arrival::Send(1), "a trial, whatever its rank");
     node.answered(at(5_360), &Answer::default()).unwrap();
     assert_eq!(node.condition(), Condition::Returning);
+    // What is offered was forgotten meanwhile: the ramp begins low, and is over after 2.7 s.
     let back = sent(&mut node, 5_360, 9_000);
-    assert!(back > 200, "{back}");
+    assert!((120..340).contains(&back), "{back}");
     assert_eq!(node.condition(), Condition::Open);
 }
 

@@ -67,7 +67,7 @@ pub struct Silence {
     /// Exchanges in a row without an answer.
     unanswered: u32,
     /// The newest answer, or the first exchange without one since there was none.
-    quiet_since: Instant,
+    quiet_since: Option<Instant>,
     trial_at: Instant,
     trial_wait: Duration,
     /// What was offered when the node came back, requests a second.
@@ -79,7 +79,7 @@ impl Default for Silence {
         Self {
             state: SilenceState::Answering,
             unanswered: 0,
-            quiet_since: Instant::ZERO,
+            quiet_since: None,
             trial_at: Instant::ZERO,
             trial_wait: TRIAL_FIRST,
             offered_rps: 0.0,
@@ -91,7 +91,7 @@ impl Silence {
     /// An exchange ended with an answer, whatever it said. `offered` is what arrives for the node now.
     pub fn answered(&mut self, now: Instant, offered: Rate) {
         self.unanswered = 0;
-        self.quiet_since = now;
+        self.quiet_since = Some(now);
         if let SilenceState::Silent { .. } = self.state {
             self.state = SilenceState::Returning { since: now };
             self.offered_rps = offered.per_second().max(RAMP_MIN_RPS);
@@ -101,11 +101,9 @@ impl Silence {
 
     /// An exchange ended without: no connection, a reset before the response, or no response in time.
     pub fn unanswered(&mut self, now: Instant) {
-        if self.unanswered == 0 && self.quiet_since == Instant::ZERO {
-            self.quiet_since = now;
-        }
+        let quiet_since = *self.quiet_since.get_or_insert(now);
         self.unanswered = self.unanswered.saturating_add(1);
-        let is_quiet = now.saturating_since(self.quiet_since) >= QUIET;
+        let is_quiet = now.saturating_since(quiet_since) >= QUIET;
         let is_silent = matches!(self.state, SilenceState::Silent { .. });
         if !is_silent && is_quiet && self.unanswered >= UNANSWERED_MIN {
             self.state = SilenceState::Silent { since: now };

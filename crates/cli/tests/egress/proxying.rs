@@ -21,7 +21,8 @@ fn messages_pass_whole_with_the_servers_own_host() {
     assert!(!seen.fields.has("forwarded"));
     let bytes = client.ask("GET /bytes/300000 HTTP/1.1\r\nHost: t\r\n\r\n");
     assert_eq!(checksum(&bytes.body), checksum(&pattern(300_000)));
-    let chunks = client.ask("GET /chunks/100000 HTTP/1.1\r\nHost: t\r\n\r\n");
+    let chunks =
+        client.ask("GET /chunks/100000 HTTP/1.1\r\nHost: t\r\nTE: trailers\r\nConnection: te\r\n\r\n");
     assert_eq!((checksum(&chunks.body), chunks.trailers.has("x-sum")), (checksum(&pattern(100_000)), true));
 }
 

@@ -29,7 +29,8 @@ fn only_what_may_be_repeated_is_repeated() {
     };
     assert_eq!(count(&get("")), 2);
     assert_eq!(count("PUT /a HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\nabc"), 2);
-    assert_eq!(node.upstream.last_request().body, b"abc", "the whole body goes again");
+    let bytes = String::from_utf8_lossy(&node.upstream.received().bytes).into_owned();
+    assert_eq!(bytes.matches("\r\n\r\nabc").count(), 2, "the whole body goes again");
     assert_eq!(count("POST /a HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\nabc"), 1);
     assert_eq!(
         count("PUT /a HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
