@@ -129,6 +129,18 @@ impl<T, M: Mac> Endpoint<T, M> {
 
     /// A request arrives. `is_continued`: its work has begun elsewhere, so it goes and takes its token on credit.
     pub fn arrive(&mut self, now: Instant, rank: u8, is_continued: bool, kept: T) -> Arrival<T> {
+        self.arrive_before(now, rank, is_continued, Instant::MAX, kept)
+    }
+
+    /// The same for a request that is of no use any more from `too_late_at` on: it waits no longer than that.
+    pub fn arrive_before(
+        &mut self,
+        now: Instant,
+        rank: u8,
+        is_continued: bool,
+        too_late_at: Instant,
+        kept: T,
+    ) -> Arrival<T> {
         self.offered.arrive(now);
         match self.silence.leave(now) {
             Leave::Go => {}
@@ -146,7 +158,7 @@ impl<T, M: Mac> Endpoint<T, M> {
             self.target.arrive_continued(now);
             return Arrival::Send(kept);
         }
-        match self.target.arrive(now, rank, kept) {
+        match self.target.arrive_before(now, rank, too_late_at, kept) {
             Decision::Send(kept) => Arrival::Send(kept),
             Decision::Queued(displaced) => Arrival::Queued(displaced),
             Decision::Refuse(kept, reason) => Arrival::Refuse(kept, Refusal::Limit(reason)),
@@ -177,6 +189,11 @@ impl<T, M: Mac> Endpoint<T, M> {
     /// When [`next`](Self::next) is to be asked even if nothing else happens; none while no request waits.
     pub fn next_wake(&mut self, now: Instant) -> Option<Instant> {
         self.target.next_wake(now)
+    }
+
+    /// Takes requests whose callers have given up out of the queue.
+    pub fn withdraw(&mut self, is_gone: impl Fn(&T) -> bool) {
+        self.target.withdraw(is_gone);
     }
 
     /// An exchange ended with an answer. A field that is not in order changes nothing else.
@@ -277,6 +294,7 @@ impl<T, M: Mac> Endpoint<T, M> {
             arrived: counts.offered + self.trials + self.refused_silent,
             sent: counts.sent + self.trials,
             refused_limit: counts.refused,
+            withdrawn: counts.withdrawn,
             refused_silent: self.refused_silent,
             waiting: self.target.waiting(),
             held_for: if is_held { self.held_for + since } else { self.held_for },

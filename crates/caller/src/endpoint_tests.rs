@@ -167,7 +167,8 @@ proptest! {
             match what {
                 0..=2 => {
                     arrived += 1;
-                    match node.arrive(now, (number % 16) as u8, what == 2, number) {
+                    let too_late_at = now + Duration::from_millis(u64::from(number) * 5);
+                    match node.arrive_before(now, (number % 16) as u8, what == 2, too_late_at, number) {
                         Arrival::Send(_) => sent += 1,
                         Arrival::Queued(displaced) => refused += u64::from(displaced.is_some()),
                         Arrival::Refuse(..) => refused += 1,
@@ -178,7 +179,10 @@ proptest! {
                     let rate = (number % 7 > 0).then_some(f64::from(number));
                     let _ = hear(&mut node, now, &message(1, sequence, rate));
                 }
-                4 => node.unanswered(now),
+                4 => {
+                    node.unanswered(now);
+                    node.withdraw(|kept| kept % 5 == number % 5);
+                }
                 5 => {
                     let quota = Some(Quota { remaining: u64::from(number % 2), reset: Duration::from_secs(number.into()) });
                     let _ = node.answered(now, &Answer { quota, ..Answer::default() });
@@ -193,7 +197,7 @@ proptest! {
             let report = node.report(now);
             prop_assert_eq!(report.arrived, arrived);
             prop_assert_eq!((report.sent, report.refused_limit + report.refused_silent), (sent, refused));
-            prop_assert_eq!(report.arrived, report.sent + refused + report.waiting as u64);
+            prop_assert_eq!(report.arrived, report.sent + refused + report.withdrawn + report.waiting as u64);
             prop_assert!(report.condition == Condition::Silent || report.condition == Condition::Open || report.rate.is_some());
             prop_assert!(report.rate.is_none_or(|rate| rate >= RATE_FLOOR));
         }

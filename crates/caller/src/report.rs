@@ -169,6 +169,8 @@ pub struct Report {
     pub refused_limit: u64,
     /// Requests that were refused because the node answers nothing.
     pub refused_silent: u64,
+    /// Requests whose callers gave up while they waited.
+    pub withdrawn: u64,
     /// Requests that wait.
     pub waiting: usize,
     /// How long requests were held back altogether.

@@ -150,14 +150,7 @@ impl Caller {
             // A retry of a first call is a first call.
             ask.budget == Draw::Deposit && ask.trace.is_some_and(|trace| shared.traces.continues(now, trace))
         };
-        let admitting = self.node.admit(ask.rank, is_continued);
-        let admitted = match ask.deadline {
-            None => admitting.await,
-            Some(deadline) => match tokio::time::timeout_at(deadline, admitting).await {
-                Ok(admitted) => admitted,
-                Err(_) => return Err(self.refused(Why::Deadline, AFTER_LIMIT)),
-            },
-        };
+        let admitted = self.node.admit(ask.rank, is_continued, ask.deadline).await;
         match admitted {
             Ok(pass) => {
                 if let Some(trace) = ask.trace {

@@ -87,17 +87,28 @@ impl Node {
         &self.0.label
     }
 
-    /// Waits until a request of this rank may go, a short time at most. Dropping the future gives up.
+    /// Waits until a request of this rank may go, a short time at most and no longer than its deadline. Dropping the future gives up.
     ///
     /// # Errors
     /// [`Refusal`]: nothing was sent, and nothing should be.
-    pub async fn admit(&self, rank: u8, is_continued: bool) -> Result<Pass, Refusal> {
+    pub async fn admit(
+        &self,
+        rank: u8,
+        is_continued: bool,
+        deadline: Option<tokio::time::Instant>,
+    ) -> Result<Pass, Refusal> {
+        let too_late_at = deadline.map_or(Instant::MAX, |deadline| {
+            Instant::from_duration(deadline.saturating_duration_since(self.0.origin))
+        });
         let mut verdict = {
             let mut state = self.lock();
             let now = self.now();
             let may_wait = !is_continued && !state.endpoint.is_open(now, rank);
+            if may_wait {
+                state.endpoint.withdraw(has_given_up);
+            }
             let (waiter, verdict) = may_wait.then(oneshot::channel).unzip();
-            let arrival = state.endpoint.arrive(now, rank, is_continued, waiter);
+            let arrival = state.endpoint.arrive_before(now, rank, is_continued, too_late_at, waiter);
             self.note(&mut state, now);
             match (arrival, verdict) {
                 (Arrival::Send(_), _) => return Ok(self.pass()),
@@ -135,7 +146,7 @@ impl Node {
         self.lock().endpoint.is_trial_due(self.now())
     }
 
-    /// Requests that are on their way to the node, and those that wait.
+    /// Requests that are on their way to the node.
     #[must_use]
     pub fn load(&self) -> usize {
         self.0.in_flight.load(Relaxed)
@@ -244,12 +255,17 @@ impl Drop for Pass {
 }
 
 fn release(endpoint: &mut Endpoint<Waiter, HmacKey>, now: Instant) {
+    endpoint.withdraw(has_given_up);
     while let Some(released) = endpoint.next(now) {
         match released {
             Released::Send(waiter) => reply(Some(waiter), Ok(())),
             Released::Refuse(waiter) => reply(Some(waiter), Err(Refusal::Limit(Reason::TooLate))),
         }
     }
+}
+
+fn has_given_up(waiter: &Waiter) -> bool {
+    waiter.as_ref().is_some_and(oneshot::Sender::is_closed)
 }
 
 /// A request that gave up meanwhile needs no reply.

@@ -26,7 +26,7 @@ fn field(ring: &KeyRing<HmacKey>, sequence: u32, rate_rps: Option<f64>) -> Heade
 }
 
 async fn answer(node: &Node, headers: &HeaderMap) {
-    node.admit(0, false).await.unwrap().answered(StatusCode::OK, headers);
+    node.admit(0, false, None).await.unwrap().answered(StatusCode::OK, headers);
 }
 
 /// Goal: a request that does not conform waits for its token and no longer than it may. Method: virtual time.
@@ -37,7 +37,9 @@ async fn requests_wait_for_their_token() {
     let begun = tokio::time::Instant::now();
     let admit = |rank| {
         let node = node.clone();
-        tokio::spawn(async move { (node.admit(rank, false).await.map(drop), begun.elapsed().as_millis()) })
+        tokio::spawn(
+            async move { (node.admit(rank, false, None).await.map(drop), begun.elapsed().as_millis()) },
+        )
     };
     let waiting: Vec<_> = [3, 3, 3, 3, 3, 2].into_iter().map(admit).collect();
     let mut outcomes = Vec::new();
@@ -65,11 +67,11 @@ async fn those_that_wait_go_at_once_when_the_limit_ends() {
     answer(&node, &field(&keys().ring(), 1, Some(0.5))).await;
     let begun = tokio::time::Instant::now();
     for _ in 0..2 {
-        node.admit(1, false).await.map(drop).unwrap();
+        node.admit(1, false, None).await.map(drop).unwrap();
     }
     let waiting = tokio::spawn({
         let node = node.clone();
-        async move { node.admit(1, false).await.map(drop) }
+        async move { node.admit(1, false, None).await.map(drop) }
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
     answer(&node, &field(&keys().ring(), 2, None)).await;
@@ -102,30 +104,36 @@ async fn a_node_that_answers_nothing_is_left_alone_but_for_trials() {
     answer(&node, &HeaderMap::new()).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     for _ in 0..3 {
-        node.admit(0, false).await.unwrap().unanswered();
+        node.admit(0, false, None).await.unwrap().unanswered();
     }
-    assert!(matches!(node.admit(0, false).await, Err(Refusal::Silent { .. })));
+    assert!(matches!(node.admit(0, false, None).await, Err(Refusal::Silent { .. })));
     tokio::time::sleep(Duration::from_millis(250)).await;
     assert!(node.is_trial_due());
-    let trial = node.admit(9, false).await.unwrap();
-    assert!(matches!(node.admit(0, false).await, Err(Refusal::Silent { .. })));
+    let trial = node.admit(9, false, None).await.unwrap();
+    assert!(matches!(node.admit(0, false, None).await, Err(Refusal::Silent { .. })));
     trial.answered(StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new());
     assert_eq!(node.report().condition, Condition::Returning);
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(node.report().condition, Condition::Open);
 }
 
-/// A caller that gives up while it waits leaves nothing behind but its place, which ends with its time.
+/// A caller that gives up while it waits leaves its place and its token to others.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_gives_up_holds_nobody_up() {
     let node = node();
     answer(&node, &field(&keys().ring(), 1, Some(10.0))).await;
     for _ in 0..2 {
-        node.admit(1, false).await.map(drop).unwrap();
+        node.admit(1, false, None).await.map(drop).unwrap();
     }
-    let impatient = tokio::time::timeout(Duration::from_millis(50), node.admit(1, false)).await;
+    let impatient = tokio::time::timeout(Duration::from_millis(50), node.admit(1, false, None)).await;
     assert!(impatient.is_err());
-    assert!(node.admit(1, false).await.is_ok(), "the next but one token is in time");
+    let begun = tokio::time::Instant::now();
+    assert!(node.admit(1, false, None).await.is_ok());
+    assert_eq!(begun.elapsed().as_millis(), 50, "its token, and not the one after it");
     let report = node.report();
-    assert_eq!((report.waiting, report.arrived), (0, 5));
+    assert_eq!((report.waiting, report.arrived, report.withdrawn), (0, 5, 1));
+    // One whose deadline is too near for the next token is refused at once.
+    let deadline = tokio::time::Instant::now() + Duration::from_millis(20);
+    let refused = node.admit(1, false, Some(deadline)).await.map(drop);
+    assert_eq!((refused, begun.elapsed().as_millis()), (Err(Refusal::Limit(Reason::TooLate)), 50));
 }

@@ -11,8 +11,8 @@ use flashweir_core::limits::{EGRESS_CONNECTIONS, EGRESS_LISTENERS};
 use flashweir_http::head_guard::HeadLimits;
 use flashweir_http::listen::{accept, bind};
 use flashweir_http::serve::{ServeSettings, Server};
-use flashweir_runtime::AdminListener;
-use flashweir_telemetry::Telemetry;
+use flashweir_runtime::{AdminListener, Clock};
+use flashweir_telemetry::{Happening, Telemetry, Warnings};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -64,6 +64,7 @@ async fn serve(config: Config, version: &'static str) -> Result<(), EgressError>
     let targets: Rc<[Rc<Target>]> = targets.into();
     let views: Views = targets.iter().map(|target| target.view.clone()).collect();
     let telemetry = Arc::new(Telemetry::egress(metrics::group(views.clone()), version));
+    let warnings = telemetry.warnings();
     if let Some(admin) = admin {
         spawn_local(admin.serve(routes(&name, views, telemetry), Vec::new()));
     }
@@ -78,6 +79,8 @@ async fn serve(config: Config, version: &'static str) -> Result<(), EgressError>
         connections: TaskTracker::new(),
         places: Arc::new(Semaphore::new(EGRESS_CONNECTIONS)),
         draining: CancellationToken::new(),
+        warnings,
+        clock: Clock::start(),
     };
     let ranks = Rc::new(config.ranks.clone());
     // One worker has one socket for each address, in the order of the addresses.
@@ -135,6 +138,8 @@ struct Serving {
     /// Connections at once; further ones wait in the kernel's queue.
     places: Arc<Semaphore>,
     draining: CancellationToken,
+    warnings: Arc<Warnings>,
+    clock: Clock,
 }
 
 impl Serving {
@@ -168,7 +173,8 @@ impl Serving {
         let served =
             self.server.serve(self.server.guard(stream), None, service, self.draining.cancelled()).await;
         if let Some(violation) = served.violation {
-            warn!(violation = violation.as_str(), "refused a request of the process");
+            let text = format_args!("refused a request of the process: {}", violation.as_str());
+            self.warnings.warn(self.clock.now(), Happening::BadRequest, text);
         }
     }
 

@@ -68,6 +68,7 @@ fn node(address: SocketAddr, caller: &Caller) -> Value {
         "arrived": report.arrived,
         "sent": report.sent,
         "refused": { "limit": report.refused_limit, "silent": report.refused_silent },
+        "withdrawn": report.withdrawn,
         "waiting": report.waiting,
         "in_flight": caller.node().load(),
         "held_for_s": report.held_for.as_secs_f64(),

@@ -162,7 +162,7 @@ impl Telemetry {
     pub fn egress(targets: EgressGroup, version: &'static str) -> Self {
         let mut all = Self::new(0);
         all.register(Arc::new(targets));
-        all.register_process(&[], version);
+        all.register_process(&[Happening::BadRequest], version);
         all
     }
 
