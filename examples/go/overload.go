@@ -14,6 +14,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -144,6 +145,9 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !t.Limit.Admit(t.Rank, time.Now()) {
 		return nil, ErrRefused
 	}
+	request = request.Clone(request.Context())
+	sender, _, _ := strings.Cut(t.Limit.context, ">")
+	request.Header.Set("Flashweir-Sender", sender)
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err == nil {
 		t.Limit.Hear(response.Header.Get("Flashweir-Overload"), time.Now())

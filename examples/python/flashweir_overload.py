@@ -3,7 +3,7 @@
     limit = Limit("shop>api", {1: b"correct horse battery staple"})
     if not limit.admit(rank=3, now=time.monotonic()):
         ...                                # refuse here, at once: nothing was sent
-    response = ...                         # send the request
+    response = ...                         # send the request, with Flashweir-Sender: shop
     limit.hear(response.getheader("Flashweir-Overload"), time.monotonic())
 
 One Limit for each server. Requests wait nowhere: a program that can wait tries `admit` again after a moment.
@@ -109,6 +109,7 @@ def main():
     arguments = parser.parse_args()
     number, _, secret = arguments.key.partition(" ")
     limit = Limit(arguments.context, {int(number): secret.encode()} if secret else {})
+    sender = {"Flashweir-Sender": arguments.context.partition(">")[0]}
     url, counts = urlsplit(arguments.url), {"sent": 0, "refused": 0, "failed": 0}
     connection, begun = http.client.HTTPConnection(url.netloc, timeout=10), time.monotonic()
     for index in range(arguments.requests):
@@ -117,7 +118,7 @@ def main():
             counts["refused"] += 1
             continue
         try:
-            connection.request("GET", url.path or "/")
+            connection.request("GET", url.path or "/", headers=sender)
             response = connection.getresponse()
             response.read()
             limit.hear(response.getheader("Flashweir-Overload"), time.monotonic())

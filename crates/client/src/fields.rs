@@ -6,6 +6,8 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName, StatusCode};
 use std::time::SystemTime;
 
+/// The field by which a sender says its name: a node that signs needs it, for a signature is for one sender.
+pub const SENDER: HeaderName = HeaderName::from_static("flashweir-sender");
 const OVERLOAD: HeaderName = HeaderName::from_static(flashweir_feedback::NAME);
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");

@@ -37,7 +37,7 @@ pub enum KeysError {
         problem: String,
     },
     /// It has no key.
-    #[error("{file}: no key; expected lines `NUMBER SECRET`, for instance `1 correct horse battery staple`")]
+    #[error("{file}: no key; expected lines `NUMBER SECRET`, for instance `1 correct-horse-battery-staple`")]
     Empty {
         /// Which file.
         file: String,
@@ -75,8 +75,8 @@ impl fmt::Debug for Secret {
 }
 
 impl Keys {
-    /// Reads a file: lines `NUMBER SECRET`, number 1 to 15, the secret all text to the end of the line, 16 bytes or more. Empty lines
-    /// and lines that begin with `#` are skipped.
+    /// Reads a file, as `feedback.keys_file` of the gateway: lines `NUMBER SECRET`, number 1 to 15, the secret all text to the end of the
+    /// line without blanks around it, 16 bytes or more. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     /// [`KeysError`] names the file and the line, and never the secret.
@@ -97,13 +97,15 @@ impl Keys {
     /// As [`load`](Self::load).
     pub fn parse(text: &str, file: &str) -> Result<Self, KeysError> {
         let mut keys: Vec<(u8, Secret)> = Vec::new();
-        for (index, line) in text.lines().enumerate() {
+        for (index, line) in text.lines().map(str::trim).enumerate() {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             let wrong = |problem: String| KeysError::Line { file: file.to_owned(), line: index + 1, problem };
-            let (number, secret) =
-                line.split_once(' ').ok_or_else(|| wrong("expected `NUMBER SECRET`".to_owned()))?;
+            let (number, secret) = line
+                .split_once(char::is_whitespace)
+                .ok_or_else(|| wrong("expected `NUMBER SECRET`".to_owned()))?;
+            let secret = secret.trim_start();
             let number =
                 number.parse().map_err(|_| wrong(format!("the number must be 1 to {KEY_ID_MAX}")))?;
             if !(SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&secret.len()) {
@@ -144,7 +146,8 @@ mod tests {
     /// The second example of docs/feedback.md.
     #[test]
     fn the_protocols_example_verifies() {
-        let keys = Keys::parse("# newest first\n1 correct horse battery staple\n", "api.keys").unwrap();
+        let keys =
+            Keys::parse("# newest first\n\t1 \t correct horse battery staple \r\n", "api.keys").unwrap();
         let value = b":EWVT8QAAAAAqAQIAADDUB9BFDGr5VbbZAa+gQ90vZMOB:";
         let feedback = Field::parse(value, &keys.ring(), b"shop>api").unwrap();
         assert_eq!((feedback.sequence, feedback.rate.map(|rate| rate.as_milli())), (42, Some(12_500)));

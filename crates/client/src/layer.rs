@@ -1,6 +1,7 @@
 //! The tower layer: a client of `http` types that keeps to what its server asked for.
 
 use crate::caller::{Ask, Caller, Draw, Refused, Why};
+use crate::fields::SENDER;
 use flashweir_caller::{DEADLINE, deadline_text, trace_id, urgency};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use std::error::Error as StdError;
@@ -88,6 +89,9 @@ where
         Box::pin(async move {
             let ask = ask_of(&request);
             let pass = caller.admit(&ask).await.map_err(OverloadError::Refused)?;
+            // A name that is no field's value cannot be sent; then the node signs nothing for this caller.
+            let name = HeaderValue::from_str(caller.node().sender()).ok();
+            request.headers_mut().extend(name.map(|name| (SENDER, name)));
             let Some(deadline) = ask.deadline else { return finish(pass, client.call(request).await) };
             let left = deadline_text(deadline.saturating_duration_since(Instant::now()));
             // Digits are a valid value.

@@ -25,6 +25,10 @@ impl Service<Request<()>> for Server {
     fn call(&mut self, request: Request<()>) -> Self::Future {
         let server = self.clone();
         Box::pin(async move {
+            assert_eq!(
+                request.headers().get("flashweir-sender").map(HeaderValue::as_bytes),
+                Some(&b"shop"[..])
+            );
             let told = request.headers().get(DEADLINE).map(|value| value.to_str().unwrap_or("?").to_owned());
             server.deadlines.lock().unwrap().extend(told);
             tokio::time::sleep(server.takes).await;

@@ -52,7 +52,7 @@ mod log;
 mod node;
 
 pub use caller::{Ask, Caller, Draw, Refused, Why};
-pub use fields::{Fields, retry_after};
+pub use fields::{Fields, SENDER, retry_after};
 pub use flashweir_admission::gapping::{Reason, Settings as GappingSettings};
 pub use flashweir_caller::{
     BudgetSettings, Condition, DEADLINE, DEADLINE_MAX, EndpointSettings, FeedbackOutcome, Report,

@@ -33,6 +33,7 @@ pub struct Node(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    sender: String,
     label: String,
     state: Mutex<State>,
     /// The limit changed: requests that wait reckon again when they may go.
@@ -73,12 +74,19 @@ impl Node {
         let context = format!("{sender}>{node}");
         let endpoint = Endpoint::new(endpoint, keys.ring(), context.as_bytes(), random);
         Self(Arc::new(Inner {
+            sender,
             label,
             state: Mutex::new(State { endpoint, log: Log::default() }),
             changed: Notify::new(),
             in_flight: AtomicUsize::new(0),
             origin: tokio::time::Instant::now(),
         }))
+    }
+
+    /// What this caller is called: the value of [`SENDER`](crate::SENDER) in each request.
+    #[must_use]
+    pub fn sender(&self) -> &str {
+        &self.0.sender
     }
 
     /// What it is called in the log and in refusals.

@@ -10,7 +10,7 @@
 use crate::body::{Body, RequestBody};
 use crate::refusal::Refusal;
 use crate::target::{Endpoint, Target};
-use flashweir_client::{Ask, DEADLINE, Draw, Refused, Why, deadline_text, retry_after};
+use flashweir_client::{Ask, DEADLINE, Draw, Refused, SENDER, Why, deadline_text, retry_after};
 use flashweir_core::Duration;
 use flashweir_http::upstream::{UpstreamBody, UpstreamError, UpstreamErrorKind};
 use flashweir_telemetry::EgressRefusal;
@@ -126,7 +126,7 @@ impl Exchange<'_> {
                 return Ended::Refused(Refusal::of_node(&self.target.config.name, endpoint, &refused));
             }
         };
-        let sending = endpoint.upstreams.send(self.request(body));
+        let sending = endpoint.upstreams.send(self.request(endpoint, body));
         match timeout_at(self.deadline, sending).await {
             Ok(Ok(answer)) => {
                 pass.answered(answer.status(), answer.headers());
@@ -147,11 +147,14 @@ impl Exchange<'_> {
         }
     }
 
-    fn request(&self, body: RequestBody) -> Request<RequestBody> {
+    fn request(&self, endpoint: &Endpoint, body: RequestBody) -> Request<RequestBody> {
         let mut request = Request::new(body);
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.head.uri.clone();
         *request.headers_mut() = self.head.headers.clone();
+        // Names were checked when the configuration was read.
+        let name = HeaderValue::from_str(endpoint.caller.node().sender()).ok();
+        request.headers_mut().extend(name.map(|name| (SENDER, name)));
         let left = deadline_text(self.deadline.saturating_duration_since(Instant::now()));
         // Digits are a valid value.
         request.headers_mut().extend(HeaderValue::try_from(left).ok().map(|left| (DEADLINE_NAME, left)));

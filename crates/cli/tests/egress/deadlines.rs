@@ -12,6 +12,11 @@ fn deadlines_travel_and_what_is_too_late_is_not_sent() {
     };
     assert_eq!(egress.get().status(), 200);
     assert!((1..=9_000).contains(&told()), "{}", told());
+    assert_eq!(
+        node.upstream.last_request().field("flashweir-sender"),
+        Some("shop"),
+        "the node signs for this name"
+    );
     assert_eq!(egress.get_with("Flashweir-Deadline: 60000\r\n").status(), 200);
     assert!((9_001..=60_000).contains(&told()), "{}", told());
     let late = egress.get_with("Flashweir-Deadline: 0\r\n");

@@ -119,8 +119,8 @@ const MILLIS_MAX: u64 = 86_400_000;
 const RESERVE_MAX: u32 = 10_000;
 /// Connections to one server, of one thread.
 const CONNECTIONS_MAX: usize = 65_536;
-/// Characters of a name: it is a label and a part of what is signed.
-const NAME_CHARACTERS: usize = 64;
+/// Characters of a name, as of a gateway's.
+const NAME_CHARACTERS: usize = 63;
 
 impl File {
     pub(super) fn checked(self) -> Result<Config, String> {
@@ -237,12 +237,12 @@ impl TargetFile {
     }
 }
 
-/// Names are signed and are labels: printable ASCII without blanks, quotes and `>`, which separates them in what is signed.
+/// Names are signed, are labels, and travel in `Flashweir-Sender`: what a gateway's name may be.
 fn name(key: &str, name: String) -> Result<String, String> {
-    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\">\\".contains(&byte);
-    if name.is_empty() || name.len() > NAME_CHARACTERS || !name.bytes().all(is_plain) {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || name.len() > NAME_CHARACTERS || !name.bytes().all(fits) {
         return Err(format!(
-            "{key} is `{name}`: expected 1 to {NAME_CHARACTERS} letters, digits and signs but for \" > \\"
+            "{key} is `{name}`: expected 1 to {NAME_CHARACTERS} letters, digits, `-`, `_` or `.`"
         ));
     }
     Ok(name)

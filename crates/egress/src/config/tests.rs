@@ -57,7 +57,7 @@ fn a_wrong_file_says_what_is_expected() {
     check(
         "name = \"shop\"",
         "name = \"a>b\"",
-        "name is `a>b`: expected 1 to 64 letters, digits and signs but for \" > \\",
+        "name is `a>b`: expected 1 to 63 letters, digits, `-`, `_` or `.`",
     );
     check("name = \"blog\"", "name = \"api\"", "target.api: there are two of this name");
     check(
