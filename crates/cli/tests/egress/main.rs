@@ -5,6 +5,7 @@ mod deadlines;
 mod examples;
 mod limits;
 mod proxying;
+mod real_gateway;
 mod retries;
 mod scene;
 mod silence;
