@@ -220,15 +220,16 @@ impl<T, M: Mac> Endpoint<T, M> {
         self.refresh(now);
     }
 
-    /// A message that came without a response (see the protocol's datagrams).
+    /// A message that came in a datagram, signed for this context. It says nothing of whether the node answers requests.
     ///
     /// # Errors
-    /// As [`answered`](Self::answered).
-    pub fn hear(&mut self, now: Instant, value: &[u8]) -> Result<Taken, FeedbackError> {
+    /// As [`answered`](Self::answered); without keys, every message.
+    pub fn hear(&mut self, now: Instant, value: &[u8], context: &[u8]) -> Result<Taken, FeedbackError> {
         let offered = self.offered.rate(now);
-        let taken = self.take_field(now, value, offered);
+        let taken = self.intake.take_datagram(now, value, context, || offered);
+        self.feedback.count(taken.map_or_else(FeedbackOutcome::from, FeedbackOutcome::from));
         self.refresh(now);
-        taken
+        Ok(taken?)
     }
 
     /// Other keys from now on. The limit in force stays.

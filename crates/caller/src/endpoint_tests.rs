@@ -142,6 +142,24 @@ fn a_spent_quota_holds_back_only_where_it_is_obeyed() {
 }
 
 #[test]
+fn a_datagram_needs_a_key_and_its_own_context() {
+    let mut node = endpoint(EndpointSettings::default());
+    let of =
+        |sequence, context: &[u8]| Field::new(&message(1, sequence, Some(10.0)), &ring(), context).unwrap();
+    let context = b"shop>api@10.0.0.5:80";
+    assert_eq!(node.hear(at(0), of(1, context).as_bytes(), context), Ok(Taken::New));
+    assert_eq!(node.condition(), Condition::Limited);
+    assert_eq!(node.hear(at(0), of(1, context).as_bytes(), context), Ok(Taken::Stale), "replayed");
+    let of_response = of(2, b"shop>api");
+    assert_eq!(node.hear(at(0), of_response.as_bytes(), context), Err(FieldError::Forged.into()));
+    let mut keyless =
+        Endpoint::<u32, Key>::new(EndpointSettings::default(), KeyRing::empty(), b"shop>api", Rng::new(1));
+    let untagged = Field::new(&message(1, 1, Some(0.0)), &KeyRing::<Key>::empty(), b"").unwrap();
+    assert_eq!(keyless.hear(at(0), untagged.as_bytes(), context), Err(FieldError::Untagged.into()));
+    assert_eq!(keyless.condition(), Condition::Open);
+}
+
+#[test]
 fn work_that_has_begun_goes_on_credit() {
     let mut node = endpoint(EndpointSettings::default());
     hear(&mut node, at(0), &message(1, 1, Some(10.0))).unwrap();

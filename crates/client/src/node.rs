@@ -9,6 +9,7 @@ use flashweir_core::{Instant, Rng};
 use http::{HeaderMap, StatusCode};
 use std::future::pending;
 use std::hash::{BuildHasher as _, RandomState};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
@@ -34,6 +35,8 @@ pub struct Node(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     sender: String,
+    /// What responses are signed for.
+    context: String,
     label: String,
     state: Mutex<State>,
     /// The limit changed: requests that wait reckon again when they may go.
@@ -75,6 +78,7 @@ impl Node {
         let endpoint = Endpoint::new(endpoint, keys.ring(), context.as_bytes(), random);
         Self(Arc::new(Inner {
             sender,
+            context,
             label,
             state: Mutex::new(State { endpoint, log: Log::default() }),
             changed: Notify::new(),
@@ -160,14 +164,16 @@ impl Node {
         self.0.in_flight.load(Relaxed)
     }
 
-    /// Feedback that came without a response; it must be signed, for anybody can send a datagram.
+    /// Feedback that came in a datagram, signed for `address`: the context is that of responses, `@` and the address by which this
+    /// caller knows the node, so that one server's message is no other's.
     ///
     /// # Errors
-    /// [`FeedbackError`]; it is counted and logged.
-    pub fn hear(&self, value: &[u8]) -> Result<(), FeedbackError> {
+    /// [`FeedbackError`], counted and logged; without keys, every message.
+    pub fn hear(&self, value: &[u8], address: SocketAddr) -> Result<(), FeedbackError> {
+        let context = format!("{}@{address}", self.0.context);
         let mut state = self.lock();
         let now = self.now();
-        let heard = state.endpoint.hear(now, value);
+        let heard = state.endpoint.hear(now, value, context.as_bytes());
         self.finish(&mut state, now, heard.as_ref().err().copied());
         heard.map(drop)
     }

@@ -22,6 +22,8 @@ pub struct Config {
     pub name: String,
     /// Where `/status` and `/metrics` are.
     pub admin: Option<SocketAddr>,
+    /// Where nodes send datagrams.
+    pub udp: Option<SocketAddr>,
     /// Where the process connects.
     pub listeners: Vec<Listener>,
     /// How requests get their rank.

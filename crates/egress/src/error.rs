@@ -39,7 +39,7 @@ pub enum EgressError {
     /// A port cannot be had.
     #[error("{0}")]
     Listen(#[from] ListenError),
-    /// The admin port cannot be had.
+    /// The admin port, or that of datagrams, cannot be had.
     #[error("cannot listen on {address}: {error}")]
     Admin {
         /// Which.

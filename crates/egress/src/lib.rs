@@ -14,6 +14,7 @@
 
 mod body;
 pub mod config;
+mod datagrams;
 mod error;
 mod exchange;
 mod metrics;

@@ -2,11 +2,12 @@
 
 use crate::status::Views;
 use flashweir_client::{Condition, FeedbackOutcome};
-use flashweir_telemetry::{EgressGroup, EgressTarget};
+use flashweir_telemetry::{EgressDatagrams, EgressGroup, EgressTarget};
+use std::sync::Arc;
 
 /// The group of metrics that reads the targets at each scrape.
-pub(crate) fn group(views: Views) -> EgressGroup {
-    EgressGroup::new(move || {
+pub(crate) fn group(views: Views, datagrams: Arc<EgressDatagrams>) -> EgressGroup {
+    EgressGroup::new(datagrams, move || {
         let of_target = |view: &std::sync::Arc<crate::target::TargetView>| {
             let known = view.known();
             let reports: Vec<_> = known.iter().map(|(_, caller)| caller.node().report()).collect();

@@ -1,6 +1,7 @@
 //! Listens, serves, and ends in order.
 
 use crate::config::Config;
+use crate::datagrams::receive;
 use crate::error::EgressError;
 use crate::request::{Route, handle};
 use crate::status::{Views, routes};
@@ -12,12 +13,12 @@ use flashweir_http::head_guard::HeadLimits;
 use flashweir_http::listen::{accept, bind};
 use flashweir_http::serve::{ServeSettings, Server};
 use flashweir_runtime::{AdminListener, Clock};
-use flashweir_telemetry::{Happening, Telemetry, Warnings};
+use flashweir_telemetry::{EgressDatagrams, Happening, Telemetry, Warnings};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::task::{LocalSet, spawn_local};
@@ -55,6 +56,13 @@ async fn serve(config: Config, version: &'static str) -> Result<(), EgressError>
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?);
     let addresses: Vec<SocketAddr> = config.listeners.iter().map(|listener| listener.address).collect();
     let admin = config.admin.map(bind_admin).transpose()?;
+    let udp = match config.udp {
+        Some(address) => {
+            let socket = UdpSocket::bind(address).await;
+            Some(socket.map_err(|error| EgressError::Admin { address, error })?)
+        }
+        None => None,
+    };
     let bound = bind(&addresses, 1)?;
     let name = config.name.clone();
     let mut targets = Vec::with_capacity(config.targets.len());
@@ -63,7 +71,11 @@ async fn serve(config: Config, version: &'static str) -> Result<(), EgressError>
     }
     let targets: Rc<[Rc<Target>]> = targets.into();
     let views: Views = targets.iter().map(|target| target.view.clone()).collect();
-    let telemetry = Arc::new(Telemetry::egress(metrics::group(views.clone()), version));
+    let datagrams = Arc::new(EgressDatagrams::default());
+    let telemetry = Arc::new(Telemetry::egress(metrics::group(views.clone(), datagrams.clone()), version));
+    if let Some(socket) = udp {
+        spawn_local(receive(socket, name.clone(), targets.clone(), datagrams));
+    }
     let warnings = telemetry.warnings();
     if let Some(admin) = admin {
         spawn_local(admin.serve(routes(&name, views, telemetry), Vec::new()));

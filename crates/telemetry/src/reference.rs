@@ -9,7 +9,7 @@ use crate::{EgressGroup, Telemetry};
 /// The page as committed.
 #[must_use]
 pub fn markdown() -> String {
-    let egress = Telemetry::egress(EgressGroup::new(Vec::new), "");
+    let egress = Telemetry::egress(EgressGroup::new(Arc::default(), Vec::new), "");
     let shells = [("run", Telemetry::gateway(1, "")), ("router", Telemetry::router("")), ("egress", egress)];
     let mut page = HEADER.to_owned();
     let mut title = "";

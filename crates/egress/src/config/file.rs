@@ -11,6 +11,7 @@ use super::{
 pub(super) struct File {
     name: String,
     admin: Option<SocketAddr>,
+    udp: Option<SocketAddr>,
     listen: Vec<ListenFile>,
     #[serde(default)]
     ranks: RanksFile,
@@ -141,7 +142,19 @@ impl File {
         }
         let listeners =
             self.listen.into_iter().map(|listen| listen.checked(&targets)).collect::<Result<_, _>>()?;
-        Ok(Config { name, admin: self.admin, listeners, ranks: self.ranks.checked()?, targets })
+        if self.udp.is_some() && targets.iter().all(|target| target.key_file.is_none()) {
+            return Err(
+                "udp: expected target.key_file, because datagrams without a tag are not believed".to_owned()
+            );
+        }
+        Ok(Config {
+            name,
+            admin: self.admin,
+            udp: self.udp,
+            listeners,
+            ranks: self.ranks.checked()?,
+            targets,
+        })
     }
 }
 

@@ -67,6 +67,11 @@ fn a_wrong_file_says_what_is_expected() {
     );
     check("field = \"x-class\"", "", "ranks.values: expected ranks.field, too");
     check("search = 5", "search = 99", "ranks.values.search: expected 0 to 15 (is 99)");
+    check(
+        "[[listen]]",
+        "udp = \"127.0.0.1:9911\"\n[[listen]]",
+        "udp: expected target.key_file, because datagrams without a tag are not believed",
+    );
     check("ratio = 0.2", "ratio = 2.0", "target.blog.retry.ratio is 2: expected 0 to 1");
     check(
         "statuses = [502, 503]",

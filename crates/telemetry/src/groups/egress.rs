@@ -32,6 +32,23 @@ labels! {
     }
 }
 
+labels! {
+    /// What became of a datagram with feedback.
+    EgressDatagram, "outcome" {
+        /// Its node heard it.
+        Heard => "heard",
+        /// Its node refused its message; why is counted with the fields.
+        Refused => "refused",
+        /// It is for another sender, or of a node that is not known.
+        Unknown => "unknown",
+        /// It is none.
+        Malformed => "malformed",
+    }
+}
+
+/// Datagrams by what became of them.
+pub type EgressDatagrams = CounterSet<EgressDatagram>;
+
 /// What one target counts.
 #[derive(Debug)]
 pub struct EgressCounters {
@@ -77,7 +94,10 @@ pub struct EgressTarget {
 }
 
 /// All targets, read when they are scraped.
-pub struct EgressGroup(Box<dyn Fn() -> Vec<EgressTarget> + Send + Sync>);
+pub struct EgressGroup {
+    datagrams: Arc<EgressDatagrams>,
+    read: Box<dyn Fn() -> Vec<EgressTarget> + Send + Sync>,
+}
 
 impl Default for EgressCounters {
     fn default() -> Self {
@@ -95,8 +115,11 @@ impl Default for EgressCounters {
 impl EgressGroup {
     /// Reads the targets by this function.
     #[must_use]
-    pub fn new(read: impl Fn() -> Vec<EgressTarget> + Send + Sync + 'static) -> Self {
-        Self(Box::new(read))
+    pub fn new(
+        datagrams: Arc<EgressDatagrams>,
+        read: impl Fn() -> Vec<EgressTarget> + Send + Sync + 'static,
+    ) -> Self {
+        Self { datagrams, read: Box::new(read) }
     }
 }
 
@@ -115,7 +138,7 @@ impl MetricGroup for EgressGroup {
     }
 
     fn export(&self, scrape: &mut Scrape) {
-        let targets = (self.0)();
+        let targets = (self.read)();
         for &(name, help, value) in COUNTERS {
             let series = targets.iter().map(|target| (vec![target.name.clone()], value(target)));
             scrape.counter_series(name, help, &["target"], series);
@@ -154,6 +177,8 @@ impl MetricGroup for EgressGroup {
             by(|target| target.conditions.clone()),
         );
         let copies: Vec<&EgressCounters> = targets.iter().map(|target| &*target.counters).collect();
+        let help = "Datagrams with feedback, by what became of them.";
+        scrape.counter_set("egress_datagrams", help, &[&*self.datagrams], |datagrams| datagrams);
         let help = "From a request's head to that of its answer, of all targets.";
         scrape.histogram("egress_response_seconds", help, &copies, |counters| &counters.duration);
     }
