@@ -1,6 +1,7 @@
 //! What is exported of targets and their nodes.
 
 use crate::status::Views;
+use crate::target::TargetView;
 use flashweir_client::{Condition, FeedbackOutcome};
 use flashweir_telemetry::{EgressDatagrams, EgressGroup, EgressTarget};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 /// The group of metrics that reads the targets at each scrape.
 pub(crate) fn group(views: Views, datagrams: Arc<EgressDatagrams>) -> EgressGroup {
     EgressGroup::new(datagrams, move || {
-        let of_target = |view: &std::sync::Arc<crate::target::TargetView>| {
+        let of_target = |view: &Arc<TargetView>| {
             let known = view.known();
             let reports: Vec<_> = known.iter().map(|(_, caller)| caller.node().report()).collect();
             let conditions = Condition::ALL.map(|condition| {
