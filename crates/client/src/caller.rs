@@ -4,6 +4,7 @@ use crate::node::{Node, Pass};
 use flashweir_admission::gapping::Reason;
 use flashweir_caller::{BudgetSettings, RecentTraces, Refusal, RetryBudget};
 use flashweir_core::Duration;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
@@ -46,9 +47,8 @@ struct Shared {
     traces: RecentTraces,
 }
 
-/// A request that was not sent.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not sent to {node}: {why}")]
+/// A request that was not sent, or whose answer is not awaited any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// Which node's limit it was.
     pub node: String,
@@ -58,7 +58,7 @@ pub struct Refused {
     pub retry_after: Duration,
 }
 
-/// Why a request was not sent.
+/// Why a request was not sent, or is not awaited any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     /// The node asked for less, and this request could not go in time.
@@ -70,6 +70,9 @@ pub enum Why {
     /// Its deadline is over.
     #[error("its deadline is over")]
     Deadline,
+    /// It was sent, and no answer came before its deadline.
+    #[error("no answer came before its deadline")]
+    NoAnswer,
     /// Too many requests are retries.
     #[error("the retry budget is spent")]
     RetryBudget,
@@ -97,11 +100,23 @@ impl Why {
         match self {
             Self::Limit(_) => "limit",
             Self::Silent => "silent",
-            Self::Deadline => "deadline",
+            Self::Deadline | Self::NoAnswer => "deadline",
             Self::RetryBudget => "retry_budget",
         }
     }
 }
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, why, .. } = self;
+        match why {
+            Why::NoAnswer => write!(f, "sent to {node}: {why}"),
+            _ => write!(f, "not sent to {node}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
 
 impl Caller {
     /// With the default budget: retries are a tenth of all requests.

@@ -102,7 +102,7 @@ where
                     pass.unanswered();
                     let node = caller.node().label().to_owned();
                     let retry_after = std::time::Duration::ZERO;
-                    Err(OverloadError::Refused(Refused { node, why: Why::Deadline, retry_after }))
+                    Err(OverloadError::Refused(Refused { node, why: Why::NoAnswer, retry_after }))
                 }
             }
         })

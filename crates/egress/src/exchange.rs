@@ -141,7 +141,7 @@ impl Exchange<'_> {
             Err(_) => {
                 pass.unanswered();
                 let (node, retry_after) = (endpoint.caller.node().label().to_owned(), Duration::ZERO);
-                let refused = Refused { node, why: Why::Deadline, retry_after };
+                let refused = Refused { node, why: Why::NoAnswer, retry_after };
                 Ended::Refused(Refusal::of_node(&self.target.config.name, endpoint, &refused))
             }
         }

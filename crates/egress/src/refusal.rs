@@ -47,7 +47,7 @@ impl Refusal {
         let why = match refused.why {
             Why::Limit(_) => EgressRefusal::Limit,
             Why::Silent => EgressRefusal::Silent,
-            Why::Deadline => EgressRefusal::Deadline,
+            Why::Deadline | Why::NoAnswer => EgressRefusal::Deadline,
             Why::RetryBudget => EgressRefusal::RetryBudget,
         };
         let retry_after = (why != EgressRefusal::Deadline).then_some(refused.retry_after);
