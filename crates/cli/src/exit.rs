@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use flashweir_config::ConfigError;
 use flashweir_control::ControlError;
+use flashweir_egress::EgressError;
 use flashweir_gateway::GatewayError;
 
 /// `EX_USAGE` of sysexits.h: what was asked for cannot be done as written, so trying again will not help.
@@ -43,6 +44,7 @@ pub(crate) fn after_failure(error: &anyhow::Error) -> ExitCode {
         || error.is::<ConfigError>()
         || error.downcast_ref::<GatewayError>().is_some_and(GatewayError::is_configuration)
         || error.downcast_ref::<ControlError>().is_some_and(ControlError::is_configuration)
+        || error.downcast_ref::<EgressError>().is_some_and(EgressError::is_configuration)
         || is_configuration_of_router(error);
     if is_usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }

@@ -7,10 +7,21 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 9] =
-    ["core", "measure", "admission", "aqm", "feedback", "provisioning", "replication", "workload", "sim"];
+const PURE: [&str; 10] = [
+    "core",
+    "measure",
+    "admission",
+    "aqm",
+    "feedback",
+    "caller",
+    "provisioning",
+    "replication",
+    "workload",
+    "sim",
+];
 /// May talk to the world.
-const SHELLS: [&str; 8] = ["gateway", "router", "control", "runtime", "kernel", "origin", "load", "http"];
+const SHELLS: [&str; 10] =
+    ["gateway", "router", "control", "runtime", "kernel", "origin", "load", "http", "client", "egress"];
 /// What no pure crate may depend on, however useful.
 const IMPURE: [&str; 15] = [
     "tokio",
@@ -119,6 +130,7 @@ fn words_come_before_measures_and_measures_before_decisions() {
     workspace.check_only("provisioning", &["core", "measure", "admission"]);
     workspace.check_only("replication", &["core", "measure"]);
     workspace.check_only("feedback", &["core"]);
+    workspace.check_only("caller", &["core", "admission", "feedback"]);
     workspace.check_only("wire", &["core", "measure", "admission"]);
     workspace.check_only("workload", &["core"]);
 }
@@ -154,6 +166,12 @@ fn pure_crates_stay_pure() {
 #[test]
 fn http_mechanics_know_nothing_of_decisions_files_or_metrics() {
     workspace().check_only("http", &["core", "measure", "kernel"]);
+}
+
+/// A library in other people's programs brings no server, no configuration and no metrics along.
+#[test]
+fn the_library_of_callers_is_small() {
+    workspace().check_only("client", &["core", "admission", "feedback", "caller"]);
 }
 
 #[test]
@@ -194,6 +212,7 @@ fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
         ("router", &["kernel", "runtime"]),
         ("runtime", &["kernel"]),
         ("control", &[]),
+        ("egress", &["client", "http", "runtime"]),
         ("origin", &[]),
         ("load", &["kernel"]),
         ("kernel", &[]),

@@ -296,3 +296,15 @@ pub const PLACEMENTS_PER_ROUND: usize = 1_024;
 pub const REDIRECTORS: usize = 256;
 /// Senders that an overloaded node tells apart when it divides its rate (about 200 bytes each); further ones share an entry.
 pub const FEEDBACK_SENDERS: usize = 4_096;
+/// Traces whose first call a sender remembers for each node, 40 bytes each.
+pub const CALLER_TRACES: usize = 4_096;
+/// Targets of one `flashweir egress`; each is a label of its metrics.
+pub const EGRESS_TARGETS: usize = 64;
+/// Listeners of one `flashweir egress`.
+pub const EGRESS_LISTENERS: usize = 64;
+/// Connections from the process to one `flashweir egress`; further ones wait to be accepted.
+pub const EGRESS_CONNECTIONS: usize = 4_096;
+/// Bytes of a request's body that `flashweir egress` keeps so that it can be sent again.
+pub const EGRESS_REPLAY_BYTES: usize = 64 << 10;
+/// Requests that may wait at one sender for one node.
+pub const GAPPING_QUEUE: usize = 4_096;

@@ -60,6 +60,28 @@ impl<M: Mac> Intake<M> {
         }
     }
 
+    /// The same for a message that came by another way than a response, which is signed for another context. Without keys none is
+    /// believed: anybody can send a datagram.
+    ///
+    /// # Errors
+    /// [`FieldError`], also [`FieldError::Untagged`] where there are no keys; then nothing has changed.
+    pub fn take_datagram(
+        &mut self,
+        now: Instant,
+        value: &[u8],
+        context: &[u8],
+        offered: impl FnOnce() -> Rate,
+    ) -> Result<Taken, FieldError> {
+        if self.keys.is_empty() {
+            return Err(FieldError::Untagged);
+        }
+        let feedback = Field::parse(value, &self.keys, context)?;
+        match self.limit.hear(now, &feedback, offered()) {
+            News::Newer => Ok(Taken::New),
+            News::Stale => Ok(Taken::Stale),
+        }
+    }
+
     /// Other keys from now on. The limit in force stays.
     pub fn set_keys(&mut self, keys: KeyRing<M>) {
         self.keys = keys;

@@ -3,13 +3,14 @@
 use core::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use crate::Telemetry;
 use crate::group::{Metric, MetricGroup, Scrape, Values};
+use crate::{EgressGroup, Telemetry};
 
 /// The page as committed.
 #[must_use]
 pub fn markdown() -> String {
-    let shells = [("run", Telemetry::gateway(1, "")), ("router", Telemetry::router(""))];
+    let egress = Telemetry::egress(EgressGroup::new(Arc::default(), Vec::new), "");
+    let shells = [("run", Telemetry::gateway(1, "")), ("router", Telemetry::router("")), ("egress", egress)];
     let mut page = HEADER.to_owned();
     let mut title = "";
     // A group stands where the first shell that has it has it.

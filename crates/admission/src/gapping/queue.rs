@@ -53,6 +53,13 @@ impl<T> Queue<T> {
         self.waiting.remove(place)
     }
 
+    /// Takes out all requests of which this is true, and says how many. O(length).
+    pub(super) fn remove_where(&mut self, is_unwanted: impl Fn(&T) -> bool) -> usize {
+        let before = self.waiting.len();
+        self.waiting.retain(|waiting| !is_unwanted(&waiting.kept));
+        before - self.waiting.len()
+    }
+
     /// When the first request's time is over. O(length).
     pub(super) fn next_late_at(&self) -> Option<Instant> {
         self.waiting.iter().map(|waiting| waiting.leaves_at).min()

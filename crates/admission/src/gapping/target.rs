@@ -59,6 +59,8 @@ pub struct Counts {
     pub sent: u64,
     /// That were refused here (shed), after waiting or at once.
     pub refused: u64,
+    /// Whose callers gave up while they waited.
+    pub withdrawn: u64,
 }
 
 /// The sender's side of one upstream. `T` is what the shell keeps of a request that waits.
@@ -121,6 +123,11 @@ impl<T> Target<T> {
 
     /// A request arrives. O([`Settings::queue_max`]) for one that waits.
     pub fn arrive(&mut self, now: Instant, rank: u8, kept: T) -> Decision<T> {
+        self.arrive_before(now, rank, Instant::MAX, kept)
+    }
+
+    /// The same for a request that is of no use any more from `too_late_at` on: it waits no longer than that.
+    pub fn arrive_before(&mut self, now: Instant, rank: u8, too_late_at: Instant, kept: T) -> Decision<T> {
         self.counts.offered += 1;
         self.spacing.observe(now);
         if !self.is_restricted(rank) {
@@ -132,11 +139,12 @@ impl<T> Target<T> {
             self.counts.sent += 1;
             return Decision::Send(kept);
         }
+        let leaves_at = too_late_at.min(now + self.settings.wait_max);
         let reason = if !self.spacing.has_order() {
             Some(Reason::Percentage)
         } else if self.settings.queue_max == 0 {
             Some(Reason::NoRoom)
-        } else if self.spacing.wait(now, ahead) > self.settings.wait_max {
+        } else if self.spacing.wait(now, ahead) > leaves_at.saturating_since(now) {
             Some(Reason::TooLate)
         } else {
             None
@@ -145,7 +153,12 @@ impl<T> Target<T> {
             self.counts.refused += 1;
             return Decision::Refuse(kept, reason);
         }
-        self.enqueue(now, rank, kept)
+        self.enqueue(Waiting { rank, leaves_at, kept })
+    }
+
+    /// Whether a request of this rank would be sent at once if it arrived now. Takes nothing.
+    pub fn is_open(&mut self, now: Instant, rank: u8) -> bool {
+        !self.is_restricted(rank) || (self.queue.ahead_of(rank) == 0 && self.spacing.ready_at(now) <= now)
     }
 
     /// A request whose earlier calls were sent already: it goes, and what it takes is taken from those that come.
@@ -175,6 +188,11 @@ impl<T> Target<T> {
         Some(self.spacing.ready_at(now).min(late_at))
     }
 
+    /// Takes requests whose callers have given up out of the queue, so that they take no token. O([`Settings::queue_max`]).
+    pub fn withdraw(&mut self, is_gone: impl Fn(&T) -> bool) {
+        self.counts.withdrawn += self.queue.remove_where(is_gone) as u64;
+    }
+
     /// What is asked now.
     #[must_use]
     pub fn restriction(&self) -> Option<&Restriction> {
@@ -187,15 +205,14 @@ impl<T> Target<T> {
         self.queue.len()
     }
 
-    /// What became of all requests so far; those that are neither sent nor refused wait.
+    /// What became of all requests so far; those that are not sent, refused or withdrawn wait.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    fn enqueue(&mut self, now: Instant, rank: u8, kept: T) -> Decision<T> {
-        let waiting = Waiting { rank, leaves_at: now + self.settings.wait_max, kept };
-        let is_last = self.queue.ahead_of(rank) == self.queue.len();
+    fn enqueue(&mut self, waiting: Waiting<T>) -> Decision<T> {
+        let is_last = self.queue.ahead_of(waiting.rank) == self.queue.len();
         match self.queue.push(waiting) {
             None => Decision::Queued(None),
             Some(displaced) => {
@@ -220,13 +237,13 @@ mod tests {
     use flashweir_core::{Rate, Rng};
     use proptest::prelude::*;
 
-    fn at(rate: f64) -> Option<Restriction> {
+    fn at_rate(rate: f64) -> Option<Restriction> {
         Some(Restriction { from_rank: 1, severity: 1, rate: Rate::from_per_second(rate) })
     }
 
     fn target(rate: f64, queue_max: usize) -> Target<u32> {
         let mut target = Target::new(Settings { queue_max, ..Settings::default() }, Rng::new(1));
-        target.restrict(Instant::ZERO, at(rate));
+        target.restrict(Instant::ZERO, at_rate(rate));
         target
     }
 
@@ -250,15 +267,48 @@ mod tests {
     }
 
     #[test]
+    fn an_open_target_sends_and_one_without_tokens_is_not_open() {
+        let mut target = target(10.0, 8);
+        let now = Instant::ZERO;
+        assert!(target.is_open(now, 1) && target.is_open(now, 1), "asking takes nothing");
+        assert_eq!([0, 1].map(|it| target.arrive(now, 1, it)), [Decision::Send(0), Decision::Send(1)]);
+        assert!(!target.is_open(now, 1) && target.is_open(now, 0));
+        assert!(target.is_open(Instant::from_millis(100), 1));
+    }
+
+    #[test]
     fn a_request_waits_no_longer_than_it_may() {
         let mut target = target(4.0, 8);
         let numbers = [0, 1, 2].map(|number| target.arrive(Instant::ZERO, 1, number));
         assert_eq!(numbers[2], Decision::Queued(None));
-        target.restrict(Instant::ZERO, at(0.5));
+        target.restrict(Instant::ZERO, at_rate(0.5));
         assert_eq!(target.next(Instant::from_millis(249)), None);
         assert_eq!(target.next_wake(Instant::from_millis(249)), Some(Instant::from_millis(250)));
         assert_eq!(target.next(Instant::from_millis(250)), Some(Released::Refuse(2)));
         assert_eq!((target.next_wake(Instant::from_millis(250)), target.counts().refused), (None, 1));
+    }
+
+    #[test]
+    fn a_request_waits_no_longer_than_its_answer_is_of_use() {
+        let mut target = target(10.0, 8);
+        let at = Instant::from_millis;
+        let _ = [0, 1].map(|number| target.arrive(at(0), 1, number));
+        assert_eq!(target.arrive_before(at(0), 1, at(99), 2), Decision::Refuse(2, Reason::TooLate));
+        assert_eq!(target.arrive_before(at(0), 1, at(120), 3), Decision::Queued(None));
+        assert_eq!(target.arrive_before(at(0), 0, at(0), 4), Decision::Send(4), "it need not wait");
+        target.restrict(at(50), at_rate(1.0));
+        assert_eq!((target.next(at(119)), target.next_wake(at(119))), (None, Some(at(120))));
+        assert_eq!(target.next(at(120)), Some(Released::Refuse(3)));
+    }
+
+    #[test]
+    fn requests_that_gave_up_take_no_token() {
+        let mut target = target(10.0, 8);
+        let now = Instant::ZERO;
+        let _ = [0, 1, 2, 3].map(|number| target.arrive(now, 1, number));
+        target.withdraw(|&number| number == 2);
+        assert_eq!((target.waiting(), target.counts().withdrawn), (1, 1));
+        assert_eq!(target.next(Instant::from_millis(100)), Some(Released::Send(3)));
     }
 
     #[test]

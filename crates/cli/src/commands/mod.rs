@@ -4,6 +4,7 @@ mod config;
 mod control;
 mod demo;
 mod demo_chain;
+mod egress;
 mod explain;
 mod load;
 mod origin;
@@ -19,6 +20,7 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     Router(router::RouterArgs),
     Control(control::ControlArgs),
+    Egress(egress::EgressArgs),
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
     Demo(demo::DemoArgs),
@@ -37,6 +39,7 @@ impl Command {
             Self::Run(arguments) => arguments.run(),
             Self::Router(arguments) => arguments.run(),
             Self::Control(arguments) => arguments.run(),
+            Self::Egress(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),
             Self::Demo(arguments) => arguments.run(),

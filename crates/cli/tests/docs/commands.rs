@@ -71,7 +71,9 @@ fn name_of(flag: &str) -> &str {
 #[test]
 fn every_configuration_in_the_documents_is_accepted() {
     let mut checked = 0;
-    let is_gateways = |block: &&Block| block.language == "toml" && !block.file.ends_with(CONTROL);
+    let is_gateways = |block: &&Block| {
+        block.language == "toml" && !block.file.ends_with(CONTROL) && !block.file.ends_with(EGRESS)
+    };
     for block in blocks().iter().filter(is_gateways) {
         let directory = tempfile::tempdir().expect("a fresh directory");
         write_named_files(directory.path(), &block.text);
@@ -86,6 +88,26 @@ fn every_configuration_in_the_documents_is_accepted() {
 
 /// The page of `flashweir control`, which has a configuration of its own.
 const CONTROL: &str = "docs/control.md";
+
+/// The page of `flashweir egress`, the same.
+const EGRESS: &str = "docs/egress.md";
+
+#[test]
+fn every_configuration_of_egress_in_its_document_is_accepted() {
+    let mut checked = 0;
+    for block in blocks_of_document(EGRESS).iter().filter(|block| block.language == "toml") {
+        let directory = tempfile::tempdir().expect("a fresh directory");
+        let keys = "1 correct horse battery staple\n";
+        std::fs::write(directory.path().join("api.keys"), keys).expect("a writable directory");
+        std::fs::write(directory.path().join("egress.toml"), &block.text).expect("a writable directory");
+        let within = std::time::Duration::from_secs(20);
+        let command = ["egress", "--config", "egress.toml", "--check"];
+        let finished = binary().run_in(directory.path(), within, command);
+        assert_eq!(finished.code(), Some(0), "{EGRESS}:{}: {}", block.line, finished.stderr);
+        checked += 1;
+    }
+    assert_eq!(checked, 2, "the shortest and the whole");
+}
 
 /// Method: the page's first block is whole; the others are actuators, and take the place of its own.
 #[test]

@@ -8,6 +8,7 @@ use http::Uri;
 use http::uri::{Authority, Scheme};
 use rustls::pki_types::ServerName;
 use std::error::Error as StdError;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -26,6 +27,8 @@ pub(crate) struct Target {
     protocol: Protocol,
     connect_timeout: Duration,
     address: String,
+    /// The one address of the host that is connected to; its name is then not resolved.
+    pinned: Option<SocketAddr>,
 }
 
 #[derive(Clone)]
@@ -78,7 +81,12 @@ impl Target {
         };
         let address = format!("{scheme}://{authority}");
         let (protocol, connect_timeout) = (settings.protocol, settings.connect_timeout);
-        Ok(Self { authority, scheme, host, port, tls, protocol, connect_timeout, address })
+        Ok(Self { authority, scheme, host, port, tls, protocol, connect_timeout, address, pinned: None })
+    }
+
+    /// Connects to this address only, whatever the host's name leads to.
+    pub(super) fn pin(&mut self, address: SocketAddr) {
+        self.pinned = Some(address);
     }
 
     /// As configured, without a path.
@@ -112,7 +120,10 @@ impl Target {
     }
 
     async fn open(&self) -> Result<UpstreamIo, Box<dyn StdError + Send + Sync>> {
-        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        let tcp = match self.pinned {
+            Some(address) => TcpStream::connect(address).await?,
+            None => TcpStream::connect((self.host.as_str(), self.port)).await?,
+        };
         tcp.set_nodelay(true)?;
         let Some((name, Tls(connector))) = &self.tls else { return Ok(Either::Left(tcp)) };
         let stream = connector.connect(name.clone(), tcp).await?;

@@ -8,6 +8,7 @@ use crate::guarded::Protocol;
 use flashweir_core::limits::UPSTREAM_ADDRESSES;
 use flashweir_core::{Instant, Rng};
 use http::Uri;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -104,6 +105,25 @@ impl UpstreamShared {
     /// # Errors
     /// [`UpstreamSettingsError`] naming what cannot be used.
     pub fn new(settings: UpstreamSettings) -> Result<Arc<Self>, UpstreamSettingsError> {
+        Self::with_pinned(settings, None)
+    }
+
+    /// The same for one of several servers behind one name: all connections go to this address, and the name is kept for `Host` and
+    /// TLS.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn pinned(
+        settings: UpstreamSettings,
+        address: SocketAddr,
+    ) -> Result<Arc<Self>, UpstreamSettingsError> {
+        Self::with_pinned(settings, Some(address))
+    }
+
+    fn with_pinned(
+        settings: UpstreamSettings,
+        address: Option<SocketAddr>,
+    ) -> Result<Arc<Self>, UpstreamSettingsError> {
         let count = settings.addresses.len();
         if count == 0 || count > UPSTREAM_ADDRESSES {
             return Err(UpstreamSettingsError::AddressCount { count });
@@ -111,7 +131,10 @@ impl UpstreamShared {
         if settings.connections_max == 0 {
             return Err(UpstreamSettingsError::NoConnections);
         }
-        let targets = Target::all(&settings)?;
+        let mut targets = Target::all(&settings)?;
+        if let Some(address) = address {
+            targets.iter_mut().for_each(|target| target.pin(address));
+        }
         let states = targets.iter().map(|_| UpstreamState::new(settings.health)).collect();
         Ok(Arc::new(Self { settings, targets, states, origin: std::time::Instant::now() }))
     }

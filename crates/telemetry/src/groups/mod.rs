@@ -6,6 +6,7 @@ mod candidate;
 mod classes;
 mod connections;
 mod feedback;
+mod egress;
 mod flash_crowd;
 mod flash_crowd_candidate;
 mod kernel;
@@ -23,6 +24,7 @@ pub use candidate::*;
 pub use classes::*;
 pub use connections::*;
 pub use feedback::*;
+pub use egress::*;
 pub use kernel::*;
 pub use process::*;
 pub use requests::*;
@@ -166,6 +168,15 @@ impl Telemetry {
         all.register(Arc::new(ObserverGroup(all.control.kernel.clone())));
         let happenings = &[Happening::CauseChanged, Happening::StateFile, Happening::Kernel];
         all.register_process(happenings, version);
+        all
+    }
+
+    /// Metrics of an egress, which has no workers and whose targets the group reads.
+    #[must_use]
+    pub fn egress(targets: EgressGroup, version: &'static str) -> Self {
+        let mut all = Self::new(0);
+        all.register(Arc::new(targets));
+        all.register_process(&[Happening::BadRequest], version);
         all
     }
 

@@ -1,0 +1,74 @@
+//! The field `Flashweir-Deadline`: how many milliseconds are left until the answer to a request is of no use.
+//!
+//! A duration and not a time of day, so that clocks need not agree; each hop subtracts what it spent. A request whose deadline is over
+//! is not sent: nodes deeper in a chain then drop what nodes before them have given up on.
+
+use alloc::string::{String, ToString as _};
+use flashweir_core::Duration;
+
+/// The field's name.
+pub const DEADLINE: &str = "flashweir-deadline";
+/// The longest time that is taken: a day. What has longer has no deadline that overload control could use.
+pub const DEADLINE_MAX: Duration = Duration::from_secs(86_400);
+/// Digits of the longest value.
+const DIGITS_MAX: usize = 8;
+const _: () = assert!(DEADLINE_MAX.as_millis() < 10u128.pow(DIGITS_MAX as u32));
+
+/// The value is no number of milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Flashweir-Deadline: expected whole milliseconds from 0 to 86400000")]
+pub struct DeadlineError;
+
+/// Reads a value: an Integer of RFC 9651 without sign.
+///
+/// # Errors
+/// [`DeadlineError`] for anything but 1 to 8 digits, and for more than [`DEADLINE_MAX`].
+pub fn parse_deadline(value: &[u8]) -> Result<Duration, DeadlineError> {
+    if value.is_empty() || value.len() > DIGITS_MAX || !value.iter().all(u8::is_ascii_digit) {
+        return Err(DeadlineError);
+    }
+    let millis = value.iter().fold(0u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+    let left = Duration::from_millis(millis);
+    if left > DEADLINE_MAX { Err(DeadlineError) } else { Ok(left) }
+}
+
+/// The value for what is left, rounded down so that no hop adds time.
+#[must_use]
+pub fn deadline_text(left: Duration) -> String {
+    left.min(DEADLINE_MAX).as_millis().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn values_are_whole_milliseconds() {
+        assert_eq!(parse_deadline(b"0"), Ok(Duration::ZERO));
+        assert_eq!(parse_deadline(b"1500"), Ok(Duration::from_millis(1_500)));
+        assert_eq!(parse_deadline(b"86400000"), Ok(DEADLINE_MAX));
+        for wrong in
+            [&b""[..], b"-1", b"+1", b"1.5", b" 1", b"1 ", b"86400001", b"123456789", b"1e3", b"\xb2"]
+        {
+            assert_eq!(parse_deadline(wrong), Err(DeadlineError), "{wrong:?}");
+        }
+        assert_eq!(deadline_text(Duration::from_micros(1_999)), "1");
+        assert_eq!(deadline_text(Duration::MAX), "86400000");
+    }
+
+    proptest! {
+        #[test]
+        fn a_hop_never_adds_time(micros in 0u64..200_000_000_000) {
+            let left = Duration::from_micros(micros);
+            let told = parse_deadline(deadline_text(left).as_bytes()).unwrap();
+            prop_assert!(told <= left);
+            prop_assert!(left > DEADLINE_MAX || left - told < Duration::from_millis(1));
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..12)) {
+            let _ = parse_deadline(&bytes);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! `flashweir egress` with real processes on loopback: scripted servers that sign what they ask for, and clients that know nothing of it.
+
+mod bad_feedback;
+mod datagrams;
+mod deadlines;
+mod examples;
+mod limits;
+mod proxying;
+mod real_gateway;
+mod retries;
+mod scene;
+mod silence;
+mod start_errors;

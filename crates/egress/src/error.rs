@@ -1,0 +1,61 @@
+//! What keeps `flashweir egress` from running.
+
+use flashweir_client::KeysError;
+use flashweir_http::listen::ListenError;
+use flashweir_http::upstream::UpstreamSettingsError;
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum EgressError {
+    /// The file cannot be read.
+    #[error("{file}: {error}")]
+    Read {
+        /// Which file.
+        file: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file is not what is expected.
+    #[error("{file}: {problem}")]
+    Config {
+        /// Which file.
+        file: String,
+        /// What is wrong, and what is expected.
+        problem: String,
+    },
+    /// A target's servers cannot be spoken to as written.
+    #[error("{file}: target.{target}: {error}")]
+    Upstream {
+        /// Which file.
+        file: String,
+        /// Which target.
+        target: String,
+        /// What is wrong.
+        error: Box<UpstreamSettingsError>,
+    },
+    /// A file of keys cannot be used.
+    #[error("{0}")]
+    Keys(#[from] KeysError),
+    /// A port cannot be had.
+    #[error("{0}")]
+    Listen(#[from] ListenError),
+    /// The admin port, or that of datagrams, cannot be had.
+    #[error("cannot listen on {address}: {error}")]
+    Admin {
+        /// Which.
+        address: std::net::SocketAddr,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The runtime or a signal handler cannot be started.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl EgressError {
+    /// Whether another try with the same configuration fails again.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        matches!(self, Self::Config { .. } | Self::Read { .. } | Self::Upstream { .. } | Self::Keys(_))
+    }
+}

@@ -1,0 +1,3 @@
+module flashweir.example/overload
+
+go 1.19
