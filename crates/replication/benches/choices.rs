@@ -58,7 +58,7 @@ fn overloaded(documents: u64, servers: u16) -> (Redirector, Instant) {
     }
     for server in 0..servers {
         let load_rps = if server == 0 { 500.0 } else { 0.0 };
-        redirector.report(now, server, ServerReport { load_rps, response_ms: None });
+        redirector.report(now, server, ServerReport { load_rps, response_ms: None, utilisation: None });
     }
     (redirector, now)
 }

@@ -1,5 +1,6 @@
 //! The subcommands: one file each, whose argument struct's doc comment is the help text.
 
+mod agent;
 mod config;
 mod control;
 mod demo;
@@ -18,6 +19,7 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     Router(router::RouterArgs),
     Control(control::ControlArgs),
+    Agent(agent::AgentArgs),
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
     Demo(demo::DemoArgs),
@@ -35,6 +37,7 @@ impl Command {
             Self::Run(arguments) => arguments.run(),
             Self::Router(arguments) => arguments.run(),
             Self::Control(arguments) => arguments.run(),
+            Self::Agent(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),
             Self::Demo(arguments) => arguments.run(),

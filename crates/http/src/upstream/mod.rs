@@ -1,11 +1,10 @@
 //! Sending requests to the upstreams: choice, bounded connections, timeouts, and retry only where nothing was sent.
 //!
+//! The choice is `flashweir-replication`'s: two choices on requests in flight, among the servers that its pool calls usable.
 //! [`UpstreamShared`] is one for the process; each worker has its own [`Upstreams`] with its own connections.
 
-pub mod balance;
 mod connect;
 mod error;
-pub mod health;
 mod multiplex;
 mod pool;
 mod probe;
@@ -14,14 +13,16 @@ mod shared;
 mod small_reads;
 
 pub use error::{ErrorSource, UpstreamError, UpstreamErrorKind};
-pub use health::{Health, HealthSettings};
-pub use probe::{ProbeError, probe};
+pub use flashweir_replication::servers::{EjectionSettings, LearningSettings, OutCause, ProbeOutcome, SHARE_ONE};
+pub use flashweir_replication::{PoolEvents, PoolSettings};
+pub use probe::{ProbeError, probe, probe_outcome};
 pub use response_body::UpstreamBody;
 pub use shared::{UpstreamSettings, UpstreamSettingsError, UpstreamShared, UpstreamStatus};
 
 use crate::guarded::Protocol;
 use connect::Target;
 use flashweir_core::Rng;
+use flashweir_replication::Balancer;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Uri};
 use http::{Request, Response, StatusCode, Version};
@@ -36,7 +37,7 @@ use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_util::either::Either;
 
@@ -44,8 +45,14 @@ use tokio_util::either::Either;
 pub struct Upstreams<B> {
     shared: Arc<UpstreamShared>,
     pools: Box<[Pool<B>]>,
-    rng: RefCell<Rng>,
+    choices: RefCell<Choices>,
     retries: Cell<u64>,
+}
+
+/// What one worker needs to choose.
+struct Choices {
+    balancer: Balancer,
+    rng: Rng,
 }
 
 enum Pool<B> {
@@ -87,7 +94,8 @@ impl<B: RequestBody> Upstreams<B> {
             Protocol::Http2 => Pool::Http2(Http2Pool::new(index, limit, idle)),
         };
         let pools = (0..settings.addresses.len()).map(pool).collect();
-        Self { shared, pools, rng: RefCell::new(rng), retries: Cell::new(0) }
+        let choices = Choices { balancer: Balancer::new(settings.addresses.len()), rng };
+        Self { shared, pools, choices: RefCell::new(choices), retries: Cell::new(0) }
     }
 
     /// The state shared with the other workers.
@@ -128,7 +136,7 @@ impl<B: RequestBody> Upstreams<B> {
         let mut tried = 0u64;
         let mut worst: Option<UpstreamError> = None;
         while tried.count_ones() < ATTEMPTS_MAX {
-            let Some(index) = self.shared.choose(tried, &mut self.rng.borrow_mut()) else { break };
+            let Some(index) = self.choose(tried) else { break };
             tried |= 1 << index;
             let error = match self.send_to(index, &mut unsent).await {
                 Ok(response) => return Ok(response),
@@ -147,13 +155,19 @@ impl<B: RequestBody> Upstreams<B> {
         Err(worst.unwrap_or_else(|| UpstreamError::new(UpstreamErrorKind::NoUpstream, None)))
     }
 
+    /// An upstream that is not in `tried`.
+    fn choose(&self, tried: u64) -> Option<usize> {
+        let Choices { balancer, rng } = &mut *self.choices.borrow_mut();
+        self.shared.choose(tried, balancer, rng)
+    }
+
     /// One attempt; after a failure the request is still in `unsent` only if none of it was sent.
     async fn send_to(
         &self,
         index: usize,
         unsent: &mut Option<Request<B>>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
-        let in_flight = InFlight::begin(&self.shared, index);
+        let mut in_flight = InFlight::begin(&self.shared, index);
         let target = self.shared.target(index);
         let asks_upgrade = unsent.as_mut().is_some_and(|request| {
             adapt(request, target);
@@ -163,6 +177,7 @@ impl<B: RequestBody> Upstreams<B> {
         loop {
             let mut exchange = self.check_out(index, target).await?;
             let head_timeout = self.shared.settings().response_header_timeout;
+            let since = self.shared.settings().learns_response_times().then(Instant::now);
             let request = unsent.take().expect("an attempt begins with a request that was not sent");
             let mut refused = match timeout(head_timeout, exchange.try_send(request)).await {
                 // Nobody asked: what follows would be read as a response to nothing.
@@ -170,11 +185,14 @@ impl<B: RequestBody> Upstreams<B> {
                     return Err(UpstreamError::new(UpstreamErrorKind::Malformed, Some(index)));
                 }
                 Ok(Ok(response)) => {
-                    self.shared.record_success(index);
+                    in_flight.answered(response.status(), since);
                     return Ok(self.respond(response, exchange, in_flight));
                 }
                 Ok(Err(refused)) => refused,
-                Err(_) => return Err(UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index))),
+                Err(_) => {
+                    in_flight.timed_out();
+                    return Err(UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index)));
+                }
             };
             *unsent = refused.take_message();
             // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too, so the next round

@@ -70,6 +70,12 @@ impl<B: RequestBody> UpstreamBody<B> {
         };
         Self { incoming, silence: None, idle_timeout, index, lease }
     }
+
+    /// Which upstream it is from, by its place in the settings.
+    #[must_use]
+    pub fn upstream(&self) -> usize {
+        self.index
+    }
 }
 
 impl<B: RequestBody> Body for UpstreamBody<B> {
