@@ -49,6 +49,14 @@ pub enum AgentError {
     Io(#[from] std::io::Error),
 }
 
+impl AgentError {
+    /// Whether another try with the same arguments fails again.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        matches!(self, Self::Source(_))
+    }
+}
+
 /// The last report, or why there is none.
 type Latest = Arc<Mutex<Result<LoadReport, String>>>;
 

@@ -1,7 +1,7 @@
 //! Goal: `flashweir control` runs copies, waits for those that crash, tells other programs, and leaves nothing behind. Method: the real
 //! binary with real processes on loopback.
 
-use flashweir_testkit::{Flashweir, Process, Signal, eventually, free_address};
+use flashweir_testkit::{Flashweir, GatewayBuilder, Process, Signal, eventually, free_address, until};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
@@ -91,4 +91,40 @@ fn a_wrong_file_is_named_in_one_line_with_exit_code_64() {
     let finished = start(directory.path(), "admin = \"127.0.0.1:9\"\n").finish(STOPS_WITHIN);
     assert_eq!(finished.code(), Some(64));
     assert_eq!(finished.stderr, "flashweir: control.toml: expected one of [copies], [exec] and [webhook]\n");
+}
+
+/// Goal: copies are used soon after they serve, though the gateway has known their ports as dead for a while. It failed with a gateway that
+/// asked a server that was gone at its own, ever slower pace.
+#[test]
+fn a_gateway_uses_copies_as_soon_as_they_serve() {
+    const COPIES: u16 = 4;
+    let first = free_ports(COPIES);
+    let urls: Vec<String> = (first..first + COPIES).map(|port| format!("http://127.0.0.1:{port}")).collect();
+    let gateway =
+        GatewayBuilder::new(&Flashweir::new(BINARY)).upstreams(urls.iter().map(String::as_str)).start();
+    let in_use = || {
+        let status = gateway.status();
+        let upstreams = status["upstreams"].as_array().map_or(&[][..], Vec::as_slice);
+        upstreams.iter().filter(|upstream| upstream["healthy"] == true).count()
+    };
+    until("all ports known as dead", STOPS_WITHIN, || {
+        assert!(matches!(gateway.get("/").status(), 502 | 503));
+        (in_use() == 0).then_some(())
+    });
+    let directory = TempDir::new().expect("a directory");
+    let config = format!(
+        "admin = \"{}\"\ninterval_s = 0.5\nmin = {COPIES}\nmax = {COPIES}\n[copies]\nfirst_port = {first}\n\
+         command = [{BINARY:?}, \"origin\", \"--listen\", \"127.0.0.1:{{port}}\", \"--iterations-per-ms\", \"1000\"]\n",
+        gateway.admin()
+    );
+    let control = start(directory.path(), &config);
+    eventually("all copies serve", || {
+        (control.stderr().matches("copy serves").count() == usize::from(COPIES)).then_some(())
+    });
+    let since = std::time::Instant::now();
+    until("all copies are used", Duration::from_secs(10), || (in_use() == usize::from(COPIES)).then_some(()));
+    println!("all are used {:?} after they served", since.elapsed());
+    assert_eq!(gateway.get("/").status(), 200);
+    control.signal(Signal::Terminate);
+    assert_eq!(control.finish(STOPS_WITHIN).code(), Some(0));
 }
