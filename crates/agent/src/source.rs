@@ -30,7 +30,7 @@ pub enum SourceError {
     #[error("there is no process {0}; expected the id of a running one")]
     NoProcess(u32),
     /// There is no such control group.
-    #[error("{0} is not a control group of version 2: it has no cpu.stat")]
+    #[error("{} is not a control group of version 2: it has no cpu.stat", .0.display())]
     NoGroup(PathBuf),
     /// The kernel's accounts are not where they should be.
     #[error("{0} cannot be read: this needs Linux with /proc")]

@@ -13,7 +13,7 @@
 //! must not turn slow into down.
 //!
 //! The owner probes the servers that [`probes_due`](ServerPool::probes_due) names. A server in service is probed at the configured interval, if
-//! there is something to ask; one that is doubtful or out, each [`PROBE_AGAIN`]. Servers nobody knows yet are probed at once, so that those
+//! there is something to ask; one that is doubtful or out, four times a second. Servers nobody knows yet are probed at once, so that those
 //! which are absent cost no request its time.
 //!
 //! Cold start: every server is usable with a full share. Cost: O(servers) a call; memory 200 bytes a server.
@@ -28,9 +28,9 @@ use flashweir_core::limits::UPSTREAM_ADDRESSES;
 use flashweir_core::{Duration, Instant};
 
 /// Between two probes of a server that is doubtful or out: three find it within a second, one of which may be lost.
-pub const PROBE_AGAIN: Duration = Duration::from_millis(250);
+const PROBE_AGAIN: Duration = Duration::from_millis(250);
 /// Between two comparisons of the servers' answers: enough answers at ten requests a second.
-pub const COMPARED_EVERY: Duration = Duration::from_secs(1);
+const COMPARED_EVERY: Duration = Duration::from_secs(1);
 /// A probe that has not ended by then never will: longer than any timeout that can be configured.
 const PROBE_LOST_AFTER: Duration = Duration::from_secs(180);
 /// Answers of a server below which their mean time is chance.

@@ -32,7 +32,7 @@ fn absent_servers_are_left_out_at_once_and_used_when_they_come() {
         if ms < 500 {
             continue;
         }
-        for server in 0..8 {
+        for server in 0..8u16 {
             let is_used = pool.candidates(at(ms)) >> server & 1 == 1;
             let came_ms = u64::from(server) * 10_000;
             assert!(is_used || ms < came_ms + 400, "{server} at {ms}");

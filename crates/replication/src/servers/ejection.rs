@@ -363,7 +363,9 @@ mod tests {
     const ROOM: Room = Room { servers: 4, judged: 0, usable: 3 };
 
     fn fail(ejection: &mut Ejection, now: Instant, failure: Failure, times: u32) {
-        (0..times).for_each(|_| drop(ejection.failed(now, failure, None, &SETTINGS, ROOM)));
+        for _ in 0..times {
+            ejection.failed(now, failure, None, &SETTINGS, ROOM);
+        }
     }
 
     fn probe(ejection: &mut Ejection, now: Instant, outcome: ProbeOutcome) -> Option<OutCause> {
@@ -459,7 +461,9 @@ mod tests {
         let mut ejection = Ejection::default();
         for round in 0..5u64 {
             let now = at(round * 600);
-            (0..3).for_each(|_| drop(ejection.failed(now, Failure::Unreachable, None, &SETTINGS, alone)));
+            for _ in 0..3 {
+                ejection.failed(now, Failure::Unreachable, None, &SETTINGS, alone);
+            }
             assert!(ejection.is_ejected(now));
             ejection.probed(at(round * 600 + 300), ProbeOutcome::Connected, &SETTINGS, alone);
             assert!(!ejection.is_ejected(at(round * 600 + 300)));

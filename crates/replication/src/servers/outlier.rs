@@ -15,7 +15,7 @@
 //!
 //! Zero samples, or one server: nobody is an outlier. Cost: O(servers) for each evaluation.
 
-/// What is left of the sums after each evaluation; with one a second, five seconds back count half a per cent less than a third.
+/// What is left of the sums after each evaluation: an answer five evaluations back counts a third.
 const DECAY: f64 = 0.8;
 /// Errors that count as evidence.
 const ERRORS_MIN: f64 = 5.0;
