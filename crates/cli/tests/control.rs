@@ -1,8 +1,8 @@
 //! Goal: `flashweir control` runs copies, waits for those that crash, tells other programs, and leaves nothing behind. Method: the real
 //! binary with real processes on loopback.
 
-use flashweir_testkit::{Flashweir, GatewayBuilder, Process, Signal, eventually, free_address, until};
-use std::net::{TcpListener, TcpStream};
+use flashweir_testkit::{Client, Flashweir, GatewayBuilder, Process, Signal, eventually, free_address, until};
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -15,13 +15,14 @@ fn start(directory: &Path, config: &str) -> Process {
     Flashweir::new(BINARY).start(directory, ["control", "--config", "control.toml"])
 }
 
-/// The first of `count` ports in a row that are free.
+/// The first of `count` ports in a row that are free, and that nobody else in this process is given.
 fn free_ports(count: u16) -> u16 {
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let first = (0..100)
-        .map(|_| free_address().port())
-        .find(|&first| first < u16::MAX - count && (first..first + count).all(is_free));
-    first.expect("ports in a row")
+    let (mut first, mut length) = (free_address().port(), 1);
+    while length < count {
+        let next = free_address().port();
+        (first, length) = if next == first + length { (first, length + 1) } else { (next, 1) };
+    }
+    first
 }
 
 fn is_open(port: u16) -> bool {
@@ -112,8 +113,9 @@ fn a_gateway_uses_copies_as_soon_as_they_serve() {
         (in_use() == 0).then_some(())
     });
     let directory = TempDir::new().expect("a directory");
+    let listen = free_address();
     let config = format!(
-        "admin = \"{}\"\ninterval_s = 0.5\nmin = {COPIES}\nmax = {COPIES}\n[copies]\nfirst_port = {first}\n\
+        "admin = \"{}\"\nlisten = \"{listen}\"\ninterval_s = 0.5\nmin = {COPIES}\nmax = {COPIES}\n[copies]\nfirst_port = {first}\n\
          command = [{BINARY:?}, \"origin\", \"--listen\", \"127.0.0.1:{{port}}\", \"--iterations-per-ms\", \"1000\"]\n",
         gateway.admin()
     );
@@ -125,6 +127,11 @@ fn a_gateway_uses_copies_as_soon_as_they_serve() {
     until("all copies are used", Duration::from_secs(10), || (in_use() == usize::from(COPIES)).then_some(()));
     println!("all are used {:?} after they served", since.elapsed());
     assert_eq!(gateway.get("/").status(), 200);
+    eventually("its own metrics", || {
+        let metrics = Client::get(listen, "/metrics").text();
+        let known = ["flashweir_servers_ready 4", "flashweir_servers_ordered 4", "flashweir_provisioning_crashes_total 0"];
+        known.iter().all(|line| metrics.contains(line)).then_some(())
+    });
     control.signal(Signal::Terminate);
     assert_eq!(control.finish(STOPS_WITHIN).code(), Some(0));
 }

@@ -193,7 +193,7 @@ fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
         ("gateway", &["http", "kernel", "runtime"][..]),
         ("router", &["kernel", "runtime"]),
         ("runtime", &["kernel"]),
-        ("control", &[]),
+        ("control", &["runtime"]),
         ("agent", &["runtime"]),
         ("origin", &[]),
         ("load", &["kernel"]),

@@ -302,8 +302,8 @@ pub const FEEDBACK_SENDERS: usize = 4_096;
 pub const AGENT_PROCESSES: usize = 128;
 /// Threads of those that an agent looks at, the first of each process first: each costs 10 µs at each reading.
 pub const AGENT_THREADS: usize = 128;
-/// Bytes of `/proc/net/tcp` and of `/proc/net/tcp6` that an agent reads: some 3,000 connections; those that listen come first.
-pub const AGENT_SOCKET_BYTES: usize = 512 << 10;
+/// Bytes of `/proc/net/tcp` and of `/proc/net/tcp6` that an agent reads: some 800 sockets in a millisecond; those that listen come first.
+pub const AGENT_SOCKET_BYTES: usize = 128 << 10;
 /// Bytes of any other file that an agent reads.
 pub const AGENT_FILE_BYTES: usize = 64 << 10;
 /// Bytes of an agent's answer that a gateway reads.

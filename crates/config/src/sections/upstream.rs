@@ -152,7 +152,7 @@ pub struct HealthFile {
     /// mistaken for a dead one, just when it is needed.
     /// Example: `timeout = "2s"`.
     pub timeout: DurationText,
-    /// Failed requests in a row that leave a server out.
+    /// Failed requests in a row, or wrong answers for `path`, that leave a server out.
     /// Valid: `1` to `100`. Raised: more requests fail on a dead server. Lowered: one reset leaves a
     /// healthy server out.
     /// Example: `failures_to_eject = 5`.

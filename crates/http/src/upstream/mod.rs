@@ -78,6 +78,10 @@ impl<B> RequestBody for B where
 
 /// Upstreams tried for one request: beyond three the client is better served by a quick answer.
 const ATTEMPTS_MAX: u32 = 3;
+/// The same while all that were tried refuse connections at once, as absent servers do: each costs some microseconds.
+const REFUSED_ATTEMPTS_MAX: u32 = 16;
+/// From the first failure, for which those are tried.
+const REFUSED_WITHIN: Duration = Duration::from_millis(100);
 /// Stale connections one request may meet at one upstream; a server that closes each new one is broken.
 const STALE_MAX: u32 = 2;
 /// How long an HTTP/2 upstream may be silent before it is asked whether it is still there.
@@ -135,7 +139,8 @@ impl<B: RequestBody> Upstreams<B> {
         let mut unsent = Some(request);
         let mut tried = 0u64;
         let mut worst: Option<UpstreamError> = None;
-        while tried.count_ones() < ATTEMPTS_MAX {
+        let mut failed_at: Option<Instant> = None;
+        while tried.count_ones() < ATTEMPTS_MAX || may_try_more(tried, worst.as_ref(), failed_at) {
             let Some(index) = self.choose(tried) else { break };
             tried |= 1 << index;
             let error = match self.send_to(index, &mut unsent).await {
@@ -147,6 +152,7 @@ impl<B: RequestBody> Upstreams<B> {
                 return Err(error);
             }
             self.retries.set(self.retries.get() + 1);
+            failed_at = failed_at.or_else(|| Some(Instant::now()));
             // "All busy" is the more useful answer than "one of them is down".
             if worst.as_ref().is_none_or(|worst| worst.kind != UpstreamErrorKind::Full) {
                 worst = Some(error);
@@ -260,6 +266,13 @@ impl<B: RequestBody> Exchange<B> {
             pool.close_idle();
         }
     }
+}
+
+/// Whether a request that met absent servers only goes on to others.
+fn may_try_more(tried: u64, worst: Option<&UpstreamError>, failed_at: Option<Instant>) -> bool {
+    tried.count_ones() < REFUSED_ATTEMPTS_MAX
+        && worst.is_some_and(|worst| worst.kind == UpstreamErrorKind::Connect)
+        && failed_at.is_some_and(|at| at.elapsed() < REFUSED_WITHIN)
 }
 
 /// Gives the request the form the upstream's protocol wants. Doing it twice changes nothing.

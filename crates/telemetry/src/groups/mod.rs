@@ -9,6 +9,7 @@ mod flash_crowd;
 mod flash_crowd_candidate;
 mod kernel;
 mod process;
+mod provisioning;
 mod requests;
 mod responses;
 mod sentry;
@@ -22,6 +23,7 @@ pub use classes::*;
 pub use connections::*;
 pub use kernel::*;
 pub use process::*;
+pub use provisioning::*;
 pub use requests::*;
 pub use responses::*;
 pub use uploads::*;
@@ -35,7 +37,7 @@ use self::classes::{ClassFigures, ClassGroup};
 use self::flash_crowd::FlashCrowdMetrics;
 use self::flash_crowd_candidate::FlashCrowdCandidateMetrics;
 use self::kernel::{KernelMetrics, ObserverGroup};
-use self::process::{ProcessGroup, WorkersGroup};
+use self::process::{BuildGroup, ProcessGroup, WorkersGroup};
 use self::sentry::SentryMetrics;
 use self::upstream::UpstreamsInUse;
 use self::verdict::VerdictMetrics;
@@ -153,6 +155,10 @@ impl Telemetry {
         let happenings = &[Happening::CauseChanged, Happening::StateFile, Happening::Kernel];
         all.register_process(happenings, version);
         all
+    }
+
+    pub(crate) fn register_build(&mut self, version: &'static str) {
+        self.register(Arc::new(BuildGroup { version }));
     }
 
     fn register_process(&mut self, happenings: &'static [Happening], version: &'static str) {
