@@ -214,8 +214,7 @@ mod tests {
         assert_eq!(group_cpu(text), Some(GroupCpu { usage_us: 1_200, throttled_us: 50 }));
         assert_eq!((quota("150000 100000\n"), quota("max 100000\n"), quota("0 0")), (Some(1.5), None, None));
         assert_eq!((number("4096\n"), number("max\n")), (Some(4_096), None));
-        let text =
-            "cpu  10 0 20 300 40 0 5 0 0 0\ncpu0 5 0 10 150 20 0 5 0 0 0\ncpu1 5 0 10 150 20 0 0 0 0 0\nintr 9\n";
+        let text = "cpu  10 0 20 300 40 0 5 0 0 0\ncpu0 5 0 10 150 20 0 5 0 0 0\ncpu1 5 0 10 150 20 0 0 0 0 0\nintr 9\n";
         assert_eq!(machine_cpu(text), Some(MachineCpu { processors: 2, idle_ticks: 340 }));
         let text = "MemTotal:        1000 kB\nMemFree:          100 kB\nMemAvailable:     400 kB\n";
         assert_eq!(machine_memory(text), Some((1_024_000, 409_600)));
@@ -226,9 +225,14 @@ mod tests {
         );
         assert_eq!(parent("42 (a) b (c) S 7 42 42 0 -1\n"), Some(7));
         assert_eq!(resident_bytes("900 100 50 1 0 200 0\n"), Some(409_600));
-        assert_eq!(unified_group("3:cpuset:/\n0::/shop.slice/shop.service\n"), Some("/shop.slice/shop.service"));
         assert_eq!(
-            unified_mount("tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"),
+            unified_group("3:cpuset:/\n0::/shop.slice/shop.service\n"),
+            Some("/shop.slice/shop.service")
+        );
+        assert_eq!(
+            unified_mount(
+                "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+            ),
             Some("/sys/fs/cgroup/unified")
         );
     }

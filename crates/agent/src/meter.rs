@@ -196,9 +196,7 @@ impl Meter {
 impl Means {
     /// Of the time between two readings; none where a total went back.
     fn between(before: &Reading, now: &Reading, span_s: f64) -> Option<Self> {
-        let part = |before: u64, now: u64, per_s: f64| {
-            Some(now.checked_sub(before)? as f64 / per_s / span_s)
-        };
+        let part = |before: u64, now: u64, per_s: f64| Some(now.checked_sub(before)? as f64 / per_s / span_s);
         let stalled = |before: Option<Pressure>, now: Option<Pressure>| {
             part(before?.some_us, now?.some_us, 1e6).map(|part| part.min(1.0))
         };
@@ -270,7 +268,8 @@ impl Means {
             return Shortage::Memory;
         }
         let both = [disk, processor].into_iter().filter(is_short);
-        both.max_by(|one, other| one.1.total_cmp(&other.1)).map_or(Shortage::Nothing, |(shortage, _)| shortage)
+        both.max_by(|one, other| one.1.total_cmp(&other.1))
+            .map_or(Shortage::Nothing, |(shortage, _)| shortage)
     }
 
     fn report(&self, short_of: Shortage, reading: &Reading) -> LoadReport {
@@ -343,7 +342,10 @@ fn explanation(short_of: Shortage, cpu: &ProcessorLoad, memory: &MemoryLoad, dis
             format!("{} of the processor time it could have was used.", percent(cpu.utilisation))
         }
         Shortage::Processor => {
-            format!("Its busiest thread ran {} of the time; other processors were idle.", of(cpu.busiest_thread))
+            format!(
+                "Its busiest thread ran {} of the time; other processors were idle.",
+                of(cpu.busiest_thread)
+            )
         }
         Shortage::Nothing => format!(
             "{} of the processor time it could have was used, and no work was stalled for long: requests that wait are waiting for a lock, a \

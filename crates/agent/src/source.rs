@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Readings between two searches for a service's processes: workers of a server are seldom replaced.
 const PROCESSES_EVERY: u32 = 5;
+/// Readings between two of the tables of sockets: the kernel walks all sockets of the machine for one, 5 to 10 ms with some ten thousand.
+const SOCKETS_EVERY: u32 = 5;
 /// Where the unified hierarchy of control groups is on most systems.
 const USUAL_MOUNT: &str = "/sys/fs/cgroup";
 
@@ -45,6 +47,7 @@ pub struct Source {
     group: Option<PathBuf>,
     port: Option<u16>,
     processes: Vec<u32>,
+    sockets: Option<Sockets>,
     readings: u32,
 }
 
@@ -70,7 +73,7 @@ impl Source {
                 Some(found.ok_or_else(|| SourceError::NoGroup(path.clone()))?)
             }
         };
-        let mut source = Self { target, group, port, processes: Vec::new(), readings: 0 };
+        let mut source = Self { target, group, port, processes: Vec::new(), sockets: None, readings: 0 };
         source.read()?;
         Ok(source)
     }
@@ -80,8 +83,11 @@ impl Source {
     /// # Errors
     /// [`SourceError`] when the target is gone.
     pub fn read(&mut self) -> Result<Reading, SourceError> {
-        if self.readings % PROCESSES_EVERY == 0 {
+        if self.readings.is_multiple_of(PROCESSES_EVERY) {
             self.processes = self.find_processes();
+        }
+        if self.readings.is_multiple_of(SOCKETS_EVERY) {
+            self.sockets = self.port.map(sockets);
         }
         self.readings = self.readings.wrapping_add(1);
         let machine = machine_cpu()?;
@@ -107,20 +113,20 @@ impl Source {
             cpu_pressure: self.pressure("cpu"),
             memory_pressure: self.pressure("memory"),
             disk_pressure: self.pressure("io"),
-            sockets: self.port.map(sockets),
+            sockets: self.sockets,
         })
     }
 
     fn pressure(&self, resource: &str) -> Option<Pressure> {
-        let of_group = self.group.as_ref().and_then(|group| text(&group.join(format!("{resource}.pressure"))));
+        let of_group =
+            self.group.as_ref().and_then(|group| text(&group.join(format!("{resource}.pressure"))));
         let text = of_group.or_else(|| text(&Path::new("/proc/pressure").join(resource)))?;
         account::pressure(&text)
     }
 
     /// In use, and what there is.
     fn memory(&self) -> Option<(u64, u64)> {
-        let of_group =
-            |name: &str| account::number(&text(&self.group.as_ref()?.join(name))?);
+        let of_group = |name: &str| account::number(&text(&self.group.as_ref()?.join(name))?);
         let meminfo = text(Path::new("/proc/meminfo"));
         let (all, available) = account::machine_memory(&meminfo?)?;
         let limit = of_group("memory.max").map_or(all, |limit| limit.min(all));
@@ -214,7 +220,10 @@ fn text(path: &Path) -> Option<String> {
 fn text_within(path: &Path, bytes_max: usize) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(bytes_max as u64).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Some(
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    )
 }
 
 #[cfg(test)]
@@ -225,7 +234,9 @@ mod tests {
     fn this_process_and_this_machine_have_accounts() {
         let mut own = Source::open(Target::Process(std::process::id()), None).expect("a running process");
         let reading = own.read().expect("accounts");
-        assert!(!reading.threads.is_empty() && reading.memory.is_some_and(|(used, all)| 0 < used && used < all));
+        assert!(
+            !reading.threads.is_empty() && reading.memory.is_some_and(|(used, all)| 0 < used && used < all)
+        );
         let mut machine = Source::open(Target::Machine, Some(1)).expect("a machine");
         let reading = machine.read().expect("accounts");
         assert!(reading.threads.is_empty() && reading.machine.idle_ticks > 0);
@@ -260,8 +271,7 @@ mod tests {
         ] {
             std::fs::write(directory.path().join(name), text).expect("a writable directory");
         }
-        let mut source =
-            Source::open(Target::Group(directory.path().to_owned()), None).expect("a group");
+        let mut source = Source::open(Target::Group(directory.path().to_owned()), None).expect("a group");
         let reading = source.read().expect("accounts");
         assert_eq!(reading.group.map(|group| (group.usage_us, group.throttled_us)), Some((900, 7)));
         assert_eq!((reading.quota, reading.memory), (Some(0.5), Some((1_000, 4_000))));

@@ -53,9 +53,8 @@ fn a_busy_process_is_short_of_a_processor_and_a_sleeping_one_of_nothing() {
     let sleeping = Process::start(Path::new("/bin/sleep"), directory.path(), ["1000"]);
     let of_working = Agent::start(&["--pid", &working.id().to_string()]);
     let of_sleeping = Agent::start(&["--pid", &sleeping.id().to_string()]);
-    let load = until("the processor", WITHIN, || {
-        of_working.load().filter(|load| load["short_of"] == "processor")
-    });
+    let load =
+        until("the processor", WITHIN, || of_working.load().filter(|load| load["short_of"] == "processor"));
     assert!(load["processor"]["used"].as_f64().is_some_and(|used| used > 0.0), "{load}");
     assert!(load["orca"]["cpu_utilization"].is_f64(), "{load}");
     let load = until("a report", WITHIN, || of_sleeping.load());
@@ -67,7 +66,8 @@ fn a_busy_process_is_short_of_a_processor_and_a_sleeping_one_of_nothing() {
     end(working);
     until("the end is told", WITHIN, || {
         let answer = Client::get(of_working.address, "/load");
-        (answer.status() == 503).then(|| assert!(answer.text().contains("there is no process"), "{}", answer.text()))
+        (answer.status() == 503)
+            .then(|| assert!(answer.text().contains("there is no process"), "{}", answer.text()))
     });
     end(sleeping);
 }
@@ -80,9 +80,7 @@ fn connections_that_wait_are_counted() {
     let agent = Agent::start(&["--port", &port.to_string()]);
     let _waiting: Vec<_> =
         (0..3).map(|_| std::net::TcpStream::connect(("127.0.0.1", port)).expect("a connection")).collect();
-    until("three", WITHIN, || {
-        (agent.load()?["connections"]["unaccepted"] == 3).then_some(())
-    });
+    until("three", WITHIN, || (agent.load()?["connections"]["unaccepted"] == 3).then_some(()));
 }
 
 #[test]
@@ -151,9 +149,7 @@ fn an_agent_costs_little() {
     };
     let (began, before) = (Instant::now(), ticks());
     let over = began + Duration::from_secs(5);
-    until("five seconds", WITHIN, || {
-        (Instant::now() >= over).then_some(())
-    });
+    until("five seconds", WITHIN, || (Instant::now() >= over).then_some(()));
     agent.load().expect("a report");
     let share = (ticks() - before) as f64 / 100.0 / began.elapsed().as_secs_f64();
     println!("{:.2} % of a core, {} kB", share * 100.0, agent.process.resident_bytes() >> 10);

@@ -1,7 +1,9 @@
 //! Goal: `flashweir control` runs copies, waits for those that crash, tells other programs, and leaves nothing behind. Method: the real
 //! binary with real processes on loopback.
 
-use flashweir_testkit::{Client, Flashweir, GatewayBuilder, Process, Signal, eventually, free_address, until};
+use flashweir_testkit::{
+    Client, Flashweir, GatewayBuilder, Process, Signal, eventually, free_address, until,
+};
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
@@ -129,7 +131,11 @@ fn a_gateway_uses_copies_as_soon_as_they_serve() {
     assert_eq!(gateway.get("/").status(), 200);
     eventually("its own metrics", || {
         let metrics = Client::get(listen, "/metrics").text();
-        let known = ["flashweir_servers_ready 4", "flashweir_servers_ordered 4", "flashweir_provisioning_crashes_total 0"];
+        let known = [
+            "flashweir_servers_ready 4",
+            "flashweir_servers_ordered 4",
+            "flashweir_provisioning_crashes_total 0",
+        ];
         known.iter().all(|line| metrics.contains(line)).then_some(())
     });
     control.signal(Signal::Terminate);

@@ -10,7 +10,8 @@ use serde_json::Value;
 const PURE: [&str; 9] =
     ["core", "measure", "admission", "aqm", "feedback", "provisioning", "replication", "workload", "sim"];
 /// May talk to the world.
-const SHELLS: [&str; 9] = ["gateway", "router", "control", "agent", "runtime", "kernel", "origin", "load", "http"];
+const SHELLS: [&str; 9] =
+    ["gateway", "router", "control", "agent", "runtime", "kernel", "origin", "load", "http"];
 /// What no pure crate may depend on, however useful.
 const IMPURE: [&str; 15] = [
     "tokio",

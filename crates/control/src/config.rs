@@ -188,7 +188,8 @@ impl Config {
         let policy = Policy { interval, ..Policy::new(most, vec![application]) };
         let policy = policy.checked().map_err(|error: PolicyError| format!("min and max: {error}"))?;
         let listen = file.listen.map(|text| {
-            let wrong = |_| format!("listen is `{text}`: expected an IP address and a port like 127.0.0.1:9910");
+            let wrong =
+                |_| format!("listen is `{text}`: expected an IP address and a port like 127.0.0.1:9910");
             text.parse::<SocketAddr>().map_err(wrong)
         });
         Ok(Self { admin: file.admin, listen: listen.transpose()?, policy, actuator })

@@ -56,9 +56,7 @@ impl Control {
         })?;
         let metrics = Arc::<ProvisioningMetrics>::default();
         let obeying = match &config.actuator {
-            Actuator::Copies(settings) => {
-                Obeying::Copies(Supervisor::new(settings.clone(), metrics.clone()))
-            }
+            Actuator::Copies(settings) => Obeying::Copies(Supervisor::new(settings.clone(), metrics.clone())),
             Actuator::Exec(words) => Obeying::Exec(words.clone()),
             Actuator::Webhook(uri) => Obeying::Webhook(uri.clone()),
         };

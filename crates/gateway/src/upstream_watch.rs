@@ -4,7 +4,9 @@ use crate::shared::Shared;
 use flashweir_config::Service;
 use flashweir_core::Duration;
 use flashweir_core::limits::UPSTREAM_PROBES;
-use flashweir_http::upstream::{OutCause, ProbeOutcome, SHARE_ONE, UpstreamShared, UpstreamStatus, probe, probe_outcome};
+use flashweir_http::upstream::{
+    OutCause, ProbeOutcome, SHARE_ONE, UpstreamShared, UpstreamStatus, probe, probe_outcome,
+};
 use flashweir_telemetry::{Happening, ProbeResult, UpstreamChanges, UpstreamHealth};
 use http::Uri;
 use std::sync::Arc;
@@ -60,7 +62,12 @@ pub(crate) async fn watch_upstreams(shared: Arc<Shared>) {
 }
 
 /// Starts the probes that are due, as far as there is room; those without come in a later round.
-fn start_probes(shared: &Arc<Shared>, room: &Arc<Semaphore>, service: &Service, upstreams: &Arc<UpstreamShared>) {
+fn start_probes(
+    shared: &Arc<Shared>,
+    room: &Arc<Semaphore>,
+    service: &Service,
+    upstreams: &Arc<UpstreamShared>,
+) {
     let active = service.upstream.health.active.as_ref();
     // Checked with the configuration.
     let path = active.and_then(|active| active.path.parse::<Uri>().ok());
@@ -102,9 +109,5 @@ fn report_changes(
 fn changes_of(service: &Service, upstreams: &UpstreamShared) -> UpstreamChanges {
     let events = upstreams.events();
     let ejected = OutCause::ALL.iter().zip(events.ejected).map(|(cause, count)| (cause.as_str(), count));
-    UpstreamChanges {
-        service: service.name.clone(),
-        ejected: ejected.collect(),
-        returned: events.returned,
-    }
+    UpstreamChanges { service: service.name.clone(), ejected: ejected.collect(), returned: events.returned }
 }

@@ -160,9 +160,9 @@ fn blamed(shared: &Shared) -> Option<String> {
     let (live, machines, now) = (shared.live.load(), shared.machines.load(), shared.clock.now());
     let known = live.config.services.iter().zip(&live.sentries).filter_map(|(service, sentry)| {
         let short_of = machines.short_of(now, &service.name)?;
-        let waits = sentry.as_ref().is_some_and(|sentry| {
-            (0..sentry.names.classes.len()).any(|class| sentry.common.held(class) > 0)
-        });
+        let waits = sentry
+            .as_ref()
+            .is_some_and(|sentry| (0..sentry.names.classes.len()).any(|class| sentry.common.held(class) > 0));
         Some((service, (waits, short_of != Shortage::Nothing)))
     });
     // The last of equals is the maximum, and the first is wanted.

@@ -102,7 +102,8 @@ mod tests {
     fn two_choices_spread_requests_in_flight() {
         let (mut in_flight, mut balancer, mut rng) = ([0u32; 5], Balancer::new(5), Rng::new(3));
         for _ in 0..1_000 {
-            let load = |server: u16| ServerUse { in_flight: in_flight[usize::from(server)], share: SHARE_ONE };
+            let load =
+                |server: u16| ServerUse { in_flight: in_flight[usize::from(server)], share: SHARE_ONE };
             let chosen = balancer.choose(Instant::ZERO, 0b11111, load, &mut rng).unwrap();
             in_flight[usize::from(chosen)] += 1;
         }
@@ -138,7 +139,8 @@ mod tests {
         let (mut balancer, mut rng) = (Balancer::new(4), Rng::new(7));
         let (mut in_flight, mut running) = ([0u32; 4], alloc::collections::VecDeque::new());
         for step in 0..5_000u64 {
-            let load = |server: u16| ServerUse { in_flight: in_flight[usize::from(server)], share: SHARE_ONE };
+            let load =
+                |server: u16| ServerUse { in_flight: in_flight[usize::from(server)], share: SHARE_ONE };
             let chosen = balancer.choose(Instant::from_millis(step), 0b1111, load, &mut rng).unwrap();
             in_flight[usize::from(chosen)] += 1;
             if chosen != 0 {

@@ -293,7 +293,8 @@ impl ServerPool {
     }
 
     fn compare(&mut self, now: Instant, counts: &[ServerCounts]) {
-        let usable: Vec<usize> = (0..self.servers.len()).filter(|&index| !self.servers[index].is_out).collect();
+        let usable: Vec<usize> =
+            (0..self.servers.len()).filter(|&index| !self.servers[index].is_out).collect();
         let news: Vec<ServerCounts> = (self.servers.iter_mut().zip(counts))
             .map(|(server, counts)| since(core::mem::replace(&mut server.counts, *counts), *counts))
             .collect();

@@ -289,7 +289,8 @@ fn a_choice_allocates_nothing() {
 #[test]
 fn a_silent_server_is_out_until_it_reports_again() {
     let mut redirector = redirector(Policy::TwoChoices, 2, false);
-    let (mut rng, report) = (Rng::new(1), ServerReport { load_rps: 100.0, response_ms: None, utilisation: None });
+    let (mut rng, report) =
+        (Rng::new(1), ServerReport { load_rps: 100.0, response_ms: None, utilisation: None });
     for second in 0..=30 {
         let now = Instant::from_secs(second);
         (0..2).for_each(|server| redirector.report(now, server, report));

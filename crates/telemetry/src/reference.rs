@@ -9,7 +9,9 @@ use crate::group::{Metric, MetricGroup, Scrape, Values};
 /// The page as committed.
 #[must_use]
 pub fn markdown() -> String {
-    let shells = [("run", Telemetry::gateway(1, "")), ("router", Telemetry::router("")),
+    let shells = [
+        ("run", Telemetry::gateway(1, "")),
+        ("router", Telemetry::router("")),
         ("control", Telemetry::control_plane(Arc::default(), "")),
     ];
     let mut page = HEADER.to_owned();

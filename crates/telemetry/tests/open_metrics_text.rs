@@ -10,7 +10,8 @@ use flashweir_core::limits::CLASS_SLOTS;
 use flashweir_core::{Instant, Rate, Reason};
 use flashweir_telemetry::{
     Bound, CandidateNews, ClassNews, Counter, Happening, KernelCounts, KernelFigures, KernelFlows,
-    KernelService, KernelTier, MetricGroup, Outcome, Scrape, StatusClass, Telemetry, ProbeResult, UpstreamChanges, UpstreamHealth,
+    KernelService, KernelTier, MetricGroup, Outcome, ProbeResult, Scrape, StatusClass, Telemetry,
+    UpstreamChanges, UpstreamHealth,
 };
 
 /// Samples by full name with labels, after checking the grammar and that each belongs to a declared family.

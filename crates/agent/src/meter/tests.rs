@@ -99,7 +99,10 @@ fn a_word_stays_until_the_shortage_is_well_over() {
         reading.threads.clear();
         words.extend(meter.report(Instant::from_secs(second), reading).map(|report| report.short_of));
     }
-    assert_eq!((words[15], words[35], words[58]), (Shortage::Processor, Shortage::Processor, Shortage::Nothing));
+    assert_eq!(
+        (words[15], words[35], words[58]),
+        (Shortage::Processor, Shortage::Processor, Shortage::Nothing)
+    );
     assert_eq!(words.windows(2).filter(|pair| pair[0] != pair[1]).count(), 1);
 }
 

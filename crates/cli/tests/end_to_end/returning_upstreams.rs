@@ -167,11 +167,12 @@ fn a_server_that_hangs_is_left_out_while_the_others_answer() {
 /// Goal: a server that answers everything with 500, fast, gets no traffic for it; where all do, all stay.
 #[test]
 fn a_server_that_fails_alone_is_left_out() {
-    let failing = || {
-        Upstream::start(|connection: &mut Connection| {
-            while connection.read_request().is_some() && connection.answer(500, "", "broken") {}
-        })
-    };
+    let failing =
+        || {
+            Upstream::start(|connection: &mut Connection| {
+                while connection.read_request().is_some() && connection.answer(500, "", "broken") {}
+            })
+        };
     let (broken, one, two) = (failing(), Upstream::saying("one"), Upstream::saying("two"));
     let gateway = over(&[broken.address(), one.address(), two.address()])
         .text("upstream.health.eject_for", "30s")

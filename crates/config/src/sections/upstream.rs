@@ -328,7 +328,8 @@ impl Health {
 fn check_agents(texts: &[String], servers: usize) -> Result<Vec<Uri>, Problem> {
     let key = "upstream.agents";
     if texts.len() > 1 && texts.len() != servers {
-        let what = format!("{} agents for {servers} servers, expected one for all or one for each", texts.len());
+        let what =
+            format!("{} agents for {servers} servers, expected one for all or one for each", texts.len());
         return Err(Problem::new(key, what));
     }
     let mut agents = Vec::with_capacity(servers);
@@ -336,7 +337,10 @@ fn check_agents(texts: &[String], servers: usize) -> Result<Vec<Uri>, Problem> {
         let key = if texts.len() == 1 { key.to_owned() } else { format!("{key}[{index}]") };
         let agent = upstream_url(&key, text)?;
         if agent.scheme_str() != Some("http") {
-            return Err(Problem::new(key, format!("`{text}` is not http://, expected the agent's own address")));
+            return Err(Problem::new(
+                key,
+                format!("`{text}` is not http://, expected the agent's own address"),
+            ));
         }
         agents.push(agent);
     }

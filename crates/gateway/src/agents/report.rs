@@ -57,7 +57,8 @@ pub(super) fn parse(body: &[u8]) -> Result<(Shortage, u32, String), ReportError>
     if !(0.0..=UTILISATION_MAX).contains(&utilisation) {
         return Err(ReportError::OutOfRange);
     }
-    let mut explanation: String = wire.explanation.chars().filter(|character| !character.is_control()).collect();
+    let mut explanation: String =
+        wire.explanation.chars().filter(|character| !character.is_control()).collect();
     explanation.truncate(explanation.floor_char_boundary(EXPLANATION_BYTES));
     Ok((short_of, (utilisation * 1e3) as u32, explanation))
 }
@@ -100,16 +101,18 @@ impl Machines {
 
 /// What `/status` says of a service's machines; null without agents.
 pub(crate) fn machines_json(machines: &Machines, now: Instant, service: &str) -> Value {
-    let servers: Vec<Value> = machines.fresh(now, service).map(|(place, report)| {
-        json!({
-            "upstream": place,
-            "short_of": report.short_of.as_str(),
-            "utilisation": f64::from(report.utilisation_milli) / 1e3,
-            "explanation": report.explanation,
-            "age_s": now.saturating_since(report.at).as_secs_f64(),
+    let servers: Vec<Value> = machines
+        .fresh(now, service)
+        .map(|(place, report)| {
+            json!({
+                "upstream": place,
+                "short_of": report.short_of.as_str(),
+                "utilisation": f64::from(report.utilisation_milli) / 1e3,
+                "explanation": report.explanation,
+                "age_s": now.saturating_since(report.at).as_secs_f64(),
+            })
         })
-    })
-    .collect();
+        .collect();
     match machines.short_of(now, service) {
         None => Value::Null,
         Some(short_of) => json!({ "short_of": short_of.as_str(), "servers": servers }),
@@ -135,7 +138,8 @@ mod tests {
         let mut machines = Machines::default();
         let now = Instant::from_secs(10);
         assert_eq!(machines.short_of(now, "shop"), None);
-        let words = [Shortage::Nothing, Shortage::Nothing, Shortage::Disk, Shortage::Disk, Shortage::Processor];
+        let words =
+            [Shortage::Nothing, Shortage::Nothing, Shortage::Disk, Shortage::Disk, Shortage::Processor];
         for (place, short_of) in words.into_iter().enumerate() {
             machines.insert("shop", place, Some(&report(10, short_of)));
             machines.insert("old", place, Some(&report(4, short_of)));
@@ -149,9 +153,13 @@ mod tests {
 
     #[test]
     fn reports_are_read_strictly() {
-        let good = br#"{"short_of":"processor","explanation":"full\nof","orca":{"cpu_utilization":0.5,"x":1}}"#;
+        let good =
+            br#"{"short_of":"processor","explanation":"full\nof","orca":{"cpu_utilization":0.5,"x":1}}"#;
         assert_eq!(parse(good), Ok((Shortage::Processor, 500, "fullof".to_owned())));
-        let long = format!(r#"{{"short_of":"nothing","explanation":"{}","orca":{{"cpu_utilization":0}}}}"#, "ä".repeat(400));
+        let long = format!(
+            r#"{{"short_of":"nothing","explanation":"{}","orca":{{"cpu_utilization":0}}}}"#,
+            "ä".repeat(400)
+        );
         assert_eq!(parse(long.as_bytes()).map(|(_, _, text)| text.len()), Ok(EXPLANATION_BYTES));
         for (body, error) in [
             (&b"{}"[..], ReportError::Malformed),

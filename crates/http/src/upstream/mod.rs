@@ -13,7 +13,9 @@ mod shared;
 mod small_reads;
 
 pub use error::{ErrorSource, UpstreamError, UpstreamErrorKind};
-pub use flashweir_replication::servers::{EjectionSettings, LearningSettings, OutCause, ProbeOutcome, SHARE_ONE};
+pub use flashweir_replication::servers::{
+    EjectionSettings, LearningSettings, OutCause, ProbeOutcome, SHARE_ONE,
+};
 pub use flashweir_replication::{PoolEvents, PoolSettings};
 pub use probe::{ProbeError, probe, probe_outcome};
 pub use response_body::UpstreamBody;

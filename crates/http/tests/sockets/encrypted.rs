@@ -9,7 +9,8 @@ use flashweir_http::listen;
 use flashweir_http::serve::{Connection, ServeSettings, Server};
 use flashweir_http::tls::{ServerTls, TlsError};
 use flashweir_http::upstream::{
-    ProbeError, ProbeOutcome, UpstreamErrorKind, UpstreamSettings, UpstreamShared, Upstreams, probe, probe_outcome,
+    ProbeError, ProbeOutcome, UpstreamErrorKind, UpstreamSettings, UpstreamShared, Upstreams, probe,
+    probe_outcome,
 };
 use http::{Request, Response, Version};
 use http_body_util::{BodyExt, Full};

@@ -282,7 +282,11 @@ mod tests {
         let mut table = ServerTable::new(ServerSettings::default()).unwrap();
         let server = table.add(Instant::ZERO, 1.0, false).unwrap();
         for load_rps in [f64::NAN, -1.0, f64::INFINITY] {
-            table.report(Instant::ZERO, server, ServerReport { load_rps, response_ms: None, utilisation: None });
+            table.report(
+                Instant::ZERO,
+                server,
+                ServerReport { load_rps, response_ms: None, utilisation: None },
+            );
         }
         table.report(Instant::ZERO, 9, ServerReport { load_rps: 5.0, response_ms: None, utilisation: None });
         assert_eq!((table.load_rps(server), table.reported_at(server)), (0.0, None));

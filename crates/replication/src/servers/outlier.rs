@@ -65,10 +65,9 @@ impl OutlierEvidence {
     /// Whether the server is an outlier among `others`.
     #[must_use]
     pub fn is_outlier<'a>(&self, others: impl Iterator<Item = &'a Self>) -> bool {
-        let (answered, errors, count) =
-            others.fold((0.0, 0.0, 0u32), |(answered, errors, count), other| {
-                (answered + other.answered, errors + other.errors, count + 1)
-            });
+        let (answered, errors, count) = others.fold((0.0, 0.0, 0u32), |(answered, errors, count), other| {
+            (answered + other.answered, errors + other.errors, count + 1)
+        });
         if count == 0 {
             return false;
         }

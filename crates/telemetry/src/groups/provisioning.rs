@@ -87,7 +87,9 @@ const FIGURES: &[Row<ProvisioningFigures, Option<f64>>] = &[
     ("servers_needed", "Servers that the forecast needs.", |it| it.needed.map(f64::from)),
     ("demand_offered_requests_per_second", "Unique offered, as planned with.", |it| it.offered_rps),
     ("demand_forecast_requests_per_second", "The rate servers are planned for.", |it| it.forecast_rps),
-    ("demand_refused_ratio", "The part of the requests of the last seconds that was refused.", |it| it.refused_ratio),
+    ("demand_refused_ratio", "The part of the requests of the last seconds that was refused.", |it| {
+        it.refused_ratio
+    }),
     ("server_start_up_seconds", "Time a server takes to start, as it is reckoned with.", |it| it.start_up_s),
 ];
 

@@ -113,7 +113,8 @@ impl MetricGroup for UpstreamsInUse {
     fn export(&self, scrape: &mut Scrape) {
         let (health, changes) = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let of_each = |value: fn(&UpstreamHealth) -> f64| {
-            let series = health.iter().map(move |it| (vec![it.service.clone(), it.place.to_string()], value(it)));
+            let series =
+                health.iter().map(move |it| (vec![it.service.clone(), it.place.to_string()], value(it)));
             series.collect::<Vec<_>>().into_iter()
         };
         let labels = &["service", "upstream"];
@@ -122,17 +123,25 @@ impl MetricGroup for UpstreamsInUse {
         let help = "Share of the load beside the others: below 1 while a server starts slowly, or by what was learned.";
         scrape.gauge_series("upstream_share_ratio", help, labels, of_each(|it| it.share_ratio));
         let ejected = changes.iter().flat_map(|it| {
-            it.ejected.iter().map(|&(cause, count)| (vec![it.service.clone(), cause.to_owned()], count as f64))
+            it.ejected
+                .iter()
+                .map(|&(cause, count)| (vec![it.service.clone(), cause.to_owned()], count as f64))
         });
         let help = "How often upstreams were left out, by cause.";
         scrape.counter_series("upstream_ejections", help, &["service", "cause"], ejected);
         let returned = changes.iter().map(|it| (vec![it.service.clone()], it.returned as f64));
-        scrape.counter_series("upstream_returns", "How often upstreams were taken back.", &["service"], returned);
+        scrape.counter_series(
+            "upstream_returns",
+            "How often upstreams were taken back.",
+            &["service"],
+            returned,
+        );
         let help = "Probes of upstreams, by how they ended.";
         scrape.counter_set("upstream_probes", help, &[self], |it| &it.probes);
         let machines = self.machines.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let words = machines.iter().flat_map(|(service, short_of)| {
-            let series = |word: Shortage| (vec![service.clone(), word.as_str().to_owned()], flag(word == *short_of));
+            let series =
+                |word: Shortage| (vec![service.clone(), word.as_str().to_owned()], flag(word == *short_of));
             Shortage::ALL.map(series)
         });
         let help = "1 for what the machines of a service are short of, as their agents say.";
