@@ -8,15 +8,16 @@
 //!
 //! memory     if  pressure of memory ≥ 0.1
 //! disk       if  pressure of the disk ≥ 0.2, and by more than the processor
-//! processor  if  throttled ≥ 0.1, or utilisation ≥ 0.9, or the busiest thread ≥ 0.9
+//! processor  if  throttled ≥ 0.1, or the busiest thread ≥ 0.9,
+//!            or  utilisation ≥ 0.9, of which half is its own or for which a thread waits all the time
 //! nothing    otherwise: a lock, a database, another service
 //! ```
 //!
 //! Memory comes first, because a machine without memory also waits for its disk and burns processor time. A short resource stays
 //! named until it is below [`LEAVES_AT`] of its threshold, so that the word does not change with each reading.
 //!
-//! Utilisation counts what others take: a service beside a neighbour that takes all processors is full, however little it uses. Why the
-//! busiest thread: a service with one thread is short of a processor on a machine with 63 idle ones.
+//! Utilisation counts what others take: beside a neighbour that takes all processors nothing is left, however little the service uses. It is
+//! short of them only if it wants them: one that waits for a database wants none. Why the busiest thread: a service with one thread is short of a processor on a machine with 63 idle ones.
 //!
 //! Means are over the last [`MEAN_OVER`], so that one garbage collection is no shortage. Cold start: no report before the second reading; a
 //! gap or accounts that went back begin anew. Cost: O(threads).
@@ -35,6 +36,10 @@ const MEMORY_PRESSURE: f64 = 0.1;
 const DISK_PRESSURE: f64 = 0.2;
 /// Part of the processors, or of one thread's time, from which responses wait for it.
 const PROCESSOR_FULL: f64 = 0.9;
+/// Part of the processors it may use that a service itself uses when it fills them.
+const OWN_PART: f64 = 0.5;
+/// Threads that wait for a processor on average when a service that gets little wants more.
+const WAITING_THREADS: f64 = 1.0;
 /// Part of the time a quota stops the service.
 const THROTTLED: f64 = 0.1;
 /// Of its threshold, below which a short resource is no longer named.
@@ -161,6 +166,8 @@ pub struct Meter {
 struct Means {
     used: f64,
     spare: f64,
+    /// Processors it may use, whoever uses them.
+    processors: f64,
     throttled: f64,
     busiest_thread: Option<f64>,
     run_queue: Option<f64>,
@@ -216,6 +223,7 @@ impl Means {
         Some(Self {
             used,
             spare,
+            processors: now.quota.map_or(processors, |quota| quota.min(processors)),
             throttled: throttled.min(1.0),
             busiest_thread: threads.as_ref().map(|threads| threads.busiest.min(1.0)),
             run_queue: threads.as_ref().map(|threads| threads.waited).or(machine_queue),
@@ -235,6 +243,7 @@ impl Means {
         Self {
             used: mean(self.used, fresh.used),
             spare: mean(self.spare, fresh.spare),
+            processors: fresh.processors,
             throttled: mean(self.throttled, fresh.throttled),
             busiest_thread: option(self.busiest_thread, fresh.busiest_thread),
             run_queue: option(self.run_queue, fresh.run_queue),
@@ -251,7 +260,10 @@ impl Means {
 
     /// How far above its threshold each resource is; 1: at it.
     fn excess(&self) -> [(Shortage, f64); 3] {
-        let busiest = self.busiest_thread.unwrap_or(0.0).max(self.utilisation()) / PROCESSOR_FULL;
+        let wants_them = self.used >= OWN_PART * self.processors
+            || self.run_queue.is_some_and(|waiting| waiting >= WAITING_THREADS);
+        let full = if wants_them { self.utilisation() } else { 0.0 };
+        let busiest = self.busiest_thread.unwrap_or(0.0).max(full) / PROCESSOR_FULL;
         [
             (Shortage::Memory, self.memory_pressure.unwrap_or(0.0) / MEMORY_PRESSURE),
             (Shortage::Disk, self.disk_pressure.unwrap_or(0.0) / DISK_PRESSURE),

@@ -112,6 +112,44 @@ fn the_verdict_names_what_the_machine_is_short_of() {
     end(working);
 }
 
+/// Goal: a service that waits for a database is short of nothing of its machine's, however busy others keep that. Method: an origin that only waits.
+#[test]
+fn a_service_that_waits_for_a_database_is_short_of_nothing() {
+    let directory = TempDir::new().expect("a directory");
+    let address = free_address();
+    let listen = address.to_string();
+    let origin = Flashweir::new(BINARY).start(
+        directory.path(),
+        [
+            "origin",
+            "--listen",
+            &listen,
+            "--workers",
+            "4",
+            "--work-ms",
+            "0.1",
+            "--wait-ms",
+            "50",
+            "--iterations-per-ms",
+            "1000",
+        ],
+    );
+    until("the origin", WITHIN, || Client::try_connect(address).ok());
+    let agent = Agent::start(&["--pid", &origin.id().to_string()]);
+    let gateway = GatewayBuilder::new(&Flashweir::new(BINARY))
+        .upstream(&format!("http://{address}"))
+        .text("upstream.agents", &format!("http://{}", agent.address))
+        .start();
+    let status = until("the word", WITHIN, || {
+        let _answer = gateway.get("/");
+        let status = gateway.status();
+        status["verdict"]["machine_short_of"].is_string().then_some(status)
+    });
+    assert_eq!(status["verdict"]["machine_short_of"], "nothing", "{status}");
+    let explanation = status["verdict"]["explanation"].as_str().unwrap_or_default();
+    assert!(explanation.contains("a database"), "{explanation}");
+}
+
 #[test]
 fn what_is_not_there_is_named_with_exit_code_64() {
     let run = |arguments: &[&str]| {

@@ -46,7 +46,11 @@ fn each_shortage_has_its_word() {
     let stalled = |share: f64| move |second: u64| (second as f64 * share * 1e6) as u64;
     let memory = after_ten(|second, it| it.memory_pressure.as_mut().unwrap().some_us = stalled(0.3)(second));
     let disk = after_ten(|second, it| it.disk_pressure.as_mut().unwrap().some_us = stalled(0.3)(second));
-    let full = after_ten(|_, it| it.machine.idle_ticks = 0);
+    let full = after_ten(|second, it| {
+        it.machine.idle_ticks = 0;
+        let thread = |id| ThreadTime { id, ran_ns: second * 850_000_000, waited_ns: 0 };
+        it.threads = vec![thread(7), thread(8)];
+    });
     let one_thread = after_ten(|second, it| {
         (it.machine.processors, it.machine.idle_ticks) = (64, second * 6_300);
         it.threads[0].ran_ns = second * 990_000_000;
@@ -72,15 +76,21 @@ fn each_shortage_has_its_word() {
     assert_eq!(both.short_of, Memory);
 }
 
-/// A neighbour takes everything: the service uses little, and can have no more.
+/// A neighbour takes everything: the service uses little, and can have no more. That is a shortage if it wants more.
 #[test]
-fn what_others_take_counts() {
-    let report = after_ten(|second, it| {
-        it.machine.idle_ticks = 0;
-        it.threads[0].ran_ns = second * 100_000_000;
-    });
-    assert_eq!((report.short_of, report.processor.utilisation), (Shortage::Processor, 1.0));
-    assert!((report.processor.used - 0.1).abs() < 1e-6);
+fn what_others_take_counts_for_a_service_that_wants_it() {
+    let beside_a_neighbour = |waited_part: f64| {
+        after_ten(|second, it| {
+            it.machine.idle_ticks = 0;
+            it.threads[0].ran_ns = second * 100_000_000;
+            it.threads[0].waited_ns = (second as f64 * waited_part * 1e9) as u64;
+        })
+    };
+    let starved = beside_a_neighbour(1.5);
+    assert_eq!((starved.short_of, starved.processor.utilisation), (Shortage::Processor, 1.0));
+    assert!((starved.processor.used - 0.1).abs() < 1e-6);
+    let waits_for_a_database = beside_a_neighbour(0.2);
+    assert_eq!(waits_for_a_database.short_of, Shortage::Nothing);
 }
 
 #[test]
