@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! utilisation    used / (used + what it could have had)          of the processors; could have: idle ones, within the quota
-//! busiest thread processor time of one thread / time
+//! busiest thread time in which one thread ran or was ready to / time
 //! run queue      time threads were ready and waited / time       Little's law: their mean number
 //! pressure       stalled time / time                             PSI, some of the tasks
 //!
@@ -17,7 +17,7 @@
 //! named until it is below [`LEAVES_AT`] of its threshold, so that the word does not change with each reading.
 //!
 //! Utilisation counts what others take: beside a neighbour that takes all processors nothing is left, however little the service uses. It is
-//! short of them only if it wants them: one that waits for a database wants none. Why the busiest thread: a service with one thread is short of a processor on a machine with 63 idle ones.
+//! short of them only if it wants them: one that waits for a database wants none. Why the busiest thread, and its waiting with it: a service with one thread is short of a processor on a machine with 63 idle ones.
 //!
 //! Means are over the last [`MEAN_OVER`], so that one garbage collection is no shortage. Cold start: no report before the second reading; a
 //! gap or accounts that went back begin anew. Cost: O(threads).
@@ -99,7 +99,7 @@ pub struct ProcessorLoad {
     pub utilisation: f64,
     /// Processors in use by it, of the machine where no process or group was named.
     pub used: f64,
-    /// The busiest of its threads; none where they are not known.
+    /// Part of the time in which the busiest of its threads ran or was ready to; none where they are not known.
     pub busiest_thread: Option<f64>,
     /// Threads that were ready and waited for a processor, on average.
     pub run_queue: Option<f64>,
@@ -333,10 +333,11 @@ fn thread_parts(before: &[ThreadTime], now: &[ThreadTime], span_s: f64) -> Optio
         while earlier.next_if(|other| other.id < thread.id).is_some() {}
         // A thread that is new since has no earlier account: its beginning is small.
         let Some(known) = earlier.next_if(|other| other.id == thread.id) else { continue };
-        let ran = thread.ran_ns.saturating_sub(known.ran_ns) as f64 / 1e9 / span_s;
+        let part = |before: u64, now: u64| now.saturating_sub(before) as f64 / 1e9 / span_s;
+        let (ran, waited) = (part(known.ran_ns, thread.ran_ns), part(known.waited_ns, thread.waited_ns));
         parts.ran += ran;
-        parts.waited += thread.waited_ns.saturating_sub(known.waited_ns) as f64 / 1e9 / span_s;
-        parts.busiest = parts.busiest.max(ran);
+        parts.waited += waited;
+        parts.busiest = parts.busiest.max(ran + waited);
     }
     Some(parts)
 }
@@ -354,10 +355,7 @@ fn explanation(short_of: Shortage, cpu: &ProcessorLoad, memory: &MemoryLoad, dis
             format!("{} of the processor time it could have was used.", percent(cpu.utilisation))
         }
         Shortage::Processor => {
-            format!(
-                "Its busiest thread ran {} of the time; other processors were idle.",
-                of(cpu.busiest_thread)
-            )
+            format!("Its busiest thread ran, or was ready to, {} of the time.", of(cpu.busiest_thread))
         }
         Shortage::Nothing => format!(
             "{} of the processor time it could have was used, and no work was stalled for long: requests that wait are waiting for a lock, a \

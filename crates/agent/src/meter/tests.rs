@@ -34,7 +34,7 @@ fn a_calm_service_is_short_of_nothing() {
     let report = after_ten(|_, _| {});
     assert_eq!(report.short_of, Shortage::Nothing);
     assert!((report.processor.utilisation - 1.0 / 3.0).abs() < 1e-6, "{report:?}");
-    assert!((report.processor.busiest_thread.unwrap() - 0.5).abs() < 1e-6);
+    assert!((report.processor.busiest_thread.unwrap() - 0.51).abs() < 1e-6);
     assert!((report.processor.run_queue.unwrap() - 0.01).abs() < 1e-6);
     assert_eq!(report.memory.utilisation, Some(0.4));
     assert!(report.explanation.contains("33 %"), "{}", report.explanation);
@@ -55,6 +55,9 @@ fn each_shortage_has_its_word() {
         (it.machine.processors, it.machine.idle_ticks) = (64, second * 6_300);
         it.threads[0].ran_ns = second * 990_000_000;
     });
+    let starved_thread = after_ten(|second, it| {
+        it.threads[0] = ThreadTime { id: 7, ran_ns: second * 300_000_000, waited_ns: second * 650_000_000 };
+    });
     let throttled = after_ten(|second, it| {
         it.group = Some(GroupCpu { usage_us: second * 200_000, throttled_us: second * 500_000 });
         it.quota = Some(2.0);
@@ -63,10 +66,15 @@ fn each_shortage_has_its_word() {
         it.group = Some(GroupCpu { usage_us: second * 480_000, throttled_us: 0 });
         it.quota = Some(0.5);
     });
-    let words = [&memory, &disk, &full, &one_thread, &throttled, &within_quota].map(|it| it.short_of);
-    use Shortage::{Disk, Memory, Processor};
-    assert_eq!(words, [Memory, Disk, Processor, Processor, Processor, Processor]);
-    assert!(one_thread.explanation.contains("busiest thread ran 99 %"), "{}", one_thread.explanation);
+    let of_processor = [&full, &one_thread, &starved_thread, &throttled, &within_quota].map(|it| it.short_of);
+    assert_eq!(of_processor, [Shortage::Processor; 5]);
+    use Shortage::{Disk, Memory};
+    assert_eq!([memory.short_of, disk.short_of], [Memory, Disk]);
+    assert!(
+        one_thread.explanation.contains("busiest thread ran, or was ready to, 100 %"),
+        "{}",
+        one_thread.explanation
+    );
     assert!(throttled.explanation.contains("quota"), "{}", throttled.explanation);
     // A machine that thrashes also waits for its disk.
     let both = after_ten(|second, it| {
