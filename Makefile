@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain test bench bench-instructions bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz fuzz-kernel soak h2spec compare compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo demo-chain test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz fuzz-kernel soak h2spec compare compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -66,6 +66,11 @@ bench: setup-bench
 bench-instructions: build
 	@scripts/install-missing.sh valgrind=valgrind curl=curl
 	scripts/instructions.sh target/release/flashweir $(OTHER)
+
+# Processor time and memory of `flashweir agent`, asked once a second beside a service with 32 threads.
+bench-agent: build
+	@scripts/install-missing.sh curl=curl
+	scripts/agent-cost.sh target/release/flashweir
 
 # oha is built from its package once, into the target directory.
 bench-load: setup-bench

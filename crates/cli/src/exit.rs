@@ -3,6 +3,7 @@
 use core::fmt;
 use std::process::ExitCode;
 
+use flashweir_agent::AgentError;
 use flashweir_config::ConfigError;
 use flashweir_control::ControlError;
 use flashweir_egress::EgressError;
@@ -45,6 +46,7 @@ pub(crate) fn after_failure(error: &anyhow::Error) -> ExitCode {
         || error.downcast_ref::<GatewayError>().is_some_and(GatewayError::is_configuration)
         || error.downcast_ref::<ControlError>().is_some_and(ControlError::is_configuration)
         || error.downcast_ref::<EgressError>().is_some_and(EgressError::is_configuration)
+        || error.downcast_ref::<AgentError>().is_some_and(AgentError::is_configuration)
         || is_configuration_of_router(error);
     if is_usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }

@@ -1,8 +1,10 @@
 //! Goal: `flashweir control` runs copies, waits for those that crash, tells other programs, and leaves nothing behind. Method: the real
 //! binary with real processes on loopback.
 
-use flashweir_testkit::{Flashweir, Process, Signal, eventually, free_address};
-use std::net::{TcpListener, TcpStream};
+use flashweir_testkit::{
+    Client, Flashweir, GatewayBuilder, Process, Signal, eventually, free_address, until,
+};
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -15,13 +17,14 @@ fn start(directory: &Path, config: &str) -> Process {
     Flashweir::new(BINARY).start(directory, ["control", "--config", "control.toml"])
 }
 
-/// The first of `count` ports in a row that are free.
+/// The first of `count` ports in a row that are free, and that nobody else in this process is given.
 fn free_ports(count: u16) -> u16 {
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let first = (0..100)
-        .map(|_| free_address().port())
-        .find(|&first| first < u16::MAX - count && (first..first + count).all(is_free));
-    first.expect("ports in a row")
+    let (mut first, mut length) = (free_address().port(), 1);
+    while length < count {
+        let next = free_address().port();
+        (first, length) = if next == first + length { (first, length + 1) } else { (next, 1) };
+    }
+    first
 }
 
 fn is_open(port: u16) -> bool {
@@ -91,4 +94,50 @@ fn a_wrong_file_is_named_in_one_line_with_exit_code_64() {
     let finished = start(directory.path(), "admin = \"127.0.0.1:9\"\n").finish(STOPS_WITHIN);
     assert_eq!(finished.code(), Some(64));
     assert_eq!(finished.stderr, "flashweir: control.toml: expected one of [copies], [exec] and [webhook]\n");
+}
+
+/// Goal: copies are used soon after they serve, though the gateway has known their ports as dead for a while. It failed with a gateway that
+/// asked a server that was gone at its own, ever slower pace.
+#[test]
+fn a_gateway_uses_copies_as_soon_as_they_serve() {
+    const COPIES: u16 = 4;
+    let first = free_ports(COPIES);
+    let urls: Vec<String> = (first..first + COPIES).map(|port| format!("http://127.0.0.1:{port}")).collect();
+    let gateway =
+        GatewayBuilder::new(&Flashweir::new(BINARY)).upstreams(urls.iter().map(String::as_str)).start();
+    let in_use = || {
+        let status = gateway.status();
+        let upstreams = status["upstreams"].as_array().map_or(&[][..], Vec::as_slice);
+        upstreams.iter().filter(|upstream| upstream["healthy"] == true).count()
+    };
+    until("all ports known as dead", STOPS_WITHIN, || {
+        assert!(matches!(gateway.get("/").status(), 502 | 503));
+        (in_use() == 0).then_some(())
+    });
+    let directory = TempDir::new().expect("a directory");
+    let listen = free_address();
+    let config = format!(
+        "admin = \"{}\"\nlisten = \"{listen}\"\ninterval_s = 0.5\nmin = {COPIES}\nmax = {COPIES}\n[copies]\nfirst_port = {first}\n\
+         command = [{BINARY:?}, \"origin\", \"--listen\", \"127.0.0.1:{{port}}\", \"--iterations-per-ms\", \"1000\"]\n",
+        gateway.admin()
+    );
+    let control = start(directory.path(), &config);
+    eventually("all copies serve", || {
+        (control.stderr().matches("copy serves").count() == usize::from(COPIES)).then_some(())
+    });
+    let since = std::time::Instant::now();
+    until("all copies are used", Duration::from_secs(10), || (in_use() == usize::from(COPIES)).then_some(()));
+    println!("all are used {:?} after they served", since.elapsed());
+    assert_eq!(gateway.get("/").status(), 200);
+    eventually("its own metrics", || {
+        let metrics = Client::get(listen, "/metrics").text();
+        let known = [
+            "flashweir_servers_ready 4",
+            "flashweir_servers_ordered 4",
+            "flashweir_provisioning_crashes_total 0",
+        ];
+        known.iter().all(|line| metrics.contains(line)).then_some(())
+    });
+    control.signal(Signal::Terminate);
+    assert_eq!(control.finish(STOPS_WITHIN).code(), Some(0));
 }

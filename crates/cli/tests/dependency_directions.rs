@@ -20,8 +20,9 @@ const PURE: [&str; 10] = [
     "sim",
 ];
 /// May talk to the world.
-const SHELLS: [&str; 10] =
-    ["gateway", "router", "control", "runtime", "kernel", "origin", "load", "http", "client", "egress"];
+const SHELLS: [&str; 11] = [
+    "gateway", "router", "control", "agent", "runtime", "kernel", "origin", "load", "http", "client", "egress",
+];
 /// What no pure crate may depend on, however useful.
 const IMPURE: [&str; 15] = [
     "tokio",
@@ -164,8 +165,8 @@ fn pure_crates_stay_pure() {
 }
 
 #[test]
-fn http_mechanics_know_nothing_of_decisions_files_or_metrics() {
-    workspace().check_only("http", &["core", "measure", "kernel"]);
+fn http_mechanics_know_of_decisions_only_which_server_answers() {
+    workspace().check_only("http", &["core", "measure", "replication", "kernel"]);
 }
 
 /// A library in other people's programs brings no server, no configuration and no metrics along.
@@ -211,7 +212,8 @@ fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
         ("gateway", &["http", "kernel", "runtime"][..]),
         ("router", &["kernel", "runtime"]),
         ("runtime", &["kernel"]),
-        ("control", &[]),
+        ("control", &["runtime"]),
+        ("agent", &["runtime"]),
         ("egress", &["client", "http", "runtime"]),
         ("origin", &[]),
         ("load", &["kernel"]),

@@ -235,6 +235,18 @@ fn upstreams_are_checked() {
             "shop.toml:5: \
           upstream.health.timeout: 3s is longer than upstream.health.interval, expected at most 2s",
         ),
+        (
+            "[upstream]\nurls = ['http://a', 'http://b', 'http://c']\nagents = ['http://a:1', 'http://b:1']",
+            "shop.toml:3: upstream.agents: 2 agents for 3 servers, expected one for all or one for each",
+        ),
+        (
+            "[upstream]\nurls = ['http://a']\nagents = 'https://a:1'",
+            "shop.toml:3: upstream.agents: `https://a:1` is not http://, expected the agent's own address",
+        ),
+        (
+            "[upstream]\nurls = ['http://a']\n[upstream.health]\nmax_ejected = 1.5",
+            "shop.toml:4: upstream.health.max_ejected: 1.5 is out of range, expected 0 to 1",
+        ),
     ] {
         assert_eq!(message(text), expected, "for: {text}");
     }

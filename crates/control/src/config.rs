@@ -3,6 +3,7 @@
 use flashweir_core::Duration;
 use flashweir_core::limits::{SCENARIO_FILE_BYTES, UPSTREAM_ADDRESSES};
 use flashweir_provisioning::{ApplicationPolicy, Policy, PolicyError};
+use std::net::SocketAddr;
 use std::path::Path;
 
 /// What can go wrong.
@@ -24,6 +25,9 @@ pub enum ControlError {
         /// What is wrong, and what is expected.
         problem: String,
     },
+    /// The address for metrics cannot be listened on.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, std::io::Error),
     /// The runtime or a signal handler cannot be started.
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -42,6 +46,8 @@ impl ControlError {
 pub struct Config {
     /// The gateway's admin address, HOST:PORT.
     pub admin: String,
+    /// Where `/metrics` and `/healthz` are answered; none: nowhere.
+    pub listen: Option<SocketAddr>,
     /// What the planner is to achieve: one application.
     pub policy: Policy,
     /// Who obeys.
@@ -78,6 +84,7 @@ pub struct CopySettings {
 #[serde(deny_unknown_fields)]
 struct File {
     admin: String,
+    listen: Option<String>,
     #[serde(default = "ten")]
     interval_s: f64,
     #[serde(default = "one")]
@@ -180,7 +187,12 @@ impl Config {
         };
         let policy = Policy { interval, ..Policy::new(most, vec![application]) };
         let policy = policy.checked().map_err(|error: PolicyError| format!("min and max: {error}"))?;
-        Ok(Self { admin: file.admin, policy, actuator })
+        let listen = file.listen.map(|text| {
+            let wrong =
+                |_| format!("listen is `{text}`: expected an IP address and a port like 127.0.0.1:9910");
+            text.parse::<SocketAddr>().map_err(wrong)
+        });
+        Ok(Self { admin: file.admin, listen: listen.transpose()?, policy, actuator })
     }
 }
 
@@ -269,6 +281,10 @@ mod tests {
             "copies.command: expected a program and its arguments"
         );
         assert_eq!(error("max = 3", "max = 3\ninterval_s = 0"), "interval_s is 0: expected 0.5 to 86400");
+        assert_eq!(
+            error("max = 3", "max = 3\nlisten = \":9910\""),
+            "listen is `:9910`: expected an IP address and a port like 127.0.0.1:9910"
+        );
         let no_actuator = Config::parse("admin = \"x\"").unwrap_err();
         assert_eq!(no_actuator, "expected one of [copies], [exec] and [webhook]");
         let hook = Config::parse("admin = \"x\"\n[webhook]\nurl = \"ftp://x\"").unwrap_err();

@@ -10,6 +10,7 @@
 pub mod config;
 pub mod copies;
 mod fetch;
+mod metrics;
 pub mod reading;
 mod run;
 mod supervisor;

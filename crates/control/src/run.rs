@@ -2,13 +2,17 @@
 
 use crate::config::{Actuator, Config, ControlError};
 use crate::fetch::{self, FetchError};
+use crate::metrics;
 use crate::reading::{Reading, Readings};
 use crate::supervisor::{Supervisor, command};
 use flashweir_admission::PlannerDriver;
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{Plan, PoolState, ProvisioningPlanner};
+use flashweir_telemetry::{Outcome, ProvisioningMetrics};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::LocalSet;
 use tracing::{info, warn};
 
 /// How often processes are looked after.
@@ -20,13 +24,14 @@ const STEP: Duration = Duration::from_millis(250);
 /// [`ControlError`] when it cannot begin. Later failures are logged, and tried again.
 pub fn run(config: Config) -> Result<(), ControlError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(Control::new(config)?.serve())
+    LocalSet::new().block_on(&runtime, Control::new(config)?.serve())
 }
 
 struct Control {
     config: Config,
     planner: PlannerDriver<ProvisioningPlanner>,
     readings: Readings,
+    metrics: Arc<ProvisioningMetrics>,
     obeying: Obeying,
     began: tokio::time::Instant,
     plan_at: Instant,
@@ -49,8 +54,9 @@ impl Control {
             file: "policy".to_owned(),
             problem: error.to_string(),
         })?;
+        let metrics = Arc::<ProvisioningMetrics>::default();
         let obeying = match &config.actuator {
-            Actuator::Copies(settings) => Obeying::Copies(Supervisor::new(settings.clone())),
+            Actuator::Copies(settings) => Obeying::Copies(Supervisor::new(settings.clone(), metrics.clone())),
             Actuator::Exec(words) => Obeying::Exec(words.clone()),
             Actuator::Webhook(uri) => Obeying::Webhook(uri.clone()),
         };
@@ -60,6 +66,7 @@ impl Control {
             config,
             planner,
             readings: Readings::default(),
+            metrics,
             obeying,
             began,
             plan_at: now,
@@ -71,6 +78,9 @@ impl Control {
     async fn serve(mut self) -> Result<(), ControlError> {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        if let Some(listen) = self.config.listen {
+            metrics::serve(listen, self.metrics.clone())?;
+        }
         let min = self.config.policy.applications[0].servers_min;
         self.order(min, None).await;
         let mut steps = tokio::time::interval(STEP);
@@ -83,6 +93,8 @@ impl Control {
             let now = self.now();
             if let Obeying::Copies(supervisor) = &mut self.obeying {
                 supervisor.step(now).await;
+                let ordered = self.ordered.map(|(servers, _)| servers);
+                metrics::publish_pool(&self.metrics, ordered, supervisor.state());
             }
             if now >= self.plan_at {
                 self.plan_at = now + self.config.policy.interval;
@@ -116,6 +128,7 @@ impl Control {
         let reading = match read(&self.config.admin).await {
             Ok(reading) => reading,
             Err(error) => {
+                self.metrics.readings.increment(Outcome::Failed);
                 // Without samples demand would seem to be nothing: what there is stays.
                 if self.is_heard {
                     warn!(admin = self.config.admin, %error, "gateway not heard; servers stay as they are");
@@ -128,10 +141,12 @@ impl Control {
             info!(admin = self.config.admin, "gateway heard again");
         }
         self.is_heard = true;
+        self.metrics.readings.increment(Outcome::Ok);
         let pool = self.pool_state();
         let Some(sample) = self.readings.sample(now, reading, pool) else { return };
         self.planner.observe(now, &sample);
         let plan = self.planner.plan(now);
+        metrics::publish_plan(&self.metrics, &plan);
         let servers = plan.applications[0].servers;
         if self.ordered != Some((servers, true)) {
             self.order(servers, Some(&plan)).await;
@@ -173,6 +188,8 @@ impl Control {
         if let Err(error) = &taken {
             warn!(servers, %error, "order not taken; it is given again with the next plan");
         }
+        self.metrics.orders.increment(if taken.is_ok() { Outcome::Ok } else { Outcome::Failed });
+        self.metrics.update(|figures| figures.ordered = Some(servers));
         self.ordered = Some((servers, taken.is_ok()));
     }
 }

@@ -5,7 +5,9 @@ use crate::copies::{Action, Copies, CopyState};
 use crate::fetch;
 use flashweir_core::Instant;
 use flashweir_provisioning::{Moments, PoolState};
+use flashweir_telemetry::ProvisioningMetrics;
 use rustix::process::{Pid, Signal, kill_process};
+use std::sync::Arc;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -17,13 +19,14 @@ pub(crate) struct Supervisor {
     copies: Copies,
     children: Vec<Option<Child>>,
     start_ups: Moments,
+    metrics: Arc<ProvisioningMetrics>,
 }
 
 impl Supervisor {
-    pub(crate) fn new(settings: CopySettings) -> Self {
+    pub(crate) fn new(settings: CopySettings, metrics: Arc<ProvisioningMetrics>) -> Self {
         let copies = Copies::new(&settings);
         let children = settings.ports.iter().map(|_| None).collect();
-        Self { settings, copies, children, start_ups: Moments::default() }
+        Self { settings, copies, children, start_ups: Moments::default(), metrics }
     }
 
     pub(crate) fn want(&mut self, copies: u32) {
@@ -34,13 +37,14 @@ impl Supervisor {
         self.copies.are_gone()
     }
 
+    /// What there is now.
+    pub(crate) fn state(&self) -> PoolState {
+        PoolState { ready: self.copies.ready(), starting: self.copies.starting(), ..PoolState::default() }
+    }
+
     /// What there is, for the planner; start-up times since the last call.
     pub(crate) fn pool_state(&mut self) -> PoolState {
-        PoolState {
-            ready: self.copies.ready(),
-            starting: self.copies.starting(),
-            start_ups: std::mem::take(&mut self.start_ups),
-        }
+        PoolState { start_ups: std::mem::take(&mut self.start_ups), ..self.state() }
     }
 
     /// Sees who has ended and who serves, and does what is to be done. Takes as long as the slowest health check.
@@ -78,7 +82,10 @@ impl Supervisor {
     fn report_end(&mut self, place: usize, now: Instant, how: &str) {
         let port = self.settings.ports[place];
         match self.copies.ended(place, now) {
-            Some(wait) => warn!(port, how, again_in_s = wait.as_secs(), "copy ended by itself"),
+            Some(wait) => {
+                self.metrics.crashes.increment();
+                warn!(port, how, again_in_s = wait.as_secs(), "copy ended by itself");
+            }
             None => info!(port, how, "copy stopped"),
         }
     }

@@ -71,6 +71,8 @@ pub const ADMIN_PROBES: usize = 64;
 pub const FORWARDED_HOPS: usize = 64;
 /// Upstream addresses of one service: the balancer keeps them as bits of one word.
 pub const UPSTREAM_ADDRESSES: usize = 64;
+/// Probes of upstreams under way at once, over all services: each holds a connection until it is answered or its time is over.
+pub const UPSTREAM_PROBES: usize = 256;
 /// Fields in the head of one response of an upstream, and in its trailers; with more the client gets 502.
 pub const UPSTREAM_HEAD_FIELDS: usize = 100;
 /// Bytes of the head of one response of an upstream; with more the client gets 502.
@@ -308,3 +310,15 @@ pub const EGRESS_CONNECTIONS: usize = 4_096;
 pub const EGRESS_REPLAY_BYTES: usize = 64 << 10;
 /// Requests that may wait at one sender for one node.
 pub const GAPPING_QUEUE: usize = 4_096;
+/// Processes that an agent takes for a service's: the one it was given and its descendants, or those of the control group.
+pub const AGENT_PROCESSES: usize = 128;
+/// Threads of those that an agent looks at, the first of each process first: each costs 10 µs at each reading.
+pub const AGENT_THREADS: usize = 128;
+/// Bytes of `/proc/net/tcp` and of `/proc/net/tcp6` that an agent reads: some 800 sockets in a millisecond; those that listen come first.
+pub const AGENT_SOCKET_BYTES: usize = 128 << 10;
+/// Bytes of any other file that an agent reads.
+pub const AGENT_FILE_BYTES: usize = 64 << 10;
+/// Bytes of an agent's answer that a gateway reads.
+pub const AGENT_REPORT_BYTES: usize = 16 << 10;
+/// Agents that a gateway asks at once; further ones wait for their turn.
+pub const AGENT_POLLS: usize = 64;

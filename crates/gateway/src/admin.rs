@@ -70,7 +70,7 @@ async fn ready(State(known): State<Arc<Known>>) -> Response {
         .live
         .load()
         .services()
-        .any(|(_, upstreams)| upstreams.statuses().iter().any(|server| server.is_available));
+        .any(|(_, upstreams)| upstreams.statuses().iter().any(|server| server.is_available()));
     let (status, text) = match (known.shared.is_draining(), is_any_server_healthy) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
         (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "no upstream is healthy\n"),

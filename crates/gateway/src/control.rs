@@ -1,6 +1,7 @@
 //! The control thread: signals, reloads, health checks, and the orderly end.
 
 use crate::admin::AdminServer;
+use crate::agents::watch_agents;
 use crate::commands::{Command, Stopped};
 use crate::error::GatewayError;
 use crate::kernel::KernelGuard;
@@ -9,7 +10,8 @@ use crate::reload::reload;
 use crate::sentry::{SentryStation, UnattendedSentries};
 use crate::shared::Shared;
 use crate::state_file;
-use crate::watch::{watch_certificates, watch_memory, watch_upstreams};
+use crate::upstream_watch::watch_upstreams;
+use crate::watch::{watch_certificates, watch_memory};
 use flashweir_config::Overrides;
 use flashweir_core::Duration;
 use flashweir_runtime::planner_loop::{self, Beat, StallWatch, Unattended};
@@ -81,6 +83,7 @@ impl Control {
             |guard: KernelGuard| spawn_local(guard.run(self.shared.clone(), leave_kernel.clone()));
         let mut kernel = planners.kernel.map(in_kernel);
         spawn_local(watch_upstreams(self.shared.clone()));
+        spawn_local(watch_agents(self.shared.clone()));
         spawn_local(watch_certificates(self.shared.clone()));
         spawn_local(watch_memory(self.shared.clone()));
         self.tell_start(admin_address);

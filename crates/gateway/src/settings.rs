@@ -1,11 +1,11 @@
 //! The configuration in the words of the HTTP mechanics.
 
-use flashweir_config::{Config, Protocol as ConfiguredProtocol, Upstream};
+use flashweir_config::{Config, Protocol as ConfiguredProtocol, Upstream, Weights};
 use flashweir_core::Duration;
 use flashweir_http::guarded::Protocol;
 use flashweir_http::head_guard::HeadLimits;
 use flashweir_http::serve::ServeSettings;
-use flashweir_http::upstream::{HealthSettings, UpstreamSettings};
+use flashweir_http::upstream::{EjectionSettings, LearningSettings, PoolSettings, UpstreamSettings};
 
 /// How long an HTTP/2 client may be silent with requests open before it is asked whether it is still there.
 const HTTP2_PING_AFTER: Duration = Duration::from_secs(20);
@@ -37,12 +37,29 @@ pub(crate) fn upstream_settings(upstream: &Upstream, workers: usize) -> Upstream
         body_idle_timeout: upstream.body_idle_timeout,
         pool_idle_timeout: upstream.idle_timeout,
         ca_file: upstream.ca_file.clone(),
-        health: HealthSettings {
-            failures_to_eject: upstream.health.failures_to_eject,
-            ejection_first: upstream.health.eject_for,
-            ejection_longest: HealthSettings::default().ejection_longest.max(upstream.health.eject_for),
-            ..HealthSettings::default()
+        pool: pool_settings(upstream),
+    }
+}
+
+/// When servers are left out, how they return, and how much each gets.
+fn pool_settings(upstream: &Upstream) -> PoolSettings {
+    let defaults = PoolSettings::default();
+    let health = &upstream.health;
+    PoolSettings {
+        ejection: EjectionSettings {
+            failures: health.failures_to_eject,
+            failed_probes: health.failures_to_eject,
+            first: health.eject_for,
+            longest: defaults.ejection.longest.max(health.eject_for),
+            part_max: health.max_ejected,
         },
+        slow_start: upstream.slow_start,
+        learning: match upstream.weights {
+            Weights::Utilisation => Some(LearningSettings::UTILISATION),
+            Weights::ResponseTime => Some(LearningSettings::RESPONSE_TIME),
+            Weights::Off => None,
+        },
+        probe_interval: health.active.as_ref().map(|active| active.interval),
     }
 }
 

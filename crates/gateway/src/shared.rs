@@ -1,5 +1,6 @@
 //! What all threads of one gateway see: read-mostly values behind atomic pointers, and counts.
 
+use crate::agents::Machines;
 use crate::bounds::Bounds;
 use crate::descriptors;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) plan: Arc<ArcSwap<Plan>>,
     /// Why load is as it is.
     pub(crate) verdict: ArcSwap<LoadVerdict>,
+    /// What agents say of the servers' machines.
+    pub(crate) machines: ArcSwap<Machines>,
     /// What the planner has learned, for `/status` and the state file; refreshed once a second.
     pub(crate) baseline: ArcSwap<Baseline>,
     /// Lets the sentries' planner rest while nobody asks.
@@ -125,6 +128,7 @@ impl Shared {
             live: ArcSwap::from_pointee(parts.live),
             plan: Arc::new(ArcSwap::from_pointee(Plan::open(parts.workers))),
             verdict: ArcSwap::default(),
+            machines: ArcSwap::default(),
             baseline: ArcSwap::default(),
             rest: Arc::default(),
             pipelines: SharedByWorkers::default(),

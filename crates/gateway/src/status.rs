@@ -1,5 +1,6 @@
 //! What `/status` and `/explain` say, as JSON: every limit, its value, which one binds, and why.
 
+use crate::agents::machines_json;
 use crate::decisions::Explained;
 use crate::feedback;
 use crate::sentry::told;
@@ -8,6 +9,7 @@ use crate::verdict;
 use flashweir_admission::flash_crowd::Limit;
 use flashweir_config::{Class, Service};
 use flashweir_core::{DecisionId, Rate, Reason};
+use flashweir_http::upstream::{OutCause, SHARE_ONE};
 use flashweir_runtime::{plan_json, unix_seconds_now};
 use serde_json::{Value, json};
 
@@ -188,6 +190,7 @@ fn services(shared: &Shared) -> Vec<Value> {
             "response_target_s": service.sentry.response_target.as_secs_f64(),
             "classes": service.classes.iter().map(class).collect::<Vec<_>>(),
             "in_flight_upstream": upstreams.in_flight(),
+            "machines": machines_json(&shared.machines.load(), shared.clock.now(), &service.name),
             "sentry": sentry.as_ref().map(|sentry| told::status(sentry, shared.clock.now())),
             "feedback": sentry.as_ref().map(|sentry| {
                 feedback::told::status(&sentry.feedback_told.load(), &service.upstream.urls)
@@ -216,7 +219,8 @@ fn upstreams(shared: &Shared) -> Vec<Value> {
     let told = statuses.map(|(service, status)| {
         json!({
             "service": service, "url": status.address, "in_flight": status.in_flight,
-            "healthy": status.is_available,
+            "healthy": status.is_available(), "out_because": status.out_because.map(OutCause::as_str),
+            "share": f64::from(status.share) / f64::from(SHARE_ONE),
         })
     });
     told.collect()

@@ -2,9 +2,9 @@
 //! in the log for as long as somebody is refused there.
 
 use crate::shared::{Live, Shared};
-use flashweir_admission::pipeline::{LoadVerdict, Situation, StageName, VerdictKeeper};
+use flashweir_admission::pipeline::{LoadCause, LoadVerdict, Situation, StageName, VerdictKeeper};
 use flashweir_config::{FlashCrowdMode, Service};
-use flashweir_core::{Duration, Instant, Reason};
+use flashweir_core::{Duration, Instant, Reason, Shortage};
 use flashweir_runtime::tell_verdict;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -105,6 +105,7 @@ impl VerdictTask {
                 reason,
                 seconds = span.as_secs_f64(),
                 verdict = verdict.cause.as_str(),
+                machine_short_of = shared.machines.load().short_of(now, &service.name).map(Shortage::as_str),
                 limit = sentry.as_ref().map(|sentry| sentry.plan.load().limit),
                 guarantees_infeasible =
                     sentry.as_ref().map(|sentry| sentry.plan.load().explanation.guarantees_infeasible),
@@ -134,14 +135,58 @@ fn counts(shared: &Shared, service: &Service) -> (u64, [u64; Reason::ALL.len()])
 pub(crate) fn status(shared: &Shared) -> Value {
     let (verdict, plan) = (shared.verdict.load(), shared.plan.load());
     let why = &plan.explanation;
+    let machines = shared.machines.load();
+    let now = shared.clock.now();
+    let service = blamed(shared);
+    let short_of = service.as_deref().and_then(|service| machines.short_of(now, service));
+    let said = service.as_deref().and_then(|service| machines.explanation(now, service));
     json!({
         "cause": verdict.cause.as_str(),
         "limited_by": verdict.limits.map(StageName::as_str),
         "short_of": verdict.short_of().map(flashweir_admission::pipeline::Resource::as_str),
-        "for_s": shared.clock.now().saturating_since(verdict.since).as_secs_f64(),
+        "machine_short_of": short_of.map(Shortage::as_str),
+        "explanation": explanation(&verdict, service.as_deref().zip(short_of).zip(said)),
+        "for_s": now.saturating_since(verdict.since).as_secs_f64(),
         "offered_rps": why.offered_rps,
         "admitted_rps": why.admitted_rps,
         "unique_offered_rps": why.unique_offered_rps,
         "unique_offered_usual_rps": why.unique_offered_reference_rps,
     })
+}
+
+/// The service whose machines the verdict speaks of: one for which requests wait, else one whose machines are short of something, else the
+/// first that has agents.
+fn blamed(shared: &Shared) -> Option<String> {
+    let (live, machines, now) = (shared.live.load(), shared.machines.load(), shared.clock.now());
+    let known = live.config.services.iter().zip(&live.sentries).filter_map(|(service, sentry)| {
+        let short_of = machines.short_of(now, &service.name)?;
+        let waits = sentry
+            .as_ref()
+            .is_some_and(|sentry| (0..sentry.names.classes.len()).any(|class| sentry.common.held(class) > 0));
+        Some((service, (waits, short_of != Shortage::Nothing)))
+    });
+    // The last of equals is the maximum, and the first is wanted.
+    known.rev().max_by_key(|(_, reasons)| *reasons).map(|(service, _)| service.name.clone())
+}
+
+/// Why load is as it is, in a sentence or two.
+fn explanation(verdict: &LoadVerdict, machine: Option<((&str, Shortage), &str)>) -> String {
+    let cause = match verdict.cause {
+        LoadCause::TooFewSamples => "Too few responses came back to judge by, and no request is refused.",
+        LoadCause::Calm => "Load is as usual.",
+        LoadCause::SurgeOk => "More requests than usual, served as usual.",
+        LoadCause::Popular => "More requests than the origin can serve.",
+        LoadCause::SlowBackend => "No more requests than usual, and the origin is short all the same.",
+        LoadCause::CongestedLink => "The path to the clients carries less than is asked for.",
+        LoadCause::Bound => "A bound of the configuration refuses, while origin and delivery have room.",
+    };
+    match machine {
+        None => cause.to_owned(),
+        Some(((service, Shortage::Nothing), said)) => {
+            format!("{cause} The machines of service {service} are short of nothing. {said}")
+        }
+        Some(((service, short_of), said)) => {
+            format!("{cause} The machines of service {service} are short of: {}. {said}", short_of.as_str())
+        }
+    }
 }

@@ -5,7 +5,7 @@ use flashweir_core::{Duration, Instant, Rng};
 use flashweir_replication::distribution::{Distribution, Policy, ServerLoad};
 use flashweir_replication::placement::Watermarks;
 use flashweir_replication::servers::SHARE_ONE;
-use flashweir_replication::{Redirector, RedirectorSettings, ServerIndex, ServerReport};
+use flashweir_replication::{Balancer, Redirector, RedirectorSettings, ServerIndex, ServerReport, ServerUse};
 use std::hint::black_box;
 
 const POLICIES: [(&str, Policy); 5] = [
@@ -45,6 +45,29 @@ fn choices(c: &mut Criterion) {
     }
 }
 
+/// A worker's choice among the servers of one service, with nothing in flight (the counters decide) and with requests in flight.
+fn balancer(c: &mut Criterion) {
+    let mut group = c.benchmark_group("choose, balancer");
+    for count in [2u16, 8, 64] {
+        for busy in [0u32, 20] {
+            let (mut balancer, mut rng) = (Balancer::new(count.into()), Rng::new(1));
+            let mut now = Instant::ZERO;
+            let candidates = u64::MAX >> (64 - count);
+            group.bench_function(BenchmarkId::new(format!("{busy} in flight"), count), |b| {
+                b.iter(|| {
+                    now += Duration::from_micros(100);
+                    let load = |server: ServerIndex| ServerUse {
+                        in_flight: busy + u32::from(server) % (busy + 1),
+                        share: SHARE_ONE,
+                    };
+                    black_box(balancer.choose(now, candidates, load, &mut rng))
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
 /// A redirector with this many documents, all at server 0, which is overloaded.
 fn overloaded(documents: u64, servers: u16) -> (Redirector, Instant) {
     let mut redirector = Redirector::new(RedirectorSettings::default()).expect("valid");
@@ -58,7 +81,7 @@ fn overloaded(documents: u64, servers: u16) -> (Redirector, Instant) {
     }
     for server in 0..servers {
         let load_rps = if server == 0 { 500.0 } else { 0.0 };
-        redirector.report(now, server, ServerReport { load_rps, response_ms: None });
+        redirector.report(now, server, ServerReport { load_rps, response_ms: None, utilisation: None });
     }
     (redirector, now)
 }
@@ -82,6 +105,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1));
-    targets = choices, placement
+    targets = choices, balancer, placement
 }
 criterion_main!(benches);

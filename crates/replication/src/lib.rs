@@ -5,10 +5,14 @@
 //! which those are says the [`Ring`]. docs/algorithms/replication.md has the published rules (RaDaR and ACDN, as measured in Esser's
 //! thesis), their faults and the repairs.
 //!
+//! For servers that all host the same there is no placement: a [`ServerPool`] says which of them are usable and how much of the load each
+//! should get, and each worker's [`Balancer`] chooses.
+//!
 //! Pure: no clock, no I/O, randomness handed in. Planning uses floats; a choice uses integers and allocates nothing.
 #![no_std]
 extern crate alloc;
 
+mod balancer;
 pub mod distribution;
 mod documents;
 mod error;
@@ -16,11 +20,14 @@ pub mod placement;
 mod redirector;
 mod report_schedule;
 mod ring;
+mod server_pool;
 pub mod servers;
 
+pub use balancer::{Balancer, ServerUse};
 pub use documents::DocumentTable;
 pub use error::SettingsError;
 pub use redirector::{Placed, PlacementRound, Redirector, RedirectorSettings};
 pub use report_schedule::ReportSchedule;
 pub use ring::Ring;
+pub use server_pool::{PoolEvents, PoolSettings, ServerCounts, ServerPool};
 pub use servers::{ServerIndex, ServerReport, ServerSettings, ServerTable};

@@ -103,7 +103,7 @@ proptest! {
                     }
                 }
                 Step::Report { server, load_rps } => {
-                    redirector.report(now, server, ServerReport { load_rps, response_ms: None });
+                    redirector.report(now, server, ServerReport { load_rps, response_ms: None, utilisation: None });
                 }
                 Step::Fail { server, times } => {
                     (0..times).for_each(|_| redirector.finished(now, server, false));
@@ -289,7 +289,8 @@ fn a_choice_allocates_nothing() {
 #[test]
 fn a_silent_server_is_out_until_it_reports_again() {
     let mut redirector = redirector(Policy::TwoChoices, 2, false);
-    let (mut rng, report) = (Rng::new(1), ServerReport { load_rps: 100.0, response_ms: None });
+    let (mut rng, report) =
+        (Rng::new(1), ServerReport { load_rps: 100.0, response_ms: None, utilisation: None });
     for second in 0..=30 {
         let now = Instant::from_secs(second);
         (0..2).for_each(|server| redirector.report(now, server, report));
@@ -325,7 +326,7 @@ fn refused_requests_count_for_placement() {
         }
     }
     for (server, load_rps) in [(0, 310.0), (1, 0.0)] {
-        redirector.report(now, server, ServerReport { load_rps, response_ms: None });
+        redirector.report(now, server, ServerReport { load_rps, response_ms: None, utilisation: None });
     }
     let round = redirector.plan(now);
     assert_eq!(round.created.iter().map(|it| it.document).collect::<Vec<_>>(), [1], "{round:?}");
@@ -342,7 +343,7 @@ fn copies_go_when_demand_has_gone() {
     }
     let report = |redirector: &mut Redirector, now, load_rps| {
         for (server, load_rps) in [(0, load_rps), (1, 10.0), (2, 10.0)] {
-            redirector.report(now, server, ServerReport { load_rps, response_ms: None });
+            redirector.report(now, server, ServerReport { load_rps, response_ms: None, utilisation: None });
         }
     };
     report(&mut redirector, now, 500.0);

@@ -26,6 +26,8 @@ labels! {
         FeedbackRefused => "feedback_refused",
         /// An upstream is left out or back.
         UpstreamHealth => "upstream_health",
+        /// An agent beside a server gave no report.
+        Agent => "agent",
         /// The verdict on why load is high changed.
         CauseChanged => "cause_changed",
         /// The planner is behind or samples wait.

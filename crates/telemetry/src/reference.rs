@@ -10,7 +10,12 @@ use crate::{EgressGroup, Telemetry};
 #[must_use]
 pub fn markdown() -> String {
     let egress = Telemetry::egress(EgressGroup::new(Arc::default(), Vec::new), "");
-    let shells = [("run", Telemetry::gateway(1, "")), ("router", Telemetry::router("")), ("egress", egress)];
+    let shells = [
+        ("run", Telemetry::gateway(1, "")),
+        ("router", Telemetry::router("")),
+        ("control", Telemetry::control_plane(Arc::default(), "")),
+        ("egress", egress),
+    ];
     let mut page = HEADER.to_owned();
     let mut title = "";
     // A group stands where the first shell that has it has it.

@@ -10,7 +10,8 @@ use flashweir_core::limits::CLASS_SLOTS;
 use flashweir_core::{Instant, Rate, Reason};
 use flashweir_telemetry::{
     Bound, CandidateNews, ClassNews, Counter, Happening, KernelCounts, KernelFigures, KernelFlows,
-    KernelService, KernelTier, MetricGroup, Outcome, Scrape, StatusClass, Telemetry, UpstreamHealth,
+    KernelService, KernelTier, MetricGroup, Outcome, ProbeResult, Scrape, StatusClass, Telemetry,
+    UpstreamChanges, UpstreamHealth,
 };
 
 /// Samples by full name with labels, after checking the grammar and that each belongs to a declared family.
@@ -221,21 +222,33 @@ fn the_plan_in_force_is_exported_and_each_decision_counted_once() {
 #[test]
 fn upstreams_reloads_and_warnings_are_exported() {
     let telemetry = Telemetry::gateway(1, "0.1.0");
-    let health =
-        |service: &str, is_in_use| UpstreamHealth { service: service.to_owned(), place: 0, is_in_use };
-    let health = [health("shop", true), health("api", false)];
-    telemetry.control().publish_upstream_health(&health);
+    let health = |service: &str, is_in_use| UpstreamHealth {
+        service: service.to_owned(),
+        place: 0,
+        is_in_use,
+        share_ratio: 0.5,
+    };
+    let mut health = vec![health("shop", true), health("api", false)];
+    let changes =
+        UpstreamChanges { service: "api".to_owned(), ejected: vec![("unreachable", 3)], returned: 2 };
+    telemetry.control().publish_upstreams(health.clone(), vec![changes]);
+    telemetry.control().count_probe(ProbeResult::NoConnection);
     telemetry.control().config_reloads.increment(Outcome::Failed);
     telemetry.control().set_draining(true);
     telemetry.warnings().warn(Instant::ZERO, Happening::StateFile, format_args!("truncated"));
     let samples = scrape(&telemetry);
     assert_eq!(samples["flashweir_upstream_healthy{service=\"shop\",upstream=\"0\"}"], 1.0);
     assert_eq!(samples["flashweir_upstream_healthy{service=\"api\",upstream=\"0\"}"], 0.0);
+    assert_eq!(samples["flashweir_upstream_share_ratio{service=\"shop\",upstream=\"0\"}"], 0.5);
+    assert_eq!(samples["flashweir_upstream_ejections_total{service=\"api\",cause=\"unreachable\"}"], 3.0);
+    assert_eq!(samples["flashweir_upstream_returns_total{service=\"api\"}"], 2.0);
+    assert_eq!(samples["flashweir_upstream_probes_total{result=\"no_connection\"}"], 1.0);
     assert_eq!(samples["flashweir_config_reloads_total{outcome=\"failed\"}"], 1.0);
     assert_eq!(samples["flashweir_warnings_total{event=\"state_file\"}"], 1.0);
     assert_eq!(samples["flashweir_draining"], 1.0);
     // Fewer upstreams after a reload leave no series behind.
-    telemetry.control().publish_upstream_health(&health[..1]);
+    health.truncate(1);
+    telemetry.control().publish_upstreams(health, Vec::new());
     assert!(!scrape(&telemetry).contains_key("flashweir_upstream_healthy{service=\"api\",upstream=\"0\"}"));
 }
 

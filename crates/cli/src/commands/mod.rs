@@ -1,5 +1,6 @@
 //! The subcommands: one file each, whose argument struct's doc comment is the help text.
 
+mod agent;
 mod config;
 mod control;
 mod demo;
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Router(router::RouterArgs),
     Control(control::ControlArgs),
     Egress(egress::EgressArgs),
+    Agent(agent::AgentArgs),
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
     Demo(demo::DemoArgs),
@@ -40,6 +42,7 @@ impl Command {
             Self::Router(arguments) => arguments.run(),
             Self::Control(arguments) => arguments.run(),
             Self::Egress(arguments) => arguments.run(),
+            Self::Agent(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),
             Self::Demo(arguments) => arguments.run(),

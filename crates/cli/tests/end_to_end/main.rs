@@ -18,6 +18,7 @@ mod message_integrity;
 mod proxying;
 mod refusals;
 mod reload;
+mod returning_upstreams;
 mod services;
 mod several_upstreams;
 mod slow_uploads;

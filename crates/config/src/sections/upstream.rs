@@ -13,6 +13,7 @@ use super::Listen;
 use crate::checks::range::{count_within, duration_within, within};
 use crate::checks::url::{server_of, upstream_url};
 use crate::error::Problem;
+use crate::one_or_many::OneOrMany;
 use crate::text::DurationText;
 
 /// The service that is protected.
@@ -20,7 +21,8 @@ use crate::text::DurationText;
 #[serde(deny_unknown_fields, default)]
 pub struct UpstreamFile {
     /// The servers of the service, `http://` or `https://` with host and optional port, no path. Required,
-    /// here or as `--upstream`, unless there is a `[[service]]`. Of two drawn at random, the one with fewer requests in flight gets the next.
+    /// here or as `--upstream`, unless there is a `[[service]]`. Of two drawn at random, the one with fewer
+    /// requests in flight for its share gets the next.
     /// Valid: 1 to 64 different URLs.
     /// Example: `urls = ["http://10.0.0.5:3000", "http://10.0.0.6:3000"]`.
     pub urls: Vec<String>,
@@ -60,6 +62,19 @@ pub struct UpstreamFile {
     /// system's are used.
     /// Example: `ca_file = "internal-ca.pem"`.
     pub ca_file: Option<PathBuf>,
+    /// How long the share of a server that was away grows, from a tenth to the whole; `"0s"`: at once.
+    /// Valid: `0s` to `10m`. Raised: new capacity helps later. Lowered: a server with cold caches is slow for more clients.
+    /// Example: `slow_start = "30s"` for a server that compiles while it runs.
+    pub slow_start: DurationText,
+    /// From what the servers' shares are learned, within a factor of two: `"utilisation"` (what they report as ORCA, or their agents do; without
+    /// reports of all of them, nothing), `"response_time"`, or `"off"`. Requests in flight follow a slow server in any case; utilisation adds what
+    /// they do not show, such as other work on a server's machine.
+    /// Example: `weights = "response_time"` for servers of different speed that report nothing.
+    pub weights: Weights,
+    /// Where `flashweir agent` listens beside the servers: one URL for all, or one for each in the order of `urls`. What an agent sees its machine
+    /// short of is named in the verdict.
+    /// Example: `agents = "http://10.0.0.5:9901"`.
+    pub agents: OneOrMany,
     /// When a server is left out for a while.
     pub health: HealthFile,
 }
@@ -82,6 +97,11 @@ impl Default for UpstreamFile {
             // Event streams usually send a heartbeat every 15 to 30 s.
             body_idle_timeout: DurationText::from_secs(60),
             ca_file: None,
+            // Caches of a small service are warm by then, and a crowd does not wait longer for new servers.
+            slow_start: DurationText::from_secs(5),
+            // Does nothing until servers report.
+            weights: Weights::Utilisation,
+            agents: OneOrMany(Vec::new()),
             health: HealthFile::default(),
         }
     }
@@ -97,8 +117,25 @@ pub enum Protocol {
     Http2,
 }
 
-/// When a server is left out for a while. Failures to connect and resets always count; with a path, the
-/// server is also asked. When every server is out, all are used: some answer is better than none.
+/// From what the servers' shares are learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Weights {
+    /// Reports of utilisation.
+    Utilisation,
+    /// Time from the request to the response's head.
+    ResponseTime,
+    /// All servers are alike.
+    Off,
+}
+
+/// When a server is left out for a while, and how it returns.
+///
+/// *Unreachable*: connections fail. *Sick*: it does not answer for `path` as it should. It returns with the first probe that finds it well (a
+/// connection, or an answer for `path`; four times a second). One that goes and comes must stay well for 0.5 s before its second return within a
+/// minute, and twice as long each time. *Reset*: it resets requests of more than one client. *Outlier*: it fails (500, 502, 503, 504), or is
+/// silent, while the others answer. For these two a server is out for `eject_for`; only a part of the servers may be, and never the last.
+/// When every server is out, those that can be connected to are used, or else all: some answer is better than none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HealthFile {
@@ -106,7 +143,7 @@ pub struct HealthFile {
     /// requests tell.
     /// Example: `path = "/healthz"`.
     pub path: Option<String>,
-    /// Time between two questions to a server. Only with `path`.
+    /// Time between two questions to a server in use. Only with `path`.
     /// Valid: `100ms` to `5m`. Raised: a dead server is noticed later. Lowered: more load of our own making.
     /// Example: `interval = "5s"`.
     pub interval: DurationText,
@@ -115,16 +152,19 @@ pub struct HealthFile {
     /// mistaken for a dead one, just when it is needed.
     /// Example: `timeout = "2s"`.
     pub timeout: DurationText,
-    /// Failures in a row that leave a server out.
+    /// Failed requests in a row, or wrong answers for `path`, that leave a server out.
     /// Valid: `1` to `100`. Raised: more requests fail on a dead server. Lowered: one reset leaves a
     /// healthy server out.
     /// Example: `failures_to_eject = 5`.
     pub failures_to_eject: u32,
-    /// How long a server is left out the first time; doubled for each further time in a row.
-    /// Valid: `100ms` to `10m`. Raised: a restarted server waits longer for work. Lowered: more
-    /// requests are tried on a dead server.
+    /// How long a server that resets requests or fails alone is left out the first time; doubled for each further time within a minute.
+    /// Valid: `100ms` to `10m`. Raised: a server that recovers waits longer for work. Lowered: more requests fail on one that does not.
     /// Example: `eject_for = "5s"`.
     pub eject_for: DurationText,
+    /// The part of the servers that may be left out at once for resets and as outliers: where most of them fail, the fault is elsewhere.
+    /// Valid: `0` to `1`; `0` never judges. Raised: the rest carry more. Lowered: broken servers stay in use.
+    /// Example: `max_ejected = 0.34`.
+    pub max_ejected: f64,
 }
 
 impl Default for HealthFile {
@@ -139,6 +179,8 @@ impl Default for HealthFile {
             failures_to_eject: 3,
             // About the restart time of a small service.
             eject_for: DurationText::from_secs(2),
+            // Half of the servers can carry most of an ordinary day.
+            max_ejected: 0.5,
         }
     }
 }
@@ -162,12 +204,18 @@ pub struct Upstream {
     pub body_idle_timeout: Duration,
     /// PEM file with certificate authorities; `None` means the operating system's.
     pub ca_file: Option<PathBuf>,
+    /// How long the share of a server that was away grows.
+    pub slow_start: Duration,
+    /// From what shares are learned.
+    pub weights: Weights,
+    /// The agent of each server, in the order of `urls`; none, or as many.
+    pub agents: Vec<Uri>,
     /// When a server is left out.
     pub health: Health,
 }
 
 /// When a server is left out for a while.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Health {
     /// Ask the servers themselves, too.
     pub active: Option<ActiveHealth>,
@@ -175,6 +223,8 @@ pub struct Health {
     pub failures_to_eject: u32,
     /// How long the first time.
     pub eject_for: Duration,
+    /// The part of the servers that may be left out by judgement, 0 to 1.
+    pub max_ejected: f64,
 }
 
 /// How servers are asked for their health.
@@ -235,6 +285,14 @@ impl Upstream {
                 DurationText::from_secs(24 * 3_600),
             )?,
             ca_file: file.ca_file.map(|path| directory.join(path)),
+            slow_start: duration_within(
+                "upstream.slow_start",
+                file.slow_start,
+                DurationText::from_secs(0),
+                DurationText::from_secs(600),
+            )?,
+            weights: file.weights,
+            agents: check_agents(&file.agents.0, file.urls.len())?,
             health: Health::check(file.health)?,
         })
     }
@@ -261,8 +319,35 @@ impl Health {
                 DurationText::from_millis(100),
                 DurationText::from_secs(600),
             )?,
+            max_ejected: within("upstream.health.max_ejected", file.max_ejected, 0.0, 1.0)?,
         })
     }
+}
+
+/// One for each server; a single one is every server's.
+fn check_agents(texts: &[String], servers: usize) -> Result<Vec<Uri>, Problem> {
+    let key = "upstream.agents";
+    if texts.len() > 1 && texts.len() != servers {
+        let what =
+            format!("{} agents for {servers} servers, expected one for all or one for each", texts.len());
+        return Err(Problem::new(key, what));
+    }
+    let mut agents = Vec::with_capacity(servers);
+    for (index, text) in texts.iter().enumerate() {
+        let key = if texts.len() == 1 { key.to_owned() } else { format!("{key}[{index}]") };
+        let agent = upstream_url(&key, text)?;
+        if agent.scheme_str() != Some("http") {
+            return Err(Problem::new(
+                key,
+                format!("`{text}` is not http://, expected the agent's own address"),
+            ));
+        }
+        agents.push(agent);
+    }
+    if let [one] = agents.as_slice() {
+        agents = vec![one.clone(); servers];
+    }
+    Ok(agents)
 }
 
 fn active(path: String, interval: Duration, timeout: Duration) -> Result<ActiveHealth, Problem> {

@@ -1,11 +1,10 @@
 //! Sending requests to the upstreams: choice, bounded connections, timeouts, and retry only where nothing was sent.
 //!
+//! The choice is `flashweir-replication`'s: two choices on requests in flight, among the servers that its pool calls usable.
 //! [`UpstreamShared`] is one for the process; each worker has its own [`Upstreams`] with its own connections.
 
-pub mod balance;
 mod connect;
 mod error;
-pub mod health;
 mod multiplex;
 mod pool;
 mod probe;
@@ -14,14 +13,18 @@ mod shared;
 mod small_reads;
 
 pub use error::{ErrorSource, UpstreamError, UpstreamErrorKind};
-pub use health::{Health, HealthSettings};
-pub use probe::{ProbeError, probe};
+pub use flashweir_replication::servers::{
+    EjectionSettings, LearningSettings, OutCause, ProbeOutcome, SHARE_ONE,
+};
+pub use flashweir_replication::{PoolEvents, PoolSettings};
+pub use probe::{ProbeError, probe, probe_outcome};
 pub use response_body::UpstreamBody;
 pub use shared::{UpstreamSettings, UpstreamSettingsError, UpstreamShared, UpstreamStatus};
 
 use crate::guarded::Protocol;
 use connect::Target;
 use flashweir_core::Rng;
+use flashweir_replication::Balancer;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Uri};
 use http::{Request, Response, StatusCode, Version};
@@ -36,7 +39,7 @@ use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_util::either::Either;
 
@@ -44,8 +47,14 @@ use tokio_util::either::Either;
 pub struct Upstreams<B> {
     shared: Arc<UpstreamShared>,
     pools: Box<[Pool<B>]>,
-    rng: RefCell<Rng>,
+    choices: RefCell<Choices>,
     retries: Cell<u64>,
+}
+
+/// What one worker needs to choose.
+struct Choices {
+    balancer: Balancer,
+    rng: Rng,
 }
 
 enum Pool<B> {
@@ -71,6 +80,10 @@ impl<B> RequestBody for B where
 
 /// Upstreams tried for one request: beyond three the client is better served by a quick answer.
 const ATTEMPTS_MAX: u32 = 3;
+/// The same while all that were tried refuse connections at once, as absent servers do: each costs some microseconds.
+const REFUSED_ATTEMPTS_MAX: u32 = 16;
+/// From the first failure, for which those are tried.
+const REFUSED_WITHIN: Duration = Duration::from_millis(100);
 /// Stale connections one request may meet at one upstream; a server that closes each new one is broken.
 const STALE_MAX: u32 = 2;
 /// How long an HTTP/2 upstream may be silent before it is asked whether it is still there.
@@ -87,7 +100,8 @@ impl<B: RequestBody> Upstreams<B> {
             Protocol::Http2 => Pool::Http2(Http2Pool::new(index, limit, idle)),
         };
         let pools = (0..settings.addresses.len()).map(pool).collect();
-        Self { shared, pools, rng: RefCell::new(rng), retries: Cell::new(0) }
+        let choices = Choices { balancer: Balancer::new(settings.addresses.len()), rng };
+        Self { shared, pools, choices: RefCell::new(choices), retries: Cell::new(0) }
     }
 
     /// The state shared with the other workers.
@@ -127,8 +141,9 @@ impl<B: RequestBody> Upstreams<B> {
         let mut unsent = Some(request);
         let mut tried = 0u64;
         let mut worst: Option<UpstreamError> = None;
-        while tried.count_ones() < ATTEMPTS_MAX {
-            let Some(index) = self.shared.choose(tried, &mut self.rng.borrow_mut()) else { break };
+        let mut failed_at: Option<Instant> = None;
+        while tried.count_ones() < ATTEMPTS_MAX || may_try_more(tried, worst.as_ref(), failed_at) {
+            let Some(index) = self.choose(tried) else { break };
             tried |= 1 << index;
             let error = match self.send_to(index, &mut unsent).await {
                 Ok(response) => return Ok(response),
@@ -139,6 +154,7 @@ impl<B: RequestBody> Upstreams<B> {
                 return Err(error);
             }
             self.retries.set(self.retries.get() + 1);
+            failed_at = failed_at.or_else(|| Some(Instant::now()));
             // "All busy" is the more useful answer than "one of them is down".
             if worst.as_ref().is_none_or(|worst| worst.kind != UpstreamErrorKind::Full) {
                 worst = Some(error);
@@ -147,13 +163,19 @@ impl<B: RequestBody> Upstreams<B> {
         Err(worst.unwrap_or_else(|| UpstreamError::new(UpstreamErrorKind::NoUpstream, None)))
     }
 
+    /// An upstream that is not in `tried`.
+    fn choose(&self, tried: u64) -> Option<usize> {
+        let Choices { balancer, rng } = &mut *self.choices.borrow_mut();
+        self.shared.choose(tried, balancer, rng)
+    }
+
     /// One attempt; after a failure the request is still in `unsent` only if none of it was sent.
     async fn send_to(
         &self,
         index: usize,
         unsent: &mut Option<Request<B>>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
-        let in_flight = InFlight::begin(&self.shared, index);
+        let mut in_flight = InFlight::begin(&self.shared, index);
         let target = self.shared.target(index);
         let asks_upgrade = unsent.as_mut().is_some_and(|request| {
             adapt(request, target);
@@ -163,6 +185,7 @@ impl<B: RequestBody> Upstreams<B> {
         loop {
             let mut exchange = self.check_out(index, target).await?;
             let head_timeout = self.shared.settings().response_header_timeout;
+            let since = self.shared.settings().learns_response_times().then(Instant::now);
             let request = unsent.take().expect("an attempt begins with a request that was not sent");
             let mut refused = match timeout(head_timeout, exchange.try_send(request)).await {
                 // Nobody asked: what follows would be read as a response to nothing.
@@ -170,11 +193,14 @@ impl<B: RequestBody> Upstreams<B> {
                     return Err(UpstreamError::new(UpstreamErrorKind::Malformed, Some(index)));
                 }
                 Ok(Ok(response)) => {
-                    self.shared.record_success(index);
+                    in_flight.answered(response.status(), since);
                     return Ok(self.respond(response, exchange, in_flight));
                 }
                 Ok(Err(refused)) => refused,
-                Err(_) => return Err(UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index))),
+                Err(_) => {
+                    in_flight.timed_out();
+                    return Err(UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index)));
+                }
             };
             *unsent = refused.take_message();
             // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too, so the next round
@@ -242,6 +268,13 @@ impl<B: RequestBody> Exchange<B> {
             pool.close_idle();
         }
     }
+}
+
+/// Whether a request that met absent servers only goes on to others.
+fn may_try_more(tried: u64, worst: Option<&UpstreamError>, failed_at: Option<Instant>) -> bool {
+    tried.count_ones() < REFUSED_ATTEMPTS_MAX
+        && worst.is_some_and(|worst| worst.kind == UpstreamErrorKind::Connect)
+        && failed_at.is_some_and(|at| at.elapsed() < REFUSED_WITHIN)
 }
 
 /// Gives the request the form the upstream's protocol wants. Doing it twice changes nothing.

@@ -6,6 +6,7 @@ use super::shared::UpstreamShared;
 use crate::guarded::Protocol;
 use crate::serve::LocalExecutor;
 use bytes::Bytes;
+use flashweir_replication::servers::ProbeOutcome;
 use http::header::{CONNECTION, HOST, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::Empty;
@@ -29,20 +30,40 @@ pub enum ProbeError {
     Timeout(Duration),
 }
 
-/// `GET path` on a connection of its own, expecting 2xx or 3xx within `within`. Runs anywhere in a tokio
-/// runtime. The caller hands the outcome to [`UpstreamShared::record_probe`].
+/// `GET path` on a connection of its own, expecting 2xx or 3xx within `within`; without a path the connection alone is tried. Runs anywhere
+/// in a tokio runtime. The caller hands the outcome to [`UpstreamShared::record_probe`].
 ///
 /// # Errors
 /// [`ProbeError`] if the upstream is not well.
 pub async fn probe(
     shared: &UpstreamShared,
     index: usize,
-    path: &Uri,
+    path: Option<&Uri>,
     within: Duration,
 ) -> Result<(), ProbeError> {
+    let Some(path) = path else {
+        let connected = timeout(within, shared.target(index).connect(index)).await;
+        connected.map_err(|_| ProbeError::Timeout(within))??;
+        return Ok(());
+    };
     let asked = timeout(within, LocalSet::new().run_until(ask(shared, index, path))).await;
     let status = asked.map_err(|_| ProbeError::Timeout(within))??;
     if status.is_success() || status.is_redirection() { Ok(()) } else { Err(ProbeError::Status(status)) }
+}
+
+/// What the end of a [`probe`], with a path or without, says of the upstream.
+#[must_use]
+pub fn probe_outcome(has_path: bool, probed: &Result<(), ProbeError>) -> ProbeOutcome {
+    use UpstreamErrorKind::{Connect, ConnectTimeout};
+    match probed {
+        Ok(()) if has_path => ProbeOutcome::Answered,
+        Ok(()) => ProbeOutcome::Connected,
+        Err(ProbeError::Upstream(error)) if matches!(error.kind, Connect | ConnectTimeout) => {
+            ProbeOutcome::NoConnection
+        }
+        Err(ProbeError::Timeout(_)) if !has_path => ProbeOutcome::NoConnection,
+        Err(_) => ProbeOutcome::BadAnswer,
+    }
 }
 
 async fn ask(shared: &UpstreamShared, index: usize, path: &Uri) -> Result<StatusCode, UpstreamError> {

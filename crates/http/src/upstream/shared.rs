@@ -1,16 +1,21 @@
-//! What all workers know of the upstreams: settings, requests in flight, health.
+//! What all workers know of the upstreams: settings, requests in flight, which of them are usable and how much each should get.
+//!
+//! The pool of servers (`flashweir-replication`) decides, behind a lock that is taken a few times a second and when something fails. What a
+//! choice needs of it is copied to atomics: a bit and a share for each upstream.
 
-use super::balance;
 use super::connect::Target;
 use super::error::UpstreamErrorKind;
-use super::health::{Health, HealthSettings};
 use crate::guarded::Protocol;
 use flashweir_core::limits::UPSTREAM_ADDRESSES;
 use flashweir_core::{Instant, Rng};
-use http::Uri;
+use flashweir_replication::servers::{Failure, LearningSource, OutCause, ProbeOutcome, SHARE_ONE};
+use flashweir_replication::{
+    Balancer, PoolEvents, PoolSettings, ServerCounts, ServerIndex, ServerPool, ServerUse, SettingsError,
+};
+use http::{StatusCode, Uri};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -34,8 +39,8 @@ pub struct UpstreamSettings {
     pub pool_idle_timeout: Duration,
     /// PEM file with the certificates that sign the upstreams'; `None` trusts the system's.
     pub ca_file: Option<PathBuf>,
-    /// When an upstream counts as unhealthy.
-    pub health: HealthSettings,
+    /// When an upstream is left out, how it returns, and what weights are learned from.
+    pub pool: PoolSettings,
 }
 
 /// Why upstream settings cannot be used.
@@ -58,17 +63,25 @@ pub enum UpstreamSettingsError {
     /// The bound on connections is zero.
     #[error("connections_max is 0, so no request could ever be forwarded; set it to 1 or more")]
     NoConnections,
+    /// The settings of the pool are out of range.
+    #[error(transparent)]
+    Pool(#[from] SettingsError),
     /// Certificates could not be read.
     #[error(transparent)]
     Certificates(#[from] crate::tls::TlsError),
 }
 
 /// State of the upstreams shared by every worker; keep it across a reload which does not change the settings.
+///
+/// Its owner calls [`refresh`](Self::refresh) a few times a second and [probes](super::probe) what [`probes_due`](Self::probes_due) names.
 #[derive(Debug)]
 pub struct UpstreamShared {
     settings: UpstreamSettings,
     targets: Box<[Target]>,
     states: Box<[UpstreamState]>,
+    pool: Mutex<ServerPool>,
+    /// [`ServerPool::candidates`].
+    candidates: AtomicU64,
     origin: std::time::Instant,
 }
 
@@ -79,17 +92,37 @@ pub struct UpstreamStatus {
     pub address: String,
     /// Requests and tunnels under way, of all workers.
     pub in_flight: usize,
-    /// Whether the balancer prefers it.
-    pub is_available: bool,
+    /// Why it is left out; none while it is in service.
+    pub out_because: Option<OutCause>,
+    /// How much of the load it should get beside the others, in 1/1024 of an ordinary server's.
+    pub share: u32,
 }
 
+impl UpstreamStatus {
+    /// Whether requests are sent to it.
+    #[must_use]
+    pub fn is_available(&self) -> bool {
+        self.out_because.is_none()
+    }
+}
+
+/// One upstream's counts, written by all workers. On cache lines of its own: they change with each request.
 #[derive(Debug)]
+#[repr(align(128))]
 struct UpstreamState {
-    in_flight: AtomicUsize,
-    /// `Health::available_at` in nanoseconds, readable without the lock.
-    available_at: AtomicU64,
-    is_suspect: AtomicBool,
-    health: Mutex<Health>,
+    begun: AtomicU64,
+    ended: AtomicU64,
+    /// Answers; see [`ServerCounts`].
+    answered: AtomicU64,
+    /// Requests that ended without an answer.
+    unanswered: AtomicU64,
+    errors: AtomicU64,
+    response_us: AtomicU64,
+    utilisations: AtomicU64,
+    utilisation_milli: AtomicU64,
+    share: AtomicU32,
+    /// Whether an answer would change anything: lets the common case skip the lock.
+    is_doubtful: AtomicBool,
 }
 
 /// Counts one request as in flight at one upstream until it is dropped.
@@ -97,6 +130,7 @@ struct UpstreamState {
 pub(crate) struct InFlight {
     shared: Arc<UpstreamShared>,
     index: usize,
+    is_answered: bool,
 }
 
 impl UpstreamShared {
@@ -135,8 +169,11 @@ impl UpstreamShared {
         if let Some(address) = address {
             targets.iter_mut().for_each(|target| target.pin(address));
         }
-        let states = targets.iter().map(|_| UpstreamState::new(settings.health)).collect();
-        Ok(Arc::new(Self { settings, targets, states, origin: std::time::Instant::now() }))
+        let states = targets.iter().map(|_| UpstreamState::new()).collect();
+        let pool = ServerPool::new(Instant::ZERO, count, settings.pool)?;
+        let candidates = AtomicU64::new(pool.candidates(Instant::ZERO));
+        let origin = std::time::Instant::now();
+        Ok(Arc::new(Self { settings, targets, states, pool: Mutex::new(pool), candidates, origin }))
     }
 
     /// The settings it was made from.
@@ -149,25 +186,62 @@ impl UpstreamShared {
     #[must_use]
     pub fn statuses(&self) -> Vec<UpstreamStatus> {
         let now = self.now();
-        let status = |(target, state): (&Target, &UpstreamState)| UpstreamStatus {
+        let causes = self.with_pool(|pool| {
+            (0..self.states.len()).map(|index| pool.cause(now, index as ServerIndex)).collect::<Vec<_>>()
+        });
+        let status = |((target, state), out_because): ((&Target, &UpstreamState), _)| UpstreamStatus {
             address: target.address().to_owned(),
-            in_flight: state.in_flight.load(Relaxed),
-            is_available: state.is_available(now),
+            in_flight: state.in_flight() as usize,
+            out_because,
+            share: state.share.load(Relaxed),
         };
-        self.targets.iter().zip(&self.states).map(status).collect()
+        self.targets.iter().zip(&self.states).zip(causes).map(status).collect()
     }
 
     /// Requests in flight at all upstreams, of all workers.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.states.iter().map(|state| state.in_flight.load(Relaxed)).sum()
+        self.states.iter().map(|state| state.in_flight() as usize).sum()
     }
 
-    /// Takes note of an active probe's outcome (see [`probe`](super::probe)); an index beyond the addresses is
-    /// ignored.
-    pub fn record_probe(&self, index: usize, passed: bool) {
+    /// How often upstreams were left out, and returned.
+    #[must_use]
+    pub fn events(&self) -> PoolEvents {
+        self.with_pool(|pool| pool.events())
+    }
+
+    /// Ends what is over by time, compares the upstreams' answers and computes their shares. Says whether nothing is expected to
+    /// change soon, so that the next call may come later.
+    pub fn refresh(&self) -> bool {
+        let now = self.now();
+        let counts: Vec<ServerCounts> = self.states.iter().map(UpstreamState::counts).collect();
+        self.update(now, |pool| {
+            pool.refresh(now, &counts);
+            for (state, share) in self.states.iter().zip(pool.shares()) {
+                state.share.store(*share, Relaxed);
+            }
+            pool.is_settled(now)
+        })
+    }
+
+    /// Upstreams to be probed now, at most `count_max`. The outcome of each is owed to [`record_probe`](Self::record_probe).
+    #[must_use]
+    pub fn probes_due(&self, count_max: usize) -> Vec<usize> {
+        let due = self.with_pool(|pool| pool.probes_due(self.now(), count_max));
+        due.into_iter().map(usize::from).collect()
+    }
+
+    /// Takes a probe's outcome; an index beyond the addresses is ignored.
+    pub fn record_probe(&self, index: usize, outcome: ProbeOutcome) {
+        let now = self.now();
+        self.update(now, |pool| pool.probed(now, server(index), outcome));
+    }
+
+    /// Takes what an upstream reported of its utilisation, thousandths; an index beyond the addresses is ignored.
+    pub fn record_utilisation(&self, index: usize, utilisation_milli: u32) {
         if let Some(state) = self.states.get(index) {
-            state.update(|health| health.probed(passed));
+            state.utilisation_milli.fetch_add(utilisation_milli.into(), Relaxed);
+            state.utilisations.fetch_add(1, Relaxed);
         }
     }
 
@@ -175,39 +249,51 @@ impl UpstreamShared {
         &self.targets[index]
     }
 
-    /// Chooses an upstream that is not in `tried`.
-    pub(crate) fn choose(&self, tried: u64, rng: &mut Rng) -> Option<usize> {
+    /// Chooses an upstream that is not in `tried`: one of the candidates, or, when all of those were tried, any other.
+    pub(crate) fn choose(&self, tried: u64, balancer: &mut Balancer, rng: &mut Rng) -> Option<usize> {
         let all = u64::MAX >> (64 - self.states.len());
         if all == 1 {
             return (tried == 0).then_some(0);
         }
-        let now = self.now();
-        let usable = (0..self.states.len())
-            .filter(|&index| self.states[index].is_available(now))
-            .fold(0, |usable, index| usable | 1 << index);
-        balance::pick(all, usable, tried, |index| self.states[index].in_flight.load(Relaxed), rng)
+        let candidates = match self.candidates.load(Relaxed) & !tried {
+            0 => all & !tried,
+            candidates => candidates,
+        };
+        let load = |server: ServerIndex| {
+            let state = &self.states[usize::from(server)];
+            ServerUse { in_flight: state.in_flight(), share: state.share.load(Relaxed) }
+        };
+        balancer.choose(self.now(), candidates, load, rng).map(usize::from)
     }
 
-    /// Takes note of an error before a response's head; only those that speak of the upstream count.
+    /// Records an error before a response's head; only those that speak of the upstream count.
     /// A reset may be what the upstream makes of one client's request, so it is counted with that client.
     pub(crate) fn record_failure(&self, index: usize, kind: UpstreamErrorKind, client: Option<u64>) {
         use UpstreamErrorKind::{Connect, ConnectTimeout, Reset};
-        let client = match kind {
-            Connect | ConnectTimeout => None,
-            Reset => client,
+        let (failure, client) = match kind {
+            Connect | ConnectTimeout => (Failure::Unreachable, None),
+            Reset => (Failure::Reset, client),
             _ => return,
         };
         let now = self.now();
-        self.states[index].update(|health| health.failed(now, client));
+        self.update(now, |pool| pool.failed(now, server(index), failure, client));
     }
 
-    /// Takes note of a response's head. One relaxed load unless failures preceded it.
-    pub(crate) fn record_success(&self, index: usize) {
-        let state = &self.states[index];
-        if state.is_suspect.load(Relaxed) {
-            let now = self.now();
-            state.update(|health| health.succeeded(now));
-        }
+    fn with_pool<T>(&self, read: impl FnOnce(&mut ServerPool) -> T) -> T {
+        // A pool is plain numbers, valid after any partial update: a poisoned lock changes nothing.
+        read(&mut self.pool.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes the pool and publishes what choices need of it.
+    fn update<T>(&self, now: Instant, change: impl FnOnce(&mut ServerPool) -> T) -> T {
+        self.with_pool(|pool| {
+            let result = change(pool);
+            self.candidates.store(pool.candidates(now), Relaxed);
+            for (index, state) in self.states.iter().enumerate() {
+                state.is_doubtful.store(pool.is_doubtful(server(index)), Relaxed);
+            }
+            result
+        })
     }
 
     fn now(&self) -> Instant {
@@ -215,42 +301,108 @@ impl UpstreamShared {
     }
 }
 
+/// An index beyond any upstream's stays one.
+fn server(index: usize) -> ServerIndex {
+    ServerIndex::try_from(index).unwrap_or(ServerIndex::MAX)
+}
+
 impl UpstreamState {
-    fn new(settings: HealthSettings) -> Self {
+    fn new() -> Self {
         Self {
-            in_flight: AtomicUsize::new(0),
-            available_at: AtomicU64::new(0),
-            is_suspect: AtomicBool::new(false),
-            health: Mutex::new(Health::new(settings)),
+            begun: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
+            errors: AtomicU64::new(0),
+            response_us: AtomicU64::new(0),
+            utilisations: AtomicU64::new(0),
+            utilisation_milli: AtomicU64::new(0),
+            share: AtomicU32::new(SHARE_ONE),
+            is_doubtful: AtomicBool::new(false),
         }
     }
 
-    fn is_available(&self, now: Instant) -> bool {
-        now.as_nanos() >= self.available_at.load(Relaxed)
+    fn in_flight(&self) -> u32 {
+        // Read in this order, and relaxed: a request that ends meanwhile must not make the difference negative.
+        let ended = self.ended.load(Relaxed);
+        self.begun.load(Relaxed).saturating_sub(ended).try_into().unwrap_or(u32::MAX)
     }
 
-    fn update(&self, change: impl FnOnce(&mut Health)) {
-        // `Health` is plain numbers, valid after any partial update: a poisoned lock changes nothing.
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut health);
-        self.available_at.store(health.available_at().as_nanos(), Relaxed);
-        self.is_suspect.store(health.is_suspect(), Relaxed);
+    fn counts(&self) -> ServerCounts {
+        let (answered, unanswered) = (self.answered.load(Relaxed), self.unanswered.load(Relaxed));
+        let waiting = self.begun.load(Relaxed).saturating_sub(answered + unanswered);
+        ServerCounts {
+            answered,
+            errors: self.errors.load(Relaxed),
+            waiting: waiting.try_into().unwrap_or(u32::MAX),
+            response_us: self.response_us.load(Relaxed),
+            utilisations: self.utilisations.load(Relaxed),
+            utilisation_milli: self.utilisation_milli.load(Relaxed),
+        }
     }
 }
 
 impl InFlight {
     pub(crate) fn begin(shared: &Arc<UpstreamShared>, index: usize) -> Self {
-        shared.states[index].in_flight.fetch_add(1, Relaxed);
-        Self { shared: Arc::clone(shared), index }
+        shared.states[index].begun.fetch_add(1, Relaxed);
+        Self { shared: Arc::clone(shared), index, is_answered: false }
     }
 
     pub(crate) fn index(&self) -> usize {
         self.index
     }
+
+    /// The head of a response came; `since` is when it was asked for, where that is of interest.
+    pub(crate) fn answered(&mut self, status: StatusCode, since: Option<std::time::Instant>) {
+        self.is_answered = true;
+        let state = &self.shared.states[self.index];
+        state.answered.fetch_add(1, Relaxed);
+        if is_error(status) {
+            state.errors.fetch_add(1, Relaxed);
+        }
+        if let Some(since) = since {
+            let us = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+            state.response_us.fetch_add(us, Relaxed);
+        }
+        if state.is_doubtful.load(Relaxed) {
+            let now = self.shared.now();
+            self.shared.update(now, |pool| pool.succeeded(now, server(self.index)));
+        }
+    }
+
+    /// No head came in time: an error, by which a server that hangs differs from the others.
+    pub(crate) fn timed_out(&mut self) {
+        self.is_answered = true;
+        let state = &self.shared.states[self.index];
+        state.answered.fetch_add(1, Relaxed);
+        state.errors.fetch_add(1, Relaxed);
+    }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.shared.states[self.index].in_flight.fetch_sub(1, Relaxed);
+        let state = &self.shared.states[self.index];
+        if !self.is_answered {
+            state.unanswered.fetch_add(1, Relaxed);
+        }
+        state.ended.fetch_add(1, Relaxed);
+    }
+}
+
+/// Whether a status speaks of the server rather than of the request.
+fn is_error(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+impl UpstreamSettings {
+    /// Whether weights are learned from response times.
+    pub(super) fn learns_response_times(&self) -> bool {
+        self.pool.learning.is_some_and(|learning| learning.source == LearningSource::ResponseTime)
     }
 }

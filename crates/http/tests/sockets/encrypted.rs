@@ -9,7 +9,8 @@ use flashweir_http::listen;
 use flashweir_http::serve::{Connection, ServeSettings, Server};
 use flashweir_http::tls::{ServerTls, TlsError};
 use flashweir_http::upstream::{
-    ProbeError, UpstreamErrorKind, UpstreamSettings, UpstreamShared, Upstreams, probe,
+    ProbeError, ProbeOutcome, UpstreamErrorKind, UpstreamSettings, UpstreamShared, Upstreams, probe,
+    probe_outcome,
 };
 use http::{Request, Response, Version};
 use http_body_util::{BodyExt, Full};
@@ -199,11 +200,17 @@ fn probes_tell_well_from_sick_from_gone() {
             let settings = UpstreamSettings { protocol, ..settings(&[serve(None).await, gone]) };
             let shared = UpstreamShared::new(settings).unwrap();
             let (well, sick) = ("/".parse().unwrap(), "/sick".parse().unwrap());
-            assert!(probe(&shared, 0, &well, second).await.is_ok());
+            assert!(probe(&shared, 0, Some(&well), second).await.is_ok());
             assert!(
-                matches!(probe(&shared, 0, &sick, second).await, Err(ProbeError::Status(status)) if status == 503)
+                matches!(probe(&shared, 0, Some(&sick), second).await, Err(ProbeError::Status(status)) if status == 503)
             );
-            assert!(matches!(probe(&shared, 1, &well, second).await, Err(ProbeError::Upstream(_))));
+            for path in [Some(&well), None] {
+                let probed = probe(&shared, 1, path, second).await;
+                assert!(matches!(probed, Err(ProbeError::Upstream(_))));
+                assert_eq!(probe_outcome(path.is_some(), &probed), ProbeOutcome::NoConnection);
+            }
+            let connected = probe(&shared, 0, None, second).await;
+            assert_eq!(probe_outcome(false, &connected), ProbeOutcome::Connected);
         }
         let silent = RawUpstream::start(|_, stream| async move {
             let _open = stream;
@@ -211,12 +218,12 @@ fn probes_tell_well_from_sick_from_gone() {
         })
         .await;
         let shared = UpstreamShared::new(settings(&[silent.address])).unwrap();
-        let stalled = probe(&shared, 0, &"/".parse().unwrap(), Duration::from_millis(30)).await;
+        let stalled = probe(&shared, 0, Some(&"/".parse().unwrap()), Duration::from_millis(30)).await;
         assert!(matches!(stalled, Err(ProbeError::Timeout(_))));
         for _ in 0..3 {
-            shared.record_probe(0, false);
+            shared.record_probe(0, probe_outcome(true, &stalled));
         }
-        assert!(!shared.statuses()[0].is_available);
+        assert!(!shared.statuses()[0].is_available());
     });
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use flashweir_core::Rng;
 use flashweir_http::guarded::Protocol;
-use flashweir_http::upstream::{HealthSettings, UpstreamSettings, UpstreamShared, Upstreams};
+use flashweir_http::upstream::{EjectionSettings, PoolSettings, UpstreamSettings, UpstreamShared, Upstreams};
 use http::Request;
 use http_body_util::{Either, Empty, Full};
 use std::cell::Cell;
@@ -79,7 +79,10 @@ pub(crate) fn settings(addresses: &[SocketAddr]) -> UpstreamSettings {
         body_idle_timeout: Duration::from_secs(5),
         pool_idle_timeout: Duration::from_secs(30),
         ca_file: None,
-        health: HealthSettings { failures_to_eject: 2, ..HealthSettings::default() },
+        pool: PoolSettings {
+            ejection: EjectionSettings { failures: 2, ..EjectionSettings::default() },
+            ..PoolSettings::default()
+        },
     }
 }
 

@@ -87,7 +87,7 @@ fn a_refused_connection_is_retried_elsewhere_and_ejects() {
             upstreams.send(get("/")).await.unwrap().into_body().collect().await.unwrap();
         }
         let statuses = upstreams.shared().statuses();
-        assert_eq!(statuses.iter().map(|status| status.is_available).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(statuses.iter().map(|status| status.is_available()).collect::<Vec<_>>(), [false, true]);
         assert_eq!(upstreams.shared().in_flight(), 0);
     });
 }

@@ -22,6 +22,7 @@ pub use acdn::AcdnWeights;
 pub use bounded_load::BoundedLoad;
 pub use integrator::Integrator;
 pub use two_choices::TwoChoices;
+pub(crate) use two_choices::two_of;
 pub use water_filling::{WaterFilling, fill};
 
 use crate::SettingsError;

@@ -29,14 +29,12 @@ impl TwoChoices {
         rng: &mut Rng,
     ) -> Option<ServerIndex> {
         let hosts = candidates.hosts;
-        let first = match hosts {
+        let (first, second) = match hosts {
             [] => return None,
             [only] => return (candidates.share(*only) > 0).then_some(*only),
-            _ => rng.below(hosts.len() as u64) as usize,
+            _ => two_of(hosts.len() as u64, rng),
         };
-        // Another one: drawn from the rest, counted on from the first.
-        let second = (first + 1 + rng.below(hosts.len() as u64 - 1) as usize) % hosts.len();
-        let (one, other) = (hosts[first], hosts[second]);
+        let (one, other) = (hosts[first as usize], hosts[second as usize]);
         let (one_share, other_share) = (candidates.share(one), candidates.share(other));
         if one_share == 0 || other_share == 0 {
             return Self::among_usable(candidates, counters, rng);
@@ -53,13 +51,18 @@ impl TwoChoices {
         counters: &DecayedCounters,
         rng: &mut Rng,
     ) -> Option<ServerIndex> {
-        let count = candidates.usable().count() as u64;
-        let first = rng.below(count);
-        let second = (first + 1 + rng.below(count.saturating_sub(1))) % count.max(1);
+        let (first, second) = two_of(candidates.usable().count() as u64, rng);
         let nth = |nth: u64| candidates.usable().nth(nth as usize);
         let ((one, one_share), (other, other_share)) = (nth(first)?, nth(second)?);
         let count = |server: ServerIndex| u128::from(counters.scaled(usize::from(server)));
         let is_other_lower = count(other) * u128::from(one_share) < count(one) * u128::from(other_share);
         Some(if is_other_lower { other } else { one })
     }
+}
+
+/// Two different numbers below `count`, drawn at random: the second from the rest, counted on from the first. Both are zero below two.
+pub(crate) fn two_of(count: u64, rng: &mut Rng) -> (u64, u64) {
+    let first = rng.below(count);
+    let second = (first + 1 + rng.below(count.saturating_sub(1))) % count.max(1);
+    (first, second)
 }

@@ -22,13 +22,22 @@ pub enum LearningSource {
     Load,
     /// The mean response time: corrects weights that are wrong, or a server that shares its machine.
     ResponseTime,
+    /// Utilisation: corrects what requests in flight do not show, such as other work on a server's machine. Below a tenth on average nothing is learned.
+    Utilisation,
 }
+
+/// Mean utilisation from which weights are learned.
+const UTILISATION_MIN: f64 = 0.1;
 
 impl LearningSettings {
     /// A third of each deviation in the reported load, by a factor of two at most.
     pub const LOAD: Self = Self { source: LearningSource::Load, gain: 0.3, factor_max: 2.0 };
+    /// The same for the reported utilisation.
+    pub const UTILISATION: Self = Self { source: LearningSource::Utilisation, ..Self::LOAD };
+    /// The same for response times.
+    pub const RESPONSE_TIME: Self = Self { source: LearningSource::ResponseTime, ..Self::LOAD };
 
-    pub(super) fn check(&self) -> Result<(), SettingsError> {
+    pub(crate) fn check(&self) -> Result<(), SettingsError> {
         if !(0.01..=1.0).contains(&self.gain) {
             return Err(SettingsError::new("gain of learned weights", "0.01 to 1"));
         }
@@ -38,10 +47,19 @@ impl LearningSettings {
         Ok(())
     }
 
-    pub(super) fn pressure(&self, report: &ServerReport, weight: f64) -> Option<f64> {
+    /// The mean below which nothing is learned: differences between idle servers are chance.
+    pub(crate) fn mean_min(&self) -> f64 {
+        match self.source {
+            LearningSource::Load | LearningSource::ResponseTime => 0.0,
+            LearningSource::Utilisation => UTILISATION_MIN,
+        }
+    }
+
+    pub(crate) fn pressure(&self, report: &ServerReport, weight: f64) -> Option<f64> {
         match self.source {
             LearningSource::Load => Some(report.load_rps / weight),
             LearningSource::ResponseTime => report.response_ms.filter(|ms| ms.is_finite() && *ms >= 0.0),
+            LearningSource::Utilisation => report.utilisation.filter(|it| it.is_finite() && *it >= 0.0),
         }
     }
 }

@@ -9,10 +9,14 @@
 
 mod ejection;
 mod learned_weight;
+mod outlier;
 mod slow_start;
 
-pub use ejection::{Ejection, EjectionSettings};
-pub use learned_weight::{LearnedWeight, LearningSettings};
+pub use ejection::{
+    Ejection, EjectionSettings, FORGIVEN_AFTER, Failure, HOLD_FIRST, OutCause, ProbeOutcome, Room,
+};
+pub use learned_weight::{LearnedWeight, LearningSettings, LearningSource};
+pub use outlier::{Answers, OutlierEvidence};
 pub use slow_start::slow_start;
 
 use crate::SettingsError;
@@ -60,6 +64,8 @@ pub struct ServerReport {
     pub load_rps: f64,
     /// Mean response time in milliseconds, where it is known.
     pub response_ms: Option<f64>,
+    /// How busy it is, 0 to 1 and above, where it is known.
+    pub utilisation: Option<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -159,14 +165,15 @@ impl ServerTable {
 
     /// Whether a request to the server succeeded. Failures in a row eject it.
     pub fn finished(&mut self, now: Instant, server: ServerIndex, succeeded: bool) {
-        let ejected = self.servers.iter().filter(|it| it.ejection.is_ejected(now)).count();
-        let (settings, count) = (self.settings.ejection, self.servers.len());
-        if let Some(known) = self.servers.get_mut(usize::from(server)) {
-            let was_ejected = known.ejection.is_ejected(now);
-            known.ejection.finished(now, succeeded, &settings, ejected, count);
-            if was_ejected != known.ejection.is_ejected(now) {
-                self.refresh(now);
-            }
+        let others = self.servers.iter().enumerate().filter(|(other, _)| *other != usize::from(server));
+        let judged = others.filter(|(_, it)| it.ejection.is_ejected(now)).count();
+        let servers = self.servers.len();
+        let room = Room { servers, judged, usable: servers.saturating_sub(judged + 1) };
+        let Some(known) = self.servers.get_mut(usize::from(server)) else { return };
+        if succeeded {
+            known.ejection.succeeded(now);
+        } else if known.ejection.failed(now, Failure::Reset, None, &self.settings.ejection, room).is_some() {
+            self.refresh(now);
         }
     }
 
@@ -178,6 +185,9 @@ impl ServerTable {
         let pressures = usable.iter().filter_map(|&index| pressure(&self.servers[index]));
         let (sum, count) = pressures.fold((0.0, 0u32), |(sum, count), it| (sum + it, count + 1));
         let mean = sum / f64::from(count.max(1));
+        if mean < settings.mean_min() {
+            return;
+        }
         for index in usable {
             let server = &mut self.servers[index];
             if let Some(pressure) = pressure(server) {
@@ -259,7 +269,7 @@ mod tests {
         assert_eq!(table.shares(), [1_024, 0, 512]);
         table.refresh(Instant::from_secs(15));
         assert_eq!(table.shares(), [1_024, 2_048, 1_024]);
-        let report = ServerReport { load_rps: 100.0, response_ms: None };
+        let report = ServerReport { load_rps: 100.0, response_ms: None, utilisation: None };
         (0..2).for_each(|server| table.report(Instant::from_secs(20), server, report));
         table.refresh(Instant::from_secs(31));
         assert_eq!(table.shares(), [1_024, 2_048, 0]);
@@ -272,9 +282,13 @@ mod tests {
         let mut table = ServerTable::new(ServerSettings::default()).unwrap();
         let server = table.add(Instant::ZERO, 1.0, false).unwrap();
         for load_rps in [f64::NAN, -1.0, f64::INFINITY] {
-            table.report(Instant::ZERO, server, ServerReport { load_rps, response_ms: None });
+            table.report(
+                Instant::ZERO,
+                server,
+                ServerReport { load_rps, response_ms: None, utilisation: None },
+            );
         }
-        table.report(Instant::ZERO, 9, ServerReport { load_rps: 5.0, response_ms: None });
+        table.report(Instant::ZERO, 9, ServerReport { load_rps: 5.0, response_ms: None, utilisation: None });
         assert_eq!((table.load_rps(server), table.reported_at(server)), (0.0, None));
         assert!(table.add(Instant::ZERO, f64::NAN, false).is_err());
     }

@@ -370,7 +370,7 @@ impl<'a> World<'a> {
         }
         let watermarks = self.scenario.settings.watermarks;
         let is_overloaded = at.overload.update(load_rps, &watermarks);
-        let report = ServerReport { load_rps, response_ms: None };
+        let report = ServerReport { load_rps, response_ms: None, utilisation: None };
         self.redirectors.iter_mut().for_each(|redirector| redirector.report(now, server, report));
         match self.scenario.placement {
             PlacementRule::Published(rule) if is_overloaded => {

@@ -11,6 +11,7 @@ mod flash_crowd;
 mod flash_crowd_candidate;
 mod kernel;
 mod process;
+mod provisioning;
 mod requests;
 mod responses;
 mod sentry;
@@ -27,6 +28,7 @@ pub use feedback::*;
 pub use egress::*;
 pub use kernel::*;
 pub use process::*;
+pub use provisioning::*;
 pub use requests::*;
 pub use responses::*;
 pub use tables::*;
@@ -41,7 +43,7 @@ use self::classes::{ClassFigures, ClassGroup};
 use self::flash_crowd::FlashCrowdMetrics;
 use self::flash_crowd_candidate::FlashCrowdCandidateMetrics;
 use self::kernel::{KernelMetrics, ObserverGroup};
-use self::process::{ProcessGroup, WorkersGroup};
+use self::process::{BuildGroup, ProcessGroup, WorkersGroup};
 use self::sentry::SentryMetrics;
 use self::upstream::UpstreamsInUse;
 use self::verdict::VerdictMetrics;
@@ -178,6 +180,10 @@ impl Telemetry {
         all.register(Arc::new(targets));
         all.register_process(&[Happening::BadRequest], version);
         all
+    }
+
+    pub(crate) fn register_build(&mut self, version: &'static str) {
+        self.register(Arc::new(BuildGroup { version }));
     }
 
     fn register_process(&mut self, happenings: &'static [Happening], version: &'static str) {

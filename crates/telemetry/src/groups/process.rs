@@ -43,6 +43,22 @@ impl MetricGroup for ProcessGroup {
     }
 }
 
+/// The version alone, of a command that keeps none of the other accounts.
+#[derive(Debug)]
+pub(crate) struct BuildGroup {
+    pub(crate) version: &'static str,
+}
+
+impl MetricGroup for BuildGroup {
+    fn title(&self) -> &'static str {
+        "Version"
+    }
+
+    fn export(&self, scrape: &mut Scrape) {
+        scrape.info("build", "The version that runs.", "version", self.version);
+    }
+}
+
 /// What a command with workers and a listener tells besides.
 #[derive(Debug)]
 pub(crate) struct WorkersGroup {

@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use flashweir_core::Shortage;
+
 use super::ControlMetrics;
 use crate::counter::{Counter, CounterSet};
 use crate::group::{CounterRow, MetricGroup, Scrape, WorkerGroup, flag};
@@ -48,7 +50,7 @@ const REPORTED: &[CounterRow<UpstreamMetrics>] = &[
 ];
 
 /// Whether one upstream is in use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UpstreamHealth {
     /// The service it is of.
     pub service: String,
@@ -56,18 +58,50 @@ pub struct UpstreamHealth {
     pub place: usize,
     /// It gets requests; false while it is left out.
     pub is_in_use: bool,
+    /// How much of the load it should get beside the others; 1 for an ordinary server.
+    pub share_ratio: f64,
 }
 
-/// Which upstreams are in use, as last told.
+/// How often upstreams of one service were left out, and returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamChanges {
+    /// The service.
+    pub service: String,
+    /// Cause and count.
+    pub ejected: Vec<(&'static str, u64)>,
+    /// Returns.
+    pub returned: u64,
+}
+
+/// What was last published of upstreams.
 #[derive(Debug, Default)]
-pub(crate) struct UpstreamsInUse(Mutex<Vec<UpstreamHealth>>);
+pub(crate) struct UpstreamsInUse {
+    known: Mutex<(Vec<UpstreamHealth>, Vec<UpstreamChanges>)>,
+    probes: CounterSet<ProbeResult>,
+    agents: CounterSet<AgentAnswer>,
+    machines: Mutex<Vec<(String, Shortage)>>,
+}
 
 impl ControlMetrics {
-    /// Which upstreams are in use.
-    pub fn publish_upstream_health(&self, healthy: &[UpstreamHealth]) {
+    /// Which upstreams are in use, and how often that changed.
+    pub fn publish_upstreams(&self, health: Vec<UpstreamHealth>, changes: Vec<UpstreamChanges>) {
         // Replaced whole, so a writer that panicked leaves nothing half-written.
-        let mut known = self.upstreams_in_use.0.lock().unwrap_or_else(PoisonError::into_inner);
-        healthy.clone_into(&mut known);
+        *self.upstreams_in_use.known.lock().unwrap_or_else(PoisonError::into_inner) = (health, changes);
+    }
+
+    /// What the machines of each service are short of, as far as agents say.
+    pub fn publish_machines(&self, machines: Vec<(String, Shortage)>) {
+        *self.upstreams_in_use.machines.lock().unwrap_or_else(PoisonError::into_inner) = machines;
+    }
+
+    /// Counts an agent's answer.
+    pub fn count_agent(&self, answer: AgentAnswer) {
+        self.upstreams_in_use.agents.increment(answer);
+    }
+
+    /// Counts a probe of an upstream.
+    pub fn count_probe(&self, result: ProbeResult) {
+        self.upstreams_in_use.probes.increment(result);
     }
 }
 
@@ -77,12 +111,43 @@ impl MetricGroup for UpstreamsInUse {
     }
 
     fn export(&self, scrape: &mut Scrape) {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let series = known.into_iter().map(|UpstreamHealth { service, place, is_in_use }| {
-            (vec![service, place.to_string()], flag(is_in_use))
-        });
+        let (health, changes) = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let of_each = |value: fn(&UpstreamHealth) -> f64| {
+            let series =
+                health.iter().map(move |it| (vec![it.service.clone(), it.place.to_string()], value(it)));
+            series.collect::<Vec<_>>().into_iter()
+        };
+        let labels = &["service", "upstream"];
         let help = "1 when in use, 0 when left out; by place in upstream.urls.";
-        scrape.gauge_series("upstream_healthy", help, &["service", "upstream"], series);
+        scrape.gauge_series("upstream_healthy", help, labels, of_each(|it| flag(it.is_in_use)));
+        let help = "Share of the load beside the others: below 1 while a server starts slowly, or by what was learned.";
+        scrape.gauge_series("upstream_share_ratio", help, labels, of_each(|it| it.share_ratio));
+        let ejected = changes.iter().flat_map(|it| {
+            it.ejected
+                .iter()
+                .map(|&(cause, count)| (vec![it.service.clone(), cause.to_owned()], count as f64))
+        });
+        let help = "How often upstreams were left out, by cause.";
+        scrape.counter_series("upstream_ejections", help, &["service", "cause"], ejected);
+        let returned = changes.iter().map(|it| (vec![it.service.clone()], it.returned as f64));
+        scrape.counter_series(
+            "upstream_returns",
+            "How often upstreams were taken back.",
+            &["service"],
+            returned,
+        );
+        let help = "Probes of upstreams, by how they ended.";
+        scrape.counter_set("upstream_probes", help, &[self], |it| &it.probes);
+        let machines = self.machines.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let words = machines.iter().flat_map(|(service, short_of)| {
+            let series =
+                |word: Shortage| (vec![service.clone(), word.as_str().to_owned()], flag(word == *short_of));
+            Shortage::ALL.map(series)
+        });
+        let help = "1 for what the machines of a service are short of, as their agents say.";
+        scrape.gauge_series("machine_short_of", help, &["service", "resource"], words);
+        let help = "Questions to agents beside the upstreams, by what came of them.";
+        scrape.counter_set("upstream_agent_answers", help, &[self], |it| &it.agents);
     }
 }
 
@@ -107,6 +172,24 @@ labels! {
         HeadTooLarge => "head_too_large",
         /// No upstream could be tried.
         NoUpstream => "no_upstream",
+    }
+    /// How a probe of an upstream ended.
+    ProbeResult, "result" {
+        /// It is there: connected to, or answered as expected.
+        Passed => "passed",
+        /// It cannot be connected to.
+        NoConnection => "no_connection",
+        /// A wrong answer, or none in time.
+        BadAnswer => "bad_answer",
+    }
+    /// What came of a question to an agent.
+    AgentAnswer, "answer" {
+        /// A report.
+        Used => "used",
+        /// No connection, or no answer in time.
+        NoAnswer => "no_answer",
+        /// Something else than a report.
+        Malformed => "malformed",
     }
     /// What a load report of an upstream was good for.
     LoadReportOutcome, "outcome" {

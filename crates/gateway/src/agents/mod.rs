@@ -1,0 +1,139 @@
+//! Agents beside the servers: asked once a second for what their machines are short of, and how busy they are.
+//!
+//! What they say names the shortage in the verdict and shifts the servers' shares within a factor of two. It refuses nobody: an agent that
+//! lies, is slow or is gone costs a word.
+
+mod report;
+
+pub(crate) use report::{Machines, machines_json};
+
+use crate::shared::{Live, Shared};
+use bytes::Bytes;
+use flashweir_core::limits::{AGENT_POLLS, AGENT_REPORT_BYTES};
+use flashweir_core::{Duration, Shortage};
+use flashweir_telemetry::{AgentAnswer, Happening};
+use http::header::{CONNECTION, HOST};
+use http::{Request, Uri};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper_util::rt::TokioIo;
+use report::{MachineReport, ReportError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+/// As often as an agent reads.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// An answer takes a millisecond; one that comes later is of a machine that has other cares, or is gone.
+const ANSWER_WITHIN: Duration = Duration::from_millis(800);
+
+/// Why an agent gave no report.
+#[derive(Debug, thiserror::Error)]
+enum AskError {
+    #[error("no answer within {ANSWER_WITHIN:?}")]
+    Timeout,
+    #[error("{0}")]
+    Connection(#[from] std::io::Error),
+    #[error("{0}")]
+    Http(#[from] hyper::Error),
+    #[error("{0}")]
+    Request(#[from] http::Error),
+    #[error("answered {0}")]
+    Status(http::StatusCode),
+    #[error("the body cannot be read")]
+    Body,
+    #[error(transparent)]
+    Report(#[from] ReportError),
+}
+
+/// Asks all agents of all services until the future is dropped.
+pub(crate) async fn watch_agents(shared: Arc<Shared>) {
+    let room = Arc::new(Semaphore::new(AGENT_POLLS));
+    let mut ticks = tokio::time::interval(ASK_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let live = shared.live.load_full();
+        let asked = ask_all(&shared, &live, &room).await;
+        publish(&shared, &live, &asked);
+    }
+}
+
+/// Asks each agent once, however many servers it stands for.
+async fn ask_all(shared: &Shared, live: &Live, room: &Arc<Semaphore>) -> BTreeMap<String, MachineReport> {
+    let agents = live.config.services.iter().flat_map(|service| &service.upstream.agents);
+    let agents: BTreeMap<String, Uri> = agents.map(|agent| (agent.to_string(), agent.clone())).collect();
+    let mut asked = JoinSet::new();
+    for (name, agent) in agents {
+        let room = room.clone();
+        asked.spawn_local(async move {
+            // Never closed.
+            let _place = room.acquire_owned().await;
+            let answer = tokio::time::timeout(ANSWER_WITHIN, ask(&agent)).await;
+            (name, answer.unwrap_or(Err(AskError::Timeout)))
+        });
+    }
+    let mut reports = BTreeMap::new();
+    while let Some(ended) = asked.join_next().await {
+        let Ok((name, answer)) = ended else { continue };
+        let control = shared.telemetry.control();
+        match answer {
+            Ok((short_of, utilisation_milli, explanation)) => {
+                control.count_agent(AgentAnswer::Used);
+                let at = shared.clock.now();
+                reports.insert(name, MachineReport { at, short_of, utilisation_milli, explanation });
+            }
+            Err(error) => {
+                let is_report = matches!(error, AskError::Report(_) | AskError::Body | AskError::Status(_));
+                control.count_agent(if is_report { AgentAnswer::Malformed } else { AgentAnswer::NoAnswer });
+                shared.warn(Happening::Agent, format_args!("an agent gave no report: {error}"));
+            }
+        }
+    }
+    reports
+}
+
+/// What the verdict and `/status` are told, and the servers' shares learn from.
+fn publish(shared: &Shared, live: &Live, reports: &BTreeMap<String, MachineReport>) {
+    let before = shared.machines.load();
+    let mut machines = Machines::default();
+    let mut words = Vec::new();
+    for (service, upstreams) in live.services() {
+        let agents = service.upstream.agents.iter().map(ToString::to_string);
+        for (place, agent) in agents.enumerate() {
+            let fresh = reports.get(&agent);
+            if let Some(report) = fresh {
+                upstreams.record_utilisation(place, report.utilisation_milli);
+            }
+            machines.insert(&service.name, place, fresh.or_else(|| before.of_server(&service.name, place)));
+        }
+        if let Some(short_of) = machines.short_of(shared.clock.now(), &service.name) {
+            words.push((service.name.clone(), short_of));
+        }
+    }
+    shared.telemetry.control().publish_machines(words);
+    shared.machines.store(Arc::new(machines));
+}
+
+async fn ask(agent: &Uri) -> Result<(Shortage, u32, String), AskError> {
+    // Both were checked with the configuration.
+    let (host, port) = (agent.host().unwrap_or_default(), agent.port_u16().unwrap_or(80));
+    let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let connection = tokio::task::spawn_local(connection);
+    let authority = agent.authority().map_or("", |authority| authority.as_str());
+    let request = Request::get("/load").header(HOST, authority).header(CONNECTION, "close");
+    let answer = sender.send_request(request.body(Empty::<Bytes>::new())?).await;
+    let read = async {
+        let response = answer?;
+        if !response.status().is_success() {
+            return Err(AskError::Status(response.status()));
+        }
+        let body = Limited::new(response.into_body(), AGENT_REPORT_BYTES).collect().await;
+        Ok(report::parse(&body.map_err(|_| AskError::Body)?.to_bytes())?)
+    };
+    let report = read.await;
+    connection.abort();
+    report
+}
