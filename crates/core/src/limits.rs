@@ -296,3 +296,13 @@ pub const PLACEMENTS_PER_ROUND: usize = 1_024;
 pub const REDIRECTORS: usize = 256;
 /// Senders that an overloaded node tells apart when it divides its rate (about 200 bytes each); further ones share an entry.
 pub const FEEDBACK_SENDERS: usize = 4_096;
+/// Stored responses of one document that `Vary` tells apart; of more the one that came first goes.
+pub const CACHE_VARIANTS: usize = 8;
+/// Documents that one worker knows not to be worth waiting for (24 bytes each).
+pub const CACHE_MARKS: usize = 4_096;
+/// Tags of one response by which it can be purged; one with more is not stored.
+pub const CACHE_TAGS: usize = 128;
+/// Requests of the whole gateway that wait for a response that another one fetches; further ones go to the origin by themselves.
+pub const CACHE_WAITERS: usize = 16_384;
+/// Stale documents that one worker fetches again at once while they are in use.
+pub const CACHE_REFRESHES: usize = 64;
