@@ -32,7 +32,7 @@ pub struct Stored {
     key: Box<[u8]>,
     /// Whose origin it is from: a request of another service that has the same key does not get it.
     service: u64,
-    /// The service's hosts that are in use, where the cache is open for some only.
+    /// The hot-spot key of its host: the cache may be in use for some hosts only.
     host_key: u64,
     status: StatusCode,
     fields: HeaderMap,
@@ -163,7 +163,19 @@ impl Stored {
     /// Whether it is the response to a request for `key` with these fields, and still to be used.
     #[must_use]
     pub fn answers(&self, key: &Key<'_>, service: u64, request: &HeaderMap) -> bool {
-        !self.is_invalid() && self.service == service && key.is(&self.key) && self.selection.takes(request)
+        !self.is_invalid() && self.selects(key, service, request)
+    }
+
+    /// The same for a request that waited for it while it was fetched: what was invalidated meanwhile is for those still.
+    #[must_use]
+    pub fn selects(&self, key: &Key<'_>, service: u64, request: &HeaderMap) -> bool {
+        self.service == service && key.is(&self.key) && self.selection.takes(request)
+    }
+
+    /// Whether HTTP lets it be reused at all; otherwise only a grace does.
+    #[must_use]
+    pub fn is_reusable(&self) -> bool {
+        self.is_http
     }
 
     /// Whether it is a response for this key, whoever asks.

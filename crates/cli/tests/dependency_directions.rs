@@ -7,8 +7,8 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 9] =
-    ["core", "measure", "admission", "aqm", "feedback", "provisioning", "replication", "workload", "sim"];
+const PURE: [&str; 10] =
+    ["core", "measure", "admission", "aqm", "cache", "feedback", "provisioning", "replication", "workload", "sim"];
 /// May talk to the world.
 const SHELLS: [&str; 8] = ["gateway", "router", "control", "runtime", "kernel", "origin", "load", "http"];
 /// What no pure crate may depend on, however useful.
@@ -119,6 +119,7 @@ fn words_come_before_measures_and_measures_before_decisions() {
     workspace.check_only("provisioning", &["core", "measure", "admission"]);
     workspace.check_only("replication", &["core", "measure"]);
     workspace.check_only("feedback", &["core"]);
+    workspace.check_only("cache", &["core"]);
     workspace.check_only("wire", &["core", "measure", "admission"]);
     workspace.check_only("workload", &["core"]);
 }

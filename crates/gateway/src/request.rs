@@ -1,5 +1,6 @@
-//! A request's first half: from its head to the decision whether it is let in.
+//! A request's first half: from its head to an answer of the cache, or the decision whether it is let in.
 
+use crate::cache::{AtPipeline, Invalidation, Lookup, Miss, Passed, Traveller, look_up, through_flights};
 use crate::connection::{Body, Client};
 use crate::context::WorkerContext;
 use crate::forward::{Asked, Upload, forward};
@@ -7,6 +8,7 @@ use crate::pipeline::Admission;
 use crate::refusal::{Refusal, count_refusal};
 use crate::upload::{GatherError, PartialBody};
 use crate::upstream_error::{plain, slow_upload};
+use flashweir_cache::CacheStatus;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::FramingViolation;
 use flashweir_http::client::subscriber;
@@ -91,10 +93,42 @@ pub(crate) async fn handle(
         HttpVersion::Http1
     });
     let key = current.services[classified.service];
-    let permit = match worker.pipeline.admit(now, key, &classified, client.full) {
-        Admission::Admitted(permit) => Ok(permit),
-        Admission::Waits(wait) => wait.await,
-        Admission::Refused(refusal) => Err(refusal),
+    let mut traveller = Traveller {
+        worker: &worker,
+        current: &current,
+        client: &client,
+        hop,
+        head: &head,
+        is_prepared: prepared.is_some(),
+        classified: &classified,
+        key,
+        subscriber,
+        received: now,
+        version,
+        stream,
+    };
+    let at_cache = match worker.cache.is_on() && !is_refused_anyway {
+        true => ask(&mut traveller, &client, !body.is_none()).await,
+        false => AtCache::Nothing,
+    };
+    let (permit, miss) = match at_cache {
+        AtCache::Answered(response) => return Ok(response),
+        AtCache::Refused(refusal) => (Err(refusal), None),
+        AtCache::Nothing => match worker.pipeline.admit(now, key, &classified, client.full) {
+            Admission::Admitted(permit) => (Ok(permit), None),
+            Admission::Waits(wait) => (wait.await, None),
+            Admission::Refused(refusal) => (Err(refusal), None),
+            // It is given to those only who have a copy.
+            Admission::Copy(permit) => {
+                drop(permit);
+                return Ok(answer_misdirected(&worker, &method));
+            }
+        },
+        AtCache::Missed(miss) => match traveller.admit(&miss).await {
+            AtPipeline::Admitted(permit) => (Ok(permit), Some(miss)),
+            AtPipeline::Refused(refusal) => (Err(refusal), None),
+            AtPipeline::Answered(response) => return Ok(response),
+        },
     };
     let mut permit = match permit {
         Ok(permit) => permit,
@@ -102,6 +136,14 @@ pub(crate) async fn handle(
             let refused = Refused { head: &head, method: &method, version, expects_continue, since: now };
             return Ok(refuse(&worker, &client, &refusal, &refused, body.take_rest()));
         }
+    };
+    if let Some(miss) = miss.filter(|miss| traveller.renews_copy(miss)) {
+        return Ok(Box::pin(traveller.fetch_copy(permit, &miss)).await);
+    }
+    let stream = traveller.stream.take();
+    let invalidation = match worker.cache.is_on() {
+        true => Invalidation::of(&worker, &classified, &hop, &head),
+        false => None,
     };
     let prepared = match prepared.map_or_else(|| prepare_request(&mut head, &hop), Ok) {
         Ok(prepared) => prepared,
@@ -125,8 +167,52 @@ pub(crate) async fn handle(
     }
     let asked = Asked { head, body, method, version, prepared, classified, subscriber, stream };
     let response = forward(&worker, &current, &client, &connection, permit, asked).await;
+    if let Some(invalidation) = invalidation.filter(|_| response.status() < StatusCode::BAD_REQUEST) {
+        invalidation.apply(&worker);
+    }
     worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
     Ok(response)
+}
+
+/// What the cache did with a request.
+enum AtCache {
+    /// It has nothing to do with it.
+    Nothing,
+    /// It has no answer.
+    Missed(Box<Miss>),
+    /// It answered.
+    Answered(Response<Body>),
+    /// The pipeline refused the fetch of what it wants.
+    Refused(Refusal),
+}
+
+/// Asks the cache: this worker's store at once, then the others' and those who are fetching.
+async fn ask(traveller: &mut Traveller<'_>, client: &Rc<Client>, has_body: bool) -> AtCache {
+    let (worker, classified) = (traveller.worker, traveller.classified);
+    let (asked, now) = ((traveller.head, has_body), traveller.received);
+    match look_up(worker, traveller.current, classified, &traveller.hop, asked, now) {
+        Lookup::Bypass => AtCache::Nothing,
+        Lookup::Fresh(stored) => match traveller.admit_copy(now) {
+            Some(permit) => {
+                AtCache::Answered(traveller.asker().answer(&stored, CacheStatus::Hit, Some(permit)))
+            }
+            None => AtCache::Nothing,
+        },
+        Lookup::Stale(stored, miss) => match traveller.admit_copy(now) {
+            Some(permit) => {
+                traveller.refresh(client, miss);
+                let how = CacheStatus::WhileRevalidate;
+                AtCache::Answered(traveller.asker().answer(&stored, how, Some(permit)))
+            }
+            None => AtCache::Nothing,
+        },
+        // Boxed, or each request would carry the room for a flight.
+        Lookup::Missed(miss) => match Box::pin(through_flights(traveller, &miss)).await {
+            Passed::Answer(response) => AtCache::Answered(response),
+            Passed::Refused(refusal) => AtCache::Refused(refusal),
+            Passed::Alone => AtCache::Missed(miss),
+        },
+    }
 }
 
 /// Whether anything about the head is such that preparing it may fail; false for nearly all of HTTP/1.1.
@@ -165,7 +251,7 @@ fn answer_misdirected(worker: &WorkerContext, method: &Method) -> Response<Body>
     plain(StatusCode::MISDIRECTED_REQUEST, "misdirected", text, method).map(Body::own)
 }
 
-fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &Method) -> Response<Body> {
+pub(crate) fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &Method) -> Response<Body> {
     let (kind, name, text) = match error {
         FieldsError::Method => (BadRequest::Method, "method", "CONNECT and TRACE are not served here.\n"),
         FieldsError::Target => (BadRequest::Target, "target", "The request target names nothing here.\n"),

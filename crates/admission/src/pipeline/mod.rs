@@ -33,6 +33,7 @@
 mod admissible;
 mod bounds;
 mod connections;
+mod copies;
 mod gateway_count;
 mod ledger;
 mod order;
@@ -45,6 +46,7 @@ mod verdict;
 
 pub use admissible::{AdmissibleRate, ServiceDemand, admissible_rate};
 pub use connections::ConnectionPipeline;
+pub use copies::CopyPermit;
 pub use gateway_count::GatewayCount;
 pub use ledger::Ledger;
 pub use order::{Resource, StageName};

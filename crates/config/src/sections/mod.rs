@@ -7,6 +7,7 @@
 //! the manual prints them from there.
 
 mod bounds;
+mod cache;
 mod candidate;
 mod class;
 mod client;
@@ -22,6 +23,7 @@ mod service;
 mod upstream;
 
 pub use bounds::*;
+pub use cache::*;
 pub use candidate::*;
 pub use class::*;
 pub use client::*;
@@ -73,6 +75,8 @@ pub struct File {
     pub bounds: BoundsFile,
     /// Detection of flash crowds and the ceiling on admission (NEWS).
     pub flash_crowd: FlashCrowdFile,
+    /// Responses kept in memory and given to others, as far as HTTP allows.
+    pub cache: CacheFile,
     /// Refusing new connections in the kernel.
     pub kernel: KernelFile,
     /// The listener for health, metrics, status and explanations.
@@ -100,6 +104,8 @@ pub struct Config {
     pub flash_crowd: FlashCrowd,
     /// Another detector and its ceiling, evaluated beside them; never off, always in shadow.
     pub flash_crowd_candidate: Option<FlashCrowd>,
+    /// What is kept in memory and given to others.
+    pub cache: Cache,
     /// What is done in the kernel, before the TCP stack.
     pub kernel: Kernel,
     /// The admin listener.
@@ -136,6 +142,7 @@ impl Config {
             client: Client::check(&file.client, &bounds)?,
             flash_crowd_candidate: FlashCrowd::check_candidate(&file.flash_crowd, &flash_crowd)?,
             flash_crowd,
+            cache: Cache::check(&file.cache)?,
             kernel: Kernel::check(&file.kernel, file.flash_crowd.mode, overrides)?,
             admin: Admin::check(&file.admin, &listen)?,
             state: State::check(file.state, directory, overrides, &listen.first_port())?,

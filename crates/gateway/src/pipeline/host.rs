@@ -183,6 +183,7 @@ impl PipelineHost {
         let Inner { pipeline, flash_crowd_candidate, .. } = &mut *self.inner.borrow_mut();
         FlashCrowdSample {
             live: pipeline.drain_flash_crowd(now),
+            cached: Vec::new(),
             candidate: flash_crowd_candidate.as_ref().and_then(|follower| follower.drain(now, pipeline)),
         }
     }

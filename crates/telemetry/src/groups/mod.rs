@@ -2,6 +2,7 @@
 //! list of them: where a worker and a control thread count, and which groups each shell exports.
 
 mod bounds;
+mod cache;
 mod candidate;
 mod classes;
 mod connections;
@@ -17,6 +18,7 @@ mod upstream;
 mod verdict;
 
 pub use bounds::*;
+pub use cache::*;
 pub use candidate::*;
 pub use classes::*;
 pub use connections::*;
@@ -61,6 +63,8 @@ pub struct WorkerMetrics {
     pub upstream: UpstreamMetrics,
     /// What the detector gets to see.
     pub measurement: MeasurementMetrics,
+    /// Answers from the cache, and what it does for them.
+    pub cache: CacheMetrics,
     /// What became of each class of each service.
     pub classes: ClassTable,
     /// How often each bound was met.
@@ -87,6 +91,7 @@ pub struct ControlMetrics {
     pub(crate) flash_crowd: Arc<FlashCrowdMetrics>,
     pub(crate) flash_crowd_candidate: Arc<FlashCrowdCandidateMetrics>,
     pub(crate) upstreams_in_use: Arc<UpstreamsInUse>,
+    pub(crate) cache: Arc<CacheFigures>,
     pub(crate) classes: Arc<ByClass<ClassFigures>>,
     pub(crate) sentries: Arc<SentryMetrics>,
     pub(crate) candidates: Arc<CandidateMetrics>,
@@ -108,6 +113,7 @@ impl Default for ControlMetrics {
             flash_crowd: Arc::default(),
             flash_crowd_candidate: Arc::default(),
             upstreams_in_use: Arc::default(),
+            cache: Arc::default(),
             classes: Arc::default(),
             sentries: Arc::default(),
             candidates: Arc::default(),
@@ -128,6 +134,8 @@ impl Telemetry {
         all.register_workers(|worker| &worker.connections);
         all.register_workers(|worker| &worker.uploads);
         all.register_workers(|worker| &worker.upstream);
+        all.register_workers(|worker| &worker.cache);
+        all.register(all.control.cache.clone());
         all.register(all.control.upstreams_in_use.clone());
         all.register(all.control.verdict.clone());
         all.register(all.control.flash_crowd.clone());
