@@ -13,7 +13,8 @@ pub(crate) fn has_it(request: &HeaderMap, stored: &HeaderMap) -> bool {
         return lists.any(|list| {
             let list = list.as_bytes();
             // `*` is true of any current representation (§13.1.2).
-            list.trim_ascii() == b"*" || tag.is_some_and(|tag| tags(list).any(|other| is_same_weak(tag, other)))
+            list.trim_ascii() == b"*"
+                || tag.is_some_and(|tag| tags(list).any(|other| is_same_weak(tag, other)))
         });
     }
     let since = request.get(IF_MODIFIED_SINCE).and_then(date::parse);
@@ -23,7 +24,7 @@ pub(crate) fn has_it(request: &HeaderMap, stored: &HeaderMap) -> bool {
 
 /// Makes a request for the whole document out of a client's, with the conditions of a stored response in place of the client's
 /// own, if there is one that can be validated (RFC 9111 §4.3.1). Whether there are any.
-pub fn ask_whether_changed(request: &mut HeaderMap, stored: Option<&HeaderMap>) -> bool {
+pub(crate) fn ask_whether_changed(request: &mut HeaderMap, stored: Option<&HeaderMap>) -> bool {
     request.remove(IF_NONE_MATCH);
     request.remove(IF_MODIFIED_SINCE);
     let Some(stored) = stored else { return false };

@@ -52,7 +52,8 @@ impl Directives {
 
     /// Whether a request says `only-if-cached`, and whether it says `no-store`.
     pub(crate) fn of_request(fields: &HeaderMap) -> (bool, bool) {
-        let says = |name| fields.get_all(CACHE_CONTROL).iter().any(|line| contains_token(line.as_bytes(), name));
+        let says =
+            |name| fields.get_all(CACHE_CONTROL).iter().any(|line| contains_token(line.as_bytes(), name));
         (says(b"only-if-cached"), says(b"no-store"))
     }
 
@@ -120,7 +121,10 @@ struct Unreadable;
 
 impl<'a> Elements<'a> {
     /// The next directive's name and argument (without its quotes).
-    #[expect(clippy::type_complexity, reason = "a name and its argument, if there is a next element and it can be read")]
+    #[expect(
+        clippy::type_complexity,
+        reason = "a name and its argument, if there is a next element and it can be read"
+    )]
     fn next_element(&mut self) -> Result<Option<(&'a [u8], Option<&'a [u8]>)>, Unreadable> {
         self.skip(b", \t");
         if self.0.is_empty() {
@@ -227,7 +231,9 @@ mod tests {
 
     #[test]
     fn times_that_conflict_or_are_none_are_zero() {
-        for line in ["max-age=60, max-age=61", "max-age=-1", "max-age", "max-age=", "max-age=1.5", "max-age=6x"] {
+        for line in
+            ["max-age=60, max-age=61", "max-age=-1", "max-age", "max-age=", "max-age=1.5", "max-age=6x"]
+        {
             assert_eq!(of(&[line]).max_age, Some(Duration::ZERO), "{line}");
         }
         assert_eq!(of(&["max-age=60", "max-age=60"]).max_age, MINUTE);

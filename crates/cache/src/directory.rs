@@ -178,7 +178,8 @@ impl<F> Directory<F> {
     /// Responses that some store holds.
     #[must_use]
     pub fn responses(&self) -> usize {
-        let held = |variants: &Vec<Weak<Stored>>| variants.iter().filter(|stored| stored.strong_count() > 0).count();
+        let held =
+            |variants: &Vec<Weak<Stored>>| variants.iter().filter(|stored| stored.strong_count() > 0).count();
         self.shards.iter().map(|shard| lock(shard).stored.values().map(held).sum::<usize>()).sum()
     }
 

@@ -49,7 +49,9 @@ fn one_fetches_and_the_others_wait() {
     let (first, _) = lead(&directory, 0);
     assert!(matches!(join(&directory, 0, 0, true), Joined::Waits(_)));
     assert!(matches!(join(&directory, 0, 0, false), Joined::Waits(_)));
-    let Joined::Leads(other_class, ..) = join(&directory, 0, 1, true) else { panic!("a class waits for itself only") };
+    let Joined::Leads(other_class, ..) = join(&directory, 0, 1, true) else {
+        panic!("a class waits for itself only")
+    };
     let response = stored(&directory, 60, "a");
     assert!(directory.land(first, Some(&response)));
     assert!(matches!(join(&directory, 1, 0, true), Joined::Stored(_)));

@@ -139,7 +139,11 @@ pub fn judge(exchange: &Exchange<'_>, hasher: &Hasher64) -> Judgement {
 }
 
 /// Whether anybody but its own client may ever see it.
-fn may_be_shared(exchange: &Exchange<'_>, directives: &Directives, hasher: &Hasher64) -> Result<(), NotStored> {
+fn may_be_shared(
+    exchange: &Exchange<'_>,
+    directives: &Directives,
+    hasher: &Hasher64,
+) -> Result<(), NotStored> {
     let Exchange { part, request, harmless, status, response, is_delimited, .. } = *exchange;
     if request.contains_key(AUTHORIZATION) {
         return Err(NotStored::Authorization);

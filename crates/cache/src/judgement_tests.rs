@@ -64,7 +64,9 @@ fn explicit_freshness_is_taken_in_the_standards_order() {
 #[test]
 fn without_explicit_freshness_nothing_is_stored() {
     let quiet = ("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT");
-    for response in [&[][..], &[quiet], &[("cache-control", "public")], &[("expires", "0")], &[("expires", "-1")]] {
+    for response in
+        [&[][..], &[quiet], &[("cache-control", "public")], &[("expires", "0")], &[("expires", "-1")]]
+    {
         assert_eq!(check(&[], response), Judgement::Grace(NotStored::NotFresh), "{response:?}");
     }
     for conflict in ["max-age=60, max-age=30", "max-age=x", "s-maxage=, max-age=60"] {
@@ -128,7 +130,11 @@ fn a_field_by_which_the_origin_may_have_chosen_must_be_in_vary() {
     for name in ["x-host", "origin", "x-original-url", "x-http-method-override"] {
         let request = [(name, "evil.example")];
         assert_eq!(check(&request, &[MINUTE]), Judgement::Never(NotStored::RequestFields), "{name}");
-        assert_eq!(check(&request, &[]), Judgement::Never(NotStored::RequestFields), "{name}: no grace either");
+        assert_eq!(
+            check(&request, &[]),
+            Judgement::Never(NotStored::RequestFields),
+            "{name}: no grace either"
+        );
         assert!(matches!(check(&request, &[MINUTE, ("vary", name)]), Judgement::Store(_)), "{name}");
     }
 }
@@ -162,7 +168,9 @@ fn age_on_arrival_counts() {
 #[test]
 fn stale_windows_end_where_revalidation_is_required() {
     let windows = |says: &str| match check(&[], &[("cache-control", says)]) {
-        Judgement::Store(l) => (l.stale_while_revalidate.as_secs(), l.stale_if_error.as_secs(), l.may_have_grace),
+        Judgement::Store(l) => {
+            (l.stale_while_revalidate.as_secs(), l.stale_if_error.as_secs(), l.may_have_grace)
+        }
         other => panic!("{says}: {other:?}"),
     };
     assert_eq!(windows("max-age=60, stale-while-revalidate=5, stale-if-error=9"), (5, 9, true));
@@ -177,7 +185,9 @@ fn grace_needs_more_than_the_standard_forbids() {
     for says in ["no-cache", "max-age=0"] {
         assert!(matches!(check(&[], &[("cache-control", says)]), Judgement::Grace(_)), "{says}");
     }
-    for says in ["private", "no-store", "max-age=0, must-revalidate", "no-cache, proxy-revalidate", "no-cache=\""] {
+    for says in
+        ["private", "no-store", "max-age=0, must-revalidate", "no-cache, proxy-revalidate", "no-cache=\""]
+    {
         assert!(matches!(check(&[], &[("cache-control", says)]), Judgement::Never(_)), "{says}");
     }
     assert!(matches!(check(&[("cookie", "a=1")], &[("cache-control", "no-cache")]), Judgement::Never(_)));

@@ -145,7 +145,8 @@ impl Opening {
         let hosts = &self.hosts;
         let has_risen = |key: u64| hosts.iter().any(|host| host.key == key && has_risen(host));
         for open in &mut self.open {
-            open.demand_rps = hosts.iter().find(|host| host.key == open.key).map_or(0.0, |host| host.current_rps);
+            open.demand_rps =
+                hosts.iter().find(|host| host.key == open.key).map_or(0.0, |host| host.current_rps);
             open.peak_rps = open.peak_rps.max(open.demand_rps);
             let over_below = (OVER_BELOW_USUAL * open.usual_rps).max(OVER_BELOW_PEAK * open.peak_rps);
             let is_pressed = pressure.hot.contains(&open.key) || (pressure.is_crowd && has_risen(open.key));

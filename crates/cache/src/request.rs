@@ -2,9 +2,10 @@
 
 use crate::directives::Directives;
 use http::header::{
-    ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH,
-    COOKIE, DNT, EXPECT, FORWARDED, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, MAX_FORWARDS,
-    PRAGMA, RANGE, REFERER, TE, TRANSFER_ENCODING, UPGRADE, UPGRADE_INSECURE_REQUESTS, USER_AGENT, VIA,
+    ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
+    CONTENT_LENGTH, COOKIE, DNT, EXPECT, FORWARDED, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    IF_UNMODIFIED_SINCE, MAX_FORWARDS, PRAGMA, RANGE, REFERER, TE, TRANSFER_ENCODING, UPGRADE,
+    UPGRADE_INSECURE_REQUESTS, USER_AGENT, VIA,
 };
 use http::{HeaderMap, HeaderName, Method};
 
@@ -87,7 +88,8 @@ impl RequestPart {
         if !is_head && *method != Method::GET {
             return Err(Bypass::Method);
         }
-        let mut part = Self { is_head, has_range: false, has_cookie: false, may_lead: !is_head, only_if_cached: false };
+        let mut part =
+            Self { is_head, has_range: false, has_cookie: false, may_lead: !is_head, only_if_cached: false };
         let mut has_directives = false;
         // One pass over the names costs less than looking up each that matters.
         for name in fields.keys() {
@@ -184,7 +186,9 @@ mod tests {
         ] {
             assert_eq!(part_of(Method::GET, &[(name, value)]), Err(why), "{name}");
         }
-        for method in [Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS, Method::from_bytes(b"get").unwrap()] {
+        for method in
+            [Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS, Method::from_bytes(b"get").unwrap()]
+        {
             assert_eq!(part_of(method, &[]), Err(Bypass::Method));
         }
         assert_eq!(RequestPart::of(&Method::GET, &HeaderMap::new(), b"a", true, &[]), Err(Bypass::Body));
@@ -192,7 +196,14 @@ mod tests {
 
     #[test]
     fn a_field_by_which_an_origin_may_choose_leads_no_flight() {
-        for name in ["x-original-url", "x-rewrite-url", "x-host", "origin", "x-http-method-override", "x-requested-with"] {
+        for name in [
+            "x-original-url",
+            "x-rewrite-url",
+            "x-host",
+            "origin",
+            "x-http-method-override",
+            "x-requested-with",
+        ] {
             let part = part_of(Method::GET, &[(name, "x")]).expect("a part");
             assert!(!part.may_lead, "{name}");
         }

@@ -41,7 +41,13 @@ impl Store {
 
     /// The response to a request, which is then the one used last. Of several the one that came last. One look-up and at most
     /// [`CACHE_VARIANTS`] comparisons.
-    pub fn find(&mut self, hash: u64, key: &Key<'_>, service: u64, request: &HeaderMap) -> Option<&Arc<Stored>> {
+    pub fn find(
+        &mut self,
+        hash: u64,
+        key: &Key<'_>,
+        service: u64,
+        request: &HeaderMap,
+    ) -> Option<&Arc<Stored>> {
         let variants = self.documents.get_mut(&hash)?;
         // What was purged or replaced by another worker goes at the first look.
         if variants.iter().any(|stored| stored.is_invalid()) {

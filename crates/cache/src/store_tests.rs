@@ -31,10 +31,7 @@ fn stored(gauge: &Arc<Gauge>, target: &str, language: &str, size: usize, host_ke
 }
 
 fn request(language: &str) -> HeaderMap {
-    HeaderMap::from_iter([(
-        http::header::ACCEPT_LANGUAGE,
-        HeaderValue::from_str(language).expect("a value"),
-    )])
+    HeaderMap::from_iter([(http::header::ACCEPT_LANGUAGE, HeaderValue::from_str(language).expect("a value"))])
 }
 
 fn gauge() -> Arc<Gauge> {
@@ -50,7 +47,10 @@ fn variants_of_one_document_are_told_apart_and_replaced() {
     let size = |store: &mut Store, language: &str| {
         store.find(7, &key("/a"), 1, &request(language)).map(|stored| stored.body().len())
     };
-    assert_eq!((size(&mut store, "de"), size(&mut store, "en"), size(&mut store, "fr")), (Some(30), Some(20), None));
+    assert_eq!(
+        (size(&mut store, "de"), size(&mut store, "en"), size(&mut store, "fr")),
+        (Some(30), Some(20), None)
+    );
     assert!(store.find(7, &key("/b"), 1, &request("de")).is_none(), "a hash that collides finds nothing");
     assert!(store.find(7, &key("/a"), 2, &request("de")).is_none(), "another service's");
     assert_eq!(gauge.bytes(), store.bytes(), "what was replaced is gone");
@@ -108,10 +108,9 @@ proptest! {
         for (hash, language, size, is_look) in ops {
             let (target, language) = (format!("/{hash}"), language.to_string());
             if is_look {
-                if let Some(found) = store.find(hash, &key(&target), 1, &request(&language)) {
-                    if found.body().len() % 5 == 0 {
-                        found.invalidate();
-                    }
+                let found = store.find(hash, &key(&target), 1, &request(&language));
+                if let Some(found) = found.filter(|found| found.body().len() % 5 == 0) {
+                    found.invalidate();
                 }
             } else {
                 store.insert(hash, stored(&gauge, &target, &language, size, hash));

@@ -295,7 +295,9 @@ impl Stored {
         let is_replaced = |name: &&HeaderName| !name.as_str().starts_with("content-");
         for name in not_modified.keys().filter(is_replaced) {
             fields.remove(name);
-            not_modified.get_all(name).iter().for_each(|value| drop(fields.append(name, value.clone())));
+            for value in not_modified.get_all(name) {
+                fields.append(name, value.clone());
+            }
         }
         if !not_modified.contains_key(DATE) {
             fields.remove(DATE);
@@ -307,13 +309,21 @@ impl Stored {
 
     /// The answer to a request: the whole, a part (206, 416), or that the client has it (304).
     #[must_use]
-    pub fn answer(&self, now: Instant, is_head: bool, request: &HeaderMap, how: CacheStatus) -> Response<Bytes> {
+    pub fn answer(
+        &self,
+        now: Instant,
+        is_head: bool,
+        request: &HeaderMap,
+        how: CacheStatus,
+    ) -> Response<Bytes> {
         let mut fields = self.fields.clone();
         let (mut status, mut body) = (self.status, self.body.clone());
         if status == StatusCode::OK {
             if has_it(request, &self.fields) {
                 (status, body) = (StatusCode::NOT_MODIFIED, Bytes::new());
-                [CONTENT_LENGTH, CONTENT_TYPE, CONTENT_ENCODING].iter().for_each(|name| drop(fields.remove(name)));
+                [CONTENT_LENGTH, CONTENT_TYPE, CONTENT_ENCODING]
+                    .iter()
+                    .for_each(|name| drop(fields.remove(name)));
             } else if !is_head && self.has_ranges() {
                 match part(request, &self.fields, body.len()) {
                     Part::Whole => {}

@@ -9,11 +9,19 @@ const KEY: Key<'static> = Key { is_https: false, host: b"shop.example", target: 
 const NOW_UNIX_S: u64 = 784_111_777;
 
 fn fields(lines: &[(&'static str, &'static str)]) -> HeaderMap {
-    lines.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
+    lines
+        .iter()
+        .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+        .collect()
 }
 
 /// A response that came at second 100, 5 s old.
-fn stored(status: u16, response: &[(&'static str, &'static str)], lifetime: Lifetime, is_http: bool) -> Stored {
+fn stored(
+    status: u16,
+    response: &[(&'static str, &'static str)],
+    lifetime: Lifetime,
+    is_http: bool,
+) -> Stored {
     let (mut head, ()) = Response::new(()).into_parts();
     head.status = StatusCode::from_u16(status).expect("a status");
     head.headers = fields(response);
@@ -64,7 +72,11 @@ fn age_grows_and_the_windows_end_in_order() {
         assert_eq!(stored.may_serve_error(now), may_serve_error, "{second}");
         assert_eq!(stored.is_within(Duration::from_secs(2), now), is_within, "{second}");
     }
-    assert_eq!(stored.age(Instant::from_secs(90)).as_secs(), 5, "a clock that goes back makes nothing younger");
+    assert_eq!(
+        stored.age(Instant::from_secs(90)).as_secs(),
+        5,
+        "a clock that goes back makes nothing younger"
+    );
 }
 
 #[test]
@@ -101,8 +113,14 @@ fn a_client_that_has_it_gets_304_and_one_that_wants_a_part_gets_that() {
     };
     let not_modified = ask(&[("if-none-match", "\"1\""), ("range", "bytes=0-1")]);
     assert_eq!((not_modified.status().as_u16(), not_modified.body().len()), (304, 0));
-    assert_eq!((field(&not_modified, "etag"), field(&not_modified, "cache-control")), ("\"1\"", "max-age=60"));
-    assert_eq!((field(&not_modified, "content-length"), field(&not_modified, "content-type")), ("(absent)", "(absent)"));
+    assert_eq!(
+        (field(&not_modified, "etag"), field(&not_modified, "cache-control")),
+        ("\"1\"", "max-age=60")
+    );
+    assert_eq!(
+        (field(&not_modified, "content-length"), field(&not_modified, "content-type")),
+        ("(absent)", "(absent)")
+    );
     let part = ask(&[("range", "bytes=2-4")]);
     assert_eq!((part.status().as_u16(), &part.body()[..]), (206, &b"234"[..]));
     assert_eq!((field(&part, "content-range"), field(&part, "content-length")), ("bytes 2-4/10", "3"));
@@ -114,7 +132,8 @@ fn a_client_that_has_it_gets_304_and_one_that_wants_a_part_gets_that() {
 #[test]
 fn parts_are_not_made_of_errors_nor_where_the_origin_has_none() {
     let range = fields(&[("range", "bytes=0-1")]);
-    let ask = |stored: &Stored| stored.answer(Instant::from_secs(100), false, &range, CacheStatus::Hit).status();
+    let ask =
+        |stored: &Stored| stored.answer(Instant::from_secs(100), false, &range, CacheStatus::Hit).status();
     assert_eq!(ask(&stored(404, &[], LIFETIME, true)), 404);
     assert_eq!(ask(&stored(200, &[("accept-ranges", "none")], LIFETIME, true)), 200);
 }
@@ -132,14 +151,23 @@ fn only_its_own_requests_get_it_and_none_after_its_end() {
 
 #[test]
 fn a_304_freshens_the_head_and_leaves_what_describes_the_body() {
-    let response = [("etag", "\"1\""), ("content-type", "text/plain"), ("x-a", "old"), ("cache-control", "max-age=1")];
+    let response =
+        [("etag", "\"1\""), ("content-type", "text/plain"), ("x-a", "old"), ("cache-control", "max-age=1")];
     let stored = stored(200, &response, LIFETIME, true);
     let mut request = fields(&[("if-none-match", "\"client\"")]);
     assert!(stored.ask_whether_changed(&mut request));
     assert_eq!(request, fields(&[("if-none-match", "\"1\"")]));
-    let said = fields(&[("etag", "W/\"1\""), ("content-type", "text/html"), ("x-a", "new"), ("cache-control", "max-age=9")]);
+    let said = fields(&[
+        ("etag", "W/\"1\""),
+        ("content-type", "text/html"),
+        ("x-a", "new"),
+        ("cache-control", "max-age=9"),
+    ]);
     let head = stored.freshened(&said).expect("the same version");
     let get = |name: &str| head.headers.get(name).map(|value| value.to_str().expect("ascii"));
-    assert_eq!((get("content-type"), get("x-a"), get("cache-control")), (Some("text/plain"), Some("new"), Some("max-age=9")));
+    assert_eq!(
+        (get("content-type"), get("x-a"), get("cache-control")),
+        (Some("text/plain"), Some("new"), Some("max-age=9"))
+    );
     assert!(stored.freshened(&fields(&[("etag", "\"2\"")])).is_none(), "another version");
 }

@@ -8,7 +8,10 @@ use http::{HeaderMap, HeaderName};
 
 /// The fields that select a response, with what its own request had in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Selection(Box<[(HeaderName, Option<Box<[u8]>>)]>);
+pub(crate) struct Selection(Box<[Selected]>);
+
+/// A field's name and what the request had in it, if it had the field.
+type Selected = (HeaderName, Option<Box<[u8]>>);
 
 /// Why there is no such selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +67,7 @@ impl Selection {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let of_one = |(_, value): &(HeaderName, Option<Box<[u8]>>)| value.as_ref().map_or(0, |value| value.len());
+        let of_one = |(_, value): &Selected| value.as_ref().map_or(0, |value| value.len());
         self.0.iter().map(|field| size_of_val(field) + of_one(field)).sum()
     }
 }
@@ -105,7 +108,9 @@ mod tests {
 
     fn fields(lines: &[(HeaderName, &'static str)]) -> HeaderMap {
         let mut fields = HeaderMap::new();
-        lines.iter().for_each(|(name, value)| drop(fields.append(name, HeaderValue::from_static(value))));
+        for (name, value) in lines {
+            fields.append(name, HeaderValue::from_static(value));
+        }
         fields
     }
 

@@ -7,8 +7,18 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 10] =
-    ["core", "measure", "admission", "aqm", "cache", "feedback", "provisioning", "replication", "workload", "sim"];
+const PURE: [&str; 10] = [
+    "core",
+    "measure",
+    "admission",
+    "aqm",
+    "cache",
+    "feedback",
+    "provisioning",
+    "replication",
+    "workload",
+    "sim",
+];
 /// May talk to the world.
 const SHELLS: [&str; 8] = ["gateway", "router", "control", "runtime", "kernel", "origin", "load", "http"];
 /// What no pure crate may depend on, however useful.

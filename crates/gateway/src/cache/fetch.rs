@@ -92,12 +92,9 @@ impl Job {
                     self.permit.failed(FailureSource::Origin);
                     FetchedResponse::Stored(stored, CacheStatus::IfError)
                 }
-                None => FetchedResponse::Failed(answer_unfit(
-                    &self.worker,
-                    self.permit,
-                    error,
-                    &self.head.method,
-                )),
+                None => {
+                    FetchedResponse::Failed(answer_unfit(&self.worker, self.permit, error, &self.head.method))
+                }
             };
         }
         head.version = Version::HTTP_11;
@@ -173,7 +170,12 @@ impl Job {
     }
 
     /// The origin says that what is stored is still right.
-    fn not_modified(mut self, head: &response::Parts, sent_at: Instant, received: Received) -> FetchedResponse {
+    fn not_modified(
+        mut self,
+        head: &response::Parts,
+        sent_at: Instant,
+        received: Received,
+    ) -> FetchedResponse {
         let stale = self.stale.take();
         let freshened = stale.as_ref().and_then(|stale| {
             let new = stale.freshened(&head.headers)?;
@@ -306,7 +308,11 @@ impl Job {
         // What was stored of it is no longer for all either.
         let is_about_it = !matches!(
             why,
-            NotStored::Cookie | NotStored::RequestFields | NotStored::NoRoom | NotStored::Purged | NotStored::Status
+            NotStored::Cookie
+                | NotStored::RequestFields
+                | NotStored::NoRoom
+                | NotStored::Purged
+                | NotStored::Status
         );
         self.stale.take().filter(|_| is_about_it).into_iter().for_each(|stale| stale.invalidate());
         let landed = match why {

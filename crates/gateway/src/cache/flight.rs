@@ -84,10 +84,6 @@ impl Leader {
         Self { shared, lead, flight, is_landed: false }
     }
 
-    pub(crate) fn flight(&self) -> &Arc<Flight> {
-        &self.flight
-    }
-
     /// Ends the flight. `stored` is made known to all workers; false if its document was purged meanwhile.
     pub(crate) fn land(mut self, stored: Option<&Arc<Stored>>, landed: Landed) -> bool {
         self.is_landed = true;

@@ -19,6 +19,7 @@ use std::sync::Arc;
 const RENEWED_AFTER_PARTS: u32 = 8;
 
 /// What the pipeline made of a request that the cache had no answer for.
+#[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
 pub(crate) enum AtPipeline {
     Admitted(Box<Permit>),
     Refused(Refusal),

@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
 /// A request that has waited this long goes to the origin by itself, where the pipeline decides about it.
-const WAITS_AT_MOST: Duration = Duration::from_secs(5);
+const WAITS_AT_MOST: Duration = Duration::from_secs(10);
 /// Flights that one request takes part in: beyond that the document is none that one request can fetch for others.
 const FLIGHTS_TRIED: u32 = 3;
 
@@ -50,6 +50,7 @@ pub(crate) struct Traveller<'a> {
 }
 
 /// What became of it.
+#[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
 pub(crate) enum Passed {
     /// It is answered, and counted.
     Answer(Response<Body>),
@@ -183,13 +184,15 @@ impl Traveller<'_> {
         let leader = Leader::new(worker.shared.clone(), lead, flight.clone());
         let interest = Interest::new(flight.clone());
         let now = worker.shared.clock.now();
-        let stand_in = stale.as_ref().and_then(|stale| match (stale.may_serve_error(now), miss.may_use(stale, now)) {
-            (true, _) => Some((stale.clone(), CacheStatus::IfError)),
-            (false, true) => Some((stale.clone(), CacheStatus::Grace)),
-            (false, false) => None,
-        });
+        let stand_in =
+            stale.as_ref().and_then(|stale| match (stale.may_serve_error(now), miss.may_use(stale, now)) {
+                (true, _) => Some((stale.clone(), CacheStatus::IfError)),
+                (false, true) => Some((stale.clone(), CacheStatus::Grace)),
+                (false, false) => None,
+            });
         let (key, full) = (self.key, self.client.full);
-        let permit = match worker.pipeline.admit_or_copy(now, key, self.classified, full, stand_in.is_some()) {
+        let permit = match worker.pipeline.admit_or_copy(now, key, self.classified, full, stand_in.is_some())
+        {
             Admission::Admitted(permit) => permit,
             Admission::Waits(wait) => match wait.await {
                 Ok(permit) => permit,

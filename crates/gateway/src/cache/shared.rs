@@ -57,9 +57,9 @@ impl CacheShared {
     pub(crate) fn wait(&self) -> Option<WaiterPlace<'_>> {
         let most = limits::CACHE_WAITERS;
         // Relaxed: it is a count, and guards no other memory.
-        let taken = self.waiters.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-            (count < most).then_some(count + 1)
-        });
+        let taken = self
+            .waiters
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < most).then_some(count + 1));
         taken.is_ok().then_some(WaiterPlace(&self.waiters))
     }
 }
@@ -92,7 +92,9 @@ pub(crate) fn status(shared: &Shared) -> Value {
     });
     let answers: Map<String, Value> = CacheAnswer::ALL
         .iter()
-        .map(|&how| (how.as_str().to_owned(), shared.telemetry.sum(|worker| worker.cache.answers.value(how)).into()))
+        .map(|&how| {
+            (how.as_str().to_owned(), shared.telemetry.sum(|worker| worker.cache.answers.value(how)).into())
+        })
         .collect();
     json!({
         "mode": config.mode.as_str(),

@@ -63,7 +63,8 @@ impl WorkerCache {
             self.store.borrow_mut().clear();
             self.marks.borrow_mut().clear();
         }
-        let part = if config.mode == CacheMode::Off { 0 } else { config.memory_bytes / self.shared.cache.workers };
+        let part =
+            if config.mode == CacheMode::Off { 0 } else { config.memory_bytes / self.shared.cache.workers };
         self.store.borrow_mut().set_bytes_max(part);
     }
 
@@ -102,7 +103,13 @@ impl WorkerCache {
     }
 
     /// The stored response to a request.
-    pub(crate) fn find(&self, hash: u64, key: &Key<'_>, service: u64, request: &HeaderMap) -> Option<Arc<Stored>> {
+    pub(crate) fn find(
+        &self,
+        hash: u64,
+        key: &Key<'_>,
+        service: u64,
+        request: &HeaderMap,
+    ) -> Option<Arc<Stored>> {
         self.store.borrow_mut().find(hash, key, service, request).cloned()
     }
 

@@ -117,7 +117,11 @@ impl PipelineHost {
     }
 }
 
-pub(super) fn admission_request(key: ServiceKey, asked: &Classified, closed: Option<Reason>) -> AdmissionRequest {
+pub(super) fn admission_request(
+    key: ServiceKey,
+    asked: &Classified,
+    closed: Option<Reason>,
+) -> AdmissionRequest {
     let candidate = asked.candidate.filter(|candidate| !candidate.is_exempt);
     AdmissionRequest {
         service: key,

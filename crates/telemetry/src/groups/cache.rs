@@ -71,9 +71,11 @@ impl WorkerGroup for CacheMetrics {
                 ("cache_fetches", "Responses that the cache asked an upstream for.", |c| &c.fetches),
                 ("cache_stored", "Responses stored.", |c| &c.stored),
                 ("cache_evicted", "Responses evicted to make room for others.", |c| &c.evicted),
-                ("cache_invalidated", "Stored responses invalidated by requests that change something.", |c| {
-                    &c.invalidated
-                }),
+                (
+                    "cache_invalidated",
+                    "Stored responses invalidated by requests that change something.",
+                    |c| &c.invalidated,
+                ),
             ],
         );
         let help = "Responses fetched for the cache and not stored, by why.";
@@ -93,7 +95,11 @@ impl MetricGroup for CacheFigures {
 
     fn export(&self, scrape: &mut Scrape) {
         let bytes = self.bytes.load(Ordering::Relaxed) as f64;
-        scrape.gauge("cache_memory_bytes", "Memory of stored responses, those still being sent included.", bytes);
+        scrape.gauge(
+            "cache_memory_bytes",
+            "Memory of stored responses, those still being sent included.",
+            bytes,
+        );
         let responses = self.responses.load(Ordering::Relaxed) as f64;
         scrape.gauge("cache_responses", "Stored responses of all workers.", responses);
         let open_hosts = self.open_hosts.load(Ordering::Relaxed) as f64;
