@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo test bench bench-instructions bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo demo-hot test bench bench-instructions bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz-kernel compare compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -21,6 +21,11 @@ with_kernel = $(shell scripts/kernel-features.sh $(1) $(KERNEL_TOOLS))
 demo: setup
 	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
 	target/release/flashweir demo $(ARGS)
+
+# One page at fifty times the origin's capacity: without, with admission, with admission and the cache; 75 s once built.
+demo-hot: setup
+	$(CARGO) build --release --locked -p flashweir-cli
+	target/release/flashweir demo-hot $(ARGS)
 
 build: setup
 	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)

@@ -3,6 +3,7 @@
 mod config;
 mod control;
 mod demo;
+mod demo_hot;
 mod explain;
 mod load;
 mod origin;
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
     Demo(demo::DemoArgs),
+    DemoHot(demo_hot::DemoHotArgs),
     Load(Box<load::LoadArgs>),
     Origin(origin::OriginArgs),
     Sim(Box<sim::SimArgs>),
@@ -38,6 +40,7 @@ impl Command {
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),
             Self::Demo(arguments) => arguments.run(),
+            Self::DemoHot(arguments) => arguments.run(),
             Self::Load(arguments) => arguments.run(),
             Self::Origin(arguments) => arguments.run(),
             Self::Sim(arguments) => arguments.run(),
