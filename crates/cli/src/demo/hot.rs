@@ -137,10 +137,9 @@ fn play(options: &HotOptions, family: &Family) -> anyhow::Result<Numbers> {
     let visit = |name, address: &str, origin: &Origin| visit(options, capacity_rps, name, address, origin);
     let mut visits = vec![visit("without Flashweir", &origin.address(), &origin)?];
     drop(origin);
-    for (name, config) in [
-        ("with admission", ""),
-        ("with admission and the cache", "[cache]\nmode = \"crowd\"\n"),
-    ] {
+    for (name, config) in
+        [("with admission", ""), ("with admission and the cache", "[cache]\nmode = \"crowd\"\n")]
+    {
         let origin = start_origin()?;
         let file = options.out.join(CONFIG_FILE);
         std::fs::write(&file, config).with_context(|| format!("{}: cannot be written", file.display()))?;
@@ -190,15 +189,17 @@ fn visit(
         name,
         hot: figures("hot"),
         calm: figures("calm"),
-        origin_rps: before.ok().zip(after.ok()).map(|(before, after)| {
-            after.saturating_sub(before) as f64 / length.as_secs_f64()
-        }),
+        origin_rps: before
+            .ok()
+            .zip(after.ok())
+            .map(|(before, after)| after.saturating_sub(before) as f64 / length.as_secs_f64()),
         generator_saturated: load.saturated,
     })
 }
 
 fn table(numbers: &Numbers) -> String {
-    let percent = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0));
+    let percent =
+        |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0));
     let ms = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.0} ms"));
     let mut text = format!(
         "The origin completes {:.0} requests/s; one page is asked for at {:.0} times that for {} s.\n\n\

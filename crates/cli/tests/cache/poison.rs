@@ -10,7 +10,7 @@ fn careless() -> Upstream {
         let mut count = 0;
         while let Some(request) = connection.read_request() {
             count += 1;
-            let body = format!("{count} {}", request.head);
+            let body = format!("{count} {}", String::from_utf8_lossy(&request.head));
             if !connection.answer(200, "Cache-Control: public, max-age=60\r\n", body) {
                 return;
             }

@@ -55,11 +55,16 @@ pub(crate) fn get(client: &mut Client, target: &str, fields: &str) -> Message {
     client.ask(&format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n{fields}\r\n"))
 }
 
+/// An answer's head, to show it.
+pub(crate) fn head(answer: &Message) -> String {
+    String::from_utf8_lossy(&answer.head).into_owned()
+}
+
 /// The number of an answer.
 pub(crate) fn number(answer: &Message) -> usize {
     let text = answer.text();
     let number = text.split(' ').next().and_then(|number| number.parse().ok());
-    number.unwrap_or_else(|| panic!("no number: {} {text}", answer.head))
+    number.unwrap_or_else(|| panic!("no number: {} {text}", head(answer)))
 }
 
 /// What an answer says of the cache, without the time to live; empty where it says nothing.
@@ -74,6 +79,6 @@ pub(crate) fn is_cached(gateway: &Gateway, target: &str, fields: &str) -> bool {
     let mut client = gateway.connect();
     let (first, second) = (get(&mut client, target, fields), get(&mut client, target, fields));
     let is_copy = number(&first) == number(&second);
-    assert_eq!(cache_status(&second) == "flashweir; hit", is_copy, "{}", second.head);
+    assert_eq!(cache_status(&second) == "flashweir; hit", is_copy, "{}", head(&second));
     is_copy
 }
