@@ -79,8 +79,11 @@ impl Store {
         Inserted::Stored
     }
 
-    /// Lets the least recently used go until so many more bytes fit.
+    /// Lets the least recently used go until so many more bytes fit; nothing where they never can.
     pub fn make_room(&mut self, bytes: usize) {
+        if bytes > self.bytes_max {
+            return;
+        }
         while self.bytes.saturating_add(bytes) > self.bytes_max && self.evict_one() {}
     }
 
@@ -106,6 +109,12 @@ impl Store {
     pub fn clear(&mut self) {
         self.documents.clear();
         self.bytes = 0;
+    }
+
+    /// Whether so many bytes can be held at all.
+    #[must_use]
+    pub fn can_hold(&self, bytes: usize) -> bool {
+        bytes <= self.bytes_max
     }
 
     /// Bytes of what it holds.

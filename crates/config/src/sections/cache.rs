@@ -20,11 +20,11 @@ pub struct CacheFile {
     /// Example: `mode = "crowd"`.
     pub mode: CacheMode,
     /// Memory of stored responses, over all workers; each worker fills at most its equal part.
-    /// Valid: `1MiB` to `65536MiB`. Raised: more memory is used. Lowered: more is fetched again.
+    /// Valid: `8MiB` to `65536MiB`. Raised: more memory is used. Lowered: more is fetched again.
     /// Example: `memory = "256MiB"`.
     pub memory: SizeText,
     /// The largest body that is stored. One that is larger is passed on as it comes, to its own request.
-    /// Valid: `1KiB` to an eighth of one worker's part of `memory`. Raised: fewer documents fit. Lowered: pictures and
+    /// Valid: `1KiB` to an eighth of `memory`; what is larger than a worker's part of that is not stored either. Raised: fewer documents fit. Lowered: pictures and
     /// downloads are not stored.
     /// Example: `max_object = "4MiB"`.
     pub max_object: SizeText,
@@ -93,7 +93,7 @@ const NEVER_HARMLESS: [&str; 4] = ["authorization", "cookie", "range", "host"];
 
 impl Cache {
     pub(super) fn check(file: &CacheFile) -> Result<Self, Problem> {
-        let (memory_min, memory_max) = (SizeText(1 << 20), SizeText(64 << 30));
+        let (memory_min, memory_max) = (SizeText(8 << 20), SizeText(64 << 30));
         let memory = within("cache.memory", file.memory, memory_min, memory_max)?.0;
         let object = within("cache.max_object", file.max_object, SizeText(1 << 10), memory_max)?.0;
         if object > memory / PARTS_MIN {

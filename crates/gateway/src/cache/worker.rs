@@ -116,6 +116,9 @@ impl WorkerCache {
     /// Room for a response that is about to be stored: this worker lets go what it used least recently.
     pub(crate) fn reserve(&self, bytes: usize) -> Option<Reservation> {
         let store = &mut *self.store.borrow_mut();
+        if !store.can_hold(bytes) {
+            return None;
+        }
         store.make_room(bytes);
         loop {
             let reserved = self.shared.cache.directory.gauge().reserve(bytes);
