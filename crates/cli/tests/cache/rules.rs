@@ -96,7 +96,7 @@ fn only_what_the_origin_makes_fresh_for_all_is_stored() {
     }
     let metrics = gateway.metrics();
     for (why, count) in
-        [("no_store", 1.0), ("private", 2.0), ("doubtful", 1.0), ("vary", 1.0), ("not_fresh", 4.0)]
+        [("no_store", 1.0), ("for_one_user", 2.0), ("doubtful", 1.0), ("vary", 1.0), ("not_fresh", 4.0)]
     {
         let series = format!("flashweir_cache_not_stored_total{{why=\"{why}\"}}");
         assert_eq!(metrics.value(&series), count, "{why}: once each, then it is known");

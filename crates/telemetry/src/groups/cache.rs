@@ -137,7 +137,7 @@ labels! {
         /// It says `no-store`.
         NoStore => "no_store",
         /// It says `private`.
-        Private => "private",
+        Private => "for_one_user",
         /// It says `no-cache`.
         NoCache => "no_cache",
         /// Its status is none that is stored.
