@@ -120,6 +120,32 @@ fn an_absolute_target_and_its_host_are_one_document() {
     assert!(!ask(&mut client, "/other", EVIL).text().contains("shop.example"));
 }
 
+/// A trusted proxy's words about a request reach the origin, so they are a part of the key or keep it out of the cache.
+#[test]
+fn what_a_trusted_proxy_passes_on_leaves_nothing_behind() {
+    let upstream = careless();
+    let gateway = caching(&upstream).set("client.trusted_proxies", "[\"127.0.0.0/8\"]").start();
+    let mut client = gateway.connect();
+    for (index, field) in [
+        format!("X-Forwarded-Host: {EVIL}"),
+        format!("Forwarded: host={EVIL}"),
+        "X-Forwarded-Proto: evil".to_owned(),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let target = format!("/{index}");
+        get(&mut client, &target, &format!("{field}\r\n"));
+        let innocent = get(&mut client, &target, "");
+        assert!(!innocent.text().to_lowercase().contains("evil"), "{field}: {}", innocent.text());
+    }
+    let proto = |scheme: &str| format!("X-Forwarded-Proto: {scheme}\r\nX-Forwarded-Host: shop.example\r\n");
+    let numbers =
+        ["http", "https", "http", "https"].map(|scheme| number(&get(&mut client, "/page", &proto(scheme))));
+    assert_eq!((numbers[0], numbers[1]), (numbers[2], numbers[3]), "each is cached");
+    assert_ne!(numbers[0], numbers[1], "two schemes are two documents");
+}
+
 #[test]
 fn an_encoded_answer_without_vary_is_only_for_those_who_asked_for_it() {
     let upstream = Upstream::start(|connection| {

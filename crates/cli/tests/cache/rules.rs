@@ -1,6 +1,6 @@
 //! What RFC 9111 asks of a shared cache, requirement by requirement, as a client and an origin see it.
 
-use flashweir_testkit::Upstream;
+use flashweir_testkit::{Upstream, eventually};
 
 use crate::scene::{binary, cache_status, caching, get, head, is_cached, number, numbered, saying};
 use flashweir_testkit::GatewayBuilder;
@@ -161,7 +161,7 @@ fn a_stale_answer_is_validated_and_freshened() {
     let gateway = caching(&upstream).start();
     let mut client = gateway.connect();
     assert_eq!(number(&get(&mut client, "/", "")), 1);
-    let fresh = flashweir_testkit::eventually("its second to pass", || {
+    let fresh = eventually("its second to pass", || {
         let answer = get(&mut client, "/", "");
         (cache_status(&answer) == "flashweir; fwd=stale; fwd-status=304; stored").then_some(answer)
     });
@@ -300,4 +300,19 @@ fn memory_stays_within_its_bound() {
     assert!(gateway.metrics().value("flashweir_cache_evicted_total") >= 29.0);
     let last = get(&mut client, "/39", "");
     assert_eq!(cache_status(&last), "flashweir; hit");
+}
+
+#[test]
+fn a_reload_that_switches_it_off_lets_everything_go() {
+    let upstream = saying("max-age=60");
+    let mut gateway = caching(&upstream).start();
+    assert!(is_cached(&gateway, "/", ""));
+    gateway.configure(&[("cache.mode", Some("\"off\""))]);
+    gateway.reload();
+    eventually("the reload", || (gateway.get("/").field("cache-status").is_none()).then_some(()));
+    eventually("what was stored to go", || (gateway.status()["cache"]["used_bytes"] == 0).then_some(()));
+    gateway.configure(&[("cache.mode", Some("\"always\""))]);
+    gateway.reload();
+    eventually("the reload", || gateway.get("/").fields.has("cache-status").then_some(()));
+    assert_ne!(number(&get(&mut gateway.connect(), "/", "")), 1, "the copy from before is gone");
 }
