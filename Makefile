@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz fuzz-kernel soak h2spec compare compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo demo-chain demo-hot test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz fuzz-kernel soak h2spec compare compare-cache compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -26,6 +26,11 @@ demo: setup
 demo-chain: setup
 	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
 	target/release/flashweir demo-chain $(ARGS)
+
+# One page at fifty times the origin's capacity: without, with admission, with admission and the cache; 75 s once built.
+demo-hot: setup
+	$(CARGO) build --release --locked -p flashweir-cli
+	target/release/flashweir demo-hot $(ARGS)
 
 build: setup
 	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
@@ -112,6 +117,12 @@ compare: setup-bench envoy compare-cost
 compare-cost: setup-bench
 	$(CARGO) build --release --locked -p flashweir-cli
 	$(CARGO) bench --locked -p flashweir-cli --bench proxy_cost
+
+# CPU time and instructions of a hit in the cache, beside nginx's proxy_cache and Varnish; two minutes once built.
+compare-cache: setup-bench
+	@scripts/install-missing.sh varnishd=varnish valgrind=valgrind wrk=wrk curl=curl
+	$(CARGO) build --release --locked -p flashweir-cli
+	scripts/compare-cache.sh target/release/flashweir $(ROUNDS) $(SECONDS)
 
 # What a recording costs: CPU time, bytes, and how fast it is replayed; 4 minutes, ROUNDS and SECONDS shorten it.
 bench-recording: setup-bench

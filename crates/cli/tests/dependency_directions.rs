@@ -7,11 +7,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 10] = [
+const PURE: [&str; 11] = [
     "core",
     "measure",
     "admission",
     "aqm",
+    "cache",
     "feedback",
     "caller",
     "provisioning",
@@ -21,7 +22,8 @@ const PURE: [&str; 10] = [
 ];
 /// May talk to the world.
 const SHELLS: [&str; 11] = [
-    "gateway", "router", "control", "agent", "runtime", "kernel", "origin", "load", "http", "client", "egress",
+    "gateway", "router", "control", "agent", "runtime", "kernel", "origin", "load", "http", "client",
+    "egress",
 ];
 /// What no pure crate may depend on, however useful.
 const IMPURE: [&str; 15] = [
@@ -132,6 +134,7 @@ fn words_come_before_measures_and_measures_before_decisions() {
     workspace.check_only("replication", &["core", "measure"]);
     workspace.check_only("feedback", &["core"]);
     workspace.check_only("caller", &["core", "admission", "feedback"]);
+    workspace.check_only("cache", &["core"]);
     workspace.check_only("wire", &["core", "measure", "admission"]);
     workspace.check_only("workload", &["core"]);
 }

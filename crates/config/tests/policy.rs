@@ -103,7 +103,7 @@ fn what_is_wrong_in_a_class_names_line_and_key() {
         (
             "name = 'a'\nworth = 3",
             "4: class[0].worth: unknown key `worth`, expected one of `name`, `match`, `revenue`, \
-          `guaranteed_rate`, `response_target`, `queue`, `fair_by`, `exempt`",
+          `guaranteed_rate`, `response_target`, `queue`, `fair_by`, `exempt`, `grace`",
         ),
         ("revenue = 3", "2: class[0]: missing key `name`"),
         (

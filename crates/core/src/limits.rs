@@ -322,3 +322,13 @@ pub const AGENT_FILE_BYTES: usize = 64 << 10;
 pub const AGENT_REPORT_BYTES: usize = 16 << 10;
 /// Agents that a gateway asks at once; further ones wait for their turn.
 pub const AGENT_POLLS: usize = 64;
+/// Stored responses of one document that `Vary` tells apart; of more the one that came first goes.
+pub const CACHE_VARIANTS: usize = 8;
+/// Documents that one worker knows not to be worth waiting for (24 bytes each).
+pub const CACHE_MARKS: usize = 4_096;
+/// Tags of one response by which it can be purged; one with more is not stored.
+pub const CACHE_TAGS: usize = 128;
+/// Requests of the whole gateway that wait for a response that another one fetches; further ones go to the origin by themselves.
+pub const CACHE_WAITERS: usize = 16_384;
+/// Stale documents that one worker fetches again at once while they are in use.
+pub const CACHE_REFRESHES: usize = 64;

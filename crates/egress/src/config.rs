@@ -7,7 +7,7 @@ use flashweir_core::limits::{
     CLASSES, EGRESS_LISTENERS, EGRESS_TARGETS, GAPPING_QUEUE, SCENARIO_FILE_BYTES, UPSTREAM_ADDRESSES,
 };
 use flashweir_http::guarded::Protocol;
-use flashweir_http::upstream::{HealthSettings, UpstreamSettings, UpstreamShared};
+use flashweir_http::upstream::{EjectionSettings, PoolSettings, UpstreamSettings, UpstreamShared};
 use http::{HeaderName, StatusCode, Uri};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -160,7 +160,17 @@ impl TargetConfig {
             pool_idle_timeout: POOL_IDLE_TIMEOUT,
             ca_file: self.ca_file.clone(),
             // Whether a server answers is the node's business.
-            health: HealthSettings { failures_to_eject: 0, ..HealthSettings::default() },
+            pool: PoolSettings {
+                ejection: EjectionSettings {
+                    failures: u32::MAX,
+                    failed_probes: u32::MAX,
+                    part_max: 0.0,
+                    ..EjectionSettings::default()
+                },
+                slow_start: Duration::ZERO,
+                learning: None,
+                probe_interval: None,
+            },
         }
     }
 }

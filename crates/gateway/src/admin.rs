@@ -1,15 +1,16 @@
-//! The admin listener: health, metrics, status and explanations, on the control thread, so that it answers however
+//! The admin listener: health, metrics, status, explanations and purges, on the control thread, so that it answers however
 //! busy the workers are.
 
+use crate::cache::{PurgeQuery, purge};
 use crate::commands::Command;
 use crate::error::GatewayError;
 use crate::shared::Shared;
 use crate::status::{explanation, status};
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
-use axum::routing::get;
+use axum::routing::{delete, get};
 use flashweir_core::{DecisionId, Duration};
 use flashweir_runtime::{AdminListener, metrics_response, problem};
 use std::net::SocketAddr;
@@ -59,6 +60,7 @@ impl AdminServer {
             .route("/metrics", get(metrics))
             .route("/status", get(status_document))
             .route("/explain/{id}", get(explain))
+            .route("/cache", delete(purge_cache))
             .with_state(self.known);
         self.listener.serve(routes, hosts).await;
     }
@@ -85,6 +87,13 @@ async fn metrics(State(known): State<Arc<Known>>) -> Response {
 
 async fn status_document(State(known): State<Arc<Known>>) -> Response {
     Json(status(&known.shared, known.config_file.as_deref())).into_response()
+}
+
+async fn purge_cache(State(known): State<Arc<Known>>, RawQuery(query): RawQuery) -> Response {
+    match PurgeQuery::parse(query.as_deref().unwrap_or_default()) {
+        Ok(query) => purge(&known.shared, &query),
+        Err(error) => problem(StatusCode::BAD_REQUEST, &error),
+    }
 }
 
 async fn explain(State(known): State<Arc<Known>>, Path(id): Path<String>) -> Response {

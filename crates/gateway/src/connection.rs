@@ -1,6 +1,7 @@
 //! One client's connection: TLS handshake, serving its requests, counting how it ended.
 
 use crate::accept::Place;
+use crate::cache::CopyBody;
 use crate::context::WorkerContext;
 use crate::finish::ForwardedBody;
 use crate::request::handle;
@@ -53,11 +54,12 @@ pub(crate) struct Client {
 }
 
 pin_project! {
-    /// What is sent to a client: an answer of our own, or an upstream's.
+    /// What is sent to a client: an answer of our own, an upstream's, or a stored one.
     #[project = BodyProjection]
     pub(crate) enum Body {
         Own { #[pin] body: Full<Bytes> },
         Forwarded { #[pin] body: ForwardedBody },
+        Copy { #[pin] body: CopyBody },
     }
 }
 
@@ -219,6 +221,7 @@ impl http_body::Body for Body {
         match self.project() {
             BodyProjection::Own { body } => body.poll_frame(cx).map_err(|never| match never {}),
             BodyProjection::Forwarded { body } => body.poll_frame(cx),
+            BodyProjection::Copy { body } => body.poll_frame(cx),
         }
     }
 
@@ -226,6 +229,7 @@ impl http_body::Body for Body {
         match self {
             Self::Own { body } => body.is_end_stream(),
             Self::Forwarded { body } => body.is_end_stream(),
+            Self::Copy { body } => body.is_end_stream(),
         }
     }
 
@@ -233,6 +237,7 @@ impl http_body::Body for Body {
         match self {
             Self::Own { body } => body.size_hint(),
             Self::Forwarded { body } => body.size_hint(),
+            Self::Copy { body } => body.size_hint(),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What everything on one worker's thread shares: its part of the gateway, and the configuration it follows.
 
 use crate::acks::{Acks, Finished, Pushed};
+use crate::cache::WorkerCache;
 use crate::classify::Classifier;
-use crate::feedback::SenderNames;
+use crate::feedback::{OVERLOAD, SenderNames};
 use crate::pipeline::PipelineHost;
 use crate::sentry::GateSample;
 use crate::settings::serve_settings;
@@ -11,11 +12,12 @@ use crate::slow_readers::SlowReaders;
 use crate::transfers::Transfers;
 use crate::upload::{UploadBody, UploadRoom};
 use flashweir_admission::pipeline::ServiceKey;
+use flashweir_config::Service;
 use flashweir_core::{Hasher64, Instant, Rng};
 use flashweir_http::serve::Server;
-use flashweir_http::upstream::Upstreams;
+use flashweir_http::upstream::{UpstreamBody, Upstreams};
 use flashweir_telemetry::{Bound, Unmeasured, WorkerMetrics};
-use http::HeaderValue;
+use http::{HeaderValue, Response};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,6 +34,8 @@ pub(crate) struct WorkerContext {
     pub(crate) metrics: Arc<WorkerMetrics>,
     /// Decides who is let in.
     pub(crate) pipeline: Rc<PipelineHost>,
+    /// Stored responses.
+    pub(crate) cache: WorkerCache,
     /// Requests' bodies that are waited for.
     pub(crate) uploads: Rc<UploadRoom>,
     /// Responses whose clients may read too slowly.
@@ -60,6 +64,8 @@ pub(crate) struct Current {
     pub(crate) upstreams: Vec<Rc<Upstreams<UploadBody>>>,
     /// What the pipeline knows each service by, in the same order.
     pub(crate) services: Vec<ServiceKey>,
+    /// A number for each service and its servers, in the same order: what is stored of one is never another's.
+    pub(crate) service_numbers: Vec<u64>,
     /// Finds a request's service and makes the stages' keys.
     pub(crate) classifier: Classifier,
     /// Recognises nodes in front.
@@ -83,6 +89,7 @@ impl WorkerContext {
         let current = Current::new(&shared, live, services, None, &rng);
         let metrics = shared.telemetry.worker(index);
         let context = Rc::new(Self {
+            cache: WorkerCache::new(shared.clone(), metrics.clone()),
             uploads: UploadRoom::new(metrics.clone(), sweep_wanted.clone()),
             metrics,
             pipeline,
@@ -110,8 +117,16 @@ impl WorkerContext {
         let rng = Rng::new(self.shared.seed ^ self.shared.clock.now().as_nanos());
         let (services, new) = self.pipeline.configure(&live);
         let current = Current::new(&self.shared, live, services, Some(&before), &rng);
+        self.cache.configure(&current.live.config.cache);
         *self.current.borrow_mut() = Rc::new(current);
         new
+    }
+
+    /// Keeps what a response of an upstream says of that upstream's overload.
+    pub(crate) fn hear_upstream(&self, service: ServiceKey, response: &Response<UpstreamBody<UploadBody>>) {
+        if let Some(field) = response.headers().get(OVERLOAD) {
+            self.pipeline.hear_upstream(service, response.body().upstream(), field.as_bytes());
+        }
     }
 
     /// Waits for the client to have a response before judging it.
@@ -151,6 +166,7 @@ impl Current {
             server: Server::new(serve_settings(&live.config)),
             upstreams: upstreams.collect(),
             services,
+            service_numbers: live.config.services.iter().map(|service| number(shared, service)).collect(),
             classifier: Classifier::new(
                 shared.hasher,
                 Hasher64::new(shared.url_key.0, shared.url_key.1),
@@ -164,4 +180,10 @@ impl Current {
             live,
         }
     }
+}
+
+/// Of a service with these servers, in this order.
+fn number(shared: &Shared, service: &Service) -> u64 {
+    let urls = service.upstream.urls.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    shared.hasher.hash(&[service.name.as_bytes(), urls.as_bytes()])
 }

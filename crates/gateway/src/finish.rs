@@ -24,6 +24,7 @@ use flashweir_telemetry::Unmeasured;
 use http::{StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -32,10 +33,21 @@ use std::task::{Context, Poll};
 const GAP: Duration = Duration::from_secs(1);
 
 pin_project! {
+    /// Where a response's body comes from.
+    #[project = SourceProjection]
+    pub(crate) enum Source {
+        /// From the upstream, all of it still to be read.
+        Upstream { #[pin] body: UpstreamBody<UploadBody> },
+        /// A part has been read before it was known for whom it is.
+        Begun { first: VecDeque<Frame<Bytes>>, rest: Pin<Box<UpstreamBody<UploadBody>>> },
+    }
+}
+
+pin_project! {
     /// An upstream's response body on its way to the client.
     pub(crate) struct ForwardedBody {
         #[pin]
-        inner: UpstreamBody<UploadBody>,
+        inner: Source,
         // Boxed: a response's body is moved often on its way into hyper.
         watch: Option<Box<Watch>>,
     }
@@ -76,7 +88,7 @@ pub(crate) struct Begun {
 
 impl ForwardedBody {
     /// Watches `inner` from the moment its head goes out.
-    pub(crate) fn new(begun: Begun, inner: UpstreamBody<UploadBody>) -> Self {
+    pub(crate) fn new(begun: Begun, inner: Source) -> Self {
         let worker = begun.worker;
         let now = worker.shared.clock.now();
         worker.metrics.responses.first_byte.record(now.saturating_since(begun.permit.received()));
@@ -259,5 +271,43 @@ impl Body for ForwardedBody {
 
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
+    }
+}
+
+impl Body for Source {
+    type Data = Bytes;
+    type Error = UpstreamError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
+        match self.project() {
+            SourceProjection::Upstream { body } => body.poll_frame(cx),
+            SourceProjection::Begun { first, rest } => match first.pop_front() {
+                Some(frame) => Poll::Ready(Some(Ok(frame))),
+                None => rest.as_mut().poll_frame(cx),
+            },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Upstream { body } => body.is_end_stream(),
+            Self::Begun { first, rest } => first.is_empty() && rest.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Upstream { body } => body.size_hint(),
+            Self::Begun { first, rest } => {
+                let read: u64 = first.iter().filter_map(Frame::data_ref).map(|part| part.len() as u64).sum();
+                let (rest, mut hint) = (rest.size_hint(), SizeHint::new());
+                hint.set_lower(rest.lower() + read);
+                rest.upper().into_iter().for_each(|upper| hint.set_upper(upper + read));
+                hint
+            }
+        }
     }
 }

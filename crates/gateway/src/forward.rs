@@ -3,8 +3,8 @@
 use crate::classify::{Classified, of_response};
 use crate::connection::{Body, Client};
 use crate::context::{Current, WorkerContext};
-use crate::feedback::{OVERLOAD, SENDER};
-use crate::finish::{Begun, ForwardedBody};
+use crate::feedback::SENDER;
+use crate::finish::{Begun, ForwardedBody, Source};
 use crate::load_report;
 use crate::pipeline::Permit;
 use crate::refusal::count_refusal;
@@ -81,10 +81,7 @@ pub(crate) async fn forward(
         }
         Err(error) => return answer_failure(worker, permit, &error, &method, &classified),
     };
-    if let Some(field) = response.headers().get(OVERLOAD) {
-        let service = current.services[classified.service];
-        worker.pipeline.hear_upstream(service, response.body().upstream(), field.as_bytes());
-    }
+    worker.hear_upstream(current.services[classified.service], &response);
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let wanted =
             prepared.wants_upgrade.then_some(&current.live.config.services[classified.service].upstream);
@@ -102,6 +99,27 @@ pub(crate) async fn forward(
     if is_event_stream(&head) {
         permit.leave_origin();
     }
+    let onward = Onward { client, version, classified: &classified, stream };
+    pass_on(worker, permit, head, Source::Upstream { body }, onward)
+}
+
+/// To whom a response goes.
+pub(crate) struct Onward<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) version: Version,
+    pub(crate) classified: &'a Classified,
+    pub(crate) stream: Option<StreamCut>,
+}
+
+/// An upstream's response, fit to be passed on, as its client gets it.
+pub(crate) fn pass_on(
+    worker: &Rc<WorkerContext>,
+    permit: Box<Permit>,
+    mut head: response::Parts,
+    body: Source,
+    onward: Onward<'_>,
+) -> Response<Body> {
+    let Onward { client, version, classified, stream } = onward;
     // The version is this hop's own; hyper would otherwise speak the upstream's.
     head.version = Version::HTTP_11;
     let slow_upload = permit.is_client_slow().then_some(Unmeasured::Paused);
@@ -173,7 +191,7 @@ impl<'a> Upload<'a> {
 }
 
 /// Whether the response goes on for as long as the client likes, mostly in silence.
-fn is_event_stream(head: &response::Parts) -> bool {
+pub(crate) fn is_event_stream(head: &response::Parts) -> bool {
     const EVENT_STREAM: &[u8] = b"text/event-stream";
     let named = head.headers.get(CONTENT_TYPE).map_or(&[][..], HeaderValue::as_bytes);
     named.get(..EVENT_STREAM.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(EVENT_STREAM))
@@ -187,7 +205,7 @@ fn answer_last_hop() -> Response<Body> {
     response
 }
 
-fn answer_failure(
+pub(crate) fn answer_failure(
     worker: &Rc<WorkerContext>,
     permit: Box<Permit>,
     error: &UpstreamError,
@@ -214,7 +232,7 @@ fn answer_failure(
 }
 
 /// The upstream's response cannot be passed on; its connection ends with the body that nobody reads.
-fn answer_unfit(
+pub(crate) fn answer_unfit(
     worker: &Rc<WorkerContext>,
     permit: Box<Permit>,
     error: ResponseError,
@@ -234,6 +252,18 @@ fn answer_unfit(
     plain(kind.status(), kind.as_str(), text, method).map(Body::own)
 }
 
+/// The upstream changed to another protocol although nobody asked it to.
+pub(crate) fn answer_unasked_switch(
+    worker: &WorkerContext,
+    permit: Box<Permit>,
+    method: &Method,
+) -> Response<Body> {
+    worker.metrics.upstream.failures.increment(UpstreamFailure::Malformed);
+    permit.failed(FailureSource::Origin);
+    let text = "The service changed the protocol without being asked.\n";
+    plain(StatusCode::BAD_GATEWAY, UpstreamErrorKind::Malformed.as_str(), text, method).map(Body::own)
+}
+
 /// The upstream agreed to another protocol: once the client has the 101, bytes go both ways until either side ends.
 /// The permit lives as long as the tunnel, so the tunnel counts as a request in flight.
 fn switch(
@@ -244,13 +274,7 @@ fn switch(
     wanted: Option<&UpstreamConfig>,
     method: &Method,
 ) -> Response<Body> {
-    let Some(upstream) = wanted else {
-        worker.metrics.upstream.failures.increment(UpstreamFailure::Malformed);
-        permit.failed(FailureSource::Origin);
-        let text = "The service changed the protocol without being asked.\n";
-        return plain(StatusCode::BAD_GATEWAY, UpstreamErrorKind::Malformed.as_str(), text, method)
-            .map(Body::own);
-    };
+    let Some(upstream) = wanted else { return answer_unasked_switch(worker, permit, method) };
     let upgrade = hyper::upgrade::on(&mut response);
     let (mut head, body) = response.into_parts();
     if let Err(error) = prepare_response(&mut head) {

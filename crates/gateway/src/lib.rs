@@ -8,6 +8,8 @@
 //!                                                                    └─ refusal (retry_after, accept_field, decisions)
 //! ```
 //!
+//! Between `classify` and `pipeline` a request may be answered from the `cache`, and `forward` may fill it.
+//!
 //! Each worker is a thread with a runtime, listeners, pipeline and upstream connections of its own (`context`); nothing on a
 //! request's path is shared but atomics. The `control` thread runs the planners (`planner_task`, `sentry`), the admin listener,
 //! signals, `reload` and the health checks (`watch`), and talks to the workers through bounded channels (`commands`).
@@ -19,6 +21,7 @@ mod acks;
 mod admin;
 mod agents;
 mod bounds;
+mod cache;
 mod classify;
 mod commands;
 mod connection;

@@ -1,5 +1,6 @@
 //! What surrounds the planner of NEWS: the workers' samples, the plan in force, the metrics, the state file.
 
+use crate::cache::CacheOpening;
 use crate::flash_crowd_candidate::{FlashCrowdCandidate, FlashCrowdSample, PlannedCandidate};
 use crate::recording::{self, MadeFrom};
 use crate::shared::Shared;
@@ -34,6 +35,8 @@ pub(crate) struct NewsStation {
     gathered: Vec<FlashCrowdSample>,
     last_sample_at: Instant,
     verdict: VerdictTask,
+    /// For which hosts the cache is in use.
+    cache: CacheOpening,
     /// A policy that is compared with this one.
     candidate: Option<PlannedCandidate>,
     recorder: Option<Arc<Recorder>>,
@@ -75,6 +78,7 @@ impl NewsStation {
             gathered: Vec::with_capacity(workers),
             last_sample_at: Instant::ZERO,
             verdict: VerdictTask::default(),
+            cache: CacheOpening::default(),
             candidate: None,
             recorder: recorder.cloned(),
         }
@@ -167,6 +171,7 @@ impl Station for NewsStation {
             metrics.planner_tick.record(shared.clock.now().saturating_since(now));
         }
         self.verdict.look(&shared);
+        self.cache.follow(&shared, &samples);
         if let Some(candidate) = &mut self.candidate {
             samples.iter().filter_map(|sample| sample.candidate.as_deref()).for_each(|sample| {
                 candidate.observe(now, sample);

@@ -56,6 +56,7 @@ pub(crate) fn reload(
     let flash_crowd_candidate =
         FlashCrowdCandidate::of(&config, workers, before.flash_crowd_candidate.as_ref());
     shared.bounds.set_refuse_only_most(refuse_only);
+    shared.cache.directory.gauge().set_max(config.cache.memory_bytes);
     shared.telemetry.control().set_connection_limits(descriptors::limit(), config.bounds.max_connections);
     shared.live.store(Arc::new(Live {
         config,

@@ -1,5 +1,6 @@
-//! A request's first half: from its head to the decision whether it is let in.
+//! A request's first half: from its head to an answer of the cache, or the decision whether it is let in.
 
+use crate::cache::{AtPipeline, Invalidation, Lookup, Miss, Passed, Traveller, look_up, through_flights};
 use crate::connection::{Body, Client};
 use crate::context::WorkerContext;
 use crate::feedback::{OVERLOAD, Sender};
@@ -9,6 +10,7 @@ use crate::refusal::{Refusal, count_refusal};
 use crate::upload::{GatherError, PartialBody};
 use crate::upstream_error::{plain, slow_upload};
 use flashweir_admission::pipeline::ServiceKey;
+use flashweir_cache::CacheStatus;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::FramingViolation;
 use flashweir_http::client::subscriber;
@@ -68,7 +70,7 @@ pub(crate) async fn handle(
             Err(error) => return Ok(answer_unfit(&worker, error, &method)),
         }
     }
-    let Some(classified) = current.classifier.classify(&head, address) else {
+    let Some(mut classified) = current.classifier.classify(&head, address) else {
         return Ok(answer_misdirected(&worker, &method));
     };
     let subscriber = subscriber(address);
@@ -94,11 +96,40 @@ pub(crate) async fn handle(
     });
     let key = current.services[classified.service];
     let sender = current.senders.recognise(client.peer.ip(), &head.headers);
+    classified.is_beyond_sender_share = worker.pipeline.hear(now, key, classified.class, sender);
     let node = if let Sender::Node(node) = sender { Some((key, node.key)) } else { None };
-    let permit = match worker.pipeline.admit(now, key, &classified, sender, client.full) {
-        Admission::Admitted(permit) => Ok(permit),
-        Admission::Waits(wait) => wait.await,
-        Admission::Refused(refusal) => Err(refusal),
+    let mut traveller = Traveller {
+        worker: &worker,
+        current: &current,
+        client: &client,
+        hop,
+        head: &head,
+        is_prepared: prepared.is_some(),
+        classified: &classified,
+        key,
+        subscriber,
+        received: now,
+        version,
+        stream,
+    };
+    let at_cache = match worker.cache.is_on() && !is_refused_anyway {
+        true => ask(&mut traveller, &client, !body.is_none()).await,
+        false => AtCache::Nothing,
+    };
+    let (permit, miss) = match at_cache {
+        AtCache::Answered(response) => return Ok(response),
+        AtCache::Refused(refusal) => (Err(refusal), None),
+        AtCache::Nothing => match worker.pipeline.admit(now, key, &classified, client.full) {
+            Admission::Admitted(permit) => (Ok(permit), None),
+            Admission::Waits(wait) => (wait.await, None),
+            Admission::Refused(refusal) => (Err(refusal), None),
+            Admission::Copy(_) => unreachable!("a place for a copy is given where there is one"),
+        },
+        AtCache::Missed(miss) => match traveller.admit(&miss).await {
+            AtPipeline::Admitted(permit) => (Ok(permit), Some(miss)),
+            AtPipeline::Refused(refusal) => (Err(refusal), None),
+            AtPipeline::Answered(response) => return Ok(response),
+        },
     };
     let mut permit = match permit {
         Ok(permit) => permit,
@@ -107,6 +138,14 @@ pub(crate) async fn handle(
             let response = refuse(&worker, &client, &refusal, &refused, body.take_rest());
             return Ok(tell_overload(&worker, node, response));
         }
+    };
+    if let Some(miss) = miss.filter(|miss| traveller.renews_copy(miss)) {
+        return Ok(Box::pin(traveller.fetch_copy(permit, &miss)).await);
+    }
+    let stream = traveller.stream.take();
+    let invalidation = match worker.cache.is_on() {
+        true => Invalidation::of(&worker, &classified, &hop, &head),
+        false => None,
     };
     let prepared = match prepared.map_or_else(|| prepare_request(&mut head, &hop), Ok) {
         Ok(prepared) => prepared,
@@ -130,6 +169,9 @@ pub(crate) async fn handle(
     }
     let asked = Asked { head, body, method, version, prepared, classified, subscriber, stream };
     let response = forward(&worker, &current, &client, &connection, permit, asked).await;
+    if let Some(invalidation) = invalidation.filter(|_| response.status() < StatusCode::BAD_REQUEST) {
+        invalidation.apply(&worker);
+    }
     worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
     Ok(tell_overload(&worker, node, response))
 }
@@ -146,6 +188,48 @@ fn tell_overload(
         response.headers_mut().insert(OVERLOAD, field);
     }
     response
+}
+
+/// What the cache did with a request.
+#[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
+enum AtCache {
+    /// It has nothing to do with it.
+    Nothing,
+    /// It has no answer.
+    Missed(Box<Miss>),
+    /// It answered.
+    Answered(Response<Body>),
+    /// The pipeline refused the fetch of what it wants.
+    Refused(Refusal),
+}
+
+/// Asks the cache: this worker's store at once, then the others' and those who are fetching.
+async fn ask(traveller: &mut Traveller<'_>, client: &Rc<Client>, has_body: bool) -> AtCache {
+    let (worker, classified) = (traveller.worker, traveller.classified);
+    let (asked, now) = ((traveller.head, has_body), traveller.received);
+    match look_up(worker, traveller.current, classified, &traveller.hop, asked, now) {
+        Lookup::Bypass => AtCache::Nothing,
+        Lookup::Fresh(stored) => match traveller.admit_copy(now) {
+            Some(permit) => {
+                AtCache::Answered(traveller.asker().answer(&stored, CacheStatus::Hit, Some(permit)))
+            }
+            None => AtCache::Nothing,
+        },
+        Lookup::Stale(stored, miss) => match traveller.admit_copy(now) {
+            Some(permit) => {
+                traveller.refresh(client, miss);
+                let how = CacheStatus::WhileRevalidate;
+                AtCache::Answered(traveller.asker().answer(&stored, how, Some(permit)))
+            }
+            None => AtCache::Nothing,
+        },
+        // Boxed, or each request would carry the room for a flight.
+        Lookup::Missed(miss) => match Box::pin(through_flights(traveller, &miss)).await {
+            Passed::Answer(response) => AtCache::Answered(response),
+            Passed::Refused(refusal) => AtCache::Refused(refusal),
+            Passed::Alone => AtCache::Missed(miss),
+        },
+    }
 }
 
 /// Whether anything about the head is such that preparing it may fail; false for nearly all of HTTP/1.1.
@@ -184,7 +268,7 @@ fn answer_misdirected(worker: &WorkerContext, method: &Method) -> Response<Body>
     plain(StatusCode::MISDIRECTED_REQUEST, "misdirected", text, method).map(Body::own)
 }
 
-fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &Method) -> Response<Body> {
+pub(crate) fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &Method) -> Response<Body> {
     let (kind, name, text) = match error {
         FieldsError::Method => (BadRequest::Method, "method", "CONNECT and TRACE are not served here.\n"),
         FieldsError::Target => (BadRequest::Target, "target", "The request target names nothing here.\n"),

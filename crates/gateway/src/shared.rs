@@ -2,6 +2,7 @@
 
 use crate::agents::Machines;
 use crate::bounds::Bounds;
+use crate::cache::CacheShared;
 use crate::descriptors;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::sentry::{Candidate, Rest, Sentry};
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) turned_away: TurnedAway,
     /// What `/status` says of the gate in the kernel, where there is one.
     pub(crate) kernel_told: ArcSwapOption<serde_json::Value>,
+    /// What the workers' caches share.
+    pub(crate) cache: CacheShared,
     /// Connections and requests of all workers.
     pub(crate) bounds: Arc<Bounds>,
     /// Every metric.
@@ -117,6 +120,7 @@ impl Shared {
         let hasher = Hasher64::new(key0, key1);
         let telemetry = Telemetry::gateway(parts.workers, env!("CARGO_PKG_VERSION"));
         let warnings = telemetry.warnings();
+        let cache = CacheShared::new(&parts.live.config.cache, parts.workers);
         let max_connections = parts.live.config.bounds.max_connections;
         telemetry.control().set_connection_limits(descriptors::limit(), max_connections);
         Arc::new(Self {
@@ -134,6 +138,7 @@ impl Shared {
             pipelines: SharedByWorkers::default(),
             turned_away: TurnedAway::default(),
             kernel_told: ArcSwapOption::empty(),
+            cache,
             bounds: Bounds::new(hasher),
             telemetry,
             warnings,

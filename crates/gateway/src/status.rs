@@ -1,6 +1,7 @@
 //! What `/status` and `/explain` say, as JSON: every limit, its value, which one binds, and why.
 
 use crate::agents::machines_json;
+use crate::cache;
 use crate::decisions::Explained;
 use crate::feedback;
 use crate::sentry::told;
@@ -33,6 +34,7 @@ pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
         "flash_crowd_candidate": live.flash_crowd_candidate.as_ref().map(|candidate| candidate.status()),
         "limits": limits(shared),
         "binds": binding(shared),
+        "cache": cache::status(shared),
         "kernel": shared.kernel_told.load().as_deref(),
         "services": services(shared),
         "upstreams": upstreams(shared),

@@ -133,7 +133,9 @@ async fn sample(
             worker.metrics.bound_hits.increment(Bound::SamplesQueued);
             continue;
         };
-        let sample = worker.pipeline.drain_flash_crowd(worker.shared.clock.now());
+        let mut sample = worker.pipeline.drain_flash_crowd(worker.shared.clock.now());
+        sample.cached = worker.cache.take_answered();
+        worker.cache.follow();
         worker.metrics.requests.unique_offered.add(sample.live.unique_offered);
         worker.metrics.bound_hits.add(Bound::LatencyCells, sample.live.responses_unclassed);
         count_replacements(&worker);

@@ -25,7 +25,7 @@ pub(crate) enum Ask {
     /// How many requests it has completed.
     Completed,
     /// Work, then bytes.
-    Work { cost: Cost, body_bytes: u64 },
+    Work { cost: Cost, body_bytes: u64, max_age_s: Option<u32> },
     /// So many threads are to work from now on.
     Employ { workers: usize },
 }
@@ -66,7 +66,11 @@ impl Defaults {
                 .ok_or_else(|| format!("expected ms=F with F from 0 to {ORIGIN_WORK_MS}"))?,
             None => self.work_ms,
         };
-        Ok(Ask::Work { cost: Cost { iterations: self.iterations(work_ms), wait: self.wait }, body_bytes })
+        let max_age_s = parameter(uri.query().unwrap_or_default(), "max_age").map(|seconds| {
+            seconds.parse().map_err(|_| "expected max_age=N with a number of seconds".to_owned())
+        });
+        let cost = Cost { iterations: self.iterations(work_ms), wait: self.wait };
+        Ok(Ask::Work { cost, body_bytes, max_age_s: max_age_s.transpose()? })
     }
 }
 
@@ -95,7 +99,12 @@ mod tests {
     #[test]
     fn paths_and_parameters_change_work_and_size() {
         let wait = Duration::from_millis(3);
-        let work = |iterations, body_bytes| Ok(Ask::Work { cost: Cost { iterations, wait }, body_bytes });
+        let aged = |iterations, body_bytes, max_age_s| {
+            Ok(Ask::Work { cost: Cost { iterations, wait }, body_bytes, max_age_s })
+        };
+        let work = |iterations, body_bytes| aged(iterations, body_bytes, None);
+        assert_eq!(read("/work?max_age=60"), aged(500, 7, Some(60)));
+        assert!(read("/work?max_age=x").is_err());
         assert_eq!(read("/"), work(500, 7));
         assert_eq!(read("/work?ms=2.5"), work(250, 7));
         assert_eq!(read("/bytes/1000?x=1&ms=0"), work(0, 1000));

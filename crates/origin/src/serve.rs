@@ -78,8 +78,16 @@ async fn answer(
         Ok(Ask::Employ { .. }) => {
             text(StatusCode::BAD_REQUEST, "expected /workers/N with N from 1 to those started\n".to_owned())
         }
-        Ok(Ask::Work { cost, body_bytes }) => match queue.push(cost).await {
-            Ok(()) => plain(StatusCode::OK, Either::Right(Filler { left: body_bytes })),
+        Ok(Ask::Work { cost, body_bytes, max_age_s }) => match queue.push(cost).await {
+            Ok(()) => {
+                let mut response = plain(StatusCode::OK, Either::Right(Filler { left: body_bytes }));
+                let says = max_age_s.map(|seconds| HeaderValue::try_from(format!("max-age={seconds}")));
+                // Letters and digits are a value.
+                if let Some(Ok(says)) = says {
+                    response.headers_mut().insert(header::CACHE_CONTROL, says);
+                }
+                response
+            }
             // Only a shutdown drops queued work.
             Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "shutting down\n".to_owned()),
         },

@@ -34,6 +34,7 @@ mod admissible;
 mod between_nodes;
 mod bounds;
 mod connections;
+mod copies;
 mod gateway_count;
 mod ledger;
 mod order;
@@ -46,6 +47,7 @@ mod verdict;
 
 pub use admissible::{AdmissibleRate, ServiceDemand, admissible_rate};
 pub use connections::ConnectionPipeline;
+pub use copies::CopyPermit;
 pub use gateway_count::GatewayCount;
 pub use ledger::Ledger;
 pub use order::{Resource, StageName};

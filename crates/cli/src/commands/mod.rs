@@ -5,6 +5,7 @@ mod config;
 mod control;
 mod demo;
 mod demo_chain;
+mod demo_hot;
 mod egress;
 mod explain;
 mod load;
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     Demo(demo::DemoArgs),
     DemoChain(demo_chain::DemoChainArgs),
+    DemoHot(demo_hot::DemoHotArgs),
     Load(Box<load::LoadArgs>),
     Origin(origin::OriginArgs),
     Sim(Box<sim::SimArgs>),
@@ -47,6 +49,7 @@ impl Command {
             Self::Config(arguments) => arguments.run(),
             Self::Demo(arguments) => arguments.run(),
             Self::DemoChain(arguments) => arguments.run(),
+            Self::DemoHot(arguments) => arguments.run(),
             Self::Load(arguments) => arguments.run(),
             Self::Origin(arguments) => arguments.run(),
             Self::Sim(arguments) => arguments.run(),

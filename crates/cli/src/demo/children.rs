@@ -106,6 +106,17 @@ impl Origin {
         format!("http://{}/work", self.address)
     }
 
+    /// Where it listens.
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// How many requests it has completed; asking takes none of its workers.
+    pub(crate) fn completed(&self, within: Duration) -> anyhow::Result<u64> {
+        let answer = super::http::get(self.address, "/completed", within)?;
+        answer.trim().parse().context("the origin's count is no number")
+    }
+
     pub(crate) fn process_id(&self) -> u32 {
         self.process.id
     }
@@ -135,6 +146,16 @@ impl Gateway {
     /// What it has to say goes to `gateway.log` in `directory`, and so does its baseline to a file of its own,
     /// which is not read: each demo learns anew.
     pub(crate) fn start(family: &Family, origin: &Origin, directory: &Path) -> anyhow::Result<Self> {
+        Self::start_with(family, origin, directory, None)
+    }
+
+    /// The same, with a configuration file besides.
+    pub(crate) fn start_with(
+        family: &Family,
+        origin: &Origin,
+        directory: &Path,
+        config: Option<&Path>,
+    ) -> anyhow::Result<Self> {
         let (address, admin) = (free_address()?, free_address()?);
         let state_file = directory.join(STATE_FILE);
         // Not there is how it should be; what cannot be removed belongs to another upstream and is ignored.
@@ -149,7 +170,8 @@ impl Gateway {
             &admin.to_string(),
             "--state-file",
         ];
-        let arguments = arguments.iter().map(OsStr::new).chain([state_file.as_os_str()]);
+        let config = config.into_iter().flat_map(|file| [OsStr::new("--config"), file.as_os_str()]);
+        let arguments = arguments.iter().map(OsStr::new).chain([state_file.as_os_str()]).chain(config);
         let process =
             Process::start(family, Name { role: "gateway", log: directory.join("gateway.log") }, arguments)?;
         process.wait_for(admin)?;
@@ -188,6 +210,11 @@ impl Gateway {
     /// As `upstream.urls` wants it.
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
     }
 
     /// The page the crowd wants, through the gateway.

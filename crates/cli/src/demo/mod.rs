@@ -5,6 +5,7 @@ mod children;
 mod crowd;
 mod document;
 mod files;
+pub(crate) mod hot;
 mod http;
 mod outcome;
 #[cfg(test)]

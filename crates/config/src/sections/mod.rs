@@ -7,6 +7,7 @@
 //! the manual prints them from there.
 
 mod bounds;
+mod cache;
 mod candidate;
 mod class;
 mod client;
@@ -23,6 +24,7 @@ mod service;
 mod upstream;
 
 pub use bounds::*;
+pub use cache::*;
 pub use candidate::*;
 pub use class::*;
 pub use client::*;
@@ -78,6 +80,8 @@ pub struct File {
     pub flash_crowd: FlashCrowdFile,
     /// Overload told between nodes.
     pub feedback: FeedbackFile,
+    /// Responses kept in memory and given to others, as far as HTTP allows.
+    pub cache: CacheFile,
     /// Refusing new connections in the kernel.
     pub kernel: KernelFile,
     /// The listener for health, metrics, status and explanations.
@@ -107,6 +111,8 @@ pub struct Config {
     pub flash_crowd_candidate: Option<FlashCrowd>,
     /// Overload told between nodes.
     pub feedback: Arc<Feedback>,
+    /// What is kept in memory and given to others.
+    pub cache: Cache,
     /// What is done in the kernel, before the TCP stack.
     pub kernel: Kernel,
     /// The admin listener.
@@ -146,6 +152,7 @@ impl Config {
             client,
             flash_crowd_candidate: FlashCrowd::check_candidate(&file.flash_crowd, &flash_crowd)?,
             flash_crowd,
+            cache: Cache::check(&file.cache)?,
             kernel: Kernel::check(&file.kernel, file.flash_crowd.mode, overrides)?,
             admin: Admin::check(&file.admin, &listen)?,
             state: State::check(file.state, directory, overrides, &listen.first_port())?,

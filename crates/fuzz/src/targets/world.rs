@@ -9,7 +9,7 @@ use flashweir_core::Rng;
 use flashweir_http::fields::{prepare_request, prepare_response, prepare_trailers};
 use flashweir_http::guarded::Protocol;
 use flashweir_http::serve::{Connection, ServeSettings, Server};
-use flashweir_http::upstream::{HealthSettings, UpstreamBody, UpstreamSettings, UpstreamShared, Upstreams};
+use flashweir_http::upstream::{PoolSettings, UpstreamBody, UpstreamSettings, UpstreamShared, Upstreams};
 use http::{Request, Response, StatusCode, Version};
 use http_body::Frame;
 use http_body_util::combinators::MapFrame;
@@ -107,7 +107,7 @@ fn settings(address: SocketAddr) -> UpstreamSettings {
         pool_idle_timeout: HANGS_AFTER * 100,
         ca_file: None,
         // What an input breaks must not be felt by the next.
-        health: HealthSettings { failures_to_eject: 0, ..HealthSettings::default() },
+        pool: PoolSettings::default(),
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Classified {
     pub host_key: u64,
     /// A hash of who asks for what (client address, user agent, cookie, target): recognises a person's retry.
     pub person_key: u64,
+    /// It came from a node in front that sends more than its share, which the classifier does not know.
+    pub is_beyond_sender_share: bool,
     /// Hash of method and path, query left out: requests of one class cost about the same.
     pub url_class: u32,
     /// Why the response will say nothing about how well the service serves, as far as the request tells
@@ -137,6 +139,7 @@ impl Classifier {
             // The same host on another service is another hot-spot.
             host_key: self.hasher.hash(&[service.name.as_bytes(), host.as_bytes()]),
             person_key,
+            is_beyond_sender_share: false,
             url_class: self.url_hasher.hash(&[method, head.uri.path().as_bytes()]) as u32,
             unmeasured: measurable::of_request(head),
         })

@@ -12,7 +12,7 @@ pub(crate) use follower::CandidateFollower;
 pub(crate) use planner_task::PlannedCandidate;
 
 use arc_swap::ArcSwap;
-use flashweir_admission::flash_crowd::{Agreement, Plan, Sample};
+use flashweir_admission::flash_crowd::{Agreement, HostCount, Plan, Sample};
 use flashweir_config::{Config, FlashCrowd};
 use flashweir_runtime::plan_json;
 use serde_json::{Value, json};
@@ -35,6 +35,8 @@ pub(crate) struct FlashCrowdCandidate {
 #[derive(Debug)]
 pub(crate) struct FlashCrowdSample {
     pub(crate) live: Sample,
+    /// Requests that the cache answered, by host: no stage saw them.
+    pub(crate) cached: Vec<HostCount>,
     /// And what its candidate did.
     pub(crate) candidate: Option<Box<CandidateSample>>,
 }

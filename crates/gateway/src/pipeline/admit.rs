@@ -1,10 +1,10 @@
 //! One request's way through the pipeline: let in, made to wait, or refused. Decided before any byte of the body is read.
 
+use super::copies::CopyPermit;
 use super::host::{Inner, PipelineHost};
 use super::permit::{Permit, Times};
 use super::wait::{Wait, Waiting};
 use crate::classify::Classified;
-use crate::feedback::Sender;
 use crate::refusal::Refusal;
 use flashweir_admission::flash_crowd::Standing;
 use flashweir_admission::pipeline::{AdmissionRequest, Arrival, ServiceKey};
@@ -23,6 +23,8 @@ pub(crate) enum Admission {
     Waits(Wait),
     /// Refused, with what the client is told.
     Refused(Refusal),
+    /// It would have been refused or have to wait; the stored response that its caller has answers it.
+    Copy(CopyPermit),
 }
 
 impl PipelineHost {
@@ -33,15 +35,25 @@ impl PipelineHost {
         now: Instant,
         key: ServiceKey,
         asked: &Classified,
-        sender: Sender<'_>,
         full: Option<Reason>,
+    ) -> Admission {
+        self.admit_or_copy(now, key, asked, full, false)
+    }
+
+    /// The same for a request that a stored response may answer (`has_copy`) where it would be refused or have to wait.
+    pub(crate) fn admit_or_copy(
+        self: &Rc<Self>,
+        now: Instant,
+        key: ServiceKey,
+        asked: &Classified,
+        full: Option<Reason>,
+        has_copy: bool,
     ) -> Admission {
         let closed = if self.shared.is_draining() { Some(Reason::Draining) } else { full };
         let inner = &mut *self.inner.borrow_mut();
         inner.follow_flash_crowd(now);
         inner.follow_service(now, key);
-        let is_beyond_sender_share = inner.hear(key, asked.class, sender);
-        let request = AdmissionRequest { is_beyond_sender_share, ..admission_request(key, asked, closed) };
+        let request = admission_request(key, asked, closed);
         let has_planner = inner.hosted(key).is_some_and(|hosted| hosted.sentry.is_some());
         if has_planner && asked.standing != Standing::Exempt {
             self.shared.rest.wake();
@@ -60,10 +72,21 @@ impl PipelineHost {
                 Admission::Admitted(Permit::new(self.clone(), permit, times))
             }
             Arrival::Refused(refusal) => {
+                if has_copy && let Some(permit) = CopyPermit::take(self, inner, now, &request) {
+                    return Admission::Copy(permit);
+                }
                 let cost_us = inner.pipeline.cost_us(&request);
                 Admission::Refused(inner.shed(now, key, asked, &refusal, cost_us))
             }
             Arrival::Queued(ticket, displaced) => {
+                if has_copy && let Some(permit) = CopyPermit::take(self, inner, now, &request) {
+                    // Its place in the queue is for one without a copy.
+                    inner.pipeline.leave(now, ticket);
+                    if let Some((other, refusal)) = displaced {
+                        inner.refuse_waiting(now, other, &refusal);
+                    }
+                    return Admission::Copy(permit);
+                }
                 let waiting = Waiting::ForTurn { asked: *asked, request, ticket, waker: None };
                 let queued_as = inner.waiting.insert(waiting);
                 debug_assert_eq!(queued_as, slot, "a vacant key is the next one used");
@@ -94,7 +117,11 @@ impl PipelineHost {
     }
 }
 
-fn admission_request(key: ServiceKey, asked: &Classified, closed: Option<Reason>) -> AdmissionRequest {
+pub(super) fn admission_request(
+    key: ServiceKey,
+    asked: &Classified,
+    closed: Option<Reason>,
+) -> AdmissionRequest {
     let candidate = asked.candidate.filter(|candidate| !candidate.is_exempt);
     AdmissionRequest {
         service: key,
@@ -110,7 +137,7 @@ fn admission_request(key: ServiceKey, asked: &Classified, closed: Option<Reason>
             client_key: candidate.client_key,
             position: Position::Usual,
         }),
-        is_beyond_sender_share: false,
+        is_beyond_sender_share: asked.is_beyond_sender_share,
         closed,
     }
 }

@@ -181,6 +181,16 @@ impl PipelineHost {
         self.inner.borrow_mut().pipeline.observe_response(response);
     }
 
+    /// A request of this sender arrives for a class of a service; whether it is beyond the sender's share.
+    pub(crate) fn hear(&self, now: Instant, key: ServiceKey, class: u8, sender: Sender<'_>) -> bool {
+        if matches!(sender, Sender::NotAsked) {
+            return false;
+        }
+        let inner = &mut *self.inner.borrow_mut();
+        inner.follow_service(now, key);
+        inner.hear(key, class, sender)
+    }
+
     /// What a response to a node in front is to carry.
     pub(crate) fn overload_field(&self, key: ServiceKey, sender: u64) -> Option<HeaderValue> {
         let inner = self.inner.borrow();
@@ -206,6 +216,7 @@ impl PipelineHost {
         let Inner { pipeline, flash_crowd_candidate, .. } = &mut *self.inner.borrow_mut();
         FlashCrowdSample {
             live: pipeline.drain_flash_crowd(now),
+            cached: Vec::new(),
             candidate: flash_crowd_candidate.as_ref().and_then(|follower| follower.drain(now, pipeline)),
         }
     }
@@ -357,11 +368,7 @@ impl Inner {
         }
     }
 
-    /// A request of this sender arrives for a class of a service; whether it is beyond the sender's share.
-    pub(super) fn hear(&mut self, key: ServiceKey, class: u8, sender: Sender<'_>) -> bool {
-        if matches!(sender, Sender::NotAsked) {
-            return false;
-        }
+    fn hear(&mut self, key: ServiceKey, class: u8, sender: Sender<'_>) -> bool {
         let Some(rank) = self.pipeline.rank(key, class) else { return false };
         let hosted = self.hosted_mut(key).and_then(|hosted| hosted.sentry.as_mut());
         let Some(HostedSentry { orders, hearing, .. }) = hosted else { return false };

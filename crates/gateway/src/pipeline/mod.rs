@@ -5,10 +5,13 @@
 //! refusals and answers (`host`). An admitted request is a [`Permit`], whose share at the origin (`place`) may end before it
 //! does, or pause while its client is waited for (`slow_clients`, `crate::upload`).
 //!
+//! A request that the cache answers has a [`CopyPermit`] instead (`copies`).
+//!
 //! No file here names a controller's rule, and no file above this one asks a controller anything.
 
 mod admit;
 mod attend;
+mod copies;
 mod host;
 mod permit;
 mod place;
@@ -16,6 +19,7 @@ mod slow_clients;
 mod wait;
 
 pub(crate) use admit::Admission;
+pub(crate) use copies::CopyPermit;
 pub(crate) use host::PipelineHost;
 pub(crate) use permit::Permit;
 pub(crate) use slow_clients::Yielding;

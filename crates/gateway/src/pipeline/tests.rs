@@ -3,7 +3,6 @@
 use super::Admission;
 use crate::classify::Classified;
 use crate::context::WorkerContext;
-use crate::feedback::Sender;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::refusal::Refusal;
 use crate::services::{candidates, sentries, upstreams};
@@ -42,7 +41,7 @@ fn worker(more: &str) -> Rc<WorkerContext> {
 }
 
 fn admit(worker: &WorkerContext, now: Instant, asked: &Classified, full: Option<Reason>) -> Admission {
-    worker.pipeline.admit(now, worker.current().services[0], asked, Sender::NotAsked, full)
+    worker.pipeline.admit(now, worker.current().services[0], asked, full)
 }
 
 fn asked(host_key: u64, person: u64) -> Classified {
@@ -56,6 +55,7 @@ fn asked(host_key: u64, person: u64) -> Classified {
         candidate: None,
         host_key,
         person_key,
+        is_beyond_sender_share: false,
         url_class: 1,
         unmeasured: None,
     }
@@ -72,7 +72,7 @@ fn at(millis: u64) -> Instant {
 fn refused(admission: Admission) -> Refusal {
     match admission {
         Admission::Refused(refusal) => refusal,
-        Admission::Admitted(_) | Admission::Waits(_) => panic!("not refused"),
+        Admission::Admitted(_) | Admission::Waits(_) | Admission::Copy(_) => panic!("not refused"),
     }
 }
 
@@ -225,7 +225,6 @@ async fn a_service_that_is_configured_again_outlives_the_requests_of_the_one_tha
             now,
             current.services[index],
             &Classified { service: index, ..asked(1, 1) },
-            Sender::NotAsked,
             None,
         )
     };

@@ -35,5 +35,7 @@ labels! {
         FeedbackSenders => "feedback_senders",
         /// Requests that a candidate policy is asked about at once; it is not asked about more.
         CandidateRequests => "candidate_requests",
+        /// Requests that wait for a response that another one fetches; further ones go to the origin by themselves.
+        CacheWaiters => "cache_waiters",
     }
 }

@@ -2,11 +2,12 @@
 //! list of them: where a worker and a control thread count, and which groups each shell exports.
 
 mod bounds;
+mod cache;
 mod candidate;
 mod classes;
 mod connections;
-mod feedback;
 mod egress;
+mod feedback;
 mod flash_crowd;
 mod flash_crowd_candidate;
 mod kernel;
@@ -21,11 +22,12 @@ mod upstream;
 mod verdict;
 
 pub use bounds::*;
+pub use cache::*;
 pub use candidate::*;
 pub use classes::*;
 pub use connections::*;
-pub use feedback::*;
 pub use egress::*;
+pub use feedback::*;
 pub use kernel::*;
 pub use process::*;
 pub use provisioning::*;
@@ -69,6 +71,8 @@ pub struct WorkerMetrics {
     pub upstream: UpstreamMetrics,
     /// What the detector gets to see.
     pub measurement: MeasurementMetrics,
+    /// Answers from the cache, and what it does for them.
+    pub cache: CacheMetrics,
     /// What became of each class of each service.
     pub classes: ClassTable,
     /// How often each bound was met.
@@ -97,6 +101,7 @@ pub struct ControlMetrics {
     pub(crate) flash_crowd: Arc<FlashCrowdMetrics>,
     pub(crate) flash_crowd_candidate: Arc<FlashCrowdCandidateMetrics>,
     pub(crate) upstreams_in_use: Arc<UpstreamsInUse>,
+    pub(crate) cache: Arc<CacheFigures>,
     pub(crate) classes: Arc<ByClass<ClassFigures>>,
     /// Fields of upstreams that tell of overload, by how they were taken.
     pub feedback_fields: CounterSet<FieldOutcome>,
@@ -121,6 +126,7 @@ impl Default for ControlMetrics {
             flash_crowd: Arc::default(),
             flash_crowd_candidate: Arc::default(),
             upstreams_in_use: Arc::default(),
+            cache: Arc::default(),
             classes: Arc::default(),
             feedback_fields: CounterSet::default(),
             feedback: Arc::default(),
@@ -144,6 +150,8 @@ impl Telemetry {
         all.register_workers(|worker| &worker.connections);
         all.register_workers(|worker| &worker.uploads);
         all.register_workers(|worker| &worker.upstream);
+        all.register_workers(|worker| &worker.cache);
+        all.register(all.control.cache.clone());
         all.register(all.control.upstreams_in_use.clone());
         all.register(all.control.verdict.clone());
         all.register(all.control.flash_crowd.clone());

@@ -102,6 +102,8 @@ labels! {
         LeftOut => "left_out",
         /// Too many acknowledgements are awaited already.
         AcksOverflow => "acks_overflow",
+        /// Answered from the cache.
+        Cached => "cached",
     }
 }
 

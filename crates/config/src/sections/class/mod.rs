@@ -76,7 +76,22 @@ pub struct ClassFile {
     /// Example: `exempt = true`.
     #[serde(default)]
     pub exempt: bool,
+    /// Where a request of the class would be refused or have to wait, and the cache has an answer no older than this, it gets
+    /// that, although HTTP would not let it be reused: only if nothing in it was made for one user (docs/cache.md has the rule), and
+    /// with `Cache-Status` saying so. Needs `cache.mode`. 0 gives none.
+    /// Valid: `0s` to `1m`. Raised: older answers in a crowd, and fewer refusals. Lowered: more refusals.
+    /// Example: `grace = "2s"`.
+    #[serde(default = "no_grace")]
+    pub grace: DurationText,
 }
+
+/// HTTP knows no grace, so the operator must ask for it.
+const fn no_grace() -> DurationText {
+    DurationText::from_secs(0)
+}
+
+/// A copy older than this is no answer but a memory.
+const GRACE_LONGEST: DurationText = DurationText::from_secs(60);
 
 /// Revenue when none is written: only proportions count, so one is as good as any.
 const fn one() -> f64 {
@@ -170,6 +185,8 @@ pub struct Class {
     pub fair_by: FairBy,
     /// Never counted, limited or made to wait.
     pub exempt: bool,
+    /// How old a copy may be that is given instead of a refusal; zero for none.
+    pub grace: Duration,
 }
 
 /// Among whom a class's share is divided; whoever lacks the header or cookie counts for the network.
@@ -257,6 +274,7 @@ impl Class {
             queue: None,
             fair_by: FairBy::default(),
             exempt: false,
+            grace: Duration::ZERO,
         }
     }
 
@@ -287,6 +305,7 @@ impl Class {
             queue: file.queue.map(queue).transpose()?,
             fair_by: fair_by(&at("fair_by"), file.fair_by)?,
             exempt: file.exempt,
+            grace: duration_within(&at("grace"), file.grace, no_grace(), GRACE_LONGEST)?,
         })
     }
 }

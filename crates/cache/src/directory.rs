@@ -1,0 +1,306 @@
+//! What the workers' stores have in common: which responses there are, and which are being fetched. Asked on a miss, never on a hit.
+//!
+//! Responses are known by weak references: the stores own them. Each shard has a lock that is held for a look-up; a purge holds
+//! one shard's at a time. `F` is what a shell keeps of a response that is being fetched: those who wait for it.
+
+use crate::identity_hash::BuildIdentity;
+use crate::{Key, State, Stored};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use flashweir_core::Instant;
+use http::HeaderMap;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Few enough to walk, enough that workers rarely meet.
+const SHARDS: usize = 16;
+
+/// Responses and flights of all workers.
+#[derive(Debug)]
+pub struct Directory<F> {
+    shards: [Mutex<Shard<F>>; SHARDS],
+    gauge: Arc<Gauge>,
+}
+
+#[derive(Debug)]
+struct Shard<F> {
+    stored: HashMap<u64, Vec<Weak<Stored>>, BuildIdentity>,
+    flights: HashMap<u64, Vec<Flight<F>>, BuildIdentity>,
+    /// Numbers the flights.
+    serial: u64,
+    /// Counts invalidations, so that a response that was asked for before one is not stored after it.
+    invalidations: u64,
+}
+
+#[derive(Debug)]
+struct Flight<F> {
+    key: Box<[u8]>,
+    class: u8,
+    serial: u64,
+    shared: Arc<F>,
+}
+
+/// The one who fetches. Goes back to [`Directory::land`], whatever happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a flight that never lands keeps others waiting"]
+pub struct Lead {
+    hash: u64,
+    serial: u64,
+}
+
+/// What a request finds that its worker's store has no answer for.
+#[derive(Debug)]
+pub enum Joined<F> {
+    /// Another worker has it, fresh or about to be fetched again.
+    Stored(Arc<Stored>),
+    /// Somebody is fetching it.
+    Waits(Arc<F>),
+    /// It is this request's to fetch. What is stored is stale: it may be asked about, or serve where fetching fails.
+    Leads(Lead, Arc<F>, Option<Arc<Stored>>),
+    /// Nobody fetches it, and this request may not.
+    Absent(Option<Arc<Stored>>),
+}
+
+impl<F> Default for Shard<F> {
+    fn default() -> Self {
+        Self { stored: HashMap::default(), flights: HashMap::default(), serial: 0, invalidations: 0 }
+    }
+}
+
+impl<F> Directory<F> {
+    /// An empty one; responses may take so many bytes.
+    #[must_use]
+    pub fn new(bytes_max: usize) -> Self {
+        Self { shards: core::array::from_fn(|_| Mutex::default()), gauge: Arc::new(Gauge::new(bytes_max)) }
+    }
+
+    /// What the responses take, those included that have left the stores and are still being sent.
+    #[must_use]
+    pub fn gauge(&self) -> &Arc<Gauge> {
+        &self.gauge
+    }
+
+    /// Finds the response that another worker has, or joins those who wait for it, or begins to fetch it. `class` keeps requests
+    /// apart that do not wait for each other. `begin` makes what the waiters share.
+    pub fn join(
+        &self,
+        now: Instant,
+        (hash, key, service, request): (u64, &Key<'_>, u64, &HeaderMap),
+        class: u8,
+        may_lead: bool,
+        begin: impl FnOnce() -> F,
+    ) -> Joined<F> {
+        let shard = &mut *self.shard(hash);
+        let mut known = shard.stored.get(&hash).into_iter().flatten().rev().filter_map(Weak::upgrade);
+        let stale = known.find(|stored| stored.answers(key, service, request));
+        if let Some(stored) = &stale
+            && stored.state(now) != State::Stale
+            && !(may_lead && stored.state(now) == State::WhileRevalidate)
+        {
+            return Joined::Stored(stored.clone());
+        }
+        let mut flights = shard.flights.get(&hash).into_iter().flatten();
+        if let Some(flight) = flights.find(|flight| flight.class == class && key.is(&flight.key)) {
+            return Joined::Waits(flight.shared.clone());
+        }
+        if !may_lead {
+            return Joined::Absent(stale);
+        }
+        shard.serial += 1;
+        let (serial, shared) = (shard.serial, Arc::new(begin()));
+        let flight = Flight { key: key.to_bytes(), class, serial, shared: shared.clone() };
+        shard.flights.entry(hash).or_default().push(flight);
+        Joined::Leads(Lead { hash, serial }, shared, stale)
+    }
+
+    /// The flight is over, with a response that others may use, if it brought one. False if its document was invalidated
+    /// meanwhile: then the response is for those who waited and no others.
+    pub fn land(&self, lead: Lead, stored: Option<&Arc<Stored>>) -> bool {
+        let shard = &mut *self.shard(lead.hash);
+        let Some(flights) = shard.flights.get_mut(&lead.hash) else { return false };
+        let before = flights.len();
+        flights.retain(|flight| flight.serial != lead.serial);
+        let is_known = flights.len() < before;
+        if flights.is_empty() {
+            shard.flights.remove(&lead.hash);
+        }
+        match stored {
+            Some(stored) if is_known => shard.put(lead.hash, stored),
+            Some(stored) => stored.invalidate(),
+            None => {}
+        }
+        is_known
+    }
+
+    /// Marks the beginning of a fetch that is no flight.
+    #[must_use]
+    pub fn mark(&self, hash: u64) -> u64 {
+        self.shard(hash).invalidations
+    }
+
+    /// Makes a response known that was fetched without a flight since this mark. False, and the response is invalid, if something
+    /// was invalidated meanwhile.
+    pub fn publish(&self, hash: u64, mark: u64, stored: &Arc<Stored>) -> bool {
+        let shard = &mut *self.shard(hash);
+        let is_current = shard.invalidations == mark;
+        match is_current {
+            true => shard.put(hash, stored),
+            false => stored.invalidate(),
+        }
+        is_current
+    }
+
+    /// Invalidates all responses for a key, and those being fetched. How many there were.
+    pub fn invalidate(&self, hash: u64, key: &Key<'_>) -> usize {
+        self.shard(hash).invalidate(
+            |place| place == hash,
+            |stored| stored.is_for(key),
+            |flight| key.is(&flight.key),
+        )
+    }
+
+    /// Invalidates responses, and everything that is being fetched, for what those will be is not known. How many there were.
+    /// O(responses).
+    pub fn purge(&self, is_purged: impl Fn(&Stored) -> bool) -> usize {
+        let shards = self.shards.iter().map(lock);
+        shards.map(|mut shard| shard.invalidate(|_| true, &is_purged, |_| true)).sum()
+    }
+
+    /// Forgets responses that no store holds any more. O(responses); to be called now and then.
+    pub fn sweep(&self) {
+        for mut shard in self.shards.iter().map(lock) {
+            shard.stored.retain(|_, variants| {
+                variants.retain(|stored| stored.strong_count() > 0);
+                !variants.is_empty()
+            });
+        }
+    }
+
+    /// Responses that some store holds.
+    #[must_use]
+    pub fn responses(&self) -> usize {
+        let held =
+            |variants: &Vec<Weak<Stored>>| variants.iter().filter(|stored| stored.strong_count() > 0).count();
+        self.shards.iter().map(|shard| lock(shard).stored.values().map(held).sum::<usize>()).sum()
+    }
+
+    /// Responses being fetched.
+    #[must_use]
+    pub fn flights(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).flights.values().map(Vec::len).sum::<usize>()).sum()
+    }
+
+    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard<F>> {
+        // The maps use the lower bits, the shards the upper ones.
+        lock(&self.shards[(hash >> 60) as usize % SHARDS])
+    }
+}
+
+impl<F> Shard<F> {
+    fn put(&mut self, hash: u64, stored: &Arc<Stored>) {
+        let variants = self.stored.entry(hash).or_default();
+        variants.retain(|other| match other.upgrade() {
+            Some(other) if stored.replaces(&other) => {
+                // The other workers' stores let it go when they see it.
+                other.invalidate();
+                false
+            }
+            other => other.is_some(),
+        });
+        variants.push(Arc::downgrade(stored));
+    }
+
+    fn invalidate(
+        &mut self,
+        is_place: impl Fn(u64) -> bool,
+        is_purged: impl Fn(&Stored) -> bool,
+        is_detached: impl Fn(&Flight<F>) -> bool,
+    ) -> usize {
+        self.invalidations += 1;
+        let mut count = 0;
+        self.stored.retain(|&place, variants| {
+            if is_place(place) {
+                variants.retain(|stored| match stored.upgrade() {
+                    Some(stored) if is_purged(&stored) => {
+                        stored.invalidate();
+                        count += 1;
+                        false
+                    }
+                    stored => stored.is_some(),
+                });
+            }
+            !variants.is_empty()
+        });
+        self.flights.retain(|&place, flights| {
+            if is_place(place) {
+                flights.retain(|flight| !is_detached(flight));
+            }
+            !flights.is_empty()
+        });
+        count
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while it was held left whole entries: each change is one call.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What all stored responses take in memory, and may take.
+#[derive(Debug)]
+pub struct Gauge {
+    bytes: AtomicUsize,
+    bytes_max: AtomicUsize,
+}
+
+/// Bytes of one response, given back when dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    gauge: Arc<Gauge>,
+    bytes: usize,
+}
+
+impl Gauge {
+    /// Nothing taken.
+    #[must_use]
+    pub fn new(bytes_max: usize) -> Self {
+        Self { bytes: AtomicUsize::new(0), bytes_max: AtomicUsize::new(bytes_max) }
+    }
+
+    /// Another bound, for what is reserved from now on.
+    pub fn set_max(&self, bytes_max: usize) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
+    }
+
+    /// What is taken.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// What may be taken.
+    #[must_use]
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Takes so many bytes, if they are there.
+    #[must_use]
+    pub fn reserve(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
+        let max = self.bytes_max();
+        // Relaxed: it is a count, and guards no other memory.
+        let taken = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+            taken.checked_add(bytes).filter(|&sum| sum <= max)
+        });
+        taken.is_ok().then(|| Reservation { gauge: self.clone(), bytes })
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.gauge.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+#[path = "directory_tests.rs"]
+mod tests;

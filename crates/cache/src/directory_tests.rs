@@ -1,0 +1,126 @@
+//! One flight for each document, and nothing that was invalidated comes back.
+
+use super::*;
+use crate::{Lifetime, Parts, Received};
+use bytes::Bytes;
+use flashweir_core::{Duration, Hasher64};
+use http::{HeaderValue, Response};
+
+const KEY: Key<'static> = Key { is_https: false, host: b"shop.example", target: b"/page" };
+const HASH: u64 = 77;
+
+fn stored(directory: &Directory<()>, fresh_s: u64, tag: &'static str) -> Arc<Stored> {
+    let (mut head, ()) = Response::new(()).into_parts();
+    head.headers.insert("surrogate-key", HeaderValue::from_static(tag));
+    let parts = Parts {
+        key: KEY,
+        service: 1,
+        host_key: 1,
+        request: &HeaderMap::new(),
+        head: &head,
+        body: Bytes::from_static(b"body"),
+        received: Received { at: Instant::ZERO, unix_s: 0 },
+        lifetime: Lifetime {
+            fresh: Duration::from_secs(fresh_s),
+            stale_while_revalidate: Duration::from_secs(10),
+            ..Lifetime::default()
+        },
+        is_http: true,
+    };
+    let reserved = directory.gauge().reserve(parts.bytes()).expect("room");
+    Arc::new(Stored::new(parts, &Hasher64::new(1, 2), reserved).expect("storable"))
+}
+
+fn join(directory: &Directory<()>, second: u64, class: u8, may_lead: bool) -> Joined<()> {
+    let asked = (HASH, &KEY, 1, &HeaderMap::new());
+    directory.join(Instant::from_secs(second), asked, class, may_lead, || ())
+}
+
+fn lead(directory: &Directory<()>, second: u64) -> (Lead, Option<Arc<Stored>>) {
+    match join(directory, second, 0, true) {
+        Joined::Leads(lead, _, stale) => (lead, stale),
+        other => panic!("expected to lead: {other:?}"),
+    }
+}
+
+#[test]
+fn one_fetches_and_the_others_wait() {
+    let directory = Directory::new(1 << 20);
+    let (first, _) = lead(&directory, 0);
+    assert!(matches!(join(&directory, 0, 0, true), Joined::Waits(_)));
+    assert!(matches!(join(&directory, 0, 0, false), Joined::Waits(_)));
+    let Joined::Leads(other_class, ..) = join(&directory, 0, 1, true) else {
+        panic!("a class waits for itself only")
+    };
+    let response = stored(&directory, 60, "a");
+    assert!(directory.land(first, Some(&response)));
+    assert!(matches!(join(&directory, 1, 0, true), Joined::Stored(_)));
+    assert!(directory.land(other_class, None));
+    assert_eq!((directory.flights(), directory.responses()), (0, 1));
+    assert!(!directory.land(first, None), "it has landed");
+}
+
+#[test]
+fn who_may_not_fetch_gets_what_there_is() {
+    let directory = Directory::new(1 << 20);
+    assert!(matches!(join(&directory, 0, 0, false), Joined::Absent(None)));
+    let (first, _) = lead(&directory, 0);
+    let response = stored(&directory, 60, "a");
+    directory.land(first, Some(&response));
+    assert!(matches!(join(&directory, 65, 0, false), Joined::Stored(_)), "while it is fetched again");
+    let (second, stale) = lead(&directory, 65);
+    assert!(stale.is_some());
+    directory.land(second, None);
+    assert!(matches!(join(&directory, 75, 0, false), Joined::Absent(Some(_))));
+}
+
+#[test]
+fn what_is_invalidated_while_it_is_fetched_is_for_those_who_waited_only() {
+    let directory = Directory::new(1 << 20);
+    let (first, _) = lead(&directory, 0);
+    assert_eq!(directory.invalidate(HASH, &KEY), 0);
+    let (second, _) = lead(&directory, 0);
+    let response = stored(&directory, 60, "a");
+    assert!(!directory.land(first, Some(&response)));
+    assert!(response.is_invalid());
+    let response = stored(&directory, 60, "a");
+    assert!(directory.land(second, Some(&response)));
+    assert_eq!(directory.invalidate(HASH, &Key { target: b"/other", ..KEY }), 0);
+    assert_eq!(directory.invalidate(HASH, &KEY), 1);
+    assert!(response.is_invalid());
+    let mark = directory.mark(HASH);
+    directory.invalidate(HASH, &KEY);
+    let response = stored(&directory, 60, "a");
+    assert!(!directory.publish(HASH, mark, &response) && response.is_invalid());
+}
+
+#[test]
+fn a_purge_finds_what_it_names_and_every_flight() {
+    let directory = Directory::new(1 << 20);
+    let (first, _) = lead(&directory, 0);
+    let response = stored(&directory, 60, "news");
+    directory.land(first, Some(&response));
+    let tag = |text: &str| crate::tag_hash(&Hasher64::new(1, 2), text.as_bytes());
+    let Joined::Leads(flight, ..) = join(&directory, 200, 0, true) else { panic!("stale") };
+    assert_eq!(directory.purge(|stored| stored.has_tag(tag("sport"))), 0);
+    assert!(!response.is_invalid() && !directory.land(flight, None), "its flight was detached");
+    assert_eq!(directory.purge(|stored| stored.has_tag(tag("NEWS"))), 1);
+    assert!(response.is_invalid());
+    assert_eq!(directory.responses(), 0);
+}
+
+#[test]
+fn bytes_are_counted_until_the_last_has_let_go() {
+    let directory = Directory::<()>::new(3_000);
+    let response = stored(&directory, 60, "a");
+    let mark = directory.mark(HASH);
+    directory.publish(HASH, mark, &response);
+    let bytes = response.bytes();
+    assert_eq!(directory.gauge().bytes(), bytes);
+    assert!(directory.gauge().reserve(3_000 - bytes + 1).is_none());
+    drop(response);
+    assert_eq!(directory.gauge().bytes(), 0);
+    assert!(matches!(join(&directory, 0, 0, false), Joined::Absent(None)));
+    directory.sweep();
+    assert_eq!(directory.responses(), 0);
+}

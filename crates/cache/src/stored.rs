@@ -1,0 +1,387 @@
+//! One stored response: how old it is, whether it may be used, and the answers it gives.
+
+use crate::Lifetime;
+use crate::conditional::{ask_whether_changed, has_it};
+use crate::date;
+use crate::directory::Reservation;
+use crate::key::Key;
+use crate::range::{Part, part};
+use crate::tags::tags_of;
+use crate::vary::Selection;
+use bytes::Bytes;
+use core::fmt::Write as _;
+use core::sync::atomic::{AtomicBool, Ordering};
+use flashweir_core::{Duration, Hasher64, Instant};
+use http::header::{
+    ACCEPT_RANGES, AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HeaderName,
+};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, response};
+
+/// When a response came, by both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// By the clock that does not jump.
+    pub at: Instant,
+    /// Seconds since 1970.
+    pub unix_s: u64,
+}
+
+/// A stored response. Shared by the stores of all workers, and never changed: what replaces it is another one.
+#[derive(Debug)]
+pub struct Stored {
+    key: Box<[u8]>,
+    /// Whose origin it is from: a request of another service that has the same key does not get it.
+    service: u64,
+    /// The hot-spot key of its host: the cache may be in use for some hosts only.
+    host_key: u64,
+    status: StatusCode,
+    fields: HeaderMap,
+    body: Bytes,
+    selection: Selection,
+    tags: Box<[u64]>,
+    received: Received,
+    lifetime: Lifetime,
+    /// HTTP lets it be used while it is fresh; otherwise only a grace does.
+    is_http: bool,
+    is_invalid: AtomicBool,
+    bytes: usize,
+    /// Gives its bytes back when the last store and the last response under way have let it go.
+    _reserved: Reservation,
+}
+
+/// What a response may be used for at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// For any request.
+    Fresh,
+    /// For any request, while it is fetched again.
+    WhileRevalidate,
+    /// Not without asking the origin, which may fail.
+    Stale,
+}
+
+/// What the field `Cache-Status` (RFC 9211) says of an answer from the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheStatus {
+    /// Fresh in the store.
+    Hit,
+    /// Stale, and being fetched again.
+    WhileRevalidate,
+    /// Stale, because fetching it failed.
+    IfError,
+    /// Older than HTTP allows, instead of a refusal.
+    Grace,
+    /// Fetched for this request, and stored.
+    Fetched,
+    /// Fetched again for this request, and unchanged.
+    Revalidated,
+    /// Fetched for another request that came before.
+    Collapsed,
+}
+
+/// The name in `Cache-Status`, and of what it stands for.
+pub(crate) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// What a stored response takes besides its text: tables, counts and this struct, generously.
+const OVERHEAD_BYTES: usize = 1_024;
+
+/// What a [`Stored`] is made of.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    /// What it is found by.
+    pub key: Key<'a>,
+    /// A number for the service whose origin gave it.
+    pub service: u64,
+    /// The hot-spot key of its host.
+    pub host_key: u64,
+    /// The request's fields as the client sent them.
+    pub request: &'a HeaderMap,
+    /// The response's head, fit to be passed on.
+    pub head: &'a response::Parts,
+    /// The whole body.
+    pub body: Bytes,
+    /// When the head came.
+    pub received: Received,
+    /// For how long it may be used.
+    pub lifetime: Lifetime,
+    /// Whether HTTP allows that, or only a grace does.
+    pub is_http: bool,
+}
+
+impl Parts<'_> {
+    /// What it will be counted as.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let fields = |fields: &HeaderMap| -> usize {
+            fields.iter().map(|(name, value)| 2 * name.as_str().len() + 2 * value.len()).sum()
+        };
+        OVERHEAD_BYTES
+            + self.body.len()
+            + fields(&self.head.headers)
+            + self.key.host.len()
+            + self.key.target.len()
+            + Selection::of(self.request, &self.head.headers).map_or(0, |selection| selection.bytes())
+    }
+}
+
+impl Stored {
+    /// Makes one of a response that was judged storable; none where it cannot be selected or tagged after all.
+    #[must_use]
+    pub fn new(parts: Parts<'_>, hasher: &Hasher64, reserved: Reservation) -> Option<Self> {
+        let bytes = parts.bytes();
+        let Parts { key, service, host_key, request, head, body, received, lifetime, is_http } = parts;
+        let selection = Selection::of(request, &head.headers).ok()?;
+        let tags = tags_of(&head.headers, hasher)?;
+        let mut fields = head.headers.clone();
+        // Age is counted on from what it was; times at the origin are not this answer's.
+        fields.remove(AGE);
+        fields.remove(SERVER_TIMING);
+        fields.remove(CONTENT_LENGTH);
+        if head.status != StatusCode::NO_CONTENT {
+            fields.insert(CONTENT_LENGTH, body.len().into());
+        }
+        // RFC 9110 §6.6.1: whoever stores a response without a date gives it one.
+        fields.entry(DATE).or_insert_with(|| date::format(received.unix_s));
+        Some(Self {
+            key: key.to_bytes(),
+            service,
+            host_key,
+            status: head.status,
+            fields,
+            body,
+            selection,
+            tags,
+            received,
+            lifetime,
+            is_http,
+            is_invalid: AtomicBool::new(false),
+            bytes,
+            _reserved: reserved,
+        })
+    }
+
+    /// Whether it is the response to a request for `key` with these fields, and still to be used.
+    #[must_use]
+    pub fn answers(&self, key: &Key<'_>, service: u64, request: &HeaderMap) -> bool {
+        !self.is_invalid() && self.selects(key, service, request)
+    }
+
+    /// The same for a request that waited for it while it was fetched: what was invalidated meanwhile is for those still.
+    #[must_use]
+    pub fn selects(&self, key: &Key<'_>, service: u64, request: &HeaderMap) -> bool {
+        self.service == service && key.is(&self.key) && self.selection.takes(request)
+    }
+
+    /// Whether HTTP lets it be reused at all; otherwise only a grace does.
+    #[must_use]
+    pub fn is_reusable(&self) -> bool {
+        self.is_http
+    }
+
+    /// Whether it is a response for this key, whoever asks.
+    #[must_use]
+    pub fn is_for(&self, key: &Key<'_>) -> bool {
+        key.is(&self.key)
+    }
+
+    /// Whether two responses are for the same requests, so that the later replaces the earlier.
+    pub(crate) fn replaces(&self, other: &Self) -> bool {
+        self.key == other.key && self.selection == other.selection
+    }
+
+    /// It is never used again, in whatever store it is.
+    pub fn invalidate(&self) {
+        // Release and Acquire: who sees it invalid sees what was done before, too.
+        self.is_invalid.store(true, Ordering::Release);
+    }
+
+    /// Whether it was [invalidated](Self::invalidate).
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        self.is_invalid.load(Ordering::Acquire)
+    }
+
+    /// Whether it bears a tag.
+    #[must_use]
+    pub fn has_tag(&self, tag: u64) -> bool {
+        self.tags.contains(&tag)
+    }
+
+    /// The hot-spot key of its host.
+    #[must_use]
+    pub fn host_key(&self) -> u64 {
+        self.host_key
+    }
+
+    /// What it counts as, bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Its body, as large as it is.
+    #[must_use]
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Its status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// How old it is (§4.2.3).
+    #[must_use]
+    pub fn age(&self, now: Instant) -> Duration {
+        self.lifetime.initial_age + now.saturating_since(self.received.at)
+    }
+
+    /// What it may be used for.
+    #[must_use]
+    pub fn state(&self, now: Instant) -> State {
+        let (age, lifetime) = (self.age(now), &self.lifetime);
+        if !self.is_http {
+            State::Stale
+        } else if age < lifetime.fresh {
+            State::Fresh
+        } else if age < lifetime.fresh.saturating_add(lifetime.stale_while_revalidate) {
+            State::WhileRevalidate
+        } else {
+            State::Stale
+        }
+    }
+
+    /// Whether it may be used where the origin fails (RFC 5861 §4).
+    #[must_use]
+    pub fn may_serve_error(&self, now: Instant) -> bool {
+        self.is_http && self.age(now) < self.lifetime.fresh.saturating_add(self.lifetime.stale_if_error)
+    }
+
+    /// Whether a grace of this length still covers it: since it came, or since it ceased to be fresh.
+    #[must_use]
+    pub fn is_within(&self, grace: Duration, now: Instant) -> bool {
+        if !self.lifetime.may_have_grace || grace.is_zero() {
+            return false;
+        }
+        match self.is_http {
+            true => self.age(now) < self.lifetime.fresh.saturating_add(grace),
+            false => now.saturating_since(self.received.at) < grace,
+        }
+    }
+
+    /// How long ago it came.
+    #[must_use]
+    pub fn since_received(&self, now: Instant) -> Duration {
+        now.saturating_since(self.received.at)
+    }
+
+    /// Turns a request into the question whether this response is still right; false where it has nothing to ask with.
+    pub fn ask_whether_changed(&self, request: &mut HeaderMap) -> bool {
+        self.is_http && ask_whether_changed(request, Some(&self.fields))
+    }
+
+    /// The head of this response after the origin said that nothing changed (§3.2, §4.3.4); none where what it said is about
+    /// another version.
+    #[must_use]
+    pub fn freshened(&self, not_modified: &HeaderMap) -> Option<response::Parts> {
+        if let (Some(new), Some(known)) = (not_modified.get(ETAG), self.fields.get(ETAG))
+            && !crate::entity_tag::is_same_weak(new.as_bytes(), known.as_bytes())
+        {
+            return None;
+        }
+        let mut fields = self.fields.clone();
+        // What describes the body stays with the body.
+        let is_replaced = |name: &&HeaderName| !name.as_str().starts_with("content-");
+        for name in not_modified.keys().filter(is_replaced) {
+            fields.remove(name);
+            for value in not_modified.get_all(name) {
+                fields.append(name, value.clone());
+            }
+        }
+        if !not_modified.contains_key(DATE) {
+            fields.remove(DATE);
+        }
+        let (mut head, ()) = Response::new(()).into_parts();
+        (head.status, head.headers) = (self.status, fields);
+        Some(head)
+    }
+
+    /// The answer to a request: the whole, a part (206, 416), or that the client has it (304).
+    #[must_use]
+    pub fn answer(
+        &self,
+        now: Instant,
+        is_head: bool,
+        request: &HeaderMap,
+        how: CacheStatus,
+    ) -> Response<Bytes> {
+        let mut fields = self.fields.clone();
+        let (mut status, mut body) = (self.status, self.body.clone());
+        if status == StatusCode::OK {
+            if has_it(request, &self.fields) {
+                (status, body) = (StatusCode::NOT_MODIFIED, Bytes::new());
+                [CONTENT_LENGTH, CONTENT_TYPE, CONTENT_ENCODING]
+                    .iter()
+                    .for_each(|name| drop(fields.remove(name)));
+            } else if !is_head && self.has_ranges() {
+                match part(request, &self.fields, body.len()) {
+                    Part::Whole => {}
+                    Part::Bytes(range) => {
+                        let text = format!("bytes {}-{}/{}", range.start, range.end - 1, body.len());
+                        status = StatusCode::PARTIAL_CONTENT;
+                        body = body.slice(range);
+                        put_range(&mut fields, &text, body.len());
+                    }
+                    Part::None => {
+                        status = StatusCode::RANGE_NOT_SATISFIABLE;
+                        put_range(&mut fields, &format!("bytes */{}", body.len()), 0);
+                        body = Bytes::new();
+                    }
+                }
+            }
+        }
+        if is_head {
+            body = Bytes::new();
+        }
+        fields.insert(AGE, self.age(now).as_secs().into());
+        fields.append(CACHE_STATUS, self.cache_status(now, how));
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        *response.headers_mut() = fields;
+        response
+    }
+
+    /// Whether the origin lets parts be asked for.
+    fn has_ranges(&self) -> bool {
+        self.fields.get(ACCEPT_RANGES).is_none_or(|units| !units.as_bytes().eq_ignore_ascii_case(b"none"))
+    }
+
+    fn cache_status(&self, now: Instant, how: CacheStatus) -> HeaderValue {
+        let age = self.age(now).as_secs();
+        let fresh = if self.is_http { self.lifetime.fresh.as_secs() } else { 0 };
+        let mut text = String::with_capacity(64);
+        let (said, detail) = match how {
+            CacheStatus::Hit => ("hit", ""),
+            CacheStatus::WhileRevalidate => ("hit", "; detail=stale-while-revalidate"),
+            CacheStatus::IfError => ("hit", "; detail=stale-if-error"),
+            CacheStatus::Grace => ("hit", "; detail=grace"),
+            CacheStatus::Fetched => ("fwd=uri-miss; stored", ""),
+            CacheStatus::Revalidated => ("fwd=stale; fwd-status=304; stored", ""),
+            CacheStatus::Collapsed => ("fwd=uri-miss; collapsed", ""),
+        };
+        // Writing to a string cannot fail. A lifetime fits an i64: it has at most 2³¹ seconds.
+        let _ = write!(text, "flashweir; {said}; ttl={}{detail}", fresh as i64 - age as i64);
+        HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("flashweir"))
+    }
+}
+
+fn put_range(fields: &mut HeaderMap, range: &str, length: usize) {
+    // Numbers and ASCII words.
+    HeaderValue::from_str(range).into_iter().for_each(|range| drop(fields.insert(CONTENT_RANGE, range)));
+    fields.insert(CONTENT_LENGTH, length.into());
+}
+
+#[cfg(test)]
+#[path = "stored_tests.rs"]
+mod tests;

@@ -1,0 +1,154 @@
+//! Which requests a stored response answers: those that agree in the fields that `Vary` names (RFC 9111 §4.1).
+
+use crate::directives::contains_token;
+use http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, COOKIE, FORWARDED, HOST, TE, VARY, VIA,
+};
+use http::{HeaderMap, HeaderName};
+
+/// The fields that select a response, with what its own request had in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Selection(Box<[Selected]>);
+
+/// A field's name and what the request had in it, if it had the field.
+type Selected = (HeaderName, Option<Box<[u8]>>);
+
+/// Why there is no such selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unselectable {
+    /// `Vary: *`, a field that this gateway writes itself (what a client writes in it is not what the origin saw), or
+    /// something that is no name of a field.
+    Vary,
+    /// It depends on a cookie that its request had.
+    Cookie,
+}
+
+/// Fields that the gateway writes or removes before the origin sees the request, beside `X-Forwarded-*`.
+const REWRITTEN: [HeaderName; 4] = [FORWARDED, VIA, CONNECTION, TE];
+/// More fields than this are no selection that two requests will share.
+const FIELDS_MAX: usize = 16;
+
+impl Selection {
+    /// Of a response to a request with these fields.
+    pub(crate) fn of(request: &HeaderMap, response: &HeaderMap) -> Result<Self, Unselectable> {
+        let mut names: Vec<HeaderName> = Vec::new();
+        for line in response.get_all(VARY) {
+            for name in line.as_bytes().split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+                if name.is_empty() {
+                    continue;
+                }
+                let name = HeaderName::from_bytes(name).map_err(|_| Unselectable::Vary)?;
+                if name == "*" || REWRITTEN.contains(&name) || name.as_str().starts_with("x-forwarded-") {
+                    return Err(Unselectable::Vary);
+                }
+                // The host is a part of the key, byte by byte.
+                if name != HOST && !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        // An encoded body is for those who asked for it, whether or not the origin says so.
+        if response.contains_key(CONTENT_ENCODING) && !names.contains(&ACCEPT_ENCODING) {
+            names.push(ACCEPT_ENCODING);
+        }
+        if names.len() > FIELDS_MAX {
+            return Err(Unselectable::Vary);
+        }
+        let is_personal = |name: &HeaderName| *name == COOKIE || *name == AUTHORIZATION;
+        if names.iter().any(|name| is_personal(name) && request.contains_key(name)) {
+            return Err(Unselectable::Cookie);
+        }
+        Ok(Self(names.into_iter().map(|name| (name.clone(), value(request, &name))).collect()))
+    }
+
+    /// Whether this request selects the response.
+    pub(crate) fn takes(&self, request: &HeaderMap) -> bool {
+        self.0.iter().all(|(name, wanted)| is_value(request, name, wanted.as_deref()))
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let of_one = |(_, value): &Selected| value.as_ref().map_or(0, |value| value.len());
+        self.0.iter().map(|field| size_of_val(field) + of_one(field)).sum()
+    }
+}
+
+/// Whether a response varies by a field of this name.
+pub(crate) fn names(response: &HeaderMap, name: &HeaderName) -> bool {
+    response.get_all(VARY).iter().any(|line| contains_token(line.as_bytes(), name.as_str().as_bytes()))
+}
+
+/// The lines of a field in one, as a list may be joined (RFC 9110 §5.3); none where there is no such field.
+fn value(request: &HeaderMap, name: &HeaderName) -> Option<Box<[u8]>> {
+    let mut lines = request.get_all(name).iter().map(|line| line.as_bytes().trim_ascii());
+    let mut joined = lines.next()?.to_vec();
+    for line in lines {
+        joined.extend_from_slice(JOINED_BY);
+        joined.extend_from_slice(line);
+    }
+    Some(joined.into())
+}
+
+const JOINED_BY: &[u8] = b", ";
+
+/// The same compared, without allocating for the usual field of one line.
+fn is_value(request: &HeaderMap, name: &HeaderName, wanted: Option<&[u8]>) -> bool {
+    let mut lines = request.get_all(name).iter();
+    match (lines.next(), lines.next()) {
+        (None, _) => wanted.is_none(),
+        (Some(line), None) => wanted == Some(line.as_bytes().trim_ascii()),
+        (Some(_), Some(_)) => value(request, name).as_deref() == wanted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+    use http::header::{ACCEPT, ACCEPT_LANGUAGE};
+
+    fn fields(lines: &[(HeaderName, &'static str)]) -> HeaderMap {
+        let mut fields = HeaderMap::new();
+        for (name, value) in lines {
+            fields.append(name, HeaderValue::from_static(value));
+        }
+        fields
+    }
+
+    #[test]
+    fn requests_that_agree_in_the_named_fields_select_it() {
+        let request = fields(&[(ACCEPT_LANGUAGE, "de"), (ACCEPT, "a"), (ACCEPT, "b")]);
+        let response = fields(&[(VARY, "accept-language, Accept"), (VARY, "ACCEPT-ENCODING,")]);
+        let selection = Selection::of(&request, &response).expect("a selection");
+        assert!(selection.takes(&request));
+        assert!(selection.takes(&fields(&[(ACCEPT, " a, b"), (ACCEPT_LANGUAGE, "de ")])));
+        for other in [
+            &[(ACCEPT_LANGUAGE, "de")][..],
+            &[(ACCEPT_LANGUAGE, "en"), (ACCEPT, "a, b")],
+            &[(ACCEPT_LANGUAGE, "de"), (ACCEPT, "a, b"), (ACCEPT_ENCODING, "gzip")],
+            &[(ACCEPT_LANGUAGE, "de"), (ACCEPT, "a, b"), (ACCEPT_ENCODING, "")],
+        ] {
+            assert!(!selection.takes(&fields(other)), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_encoded_body_is_only_for_those_who_asked_for_it() {
+        let response = fields(&[(CONTENT_ENCODING, "gzip")]);
+        let selection = Selection::of(&fields(&[(ACCEPT_ENCODING, "gzip")]), &response).expect("a selection");
+        assert!(!selection.takes(&HeaderMap::new()));
+        assert!(selection.takes(&fields(&[(ACCEPT_ENCODING, "gzip")])));
+    }
+
+    #[test]
+    fn what_no_two_requests_share_selects_nothing() {
+        for vary in ["*", "accept, *", "X-Forwarded-For", "forwarded", "Via", "a b", "\u{e4}"] {
+            let mut response = HeaderMap::new();
+            response.append(VARY, HeaderValue::from_bytes(vary.as_bytes()).expect("a value"));
+            assert_eq!(Selection::of(&HeaderMap::new(), &response), Err(Unselectable::Vary), "{vary}");
+        }
+        let by_cookie = fields(&[(VARY, "Cookie")]);
+        assert_eq!(Selection::of(&fields(&[(COOKIE, "a=1")]), &by_cookie), Err(Unselectable::Cookie));
+        let of_nobody = Selection::of(&HeaderMap::new(), &by_cookie).expect("a selection");
+        assert!(of_nobody.takes(&HeaderMap::new()) && !of_nobody.takes(&fields(&[(COOKIE, "a=1")])));
+    }
+}

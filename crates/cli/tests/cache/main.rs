@@ -1,0 +1,11 @@
+//! The cache, through the real binary: what HTTP allows, what nobody may ever see of others, and crowds.
+
+mod crowd;
+mod flights;
+mod grace;
+mod poison;
+mod private;
+mod purge;
+mod rules;
+mod scene;
+mod stale;

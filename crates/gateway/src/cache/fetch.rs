@@ -1,0 +1,367 @@
+//! Fetching a response that others may get: the exchange with the upstream, the judgement, and what becomes of it.
+
+use super::collect::{Begun, Collected, collect};
+use super::flight::{Landed, Leader};
+use super::lookup::Miss;
+use super::refusal_of;
+use crate::classify::Classified;
+use crate::context::{Current, WorkerContext};
+use crate::feedback::SENDER;
+use crate::forward::{answer_failure, answer_unasked_switch, answer_unfit, is_event_stream};
+use crate::load_report;
+use crate::pipeline::Permit;
+use crate::upload::UploadBody;
+use crate::upstream_error::count_failure;
+use bytes::Bytes;
+use flashweir_admission::pipeline::FailureSource;
+use flashweir_cache::{
+    CacheStatus, Exchange, Judgement, Lifetime, Mark, NotStored, Parts, Received, Stored, judge,
+};
+use flashweir_core::Instant;
+use flashweir_http::fields::prepare_response;
+use flashweir_http::upstream::{UpstreamBody, UpstreamError};
+use flashweir_runtime::unix_seconds_now;
+use flashweir_telemetry::Unmeasured;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, Request, Response, StatusCode, Version, request, response};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What is to be fetched, for whom, and with whose permit.
+pub(crate) struct Job {
+    pub(crate) worker: Rc<WorkerContext>,
+    pub(crate) current: Rc<Current>,
+    pub(crate) permit: Box<Permit>,
+    /// Fit to be sent, for the whole document.
+    pub(crate) head: request::Parts,
+    /// The request's fields as the client sent them.
+    pub(crate) fields: HeaderMap,
+    pub(crate) miss: Miss,
+    pub(crate) classified: Classified,
+    /// Whom the request is from.
+    pub(crate) subscriber: u64,
+    /// The stored response that the request asks about, or that may stand in for a failure.
+    pub(crate) stale: Option<Arc<Stored>>,
+    /// The request asks whether that is still right.
+    pub(crate) is_conditional: bool,
+    /// Those who wait for it, if it is a flight.
+    pub(crate) leader: Option<Leader>,
+    /// When invalidations were last counted, if it is none.
+    pub(crate) purge_mark: u64,
+}
+
+/// What came of it, for the request that it was made for.
+pub(crate) enum FetchedResponse {
+    /// A stored response, and how it came.
+    Stored(Arc<Stored>, CacheStatus),
+    /// A whole response that is not stored. Its request has been counted to its end.
+    Whole(Response<Bytes>),
+    /// A response for this request alone, of which a part may have been read.
+    Alone(Box<Permit>, response::Parts, Begun),
+    /// No response worth passing on; what the client is told.
+    Failed(Response<crate::connection::Body>),
+    /// Nothing of use: the request is to go by itself.
+    GoAlone,
+}
+
+impl Job {
+    /// The exchange. Dropped, its request counts as abandoned and its flight as not sent.
+    pub(crate) async fn run(mut self) -> FetchedResponse {
+        self.worker.metrics.cache.fetches.increment();
+        let sent_at = self.worker.shared.clock.now();
+        let upstreams = &self.current.upstreams[self.classified.service];
+        let mut head = self.head.clone();
+        head.extensions.clear();
+        if let Some(name) = &self.current.own_name {
+            head.headers.insert(SENDER, name.clone());
+        }
+        let request = Request::from_parts(head, UploadBody::none());
+        let sent = upstreams.send_for(Some(self.subscriber), request).await;
+        self.worker.metrics.upstream.retries.add(upstreams.take_retries());
+        let response = match sent {
+            Ok(response) => response,
+            Err(error) => return self.fail(&error),
+        };
+        self.worker.hear_upstream(self.current.services[self.classified.service], &response);
+        let is_delimited = is_delimited(&response);
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let Self { worker, permit, head, leader, .. } = self;
+            drop(leader);
+            return FetchedResponse::Failed(answer_unasked_switch(&worker, permit, &head.method));
+        }
+        let (mut head, body) = response.into_parts();
+        if let Err(error) = prepare_response(&mut head) {
+            self.land(None, Landed::Failed);
+            return match self.stand_in() {
+                Some(stored) => {
+                    self.permit.failed(FailureSource::Origin);
+                    FetchedResponse::Stored(stored, CacheStatus::IfError)
+                }
+                None => {
+                    FetchedResponse::Failed(answer_unfit(&self.worker, self.permit, error, &self.head.method))
+                }
+            };
+        }
+        head.version = Version::HTTP_11;
+        self.permit.origin_told(load_report::take(&mut head.headers, &self.worker.metrics.upstream));
+        let received = Received { at: self.worker.shared.clock.now(), unix_s: unix_seconds_now() };
+        self.receive(head, body, (sent_at, received, is_delimited)).await
+    }
+
+    async fn receive(
+        mut self,
+        head: response::Parts,
+        body: UpstreamBody<UploadBody>,
+        (sent_at, received, is_delimited): (Instant, Received, bool),
+    ) -> FetchedResponse {
+        if head.status == StatusCode::NOT_MODIFIED && self.is_conditional {
+            return self.not_modified(&head, sent_at, received);
+        }
+        if is_error(head.status)
+            && let Some(stored) = self.stand_in()
+        {
+            self.land(None, Landed::Failed);
+            self.permit.failed(FailureSource::Origin);
+            return FetchedResponse::Stored(stored, CacheStatus::IfError);
+        }
+        let judgement = self.judge(&head, sent_at, received, is_delimited);
+        let (lifetime, is_http) = match judgement {
+            Judgement::Store(lifetime) => (lifetime, true),
+            Judgement::Grace(_) if self.miss.keeps_copy() => {
+                (Lifetime { may_have_grace: true, ..Lifetime::default() }, false)
+            }
+            Judgement::Grace(why) | Judgement::Never(why) => {
+                self.not_stored(why);
+                return self.alone(head, Begun { first: Default::default(), rest: Box::pin(body) });
+            }
+        };
+        if is_event_stream(&head) {
+            self.not_stored(NotStored::TooLarge);
+            self.permit.leave_origin();
+            return self.alone(head, Begun { first: Default::default(), rest: Box::pin(body) });
+        }
+        let bytes_max = self.current.live.config.cache.object_bytes_max;
+        match collect(body, bytes_max).await {
+            Collected::Whole(body) => self.store(head, body, received, lifetime, is_http),
+            Collected::Begun(begun) => {
+                self.not_stored(NotStored::TooLarge);
+                self.alone(head, begun)
+            }
+            Collected::Failed(error) => {
+                self.worker.metrics.cache.not_stored.increment(refusal_of(NotStored::Incomplete));
+                self.fail(&error)
+            }
+        }
+    }
+
+    fn judge(
+        &self,
+        head: &response::Parts,
+        sent_at: Instant,
+        received: Received,
+        is_delimited: bool,
+    ) -> Judgement {
+        let exchange = Exchange {
+            part: self.miss.part,
+            request: &self.fields,
+            harmless: &self.current.live.config.cache.request_fields,
+            sent_at,
+            status: head.status,
+            response: &head.headers,
+            received,
+            is_delimited,
+        };
+        judge(&exchange, &self.worker.shared.hasher)
+    }
+
+    /// The origin says that what is stored is still right.
+    fn not_modified(
+        mut self,
+        head: &response::Parts,
+        sent_at: Instant,
+        received: Received,
+    ) -> FetchedResponse {
+        let stale = self.stale.take();
+        let freshened = stale.as_ref().and_then(|stale| {
+            let new = stale.freshened(&head.headers)?;
+            // The body came whole the first time.
+            match self.judge(&new, sent_at, received, true) {
+                Judgement::Store(lifetime) => {
+                    let stored = self.make(&new, stale.body().clone(), received, lifetime, true);
+                    stored.map_err(|why| self.count_not_stored(why)).ok()
+                }
+                Judgement::Grace(why) | Judgement::Never(why) => {
+                    self.count_not_stored(why);
+                    None
+                }
+            }
+        });
+        let Some(stored) = freshened else {
+            // Another version, or no longer for all: nobody gets the old one, and each asks for himself.
+            stale.iter().for_each(|stale| stale.invalidate());
+            self.land(None, Landed::NotSent);
+            self.permit.completed(StatusCode::OK);
+            return FetchedResponse::GoAlone;
+        };
+        self.keep(&stored, Landed::Stored(stored.clone()));
+        self.permit.completed(StatusCode::OK);
+        FetchedResponse::Stored(stored, CacheStatus::Revalidated)
+    }
+
+    /// The response has come whole and may be kept.
+    fn store(
+        mut self,
+        head: response::Parts,
+        body: Bytes,
+        received: Received,
+        lifetime: Lifetime,
+        is_http: bool,
+    ) -> FetchedResponse {
+        let status = head.status;
+        let stored = match self.make(&head, body.clone(), received, lifetime, is_http) {
+            Ok(stored) => stored,
+            Err(why) => {
+                self.not_stored(why);
+                self.permit.completed(status);
+                let mut response = Response::from_parts(head, body);
+                let length = response.body().len();
+                response.headers_mut().insert(CONTENT_LENGTH, length.into());
+                return FetchedResponse::Whole(response);
+            }
+        };
+        let landed = match is_http {
+            true => Landed::Stored(stored.clone()),
+            // It is for its own request, and for those who would be refused.
+            false => self.mark(Mark::Alone),
+        };
+        self.keep(&stored, landed);
+        self.permit.completed(status);
+        FetchedResponse::Stored(stored, CacheStatus::Fetched)
+    }
+
+    fn make(
+        &self,
+        head: &response::Parts,
+        body: Bytes,
+        received: Received,
+        lifetime: Lifetime,
+        is_http: bool,
+    ) -> Result<Arc<Stored>, NotStored> {
+        let parts = Parts {
+            key: self.miss.key(),
+            service: self.miss.service,
+            host_key: self.classified.host_key,
+            request: &self.fields,
+            head,
+            body,
+            received,
+            lifetime,
+            is_http,
+        };
+        let reserved = self.worker.cache.reserve(parts.bytes()).ok_or(NotStored::NoRoom)?;
+        let stored = Stored::new(parts, &self.worker.shared.hasher, reserved);
+        stored.map(Arc::new).ok_or(NotStored::Vary)
+    }
+
+    /// Makes it known to all workers, unless it was purged meanwhile.
+    fn keep(&mut self, stored: &Arc<Stored>, landed: Landed) {
+        // A host that was closed meanwhile keeps nothing.
+        let is_in_use = self.worker.cache.is_in_use(self.classified.host_key);
+        let is_kept = match self.leader.take() {
+            Some(leader) if is_in_use => leader.land(Some(stored), landed),
+            Some(leader) => leader.land(None, landed),
+            None => {
+                let directory = &self.worker.shared.cache.directory;
+                is_in_use && directory.publish(self.miss.hash, self.purge_mark, stored)
+            }
+        };
+        if is_kept && is_in_use && self.worker.cache.insert(self.miss.hash, stored.clone()) {
+            self.worker.metrics.cache.stored.increment();
+        } else {
+            stored.invalidate();
+            self.count_not_stored(NotStored::Purged);
+        }
+    }
+
+    /// The response is for its request alone; those who wait are told now, before its body has come.
+    fn alone(mut self, head: response::Parts, begun: Begun) -> FetchedResponse {
+        self.land(None, Landed::Alone(None));
+        FetchedResponse::Alone(self.permit, head, begun)
+    }
+
+    fn fail(mut self, error: &UpstreamError) -> FetchedResponse {
+        self.land(None, Landed::Failed);
+        if let Some(stored) = self.stand_in() {
+            count_failure(&self.worker, error);
+            self.worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
+            self.permit.failed(FailureSource::Origin);
+            return FetchedResponse::Stored(stored, CacheStatus::IfError);
+        }
+        let Self { worker, permit, head, classified, .. } = self;
+        FetchedResponse::Failed(answer_failure(&worker, permit, error, &head.method, &classified))
+    }
+
+    /// The stored response that may stand in for a failure.
+    fn stand_in(&self) -> Option<Arc<Stored>> {
+        let now = self.worker.shared.clock.now();
+        self.stale.clone().filter(|stale| stale.may_serve_error(now))
+    }
+
+    /// Counts why it is not stored, and tells those who wait what to remember.
+    fn not_stored(&mut self, why: NotStored) {
+        self.count_not_stored(why);
+        // What was stored of it is no longer for all either.
+        let is_about_it = !matches!(
+            why,
+            NotStored::Cookie
+                | NotStored::RequestFields
+                | NotStored::NoRoom
+                | NotStored::Purged
+                | NotStored::Status
+        );
+        self.stale.take().filter(|_| is_about_it).into_iter().for_each(|stale| stale.invalidate());
+        let landed = match why {
+            NotStored::Cookie => self.mark(Mark::AloneWithCookie),
+            // The next one may fit.
+            NotStored::NoRoom | NotStored::Purged => Landed::Alone(None),
+            _ => self.mark(Mark::Alone),
+        };
+        self.land(None, landed);
+    }
+
+    fn count_not_stored(&self, why: NotStored) {
+        self.worker.metrics.cache.not_stored.increment(refusal_of(why));
+    }
+
+    /// Remembers here, and has those remember who wait.
+    fn mark(&self, mark: Mark) -> Landed {
+        self.worker.cache.put_mark(self.worker.shared.clock.now(), self.miss.hash, mark);
+        Landed::Alone(Some(mark))
+    }
+
+    fn land(&mut self, stored: Option<&Arc<Stored>>, landed: Landed) {
+        self.leader.take().into_iter().for_each(|leader| {
+            leader.land(stored, landed.clone());
+        });
+    }
+}
+
+/// RFC 5861 §4.
+fn is_error(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+/// Whether the response says where it ends.
+fn is_delimited<B>(response: &Response<B>) -> bool {
+    let fields = response.headers();
+    response.version() == Version::HTTP_2
+        || fields.contains_key(CONTENT_LENGTH)
+        || fields.contains_key(TRANSFER_ENCODING)
+        || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}

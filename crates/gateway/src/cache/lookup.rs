@@ -1,0 +1,183 @@
+//! A request's first question: may the cache answer it, and does this worker's store have the answer?
+
+use crate::classify::Classified;
+use crate::context::{Current, WorkerContext};
+use flashweir_cache::{Key, RequestPart, State, Stored};
+use flashweir_core::{Duration, Instant};
+use flashweir_http::fields::{ClientScheme, Hop, X_FORWARDED_HOST, X_FORWARDED_PROTO};
+use http::header::{FORWARDED, HOST};
+use http::{HeaderMap, HeaderValue, request};
+use std::sync::Arc;
+
+/// The answer to that question.
+#[derive(Debug)]
+pub(crate) enum Lookup {
+    /// The cache has nothing to do with it.
+    Bypass,
+    /// It is answered with this.
+    Fresh(Arc<Stored>),
+    /// It is answered with this, which is to be fetched again.
+    Stale(Arc<Stored>, Box<Miss>),
+    /// This worker has no answer.
+    Missed(Box<Miss>),
+}
+
+/// What is known of a request that the cache could answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Miss {
+    /// What it may do.
+    pub(crate) part: RequestPart,
+    /// The key's hash.
+    pub(crate) hash: u64,
+    is_https: bool,
+    host: Box<[u8]>,
+    target: Box<[u8]>,
+    /// A number for the service's origin.
+    pub(crate) service: u64,
+    /// The grace of its class.
+    pub(crate) grace: Duration,
+}
+
+impl Miss {
+    pub(crate) fn key(&self) -> Key<'_> {
+        Key { is_https: self.is_https, host: &self.host, target: &self.target }
+    }
+
+    /// Whether a stored response may stand in for a refusal: within the class's grace, and, where HTTP does not let it be
+    /// reused at all, for a request without a cookie only.
+    pub(crate) fn may_use(&self, stored: &Stored, now: Instant) -> bool {
+        stored.is_within(self.grace, now) && (stored.is_reusable() || !self.part.has_cookie)
+    }
+
+    /// Whether its own response is to be kept for the grace of its class.
+    pub(crate) fn keeps_copy(&self) -> bool {
+        !self.grace.is_zero() && self.part.may_lead && !self.part.has_cookie
+    }
+}
+
+/// The same, borrowed from the request: a hit allocates nothing here.
+struct Question<'a> {
+    part: RequestPart,
+    hash: u64,
+    key: Key<'a>,
+    service: u64,
+    grace: Duration,
+}
+
+impl Question<'_> {
+    fn keep(&self) -> Box<Miss> {
+        let Self { part, hash, key, service, grace } = *self;
+        let Key { is_https, host, target } = key;
+        Box::new(Miss { part, hash, is_https, host: host.into(), target: target.into(), service, grace })
+    }
+}
+
+/// Looks a request up. Without an allocation where this worker has a fresh answer, or the cache is not in use for the host.
+pub(crate) fn look_up(
+    worker: &WorkerContext,
+    current: &Current,
+    classified: &Classified,
+    hop: &Hop,
+    (head, has_body): (&request::Parts, bool),
+    now: Instant,
+) -> Lookup {
+    if !worker.cache.is_in_use(classified.host_key) {
+        return Lookup::Bypass;
+    }
+    let Some(question) = question(worker, current, classified, hop, head, has_body) else {
+        return Lookup::Bypass;
+    };
+    let found = worker.cache.find(question.hash, &question.key, question.service, &head.headers);
+    match found.map(|stored| (stored.state(now), stored)) {
+        Some((State::Fresh, stored)) => Lookup::Fresh(stored),
+        Some((State::WhileRevalidate, stored)) => Lookup::Stale(stored, question.keep()),
+        Some((State::Stale, _)) | None => Lookup::Missed(question.keep()),
+    }
+}
+
+fn question<'a>(
+    worker: &WorkerContext,
+    current: &Current,
+    classified: &Classified,
+    hop: &Hop,
+    head: &'a request::Parts,
+    has_body: bool,
+) -> Option<Question<'a>> {
+    let config = &current.live.config;
+    let host = host_of(head);
+    let harmless = &config.cache.request_fields;
+    let part = RequestPart::of(&head.method, &head.headers, host, has_body, harmless).ok()?;
+    let is_https = scheme(hop, &head.headers, host)?;
+    let target = head.uri.path_and_query()?.as_str().as_bytes();
+    let key = Key { is_https, host, target };
+    Some(Question {
+        part,
+        hash: key.hash(&worker.shared.hasher),
+        key,
+        service: current.service_numbers[classified.service],
+        grace: config.services[classified.service].classes[usize::from(classified.class)].grace,
+    })
+}
+
+/// As the origin will see it: HTTP/2 and absolute targets carry it in the target.
+fn host_of(head: &request::Parts) -> &[u8] {
+    match head.uri.authority() {
+        Some(authority) => authority.as_str().as_bytes(),
+        None => head.headers.get(HOST).map_or(&[], HeaderValue::as_bytes),
+    }
+}
+
+/// The scheme that the client used; none where a trusted proxy passes on words about the request that the key does not hold.
+fn scheme(hop: &Hop, fields: &HeaderMap, host: &[u8]) -> Option<bool> {
+    let is_tls = matches!(hop.scheme, ClientScheme::Https);
+    if !hop.is_peer_trusted {
+        // What it says is replaced before the origin sees it.
+        return Some(is_tls);
+    }
+    let is_other = |value: &HeaderValue| value.as_bytes() != host;
+    if fields.get_all(&X_FORWARDED_HOST).iter().any(is_other) || fields.contains_key(FORWARDED) {
+        return None;
+    }
+    let mut schemes = fields.get_all(&X_FORWARDED_PROTO).iter();
+    match (schemes.next().map(HeaderValue::as_bytes), schemes.next()) {
+        (None, _) => Some(is_tls),
+        (Some(b"http"), None) => Some(false),
+        (Some(b"https"), None) => Some(true),
+        _ => None,
+    }
+}
+
+/// What a request that changes something invalidates once it has succeeded (RFC 9111 §4.4).
+#[derive(Debug)]
+pub(crate) struct Invalidation {
+    hash: u64,
+    is_https: bool,
+    host: Box<[u8]>,
+    target: Box<[u8]>,
+}
+
+impl Invalidation {
+    /// Of a request; none for safe methods, and where nothing is stored.
+    pub(crate) fn of(
+        worker: &WorkerContext,
+        classified: &Classified,
+        hop: &Hop,
+        head: &request::Parts,
+    ) -> Option<Self> {
+        if head.method.is_safe() || !worker.cache.is_in_use(classified.host_key) {
+            return None;
+        }
+        let host = host_of(head);
+        let is_https = scheme(hop, &head.headers, host)?;
+        let target = head.uri.path_and_query()?.as_str().as_bytes();
+        let hash = Key { is_https, host, target }.hash(&worker.shared.hasher);
+        Some(Self { hash, is_https, host: host.into(), target: target.into() })
+    }
+
+    /// The origin answered without error.
+    pub(crate) fn apply(&self, worker: &WorkerContext) {
+        let key = Key { is_https: self.is_https, host: &self.host, target: &self.target };
+        let responses = worker.shared.cache.directory.invalidate(self.hash, &key);
+        worker.metrics.cache.invalidated.add(responses as u64);
+    }
+}

@@ -1,0 +1,76 @@
+//! The cache in the gateway: which requests it answers, how responses get into it, and when it is in use.
+//!
+//! The rules and the store are `flashweir_cache`. Here is what makes them a part of a request's life:
+//!
+//! ```text
+//! request ── lookup ─┬─ answer ───────────────────────────────────────────────▶ the client      (a hit)
+//!                    ├─ passage ─┬─ waits for a flight ── answer ─────────────▶ the client      (collapsed)
+//!                    │           └─ leads it ── pipeline ── fetch ── answer ──▶ the client      (fetched, stored)
+//!                    └─ by itself ── pipeline ─┬─ forward ────────────────────▶ the client
+//!                                              └─ refused: a copy within its grace, or the refusal
+//! ```
+//!
+//! *A flight* is one fetch for all who ask for the same document at the same time, on whatever worker; it belongs to none of its
+//! clients: it goes on when its leader's client leaves, and ends when nobody waits for it. When its response turns out to be for
+//! its request alone, its leader gets it and the others go on by themselves.
+//!
+//! *In use* is a host for as long as `opening` says, or all of them. `purge` is the operator's, on the admin listener.
+
+mod answer;
+mod collect;
+mod fetch;
+mod flight;
+mod grace;
+mod lookup;
+mod opening;
+mod passage;
+mod purge;
+mod refresh;
+mod shared;
+mod worker;
+
+pub(crate) use answer::CopyBody;
+pub(crate) use grace::AtPipeline;
+pub(crate) use lookup::{Invalidation, Lookup, Miss, look_up};
+pub(crate) use opening::CacheOpening;
+pub(crate) use passage::{Passed, Traveller, through_flights};
+pub(crate) use purge::{PurgeQuery, purge};
+pub(crate) use shared::{CacheShared, status};
+pub(crate) use worker::WorkerCache;
+
+use flashweir_cache::{CacheStatus, NotStored};
+use flashweir_telemetry::{CacheAnswer, CacheRefusal};
+
+/// How an answer is counted.
+pub(crate) fn counted_as(how: CacheStatus) -> CacheAnswer {
+    match how {
+        CacheStatus::Hit => CacheAnswer::Hit,
+        CacheStatus::WhileRevalidate => CacheAnswer::WhileRevalidate,
+        CacheStatus::IfError => CacheAnswer::IfError,
+        CacheStatus::Grace => CacheAnswer::Grace,
+        CacheStatus::Collapsed => CacheAnswer::Collapsed,
+        CacheStatus::Fetched | CacheStatus::Revalidated => CacheAnswer::Fetched,
+    }
+}
+
+/// As what a response that was not stored is counted.
+pub(crate) fn refusal_of(why: NotStored) -> CacheRefusal {
+    match why {
+        NotStored::Authorization => CacheRefusal::Authorization,
+        NotStored::SetCookie => CacheRefusal::SetCookie,
+        NotStored::NoStore => CacheRefusal::NoStore,
+        NotStored::Private => CacheRefusal::Private,
+        NotStored::NoCache => CacheRefusal::NoCache,
+        NotStored::Status => CacheRefusal::Status,
+        NotStored::NotFresh => CacheRefusal::NotFresh,
+        NotStored::Vary => CacheRefusal::Vary,
+        NotStored::Cookie => CacheRefusal::Cookie,
+        NotStored::RequestFields => CacheRefusal::RequestFields,
+        NotStored::Doubtful => CacheRefusal::Doubtful,
+        NotStored::Incomplete => CacheRefusal::Incomplete,
+        NotStored::TooLarge => CacheRefusal::TooLarge,
+        NotStored::Tags => CacheRefusal::Tags,
+        NotStored::NoRoom => CacheRefusal::NoRoom,
+        NotStored::Purged => CacheRefusal::Purged,
+    }
+}

@@ -1,0 +1,74 @@
+//! Keeps, on the control thread, for which hosts the cache is in use in crowds, and what the cache tells about itself.
+
+use crate::flash_crowd_candidate::FlashCrowdSample;
+use crate::shared::Shared;
+use flashweir_admission::flash_crowd::Limit;
+use flashweir_admission::pipeline::LoadCause;
+use flashweir_cache::{Demand, Opening, Pressure};
+use flashweir_config::CacheMode;
+use flashweir_core::{Duration, Instant};
+use std::sync::Arc;
+
+/// How often the directory is tidied and its size told.
+const TIDIES_EVERY: Duration = Duration::from_secs(1);
+
+/// Follows the detector, the verdict and the demand of each host.
+#[derive(Debug, Default)]
+pub(crate) struct CacheOpening {
+    opening: Opening,
+    tidied_at: Instant,
+}
+
+impl CacheOpening {
+    /// A round of samples has been judged.
+    pub(crate) fn follow(&mut self, shared: &Shared, samples: &[FlashCrowdSample]) {
+        let now = shared.clock.now();
+        let mode = shared.live.load().config.cache.mode;
+        if mode == CacheMode::Crowd {
+            self.evaluate(now, shared, samples);
+        } else if !self.opening.open_hosts().is_empty() {
+            self.opening = Opening::default();
+            self.publish(shared);
+        }
+        if now.saturating_since(self.tidied_at) >= TIDIES_EVERY {
+            self.tidied_at = now;
+            let cache = &shared.cache;
+            cache.directory.sweep();
+            let (bytes, responses) = (cache.directory.gauge().bytes(), cache.directory.responses());
+            shared.telemetry.control().publish_cache(bytes, responses, self.opening.open_hosts().len());
+        }
+    }
+
+    fn evaluate(&mut self, now: Instant, shared: &Shared, samples: &[FlashCrowdSample]) {
+        // What the pipeline saw, and what the cache answered.
+        let seen = samples.iter().flat_map(|sample| sample.live.hosts.iter().chain(&sample.cached));
+        seen.for_each(|host| self.opening.count(Demand { key: host.key, requests: host.hits }));
+        let (plan, verdict) = (shared.plan.load(), shared.verdict.load());
+        let mut hot = plan.hot_hosts.clone();
+        if let Limit::HotSpots(spots) = &plan.limit {
+            hot.extend(spots.iter().map(|spot| spot.key));
+        }
+        // Whether more came than can be served; whether it is a crowd the rates of the hosts say.
+        let is_short =
+            matches!(verdict.cause, LoadCause::Popular | LoadCause::SlowBackend | LoadCause::Bound);
+        let changed = self.opening.evaluate(now, &Pressure { hot: &hot, is_crowd: is_short });
+        if changed {
+            tracing::info!(
+                event = "cache",
+                hosts = self.opening.open_hosts().len(),
+                verdict = verdict.cause.as_str(),
+                "the cache is in use for the hosts to which a crowd came, and for no others",
+            );
+            let keys = self.opening.open_hosts().iter().map(|host| host.key);
+            shared.cache.open.store(Arc::new(keys.collect()));
+        }
+        if changed || !self.opening.open_hosts().is_empty() {
+            shared.cache.open_hosts.store(Arc::new(self.opening.open_hosts().to_vec()));
+        }
+    }
+
+    fn publish(&self, shared: &Shared) {
+        shared.cache.open.store(Arc::default());
+        shared.cache.open_hosts.store(Arc::new(self.opening.open_hosts().to_vec()));
+    }
+}

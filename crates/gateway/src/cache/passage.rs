@@ -1,0 +1,328 @@
+//! A request for which this worker's store has no answer: another worker has it, somebody is fetching it, or this request fetches.
+
+use super::answer::Asker;
+use super::collect::Begun;
+use super::fetch::{FetchedResponse, Job};
+use super::flight::{Flight, Interest, Landed, Leader};
+use super::lookup::Miss;
+use crate::classify::{Classified, NO_STORE};
+use crate::connection::{Body, Client};
+use crate::context::{Current, WorkerContext};
+use crate::finish::Source;
+use crate::forward::{Onward, pass_on};
+use crate::pipeline::{Admission, CopyPermit, Permit};
+use crate::refusal::Refusal;
+use crate::request::answer_unfit;
+use bytes::Bytes;
+use flashweir_admission::pipeline::ServiceKey;
+use flashweir_cache::{CacheStatus, Joined, Lead, Mark, State, Stored};
+use flashweir_core::{Duration, Instant};
+use flashweir_http::fields::{FieldsError, Hop, prepare_request};
+use flashweir_http::serve::StreamCut;
+use flashweir_telemetry::{Bound, StatusClass};
+use http::header::{CONTENT_LENGTH, IF_MODIFIED_SINCE, IF_NONE_MATCH};
+use http::{HeaderName, HeaderValue, Response, StatusCode, Version, request};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tokio::task::spawn_local;
+
+/// A request that has waited this long goes to the origin by itself, where the pipeline decides about it.
+const WAITS_AT_MOST: Duration = Duration::from_secs(10);
+/// Flights that one request takes part in: beyond that the document is none that one request can fetch for others.
+const FLIGHTS_TRIED: u32 = 3;
+
+/// A request on its way past the cache.
+pub(crate) struct Traveller<'a> {
+    pub(crate) worker: &'a Rc<WorkerContext>,
+    pub(crate) current: &'a Rc<Current>,
+    pub(crate) client: &'a Client,
+    pub(crate) hop: Hop,
+    pub(crate) head: &'a request::Parts,
+    /// The head has been made fit to be sent already.
+    pub(crate) is_prepared: bool,
+    pub(crate) classified: &'a Classified,
+    pub(crate) key: ServiceKey,
+    pub(crate) subscriber: u64,
+    pub(crate) received: Instant,
+    pub(crate) version: Version,
+    pub(crate) stream: Option<StreamCut>,
+}
+
+/// What became of it.
+#[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
+pub(crate) enum Passed {
+    /// It is answered, and counted.
+    Answer(Response<Body>),
+    /// The pipeline refused it.
+    Refused(Refusal),
+    /// It goes to the origin by itself.
+    Alone,
+}
+
+/// Takes part in flights until there is an answer, or none to be had this way.
+pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) -> Passed {
+    for _ in 0..FLIGHTS_TRIED {
+        let cache = &traveller.worker.cache;
+        let now = traveller.worker.shared.clock.now();
+        let mark = cache.mark(now, miss.hash);
+        if mark == Some(Mark::Alone) || !cache.is_in_use(traveller.classified.host_key) {
+            break;
+        }
+        let may_lead = miss.part.may_lead
+            && !miss.part.only_if_cached
+            && !(mark == Some(Mark::AloneWithCookie) && miss.part.has_cookie);
+        match traveller.join(miss, now, may_lead) {
+            Joined::Stored(stored) => return traveller.adopt(miss, &stored, now),
+            Joined::Waits(_) if !miss.part.may_wait() || miss.part.only_if_cached => break,
+            Joined::Waits(flight) => {
+                if let Some(passed) = traveller.wait(miss, flight).await {
+                    return passed;
+                }
+            }
+            Joined::Leads(lead, flight, stale) => return traveller.lead(miss, lead, flight, stale).await,
+            Joined::Absent(_) => break,
+        }
+    }
+    if miss.part.only_if_cached {
+        return Passed::Answer(traveller.asker().whole(not_cached(), None));
+    }
+    Passed::Alone
+}
+
+impl Traveller<'_> {
+    /// What an answer needs of it.
+    pub(crate) fn asker(&mut self) -> Asker<'_> {
+        Asker {
+            worker: self.worker,
+            client: self.client,
+            fields: &self.head.headers,
+            is_head: self.head.method == http::Method::HEAD,
+            host_key: self.classified.host_key,
+            received: self.received,
+            stream: self.stream.take(),
+        }
+    }
+
+    /// Takes a place in the gateway for an answer from the store.
+    pub(crate) fn admit_copy(&self, now: Instant) -> Option<CopyPermit> {
+        self.worker.pipeline.admit_copy(now, self.key, self.classified, self.client.full)
+    }
+
+    pub(super) fn join(&self, miss: &Miss, now: Instant, may_lead: bool) -> Joined<Flight> {
+        let asked = (miss.hash, &miss.key(), miss.service, &self.head.headers);
+        self.worker.shared.cache.directory.join(now, asked, self.classified.class, may_lead, Flight::new)
+    }
+
+    /// Another worker's response is this one's, too.
+    fn adopt(&mut self, miss: &Miss, stored: &Arc<Stored>, now: Instant) -> Passed {
+        self.worker.cache.insert(miss.hash, stored.clone());
+        let how = match stored.state(now) {
+            State::Fresh => CacheStatus::Hit,
+            State::WhileRevalidate | State::Stale => CacheStatus::WhileRevalidate,
+        };
+        self.answer_copy(stored, how, now)
+    }
+
+    fn answer_copy(&mut self, stored: &Stored, how: CacheStatus, now: Instant) -> Passed {
+        match self.admit_copy(now) {
+            Some(permit) => Passed::Answer(self.asker().answer(stored, how, Some(permit))),
+            // The door is closed: the pipeline says so.
+            None => Passed::Alone,
+        }
+    }
+
+    /// Waits for a flight; none where the request is to look again.
+    async fn wait(&mut self, miss: &Miss, flight: Arc<Flight>) -> Option<Passed> {
+        let worker = self.worker;
+        let Some(_place) = worker.shared.cache.wait() else {
+            worker.metrics.bound_hits.increment(Bound::CacheWaiters);
+            return Some(Passed::Alone);
+        };
+        let landed = {
+            let waiting = Waiting::begin(worker);
+            let interest = Interest::new(flight);
+            let landed = tokio::time::timeout(WAITS_AT_MOST, interest.landing()).await;
+            waiting.end();
+            landed
+        };
+        let now = worker.shared.clock.now();
+        match landed {
+            Ok(Landed::Stored(stored)) if stored.selects(&miss.key(), miss.service, &self.head.headers) => {
+                if !stored.is_invalid() {
+                    worker.cache.insert(miss.hash, stored.clone());
+                }
+                Some(self.answer_copy(&stored, CacheStatus::Collapsed, now))
+            }
+            // A variant for others, or a flight that was not sent: look again.
+            Ok(Landed::Stored(_) | Landed::NotSent) => None,
+            Ok(Landed::Alone(mark)) => {
+                mark.into_iter().for_each(|mark| worker.cache.put_mark(now, miss.hash, mark));
+                let looks_again = mark == Some(Mark::AloneWithCookie) && !miss.part.has_cookie;
+                (!looks_again).then_some(Passed::Alone)
+            }
+            Ok(Landed::Failed) => {
+                let stored = worker.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
+                Some(match stored.filter(|stored| stored.may_serve_error(now)) {
+                    Some(stored) => self.answer_copy(&stored, CacheStatus::IfError, now),
+                    None => Passed::Alone,
+                })
+            }
+            Err(_) => Some(Passed::Alone),
+        }
+    }
+
+    /// Fetches for all who wait. The fetch is a task of its own: it goes on for them when this client leaves.
+    async fn lead(
+        &mut self,
+        miss: &Miss,
+        lead: Lead,
+        flight: Arc<Flight>,
+        stale: Option<Arc<Stored>>,
+    ) -> Passed {
+        let worker = self.worker;
+        let leader = Leader::new(worker.shared.clone(), lead, flight.clone());
+        let interest = Interest::new(flight.clone());
+        let now = worker.shared.clock.now();
+        let stand_in =
+            stale.as_ref().and_then(|stale| match (stale.may_serve_error(now), miss.may_use(stale, now)) {
+                (true, _) => Some((stale.clone(), CacheStatus::IfError)),
+                (false, true) => Some((stale.clone(), CacheStatus::Grace)),
+                (false, false) => None,
+            });
+        let (key, full) = (self.key, self.client.full);
+        let permit = match worker.pipeline.admit_or_copy(now, key, self.classified, full, stand_in.is_some())
+        {
+            Admission::Admitted(permit) => permit,
+            Admission::Waits(wait) => match wait.await {
+                Ok(permit) => permit,
+                Err(refusal) => return Passed::Refused(refusal),
+            },
+            Admission::Refused(refusal) => return Passed::Refused(refusal),
+            Admission::Copy(permit) => {
+                return match stand_in {
+                    Some((stored, how)) => Passed::Answer(self.asker().answer(&stored, how, Some(permit))),
+                    None => Passed::Alone,
+                };
+            }
+        };
+        let job = match self.job(permit, miss, stale, Some(leader)) {
+            Ok(job) => job,
+            Err((permit, error)) => {
+                permit.answered_here(error.status());
+                return Passed::Answer(answer_unfit(worker, error, &self.head.method));
+            }
+        };
+        let (reply, answer) = oneshot::channel();
+        spawn_local(async move {
+            tokio::select! {
+                biased;
+                fetched = job.run() => drop(reply.send(fetched)),
+                () = flight.abandoned() => {}
+            }
+        });
+        let fetched = answer.await;
+        drop(interest);
+        match fetched {
+            Ok(fetched) => self.deliver(fetched),
+            // Only a panic in it ends the task without an answer, as long as somebody is interested.
+            Err(_) => Passed::Alone,
+        }
+    }
+
+    /// The exchange for the whole document, with the store's conditions in place of the client's.
+    pub(crate) fn job(
+        &self,
+        permit: Box<Permit>,
+        miss: &Miss,
+        stale: Option<Arc<Stored>>,
+        leader: Option<Leader>,
+    ) -> Result<Job, (Box<Permit>, FieldsError)> {
+        let worker = self.worker;
+        let mut head = self.head.clone();
+        if !self.is_prepared
+            && let Err(error) = prepare_request(&mut head, &self.hop)
+        {
+            return Err((permit, error));
+        }
+        head.headers.remove(IF_NONE_MATCH);
+        head.headers.remove(IF_MODIFIED_SINCE);
+        let is_conditional = stale.as_ref().is_some_and(|stale| stale.ask_whether_changed(&mut head.headers));
+        Ok(Job {
+            worker: worker.clone(),
+            current: self.current.clone(),
+            permit,
+            head,
+            fields: self.head.headers.clone(),
+            miss: miss.clone(),
+            classified: *self.classified,
+            subscriber: self.subscriber,
+            stale,
+            is_conditional,
+            leader,
+            purge_mark: worker.shared.cache.directory.mark(miss.hash),
+        })
+    }
+
+    /// What was fetched for this request, as its answer.
+    pub(crate) fn deliver(&mut self, fetched: FetchedResponse) -> Passed {
+        let response = match fetched {
+            FetchedResponse::Stored(stored, how) => {
+                return Passed::Answer(self.asker().answer(&stored, how, None));
+            }
+            FetchedResponse::Whole(response) => return Passed::Answer(self.asker().whole(response, None)),
+            FetchedResponse::GoAlone => return Passed::Alone,
+            FetchedResponse::Failed(response) => response,
+            FetchedResponse::Alone(permit, head, begun) => {
+                let Begun { first, rest } = begun;
+                let onward = Onward {
+                    client: self.client,
+                    version: self.version,
+                    classified: self.classified,
+                    stream: self.stream.take(),
+                };
+                pass_on(self.worker, permit, head, Source::Begun { first, rest }, onward)
+            }
+        };
+        self.worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
+        Passed::Answer(response)
+    }
+}
+
+/// A request while it waits: its client may leave.
+struct Waiting<'a> {
+    worker: &'a WorkerContext,
+    has_left: bool,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(worker: &'a WorkerContext) -> Self {
+        worker.metrics.cache.wait_begun.increment();
+        Self { worker, has_left: true }
+    }
+
+    fn end(mut self) {
+        self.has_left = false;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.worker.metrics.cache.wait_ended.increment();
+        if self.has_left {
+            self.worker.metrics.requests.left.increment();
+        }
+    }
+}
+
+/// RFC 9111 §5.2.1.7.
+fn not_cached() -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+    let fields = response.headers_mut();
+    fields.insert(NO_STORE.0, NO_STORE.1);
+    fields.insert(CONTENT_LENGTH, 0.into());
+    let status = HeaderValue::from_static("flashweir; detail=only-if-cached");
+    fields.insert(HeaderName::from_static("cache-status"), status);
+    response
+}

@@ -1,0 +1,72 @@
+//! A stale document is fetched again while it is in use (RFC 5861 §3), by a flight that no client leads.
+
+use super::fetch::FetchedResponse;
+use super::flight::{Flight, Interest, Leader};
+use super::lookup::Miss;
+use super::passage::Traveller;
+use crate::connection::Client;
+use crate::pipeline::Admission;
+use flashweir_cache::Joined;
+use std::rc::Rc;
+use tokio::task::spawn_local;
+
+impl Traveller<'_> {
+    /// Begins to fetch the document again, unless that was done a moment ago. The fetch is a request like others for the pipeline,
+    /// and counted as one; refused, it is tried again at a later use.
+    pub(crate) fn refresh(&self, client: &Rc<Client>, miss: Box<Miss>) {
+        let now = self.worker.shared.clock.now();
+        if !miss.part.may_lead || !self.worker.cache.is_refresh_due(now, miss.hash) {
+            return;
+        }
+        let (worker, current, client) = (self.worker.clone(), self.current.clone(), client.clone());
+        let (head, classified) = (self.head.clone(), *self.classified);
+        let (hop, is_prepared, key) = (self.hop, self.is_prepared, self.key);
+        let (subscriber, received, version) = (self.subscriber, self.received, self.version);
+        spawn_local(async move {
+            let traveller = Traveller {
+                worker: &worker,
+                current: &current,
+                client: &client,
+                hop,
+                head: &head,
+                is_prepared,
+                classified: &classified,
+                key,
+                subscriber,
+                received,
+                version,
+                stream: None,
+            };
+            traveller.fetch_again(&miss).await;
+        });
+    }
+
+    async fn fetch_again(&self, miss: &Miss) {
+        let worker = self.worker;
+        let now = worker.shared.clock.now();
+        let asked = (miss.hash, &miss.key(), miss.service, &self.head.headers);
+        let class = self.classified.class;
+        let joined = worker.shared.cache.directory.join(now, asked, class, true, Flight::new);
+        let Joined::Leads(lead, flight, stale) = joined else { return };
+        let leader = Leader::new(worker.shared.clone(), lead, flight.clone());
+        let _interest = Interest::new(flight);
+        worker.metrics.requests.offered.increment();
+        let permit = match worker.pipeline.admit(now, self.key, self.classified, None) {
+            Admission::Admitted(permit) => permit,
+            Admission::Waits(wait) => match wait.await {
+                Ok(permit) => permit,
+                Err(_) => return,
+            },
+            Admission::Refused(_) | Admission::Copy(_) => return,
+        };
+        match self.job(permit, miss, stale, Some(leader)) {
+            Ok(job) => {
+                // A response that is for one request alone is for none here: its exchange is cut.
+                if let FetchedResponse::Alone(permit, ..) = job.run().await {
+                    drop(permit);
+                }
+            }
+            Err((permit, error)) => permit.answered_here(error.status()),
+        }
+    }
+}

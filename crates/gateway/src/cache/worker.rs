@@ -1,0 +1,181 @@
+//! One worker's part of the cache: its store, what it knows not to wait for, and whether a host is in use.
+
+use crate::shared::Shared;
+use arc_swap::{ArcSwap, Cache as Latest};
+use flashweir_admission::flash_crowd::HostCount;
+use flashweir_cache::{Inserted, Key, Mark, Marks, Reservation, Store, Stored};
+use flashweir_config::{Cache, CacheMode};
+use flashweir_core::limits::{CACHE_REFRESHES, HOT_SPOT_ENTRIES};
+use flashweir_core::{Duration, Instant};
+use flashweir_measure::SpaceSaving;
+use flashweir_telemetry::WorkerMetrics;
+use http::HeaderMap;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::Arc;
+
+/// A stale document is fetched again at most once in this time by one worker, however often it is used.
+const REFRESH_EVERY: Duration = Duration::from_secs(1);
+
+/// Never leaves its worker's thread.
+pub(crate) struct WorkerCache {
+    shared: Arc<Shared>,
+    metrics: Arc<WorkerMetrics>,
+    mode: Cell<CacheMode>,
+    store: RefCell<Store>,
+    marks: RefCell<Marks>,
+    open: RefCell<OpenHosts>,
+    /// Requests that the cache answered, by host: the detector does not see them.
+    answered: RefCell<SpaceSaving<HOT_SPOT_ENTRIES>>,
+    /// Documents fetched again lately, and until when they are not to be fetched once more.
+    refreshed: RefCell<Vec<(u64, Instant)>>,
+}
+
+/// The hosts for which the cache is open, as this worker last saw them.
+struct OpenHosts {
+    latest: Latest<Arc<ArcSwap<Vec<u64>>>, Arc<Vec<u64>>>,
+    in_force: Arc<Vec<u64>>,
+}
+
+impl WorkerCache {
+    pub(crate) fn new(shared: Arc<Shared>, metrics: Arc<WorkerMetrics>) -> Self {
+        let open = OpenHosts {
+            latest: Latest::new(shared.cache.open.clone()),
+            in_force: shared.cache.open.load_full(),
+        };
+        let cache = Self {
+            metrics,
+            mode: Cell::new(CacheMode::Off),
+            store: RefCell::new(Store::new(0)),
+            marks: RefCell::default(),
+            open: RefCell::new(open),
+            answered: RefCell::default(),
+            refreshed: RefCell::default(),
+            shared,
+        };
+        cache.configure(&cache.shared.live.load().config.cache);
+        cache
+    }
+
+    /// Takes over a configuration. What a store holds that was filled under another mode is let go.
+    pub(crate) fn configure(&self, config: &Cache) {
+        if self.mode.replace(config.mode) != config.mode {
+            self.store.borrow_mut().clear();
+            self.marks.borrow_mut().clear();
+        }
+        let part =
+            if config.mode == CacheMode::Off { 0 } else { config.memory_bytes / self.shared.cache.workers };
+        self.store.borrow_mut().set_bytes_max(part);
+    }
+
+    /// Whether the cache is in use at all; if so it may be for some hosts only.
+    pub(crate) fn is_on(&self) -> bool {
+        self.mode.get() != CacheMode::Off
+    }
+
+    /// Whether it is in use for this host. In crowds: one relaxed load and a comparison, unless the hosts have changed.
+    pub(crate) fn is_in_use(&self, host_key: u64) -> bool {
+        match self.mode.get() {
+            CacheMode::Off => false,
+            CacheMode::Always => true,
+            CacheMode::Crowd => {
+                let open = &mut *self.open.borrow_mut();
+                let latest = open.latest.load();
+                if !Arc::ptr_eq(latest, &open.in_force) {
+                    open.in_force = latest.clone();
+                    self.close_others(&open.in_force);
+                }
+                open.in_force.contains(&host_key)
+            }
+        }
+    }
+
+    /// Closes what is to be closed although nobody asks for it.
+    pub(crate) fn follow(&self) {
+        if self.mode.get() == CacheMode::Crowd {
+            self.is_in_use(0);
+        }
+    }
+
+    fn close_others(&self, open: &[u64]) {
+        self.store.borrow_mut().retain_hosts(|host| open.contains(&host));
+        self.marks.borrow_mut().clear();
+    }
+
+    /// The stored response to a request.
+    pub(crate) fn find(
+        &self,
+        hash: u64,
+        key: &Key<'_>,
+        service: u64,
+        request: &HeaderMap,
+    ) -> Option<Arc<Stored>> {
+        self.store.borrow_mut().find(hash, key, service, request).cloned()
+    }
+
+    /// Room for a response that is about to be stored: this worker lets go what it used least recently.
+    pub(crate) fn reserve(&self, bytes: usize) -> Option<Reservation> {
+        let store = &mut *self.store.borrow_mut();
+        if !store.can_hold(bytes) {
+            return None;
+        }
+        store.make_room(bytes);
+        loop {
+            let reserved = self.shared.cache.directory.gauge().reserve(bytes);
+            if reserved.is_some() || !store.evict_one() {
+                self.metrics.cache.evicted.add(store.take_evicted());
+                return reserved;
+            }
+        }
+    }
+
+    /// Puts a response in; false if it is larger than the store.
+    pub(crate) fn insert(&self, hash: u64, stored: Arc<Stored>) -> bool {
+        let store = &mut *self.store.borrow_mut();
+        let inserted = store.insert(hash, stored);
+        self.metrics.cache.evicted.add(store.take_evicted());
+        inserted == Inserted::Stored
+    }
+
+    /// What is known of a document.
+    pub(crate) fn mark(&self, now: Instant, hash: u64) -> Option<Mark> {
+        self.marks.borrow().find(now, hash)
+    }
+
+    /// Remembers it.
+    pub(crate) fn put_mark(&self, now: Instant, hash: u64, mark: Mark) {
+        self.marks.borrow_mut().put(now, hash, mark);
+    }
+
+    /// The cache answered a request for this host.
+    pub(crate) fn count_answer(&self, host_key: u64) {
+        if self.mode.get() == CacheMode::Crowd {
+            self.answered.borrow_mut().hit(host_key, 1);
+        }
+    }
+
+    /// Requests that it answered since the last time, by host.
+    pub(crate) fn take_answered(&self) -> Vec<HostCount> {
+        let answered = &mut *self.answered.borrow_mut();
+        let hosts = answered.iter().map(|(key, hits)| HostCount { key, hits }).collect();
+        answered.clear();
+        hosts
+    }
+
+    /// Whether a stale document is to be fetched again now; then not once more for a second.
+    pub(crate) fn is_refresh_due(&self, now: Instant, hash: u64) -> bool {
+        let refreshed = &mut *self.refreshed.borrow_mut();
+        refreshed.retain(|(_, until)| now < *until);
+        if refreshed.len() >= CACHE_REFRESHES || refreshed.iter().any(|(known, _)| *known == hash) {
+            return false;
+        }
+        refreshed.push((hash, now + REFRESH_EVERY));
+        true
+    }
+}
+
+impl fmt::Debug for WorkerCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerCache").field("mode", &self.mode).finish_non_exhaustive()
+    }
+}
