@@ -72,6 +72,10 @@ fn start_probes(
     // Checked with the configuration.
     let path = active.and_then(|active| active.path.parse::<Uri>().ok());
     let within = active.map_or(service.upstream.connect_timeout, |active| active.timeout);
+    if room.available_permits() == 0 {
+        shared.telemetry.control().count_probe(ProbeResult::Postponed);
+        return;
+    }
     for index in upstreams.probes_due(room.available_permits()) {
         let Ok(permit) = room.clone().try_acquire_owned() else { return };
         let (shared, upstreams, path) = (shared.clone(), upstreams.clone(), path.clone());

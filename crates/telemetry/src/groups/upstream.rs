@@ -181,6 +181,8 @@ labels! {
         NoConnection => "no_connection",
         /// A wrong answer, or none in time.
         BadAnswer => "bad_answer",
+        /// As many were under way as there may be; those of this round wait for the next.
+        Postponed => "postponed",
     }
     /// What came of a question to an agent.
     AgentAnswer, "answer" {
