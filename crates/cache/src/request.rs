@@ -19,7 +19,7 @@ pub struct RequestPart {
     /// It has a cookie.
     pub has_cookie: bool,
     /// Its response may be stored and answer others: a GET for the whole document whose fields, but for those
-    /// that are known to be [harmless](HARMLESS), choose no other response.
+    /// that are known to be harmless, choose no other response.
     pub may_lead: bool,
     /// `only-if-cached` (RFC 9111 §5.2.1.7): 504 where the store has no answer.
     pub only_if_cached: bool,
