@@ -44,7 +44,9 @@ pub fn judge_http2_trailers(trailers: &HeaderMap, fields_max: usize) -> Result<(
         return Err(FramingViolation::TooManyFields);
     }
     for (name, value) in trailers {
-        let field = check_name(name).and_then(|()| check_ends(value)).and_then(|()| judge(name.as_str().as_bytes(), value.as_bytes()));
+        let field = check_name(name)
+            .and_then(|()| check_ends(value))
+            .and_then(|()| judge(name.as_str().as_bytes(), value.as_bytes()));
         if field != Ok(Field::Other) {
             return Err(FramingViolation::Trailer);
         }

@@ -78,15 +78,16 @@ fn http2_heads_keep_the_rules_of_http1() {
 #[test]
 fn http2_trailers_keep_the_rules_of_http1() {
     let of = |name: &'static str, value: &'static str| {
-        let trailers =
-            HeaderMap::from_iter([(
-                HeaderName::from_lowercase(name.as_bytes()).unwrap(),
-                HeaderValue::from_static(value),
-            )]);
+        let trailers = HeaderMap::from_iter([(
+            HeaderName::from_lowercase(name.as_bytes()).unwrap(),
+            HeaderValue::from_static(value),
+        )]);
         judge_http2_trailers(&trailers, 8)
     };
     assert_eq!(of("x-sum", "17"), Ok(()));
-    for (name, value) in [("content-length", "5"), ("host", "b"), ("content_length", "5"), ("x", " a"), ("x\"y", "1")] {
+    for (name, value) in
+        [("content-length", "5"), ("host", "b"), ("content_length", "5"), ("x", " a"), ("x\"y", "1")]
+    {
         assert_eq!(of(name, value), Err(Trailer), "{name}");
     }
 }
