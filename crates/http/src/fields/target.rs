@@ -27,6 +27,10 @@ pub(super) fn normalize(parts: &mut request::Parts) -> Result<(), FieldsError> {
     if is_http2 && parts.headers.get_all(HOST).iter().any(disagrees) {
         return Err(FieldsError::Host);
     }
+    // "?q" alone is short for "/?q" behind an authority only, not in `:path` (RFC 9113 §8.3.1).
+    if is_http2 && parts.uri.path_and_query().is_some_and(|path| path.as_str().starts_with('?')) {
+        return Err(FieldsError::Target);
+    }
     let host = HeaderValue::from_str(authority.as_str()).map_err(|_| FieldsError::Host)?;
     let path = match parts.uri.path_and_query() {
         // An empty path reads as "/" here, but would be written as nothing. "OPTIONS http://host" asks about the server as

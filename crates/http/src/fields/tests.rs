@@ -191,6 +191,7 @@ fn targets_and_hosts_take_one_form() {
     assert_eq!(normal("GET", "*", Version::HTTP_2, Some("h")), Err(FieldsError::Target));
     assert_eq!(normal("GET", "http://h#x", Version::HTTP_11, Some("h")), of("/", "h"));
     assert_eq!(normal("GET", "http://h?q", Version::HTTP_11, Some("h")), of("/?q", "h"));
+    assert_eq!(normal("GET", "http://h?q", Version::HTTP_2, None), Err(FieldsError::Target));
     for authority in ["h:80:90", "h:xx", "h:65536"] {
         let uri = format!("http://{authority}/");
         // What the library's own parser refuses never gets here.
