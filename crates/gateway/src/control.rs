@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_local};
 use tokio_util::sync::CancellationToken;
@@ -58,19 +58,37 @@ pub(crate) struct Planners {
     pub(crate) kernel: Option<KernelGuard>,
 }
 
+/// What ends the gateway or makes it read its configuration again. Registered before the first request can be answered: who has had an
+/// answer may send one, and unregistered it would end the process.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// Must be called in the control thread's runtime.
+    pub(crate) fn register() -> Result<Self, GatewayError> {
+        let listen_for = |kind| signal(kind).map_err(GatewayError::Start);
+        Ok(Self {
+            terminate: listen_for(SignalKind::terminate())?,
+            interrupt: listen_for(SignalKind::interrupt())?,
+            hang_up: listen_for(SignalKind::hangup())?,
+        })
+    }
+}
+
 impl Control {
     /// Runs until a signal or `stop` ends it and the gateway has drained.
     pub(crate) async fn run(
         mut self,
         admin: AdminServer,
         planners: Planners,
+        signals: Signals,
         stop: impl Future<Output = ()>,
     ) -> Result<(), GatewayError> {
         let mut stop = pin!(stop);
-        let listen_for = |kind| signal(kind).map_err(GatewayError::Start);
-        let mut terminate = listen_for(SignalKind::terminate())?;
-        let mut interrupt = listen_for(SignalKind::interrupt())?;
-        let mut hang_up = listen_for(SignalKind::hangup())?;
+        let Signals { mut terminate, mut interrupt, mut hang_up } = signals;
         let admin_address = admin.address().map_err(GatewayError::Start)?;
         spawn_local(admin.serve());
         let beats = [Beat::default(), Beat::default()];

@@ -2,7 +2,7 @@
 
 use crate::admin::AdminServer;
 use crate::commands::{WorkerEnds, connect};
-use crate::control::{Control, Planners};
+use crate::control::{Control, Planners, Signals};
 use crate::descriptors;
 use crate::error::GatewayError;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
@@ -131,17 +131,21 @@ impl Gateway {
     /// [`GatewayError::RequestsCut`] when requests were still under way at the end of `bounds.drain_timeout`;
     /// [`GatewayError::Worker`] or [`GatewayError::Start`] when the operating system refused something.
     pub fn serve(self, stop: impl Future<Output = ()>) -> Result<(), GatewayError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(GatewayError::Start)?;
+        let signals = {
+            let _context = runtime.enter();
+            Signals::register()?
+        };
         for (index, (listeners, ends)) in self.listeners.into_iter().zip(self.worker_ends).enumerate() {
             let shared = self.shared.clone();
             let thread = thread::Builder::new().name(format!("worker-{index}"));
             // Not joined: each reports its end through its channel, and a stuck one must not keep the process.
             thread.spawn(move || worker::run(index, shared, listeners, ends)).map_err(GatewayError::Start)?;
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(GatewayError::Start)?;
-        LocalSet::new().block_on(&runtime, self.control.run(self.admin, self.planners, stop))
+        LocalSet::new().block_on(&runtime, self.control.run(self.admin, self.planners, signals, stop))
     }
 }
 

@@ -141,7 +141,7 @@ fn visit(
     let load = flashweir_load::run(plan, |progress| {
         ruler.look(progress.elapsed, progress.totals.goodput);
         if judged.get(books.len()).is_some_and(|moment| progress.elapsed >= *moment) {
-            match [&edge, &node].map(|gateway| read(gateway)).into_iter().collect::<Result<Vec<_>, _>>() {
+            match [&edge, &node].map(read).into_iter().collect::<Result<Vec<_>, _>>() {
                 Ok(both) => books.extend(<[Books; 2]>::try_from(both).ok()),
                 Err(error) => drop(trouble.get_or_insert(error)),
             }

@@ -68,7 +68,7 @@ fn what_an_upstream_asks_for_is_obeyed_and_what_makes_no_sense_is_ignored() {
     let told = &status["services"][0]["feedback"]["upstreams"][0];
     assert_eq!(told["asks"]["rate_rps"].as_f64(), Some(0.5), "{told}");
     eventually("the verdict to say who limits", || {
-        gateway.get("/");
+        let _ = gateway.get("/");
         (gateway.status()["verdict"]["limited_by"] == "gapping").then_some(())
     });
     // Garbage, and a message that is older, change nothing; a release ends the limit.
