@@ -28,7 +28,7 @@ impl Setup {
             tls: None,
             trusted_proxies: TrustedProxies::default(),
         };
-        let shared = Shared::new(Parts { live, workers: WORKERS, listening_on: Vec::new() });
+        let shared = Shared::new(Parts { live, workers: WORKERS, listening_on: Vec::new(), url_key: None });
         Self { folder, shared }
     }
 
