@@ -137,7 +137,7 @@ fn check(place: &Place, id: Id, answer: &Message) {
 /// A connection that ends without an answer is right only while the gateway ends, too.
 fn unanswered(place: &Place, id: Id, generation: u64, how: &str) {
     let account = &place.account;
-    if generation % 2 == 0 && account.generation() == generation {
+    if generation.is_multiple_of(2) && account.generation() == generation {
         account.fault(format!("{id:?} got no answer: {how}"));
     } else {
         account.count("lost with the gateway");

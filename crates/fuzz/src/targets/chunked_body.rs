@@ -52,7 +52,7 @@ fn made_by_the_grammar(data: &[u8]) {
         body.extend_from_slice(b"\r\n");
         content.extend_from_slice(chunk);
     }
-    body.extend_from_slice(if data.len() % 2 == 0 { b"0\r\n\r\n" } else { b"00\r\nSum: 1\r\n\r\n" });
+    body.extend_from_slice(if data.len().is_multiple_of(2) { b"0\r\n\r\n" } else { b"00\r\nSum: 1\r\n\r\n" });
     let mut guard = begun();
     let cut = body.len() / 2;
     guard.inspect(&body[..cut]).expect("the first half of a good body");
