@@ -20,6 +20,8 @@ pub struct LadderInput {
     pub completed_milli: u64,
     /// Requests waited for the origin, or were refused because of it, since the last plan: what was completed is what it can do.
     pub is_short: bool,
+    /// The sentry has refused requests since the last plan: there is more work than may wait, whatever the level is by the estimates.
+    pub is_refusing: bool,
 }
 
 /// What the ladder decided.
@@ -130,7 +132,9 @@ impl LadderPlanner {
             }
             gate @ None => gate.insert(LadderGate::new(Scheme::Combined, rungs.clone(), &[])),
         };
-        gate.observe(self.level_us);
+        // The sentry may let fewer requests wait than would reach the onset.
+        let least_us = if input.is_refusing { rungs.lowest().onset } else { 0 };
+        gate.observe(self.level_us.max(least_us));
         let throttled = gate.throttled_from();
         let from_rank = throttled.or(self.asks.map(|(from_rank, _)| from_rank));
         let Some(from_rank) = from_rank else {
@@ -285,6 +289,7 @@ mod tests {
                 arrived,
                 completed_milli: (completed * 1e3) as u64,
                 is_short: false,
+                is_refusing: false,
             };
             completed = 0.0;
             let plan = planner.plan(Instant::from_millis(100 * (tick as u64 + 1)), &input);
@@ -327,20 +332,44 @@ mod tests {
         assert!(loop_of(|_| 90.0, 0.0, 1.0).iter().all(|(rate, _)| rate.is_none()));
     }
 
-    /// Goal: an overload is asked about though the sentry takes the origin for three times what it is. Method: the sentry keeps 35
-    /// requests before an origin of 100 a second and refuses the rest; by its estimate that is 0.12 s of work, below the onset.
+    /// Goal: an overload is asked about though the sentry takes the origin for three times what it is. Method: the sentry keeps 40
+    /// requests before an origin of 100 a second and refuses the rest; by its estimate that is 0.13 s of work, below the onset.
     #[test]
     fn an_estimate_that_is_far_too_high_is_mended_while_the_origin_is_short() {
         let asks = |is_short| {
             let mut planner = LadderPlanner::new();
             let plans = (1..=40).map(|tick| {
                 let input = LadderInput {
-                    backlog_milli: 35_000,
+                    backlog_milli: 40_000,
                     rungs: Rungs::single(RUNG).ok(),
                     capacity_rps: 300.0,
                     arrived: [30; CLASSES],
                     completed_milli: 10_000,
                     is_short,
+                    is_refusing: false,
+                };
+                planner.plan(Instant::from_millis(100 * tick), &input).asks.is_some()
+            });
+            plans.last()
+        };
+        assert_eq!((asks(false), asks(true)), (Some(false), Some(true)));
+    }
+
+    /// Goal: while the sentry refuses, senders are asked for less, however few it lets wait. Method: 5 requests before an origin of 100
+    /// a second, far below the onset.
+    #[test]
+    fn a_sentry_that_refuses_is_reason_enough() {
+        let asks = |is_refusing| {
+            let mut planner = LadderPlanner::new();
+            let plans = (1..=40).map(|tick| {
+                let input = LadderInput {
+                    backlog_milli: 5_000,
+                    rungs: Rungs::single(RUNG).ok(),
+                    capacity_rps: 100.0,
+                    arrived: [30; CLASSES],
+                    completed_milli: 10_000,
+                    is_short: is_refusing,
+                    is_refusing,
                 };
                 planner.plan(Instant::from_millis(100 * tick), &input).asks.is_some()
             });
@@ -361,6 +390,7 @@ mod tests {
             arrived,
             completed_milli: 10_000,
             is_short: false,
+            is_refusing: false,
         };
         let plan = planner.plan(Instant::ZERO, &input);
         assert_eq!((plan.asks, plan.rungs, plan.explanation.rule), (None, None, Rule::Unknown));

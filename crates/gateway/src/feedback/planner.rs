@@ -52,6 +52,8 @@ pub(crate) struct NodePlanner {
     completed_milli: u64,
     /// Requests waited or were refused since the last plan.
     is_short: bool,
+    /// The sentry refused requests since the last plan.
+    is_refusing: bool,
     capacity: Rate,
     planned_at: Instant,
     last: Orders,
@@ -92,6 +94,7 @@ impl NodePlanner {
             arrived: [0; CLASSES],
             completed_milli: 0,
             is_short: false,
+            is_refusing: false,
             capacity: Rate::ZERO,
             planned_at: Instant::ZERO,
             last: Orders::default(),
@@ -133,6 +136,7 @@ impl NodePlanner {
         }
         self.backlog_milli[worker] = backlog_milli;
         self.is_short |= sample.held > 0 || sample.shed > 0;
+        self.is_refusing |= sample.shed > 0;
         self.upstreams.observe_offered(worker, sample.offered);
         let Some(heard) = heard else { return };
         for (key, name, counts) in &heard.senders {
@@ -206,6 +210,7 @@ impl NodePlanner {
             arrived: std::mem::take(&mut self.arrived),
             completed_milli: std::mem::take(&mut self.completed_milli),
             is_short: std::mem::take(&mut self.is_short),
+            is_refusing: std::mem::take(&mut self.is_refusing),
         };
         let of_ladder = self.planner.plan(now, &input);
         self.capacity = of_ladder.capacity;

@@ -322,7 +322,9 @@ fn nodes(shared: &Arc<Shared>, sentry: &Arc<Sentry>) -> Option<NodePlanner> {
 
 fn count_field(shared: &Shared, now: Instant, outcome: Result<Taken, FieldError>) {
     let counted = match outcome {
-        Ok(Taken::New | Taken::Repeated) => FieldOutcome::New,
+        Ok(Taken::New) => FieldOutcome::New,
+        // Another worker was told the same.
+        Ok(Taken::Repeated) => return,
         Ok(Taken::Stale) => FieldOutcome::Stale,
         Err(error) => {
             let happening = Happening::FeedbackRefused;

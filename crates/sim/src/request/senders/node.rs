@@ -163,7 +163,15 @@ impl Node {
         let completed_milli = 1_000 * (total - std::mem::replace(&mut self.completed, total));
         let plan = self.planner.plan(
             now,
-            &LadderInput { backlog_milli, rungs, capacity_rps, arrived, completed_milli, is_short: false },
+            &LadderInput {
+                backlog_milli,
+                rungs,
+                capacity_rps,
+                arrived,
+                completed_milli,
+                is_short: false,
+                is_refusing: false,
+            },
         );
         self.capacity = plan.capacity;
         match (plan.rungs, &mut self.flags) {
