@@ -14,12 +14,12 @@
 //! ```
 //!
 //! Memory comes first, because a machine without memory also waits for its disk and burns processor time. A short resource stays
-//! named until it is below [`LEAVES_AT`] of its threshold, so that the word does not change with each reading.
+//! named until it is below `LEAVES_AT` of its threshold, so that the word does not change with each reading.
 //!
 //! Utilisation counts what others take: beside a neighbour that takes all processors nothing is left, however little the service uses. It is
 //! short of them only if it wants them: one that waits for a database wants none. Why the busiest thread, and its waiting with it: a service with one thread is short of a processor on a machine with 63 idle ones.
 //!
-//! Means are over the last [`MEAN_OVER`], so that one garbage collection is no shortage. Cold start: no report before the second reading; a
+//! Means are over the last `MEAN_OVER`, so that one garbage collection is no shortage. Cold start: no report before the second reading; a
 //! gap or accounts that went back begin anew. Cost: O(threads).
 
 use crate::account::{GroupCpu, MachineCpu, Pressure, Sockets, ThreadTime};

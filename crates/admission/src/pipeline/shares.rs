@@ -1,13 +1,13 @@
 //! Which clients have had more than their share of a service while it was short: they get what the others leave.
 //!
 //! Each client has a *lane*: the time that its requests were at the origin, of which a quarter is forgotten each second. Over its
-//! share is a client whose lane holds more than twice the mean of the others of its class, by more than chance makes, and more than a
+//! share is a client whose lane holds more than one and a half times the mean of the others of its class, by more than chance makes, and more than a
 //! twentieth of what all clients had; a class of one client has nobody over its share.
 //!
 //! *Chance.* Clients that ask equally often do not have equally much: of sixteen that ask once a second each, one has twice the
 //! mean in every second second. If each asks at random moments, the variance of what a lane holds is what it holds, times what a request
-//! takes (a compound Poisson process: the sum of the squares of the times over the sum of the times); [`CHANCE`] standard deviations are
-//! allowed beyond twice the mean.
+//! takes (a Poisson process): [`CHANCE`] standard deviations are allowed beyond that. What a request takes is the mean over all
+//! of the class, so that a client's own long requests do not excuse it.
 //!
 //! While the service is not short (few wait, and no request is refused) it
 //! makes no difference. A request is counted when it is sent, with what such requests usually take, and corrected when its time is known: who
@@ -30,8 +30,8 @@ pub(super) struct Shares {
     lanes: Box<[Lane]>,
     /// What all clients of a class had, microseconds.
     had_us: [u64; CLASSES],
-    /// The squares of the times of a class's requests, added up, microseconds squared.
-    squares_us: [u64; CLASSES],
+    /// How many requests of a class that was, thousandths.
+    requests_milli: [u64; CLASSES],
     /// Clients of each class that had anything a second ago.
     clients: [u64; CLASSES],
     /// By class, microseconds: a client with more is over its share.
@@ -75,7 +75,7 @@ impl Shares {
         Self {
             lanes: vec![Lane::default(); SHARE_LANES].into_boxed_slice(),
             had_us: [0; CLASSES],
-            squares_us: [0; CLASSES],
+            requests_milli: [0; CLASSES],
             clients: [0; CLASSES],
             allowed_us: [u32::MAX; CLASSES],
             takes_shares_at: Instant::ZERO,
@@ -141,8 +141,7 @@ impl Shares {
         let counted_us = core::mem::take(&mut charge.counted_us);
         let had_us = &mut self.had_us[usize::from(charge.owner.class) % CLASSES];
         *had_us = had_us.saturating_sub(counted_us.into()).saturating_add(took_us.into());
-        let squares_us = &mut self.squares_us[usize::from(charge.owner.class) % CLASSES];
-        *squares_us = squares_us.saturating_add(u64::from(took_us).saturating_mul(took_us.into()));
+        self.requests_milli[usize::from(charge.owner.class) % CLASSES] += 1_000;
         let lane = &mut self.lanes[usize::from(charge.place & !PAUSED)];
         if lane.owner == charge.owner {
             lane.had_us = lane.had_us.saturating_sub(counted_us).saturating_add(took_us);
@@ -163,7 +162,7 @@ impl Shares {
             (0..=times).for_each(|_| lane.had_us -= lane.had_us.div_ceil(4));
             self.clients[usize::from(lane.owner.class) % CLASSES] += u64::from(lane.had_us > 0);
         }
-        for had_us in self.had_us.iter_mut().chain(&mut self.squares_us) {
+        for had_us in self.had_us.iter_mut().chain(&mut self.requests_milli) {
             (0..=times).for_each(|_| *had_us -= had_us.div_ceil(4));
         }
         self.takes_shares_at = now;
@@ -179,13 +178,13 @@ impl Shares {
         let (had_us, clients) = (&self.had_us, &self.clients);
         let least = had_us.iter().sum::<u64>() / LEAST_PART;
         for (class, allowed_us) in self.allowed_us.iter_mut().enumerate() {
-            // More than twice the mean of the others: x > 2 · (had − x) / (clients − 1).
-            let twice_the_mean = 2 * had_us[class] / (clients[class] + 1);
-            let request_us = self.squares_us[class] / had_us[class].max(1);
-            let by_chance = CHANCE * (twice_the_mean / 2).saturating_mul(request_us).isqrt();
+            // One and a half times the mean of the others: x > 1.5 · (had − x) / (clients − 1).
+            let of_the_mean_us = 3 * had_us[class] / (2 * clients[class] + 1);
+            let request_us = had_us[class].saturating_mul(1_000) / self.requests_milli[class].max(1_000);
+            let by_chance = CHANCE * (2 * of_the_mean_us / 3).saturating_mul(request_us).isqrt();
             *allowed_us = match clients[class] {
                 0 | 1 => u32::MAX,
-                _ => u32::try_from((twice_the_mean + by_chance).max(least)).unwrap_or(u32::MAX),
+                _ => u32::try_from((of_the_mean_us + by_chance).max(least)).unwrap_or(u32::MAX),
             };
         }
     }
@@ -215,9 +214,9 @@ const FORGETS_EACH: Duration = Duration::from_secs(1);
 const TAKES_SHARES_EACH: Duration = Duration::from_millis(50);
 /// Seconds after which less than a microsecond of an hour is left.
 const ALL_IS_FORGOTTEN: u128 = 80;
-/// Standard deviations that a client's lane may be beyond twice the mean. Of clients with three requests each, one in a thousand is
-/// further by chance; with three deviations a flood among four clients is found seconds later.
-const CHANCE: u64 = 2;
+/// Standard deviations that a client's lane may be beyond one and a half times the mean: of clients with three requests each, one in a
+/// thousand is further by chance.
+const CHANCE: u64 = 3;
 /// Whoever had less than this part of what all clients had is not over its share, however many others there are: a person who reads
 /// on is no attacker.
 const LEAST_PART: u64 = 20;

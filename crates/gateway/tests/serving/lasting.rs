@@ -91,6 +91,6 @@ fn the_state_file_is_written_at_the_end_and_a_damaged_one_is_replaced() {
     gateway.outcome().expect("a clean end");
     let saved: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&path).expect("read")).expect("whole again");
-    assert_eq!((&saved["version"], &saved["service"]), (&1.into(), &"default".into()));
+    assert_eq!((&saved["version"], &saved["service"]), (&2.into(), &"default".into()));
     assert!(saved["baseline"].is_object());
 }
