@@ -115,7 +115,7 @@ fn visit(
     has_feedback: bool,
 ) -> anyhow::Result<Visit> {
     let of_node = format!(
-        "[upstream]\nurls = [\"{}\"]\n[client]\ntrusted_proxies = [\"127.0.0.1\"]\n[feedback]\nenabled = {has_feedback}\n",
+        "[upstream]\nurls = [\"{}\"]\n[feedback]\nenabled = {has_feedback}\nsenders = [\"127.0.0.1\"]\n",
         origin.base_url()
     );
     let node = Gateway::start_configured(family, NODE, &of_node, &options.out)?;

@@ -33,7 +33,7 @@ fn an_overloaded_gateway_asks_the_sidecar_for_less() {
     let builder = GatewayBuilder::new(&binary()).upstream(&origin.url()).text("gateway.name", "node");
     std::fs::write(builder.directory().join("feedback.keys"), KEY).expect("a writable directory");
     let builder = builder.text("feedback.keys_file", "feedback.keys");
-    let node = builder.set("client.trusted_proxies", "[\"127.0.0.0/8\"]").start();
+    let node = builder.set("feedback.senders", "[\"127.0.0.0/8\"]").start();
     let egress = Egress::start(&[format!("http://{}", node.address())], "node = \"node\"");
     egress.write_keys(KEY);
     eventually("the gateway's key", || egress.stderr().contains("keys read again").then_some(()));

@@ -57,7 +57,7 @@ impl Scene {
     pub(crate) fn behind_nodes() -> Self {
         let mut scene = Self::start(&[], &[]);
         let node = GatewayBuilder::new(&binary()).upstream(&scene.origin.url());
-        scene.gateway = node.set("client.trusted_proxies", "[\"127.0.0.0/8\"]").start();
+        scene.gateway = node.set("feedback.senders", "[\"127.0.0.0/8\"]").start();
         scene
     }
 
@@ -70,7 +70,7 @@ impl Scene {
         };
         let mut scene = Self::start(&[], &[]);
         let node = GatewayBuilder::new(&binary()).upstream(&scene.origin.url()).text("gateway.name", "node");
-        let node = with_keys(node).set("client.trusted_proxies", "[\"127.0.0.0/8\"]").start();
+        let node = with_keys(node).set("feedback.senders", "[\"127.0.0.0/8\"]").start();
         let front = GatewayBuilder::new(&binary()).upstream(&format!("http://{}", node.address()));
         let front =
             front.text("gateway.name", "front").set("feedback.upstream_names", "{ front = \"node\" }");

@@ -11,14 +11,15 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Service;
 use super::client::{TRUSTED_PROXIES, network};
-use super::{Client, Service};
 use crate::checks::name::name;
 use crate::error::Problem;
 
 /// Overload told between nodes (docs/feedback.md): gateways, sidecars and clients in front of this gateway are asked to
 /// send less before their requests have to be refused here, and this gateway sends less where the upstream asks for it.
-/// Nothing has to be set: the trusted proxies are the nodes in front, and the field appears only in overload.
+/// What an upstream asks for is obeyed with nothing set. Nodes in front are asked where `senders` says that they are there: a load
+/// balancer that does not know the field would not listen, and what it sends beyond a share would be refused whatever its class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FeedbackFile {
@@ -26,11 +27,11 @@ pub struct FeedbackFile {
     /// Example: `enabled = false`.
     pub enabled: bool,
     /// Networks in which nodes in front of this gateway are: each address there that sends requests gets its share of what the
-    /// service can do. Default: `client.trusted_proxies`. All other clients together count as one node. Too many: people who
+    /// service can do. Default: none. All other clients together count as one node. Too many: people who
     /// do not know the field count as nodes, and what one of them sends beyond a share is refused first. Too few: a node is not asked.
     /// Valid: at most 256 networks.
     /// Example: `senders = ["10.0.0.0/8"]`.
-    pub senders: Option<Vec<String>>,
+    pub senders: Vec<String>,
     /// File with the keys that sign what is told: each line a number from 1 to 15, a blank, and a key of 16 to 1024 visible
     /// characters or blanks. The first signs, all are accepted. Without keys nothing is signed, and only what
     /// comes with responses of the configured upstreams is believed. Read again at a reload.
@@ -52,7 +53,7 @@ impl Default for FeedbackFile {
         // It costs nothing where no node is in front and no upstream speaks it.
         Self {
             enabled: true,
-            senders: None,
+            senders: Vec::new(),
             keys_file: None,
             weights: BTreeMap::new(),
             upstream_names: BTreeMap::new(),
@@ -91,12 +92,7 @@ const KEY_BYTES_MAX: usize = 1_024;
 const KEY_NUMBERS: core::ops::RangeInclusive<u8> = 1..=15;
 
 impl Feedback {
-    pub(super) fn check(
-        file: FeedbackFile,
-        directory: &Path,
-        client: &Client,
-        services: &[Service],
-    ) -> Result<Self, Problem> {
+    pub(super) fn check(file: FeedbackFile, directory: &Path, services: &[Service]) -> Result<Self, Problem> {
         for (node, &weight) in &file.weights {
             name("feedback.weights", node.clone())?;
             if !(1..=WEIGHT_MAX).contains(&weight) {
@@ -113,10 +109,7 @@ impl Feedback {
         }
         Ok(Self {
             is_enabled: file.enabled,
-            senders: match &file.senders {
-                None => client.trusted_proxies.clone(),
-                Some(texts) => networks(texts)?,
-            },
+            senders: networks(&file.senders)?,
             keys_file: file.keys_file.map(|path| directory.join(path)),
             keys: FeedbackKeys::default(),
             weights: file.weights,

@@ -147,7 +147,7 @@ impl Config {
         let services = Service::check_all(&gateway.name, first, file.service, directory, &listen)?;
         let client = Client::check(&file.client, &bounds)?;
         let config = Self {
-            feedback: Arc::new(Feedback::check(file.feedback, directory, &client, &services)?),
+            feedback: Arc::new(Feedback::check(file.feedback, directory, &services)?),
             services,
             client,
             flash_crowd_candidate: FlashCrowd::check_candidate(&file.flash_crowd, &flash_crowd)?,
