@@ -303,6 +303,19 @@ mod tests {
         levels
     }
 
+    /// A tick of a crowd of 300 requests a second of each rank, at an origin that completes 100 a second.
+    fn crowd(backlog_milli: u64, capacity_rps: f64) -> LadderInput {
+        LadderInput {
+            backlog_milli,
+            rungs: Rungs::single(RUNG).ok(),
+            capacity_rps,
+            arrived: [30; CLASSES],
+            completed_milli: 10_000,
+            is_short: false,
+            is_refusing: false,
+        }
+    }
+
     /// Goal: the level settles at the reference though the sentry's estimate is a tenth too high, and an error of the counted
     /// completions moves it by that part of the settling time.
     #[test]
@@ -332,22 +345,14 @@ mod tests {
         assert!(loop_of(|_| 90.0, 0.0, 1.0).iter().all(|(rate, _)| rate.is_none()));
     }
 
-    /// Goal: an overload is asked about though the sentry takes the origin for three times what it is. Method: the sentry keeps 40
-    /// requests before an origin of 100 a second and refuses the rest; by its estimate that is 0.13 s of work, below the onset.
+    /// Goal: an overload is asked about though the sentry takes the origin for three times what it is. Method: 40 requests wait
+    /// before an origin of 100 a second; by the estimate that is 0.13 s of work, below the onset.
     #[test]
     fn an_estimate_that_is_far_too_high_is_mended_while_the_origin_is_short() {
         let asks = |is_short| {
             let mut planner = LadderPlanner::new();
             let plans = (1..=40).map(|tick| {
-                let input = LadderInput {
-                    backlog_milli: 40_000,
-                    rungs: Rungs::single(RUNG).ok(),
-                    capacity_rps: 300.0,
-                    arrived: [30; CLASSES],
-                    completed_milli: 10_000,
-                    is_short,
-                    is_refusing: false,
-                };
+                let input = LadderInput { is_short, ..crowd(40_000, 300.0) };
                 planner.plan(Instant::from_millis(100 * tick), &input).asks.is_some()
             });
             plans.last()
@@ -362,15 +367,7 @@ mod tests {
         let asks = |is_refusing| {
             let mut planner = LadderPlanner::new();
             let plans = (1..=40).map(|tick| {
-                let input = LadderInput {
-                    backlog_milli: 5_000,
-                    rungs: Rungs::single(RUNG).ok(),
-                    capacity_rps: 100.0,
-                    arrived: [30; CLASSES],
-                    completed_milli: 10_000,
-                    is_short: is_refusing,
-                    is_refusing,
-                };
+                let input = LadderInput { is_short: is_refusing, is_refusing, ..crowd(5_000, 100.0) };
                 planner.plan(Instant::from_millis(100 * tick), &input).asks.is_some()
             });
             plans.last()
@@ -381,17 +378,7 @@ mod tests {
     #[test]
     fn an_unknown_origin_is_asked_for_nothing() {
         let mut planner = LadderPlanner::new();
-        let rungs = Rungs::single(RUNG).ok();
-        let arrived = [9; CLASSES];
-        let input = LadderInput {
-            backlog_milli: 900_000,
-            rungs,
-            capacity_rps: 0.0,
-            arrived,
-            completed_milli: 10_000,
-            is_short: false,
-            is_refusing: false,
-        };
+        let input = LadderInput { arrived: [9; CLASSES], ..crowd(900_000, 0.0) };
         let plan = planner.plan(Instant::ZERO, &input);
         assert_eq!((plan.asks, plan.rungs, plan.explanation.rule), (None, None, Rule::Unknown));
         // Nothing beyond the capacity: still a probe.

@@ -1,17 +1,17 @@
 //! Which clients have had more than their share of a service while it was short: they get what the others leave.
 //!
 //! Each client has a *lane*: the time that its requests were at the origin, of which a quarter is forgotten each second. Over its
-//! share is a client whose lane holds more than one and a half times the mean of the others of its class, by more than chance makes, and more than a
-//! twentieth of what all clients had; a class of one client has nobody over its share.
+//! share is a client whose lane holds more than one and a half times the mean of the others of its class, by more than chance makes,
+//! and more than a twentieth of what all clients had; in a class of one client none is over its share.
 //!
 //! *Chance.* Clients that ask equally often do not have equally much: of sixteen that ask once a second each, one has twice the
-//! mean in every second second. If each asks at random moments, the variance of what a lane holds is what it holds, times what a request
-//! takes (a Poisson process): [`CHANCE`] standard deviations are allowed beyond that. What a request takes is the mean over all
-//! of the class, so that a client's own long requests do not excuse it.
+//! mean in every second second. If each asks at random moments (a Poisson process), the variance of what a lane holds is what it
+//! holds, times what a request takes: [`CHANCE`] standard deviations are allowed beyond that. What a request takes is the mean over
+//! all of the class, so that a client's own long requests do not excuse it.
 //!
-//! While the service is not short (few wait, and no request is refused) it
-//! makes no difference. A request is counted when it is sent, with what such requests usually take, and corrected when its time is known: who
-//! has much at the origin is over its share before that has ended.
+//! While the service is not short (few wait, and no request is refused) it makes no difference. A request is counted when it is sent,
+//! with what such requests usually take, and corrected when its time is known: a client that has much at the origin is over its
+//! share before that has ended.
 //!
 //! Shares are held by each worker for itself: a client is measured against those with which it shares the worker. Of clients whose
 //! keys fall into one lane, one of [`SHARE_LANES`], the one with most time has it: the time of the others is subtracted from its

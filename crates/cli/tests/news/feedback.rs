@@ -1,4 +1,4 @@
-//! Overload told between nodes: a gateway obeys its upstream, asks the nodes in front of it, and two gateways in a row do not both
+//! Overload feedback between nodes: a gateway obeys its upstream, asks the nodes in front of it, and two gateways in a row do not both
 //! throttle.
 
 use std::sync::Mutex;

@@ -16,7 +16,7 @@ use super::client::{TRUSTED_PROXIES, network};
 use crate::checks::name::name;
 use crate::error::Problem;
 
-/// Overload told between nodes (docs/feedback.md): gateways, sidecars and clients in front of this gateway are asked to
+/// Overload feedback between nodes (docs/feedback.md): gateways, sidecars and clients in front of this gateway are asked to
 /// send less before their requests have to be refused here, and this gateway sends less where the upstream asks for it.
 /// What an upstream asks for is obeyed with nothing set. Nodes in front are asked where `senders` says that they are there: a load
 /// balancer that does not know the field would not listen, and what it sends beyond a share would be refused whatever its class.
@@ -61,7 +61,7 @@ impl Default for FeedbackFile {
     }
 }
 
-/// Overload told between nodes.
+/// Overload feedback between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feedback {
     /// Whether it is.

@@ -78,7 +78,7 @@ pub struct File {
     pub bounds: BoundsFile,
     /// Detection of flash crowds and the ceiling on admission (NEWS).
     pub flash_crowd: FlashCrowdFile,
-    /// Overload told between nodes.
+    /// Overload feedback between nodes.
     pub feedback: FeedbackFile,
     /// Responses kept in memory and given to others, as far as HTTP allows.
     pub cache: CacheFile,
@@ -109,7 +109,7 @@ pub struct Config {
     pub flash_crowd: FlashCrowd,
     /// Another detector and its ceiling, evaluated beside them; never off, always in shadow.
     pub flash_crowd_candidate: Option<FlashCrowd>,
-    /// Overload told between nodes.
+    /// Overload feedback between nodes.
     pub feedback: Arc<Feedback>,
     /// What is kept in memory and given to others.
     pub cache: Cache,

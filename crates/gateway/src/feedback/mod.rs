@@ -1,4 +1,4 @@
-//! Overload told between nodes (docs/feedback.md): this gateway as the node that asks, and as a sender that is asked.
+//! Overload feedback between nodes (docs/feedback.md): this gateway as the node that asks, and as a sender that is asked.
 //!
 //! The rules are `flashweir_admission::{ladder, gapping}` and `flashweir_feedback`. A worker counts the requests of each node in
 //! front and keeps the newest field of each upstream (`worker`); both go to the control thread with the sentry's samples. There one

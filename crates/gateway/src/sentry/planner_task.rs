@@ -323,7 +323,7 @@ fn nodes(shared: &Arc<Shared>, sentry: &Arc<Sentry>) -> Option<NodePlanner> {
 fn count_field(shared: &Shared, now: Instant, outcome: Result<Taken, FieldError>) {
     let counted = match outcome {
         Ok(Taken::New) => FieldOutcome::New,
-        // Another worker was told the same.
+        // Another worker has counted it.
         Ok(Taken::Repeated) => return,
         Ok(Taken::Stale) => FieldOutcome::Stale,
         Err(error) => {

@@ -100,7 +100,7 @@ impl Comparison {
              target. A protection that is not told which requests are gold treats them as the rest.\n\
              - *Back at 90 %*: seconds from the change of capacity to the first two seconds in a row with 90 % of what the \
              origin could then do. It counts whole seconds: 0 means at once.\n\
-             - Which of them had to be tuned: *settings found*, below, by *useful* where it is measured, else by goodput. Flashweir was told its upstream and, for the last \
+             - Which of them had to be tuned: *settings found*, below, by *useful* where it is measured, else by goodput. Flashweir was given its upstream and, for the last \
              column, what is gold; nothing was tuned.\n"
         )
     }
