@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-recording bench-useful bench-composition fuzz fuzz-kernel soak h2spec compare compare-cache compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo demo-chain demo-hot test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-useful bench-composition fuzz fuzz-kernel soak h2spec nats-server testplane bench-gateways compare compare-cache compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -33,16 +33,30 @@ demo-hot: setup
 	target/release/flashweir demo-hot $(ARGS)
 
 build: setup
-	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
+	$(CARGO) build --release --locked -p flashweir-cli --features kubernetes $(call with_kernel,kernel)
 
 # The programs in the kernel are tested where there is root; elsewhere their tests say that they are skipped.
-ALL_TESTS = $(CARGO) test --workspace --locked $(call with_kernel,"flashweir-cli/kernel flashweir-kernel/bpf")
-test: setup-test h2spec
+ALL_TESTS = $(CARGO) test --workspace --locked --features flashweir-cli/kubernetes $(call with_kernel,"flashweir-cli/kernel flashweir-kernel/bpf")
+test: setup-test h2spec testplane
 	$(ALL_TESTS)
 
 # The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.
 h2spec: setup-test
 	@scripts/h2spec.sh $(TOOLS)/bin
+
+# A NATS server for the tests of several gateways, built from the Go module proxy; where it cannot be, those tests say so.
+nats-server: setup-test
+	@scripts/nats-server.sh $(TOOLS)/bin
+
+# What several gateways admit beside what one does, without their leader, and with one cut off: seven minutes on an otherwise idle machine.
+bench-gateways: setup-test
+	$(CARGO) test --locked -p flashweir-cli --test cluster -- --ignored --nocapture --test-threads 1 numbers
+
+# A Kubernetes control plane for tests, built from Go modules: with CLUSTER_TESTS=1 (as in .ci/run; cold a quarter of an hour), else
+# only where it was built before. Where it is missing the tests that need it say so.
+testplane: setup-test
+	@binary=$$(FLASHWEIR_TESTPLANE_ONLY=$(if $(filter 1,$(CLUSTER_TESTS)),,cached) scripts/testplane.sh) && \
+	  mkdir -p $(TOOLS)/bin && if [ -n "$$binary" ]; then ln -sf "$$binary" $(TOOLS)/bin/testplane; fi
 
 # Which crate may use which; built as for all tests, so that nothing is built twice.
 directions: setup-test
@@ -54,6 +68,7 @@ check: setup setup-kernel
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy $(IN_KERNEL) --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p flashweir-cli --features kubernetes --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc -p flashweir-kernel --features bpf --no-deps --locked
 
@@ -91,6 +106,12 @@ bench-tcp: setup-tcp
 bench-kernel: setup-kernel setup-test setup-bench
 	FLASHWEIR=$(firstword $(wildcard $(abspath $(or $(CARGO_TARGET_DIR),target))/release/flashweir)) \
 	  $(CARGO) bench --profile dev --locked -p flashweir-kernel --features bpf --bench gate --bench observer
+
+# Needs root: it loads programs into the kernel and makes network namespaces. What the classifier of a link costs for each packet, and how
+# ten TCP flows and a flood share a link under each discipline of this kernel; six minutes, SECONDS, ROUNDS and ONLY shorten it.
+bench-links: setup-kernel setup-test
+	$(CARGO) bench --profile dev --locked -p flashweir-kernel --features bpf --bench link
+	$(CARGO) bench --profile dev --locked -p flashweir-cli --features kernel --bench links
 
 # Fuzzing guided by coverage: every target of crates/fuzz, ten minutes in all; SECONDS shortens it, FUZZ names some of them. Where
 # there is root, then random frames through the gate in the kernel for a tenth of that.

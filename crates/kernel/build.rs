@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SOURCES: &str = "bpf";
-const OBJECTS: [&str; 3] = ["gate", "observe", "bench"];
+const OBJECTS: [&str; 4] = ["gate", "observe", "link", "bench"];
 const FLAGS: [&str; 10] = [
     "-target",
     "bpf",

@@ -140,7 +140,9 @@ fn a_request_that_a_later_stage_refuses_takes_no_token() {
         person_key: n << 32,
         candidate: None,
         is_beyond_sender_share: false,
+        deadline: None,
         closed: None,
+        signs: Default::default(),
     };
     for _ in 0..25 {
         let Arrival::Refused(refusal) = pipeline.arrive(now, request(1), ()) else { panic!("no connection") };

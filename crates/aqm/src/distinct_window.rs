@@ -7,7 +7,7 @@
 //! Cost: an update is [`MinSketch::insert`]; an estimate merges the parts (about 20 µs). Memory: [`PARTS`] + 1 sketches, 108 KB.
 //! A clock that steps back counts as no time passed; a jump beyond the window empties it.
 
-use crate::min_sketch::MinSketch;
+use crate::min_sketch::{KEPT, MinSketch};
 use flashweir_core::{Duration, Instant};
 
 /// Parts of the window: the count covers between 7/8 of it and all of it.
@@ -49,6 +49,14 @@ impl DistinctWindow {
             self.advance(now);
         }
         self.parts[self.current].insert(hash);
+    }
+
+    /// Takes what a sketch that is kept elsewhere saw until `now` ([`MinSketch::merge_residues`]).
+    pub fn merge_residues(&mut self, now: Instant, residues: &[[u32; KEPT]]) {
+        if now >= self.ends {
+            self.advance(now);
+        }
+        self.parts[self.current].merge_residues(residues);
     }
 
     /// Number of distinct flows in the window that ends at `now`.

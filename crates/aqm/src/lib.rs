@@ -37,5 +37,5 @@ pub use flow_key::{FlowHasher, FlowIdentity, PacketHeader};
 pub use heavy_flows::HeavyFlows;
 pub use min_sketch::MinSketch;
 pub use published::{PublishedPurge, PublishedSettings};
-pub use purge::{Purge, PurgeSettings};
+pub use purge::{CountedPeriod, Purge, PurgeSettings};
 pub use rem::{Rem, RemPrice, SurplusUnit};

@@ -72,11 +72,23 @@ impl MinSketch {
 
     /// Takes everything that another sketch has: the result is the sketch of both streams.
     pub fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in self.residues.iter_mut().zip(&other.residues) {
+        self.merge_residues(&other.residues);
+    }
+
+    /// The same of a sketch that is kept elsewhere, as by a program in the kernel: the residues of each bucket, in any order, with
+    /// all bits set where a place is free. Buckets beyond the last are ignored.
+    pub fn merge_residues(&mut self, residues: &[[u32; KEPT]]) {
+        for (mine, theirs) in self.residues.iter_mut().zip(residues) {
             for &residue in theirs.iter().filter(|&&residue| residue != FREE) {
                 keep(mine, residue);
             }
         }
+    }
+
+    /// Of each bucket the smallest residues in ascending order, then free places (all bits set).
+    #[must_use]
+    pub fn residues(&self) -> &[[u32; KEPT]] {
+        &self.residues
     }
 
     /// Forgets everything.

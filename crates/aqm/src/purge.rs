@@ -28,6 +28,7 @@
 
 use crate::distinct_window::DistinctWindow;
 use crate::heavy_flows::HeavyFlows;
+use crate::min_sketch::KEPT;
 use crate::rem::{Rem, RemPrice};
 use crate::{Arrival, Fate, SettingError};
 use flashweir_core::{Duration, Instant, Rng, limits};
@@ -57,6 +58,24 @@ impl PurgeSettings {
         }
     }
 
+    /// Settings for a real link of this rate whose queue is to be `target` long in time. The price's gains follow the rate,
+    /// so that a surplus of one part of the link counts alike at every rate; the published ones are for 2 to 10 Mb/s.
+    #[must_use]
+    pub fn of_link(rate_bits_per_s: u64, target: Duration) -> Self {
+        let packets_per_s = rate_bits_per_s as f64 / (8.0 * f64::from(LINK_PACKET_BYTES));
+        let target_packets = (packets_per_s * target.as_secs_f64()).max(LINK_TARGET_PACKETS_MIN);
+        let rem = Rem {
+            gamma: LINK_PRICE_PER_S / packets_per_s,
+            alpha: LINK_QUEUE_WEIGHT,
+            target_packets,
+            update: LINK_UPDATE,
+            packet_bytes: LINK_PACKET_BYTES,
+            ..Rem::default()
+        };
+        // Shorter than the time between two readings, each of which is to end a period even if it comes early.
+        Self { period: LINK_PERIOD_MIN, ..Self::over(rem) }
+    }
+
     /// Whether all settings are in their ranges.
     ///
     /// # Errors
@@ -74,10 +93,37 @@ impl PurgeSettings {
     }
 }
 
+/// What happened at a link within a period, counted elsewhere. Packets of the settings' usual size, whatever their own is.
+#[derive(Clone, Copy, Debug)]
+pub struct CountedPeriod<'a> {
+    /// Sketches of the flows that sent anything ([`crate::MinSketch::merge_residues`]).
+    pub sketches: &'a [&'a [[u32; KEPT]]],
+    /// The heaviest flows by their hashes, and the bytes that each sent.
+    pub flows: &'a [(u64, u64)],
+    /// Packets that were put into the queue. P-9 goes for packets that the price drops, too: counted, those of a sender that does not
+    /// respond would raise the price until nearly all are dropped.
+    pub queued_packets: u32,
+    /// Packets in the queue at the period's end.
+    pub queue_packets: usize,
+}
+
 /// A flow is cut above this part of its fair share, so that a flow that keeps to it is never cut for noise.
 pub const TOLERANCE: f64 = 1.15;
 /// Standard deviations by which a flow's packets must exceed the tolerance: one in twenty flows at the bound is above it by chance.
 pub const DEVIATIONS: f64 = 1.64;
+/// Packet of a link, bytes: most of what fills a link is as large as Ethernet allows.
+const LINK_PACKET_BYTES: u16 = 1_500;
+/// The shortest target of a link's queue: a burst of a sender, and the packet that is being sent.
+const LINK_TARGET_PACKETS_MIN: f64 = 4.0;
+/// How much a surplus of the whole link raises the price each second. At a price of 20, where a tenth of ten TCP flows' rate
+/// is taken back by their halving, a surplus of a tenth changes it by a fifth in a second.
+const LINK_PRICE_PER_S: f64 = 40.0;
+/// Weight of the queue against the rate: 20 ms more than the target weigh as much as a surplus of a fifth of the link.
+const LINK_QUEUE_WEIGHT: f64 = 0.1;
+/// Steps of the price within a reading's period: the error of a reading that comes late is one step.
+const LINK_UPDATE: Duration = Duration::from_millis(10);
+/// See [`PurgeSettings::of_link`].
+const LINK_PERIOD_MIN: Duration = Duration::from_millis(100);
 /// Shortest window of the count of flows: eight of the usual periods.
 const WINDOW_MIN: Duration = Duration::from_secs(2);
 /// Longest: with slower flows than one packet in twenty seconds a share means little.
@@ -168,6 +214,23 @@ impl Purge {
     pub fn depart(&mut self, now: Instant, queue_packets: usize, is_markable: bool, rng: &mut Rng) -> bool {
         self.advance(now, queue_packets);
         self.settings.rem.marks && is_markable && self.price.strikes(rng)
+    }
+
+    /// Takes a period whose packets were counted and decided about elsewhere, as by a program in the kernel, and ends it at `now` if it
+    /// lasted for the settings' period at least. What follows is in [`Purge::heavy_flows`] and [`Purge::mark_probability`]. About 100 µs.
+    pub fn take_period(&mut self, now: Instant, counted: &CountedPeriod<'_>) {
+        counted.sketches.iter().for_each(|residues| self.flows.merge_residues(now, residues));
+        for &(flow, bytes) in counted.flows {
+            self.heavy.record(flow, u32::try_from(bytes).unwrap_or(u32::MAX));
+        }
+        self.price.count_arrivals(counted.queued_packets);
+        self.advance(now, counted.queue_packets);
+    }
+
+    /// Probability of a mark, or of a drop where the sender does not understand marks, 0 to 1.
+    #[must_use]
+    pub fn mark_probability(&self) -> f64 {
+        self.price.probability()
     }
 
     /// Number of active flows at the last period's end (N).

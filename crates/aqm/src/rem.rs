@@ -159,7 +159,12 @@ impl RemPrice {
 
     /// Counts a packet towards this period's arrivals. Call [`RemPrice::advance`] before.
     pub fn count_arrival(&mut self) {
-        self.arrivals = self.arrivals.saturating_add(1);
+        self.count_arrivals(1);
+    }
+
+    /// The same of several packets.
+    pub fn count_arrivals(&mut self, packets: u32) {
+        self.arrivals = self.arrivals.saturating_add(packets);
     }
 
     /// Draws whether one packet is marked or dropped.

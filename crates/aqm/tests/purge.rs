@@ -2,7 +2,9 @@
 //! in its range, no clock and no number of flows breaks it. Method: random traffic beside exact rates; literal cases for each edge.
 
 use flashweir_aqm::purge::TOLERANCE;
-use flashweir_aqm::{Arrival, Fate, FlowHasher, FlowIdentity, HeavyFlows, Purge, PurgeSettings, Rem};
+use flashweir_aqm::{
+    Arrival, CountedPeriod, Fate, FlowHasher, FlowIdentity, HeavyFlows, Purge, PurgeSettings, Rem,
+};
 use flashweir_core::{Duration, Instant, Rng};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -259,4 +261,46 @@ fn settings_out_of_range_are_refused_by_name() {
     assert_eq!(error(hasty), "Purge averaging is 0.1; expected at least one period");
     let wrong_price = PurgeSettings::over(Rem { phi: 1.0, ..Rem::default() });
     assert_eq!(error(wrong_price), "REM phi is 1; expected above 1");
+}
+
+/// Goal: counting elsewhere and deciding here gives what counting here gives. Method: the same packets to one that sees each, and
+/// to one that gets periods of a quarter of a second.
+#[test]
+fn periods_counted_elsewhere_cut_the_same_flows() {
+    let settings = PurgeSettings::of_link(10_000_000, Duration::from_millis(100));
+    settings.check().expect("settings of a link");
+    let [mut whole, mut counted] = [Purge::new(&settings, 10_000_000), Purge::new(&settings, 10_000_000)];
+    let hasher = FlowHasher::new(1, 2, FlowIdentity::FiveTuple);
+    let mut rng = Rng::new(3);
+    let mut bytes_of = std::collections::BTreeMap::<u64, u64>::new();
+    let mut sketch = flashweir_aqm::MinSketch::new();
+    for n in 0..20_000_u64 {
+        let now = Instant::from_nanos(n * 500_000);
+        let flow = hasher.hash_number(if n % 2 == 0 { 0 } else { 1 + n / 2 % 9 });
+        whole.arrive(now, 84, Arrival { flow, bytes: 1_000, is_markable: true }, &mut rng);
+        *bytes_of.entry(flow).or_default() += 1_000;
+        sketch.insert(flow);
+        if n % 500 == 499 {
+            let flows: Vec<_> = std::mem::take(&mut bytes_of).into_iter().collect();
+            let period = CountedPeriod {
+                sketches: &[sketch.residues()],
+                flows: &flows,
+                queued_packets: 300,
+                queue_packets: 84,
+            };
+            counted.take_period(now, &period);
+            sketch.clear();
+        }
+    }
+    assert_eq!((whole.active_flows(), counted.active_flows()), (10.0, 10.0));
+    let cut = |purge: &Purge| {
+        let cut: Vec<_> = purge.heavy_flows().iter().filter(|flow| flow.drop_probability > 0.0).collect();
+        assert_eq!(cut.len(), 1, "{cut:?}");
+        assert_eq!(cut[0].flow, hasher.hash_number(0));
+        cut[0].drop_probability
+    };
+    // 8 Mb/s are cut to the share.
+    let share = |purge: &Purge| purge.share_bytes_per_s() / 1_000_000.0;
+    assert!((cut(&whole) - (1.0 - share(&whole))).abs() < 0.02, "{} {}", cut(&whole), share(&whole));
+    assert!((cut(&counted) - (1.0 - share(&counted))).abs() < 0.02, "{} {}", cut(&counted), share(&counted));
 }

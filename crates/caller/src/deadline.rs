@@ -32,6 +32,38 @@ pub fn parse_deadline(value: &[u8]) -> Result<Duration, DeadlineError> {
     if left > DEADLINE_MAX { Err(DeadlineError) } else { Ok(left) }
 }
 
+/// The field of gRPC that says the same.
+pub const GRPC_TIMEOUT: &str = "grpc-timeout";
+/// Digits of a value of `grpc-timeout` at most (gRPC over HTTP/2, "Timeout").
+const GRPC_DIGITS_MAX: usize = 8;
+
+/// Reads a value of `grpc-timeout`: 1 to 8 digits and a unit. None for anything else; what is longer than [`DEADLINE_MAX`] is that.
+#[must_use]
+pub fn parse_grpc_timeout(value: &[u8]) -> Option<Duration> {
+    let (unit, digits) = value.split_last()?;
+    if digits.is_empty() || digits.len() > GRPC_DIGITS_MAX || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let count = digits.iter().fold(0u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+    let left = match unit {
+        b'H' => Duration::from_secs(count * 3_600),
+        b'M' => Duration::from_secs(count * 60),
+        b'S' => Duration::from_secs(count),
+        b'm' => Duration::from_millis(count),
+        b'u' => Duration::from_micros(count),
+        b'n' => Duration::from_nanos(count),
+        _ => return None,
+    };
+    Some(left.min(DEADLINE_MAX))
+}
+
+/// The value of `grpc-timeout` for what is left, rounded down to milliseconds; none where the digits do not suffice.
+#[must_use]
+pub fn grpc_timeout_text(left: Duration) -> Option<String> {
+    let millis = left.as_millis();
+    (millis < 10u128.pow(GRPC_DIGITS_MAX as u32)).then(|| alloc::format!("{millis}m"))
+}
+
 /// The value for what is left, rounded down so that no hop adds time.
 #[must_use]
 pub fn deadline_text(left: Duration) -> String {
@@ -57,6 +89,30 @@ mod tests {
         assert_eq!(deadline_text(Duration::MAX), "86400000");
     }
 
+    #[test]
+    fn a_timeout_of_grpc_is_digits_and_a_unit() {
+        for (value, expected) in [
+            ("1H", Some(Duration::from_secs(3_600))),
+            ("2M", Some(Duration::from_secs(120))),
+            ("3S", Some(Duration::from_secs(3))),
+            ("000000100m", None),
+            ("100m", Some(Duration::from_millis(100))),
+            ("99999999u", Some(Duration::from_micros(99_999_999))),
+            ("5n", Some(Duration::from_nanos(5))),
+            ("99999999H", Some(DEADLINE_MAX)),
+            ("", None),
+            ("m", None),
+            ("5", None),
+            ("5s", None),
+            ("-5m", None),
+        ] {
+            assert_eq!(parse_grpc_timeout(value.as_bytes()), expected, "{value}");
+        }
+        assert_eq!(grpc_timeout_text(Duration::from_micros(1_999)).as_deref(), Some("1m"));
+        assert_eq!(grpc_timeout_text(Duration::from_secs(86_400)).as_deref(), Some("86400000m"));
+        assert_eq!(grpc_timeout_text(Duration::from_secs(100_000)), None);
+    }
+
     proptest! {
         #[test]
         fn a_hop_never_adds_time(micros in 0u64..200_000_000_000) {
@@ -69,6 +125,7 @@ mod tests {
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..12)) {
             let _ = parse_deadline(&bytes);
+            let _ = parse_grpc_timeout(&bytes);
         }
     }
 }

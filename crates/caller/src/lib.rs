@@ -33,7 +33,10 @@ mod silence;
 mod traces;
 
 pub use budget::{BudgetSettings, RetryBudget};
-pub use deadline::{DEADLINE, DEADLINE_MAX, DeadlineError, deadline_text, parse_deadline};
+pub use deadline::{
+    DEADLINE, DEADLINE_MAX, DeadlineError, GRPC_TIMEOUT, deadline_text, grpc_timeout_text, parse_deadline,
+    parse_grpc_timeout,
+};
 pub use endpoint::{Answer, Arrival, Endpoint, EndpointSettings, FeedbackError, Refusal};
 pub use offered::OfferedRate;
 pub use priority::urgency;

@@ -47,8 +47,20 @@ pub(crate) fn after_failure(error: &anyhow::Error) -> ExitCode {
         || error.downcast_ref::<ControlError>().is_some_and(ControlError::is_configuration)
         || error.downcast_ref::<EgressError>().is_some_and(EgressError::is_configuration)
         || error.downcast_ref::<AgentError>().is_some_and(AgentError::is_configuration)
-        || is_configuration_of_router(error);
+        || is_configuration_of_router(error)
+        || is_configuration_of_kubernetes(error);
     if is_usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
+}
+
+#[cfg(feature = "kubernetes")]
+fn is_configuration_of_kubernetes(error: &anyhow::Error) -> bool {
+    use flashweir_kubernetes::KubernetesError;
+    error.downcast_ref::<KubernetesError>().is_some_and(KubernetesError::is_configuration)
+}
+
+#[cfg(not(feature = "kubernetes"))]
+fn is_configuration_of_kubernetes(_error: &anyhow::Error) -> bool {
+    false
 }
 
 #[cfg(feature = "kernel")]

@@ -4,6 +4,7 @@ mod commands;
 mod demo;
 mod environment;
 mod exit;
+mod kubernetes;
 mod logging;
 mod testbed;
 

@@ -132,9 +132,9 @@ fn a_gateway_uses_copies_as_soon_as_they_serve() {
     eventually("its own metrics", || {
         let metrics = Client::get(listen, "/metrics").text();
         let known = [
-            "flashweir_servers_ready 4",
-            "flashweir_servers_ordered 4",
-            "flashweir_provisioning_crashes_total 0",
+            "flashweir_servers_ready{service=\"default\"} 4",
+            "flashweir_servers_ordered{service=\"default\"} 4",
+            "flashweir_provisioning_crashes_total{service=\"default\"} 0",
         ];
         known.iter().all(|line| metrics.contains(line)).then_some(())
     });

@@ -21,8 +21,18 @@ const PURE: [&str; 11] = [
     "sim",
 ];
 /// May talk to the world.
-const SHELLS: [&str; 11] = [
-    "gateway", "router", "control", "agent", "runtime", "kernel", "origin", "load", "http", "client",
+const SHELLS: [&str; 12] = [
+    "gateway",
+    "router",
+    "control",
+    "kubernetes",
+    "agent",
+    "runtime",
+    "kernel",
+    "origin",
+    "load",
+    "http",
+    "client",
     "egress",
 ];
 /// What no pure crate may depend on, however useful.
@@ -216,6 +226,7 @@ fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
         ("router", &["kernel", "runtime"]),
         ("runtime", &["kernel"]),
         ("control", &["runtime"]),
+        ("kubernetes", &["control", "runtime"]),
         ("agent", &["runtime"]),
         ("egress", &["client", "http", "runtime"]),
         ("origin", &[]),

@@ -55,9 +55,10 @@ pub use caller::{Ask, Caller, Draw, Refused, Why};
 pub use fields::{Fields, SENDER, retry_after};
 pub use flashweir_admission::gapping::{Reason, Settings as GappingSettings};
 pub use flashweir_caller::{
-    BudgetSettings, Condition, DEADLINE, DEADLINE_MAX, EndpointSettings, FeedbackOutcome, Report,
-    deadline_text, parse_deadline, trace_id, urgency,
+    BudgetSettings, Condition, DEADLINE, DEADLINE_MAX, EndpointSettings, FeedbackOutcome, GRPC_TIMEOUT,
+    Report, deadline_text, grpc_timeout_text, parse_deadline, parse_grpc_timeout, trace_id, urgency,
 };
+pub use flashweir_feedback::{DATAGRAM_BYTES, Datagram};
 pub use keys::{HmacKey, Keys, KeysError};
 pub use layer::{Attempt, Deadline, Overload, OverloadError, OverloadLayer, Rank};
 pub use node::{Node, NodeSettings, Pass};

@@ -16,7 +16,9 @@ pub(crate) fn read(config: &mut Config) -> Result<(), Problem> {
         ("listen.tls.key", tls.map(|tls| tls.key.as_path())),
     ];
     named.into_iter().try_for_each(|(key, path)| path.map_or(Ok(()), |path| read_one_byte(key, path)))?;
+    Arc::make_mut(&mut config.fairness).read()?;
     Arc::make_mut(&mut config.feedback).read()?;
+    config.cluster.read()?;
     let services = config.services.iter_mut().enumerate();
     services.into_iter().try_for_each(|(index, service)| {
         // The first service is written at the top level.

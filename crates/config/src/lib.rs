@@ -18,6 +18,7 @@ pub mod error;
 mod files_read;
 mod load;
 pub mod location;
+mod networks;
 mod one_or_many;
 pub mod overrides;
 pub mod reference;
@@ -28,6 +29,6 @@ mod text;
 
 pub use error::ConfigError;
 pub use one_or_many::OneOrMany;
-pub use overrides::Overrides;
+pub use overrides::{Overrides, ReplicaFlags};
 pub use sections::*;
-pub use text::{DurationText, SizeText};
+pub use text::{DurationText, RateText, SizeText};

@@ -16,9 +16,16 @@ pub struct DurationText(pub Duration);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SizeText(pub usize);
 
+/// A rate in bits a second written as a whole number and a unit, as tc(8) writes it: `kbit`, `mbit` or `gbit` (powers of ten).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RateText(pub u64);
+
 /// Largest first, so that printing picks the largest unit that divides the value.
 const DURATION_UNITS_MS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 const SIZE_UNITS_BYTES: [(&str, u64); 3] = [("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
+const RATE_UNITS_BITS: [(&str, u64); 4] =
+    [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 
 impl DurationText {
     pub(crate) const fn from_millis(millis: u64) -> Self {
@@ -48,6 +55,22 @@ impl FromStr for SizeText {
         parse(text, &SIZE_UNITS_BYTES).and_then(|bytes| usize::try_from(bytes).ok()).map(Self).ok_or_else(
             || format!("`{text}` is not a size, expected a whole number and B, KiB or MiB, like \"16KiB\""),
         )
+    }
+}
+
+impl FromStr for RateText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse(&text.to_ascii_lowercase(), &RATE_UNITS_BITS).map(Self).ok_or_else(|| {
+            format!("`{text}` is not a rate, expected a whole number and kbit, mbit or gbit, like \"10mbit\"")
+        })
+    }
+}
+
+impl fmt::Display for RateText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print(f, self.0, &RATE_UNITS_BITS)
     }
 }
 
@@ -109,10 +132,11 @@ macro_rules! written_as_text {
 
 written_as_text!(DurationText, "duration", "^[0-9]+(ms|s|m|h)$");
 written_as_text!(SizeText, "size", "^[0-9]+(B|KiB|MiB)$");
+written_as_text!(RateText, "rate", "^[0-9]+(bit|kbit|mbit|gbit)$");
 
 #[cfg(test)]
 mod tests {
-    use super::{DurationText, SizeText};
+    use super::{DurationText, RateText, SizeText};
     use core::time::Duration;
 
     #[test]
@@ -158,5 +182,21 @@ mod tests {
             assert_eq!((size.0, size.to_string().as_str()), (bytes, printed));
         }
         assert!("16KB".parse::<SizeText>().unwrap_err().contains("KiB"));
+    }
+
+    #[test]
+    fn rates_are_read_in_bits_a_second_and_printed() {
+        for (text, bits_per_s, printed) in [
+            ("10mbit", 10_000_000, "10mbit"),
+            ("10Mbit", 10_000_000, "10mbit"),
+            ("1500kbit", 1_500_000, "1500kbit"),
+            ("1000mbit", 1_000_000_000, "1gbit"),
+        ] {
+            let rate: RateText = text.parse().unwrap();
+            assert_eq!((rate.0, rate.to_string().as_str()), (bits_per_s, printed));
+        }
+        for text in ["", "10", "10mb", "1.5mbit", "-1mbit", "18446744073709551615gbit"] {
+            assert!(text.parse::<RateText>().unwrap_err().contains("10mbit"), "{text}");
+        }
     }
 }

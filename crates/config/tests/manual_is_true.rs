@@ -42,7 +42,7 @@ fn collect(root: &Json, table: &Json, path: &str, keys: &mut Vec<Key>) {
 }
 
 /// What must be written beside a key of this section: the section, and a key with its value.
-const BASE: [(&str, &str, &str); 18] = [
+const BASE: [(&str, &str, &str); 24] = [
     ("upstream", "urls", "['https://a']"),
     ("upstream.health", "path", "'/'"),
     // The longest allowed, so that any allowed timeout fits.
@@ -58,11 +58,17 @@ const BASE: [(&str, &str, &str); 18] = [
     ("sentry.ladder[0]", "below", "1"),
     ("sentry.ladder[0]", "response_target", "'10ms'"),
     ("sentry.ladder[1]", "response_target", "'1m'"),
+    ("link", "interface", "'eth0'"),
+    ("link", "rate", "'10mbit'"),
     ("kernel.tier[0]", "rank", "1"),
     ("kernel.tier[0]", "ports", "[1]"),
     ("service[0]", "name", "'b'"),
     ("service[0]", "hosts", "['a']"),
     ("service[0].upstream", "urls", "['https://b']"),
+    ("cluster", "keys_file", "'k'"),
+    ("feedback", "keys_file", "'k'"),
+    ("cluster", "leader", "'a:1'"),
+    ("cluster", "nats", "'nats://a'"),
 ];
 
 /// A file in which everything but the key in question is right.
@@ -74,12 +80,37 @@ fn with(key: &Key, line: &str) -> Result<Config, String> {
         let is_other_of_two = [("query", "header"), ("file", "keys")].contains(&(key.name.as_str(), name));
         let is_excluded = (is_other_of_two && section == key.section)
             || (section.starts_with("sentry.ladder") && !key.section.starts_with("sentry.ladder"));
-        if !is_key && !is_excluded {
+        // A cluster has one engine, and a subject only with NATS.
+        let needs = |names: &[&str]| key.section == "cluster" && names.contains(&key.name.as_str());
+        let is_other_engine = section == "cluster"
+            && match name {
+                "leader" => needs(&["listen", "nats", "subject"]),
+                "nats" => !needs(&["subject"]),
+                _ => false,
+            };
+        if !is_key && !is_excluded && !is_other_engine {
             put(&mut file, section, &format!("{name} = {value}"));
         }
     }
+    for (section, line) in needed_in_replication(key) {
+        put(&mut file, section, line);
+    }
     put(&mut file, &key.section, line);
     Config::from_toml(&file.to_string(), "manual.toml").map_err(|error| error.to_string())
+}
+
+/// What a key of `[replication]` needs beside it: roles have different keys.
+fn needed_in_replication(key: &Key) -> &'static [(&'static str, &'static str)] {
+    match (key.section.as_str(), key.name.as_str()) {
+        ("replication", "role") => &[("replication", "targets = ['http://a']")],
+        ("replication", "targets") => &[("replication", "role = 'redirector'")],
+        ("replication", "report_to") => &[
+            ("replication", "role = 'replica'"),
+            ("replication", "url = 'http://a'"),
+            ("cache", "mode = 'always'"),
+        ],
+        _ => &[],
+    }
 }
 
 /// Adds a line to a section; `name[1]` is the second table of a list.

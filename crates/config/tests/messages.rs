@@ -19,7 +19,7 @@ fn syntax_unknown_keys_and_wrong_types_name_line_and_key() {
         (
             "[bound]",
             "shop.toml:2: bound: unknown key `bound`, expected one of `listen`, `upstream`, `sentry`, `class`, \
-          `candidate`, `service`, `client`, `bounds`, `flash_crowd`, `feedback`, `cache`, `kernel`, `admin`, `state`, `gateway`, `log`",
+          `candidate`, `service`, `client`, `bounds`, `flash_crowd`, `fairness`, `feedback`, `cluster`, `cache`, `replication`, `kernel`, `link`, `admin`, `state`, `gateway`, `log`",
         ),
         (
             "[log]\nlevels = 'info'",

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flashweir_config::{FlashCrowdMode, KernelHook, KernelRefusal, Overrides, RouterConfig};
+use flashweir_config::{
+    FlashCrowdMode, KernelHook, KernelRefusal, LinkFlow, LinkSide, Overrides, RouterConfig,
+};
 
 const SMALLEST: &str = "[kernel]\ninterface = 'eth0'\nprotect = ['198.51.100.10:80']\n";
 
@@ -90,4 +92,33 @@ fn a_router_without_interface_or_server_is_none() {
         message(SMALLEST, &wrong),
         "--protect: `10.0.0.1` is not an address, expected an IP address and a port like \"127.0.0.1:8080\""
     );
+}
+
+#[test]
+fn a_router_may_only_divide_a_link_and_says_what_is_missing() {
+    let overrides = Overrides {
+        link: Some("eth1".into()),
+        link_rate: Some("10mbit".into()),
+        link_flow: Some("source".into()),
+        ..Overrides::default()
+    };
+    let config = RouterConfig::load(None, &overrides).unwrap();
+    assert!(config.kernel.interfaces.is_empty());
+    let link = config.link.unwrap();
+    assert_eq!(
+        (link.interface.as_str(), link.rate_bits_per_s, link.flow),
+        ("eth1", 10_000_000, LinkFlow::Source)
+    );
+    assert_eq!((link.side, link.target), (LinkSide::Egress, Duration::from_millis(50)));
+
+    let error = |overrides: Overrides| RouterConfig::load(None, &overrides).unwrap_err().to_string();
+    let no_rate = error(Overrides { link: Some("eth1".into()), ..Overrides::default() });
+    assert!(no_rate.contains("link.rate") && no_rate.contains("--link-rate RATE"), "{no_rate}");
+    let wrong_rate = error(Overrides { link_rate: Some("10".into()), ..overrides.clone() });
+    assert!(wrong_rate.contains("--link-rate") && wrong_rate.contains("10mbit"), "{wrong_rate}");
+    let no_link = error(Overrides { link: None, ..overrides.clone() });
+    assert!(no_link.contains("--link NAME"), "{no_link}");
+    // With an interface to guard there must be servers, link or not.
+    let guarded = error(Overrides { interfaces: vec!["eth0".into()], ..overrides });
+    assert!(guarded.contains("kernel.protect"), "{guarded}");
 }

@@ -44,12 +44,23 @@ impl ControlError {
 /// What is controlled, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The gateway's admin address, HOST:PORT.
-    pub admin: String,
     /// Where `/metrics` and `/healthz` are answered; none: nowhere.
     pub listen: Option<SocketAddr>,
-    /// What the planner is to achieve: one application.
+    /// What the planner is to achieve: an application for each service, in their order.
     pub policy: Policy,
+    /// The services, one at least.
+    pub services: Vec<Service>,
+}
+
+/// One service: where it is read, and who obeys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Service {
+    /// Its name, in the log and in metrics.
+    pub name: String,
+    /// The admin address of its gateway, HOST:PORT.
+    pub admin: String,
+    /// Whether the gateway is asked for this service alone, by its name, or for all its requests.
+    pub is_by_name: bool,
     /// Who obeys.
     pub actuator: Actuator,
 }
@@ -94,6 +105,26 @@ struct File {
     #[serde(default = "one_server")]
     min: u32,
     max: Option<u32>,
+    pool: Option<u32>,
+    #[serde(default)]
+    service: Vec<ServiceFile>,
+    copies: Option<CopiesFile>,
+    exec: Option<ExecFile>,
+    webhook: Option<WebhookFile>,
+}
+
+/// What is left out is as at the top of the file.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServiceFile {
+    name: String,
+    admin: Option<String>,
+    target_s: Option<f64>,
+    start_up_s: Option<f64>,
+    min: Option<u32>,
+    max: Option<u32>,
+    #[serde(default = "one")]
+    revenue: f64,
     copies: Option<CopiesFile>,
     exec: Option<ExecFile>,
     webhook: Option<WebhookFile>,
@@ -161,39 +192,117 @@ impl Config {
     /// The first thing that is wrong, and what is expected.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        let seconds = |key: &str, value: f64, least: f64| {
-            let is_right = (least..=86_400.0).contains(&value);
-            if is_right {
-                Ok(Duration::from_secs_f64(value))
-            } else {
-                Err(format!("{key} is {value}: expected {least} to 86400"))
-            }
-        };
         let interval = seconds("interval_s", file.interval_s, 0.5)?;
-        let target = seconds("target_s", file.target_s, 0.001)?;
-        let start_up = seconds("start_up_s", file.start_up_s, 0.0)?;
-        let most = file.max.unwrap_or(8);
-        let actuator = match (file.copies, file.exec, file.webhook) {
-            (Some(copies), None, None) => Actuator::Copies(copies.checked(most, start_up)?),
-            (None, Some(exec), None) => Actuator::Exec(command("exec.command", exec.command)?),
-            (None, None, Some(hook)) => Actuator::Webhook(checked_url(&hook.url)?),
-            _ => return Err("expected one of [copies], [exec] and [webhook]".to_owned()),
+        let (usual_max, usual) =
+            (file.max.unwrap_or(SERVERS_MAX), (file.target_s, file.start_up_s, file.min));
+        let has_actuator = file.copies.is_some() || file.exec.is_some() || file.webhook.is_some();
+        let is_by_name = !file.service.is_empty();
+        if is_by_name && has_actuator {
+            return Err(
+                "expected [copies], [exec] and [webhook] inside of [[service]] where there is one".to_owned()
+            );
+        }
+        let whole = ServiceFile {
+            name: WHOLE_GATEWAY.to_owned(),
+            admin: None,
+            target_s: None,
+            start_up_s: None,
+            min: None,
+            max: None,
+            revenue: one(),
+            copies: file.copies,
+            exec: file.exec,
+            webhook: file.webhook,
         };
-        let application = ApplicationPolicy {
-            servers_min: file.min,
-            servers_max: most,
-            start_up,
-            ..ApplicationPolicy::single(target)
-        };
-        let policy = Policy { interval, ..Policy::new(most, vec![application]) };
-        let policy = policy.checked().map_err(|error: PolicyError| format!("min and max: {error}"))?;
+        let written = if is_by_name { file.service } else { vec![whole] };
+        let (mut applications, mut services) = (Vec::new(), Vec::<Service>::new());
+        for written in written {
+            let (target_s, start_up_s, min) = usual;
+            let place = if is_by_name { format!("service {}: ", written.name) } else { String::new() };
+            let of_service = |problem: String| format!("{place}{problem}");
+            if services.iter().any(|known| known.name == written.name) {
+                return Err(of_service("is there twice, expected another name".to_owned()));
+            }
+            let target =
+                seconds("target_s", written.target_s.unwrap_or(target_s), 0.001).map_err(of_service)?;
+            let start_up =
+                seconds("start_up_s", written.start_up_s.unwrap_or(start_up_s), 0.0).map_err(of_service)?;
+            let max = written.max.unwrap_or(usual_max);
+            let servers_min = written.min.unwrap_or(min);
+            if max == 0 || servers_min > max {
+                return Err(of_service(format!(
+                    "min and max are {servers_min} and {max}: expected a max of at least 1 and of at least min"
+                )));
+            }
+            if !(written.revenue > 0.0 && written.revenue.is_finite()) {
+                return Err(of_service(format!("revenue is {}: expected more than 0", written.revenue)));
+            }
+            let actuator = match (written.copies, written.exec, written.webhook) {
+                (Some(copies), None, None) => copies.checked(max, start_up).map(Actuator::Copies),
+                (None, Some(exec), None) => command("exec.command", exec.command).map(Actuator::Exec),
+                (None, None, Some(hook)) => checked_url(&hook.url).map(Actuator::Webhook),
+                _ => Err("expected one of [copies], [exec] and [webhook]".to_owned()),
+            };
+            let mut application = ApplicationPolicy {
+                servers_min,
+                servers_max: max,
+                start_up,
+                ..ApplicationPolicy::single(target)
+            };
+            application.classes.iter_mut().for_each(|class| class.revenue = written.revenue);
+            applications.push(application);
+            services.push(Service {
+                admin: written.admin.unwrap_or_else(|| file.admin.clone()),
+                actuator: actuator.map_err(of_service)?,
+                name: written.name,
+                is_by_name,
+            });
+        }
+        check_ports(&services)?;
+        let all_max = applications.iter().map(|it| it.servers_max).fold(0, u32::saturating_add);
+        let pool = file.pool.unwrap_or(all_max);
+        let minimums: u64 = applications.iter().map(|it| u64::from(it.servers_min)).sum();
+        if minimums > u64::from(pool) {
+            return Err(format!(
+                "pool is {pool}: the services' min together are {minimums}, expected at most the pool"
+            ));
+        }
+        let policy = Policy { interval, ..Policy::new(pool, applications) };
+        let policy = policy.checked().map_err(|error: PolicyError| error.to_string())?;
         let listen = file.listen.map(|text| {
             let wrong =
                 |_| format!("listen is `{text}`: expected an IP address and a port like 127.0.0.1:9910");
             text.parse::<SocketAddr>().map_err(wrong)
         });
-        Ok(Self { admin: file.admin, listen: listen.transpose()?, policy, actuator })
+        Ok(Self { listen: listen.transpose()?, policy, services })
     }
+}
+
+/// What the one service is called where the file has no [[service]].
+const WHOLE_GATEWAY: &str = "default";
+/// Servers of a service unless the file says otherwise.
+const SERVERS_MAX: u32 = 8;
+
+fn seconds(key: &str, value: f64, least: f64) -> Result<Duration, String> {
+    if (least..=86_400.0).contains(&value) {
+        Ok(Duration::from_secs_f64(value))
+    } else {
+        Err(format!("{key} is {value}: expected {least} to 86400"))
+    }
+}
+
+/// No two copies on one port.
+fn check_ports(services: &[Service]) -> Result<(), String> {
+    let mut taken = std::collections::BTreeMap::new();
+    for service in services {
+        let Actuator::Copies(copies) = &service.actuator else { continue };
+        for &port in &copies.ports {
+            if let Some(other) = taken.insert(port, &service.name) {
+                return Err(format!("service {}: port {port} is also one of service {other}", service.name));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl CopiesFile {
@@ -251,8 +360,8 @@ mod tests {
     #[test]
     fn a_right_file_is_taken() {
         let config = Config::parse(RIGHT).unwrap();
-        let Actuator::Copies(copies) = config.actuator else { panic!("copies") };
-        assert_eq!((copies.ports, copies.health.as_str()), (vec![8081, 8082, 8083], "/healthz"));
+        let Actuator::Copies(copies) = &config.services[0].actuator else { panic!("copies") };
+        assert_eq!((&copies.ports[..], copies.health.as_str()), (&[8081, 8082, 8083][..], "/healthz"));
         assert_eq!((config.policy.pool, config.policy.interval), (3, Duration::from_secs(10)));
     }
 
@@ -270,7 +379,7 @@ mod tests {
         assert_eq!(error("max = 3", "max = 99"), "max is 99: expected at most 64 copies");
         assert_eq!(
             error("max = 3", "max = 3\nmin = 4"),
-            "min and max: application 0: servers_max must be at least 1 and servers_min (is 3)"
+            "min and max are 4 and 3: expected a max of at least 1 and of at least min"
         );
         assert_eq!(
             error("8081", "65534"),
@@ -289,5 +398,50 @@ mod tests {
         assert_eq!(no_actuator, "expected one of [copies], [exec] and [webhook]");
         let hook = Config::parse("admin = \"x\"\n[webhook]\nurl = \"ftp://x\"").unwrap_err();
         assert_eq!(hook, "webhook.url is `ftp://x`: expected http://HOST:PORT/PATH");
+    }
+
+    const TWO: &str = "admin = \"127.0.0.1:9900\"\npool = 5\nmax = 4\n\
+        [[service]]\nname = \"shop\"\nrevenue = 3\n[service.copies]\ncommand = [\"server\", \"{port}\"]\nfirst_port = 8081\n\
+        [[service]]\nname = \"search\"\nmin = 0\n[service.exec]\ncommand = [\"order\", \"{servers}\"]\n";
+
+    #[test]
+    fn several_services_share_a_pool() {
+        let config = Config::parse(TWO).unwrap();
+        let names: Vec<_> = config.services.iter().map(|it| (it.name.as_str(), it.is_by_name)).collect();
+        assert_eq!(names, [("shop", true), ("search", true)]);
+        let of: Vec<_> = config
+            .policy
+            .applications
+            .iter()
+            .map(|it| (it.servers_min, it.servers_max, it.classes[0].revenue))
+            .collect();
+        assert_eq!((config.policy.pool, &of[..]), (5, &[(1, 4, 3.0), (0, 4, 1.0)][..]));
+    }
+
+    #[test]
+    fn services_that_do_not_fit_together_are_named() {
+        let error = |from: &str, to: &str| {
+            assert!(TWO.contains(from));
+            Config::parse(&TWO.replace(from, to)).unwrap_err()
+        };
+        assert_eq!(
+            error("pool = 5", "pool = 0"),
+            "pool is 0: the services' min together are 1, expected at most the pool"
+        );
+        assert_eq!(
+            error("min = 0", "min = 5"),
+            "service search: min and max are 5 and 4: expected a max of at least 1 and of at least min"
+        );
+        assert_eq!(error("\"search\"", "\"shop\""), "service shop: is there twice, expected another name");
+        assert_eq!(error("revenue = 3", "revenue = 0"), "service shop: revenue is 0: expected more than 0");
+        let same_ports = "[service.copies]\ncommand = [\"server\", \"{port}\"]\nfirst_port = 8084";
+        assert_eq!(
+            error("[service.exec]\ncommand = [\"order\", \"{servers}\"]", same_ports),
+            "service search: port 8084 is also one of service shop"
+        );
+        assert_eq!(
+            error("max = 4\n[[service]]", "max = 4\n[exec]\ncommand = [\"order\"]\n[[service]]"),
+            "expected [copies], [exec] and [webhook] inside of [[service]] where there is one"
+        );
     }
 }

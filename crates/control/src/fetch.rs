@@ -13,16 +13,22 @@ const ANSWER_BYTES: usize = 4 << 20;
 const WITHIN: Duration = Duration::from_secs(2);
 
 /// Why there is no answer.
-pub(crate) type FetchError = Box<dyn std::error::Error + Send + Sync>;
+pub type FetchError = Box<dyn std::error::Error + Send + Sync>;
 
-/// GETs a path of a server.
-pub(crate) async fn get(authority: &str, path: &str) -> Result<Bytes, FetchError> {
+/// GETs a path of a server at `HOST:PORT`, within two seconds; the body of an answer 2xx.
+///
+/// # Errors
+/// Why there is no such answer.
+pub async fn get(authority: &str, path: &str) -> Result<Bytes, FetchError> {
     let uri: Uri = format!("http://{authority}{path}").parse()?;
     fetch(Request::get(uri).body(Full::default())?).await
 }
 
-/// POSTs JSON.
-pub(crate) async fn post(uri: &Uri, body: String) -> Result<Bytes, FetchError> {
+/// POSTs JSON; as [`get`].
+///
+/// # Errors
+/// As [`get`].
+pub async fn post(uri: &Uri, body: String) -> Result<Bytes, FetchError> {
     let request = Request::post(uri).header("content-type", "application/json");
     fetch(request.body(Full::from(body))?).await
 }

@@ -9,7 +9,7 @@
 
 pub mod config;
 pub mod copies;
-mod fetch;
+pub mod fetch;
 mod metrics;
 pub mod reading;
 mod run;

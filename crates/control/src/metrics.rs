@@ -3,7 +3,7 @@
 use crate::config::ControlError;
 use axum::Router;
 use axum::routing::get;
-use flashweir_provisioning::{Plan, PoolState, Rule};
+use flashweir_provisioning::{ApplicationPlan, PoolState, Rule};
 use flashweir_runtime::{AdminListener, metrics_response};
 use flashweir_telemetry::{ProvisioningMetrics, ProvisioningRule, Telemetry};
 use std::net::SocketAddr;
@@ -13,9 +13,12 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`ControlError::Listen`] when the address cannot be taken.
-pub(crate) fn serve(listen: SocketAddr, metrics: Arc<ProvisioningMetrics>) -> Result<(), ControlError> {
+pub(crate) fn serve(
+    listen: SocketAddr,
+    services: Vec<(String, Arc<ProvisioningMetrics>)>,
+) -> Result<(), ControlError> {
     let listener = AdminListener::bind(listen).map_err(|error| ControlError::Listen(listen, error))?;
-    let telemetry = Arc::new(Telemetry::control_plane(metrics, env!("CARGO_PKG_VERSION")));
+    let telemetry = Arc::new(Telemetry::control_plane(services, env!("CARGO_PKG_VERSION")));
     let answer = move || {
         let telemetry = telemetry.clone();
         async move { metrics_response(&telemetry) }
@@ -25,8 +28,7 @@ pub(crate) fn serve(listen: SocketAddr, metrics: Arc<ProvisioningMetrics>) -> Re
 }
 
 /// Publishes the numbers behind a plan.
-pub(crate) fn publish_plan(metrics: &ProvisioningMetrics, plan: &Plan) {
-    let Some(application) = plan.applications.first() else { return };
+pub(crate) fn publish_plan(metrics: &ProvisioningMetrics, application: &ApplicationPlan) {
     let why = application.explanation;
     metrics.plans.increment(match why.rule {
         Rule::Unknown => ProvisioningRule::Unknown,

@@ -1,7 +1,7 @@
 //! What a gateway's `/status` says of demand, as the planner's samples.
 
 use flashweir_core::{Duration, Instant};
-use flashweir_provisioning::{ApplicationSample, ClassCounts, Moments, PoolState, Sample};
+use flashweir_provisioning::{ApplicationSample, ClassCounts, Moments, PoolState};
 use serde_json::Value;
 
 /// A capacity is that of the copies that serve only after their number was the same for so long: the gateway learns it again.
@@ -10,8 +10,10 @@ const SETTLED_AFTER: Duration = Duration::from_secs(20);
 /// Totals of a gateway since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// Unique offered.
+    /// Unique offered; of a service that is read by its name, offered.
     pub offered: u64,
+    /// Unique offered and offered of the whole gateway, where the service's own retries are not told from other requests.
+    pub whole: Option<(u64, u64)>,
     /// Admitted.
     pub admitted: u64,
     /// Refused, for whatever reason of the gateway's.
@@ -23,15 +25,27 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What `/status` says; none if it is not a gateway's.
+    /// What `/status` says of all requests of a gateway, or of those to one of its services; none if it is not a gateway's, or has no
+    /// such service.
     #[must_use]
-    pub fn of(status: &Value) -> Option<Self> {
-        let requests = status.get("requests")?;
+    pub fn of(status: &Value, service: Option<&str>) -> Option<Self> {
+        let services = status.get("services").and_then(Value::as_array);
+        let named = |name: &str| services?.iter().find(|service| service["name"] == name);
+        let (requests, of_service) = match service {
+            Some(name) => (named(name)?.get("requests")?, named(name)),
+            None => (status.get("requests")?, services.and_then(|services| services.first())),
+        };
         let count = |key: &str| requests.get(key)?.as_u64();
-        let plan = status.pointer("/services/0/sentry/plan");
+        let plan = of_service.and_then(|service| service.pointer("/sentry/plan"));
         let number = |key: &str| plan?.get(key)?.as_f64().filter(|number| *number > 0.0);
+        let of_all = |key: &str| status.pointer("/requests")?.get(key)?.as_u64();
+        let (offered, whole) = match service {
+            Some(_) => (count("offered")?, of_all("unique_offered").zip(of_all("offered"))),
+            None => (count("unique_offered")?, None),
+        };
         Some(Self {
-            offered: count("unique_offered")?,
+            offered,
+            whole,
             admitted: count("admitted")?,
             refused: count("shed")?,
             capacity_rps: number("capacity_rps"),
@@ -49,18 +63,28 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// The sample since the reading before; none of the first one, and of one after the gateway's restart.
+    /// What happened since the reading before, for a sample of this length; none of the first one, and of one after the gateway's restart.
+    /// Where the gateway was not heard for longer, its counts are scaled down to the sample's.
     ///
     /// A copy's time for one request is copies over capacity: what the gateway has measured while requests waited.
-    pub fn sample(&mut self, now: Instant, reading: Reading, pool: PoolState) -> Option<Sample> {
+    pub fn sample(
+        &mut self,
+        now: Instant,
+        span: Duration,
+        reading: Reading,
+        pool: PoolState,
+    ) -> Option<ApplicationSample> {
         if self.ready.is_none_or(|(ready, _)| ready != pool.ready) {
             self.ready = Some((pool.ready, now));
         }
         let is_settled = self.ready.is_some_and(|(_, since)| now.saturating_since(since) >= SETTLED_AFTER);
         let (from, before) = self.last.replace((now, reading))?;
-        let offered = reading.offered.checked_sub(before.offered)?;
-        let admitted = reading.admitted.checked_sub(before.admitted)?;
-        let refused = reading.refused.checked_sub(before.refused)?;
+        let part = (span.as_secs_f64() / now.saturating_since(from).as_secs_f64().max(1e-9)).min(1.0);
+        let since = |after: u64, before: u64| Some((after.checked_sub(before)? as f64 * part).round() as u64);
+        let offered =
+            (since(reading.offered, before.offered)? as f64 * unique_part(&reading, &before)).round() as u64;
+        let admitted = since(reading.admitted, before.admitted)?;
+        let refused = since(reading.refused, before.refused)?;
         let service = match reading.capacity_rps.filter(|_| is_settled && pool.ready > 0) {
             Some(capacity_rps) => {
                 let mean_s = f64::from(pool.ready) / capacity_rps;
@@ -76,7 +100,16 @@ impl Readings {
             quantile_factor: reading.quantile_factor,
             ..ApplicationSample::default()
         };
-        Some(Sample { from, to: now, applications: vec![application] })
+        Some(application)
+    }
+}
+
+/// The part of the requests between two readings that are no retries.
+fn unique_part(after: &Reading, before: &Reading) -> f64 {
+    let (Some(after), Some(before)) = (after.whole, before.whole) else { return 1.0 };
+    match (after.0.checked_sub(before.0), after.1.checked_sub(before.1)) {
+        (Some(unique), Some(offered @ 1..)) => (unique as f64 / offered as f64).min(1.0),
+        _ => 1.0,
     }
 }
 
@@ -96,24 +129,32 @@ mod tests {
         let mut readings = Readings::default();
         let pool = PoolState { ready: 2, ..PoolState::default() };
         let mut at = |second, offered, admitted, pool| {
-            let reading = Reading::of(&status(offered, admitted, 100.0)).expect("a gateway's");
-            readings.sample(Instant::from_secs(second), reading, pool)
+            let reading = Reading::of(&status(offered, admitted, 100.0), None).expect("a gateway's");
+            readings.sample(Instant::from_secs(second), Duration::from_secs(10), reading, pool)
         };
         assert_eq!(at(0, 1_000, 1_000, pool), None);
-        let early = at(10, 2_000, 1_500, pool).expect("a sample").applications.remove(0).classes[0];
+        let early = at(10, 2_000, 1_500, pool).expect("a sample").classes[0];
         assert_eq!((early.offered, early.admitted, early.refused, early.service.count), (1_000, 500, 500, 0));
-        let settled = at(20, 3_000, 2_000, pool).expect("a sample").applications.remove(0).classes[0];
+        let settled = at(20, 3_000, 2_000, pool).expect("a sample").classes[0];
         assert!((settled.service.mean_s().expect("known") - 0.02).abs() < 1e-12);
         // Another copy serves: what the gateway knows is of two.
         let more = PoolState { ready: 3, ..PoolState::default() };
-        assert_eq!(at(30, 3_100, 2_100, more).expect("a sample").applications[0].classes[0].service.count, 0);
+        assert_eq!(at(30, 3_100, 2_100, more).expect("a sample").classes[0].service.count, 0);
         assert_eq!(at(40, 50, 50, more), None, "the gateway was restarted");
         assert!(at(50, 60, 60, more).is_some());
     }
 
     #[test]
     fn what_is_no_gateway_is_not_read() {
-        assert_eq!(Reading::of(&serde_json::json!({ "requests": { "admitted": 3 } })), None);
-        assert_eq!(Reading::of(&Value::Null), None);
+        assert_eq!(Reading::of(&serde_json::json!({ "requests": { "admitted": 3 } }), None), None);
+        assert_eq!(Reading::of(&Value::Null, None), None);
+    }
+
+    #[test]
+    fn a_service_is_read_by_its_name() {
+        let of = |name: &str, offered: u64| serde_json::json!({ "name": name, "requests": { "offered": offered, "admitted": 5, "shed": 0 } });
+        let status = serde_json::json!({ "services": [of("shop", 7), of("search", 9)] });
+        let offered = |name| Reading::of(&status, Some(name)).map(|reading| reading.offered);
+        assert_eq!([offered("search"), offered("shop"), offered("blog")], [Some(9), Some(7), None]);
     }
 }

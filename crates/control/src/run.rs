@@ -1,13 +1,13 @@
 //! The loop: read, plan, obey.
 
-use crate::config::{Actuator, Config, ControlError};
+use crate::config::{Actuator, Config, ControlError, Service};
 use crate::fetch::{self, FetchError};
 use crate::metrics;
 use crate::reading::{Reading, Readings};
 use crate::supervisor::{Supervisor, command};
 use flashweir_admission::PlannerDriver;
 use flashweir_core::{Duration, Instant};
-use flashweir_provisioning::{Plan, PoolState, ProvisioningPlanner};
+use flashweir_provisioning::{ApplicationPlan, ApplicationSample, PoolState, ProvisioningPlanner, Sample};
 use flashweir_telemetry::{Outcome, ProvisioningMetrics};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -30,11 +30,20 @@ pub fn run(config: Config) -> Result<(), ControlError> {
 struct Control {
     config: Config,
     planner: PlannerDriver<ProvisioningPlanner>,
+    services: Vec<Controlled>,
+    began: tokio::time::Instant,
+    planned_at: Instant,
+    plan_at: Instant,
+}
+
+/// One service.
+struct Controlled {
+    service: Service,
     readings: Readings,
+    /// What was last heard of it: while its gateway is silent, demand is taken to go on.
+    last: ApplicationSample,
     metrics: Arc<ProvisioningMetrics>,
     obeying: Obeying,
-    began: tokio::time::Instant,
-    plan_at: Instant,
     /// Whether the gateway answered last time.
     is_heard: bool,
     /// Servers that were ordered last, and whether the order was taken.
@@ -54,35 +63,22 @@ impl Control {
             file: "policy".to_owned(),
             problem: error.to_string(),
         })?;
-        let metrics = Arc::<ProvisioningMetrics>::default();
-        let obeying = match &config.actuator {
-            Actuator::Copies(settings) => Obeying::Copies(Supervisor::new(settings.clone(), metrics.clone())),
-            Actuator::Exec(words) => Obeying::Exec(words.clone()),
-            Actuator::Webhook(uri) => Obeying::Webhook(uri.clone()),
-        };
         let (began, now) = (tokio::time::Instant::now(), Instant::ZERO);
         let planner = PlannerDriver::new(planner, now);
-        Ok(Self {
-            config,
-            planner,
-            readings: Readings::default(),
-            metrics,
-            obeying,
-            began,
-            plan_at: now,
-            is_heard: true,
-            ordered: None,
-        })
+        let services = config.services.iter().map(Controlled::new).collect();
+        Ok(Self { config, planner, services, began, planned_at: now, plan_at: now })
     }
 
     async fn serve(mut self) -> Result<(), ControlError> {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         if let Some(listen) = self.config.listen {
-            metrics::serve(listen, self.metrics.clone())?;
+            let services = self.services.iter().map(|it| (it.service.name.clone(), it.metrics.clone()));
+            metrics::serve(listen, services.collect())?;
         }
-        let min = self.config.policy.applications[0].servers_min;
-        self.order(min, None).await;
+        for (service, application) in self.services.iter_mut().zip(&self.config.policy.applications) {
+            service.order(application.servers_min, None, 0).await;
+        }
         let mut steps = tokio::time::interval(STEP);
         loop {
             tokio::select! {
@@ -91,10 +87,8 @@ impl Control {
                 _ = interrupt.recv() => break,
             }
             let now = self.now();
-            if let Obeying::Copies(supervisor) = &mut self.obeying {
-                supervisor.step(now).await;
-                let ordered = self.ordered.map(|(servers, _)| servers);
-                metrics::publish_pool(&self.metrics, ordered, supervisor.state());
+            for service in &mut self.services {
+                service.step(now).await;
             }
             if now >= self.plan_at {
                 self.plan_at = now + self.config.policy.interval;
@@ -112,45 +106,98 @@ impl Control {
     /// Copies end with their supervisor; other actuators keep their last order.
     async fn stop(&mut self, mut steps: tokio::time::Interval) {
         info!("stopping");
-        let began = self.began;
-        let Obeying::Copies(supervisor) = &mut self.obeying else { return };
-        supervisor.want(0);
-        loop {
-            supervisor.step(Instant::from_duration(began.elapsed())).await;
-            if supervisor.are_gone() {
-                return;
+        let mut supervisors: Vec<&mut Supervisor> =
+            self.services.iter_mut().filter_map(Controlled::supervisor).collect();
+        supervisors.iter_mut().for_each(|supervisor| supervisor.want(0));
+        while !supervisors.iter().all(|supervisor| supervisor.are_gone()) {
+            for supervisor in &mut supervisors {
+                supervisor.step(Instant::from_duration(self.began.elapsed())).await;
             }
             steps.tick().await;
         }
     }
 
     async fn plan(&mut self, now: Instant) {
-        let reading = match read(&self.config.admin).await {
-            Ok(reading) => reading,
+        let span = now.saturating_since(self.planned_at);
+        self.planned_at = now;
+        let mut applications = Vec::with_capacity(self.services.len());
+        for service in &mut self.services {
+            applications.push(service.read(now, span).await);
+        }
+        // Without samples demand would seem to be nothing: what there is stays.
+        if self.services.iter().all(|service| !service.is_heard) || span.is_zero() {
+            return;
+        }
+        self.planner.observe(now, &Sample { from: now - span, to: now, applications });
+        let plan = self.planner.plan(now);
+        for (service, application) in self.services.iter_mut().zip(&plan.applications) {
+            service.obey(application, plan.epoch).await;
+        }
+    }
+}
+
+impl Controlled {
+    fn new(service: &Service) -> Self {
+        let metrics = Arc::<ProvisioningMetrics>::default();
+        let obeying = match &service.actuator {
+            Actuator::Copies(settings) => Obeying::Copies(Supervisor::new(settings.clone(), metrics.clone())),
+            Actuator::Exec(words) => Obeying::Exec(words.clone()),
+            Actuator::Webhook(uri) => Obeying::Webhook(uri.clone()),
+        };
+        Self {
+            service: service.clone(),
+            readings: Readings::default(),
+            last: ApplicationSample::default(),
+            metrics,
+            obeying,
+            is_heard: true,
+            ordered: None,
+        }
+    }
+
+    fn supervisor(&mut self) -> Option<&mut Supervisor> {
+        match &mut self.obeying {
+            Obeying::Copies(supervisor) => Some(supervisor),
+            _ => None,
+        }
+    }
+
+    /// Looks after its copies.
+    async fn step(&mut self, now: Instant) {
+        let ordered = self.ordered.map(|(servers, _)| servers);
+        let metrics = self.metrics.clone();
+        if let Some(supervisor) = self.supervisor() {
+            supervisor.step(now).await;
+            metrics::publish_pool(&metrics, ordered, supervisor.state());
+        }
+    }
+
+    /// What the planner is told of it.
+    async fn read(&mut self, now: Instant, span: Duration) -> ApplicationSample {
+        let Service { name, admin, is_by_name, .. } = &self.service;
+        let reading = read(admin, is_by_name.then_some(name)).await;
+        let pool = self.pool_state();
+        match reading {
+            Ok(reading) => {
+                if !self.is_heard {
+                    info!(service = self.service.name, admin = self.service.admin, "gateway heard again");
+                }
+                self.is_heard = true;
+                self.metrics.readings.increment(Outcome::Ok);
+                if let Some(sample) = self.readings.sample(now, span, reading, pool) {
+                    self.last = sample;
+                }
+            }
             Err(error) => {
                 self.metrics.readings.increment(Outcome::Failed);
-                // Without samples demand would seem to be nothing: what there is stays.
                 if self.is_heard {
-                    warn!(admin = self.config.admin, %error, "gateway not heard; servers stay as they are");
+                    let Service { name, admin, .. } = &self.service;
+                    warn!(service = name, admin, %error, "gateway not heard; servers stay as they are");
                 }
                 self.is_heard = false;
-                return;
             }
-        };
-        if !self.is_heard {
-            info!(admin = self.config.admin, "gateway heard again");
         }
-        self.is_heard = true;
-        self.metrics.readings.increment(Outcome::Ok);
-        let pool = self.pool_state();
-        let Some(sample) = self.readings.sample(now, reading, pool) else { return };
-        self.planner.observe(now, &sample);
-        let plan = self.planner.plan(now);
-        metrics::publish_plan(&self.metrics, &plan);
-        let servers = plan.applications[0].servers;
-        if self.ordered != Some((servers, true)) {
-            self.order(servers, Some(&plan)).await;
-        }
+        ApplicationSample { pool: Some(pool), ..self.last.clone() }
     }
 
     fn pool_state(&mut self) -> PoolState {
@@ -161,11 +208,24 @@ impl Control {
         }
     }
 
-    async fn order(&mut self, servers: u32, plan: Option<&Plan>) {
+    async fn obey(&mut self, plan: &ApplicationPlan, epoch: u64) {
+        // A service that is not heard keeps what it has.
+        if !self.is_heard {
+            return;
+        }
+        metrics::publish_plan(&self.metrics, plan);
+        if self.ordered != Some((plan.servers, true)) {
+            self.order(plan.servers, Some(plan), epoch).await;
+        }
+    }
+
+    async fn order(&mut self, servers: u32, plan: Option<&ApplicationPlan>, epoch: u64) {
+        let service = &self.service.name;
         let is_news = self.ordered.is_none_or(|(before, _)| before != servers);
         if let Some(plan) = plan.filter(|_| is_news) {
-            let why = &plan.applications[0].explanation;
+            let why = &plan.explanation;
             info!(
+                service,
                 servers,
                 rule = ?why.rule,
                 offered_rps = why.offered_rps,
@@ -173,7 +233,6 @@ impl Control {
                 "servers ordered"
             );
         }
-        let epoch = plan.map_or(0, |plan| plan.epoch);
         let taken = match &mut self.obeying {
             Obeying::Copies(supervisor) => {
                 supervisor.want(servers);
@@ -181,12 +240,12 @@ impl Control {
             }
             Obeying::Exec(words) => execute(words, servers).await,
             Obeying::Webhook(uri) => {
-                let body = json!({ "servers": servers, "epoch": epoch }).to_string();
+                let body = json!({ "service": service, "servers": servers, "epoch": epoch }).to_string();
                 fetch::post(uri, body).await.map(drop)
             }
         };
         if let Err(error) = &taken {
-            warn!(servers, %error, "order not taken; it is given again with the next plan");
+            warn!(service, servers, %error, "order not taken; it is given again with the next plan");
         }
         self.metrics.orders.increment(if taken.is_ok() { Outcome::Ok } else { Outcome::Failed });
         self.metrics.update(|figures| figures.ordered = Some(servers));
@@ -194,10 +253,13 @@ impl Control {
     }
 }
 
-async fn read(admin: &str) -> Result<Reading, FetchError> {
+async fn read(admin: &str, service: Option<&String>) -> Result<Reading, FetchError> {
     let answer = fetch::get(admin, "/status").await?;
     let status: Value = serde_json::from_slice(&answer)?;
-    Reading::of(&status).ok_or_else(|| "its /status has no counts of requests".into())
+    Reading::of(&status, service.map(String::as_str)).ok_or_else(|| match service {
+        Some(name) => format!("its /status has no service `{name}` with counts of requests").into(),
+        None => "its /status has no counts of requests".into(),
+    })
 }
 
 /// Runs the actuator's command; it has as long as a plan lasts at least.

@@ -211,6 +211,14 @@ pub const CLIENT_LANES: usize = 64;
 /// Lanes in which the time is counted that a service's clients have had at its origin, in each worker; further clients share lanes
 /// by hash.
 pub const SHARE_LANES: usize = 1_024;
+/// Heavy claimants that fairness tells apart by each sign, for each service and worker (16 bytes each); lighter ones make room.
+pub const FAIRNESS_CLAIMS: usize = 1_024;
+/// Clients of which fairness remembers whether they behave like people, in all (8 bytes each); a person makes no room for others.
+pub const PEOPLE_KNOWN: usize = 65_536;
+/// Bytes of each file that fairness reads: ranges of verified crawlers, autonomous systems.
+pub const FAIRNESS_FILE_BYTES: u64 = 64 << 20;
+/// Networks in such a file, and exempt ones.
+pub const FAIRNESS_NETWORKS: usize = 2_000_000;
 /// Services of one gateway, each with connections of its own in every worker.
 pub const SERVICES: usize = 64;
 /// Steps of one service's ladder of targets.
@@ -253,6 +261,11 @@ pub const KERNEL_FLOWS: u32 = 1_048_576;
 pub const KERNEL_FLOWS_DEFAULT: u32 = 131_072;
 /// Destinations whose new connections the observer in the kernel tells apart between two readings (40 bytes each).
 pub const KERNEL_DESTINATIONS: usize = 512;
+/// Flows of one period whose bytes the classifier of a link counts (25 bytes each, twice); a power of two times eight. One that
+/// sends more than an eighth of what its set of eight sends is never left out.
+pub const LINK_FLOWS: usize = 4_096;
+/// Heavy flows that the status of a link lists.
+pub const LINK_FLOWS_LISTED: usize = 16;
 /// Decisions a router remembers, to tell why something was refused (about 300 bytes each): a quarter of an hour at one a
 /// second.
 pub const ROUTER_PLANS_REMEMBERED: usize = 1_024;
@@ -287,6 +300,8 @@ pub const DEMAND_INTERVALS: usize = 64;
 pub const RELEASE_ENTRIES: usize = 256;
 /// Gateways that share one limit (about 100 bytes each at the leader).
 pub const GATEWAYS: usize = 4_096;
+/// Bytes of a report or a broadcast between gateways: some 100 services, or shares of all [`GATEWAYS`] for ten.
+pub const CLUSTER_MESSAGE_BYTES: usize = 1 << 20;
 /// Servers over which one redirector spreads requests (about 100 bytes each).
 pub const REPLICA_SERVERS: usize = 256;
 /// Documents that one redirector knows (about 100 bytes each, and 10 for each copy); requests for further ones go to the home
@@ -296,8 +311,27 @@ pub const REPLICA_DOCUMENTS: usize = 65_536;
 pub const PLACEMENTS_PER_ROUND: usize = 1_024;
 /// Redirectors among which documents are divided.
 pub const REDIRECTORS: usize = 256;
+/// Documents that one worker of a redirector or replica counts between two samples (about 300 bytes each); requests for further ones are
+/// routed and not counted.
+pub const REPLICATION_COUNTED: usize = 4_096;
+/// Bytes of a document's name (host and target) that are kept for reports and `/status`; one with a longer name is counted without it.
+pub const REPLICATION_NAME_BYTES: usize = 512;
+/// Documents of one report of a replica, the most wanted first.
+pub const REPORT_DOCUMENTS: usize = 64;
+/// Bytes of a replica's report, and of the answer to it.
+pub const REPORT_BYTES: usize = 128 << 10;
+/// Orders (purges, documents to be fetched again) that wait for a replica's next report; the oldest go when it does not come.
+pub const REPLICA_ORDERS: usize = 256;
+/// Changes of placement that `/status` remembers.
+pub const PLACEMENT_EVENTS: usize = 64;
 /// Senders that an overloaded node tells apart when it divides its rate (about 200 bytes each); further ones share an entry.
 pub const FEEDBACK_SENDERS: usize = 4_096;
+/// Nodes in front that one service tells apart, those of all workers together; further ones are asked for nothing.
+pub const FEEDBACK_NODES: usize = FEEDBACK_SENDERS + 1;
+/// Datagrams of upstreams that wait for one service's planner, which looks every 20 ms; further ones are dropped.
+pub const FEEDBACK_DATAGRAMS: usize = 64;
+/// Datagrams that one service sends to quiet nodes in front in one refresh of 100 ms; further nodes get theirs with the next ones.
+pub const FEEDBACK_DATAGRAMS_SENT: usize = 64;
 /// Traces whose first call a sender remembers for each node, 40 bytes each.
 pub const CALLER_TRACES: usize = 4_096;
 /// Targets of one `flashweir egress`; each is a label of its metrics.
@@ -332,3 +366,7 @@ pub const CACHE_TAGS: usize = 128;
 pub const CACHE_WAITERS: usize = 16_384;
 /// Stale documents that one worker fetches again at once while they are in use.
 pub const CACHE_REFRESHES: usize = 64;
+/// Custom resources `OverloadPolicy` that one controller follows: the oldest.
+pub const KUBERNETES_POLICIES: usize = 256;
+/// Replicas of one workload that were ordered and are not ready yet whose start is timed; further ones are not timed.
+pub const KUBERNETES_ORDERS: usize = 4_096;

@@ -55,11 +55,15 @@ pub enum Reason {
     SenderShare,
     /// The upstream asked for fewer requests of its rank than come.
     UpstreamFeedback,
+    /// The time for which its caller can use an answer is over, or too short to be met.
+    CallerDeadline,
+    /// Others wait, and what its client has in common with many, or its person, has more than a fair share.
+    FairShare,
 }
 
 impl Reason {
     /// All reasons, in the order of their discriminants.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::FlashCrowd,
         Self::RequestsInFlight,
         Self::UpstreamConnections,
@@ -75,6 +79,8 @@ impl Reason {
         Self::Ladder,
         Self::SenderShare,
         Self::UpstreamFeedback,
+        Self::CallerDeadline,
+        Self::FairShare,
     ];
 
     /// The one spelling used in metrics, logs and the `Flashweir-Decision` header.
@@ -96,6 +102,8 @@ impl Reason {
             Self::Ladder => "ladder",
             Self::SenderShare => "sender_share",
             Self::UpstreamFeedback => "upstream_feedback",
+            Self::CallerDeadline => "caller_deadline",
+            Self::FairShare => "fair_share",
         }
     }
 
@@ -120,14 +128,20 @@ impl Reason {
             Self::Ladder => "so much work waited for the service that requests of its rank were not taken",
             Self::SenderShare => "the node that sent it was sending more than its share",
             Self::UpstreamFeedback => "the service behind this gateway asked for fewer requests of its rank",
+            Self::CallerDeadline => {
+                "its caller could not use an answer any more by the time there would be one"
+            }
+            Self::FairShare => "clients that behave like its own had, together, more than a fair share",
         }
     }
 
-    /// HTTP status: 503 when the service is short, 429 when this client is over its own share (RFC 6585 §4).
+    /// HTTP status: 503 when the service is short, 429 when this client is over its own share (RFC 6585 §4), 504 when the time that
+    /// the caller set is over.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
             Self::ConnectionsPerClient | Self::ClientShare | Self::SenderShare => 429,
+            Self::CallerDeadline => 504,
             _ => 503,
         }
     }

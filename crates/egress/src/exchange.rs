@@ -10,7 +10,10 @@
 use crate::body::{Body, RequestBody};
 use crate::refusal::Refusal;
 use crate::target::{Endpoint, Target};
-use flashweir_client::{Ask, DEADLINE, Draw, Refused, SENDER, Why, deadline_text, retry_after};
+use flashweir_client::{
+    Ask, DEADLINE, Draw, GRPC_TIMEOUT, Refused, SENDER, Why, deadline_text, grpc_timeout_text,
+    parse_grpc_timeout, retry_after,
+};
 use flashweir_core::Duration;
 use flashweir_http::upstream::{UpstreamBody, UpstreamError, UpstreamErrorKind};
 use flashweir_telemetry::EgressRefusal;
@@ -155,7 +158,15 @@ impl Exchange<'_> {
         // Names were checked when the configuration was read.
         let name = HeaderValue::from_str(endpoint.caller.node().sender()).ok();
         request.headers_mut().extend(name.map(|name| (SENDER, name)));
-        let left = deadline_text(self.deadline.saturating_duration_since(Instant::now()));
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let fields = request.headers_mut();
+        if let Some(said) = fields.get(GRPC_TIMEOUT).and_then(|value| parse_grpc_timeout(value.as_bytes()))
+            && let Some(value) =
+                grpc_timeout_text(left.min(said)).and_then(|text| HeaderValue::try_from(text).ok())
+        {
+            fields.insert(GRPC_TIMEOUT, value);
+        }
+        let left = deadline_text(left);
         // Digits are a valid value.
         request.headers_mut().extend(HeaderValue::try_from(left).ok().map(|left| (DEADLINE_NAME, left)));
         request

@@ -6,7 +6,7 @@ use crate::exchange::{Exchange, forwarded};
 use crate::refusal::Refusal;
 use crate::target::Target;
 use bytes::Bytes;
-use flashweir_client::{DEADLINE, parse_deadline, trace_id, urgency};
+use flashweir_client::{DEADLINE, GRPC_TIMEOUT, parse_deadline, parse_grpc_timeout, trace_id, urgency};
 use flashweir_core::limits::CLASSES;
 use flashweir_http::client::X_FORWARDED_FOR;
 use flashweir_http::fields::{
@@ -64,7 +64,8 @@ async fn forward(
     let version = head.version;
     // Read before they are taken out as fields of our own.
     let told = head.headers.get(DEADLINE).map(|value| parse_deadline(value.as_bytes())).transpose();
-    let told = told.map_err(|error| bad(&error.to_string()))?;
+    let grpc = || parse_grpc_timeout(head.headers.get(GRPC_TIMEOUT)?.as_bytes());
+    let told = told.map_err(|error| bad(&error.to_string()))?.or_else(grpc);
     let rank = rank_of(&route.ranks, &head.headers).unwrap_or(route.rank);
     let trace = head.headers.get(TRACE_PARENT).and_then(|value| trace_id(value.as_bytes()));
     let is_retry = head.headers.get(PREVIOUS_ATTEMPTS).is_some_and(|value| value != "0");

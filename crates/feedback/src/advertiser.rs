@@ -66,32 +66,47 @@ impl<M: Mac> Advertiser<M> {
         self.senders.divide(now, asks.map(|asks| asks.rate));
     }
 
+    /// The field for a datagram to this sender; none while nothing is asked, and none without keys, for a datagram without a tag is not
+    /// believed. `context` is that of [`Datagram::context`](crate::Datagram::context). Cost: one HMAC.
+    pub fn datagram_field(&mut self, now: Instant, slot: SenderSlot, context: &[u8]) -> Option<Field> {
+        let feedback = self.feedback(now, slot).filter(|_| !self.keys.is_empty())?;
+        Field::new(&feedback, &self.keys, context).ok()
+    }
+
     /// The field for a response to this sender; none while nothing is asked. `context` is what both ends know, as with
     /// [`Intake::new`](crate::Intake::new).
     pub fn field(&mut self, now: Instant, slot: SenderSlot, context: &[u8]) -> Option<Field> {
+        let feedback = self.feedback(now, slot)?;
+        let keys = &self.keys;
+        let sender = self.senders.sender_mut(slot)?;
+        if let Some((_, field)) = sender.signed.filter(|&(signed, _)| signed == feedback.sequence) {
+            return Some(field);
+        }
+        // A rank or severity out of range is the ladder's mistake; then nothing is said.
+        let field = Field::new(&feedback, keys, context).ok()?;
+        sender.signed = Some((feedback.sequence, field));
+        Some(field)
+    }
+
+    /// What this sender is asked now; none while nothing is asked.
+    fn feedback(&self, now: Instant, slot: SenderSlot) -> Option<Feedback> {
         if self.asks.is_none() && now >= self.releases_until {
             return None;
         }
-        let (sequence, keys) = (self.sequence, &self.keys);
-        let share = self.senders.share(slot);
-        let sender = self.senders.sender_mut(slot)?;
-        if let Some((_, field)) = sender.signed.filter(|&(signed, _)| signed == sequence) {
-            return Some(field);
-        }
         let (from_rank, severity) = self.asks.map_or((0, 0), |asks| (asks.from_rank, asks.severity));
-        let feedback = Feedback {
+        let rate = match self.asks {
+            // A sender without a share came since the last refresh; it hears of its share after the next.
+            Some(_) => Some(self.senders.share(slot)?),
+            None => None,
+        };
+        Some(Feedback {
             epoch: self.epoch,
-            sequence,
+            sequence: self.sequence,
             from_rank,
             severity,
-            // A sender without a share came since the last refresh; it hears of its share after the next.
-            rate: if self.asks.is_some() { Some(share?) } else { None },
+            rate,
             ttl: self.ttl,
-        };
-        // A rank or severity out of range is the ladder's mistake; then nothing is said.
-        let field = Field::new(&feedback, keys, context).ok()?;
-        sender.signed = Some((sequence, field));
-        Some(field)
+        })
     }
 
     /// What is asked now.

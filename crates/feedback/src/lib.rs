@@ -31,6 +31,7 @@
 extern crate alloc;
 
 mod advertiser;
+mod datagram;
 mod division;
 mod field;
 mod intake;
@@ -40,6 +41,7 @@ mod senders;
 mod upstream_limit;
 
 pub use advertiser::{Advertisement, Advertiser};
+pub use datagram::{DATAGRAM_BYTES, Datagram};
 pub use division::{Claim, divide};
 pub use field::{Field, FieldError, NAME};
 pub use intake::{Intake, Taken};

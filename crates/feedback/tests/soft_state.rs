@@ -129,36 +129,39 @@ proptest! {
         prop_assert_eq!(limit.limit(Instant::ZERO).map(|limit| limit.rate), Some(Rate::from_per_second(120.0)));
     }
 
-    /// Goal: 40 % of the messages lost and 20 % late change nothing. Method: one refresh each 100 ms for 20 s, as if the responses
-    /// carried no copies; a late one comes up to 500 ms after its time. After the first second the limit is what was said last.
+    /// Goal: messages lost and late leave the newest one that came in force for as long as it is valid. Method: one refresh each 100 ms
+    /// for 20 s, 40 % lost, 20 % late by up to 500 ms, as if the responses carried no copies.
     #[test]
-    fn loss_and_reordering_still_converge(seed in any::<u64>()) {
+    fn loss_and_reordering_leave_the_newest_in_force(seed in any::<u64>()) {
         let mut rng = Rng::new(seed);
         let mut arrivals: Vec<(u64, Feedback)> = Vec::new();
-        let rate_at = |sequence: u32| Rate::from_per_second(if sequence < 100 { 40.0 } else { 20.0 });
+        let ttl = Duration::from_secs(2);
         for sequence in 1..=200u32 {
             if rng.unit_f64() < 0.4 {
                 continue;
             }
             let late_ms = if rng.unit_f64() < 0.2 { rng.below(500) } else { 0 };
-            let ttl = Duration::from_secs(2);
-            let feedback = Feedback { epoch: 1, sequence, from_rank: 0, severity: 1, rate: Some(rate_at(sequence)), ttl };
+            let rate = Some(Rate::from_per_second(if sequence < 100 { 40.0 } else { 20.0 }));
+            let feedback = Feedback { epoch: 1, sequence, from_rank: 0, severity: 1, rate, ttl };
             arrivals.push((u64::from(sequence) * 100 + late_ms, feedback));
         }
         arrivals.sort_by_key(|(at_ms, _)| *at_ms);
         let mut limit = UpstreamLimit::default();
-        let (mut wrong, mut next) = (0, 0);
-        for now_ms in (0..20_000u64).step_by(10) {
-            while arrivals.get(next).is_some_and(|(at_ms, _)| *at_ms <= now_ms) {
-                limit.hear(Instant::from_millis(now_ms), &arrivals[next].1, Rate::from_per_second(100.0));
+        let (mut newest, mut next) = (None::<(Instant, Feedback)>, 0);
+        for now in (0..20_000u64).step_by(10).map(Instant::from_millis) {
+            while let Some((_, feedback)) = arrivals.get(next).filter(|(at_ms, _)| Instant::from_millis(*at_ms) <= now) {
+                limit.hear(now, feedback, Rate::from_per_second(100.0));
+                if newest.is_none_or(|(_, newest)| newest.sequence < feedback.sequence) {
+                    newest = Some((now, *feedback));
+                }
                 next += 1;
             }
-            let expected = rate_at((now_ms / 100) as u32);
-            let is_right = limit.limit(Instant::from_millis(now_ms)).is_some_and(|limit| limit.rate == expected);
-            wrong += u32::from(!is_right);
+            // An expired limit is given up by steps: another property's subject.
+            if newest.is_none_or(|(heard, _)| now < heard + ttl) {
+                let expected = newest.and_then(|(_, feedback)| feedback.rate);
+                prop_assert_eq!(limit.limit(now).map(|limit| limit.rate), expected, "at {:?}", now);
+            }
         }
-        // 0.1 s before the first message, and what loss adds to it and to the change at 10 s: 1.5 s at most.
-        prop_assert!(wrong < 150, "{wrong} of 2000");
     }
 }
 

@@ -34,7 +34,9 @@ fn delivery() -> Delivery {
         person_key: 1,
         candidate: None,
         is_beyond_sender_share: false,
+        deadline: None,
         closed: None,
+        signs: Default::default(),
     };
     let Arrival::Admitted(permit, _) = pipeline.arrive(Instant::ZERO, request, ()) else {
         panic!("there is room")

@@ -4,13 +4,17 @@
 use crate::cache::{PurgeQuery, purge};
 use crate::commands::Command;
 use crate::error::GatewayError;
+use crate::replication;
 use crate::shared::Shared;
 use crate::status::{explanation, status};
 use axum::Router;
-use axum::extract::{Path, RawQuery, State};
-use axum::http::StatusCode;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
-use axum::routing::{delete, get};
+use axum::routing::{delete, get, post};
+use flashweir_core::limits::REPORT_BYTES;
 use flashweir_core::{DecisionId, Duration};
 use flashweir_runtime::{AdminListener, metrics_response, problem};
 use std::net::SocketAddr;
@@ -61,6 +65,8 @@ impl AdminServer {
             .route("/status", get(status_document))
             .route("/explain/{id}", get(explain))
             .route("/cache", delete(purge_cache))
+            .route("/replication/report", post(take_report).layer(DefaultBodyLimit::max(REPORT_BYTES)))
+            .route("/replication/document", get(explain_document))
             .with_state(self.known);
         self.listener.serve(routes, hosts).await;
     }
@@ -94,6 +100,18 @@ async fn purge_cache(State(known): State<Arc<Known>>, RawQuery(query): RawQuery)
         Ok(query) => purge(&known.shared, &query),
         Err(error) => problem(StatusCode::BAD_REQUEST, &error),
     }
+}
+
+/// Pages on the web can make a browser send a POST, but not one of this type without asking first.
+async fn take_report(State(known): State<Arc<Known>>, fields: HeaderMap, body: Bytes) -> Response {
+    if fields.get(CONTENT_TYPE).is_none_or(|kind| kind != "application/json") {
+        return problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected a report as application/json");
+    }
+    replication::report(&known.shared, &body)
+}
+
+async fn explain_document(State(known): State<Arc<Known>>, RawQuery(query): RawQuery) -> Response {
+    replication::document(&known.shared, query.as_deref().unwrap_or_default())
 }
 
 async fn explain(State(known): State<Arc<Known>>, Path(id): Path<String>) -> Response {

@@ -41,6 +41,8 @@ pub(crate) struct Client {
     pub(crate) peer: SocketAddr,
     /// The connection is encrypted.
     pub(crate) is_tls: bool,
+    /// The fingerprint of its TLS handshake, once that has been made.
+    pub(crate) tls_fingerprint: Cell<Option<u64>>,
     /// Its socket.
     pub(crate) wire: Rc<Wire>,
     /// Why all its requests are refused, if so.
@@ -72,6 +74,7 @@ pub(crate) async fn serve(worker: Rc<WorkerContext>, stream: TcpStream, peer: So
     let client = Rc::new(Client {
         peer,
         is_tls: current.live.tls.is_some(),
+        tls_fingerprint: Cell::new(None),
         wire,
         full: place.full,
         left_body_unread: Cell::new(false),
@@ -85,7 +88,8 @@ pub(crate) async fn serve(worker: Rc<WorkerContext>, stream: TcpStream, peer: So
             let handshake =
                 tokio::time::timeout(current.live.config.bounds.tls_handshake_timeout, tls.accept(io));
             let failure = match handshake.await {
-                Ok(Ok((stream, protocol))) => {
+                Ok(Ok((stream, protocol, fingerprint))) => {
+                    client.tls_fingerprint.set(Some(fingerprint));
                     speak(&worker, &client, stream, Some(protocol)).await;
                     None
                 }

@@ -2,9 +2,10 @@
 
 use crate::acks::{Acks, Finished, Pushed};
 use crate::cache::WorkerCache;
-use crate::classify::Classifier;
-use crate::feedback::{OVERLOAD, SenderNames};
+use crate::classify::{Classified, Classifier};
+use crate::feedback::{OVERLOAD, SENDER, SenderNames};
 use crate::pipeline::PipelineHost;
+use crate::replication::WorkerReplication;
 use crate::sentry::GateSample;
 use crate::settings::serve_settings;
 use crate::shared::{Live, Shared};
@@ -17,13 +18,27 @@ use flashweir_core::{Hasher64, Instant, Rng};
 use flashweir_http::serve::Server;
 use flashweir_http::upstream::{UpstreamBody, Upstreams};
 use flashweir_telemetry::{Bound, Unmeasured, WorkerMetrics};
-use http::{HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+/// RFC 9218.
+const PRIORITY: HeaderName = HeaderName::from_static("priority");
+/// Its values by rank; the last for all later ones.
+static URGENCIES: [HeaderValue; 8] = [
+    HeaderValue::from_static("u=0"),
+    HeaderValue::from_static("u=1"),
+    HeaderValue::from_static("u=2"),
+    HeaderValue::from_static("u=3"),
+    HeaderValue::from_static("u=4"),
+    HeaderValue::from_static("u=5"),
+    HeaderValue::from_static("u=6"),
+    HeaderValue::from_static("u=7"),
+];
 
 /// What all connections of one worker share; never leaves its thread.
 #[derive(Debug)]
@@ -36,6 +51,8 @@ pub(crate) struct WorkerContext {
     pub(crate) pipeline: Rc<PipelineHost>,
     /// Stored responses.
     pub(crate) cache: WorkerCache,
+    /// Where requests go in a cluster.
+    pub(crate) replication: WorkerReplication,
     /// Requests' bodies that are waited for.
     pub(crate) uploads: Rc<UploadRoom>,
     /// Responses whose clients may read too slowly.
@@ -74,6 +91,9 @@ pub(crate) struct Current {
     pub(crate) own_name: Option<HeaderValue>,
 }
 
+/// Tells the draws of routing from those of the upstreams, which are numbered by service.
+const REPLICATION_DRAWS: u64 = u64::MAX;
+
 impl WorkerContext {
     /// Of worker `index`, with the configuration in force; and the services that have a sentry to be attended.
     pub(crate) fn new(
@@ -90,6 +110,7 @@ impl WorkerContext {
         let metrics = shared.telemetry.worker(index);
         let context = Rc::new(Self {
             cache: WorkerCache::new(shared.clone(), metrics.clone()),
+            replication: WorkerReplication::new(&shared, metrics.clone(), rng.fork(REPLICATION_DRAWS)),
             uploads: UploadRoom::new(metrics.clone(), sweep_wanted.clone()),
             metrics,
             pipeline,
@@ -120,6 +141,20 @@ impl WorkerContext {
         self.cache.configure(&current.live.config.cache);
         *self.current.borrow_mut() = Rc::new(current);
         new
+    }
+
+    /// Says in a request that is sent on who sends it, and how important it is here: see `[feedback]`.
+    pub(crate) fn sign(&self, current: &Current, classified: &Classified, fields: &mut HeaderMap) {
+        if let Some(name) = &current.own_name {
+            fields.insert(SENDER, name.clone());
+        }
+        let config = &current.live.config;
+        if config.feedback.sends_priority
+            && config.services[classified.service].classes.len() > 1
+            && let Some(rank) = self.pipeline.rank(current.services[classified.service], classified.class)
+        {
+            fields.insert(PRIORITY, URGENCIES[usize::from(rank).min(URGENCIES.len() - 1)].clone());
+        }
     }
 
     /// Keeps what a response of an upstream says of that upstream's overload.

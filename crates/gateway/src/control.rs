@@ -2,11 +2,14 @@
 
 use crate::admin::AdminServer;
 use crate::agents::watch_agents;
+use crate::cluster;
 use crate::commands::{Command, Stopped};
 use crate::error::GatewayError;
+use crate::feedback::inbox;
 use crate::kernel::KernelGuard;
 use crate::planner_task::{NewsStation, UnattendedNews};
 use crate::reload::reload;
+use crate::replication;
 use crate::sentry::{SentryStation, UnattendedSentries};
 use crate::shared::Shared;
 use crate::state_file;
@@ -17,12 +20,12 @@ use flashweir_core::Duration;
 use flashweir_runtime::planner_loop::{self, Beat, StallWatch, Unattended};
 use flashweir_telemetry::Outcome;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio_util::sync::CancellationToken;
 
@@ -38,13 +41,30 @@ async fn end_of(task: &mut Option<JoinHandle<()>>) {
     }
 }
 
+/// Resolves when other servers take requests from now on; never, where nothing outside says so.
+async fn next_servers(servers: &mut Option<watch::Receiver<Vec<String>>>) -> Vec<String> {
+    if let Some(servers) = servers {
+        while servers.changed().await.is_ok() {
+            let urls = servers.borrow_and_update().clone();
+            if !urls.is_empty() {
+                return urls;
+            }
+        }
+    }
+    std::future::pending().await
+}
+
 /// What the control thread holds.
 pub(crate) struct Control {
     pub(crate) shared: Arc<Shared>,
     pub(crate) workers: usize,
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) overrides: Overrides,
+    /// URLs of the servers that take requests, from outside.
+    pub(crate) servers: Option<watch::Receiver<Vec<String>>>,
     pub(crate) commands: Vec<mpsc::Sender<Command>>,
+    /// Where other gateways report, if this one leads.
+    pub(crate) cluster: Option<cluster::LeaderListener>,
     pub(crate) stopped: mpsc::Receiver<Stopped>,
 }
 
@@ -56,6 +76,8 @@ pub(crate) struct Planners {
     pub(crate) sentries: SentryStation,
     /// Ceilings in the kernel, where it has a gate.
     pub(crate) kernel: Option<KernelGuard>,
+    /// Where upstreams say by datagrams what they ask for.
+    pub(crate) datagrams: Option<UdpSocket>,
 }
 
 /// What ends the gateway or makes it read its configuration again. Registered before the first request can be answered: who has had an
@@ -100,8 +122,14 @@ impl Control {
         let in_kernel =
             |guard: KernelGuard| spawn_local(guard.run(self.shared.clone(), leave_kernel.clone()));
         let mut kernel = planners.kernel.map(in_kernel);
+        if let Some(socket) = planners.datagrams {
+            let socket = tokio::net::UdpSocket::from_std(socket).map_err(GatewayError::Start)?;
+            spawn_local(inbox::receive(socket, self.shared.clone()));
+        }
         spawn_local(watch_upstreams(self.shared.clone()));
         spawn_local(watch_agents(self.shared.clone()));
+        spawn_local(cluster::run(self.shared.clone(), self.cluster.take()));
+        spawn_local(replication::attend(self.shared.clone()));
         spawn_local(watch_certificates(self.shared.clone()));
         spawn_local(watch_memory(self.shared.clone()));
         self.tell_start(admin_address);
@@ -112,6 +140,10 @@ impl Control {
                 _ = interrupt.recv() => break false,
                 () = &mut stop => break false,
                 _ = hang_up.recv() => self.reload().await,
+                urls = next_servers(&mut self.servers) => {
+                    self.overrides.upstream_urls = urls;
+                    self.reload().await;
+                }
                 () = end_of(&mut kernel) => {
                     tracing::error!("the gate in the kernel was taken away by a bug: it refuses nobody until a restart");
                     kernel = None;

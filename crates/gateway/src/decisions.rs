@@ -4,6 +4,7 @@
 //! of one worker count up without gaps: finding a record is a subtraction.
 
 use crate::sentry::{Basis, CandidateSaid, Refused};
+use flashweir_admission::fairness::Cause;
 use flashweir_admission::flash_crowd::Plan;
 use flashweir_admission::sentry::Said;
 use flashweir_core::{DecisionId, Instant, Reason, limits};
@@ -30,6 +31,8 @@ pub(crate) struct Record {
     pub(crate) reason: Reason,
     /// Only recorded: in shadow mode the request was admitted all the same.
     pub(crate) shadow: bool,
+    /// What its client has in common with others that was over a fair share, so that it came after the others.
+    pub(crate) demoted: Option<Cause>,
     /// Hash of service and host: finds the hot-spot's own ceiling in the plan.
     pub(crate) host_key: u64,
     /// What the client was told to wait, seconds.
@@ -51,6 +54,7 @@ pub(crate) struct Explained {
     pub(crate) at: Instant,
     pub(crate) reason: Reason,
     pub(crate) shadow: bool,
+    pub(crate) demoted: Option<Cause>,
     pub(crate) host_key: u64,
     pub(crate) retry_after_s: u64,
     pub(crate) plan: Arc<Plan>,
@@ -116,6 +120,7 @@ impl Decisions {
             at: record.at,
             reason: record.reason,
             shadow: record.shadow,
+            demoted: record.demoted,
             host_key: record.host_key,
             retry_after_s: record.retry_after_s,
             plan: record.plan.0.clone(),
@@ -147,6 +152,7 @@ mod tests {
             at: Instant::from_millis(at_millis),
             reason: Reason::FlashCrowd,
             shadow: false,
+            demoted: None,
             host_key: 1,
             retry_after_s: 2,
             plan: Rc::new(PlanInForce(Arc::new(Plan::open(1)))),

@@ -21,6 +21,27 @@ pub enum GatewayError {
         /// The reason.
         source: io::Error,
     },
+    /// The port for datagrams of upstreams cannot be had.
+    #[error("cannot take datagrams on {address} (feedback.udp): {source}")]
+    Datagrams {
+        /// The address.
+        address: SocketAddr,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The port for other gateways' reports cannot be had.
+    #[error("cannot listen on {address} for reports of other gateways: {source}")]
+    ClusterListen {
+        /// The address.
+        address: SocketAddr,
+        /// The reason.
+        source: io::Error,
+    },
+    /// NATS was asked for and left out of this build.
+    #[error(
+        "this flashweir was built without NATS; build it with `--features nats`, or use cluster.listen and cluster.leader instead of cluster.nats"
+    )]
+    WithoutNats,
     /// The certificate or key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -66,6 +87,9 @@ impl GatewayError {
         match self {
             Self::Listen(_)
             | Self::AdminListen { .. }
+            | Self::Datagrams { .. }
+            | Self::ClusterListen { .. }
+            | Self::WithoutNats
             | Self::Record { .. }
             | Self::Tls(_)
             | Self::Upstream(_)

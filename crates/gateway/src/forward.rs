@@ -3,11 +3,11 @@
 use crate::classify::{Classified, of_response};
 use crate::connection::{Body, Client};
 use crate::context::{Current, WorkerContext};
-use crate::feedback::SENDER;
 use crate::finish::{Begun, ForwardedBody, Source};
 use crate::load_report;
 use crate::pipeline::Permit;
 use crate::refusal::count_refusal;
+use crate::replication::{ChosenTarget, Hops};
 use crate::settings::upstream_capacity;
 use crate::upload::{GatherError, GatherOptions, HoldOptions, PartialBody, UploadBody, Watchers, gather};
 use crate::upstream_error::{count_failure, plain, respond, slow_upload};
@@ -63,10 +63,12 @@ pub(crate) async fn forward(
         let cut = cut.insert(Rc::default());
         Upload::new(worker, current, classified.service, subscriber).body(&mut permit, body, cut)
     };
-    if let Some(name) = &current.own_name {
-        head.headers.insert(SENDER, name.clone());
+    worker.sign(current, &classified, &mut head.headers);
+    if let Some((name, value)) = head.extensions.remove::<Hops>().map(Hops::next) {
+        head.headers.insert(name, value);
     }
-    let sent = upstreams.send_for(Some(subscriber), Request::from_parts(head, body)).await;
+    let first = head.extensions.remove::<ChosenTarget>().map(|ChosenTarget(index)| index);
+    let sent = upstreams.send_first_to(first, Some(subscriber), Request::from_parts(head, body)).await;
     worker.metrics.upstream.retries.add(upstreams.take_retries());
     let response = match sent {
         Ok(response) => response,

@@ -1,6 +1,7 @@
 //! Builds a gateway from its configuration, in the order in which things may fail: files, ports, threads.
 
 use crate::admin::AdminServer;
+use crate::cluster::{Cluster, LeaderListener};
 use crate::commands::{WorkerEnds, connect};
 use crate::control::{Control, Planners, Signals};
 use crate::descriptors;
@@ -14,7 +15,7 @@ use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
 use crate::state_file;
 use crate::worker;
-use flashweir_config::{Config, Overrides};
+use flashweir_config::{Config, Engine, Overrides};
 use flashweir_core::limits;
 use flashweir_http::client::TrustedProxies;
 use flashweir_http::listen::{WorkerListeners, bind};
@@ -22,11 +23,12 @@ use flashweir_http::tls::ServerTls;
 use flashweir_runtime::StateFile;
 use std::fmt;
 use std::future::pending;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
+use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 /// A gateway to run.
@@ -40,6 +42,8 @@ pub struct Launch {
     pub overrides: Overrides,
     /// Where what the planners see and decide is recorded.
     pub record: Option<PathBuf>,
+    /// URLs of the servers that take requests now, from outside; they win over file and flags once there are any.
+    pub servers: Option<watch::Receiver<Vec<String>>>,
 }
 
 /// Runs a gateway on this thread and one more for each worker, until SIGTERM or SIGINT has drained it.
@@ -68,7 +72,7 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] naming what cannot be had; then no port is held.
     pub fn bind(launch: Launch) -> Result<Self, GatewayError> {
-        let Launch { mut config, config_file, overrides, record } = launch;
+        let Launch { mut config, config_file, overrides, record, servers } = launch;
         let workers = worker_count(&config);
         let refuse_only = descriptors::fit(&mut config, workers, descriptors::raise_limit());
         let tls = match &config.listen.tls {
@@ -79,14 +83,17 @@ impl Gateway {
         // Attached before a port opens, so that nothing is held when it cannot be.
         let mut kernel = KernelGuard::open(&config)?;
         let listeners = bind(&config.listen.addresses, workers)?;
+        let cluster = leader_listener(&config)?;
         let listening_on = listeners[0].addresses().map_err(GatewayError::Start)?;
+        let datagrams = config.feedback.udp.map(bind_datagrams).transpose()?;
         if let Some(kernel) = &mut kernel {
             kernel.protect(&config, &listening_on, config.listen.tls.is_some())?;
         }
         let recorder = record.map(|file| recording::start(&file, &config, workers)).transpose()?;
         let state_file = state_file::configured(&config);
         let learned = state_file.as_ref().map(StateFile::load_or_begin_anew).unwrap_or_default();
-        let url_key = state_file.as_ref().and_then(StateFile::saved_url_key);
+        let saved_url_key = || state_file.as_ref().and_then(StateFile::saved_url_key);
+        let url_key = Cluster::url_key(&config).or_else(saved_url_key);
         let trusted_proxies = TrustedProxies::new(config.client.trusted_proxies.clone());
         let sentries = sentries(&config, workers, None);
         let candidates = candidates(&config, workers, None);
@@ -106,10 +113,12 @@ impl Gateway {
             workers,
             config_file,
             overrides,
+            servers,
             commands: ends.commands,
+            cluster,
             stopped: ends.stopped,
         };
-        let planners = Planners { news, sentries, kernel };
+        let planners = Planners { news, sentries, kernel, datagrams };
         Ok(Self { shared, listeners, worker_ends, admin, admin_address, planners, control })
     }
 
@@ -152,6 +161,27 @@ impl Gateway {
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gateway").field("addresses", &self.addresses()).finish_non_exhaustive()
+    }
+}
+
+/// The socket on which datagrams of upstreams arrive.
+fn bind_datagrams(address: SocketAddr) -> Result<UdpSocket, GatewayError> {
+    let socket = UdpSocket::bind(address).and_then(|socket| {
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    });
+    socket.map_err(|source| GatewayError::Datagrams { address, source })
+}
+
+/// The port at which other gateways report, where this one leads; and an error where it cannot share limits as configured.
+fn leader_listener(config: &Config) -> Result<Option<LeaderListener>, GatewayError> {
+    match config.cluster.engine {
+        Some(Engine::Leader(address)) => {
+            let taken = LeaderListener::bind(address);
+            taken.map(Some).map_err(|source| GatewayError::ClusterListen { address, source })
+        }
+        Some(Engine::Nats(_)) if cfg!(not(feature = "nats")) => Err(GatewayError::WithoutNats),
+        _ => Ok(None),
     }
 }
 

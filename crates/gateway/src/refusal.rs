@@ -104,8 +104,11 @@ impl Refusal {
     }
 
     fn text(&self) -> String {
-        let why =
-            if self.own_share() { "Too many requests from you" } else { "More people are here than fit" };
+        let why = match self.reason {
+            Reason::CallerDeadline => "The time that the request leaves for an answer is too short",
+            _ if self.own_share() => "Too many requests from you",
+            _ => "More people are here than fit",
+        };
         let (seconds, id) = (self.retry_after.jittered_s, self.id);
         format!("{why}. Please try again in {seconds} s. Decision {id}.\n")
     }

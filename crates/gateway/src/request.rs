@@ -3,13 +3,15 @@
 use crate::cache::{AtPipeline, Invalidation, Lookup, Miss, Passed, Traveller, look_up, through_flights};
 use crate::connection::{Body, Client};
 use crate::context::WorkerContext;
+use crate::deadline;
 use crate::feedback::{OVERLOAD, Sender};
 use crate::forward::{Asked, Upload, forward};
-use crate::pipeline::Admission;
+use crate::pipeline::{Admission, Permit};
 use crate::refusal::{Refusal, count_refusal};
+use crate::replication::{ChosenTarget, Route, redirect};
 use crate::upload::{GatherError, PartialBody};
 use crate::upstream_error::{plain, slow_upload};
-use flashweir_admission::pipeline::ServiceKey;
+use flashweir_admission::pipeline::{FailureSource, ServiceKey};
 use flashweir_cache::CacheStatus;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::FramingViolation;
@@ -41,11 +43,30 @@ pub(crate) async fn handle(
     worker: Rc<WorkerContext>,
     client: Rc<Client>,
     connection: Connection,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let now = worker.shared.clock.now();
     client.count_bytes(&worker);
-    let (mut head, body) = request.into_parts();
+    if let Err(circle) = worker.replication.arrive(&mut request) {
+        worker.metrics.responses.by_class.increment(StatusClass::ServerError);
+        return Ok(*circle);
+    }
+    let (head, body) = request.into_parts();
+    let counted = worker.replication.begin(&worker, &head);
+    let response = answer(worker, client, connection, (head, body), now).await;
+    if let (Some(counted), Ok(response)) = (counted, &response) {
+        counted.answered(response);
+    }
+    response
+}
+
+async fn answer(
+    worker: Rc<WorkerContext>,
+    client: Rc<Client>,
+    connection: Connection,
+    (mut head, body): (request::Parts, Incoming),
+    now: Instant,
+) -> Result<Response<Body>, Infallible> {
     let stream = head.extensions.remove::<StreamCut>();
     let current = worker.current();
     let trusted = &current.live.trusted_proxies;
@@ -62,6 +83,12 @@ pub(crate) async fn handle(
     {
         return Ok(answer_violation(&worker, violation, &method));
     }
+    // Before preparing takes them out.
+    let deadline = match current.live.config.feedback.is_enabled {
+        true => deadline::of_head(&worker.metrics, &head.headers, now),
+        false => None,
+    };
+    let sender_name = current.senders.name_in(&head.headers);
     // Preparing costs as much as a refusal, so ordinary requests are prepared only once admitted.
     let mut prepared = None;
     if may_be_unfit(&head) {
@@ -73,6 +100,11 @@ pub(crate) async fn handle(
     let Some(mut classified) = current.classifier.classify(&head, address) else {
         return Ok(answer_misdirected(&worker, &method));
     };
+    let config = &current.live.config;
+    classified.deadline = deadline.or_else(|| deadline::of_class(&worker.metrics, config, &classified, now));
+    // What a proxy's handshake shows, all of its clients show.
+    let tls_fingerprint = client.tls_fingerprint.get().filter(|_| !hop.is_peer_trusted);
+    classified.signs = current.classifier.signs(&head, address, tls_fingerprint);
     let subscriber = subscriber(address);
     let upload = Upload::new(&worker, &current, classified.service, subscriber);
     let is_refused_anyway = client.full.is_some() || worker.shared.is_draining();
@@ -94,9 +126,15 @@ pub(crate) async fn handle(
     } else {
         HttpVersion::Http1
     });
+    let route = worker.replication.route(now, &head, !body.is_none());
+    if let Route::Target(target) = route {
+        // The service of the targets is behind all others, with the classes of the first.
+        classified.service = current.services.len() - 1;
+        classified.candidate = None;
+        head.extensions.insert(ChosenTarget(target));
+    }
     let key = current.services[classified.service];
-    let sender = current.senders.recognise(client.peer.ip(), &head.headers);
-    classified.is_beyond_sender_share = worker.pipeline.hear(now, key, classified.class, sender);
+    let sender = current.senders.recognise(client.peer.ip(), sender_name.as_ref());
     let node = if let Sender::Node(node) = sender { Some((key, node.key)) } else { None };
     let mut traveller = Traveller {
         worker: &worker,
@@ -106,20 +144,33 @@ pub(crate) async fn handle(
         head: &head,
         is_prepared: prepared.is_some(),
         classified: &classified,
+        sender,
+        is_beyond_sender_share: false,
         key,
         subscriber,
         received: now,
         version,
         stream,
     };
-    let at_cache = match worker.cache.is_on() && !is_refused_anyway {
-        true => ask(&mut traveller, &client, !body.is_none()).await,
-        false => AtCache::Nothing,
+    let at_cache = match route {
+        Route::Redirect(status, location) => match traveller.admit_copy(now) {
+            Some(permit) => {
+                let response = redirect(status, location);
+                return Ok(traveller.asker().whole(response, Some(permit)));
+            }
+            // The pipeline says why.
+            None => AtCache::Nothing,
+        },
+        Route::Origin if worker.cache.is_on() && !is_refused_anyway => {
+            ask(&mut traveller, &client, !body.is_none()).await
+        }
+        Route::Origin | Route::Target(_) => AtCache::Nothing,
     };
     let (permit, miss) = match at_cache {
         AtCache::Answered(response) => return Ok(response),
         AtCache::Refused(refusal) => (Err(refusal), None),
-        AtCache::Nothing => match worker.pipeline.admit(now, key, &classified, client.full) {
+        AtCache::Admitted(permit) => (Ok(permit), None),
+        AtCache::Nothing => match worker.pipeline.admit(now, key, &traveller.heard(now), client.full) {
             Admission::Admitted(permit) => (Ok(permit), None),
             Admission::Waits(wait) => (wait.await, None),
             Admission::Refused(refusal) => (Err(refusal), None),
@@ -167,6 +218,15 @@ pub(crate) async fn handle(
             place.sent(worker.shared.clock.now());
         }
     }
+    let left = worker.shared.clock.now();
+    if !deadline::pass_on(&mut head.headers, left, classified.deadline) {
+        // Its body took the time that there was.
+        let refusal = worker.pipeline.refuse_late(left, &classified);
+        permit.failed(FailureSource::Gateway);
+        let refused = Refused { head: &head, method: &method, version, expects_continue, since: now };
+        let response = refuse(&worker, &client, &refusal, &refused, body.take_rest());
+        return Ok(tell_overload(&worker, node, response));
+    }
     let asked = Asked { head, body, method, version, prepared, classified, subscriber, stream };
     let response = forward(&worker, &current, &client, &connection, permit, asked).await;
     if let Some(invalidation) = invalidation.filter(|_| response.status() < StatusCode::BAD_REQUEST) {
@@ -199,6 +259,8 @@ enum AtCache {
     Missed(Box<Miss>),
     /// It answered.
     Answered(Response<Body>),
+    /// It has no answer, and the request was admitted when it was to fetch one.
+    Admitted(Box<Permit>),
     /// The pipeline refused the fetch of what it wants.
     Refused(Refusal),
 }
@@ -228,6 +290,7 @@ async fn ask(traveller: &mut Traveller<'_>, client: &Rc<Client>, has_body: bool)
             Passed::Answer(response) => AtCache::Answered(response),
             Passed::Refused(refusal) => AtCache::Refused(refusal),
             Passed::Alone => AtCache::Missed(miss),
+            Passed::Admitted(permit) => AtCache::Admitted(permit),
         },
     }
 }

@@ -3,8 +3,10 @@
 use crate::agents::Machines;
 use crate::bounds::Bounds;
 use crate::cache::CacheShared;
+use crate::cluster::Cluster;
 use crate::descriptors;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
+use crate::replication::ReplicationShared;
 use crate::sentry::{Candidate, Rest, Sentry};
 use crate::turned_away::TurnedAway;
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -40,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) plan: Arc<ArcSwap<Plan>>,
     /// Why load is as it is.
     pub(crate) verdict: ArcSwap<LoadVerdict>,
+    /// This gateway as one of several, where limits are shared.
+    pub(crate) cluster: Option<Arc<Cluster>>,
     /// What agents say of the servers' machines.
     pub(crate) machines: ArcSwap<Machines>,
     /// What the planner has learned, for `/status` and the state file; refreshed once a second.
@@ -54,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) kernel_told: ArcSwapOption<serde_json::Value>,
     /// What the workers' caches share.
     pub(crate) cache: CacheShared,
+    /// What the threads of a node of a cluster share.
+    pub(crate) replication: ReplicationShared,
     /// Connections and requests of all workers.
     pub(crate) bounds: Arc<Bounds>,
     /// Every metric.
@@ -121,6 +127,8 @@ impl Shared {
         let telemetry = Telemetry::gateway(parts.workers, env!("CARGO_PKG_VERSION"));
         let warnings = telemetry.warnings();
         let cache = CacheShared::new(&parts.live.config.cache, parts.workers);
+        let cluster = Cluster::new(&parts.live.config, random_u64(), parts.workers);
+        let replication = ReplicationShared::new(&parts.live.config.replication, parts.workers);
         let max_connections = parts.live.config.bounds.max_connections;
         telemetry.control().set_connection_limits(descriptors::limit(), max_connections);
         Arc::new(Self {
@@ -132,6 +140,7 @@ impl Shared {
             live: ArcSwap::from_pointee(parts.live),
             plan: Arc::new(ArcSwap::from_pointee(Plan::open(parts.workers))),
             verdict: ArcSwap::default(),
+            cluster,
             machines: ArcSwap::default(),
             baseline: ArcSwap::default(),
             rest: Arc::default(),
@@ -139,6 +148,7 @@ impl Shared {
             turned_away: TurnedAway::default(),
             kernel_told: ArcSwapOption::empty(),
             cache,
+            replication,
             bounds: Bounds::new(hasher),
             telemetry,
             warnings,

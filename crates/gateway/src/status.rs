@@ -4,15 +4,18 @@ use crate::agents::machines_json;
 use crate::cache;
 use crate::decisions::Explained;
 use crate::feedback;
+use crate::replication;
 use crate::sentry::told;
 use crate::shared::Shared;
 use crate::verdict;
+use flashweir_admission::fairness::{Cause, Sign};
 use flashweir_admission::flash_crowd::Limit;
 use flashweir_config::{Class, Service};
 use flashweir_core::{DecisionId, Rate, Reason};
 use flashweir_http::upstream::{OutCause, SHARE_ONE};
 use flashweir_runtime::{plan_json, unix_seconds_now};
-use serde_json::{Value, json};
+use flashweir_telemetry::ClassMetrics;
+use serde_json::{Map, Value, json};
 
 /// The document of `/status`.
 pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
@@ -25,6 +28,7 @@ pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
         "uptime_s": shared.clock.now().as_secs_f64(),
         "draining": shared.is_draining(),
         "workers": workers,
+        "processor_s": processor_time_s(),
         "config_file": config_file,
         "listening_on": shared.listening_on.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "requests": requests(shared),
@@ -34,7 +38,10 @@ pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
         "flash_crowd_candidate": live.flash_crowd_candidate.as_ref().map(|candidate| candidate.status()),
         "limits": limits(shared),
         "binds": binding(shared),
+        "fairness": fairness(shared),
         "cache": cache::status(shared),
+        "cluster": shared.cluster.as_ref().map(|cluster| cluster.status(shared.clock.now())),
+        "replication": replication::status(shared),
         "kernel": shared.kernel_told.load().as_deref(),
         "services": services(shared),
         "upstreams": upstreams(shared),
@@ -54,6 +61,7 @@ pub(crate) fn explanation(shared: &Shared, id: DecisionId, record: &Explained) -
         "reason": record.reason.as_str(),
         "status": record.reason.status(),
         "shadow": record.shadow,
+        "demoted_by": record.demoted.map(Cause::as_str),
         "retry_after_s": record.retry_after_s,
         "limit": {
             "bound": record.reason.as_str(),
@@ -79,7 +87,8 @@ fn sentence(record: &Explained, ceiling: Option<Rate>) -> String {
     let plan = &record.plan.explanation;
     let would =
         if record.shadow { "would have been refused (shadow mode: it was admitted)" } else { "was refused" };
-    let why = record.reason.why();
+    let demoted = record.demoted.map(|cause| format!(" (it came after the others: {})", over_share(cause)));
+    let why = format!("{}{}", record.reason.why(), demoted.unwrap_or_default());
     if let Some(sentry) = &record.sentry {
         let candidate = sentry.candidate.as_ref();
         let candidate =
@@ -98,6 +107,43 @@ fn sentence(record: &Explained, ceiling: Option<Rate>) -> String {
         );
     }
     format!("The request {would}: {why}.")
+}
+
+/// What is over a fair share, in words that follow "it came after the others: ".
+fn over_share(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Person => "its own session had more than a fair share",
+        Cause::Sign(Sign::Address) => "its address had more than a fair share",
+        Cause::Sign(Sign::Network) => "its network had more than a fair share",
+        Cause::Sign(Sign::TlsFingerprint) => {
+            "all clients with its TLS fingerprint together had more than a fair share"
+        }
+        Cause::Sign(Sign::System) => {
+            "all clients of its autonomous system together had more than a fair share"
+        }
+        Cause::Sign(Sign::UserAgent) => "all clients with its user agent together had more than a fair share",
+        Cause::Sign(Sign::UrlFamily) => {
+            "all who ask for its family of URLs together had more than a fair share"
+        }
+        Cause::Sign(Sign::SessionAge) => {
+            "all clients with a session as old as its own, or with none, together had more than a fair share"
+        }
+    }
+}
+
+fn fairness(shared: &Shared) -> Value {
+    let live = shared.live.load();
+    let by_cause = |count: &dyn Fn(Cause) -> u64| -> Value {
+        Cause::ALL.iter().map(|&cause| (cause.as_str().to_owned(), json!(count(cause)))).collect()
+    };
+    let telemetry = &shared.telemetry;
+    json!({
+        "enabled": live.config.fairness.is_enabled,
+        "people": telemetry.sum(|worker| worker.fairness.people().into()),
+        "over_share": by_cause(&|cause| telemetry.sum(|worker| worker.fairness.over(cause).into())),
+        "demoted": by_cause(&|cause| telemetry.sum(|worker| worker.fairness.demoted.value(cause))),
+        "refused": telemetry.sum(|worker| worker.requests.shed.value(Reason::FairShare)),
+    })
 }
 
 fn requests(shared: &Shared) -> Value {
@@ -187,10 +233,12 @@ fn services(shared: &Shared) -> Vec<Value> {
         json!({
             "name": service.name,
             "hosts": service.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "requests": requests_of(shared, service),
             "policing": service.sentry.policing.as_str(),
             "shadow": service.sentry.shadow,
             "response_target_s": service.sentry.response_target.as_secs_f64(),
             "classes": service.classes.iter().map(class).collect::<Vec<_>>(),
+            "demand": service.classes.iter().map(|class| demand(shared, service, class)).collect::<Vec<_>>(),
             "in_flight_upstream": upstreams.in_flight(),
             "machines": machines_json(&shared.machines.load(), shared.clock.now(), &service.name),
             "sentry": sentry.as_ref().map(|sentry| told::status(sentry, shared.clock.now())),
@@ -201,6 +249,47 @@ fn services(shared: &Shared) -> Vec<Value> {
         })
     });
     all.collect()
+}
+
+/// Requests to one service; retries are told from others for the gateway as a whole only.
+fn requests_of(shared: &Shared, service: &Service) -> Value {
+    let control = shared.telemetry.control();
+    let classes = service.classes.iter().map(|class| control.class_slot(&service.name, &class.name));
+    let slots: Vec<_> = classes.collect();
+    let sum = |value: fn(&ClassMetrics) -> u64| {
+        shared.telemetry.sum(|worker| slots.iter().map(|&slot| value(worker.classes.of(slot))).sum())
+    };
+    json!({
+        "offered": sum(|class| class.offered.value()),
+        "admitted": sum(|class| class.admitted.value()),
+        "shed": sum(|class| class.shed.total()),
+    })
+}
+
+/// What was counted of one class since the start, refusals by reason: what servers are planned by.
+fn demand(shared: &Shared, service: &Service, class: &Class) -> Value {
+    let slot = shared.telemetry.control().class_slot(&service.name, &class.name);
+    let sum = |count: fn(&ClassMetrics) -> u64| shared.telemetry.sum(|worker| count(worker.classes.of(slot)));
+    let refused = Reason::ALL.iter().filter_map(|reason| {
+        let count = shared.telemetry.sum(|worker| worker.classes.of(slot).shed.value(*reason));
+        (count > 0).then(|| (reason.to_string(), count.into()))
+    });
+    json!({
+        "name": class.name,
+        "offered": sum(|class| class.offered.value()),
+        "admitted": sum(|class| class.admitted.value()),
+        "refused": refused.collect::<Map<String, Value>>(),
+    })
+}
+
+/// Processor time of all threads since the start, seconds; none where the kernel does not say.
+fn processor_time_s() -> Option<f64> {
+    /// Places of the times in user and kernel mode after the name of the program, which may hold anything (proc(5)).
+    const TIMES: std::ops::Range<usize> = 11..13;
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(TIMES)?.iter().map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
+    Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 fn class(class: &Class) -> Value {

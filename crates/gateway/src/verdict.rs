@@ -52,7 +52,10 @@ impl VerdictTask {
     fn situation(&self, shared: &Shared, live: &Live, counted: &[u64]) -> Situation {
         let mut refused = [0; StageName::COUNT];
         for ((reason, now), before) in Reason::ALL.into_iter().zip(counted).zip(self.refused) {
-            refused[StageName::of(reason) as usize] += now.saturating_sub(before);
+            // A caller's deadline says how long the caller waits, and nothing of what is short here.
+            if reason != Reason::CallerDeadline {
+                refused[StageName::of(reason) as usize] += now.saturating_sub(before);
+            }
         }
         let plan = shared.plan.load();
         let acts = |sentry: &Option<_>, service: &Service| sentry.is_some() && !service.sentry.shadow;

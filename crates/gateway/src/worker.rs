@@ -5,6 +5,7 @@ use crate::commands::{Command, Stopped, WorkerEnds};
 use crate::context::WorkerContext;
 use crate::flash_crowd_candidate::FlashCrowdSample;
 use crate::pipeline::PipelineHost;
+use crate::replication;
 use crate::shared::Shared;
 use flashweir_admission::pace::SWEEP_INTERVAL;
 use flashweir_admission::pipeline::ServiceKey;
@@ -51,6 +52,7 @@ async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, en
     let (worker, services) = WorkerContext::new(index, shared, ends.gate_samples);
     attend(&worker, services);
     spawn_local(sweep(worker.clone()));
+    spawn_local(replication::sample(index, worker.clone()));
     spawn_local(sample(worker.clone(), ends.sample_wanted, ends.samples));
     let accepting = CancellationToken::new();
     let acceptors = TaskTracker::new();

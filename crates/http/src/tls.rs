@@ -2,10 +2,11 @@
 
 use crate::guarded::Protocol;
 use arc_swap::ArcSwap;
+use flashweir_core::hash::mix;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::{Acceptor, ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::fs;
@@ -14,8 +15,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_rustls::{LazyConfigAcceptor, TlsAcceptor};
 
 /// ALPN name of HTTP/2 (RFC 9113 §3.2).
 pub const ALPN_HTTP2: &[u8] = b"h2";
@@ -130,20 +131,23 @@ impl ServerTls {
         self.load(seen).map(|()| true)
     }
 
-    /// Performs the handshake; the time it may take is the caller's to bound.
+    /// Performs the handshake; the time it may take is the caller's to bound. With the connection comes the fingerprint of the client's
+    /// software: see [`fingerprint`].
     ///
     /// # Errors
     /// Whatever went wrong in it.
-    pub async fn accept<Io>(&self, io: Io) -> io::Result<(TlsStream<Io>, Protocol)>
+    pub async fn accept<Io>(&self, io: Io) -> io::Result<(TlsStream<Io>, Protocol, u64)>
     where
         Io: AsyncRead + AsyncWrite + Unpin,
     {
-        let stream = self.acceptor.accept(io).await?;
+        let begun = LazyConfigAcceptor::new(Acceptor::default(), io).await?;
+        let fingerprint = fingerprint(&begun.client_hello());
+        let stream = begun.into_stream(Arc::clone(self.acceptor.config())).await?;
         let protocol = match stream.get_ref().1.alpn_protocol() {
             Some(ALPN_HTTP2) => Protocol::Http2,
             _ => Protocol::Http1,
         };
-        Ok((stream, protocol))
+        Ok((stream, protocol, fingerprint))
     }
 
     fn load(&self, seen: Fingerprint) -> Result<(), TlsError> {
@@ -152,6 +156,32 @@ impl ServerTls {
         self.resolver.0.store(Arc::new(key));
         Ok(())
     }
+}
+
+/// A hash of what a ClientHello offers, in its order: cipher suites, groups, signature schemes, protocols. Clients of one program and version
+/// have the same, whatever they call themselves in `User-Agent`. Values that clients draw at random to keep servers tolerant
+/// (RFC 8701) are left out. No key: it is to be hashed again where clients may not choose collisions.
+#[must_use]
+pub fn fingerprint(hello: &ClientHello<'_>) -> u64 {
+    let numbers = |state: u64, numbers: &mut dyn Iterator<Item = u16>| {
+        // Lists are delimited, or a number could move from one to the next.
+        numbers.filter(|number| !is_drawn(*number)).fold(mix(state + 1), |state, number| {
+            mix(state ^ u64::from(number)).wrapping_add(state.rotate_left(7))
+        })
+    };
+    let suites = hello.cipher_suites().iter().map(|&suite| u16::from(suite));
+    let groups = hello.named_groups().unwrap_or_default().iter().map(|&group| u16::from(group));
+    let schemes = hello.signature_schemes().iter().map(|&scheme| u16::from(scheme));
+    let state = numbers(0, &mut { suites });
+    let state = numbers(state, &mut { groups });
+    let state = numbers(state, &mut { schemes });
+    let protocols = hello.alpn().into_iter().flatten();
+    protocols.fold(state, |state, name| numbers(state, &mut name.iter().map(|&byte| u16::from(byte))))
+}
+
+/// 0x0A0A, 0x1A1A and so on (RFC 8701 §2).
+fn is_drawn(number: u16) -> bool {
+    number & 0x0F0F == 0x0A0A && number >> 8 == number & 0xFF
 }
 
 impl std::fmt::Debug for ServerTls {

@@ -3,6 +3,7 @@
 // It stands at tc, on the side of the clients: what comes in there is for servers, what goes out are their responses. A
 // connection is known by its SYN; its response is measured packet by packet, and counts in the interval's histogram
 // under its latest rate. Both programs end with TC_ACT_UNSPEC, so whatever other filters there are go on to judge.
+#include "cut_mark.h"
 #include "endpoints.h"
 #include "observe_maps.h"
 #include "rate.h"
@@ -11,6 +12,10 @@
 
 // Set before loading, by tests only: then `watching` says what time it is.
 SEC(".rodata.clock") const volatile __u32 time_is_told = 0;
+
+// Set before loading, where the classifier of a link stands before the observer: flows that it cuts are left out, as their
+// rates say nothing about the servers.
+SEC(".rodata.links") const volatile __u32 leaves_cut_flows_out = 0;
 
 // Enough for Ethernet, IPv6 with some extension headers, and TCP with all its options.
 #define HEADERS_BYTES 256
@@ -216,6 +221,8 @@ SEC("tc")
 int flashweir_out(struct __sk_buff *packet)
 {
     struct segment segment;
+    if (leaves_cut_flows_out && packet->cb[0] == CUT_MARK)
+        return TC_ACT_UNSPEC;
     // Neither handshakes nor bare acknowledgements say anything about a response.
     if (!is_tcp(packet, &segment) || segment.flags & (TCP_SYN | TCP_RST) ||
         (!segment.payload_bytes && !(segment.flags & TCP_FIN)) ||

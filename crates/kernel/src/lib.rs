@@ -13,6 +13,8 @@ pub mod gate;
 mod interface;
 mod late_port;
 #[cfg(feature = "bpf")]
+pub mod link;
+#[cfg(feature = "bpf")]
 mod map;
 mod memory;
 #[cfg(feature = "bpf")]

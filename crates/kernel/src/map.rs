@@ -9,6 +9,9 @@ use crate::account::map_bytes;
 use crate::plain::{Plain, bytes_of, value_of};
 use crate::program::{LoadError, Program};
 
+/// Entries of an array that are read in one system call.
+const BATCH: u32 = 1_024;
+
 /// A map whose errors say which it was.
 #[derive(Debug)]
 pub(crate) struct Map {
@@ -40,6 +43,19 @@ impl Map {
     pub(crate) fn drain<K: Plain, V: Plain>(&self, most: u32) -> Result<Vec<(K, V)>, LoadError> {
         let entries = self.handle.lookup_and_delete_batch(most, MapFlags::ANY, MapFlags::ANY);
         Ok(self.named(entries)?.map(|(key, value)| (value_of(&key), value_of(&value))).collect())
+    }
+
+    /// All entries of an array, in the order of their indices; one system call for each `BATCH` of them.
+    pub(crate) fn read_array<V: Plain>(&self) -> Result<Vec<V>, LoadError> {
+        let entries = self.named(self.handle.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY))?;
+        Ok(entries.map(|(_, value)| value_of(&value)).collect())
+    }
+
+    /// Writes the default value to these entries of an array; a system call.
+    pub(crate) fn clear_range<V: Plain>(&self, first: u32, count: u32) -> Result<(), LoadError> {
+        let keys: Vec<u8> = (first..first + count).flat_map(u32::to_ne_bytes).collect();
+        let values: Vec<u8> = bytes_of(&V::default()).repeat(count as usize);
+        self.named(self.handle.update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY))
     }
 
     /// Bytes of kernel memory that it takes.

@@ -31,12 +31,14 @@ pub struct DocumentTable {
     places: BTreeMap<u64, usize>,
     documents: Vec<Document>,
     offered: DecayedCounters,
+    /// Owners that the counters have: those of forgotten documents are used again.
+    owners: usize,
 }
 
 impl Default for DocumentTable {
     fn default() -> Self {
         let offered = DecayedCounters::new(0, RATE_TAU);
-        Self { places: BTreeMap::new(), documents: Vec::new(), offered }
+        Self { places: BTreeMap::new(), documents: Vec::new(), offered, owners: 0 }
     }
 }
 
@@ -52,7 +54,10 @@ impl DocumentTable {
         let document =
             Document { key, hosts: alloc::vec![home], changed_at: now, low_demand: LowDemand::default() };
         self.documents.push(document);
-        self.offered.add_owner();
+        if self.documents.len() > self.owners {
+            self.offered.add_owner();
+            self.owners += 1;
+        }
         self.places.insert(key, self.documents.len() - 1);
         Some(self.documents.len() - 1)
     }
@@ -128,11 +133,51 @@ impl DocumentTable {
         }
     }
 
+    /// Forgets documents with one host and less demand than this.
+    pub(crate) fn forget_idle(&mut self, now: Instant, below_rps: f64) {
+        let documents = core::mem::take(&mut self.documents);
+        self.places.clear();
+        for (place, document) in documents.into_iter().enumerate() {
+            if document.hosts.len() < 2 && self.offered.rate_rps(now, place) < below_rps {
+                continue;
+            }
+            let kept = self.documents.len();
+            // A kept document moves towards the front only, so that no count is overwritten before it is read.
+            self.offered.set_scaled(kept, self.offered.scaled(place));
+            self.places.insert(document.key, kept);
+            self.documents.push(document);
+        }
+        (self.documents.len()..self.owners).for_each(|place| self.offered.set_scaled(place, 0));
+    }
+
     pub(crate) fn changed_at(&self, place: usize) -> Instant {
         self.documents.get(place).map_or(Instant::ZERO, |it| it.changed_at)
     }
 
     pub(crate) fn low_demand(&mut self, place: usize) -> Option<&mut LowDemand> {
         self.documents.get_mut(place).map(|it| &mut it.low_demand)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_documents_are_forgotten_and_the_others_keep_hosts_and_rates() {
+        let mut table = DocumentTable::default();
+        for key in 0..10 {
+            let place = table.place(Instant::ZERO, key, 0).unwrap();
+            (0..key * 10).for_each(|_| table.offer(Instant::ZERO, place));
+        }
+        table.add_host(Instant::ZERO, 1, 5);
+        let rate = |table: &DocumentTable, key| table.rate_rps(Instant::ZERO, table.find(key).unwrap());
+        let before: Vec<f64> = [1, 8, 9].map(|key| rate(&table, key)).into();
+        table.forget_idle(Instant::ZERO, before[1]);
+        assert_eq!(table.len(), 3);
+        assert_eq!([1, 8, 9].map(|key| rate(&table, key)).to_vec(), before);
+        assert_eq!(table.hosts(table.find(1).unwrap()), [0, 5]);
+        let place = table.place(Instant::ZERO, 77, 2).unwrap();
+        assert_eq!((place, table.rate_rps(Instant::ZERO, place)), (3, 0.0));
     }
 }

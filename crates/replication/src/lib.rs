@@ -20,6 +20,7 @@ pub mod placement;
 mod redirector;
 mod report_schedule;
 mod ring;
+mod routing;
 mod server_pool;
 pub mod servers;
 
@@ -29,5 +30,6 @@ pub use error::SettingsError;
 pub use redirector::{Placed, PlacementRound, Redirector, RedirectorSettings};
 pub use report_schedule::ReportSchedule;
 pub use ring::Ring;
+pub use routing::{Router, RoutingPlan};
 pub use server_pool::{PoolEvents, PoolSettings, ServerCounts, ServerPool};
 pub use servers::{ServerIndex, ServerReport, ServerSettings, ServerTable};

@@ -189,6 +189,33 @@ impl Redirector {
         self.update_engaged(now);
     }
 
+    /// What was sent to a server of late, requests per second: its load is no less. A report may be older than the crowd, or may lie.
+    pub fn raise_load(&mut self, now: Instant, server: ServerIndex, sent_rps: f64) {
+        let missing_rps = sent_rps - self.servers.load_rps(server);
+        if missing_rps.is_nan() || missing_rps <= 0.0 {
+            return;
+        }
+        self.servers.correct_load(server, missing_rps);
+        if let Some(overload) = self.overload.get_mut(usize::from(server)) {
+            let weight = self.servers.weight(server).max(f64::MIN_POSITIVE);
+            overload.update(self.servers.load_rps(server) / weight, &self.settings.watermarks);
+        }
+        self.update_engaged(now);
+    }
+
+    /// Forgets documents that are at one server and have less demand than this, requests per second, so that there is room for others. A
+    /// document that returns starts at its home. O(documents · log documents).
+    pub fn forget_idle(&mut self, now: Instant, below_rps: f64) {
+        self.documents.forget_idle(now, below_rps);
+    }
+
+    /// What all usable servers together take before they are overloaded, requests per second: HW times their weights.
+    #[must_use]
+    pub fn capacity_rps(&self, now: Instant) -> f64 {
+        let weights = self.usable(now).into_iter().map(|server| self.servers.weight(server));
+        weights.sum::<f64>() * self.settings.watermarks.high_rps
+    }
+
     /// Whether a request to a server succeeded: failures in a row eject it.
     pub fn finished(&mut self, now: Instant, server: ServerIndex, succeeded: bool) {
         self.servers.finished(now, server, succeeded);
@@ -262,7 +289,7 @@ impl Redirector {
         let load: f64 = usable.iter().map(|&it| self.servers.load_rps(it)).sum();
         let room: f64 =
             usable.iter().map(|&it| room_rps(0.0, self.servers.weight(it), &self.settings.watermarks)).sum();
-        load > room
+        !usable.is_empty() && load > room
     }
 
     /// The documents and their hosts.

@@ -1,8 +1,9 @@
 //! The router's answers to people and scrapers.
 
+use crate::link::LinkReport;
 use crate::record::Decisions;
 use crate::status::{Told, explanation, status};
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -17,6 +18,8 @@ pub(crate) struct Known {
     pub(crate) clock: Clock,
     pub(crate) telemetry: Telemetry,
     pub(crate) told: ArcSwap<Told>,
+    /// Of the link that is divided, if there is one.
+    pub(crate) link: ArcSwapOption<LinkReport>,
     /// Taken once in an interval by who decides, so nobody waits for long.
     pub(crate) decisions: Mutex<Decisions>,
 }
@@ -37,7 +40,9 @@ async fn metrics(State(known): State<Arc<Known>>) -> Response {
 }
 
 async fn status_document(State(known): State<Arc<Known>>) -> Response {
-    Json(status(&known.told.load(), known.clock.now())).into_response()
+    let mut document = status(&known.told.load(), known.clock.now());
+    document["link"] = known.link.load().as_ref().map(|report| report.json()).into();
+    Json(document).into_response()
 }
 
 async fn explain_present(State(known): State<Arc<Known>>) -> Response {

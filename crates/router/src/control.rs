@@ -4,15 +4,17 @@ use crate::admin::{Known, routes};
 use crate::driver::Driver;
 use crate::error::RouterError;
 use crate::guard::Guard;
+use crate::link::LinkDriver;
 use crate::reload::changed;
 use crate::settings;
 use crate::status::Told;
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use flashweir_admission::flash_crowd::Baseline;
 use flashweir_config::{Overrides, RouterConfig};
 use flashweir_core::Hasher64;
 use flashweir_runtime::{AdminListener, Clock, random_u64};
 use flashweir_telemetry::{Outcome, Telemetry};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokio::signal::unix::{SignalKind, signal};
@@ -45,7 +47,13 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
     let mut interrupt = listen_for(SignalKind::interrupt())?;
     let mut hang_up = listen_for(SignalKind::hangup())?;
     let Launch { config, .. } = &launch;
-    let guard = Guard::load(&config.kernel, settings::reading(config.flash_crowd.mode))?;
+    let guard = match config.kernel.interfaces.is_empty() {
+        true => None,
+        false => {
+            let reading = settings::reading(config.flash_crowd.mode);
+            Some(Guard::load(&config.kernel, reading, config.link.is_some())?)
+        }
+    };
     let address = config.admin.address;
     let admin_error = |source| RouterError::AdminListen { address, source };
     let admin = AdminListener::bind(address).map_err(admin_error)?;
@@ -55,29 +63,78 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
         // It decides by itself, as a gateway with one worker would; what workers count of requests stays zero.
         telemetry: Telemetry::router(env!("CARGO_PKG_VERSION")),
         told: ArcSwap::from_pointee(Told::of(config, Baseline::default())),
+        link: ArcSwapOption::empty(),
         decisions: Mutex::default(),
     });
-    let mut driver = Driver::new(config.clone(), guard, random_hasher(), known.clone())?;
-    driver.attach()?;
+    let shadow = settings::is_shadow(config);
+    let link = config.link.as_ref().map(|link| LinkDriver::load(link, shadow, known.clone()));
+    let mut link = link.transpose()?;
+    let mut driver = match guard {
+        Some(guard) => Some(Driver::new(config.clone(), guard, random_hasher(), known.clone())?),
+        None => None,
+    };
+    if let Some(link) = &mut link {
+        link.attach()?;
+    }
+    // Nothing that may fail comes after it: a gate that was found pinned is this router's from then on.
+    if let Some(driver) = &mut driver {
+        driver.attach()?;
+    }
     tokio::spawn(admin.serve(routes(known.clone()), config.admin.hosts.clone()));
-    tracing::info!(
-        interfaces = ?config.kernel.interfaces,
-        protect = ?config.kernel.protect,
-        admin = %admin_address,
-        mode = config.flash_crowd.mode.as_str(),
-        interval_s = config.flash_crowd.interval.as_secs_f64(),
-        shadow = settings::is_shadow(config),
-        "flashweir {} guards",
-        env!("CARGO_PKG_VERSION"),
-    );
+    tell_start(config, admin_address);
     let is_terminated = loop {
+        let due = [driver.as_ref().map(Driver::due_at), link.as_ref().map(LinkDriver::due_at)];
+        let Some(due) = due.into_iter().flatten().min() else { break false };
         tokio::select! {
             _ = terminate.recv() => break true,
             _ = interrupt.recv() => break false,
-            _ = hang_up.recv() => reload(&launch, &mut driver, &known)?,
-            () = tokio::time::sleep_until(known.clock.timer_at(driver.due_at())) => driver.wake()?,
+            _ = hang_up.recv() => reload(&launch, driver.as_mut(), &known)?,
+            () = tokio::time::sleep_until(known.clock.timer_at(due)) => {
+                if let Some(link) = &mut link {
+                    link.wake()?;
+                }
+                if let Some(driver) = driver.as_mut().filter(|driver| driver.due_at() <= known.clock.now()) {
+                    driver.wake()?;
+                }
+            }
         }
     };
+    drop(link);
+    if let Some(driver) = driver {
+        end(driver, is_terminated, &known)?;
+    }
+    Ok(())
+}
+
+fn tell_start(config: &RouterConfig, admin_address: SocketAddr) {
+    if let Some(link) = &config.link {
+        tracing::info!(
+            interface = link.interface,
+            rate_bits_per_s = link.rate_bits_per_s,
+            side = link.side.as_str(),
+            flow = link.flow.as_str(),
+            admin = %admin_address,
+            shadow = settings::is_shadow(config),
+            "flashweir {} divides a link",
+            env!("CARGO_PKG_VERSION"),
+        );
+    }
+    if !config.kernel.interfaces.is_empty() {
+        tracing::info!(
+            interfaces = ?config.kernel.interfaces,
+            protect = ?config.kernel.protect,
+            admin = %admin_address,
+            mode = config.flash_crowd.mode.as_str(),
+            interval_s = config.flash_crowd.interval.as_secs_f64(),
+            shadow = settings::is_shadow(config),
+            "flashweir {} guards",
+            env!("CARGO_PKG_VERSION"),
+        );
+    }
+}
+
+/// Keeps what was learned, and takes the gate away or leaves it to the router that comes next.
+fn end(driver: Driver, is_terminated: bool, known: &Known) -> Result<(), RouterError> {
     if let Some(file) = settings::state_file(driver.config()) {
         file.save_or_tell(known.clock.now(), &driver.baseline(), &known.telemetry);
     }
@@ -90,10 +147,14 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
 }
 
 /// Takes over a changed configuration file, or keeps everything as it was.
-fn reload(launch: &Launch, driver: &mut Driver, known: &Known) -> Result<(), RouterError> {
-    let outcome = match changed(launch, driver.config()) {
+fn reload(launch: &Launch, driver: Option<&mut Driver>, known: &Known) -> Result<(), RouterError> {
+    let before = driver.as_ref().map_or(&launch.config, |driver| driver.config());
+    let outcome = match changed(launch, before) {
         Ok(config) => {
-            driver.reconfigure(config)?;
+            // Nothing of a link can change while it is divided.
+            if let Some(driver) = driver {
+                driver.reconfigure(config)?;
+            }
             tracing::info!("the configuration was reloaded");
             Outcome::Ok
         }

@@ -24,12 +24,16 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Loads the programs; they stand before no interface yet. Some 400 ms, most of it the kernel's checks.
-    pub(crate) fn load(kernel: &Kernel, reading: Reading) -> Result<Self, RouterError> {
+    /// With `is_behind_link` the observer leaves out responses that a link's classifier cuts.
+    pub(crate) fn load(kernel: &Kernel, reading: Reading, is_behind_link: bool) -> Result<Self, RouterError> {
         // First what is found out at once.
         interface::check(&kernel.interfaces)?;
         let mut interfaces = GuardedInterfaces::open(kernel)?;
         let gate = interfaces.load_gate()?;
-        let observer = Observer::load_to_read(kernel.flows, reading)?;
+        let observer = match is_behind_link {
+            true => Observer::load_behind_link(kernel.flows, reading)?,
+            false => Observer::load_to_read(kernel.flows, reading)?,
+        };
         Ok(Self { interfaces, gate, observer })
     }
 

@@ -10,7 +10,8 @@
 //! Pure: `places` (which destinations have a bucket of their own), `responses` and `sample` (what the planner is told),
 //! `orders` (what the gate is told), `record` and `status` (what people are told). The `driver` runs the
 //! planner's loop each interval; `outlet` is what surrounds it, with the programs that `guard` holds before the interfaces;
-//! `control` waits for what is due, for signals and for the `admin` listener.
+//! `control` waits for what is due, for signals and for the `admin` listener. `link` divides a link fairly, alone or beside it: a
+//! classifier at tc counts flows, `link::control` (pure) runs `flashweir-aqm` over what it counted.
 #![cfg(feature = "kernel")]
 
 mod admin;
@@ -21,6 +22,7 @@ mod error;
 mod figures;
 mod guard;
 mod interface;
+mod link;
 mod orders;
 mod outlet;
 mod places;

@@ -35,6 +35,7 @@ fn restart_needed(before: &RouterConfig, new: &RouterConfig) -> Option<&'static 
         ("kernel.pin", before.kernel.pin != new.kernel.pin),
         ("kernel.flows", before.kernel.flows != new.kernel.flows),
         ("flash_crowd.mode", reading(before.flash_crowd.mode) != reading(new.flash_crowd.mode)),
+        ("link", before.link != new.link),
         ("admin.address", before.admin != new.admin),
         ("log", before.log != new.log),
     ];

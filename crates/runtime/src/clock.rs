@@ -29,6 +29,12 @@ impl Clock {
     }
 }
 
+/// Milliseconds since 1970, for numbers that are to be larger after a restart. Zero before 1970.
+#[must_use]
+pub fn unix_millis_now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
 /// Seconds since 1970, for what leaves the process (state file, explanations). Zero before 1970.
 #[must_use]
 pub fn unix_seconds_now() -> u64 {

@@ -14,7 +14,7 @@ mod state_file;
 
 pub use admin::{AdminListener, metrics_response, problem};
 pub use baseline_keeper::BaselineKeeper;
-pub use clock::{Clock, unix_seconds_now};
+pub use clock::{Clock, unix_millis_now, unix_seconds_now};
 pub use flashweir_config::flash_crowd_planner as planner;
 pub use plan::{plan_json, tell_change, tell_verdict};
 pub use random::random_u64;

@@ -26,8 +26,12 @@ labels! {
         FeedbackRefused => "feedback_refused",
         /// An upstream is left out or back.
         UpstreamHealth => "upstream_health",
+        /// A report or a share of another gateway was not taken, or did not come.
+        Cluster => "cluster",
         /// An agent beside a server gave no report.
         Agent => "agent",
+        /// A report between nodes of a cluster of replicas was not taken, or a copy differed.
+        Replication => "replication",
         /// The verdict on why load is high changed.
         CauseChanged => "cause_changed",
         /// The planner is behind or samples wait.

@@ -13,7 +13,8 @@ pub fn markdown() -> String {
     let shells = [
         ("run", Telemetry::gateway(1, "")),
         ("router", Telemetry::router("")),
-        ("control", Telemetry::control_plane(Arc::default(), "")),
+        ("control", Telemetry::control_plane(vec![(String::new(), Arc::default())], "")),
+        ("control --kubernetes", Telemetry::kubernetes(Arc::default(), "")),
         ("egress", egress),
     ];
     let mut page = HEADER.to_owned();

@@ -69,7 +69,9 @@ impl Bench {
             person_key: drawn,
             candidate: Some(asked),
             is_beyond_sender_share: false,
+            deadline: None,
             closed: None,
+            signs: Default::default(),
         };
         self.pipeline.arrive(self.now, request, 7)
     }

@@ -1,33 +1,39 @@
 //! Fair shares among clients while a service is short: who has more than a share, by which sign, and nothing else.
 //!
-//! **Decides** for each request whether it is served in its tier or from what others leave ([`Tier::Scavenger`]), **from** what requests cost
-//! the service, by client and by [`Sign`]. Nobody is refused here: a demotion is an order of service. **Not part of the pipeline's order yet.**
+//! **Decides** for each request whether it is served in its place or from what others leave, **from** what requests cost
+//! the service, by person and by [`Sign`]. No request is refused here: a demotion is an order of service.
 //!
-//! The rule is Purge's ([`flashweir_aqm::purge`]), with cost (service time) in place of bytes and demotion in place of drops. Each
-//! period:
-//!
-//! > f = C / N; while the service is short, what has a cost rate over 1.15 of its share is demoted.
-//!
-//! * A *person* is a client with evidence of being one (a session that came back, with referers and assets): the caller judges that and
-//!   must make it hard to forge. Each has the share f.
+//! * A *person* is a client that behaves like one (`evidence`). Persons are claimants of their own: a crawler that looks like a browser
+//!   does not drag that browser's users down, and an office behind one address is as many claimants as it has people.
 //! * Clients without evidence are judged by what they have in common. One that comes from ten thousand addresses, each polite by
-//!   itself, still has one TLS fingerprint, one autonomous system or one family of URLs. A value of such a sign has the share
-//!   f · max(1, people who show it), so an office behind one address has a share for each of its people.
-//! * A person is judged as a person alone: a crawler that looks like a browser does not drag that browser's users down.
-//! * N counts people, and clients without evidence by the sign that tells fewest of them apart: a client that splits into many
-//!   addresses does not get more shares and does not make those of others smaller.
+//!   itself, still has one TLS fingerprint, one family of URLs, a few user agents, or no session at all.
+//! * Once a period, for each sign: the load is divided into persons and values of the sign, and the claimants above the water level
+//!   (`level`) are demoted from now on: those whose excess is the service's. A value that people show has as many shares as there are of them.
+//! * The signs are asked in an order, and what one explains the next ones do not count: where a crawler has a TLS fingerprint of its own,
+//!   newcomers without a session are not demoted with it.
 //!
-//! **Cold start**: no client is demoted before the first period ends. **Recovery**: within a few averaging times after a client slows down, at
-//! once when the service is no longer short. **Cost**: a count for the client and one for each sign that the request has (about 20 ns each), a pass over
-//! the tables each period. **Failure modes**: new people without evidence share with everybody who looks like them until they have some; a
-//! sign that all clients share and no evidence attributes to one client.
+//! **Never touched** are a claimant at or below 1.15 of the equal share, one with less than a burst of pages or a twentieth of what is served,
+//! and all while nothing is refused. **Cold start**: no client is demoted before the first period in which load exceeds what is served
+//! ends. **Recovery**: within a few averaging times after a client slows down, at once when nothing is refused any more.
 //!
-//! Source: Purge §3 at the level of requests, with the repairs P-1 to P-4 and P-10 of `docs/algorithms/purge.md`.
+//! **Cost**: one cache line for a person, one for each sign of another client; a pass over the tables each period; nothing but evidence while
+//! the service is not short (`cargo bench -p flashweir-admission --bench fairness`). **Memory**: 250 KB for a service and worker that was ever
+//! short, 512 KB of evidence for all.
+//!
+//! **Failure modes**: newcomers share with all who look like them until they have evidence; a site whose pages have no
+//! assets gives none, and there only addresses and networks are judged. Each worker judges what it sees.
+//!
+//! Source: Purge §3 at the level of requests, with the repairs P-1, P-2, P-4 and P-10 of `docs/algorithms/purge.md`; in place of C/N a
+//! max-min level, because at a gateway what a client does not use is not another's by right but is served to it anyway.
 
+mod claims;
+mod evidence;
+mod level;
 mod settings;
 mod shares;
 mod sign;
 
+pub use evidence::{Acquaintance, Evidence, SESSION_STEPS};
 pub use settings::FairnessSettings;
-pub use shares::{Fairness, Tier};
-pub use sign::{Cause, RequestSigns, SIGNS, Sign};
+pub use shares::{Fairness, FairnessStatus};
+pub use sign::{Cause, Conduct, RequestSigns, SIGNS, Sign};

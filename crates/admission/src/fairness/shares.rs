@@ -1,210 +1,344 @@
-//! The shares: what each client and each value of a sign costs, and who is over.
+//! The shares of one service's clients at one worker: what each costs, and who is over.
 
+use super::claims::Claims;
+use super::evidence::Acquaintance;
+use super::level::Partition;
 use super::settings::FairnessSettings;
 use super::sign::{Cause, RequestSigns, SIGNS, Sign};
 use alloc::boxed::Box;
-use alloc::vec;
-use flashweir_aqm::purge::{DEVIATIONS, TOLERANCE};
-use flashweir_aqm::{DistinctWindow, HeavyFlows};
-use flashweir_core::hash::mix;
+use flashweir_aqm::DistinctWindow;
 use flashweir_core::{Duration, Instant};
 
-/// When a request is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tier {
-    /// As its class says.
-    Regular,
-    /// After all others, from what they leave.
-    Scavenger(Cause),
-}
-
-/// Fair shares among the clients of one service.
+/// Fair shares among the clients of one service. Allocates its tables (250 KB) when it counts for the first time.
 ///
 /// ```
-/// use flashweir_admission::fairness::{Cause, Fairness, FairnessSettings, RequestSigns, Tier};
+/// use flashweir_admission::fairness::{Acquaintance, Cause, Fairness, FairnessSettings, RequestSigns};
 /// use flashweir_core::{Hasher64, Instant};
-/// let (hasher, mut fairness) = (Hasher64::new(1, 2), Fairness::new(FairnessSettings::default(), Instant::ZERO));
+/// let (hasher, mut fairness) = (Hasher64::new(1, 2), Fairness::new(FairnessSettings::default()));
+/// let person = Acquaintance { is_person: true, ..Acquaintance::default() };
 /// let mut demoted = [0; 10];
-/// // Nine people send 10 requests a second each, one sends 110; each request takes 10 ms, and two processors serve them.
-/// for n in 0..2_000_u64 {
+/// // Nine people send 10 requests a second each, one sends 110, for twenty seconds; half of all is served.
+/// for n in 0..4_000_u64 {
 ///     let now = Instant::from_millis(5 * n);
-///     let person = if n % 20 < 9 { 1 + n % 20 } else { 0 };
-///     let signs = RequestSigns { person: Some(hasher.hash(&[&[person as u8]])), ..RequestSigns::default() };
-///     let tier = fairness.offer(now, &signs, 10_000);
-///     fairness.advance(now, 2e6, true);
-///     demoted[person as usize] += u32::from(tier == Tier::Scavenger(Cause::Person));
+///     let client = if n % 20 < 9 { 1 + n % 20 } else { 0 };
+///     let signs = RequestSigns { person_key: hasher.hash(&[&[client as u8]]), ..RequestSigns::default() };
+///     let cause = fairness.offer(now, &signs, person, 10_000);
+///     demoted[client as usize] += u32::from(cause == Some(Cause::Person));
+///     if n % 2 == 0 {
+///         fairness.admit(10_000);
+///     }
 /// }
-/// assert!(demoted[0] > 900 && demoted[1..].iter().all(|&demoted| demoted == 0), "{demoted:?}");
+/// assert!(demoted[0] > 1_500 && demoted[1..].iter().all(|&demoted| demoted == 0), "{demoted:?}");
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Fairness {
     settings: FairnessSettings,
-    people: DistinctWindow,
-    /// Of requests without evidence, by sign.
-    unproven: Box<[DistinctWindow]>,
-    costs_of_people: HeavyFlows,
-    /// Costs by value, by sign.
-    costs: Box<[HeavyFlows]>,
-    /// People by value, by sign, in this half of the window; a person counts once for a value.
-    people_of: Box<[HeavyFlows]>,
-    /// The same in the half before.
-    people_before: Box<[HeavyFlows]>,
-    counted: Box<[u64]>,
-    counted_since: Instant,
-    period_began: Instant,
-    /// Of this period.
-    requests: u64,
-    cost_us: u64,
-    share_us_per_s: f64,
-    is_short: bool,
+    counts: Option<Box<Counts>>,
+    refuses_until: Option<Instant>,
 }
 
-/// Words of the filter that knows which person was counted for which value: a million bits, of which 10,000 people with seven signs
-/// set 7 %. A person whose bit is set by another is not counted.
-const FILTER_WORDS: usize = 16_384;
+/// What is seen of it, for `/status` and metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FairnessStatus {
+    /// Active persons.
+    pub people: u32,
+    /// By [`Cause::index`]: persons, or values of the sign, that are over their share.
+    pub over: [u32; Cause::COUNT],
+}
+
+impl FairnessStatus {
+    /// What both see.
+    #[must_use]
+    pub fn plus(self, other: &Self) -> Self {
+        let over = core::array::from_fn(|cause| self.over[cause] + other.over[cause]);
+        Self { people: self.people + other.people, over }
+    }
+}
+
+#[derive(Debug)]
+struct Counts {
+    people: DistinctWindow,
+    /// Of persons, and of what others show, by sign.
+    persons: Claims,
+    by_sign: [Claims; SIGNS],
+    totals: Totals,
+    began: Instant,
+    period_began: Instant,
+    /// A sign has explained the excess; until this moment what the next ones count is from before.
+    settles: Option<(usize, Instant)>,
+    /// At the last end of a period.
+    status: FairnessStatus,
+}
+
+/// Sums, decayed as the claims are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    requests: f64,
+    offered_us: f64,
+    admitted_us: f64,
+    of_people_us: f64,
+    page_views: f64,
+    /// Clients that turned into people.
+    conversions: f64,
+    lately: Lately,
+}
+
+/// Sums over the last second or so: whether there is an excess now, and whose.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lately {
+    admitted_us: f64,
+    of_people_us: f64,
+    /// Of others, less what signs before this one explain.
+    unexplained_us: [f64; SIGNS],
+    /// The same after all signs.
+    rest_us: f64,
+}
 
 impl Fairness {
-    /// Nobody came yet. Allocates: two and a half megabytes with usual settings.
+    /// No client came yet. Allocates nothing.
     #[must_use]
-    pub fn new(settings: FairnessSettings, now: Instant) -> Self {
-        let window = || DistinctWindow::new(now, settings.window);
-        let table = || HeavyFlows::new(settings.cached);
+    pub fn new(settings: FairnessSettings) -> Self {
+        Self { settings, counts: None, refuses_until: None }
+    }
+
+    /// Counts a request expected to cost `cost_us` microseconds of service time; why it is to be served after the others, if so. To be
+    /// called only while the service is short. No allocation but the first time; a pass over the tables once a period.
+    pub fn offer(
+        &mut self,
+        now: Instant,
+        signs: &RequestSigns,
+        known: Acquaintance,
+        cost_us: u32,
+    ) -> Option<Cause> {
+        let settings = self.settings;
+        let counts = match &mut self.counts {
+            Some(counts) => counts,
+            none => none.insert(Box::new(Counts::new(now, &settings))),
+        };
+        let elapsed = now.saturating_since(counts.period_began);
+        if elapsed >= settings.period.max(PERIOD_MIN) {
+            if elapsed >= settings.averaging * FORGOTTEN_AFTER {
+                counts.begin_again(now);
+            } else {
+                counts.end_period(now, elapsed, &settings);
+            }
+        }
+        counts.offer(now, signs, known, cost_us.max(1))
+    }
+
+    /// A request that was offered is sent to the origin.
+    pub fn admit(&mut self, cost_us: u32) {
+        if let Some(counts) = &mut self.counts {
+            counts.totals.admitted_us += f64::from(cost_us.max(1));
+            counts.totals.lately.admitted_us += f64::from(cost_us.max(1));
+        }
+    }
+
+    /// A request is refused that was to be served after the others.
+    pub fn refuse_demoted(&mut self, now: Instant) {
+        self.refuses_until = Some(now + REFUSING_FOR);
+    }
+
+    /// Whether the service is still short for those who are served after the others, though it may not be for these.
+    #[must_use]
+    pub fn is_refusing(&self, now: Instant) -> bool {
+        self.refuses_until.is_some_and(|until| now < until)
+    }
+
+    /// What is seen of it; nothing while the service is not short.
+    #[must_use]
+    pub fn status(&self, now: Instant) -> FairnessStatus {
+        let counts = self.counts.as_ref();
+        let counts = counts.filter(|counts| {
+            now.saturating_since(counts.period_began) < self.settings.averaging.max(PERIOD_MIN)
+        });
+        counts.map_or_else(FairnessStatus::default, |counts| counts.status)
+    }
+
+    /// Bytes that its tables take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let tables = (SIGNS + 1) * flashweir_core::limits::FAIRNESS_CLAIMS * 16;
+        self.counts.as_ref().map_or(0, |counts| size_of::<Counts>() + tables + counts.people.memory_bytes())
+    }
+}
+
+impl Counts {
+    fn new(now: Instant, settings: &FairnessSettings) -> Self {
         Self {
-            settings,
-            people: window(),
-            unproven: (0..SIGNS).map(|_| window()).collect(),
-            costs_of_people: table(),
-            costs: (0..SIGNS).map(|_| table()).collect(),
-            people_of: (0..SIGNS).map(|_| table()).collect(),
-            people_before: (0..SIGNS).map(|_| table()).collect(),
-            counted: vec![0; FILTER_WORDS].into_boxed_slice(),
-            counted_since: now,
+            people: DistinctWindow::new(now, settings.window),
+            persons: Claims::new(),
+            by_sign: core::array::from_fn(|_| Claims::new()),
+            totals: Totals::default(),
+            began: now,
             period_began: now,
-            requests: 0,
-            cost_us: 0,
-            share_us_per_s: f64::INFINITY,
-            is_short: false,
+            settles: None,
+            status: FairnessStatus::default(),
         }
     }
 
-    /// Counts a request expected to cost `cost_us` microseconds of service time, and says when it is to be served. No
-    /// allocation.
-    pub fn offer(&mut self, now: Instant, signs: &RequestSigns, cost_us: u32) -> Tier {
-        self.requests += 1;
-        self.cost_us += u64::from(cost_us);
-        let mut over = None;
+    /// What was counted is too old to say anything.
+    #[cold]
+    fn begin_again(&mut self, now: Instant) {
+        self.persons.decay(0.0, 0.0);
+        self.by_sign.iter_mut().for_each(|claims| claims.decay(0.0, 0.0));
+        (self.totals, self.status, self.settles) = (Totals::default(), FairnessStatus::default(), None);
+        (self.began, self.period_began) = (now, now);
+    }
+
+    fn offer(
+        &mut self,
+        now: Instant,
+        signs: &RequestSigns,
+        known: Acquaintance,
+        cost_us: u32,
+    ) -> Option<Cause> {
+        let cost = f64::from(cost_us);
+        self.totals.requests += 1.0;
+        self.totals.offered_us += cost;
+        let mut values = signs.values;
+        values[Sign::SessionAge as usize] = known.session_step.into();
+        if known.is_person {
+            self.people.insert(now, signs.person_key);
+            self.totals.of_people_us += cost;
+            self.totals.lately.of_people_us += cost;
+            self.totals.conversions += f64::from(known.is_newly_person);
+            if known.is_page_view {
+                self.count_view(&values);
+            }
+            // Places in the table are told apart by the low bits, and the evidence by the high ones.
+            let is_over = self.persons.record((signs.person_key as u32).max(1), cost_us);
+            return is_over.then_some(Cause::Person);
+        }
         for (index, sign) in Sign::ALL.into_iter().enumerate() {
-            let Some(value) = signs.values[index] else { continue };
-            if self.costs[index].record(value, cost_us) > 0 {
-                over = over.or(Some(Cause::Sign(sign)));
-            }
-            match signs.person {
-                Some(person) => self.count_person(index, value, person),
-                None => self.unproven[index].insert(now, value),
+            self.totals.lately.unexplained_us[index] += cost;
+            if values[index] != 0 && self.by_sign[index].record(values[index], cost_us) {
+                return Some(Cause::Sign(sign));
             }
         }
-        if let Some(person) = signs.person {
-            self.people.insert(now, person);
-            // A person is judged as a person alone.
-            let is_over = self.costs_of_people.record(person, cost_us) > 0;
-            over = is_over.then_some(Cause::Person);
-        }
-        match over {
-            Some(cause) if self.is_short => Tier::Scavenger(cause),
-            _ => Tier::Regular,
-        }
+        self.totals.lately.rest_us += cost;
+        None
     }
 
-    /// Ends the period if it is over. `capacity_us_per_s` is what the service can do, microseconds of service time a second; `is_short`
-    /// whether it is short now. Call it as often as convenient.
-    pub fn advance(&mut self, now: Instant, capacity_us_per_s: f64, is_short: bool) {
-        self.is_short = is_short;
-        let elapsed = now.saturating_since(self.period_began);
-        if elapsed >= self.settings.period.max(Duration::from_millis(1)) {
-            self.end_period(now, elapsed, capacity_us_per_s);
+    /// A person opens a page: whoever shows the same values has a larger share.
+    fn count_view(&mut self, values: &[u32; SIGNS]) {
+        self.totals.page_views += 1.0;
+        for (claims, &value) in self.by_sign.iter_mut().zip(values) {
+            if value != 0 {
+                claims.count_view(value);
+            }
         }
-    }
-
-    /// The fair share of a client (f), microseconds of service time a second; infinite before the first period.
-    #[must_use]
-    pub fn share_us_per_s(&self) -> f64 {
-        self.share_us_per_s
-    }
-
-    fn count_person(&mut self, index: usize, value: u64, person: u64) {
-        let pair = mix(value ^ person.rotate_left(17).wrapping_add(index as u64));
-        let (word, bit) = (pair as usize % FILTER_WORDS, 1 << (pair >> 58));
-        if self.counted[word] & bit == 0 {
-            self.counted[word] |= bit;
-            self.people_of[index].record(value, 1);
+        // A person of the last minute was a newcomer just now: newcomers who turn into people are no crawler.
+        if values[Sign::SessionAge as usize] == YOUNG_STEP {
+            self.by_sign[Sign::SessionAge as usize].count_view(NO_SESSION_STEP);
         }
     }
 
     #[cold]
-    fn end_period(&mut self, now: Instant, elapsed: Duration, capacity_us_per_s: f64) {
+    fn end_period(&mut self, now: Instant, elapsed: Duration, settings: &FairnessSettings) {
         self.period_began = now;
-        let elapsed_s = elapsed.as_secs_f64();
-        let people = self.people.distinct(now);
-        // Whoever splits into many values of one sign still has few of another.
-        let unproven = self.unproven.iter_mut().map(|window| window.distinct(now));
-        let unproven = unproven.filter(|distinct| *distinct > 0.0).fold(f64::INFINITY, f64::min);
-        let clients = people + if unproven.is_finite() { unproven } else { 0.0 };
-        self.share_us_per_s = capacity_us_per_s / clients.max(1.0);
-        let judge = Judge {
-            share: self.share_us_per_s,
-            rate_of_one: (1.0 - self.keep(elapsed_s)) / elapsed_s,
-            request_us: self.cost_us as f64 / self.requests.max(1) as f64,
-            // With one client or none there is no other to be fair to.
-            is_shared: clients >= 2.0,
+        let averaging_s = settings.averaging.as_secs_f64().max(1e-3);
+        let active = self.people.distinct(now);
+        // What came before counting began is not known: the mean of what has been.
+        let counted_s = now.saturating_since(self.began).as_secs_f64();
+        let rate_of_one = 1.0 / (averaging_s * (1.0 - libm::exp(-counted_s / averaging_s))).max(1e-6);
+        let Totals { requests, offered_us, admitted_us, of_people_us, page_views, .. } = self.totals;
+        let lately = self.totals.lately;
+        let lately_of_one = 1.0 / (LATELY_S * (1.0 - libm::exp(-counted_s / LATELY_S))).max(1e-6);
+        let request_us = (offered_us / requests.max(1.0)).max(1.0);
+        let served = lately.admitted_us * lately_of_one;
+        let partition = Partition {
+            offered: 0.0,
+            served,
+            people: active,
+            burst: (served / SMALL_PART).min(BURST_REQUESTS * request_us / averaging_s),
+            spread: USUAL_SPREAD,
+            has_weights: true,
+            rate_of_one,
+            request_us,
+            views_of_a_person: (page_views / active.max(1.0)).max(1.0),
         };
-        let keep = self.keep(elapsed_s);
-        self.costs_of_people.end_period(keep, |_, cost_us| judge.over(cost_us, 1.0));
-        let people = self.people_of.iter().zip(&self.people_before);
-        for (costs, (people_of, before)) in self.costs.iter_mut().zip(people) {
-            costs.end_period(keep, |value, cost_us| {
-                let people = people_of.bytes(value).max(before.bytes(value));
-                judge.over(cost_us, (people as f64).max(1.0))
-            });
+        // Of a crowd of newcomers, those who are served turn into people; of a crawler's requests none do.
+        let of_newcomers = (admitted_us - of_people_us).max(0.0) / request_us;
+        let turns_into_people = self.totals.conversions * UNPROVEN_REQUESTS
+            >= CONVERTED_MIN * of_newcomers.max(UNPROVEN_REQUESTS);
+        for (index, sign) in Sign::ALL.into_iter().enumerate() {
+            let offered = (lately.of_people_us + lately.unexplained_us[index]) * lately_of_one;
+            let has_weights = sign.is_place() || turns_into_people;
+            let spread = if !sign.is_place() && turns_into_people { CROWD_SPREAD } else { USUAL_SPREAD };
+            let claims = &mut self.by_sign[index];
+            // Without people there is no telling which kind of software theirs is.
+            let is_settled = self.settles.is_none_or(|(by, until)| index <= by || now >= until);
+            let judged = match is_settled && (sign.is_place() || active >= PEOPLE_MIN) {
+                true => Partition { offered, spread, has_weights, ..partition }.judge(claims),
+                false => claims.forgive(),
+            };
+            self.status.over[Cause::Sign(sign).index()] = judged.over;
+            if judged.newly_over_us * rate_of_one > EXPLAINED_MIN * (offered - served).max(0.0) {
+                self.settles = Some((index, now + SETTLES_IN));
+            }
         }
-        (self.requests, self.cost_us) = (0, 0);
-        self.forget_people(now);
-    }
-
-    /// The part of a count that is left after this time.
-    fn keep(&self, elapsed_s: f64) -> f64 {
-        libm::exp(-elapsed_s / self.settings.averaging.as_secs_f64().max(1e-3))
-    }
-
-    /// Each half window people are counted again; until that count is larger, the one before holds.
-    fn forget_people(&mut self, now: Instant) {
-        if now.saturating_since(self.counted_since) < self.settings.window / 2 {
-            return;
-        }
-        self.counted_since = now;
-        self.counted.fill(0);
-        core::mem::swap(&mut self.people_of, &mut self.people_before);
-        self.people_of.iter_mut().for_each(|people_of| people_of.end_period(0.0, |_, _| 0.0));
+        // The claims of the table are the people; the others count as one.
+        let offered = (lately.of_people_us + lately.rest_us) * lately_of_one;
+        let judged = match self.settles.is_none_or(|(_, until)| now >= until) {
+            true => Partition { offered, people: f64::from(lately.rest_us > 0.0), ..partition }
+                .judge(&mut self.persons),
+            false => self.persons.forgive(),
+        };
+        self.status.over[Cause::Person.index()] = judged.over;
+        // At most as many as there are hashes of 32 bits.
+        self.status.people = active as u32;
+        let elapsed_s = elapsed.as_secs_f64();
+        let (keep, views_keep) = (libm::exp(-elapsed_s / averaging_s), libm::exp(-elapsed_s / VIEWS_S));
+        let lately_keep = libm::exp(-elapsed_s / LATELY_S);
+        self.persons.decay(keep, views_keep);
+        self.by_sign.iter_mut().for_each(|claims| claims.decay(keep, views_keep));
+        self.totals.decay(keep, views_keep, lately_keep);
     }
 }
 
-/// What decides at the end of a period.
-struct Judge {
-    share: f64,
-    /// Cost rate of a count of one.
-    rate_of_one: f64,
-    /// Mean cost of a request.
-    request_us: f64,
-    is_shared: bool,
-}
-
-impl Judge {
-    /// 1 for what has proven a cost rate over 1.15 of so many shares (P-1), else 0.
-    fn over(&self, cost_us: f64, shares: f64) -> f64 {
-        if !self.is_shared || self.request_us <= 0.0 {
-            return 0.0;
+impl Totals {
+    fn decay(&mut self, keep: f64, views_keep: f64, lately_keep: f64) {
+        let Self { requests, offered_us, admitted_us, of_people_us, conversions, page_views, lately } = self;
+        for total in [requests, offered_us, admitted_us, of_people_us, conversions] {
+            *total *= keep;
         }
-        let requests = cost_us / self.request_us;
-        let proven = (requests - DEVIATIONS * libm::sqrt(requests)) * self.request_us * self.rate_of_one;
-        if proven > TOLERANCE * shares * self.share { 1.0 } else { 0.0 }
+        *page_views *= views_keep;
+        let Lately { admitted_us, of_people_us, unexplained_us, rest_us } = lately;
+        let lately = [admitted_us, of_people_us, rest_us].into_iter().chain(unexplained_us);
+        lately.for_each(|total| *total *= lately_keep);
     }
 }
+
+/// A period is at least so long, whatever is set.
+const PERIOD_MIN: Duration = Duration::from_millis(1);
+/// After so many averaging times without a request nothing that was counted is left worth judging by.
+const FORGOTTEN_AFTER: u32 = 4;
+/// A refusal of what comes after the others keeps the stage at work for this long: they would come back at once otherwise, and fill the
+/// queue before the service is found short again.
+const REFUSING_FOR: Duration = Duration::from_secs(5);
+/// A claimant with less than this part of what is served is not over its share: cutting it would make no room.
+const SMALL_PART: f64 = 20.0;
+/// Two pages with a dozen assets each within an averaging time.
+const BURST_REQUESTS: f64 = 24.0;
+/// One and a half times the mean is more than a share.
+const USUAL_SPREAD: f64 = 1.5;
+/// In a crowd of newcomers one kind of software, or of pages, has many people who have no evidence yet.
+const CROWD_SPREAD: f64 = 4.0;
+/// Fewer active persons than this do not show that people come here.
+const PEOPLE_MIN: f64 = 3.0;
+/// Requests of a newcomer until it has evidence: a page and two assets.
+const UNPROVEN_REQUESTS: f64 = 3.0;
+/// Where fewer than this part of the requests without evidence that are served end in evidence, they are not people's.
+const CONVERTED_MIN: f64 = 0.1;
+/// Memory by which it is judged whether there is an excess now, seconds.
+const LATELY_S: f64 = 1.0;
+/// In this time what one sign explains is mostly gone from what the next ones counted.
+const SETTLES_IN: Duration = Duration::from_millis(1_500);
+/// A sign that explains less than this part of an excess leaves it to the next ones.
+const EXPLAINED_MIN: f64 = 0.5;
+/// Steps of a session's age: none, and younger than a minute.
+const NO_SESSION_STEP: u32 = 1;
+const YOUNG_STEP: u32 = 2;
+/// Memory of page views, seconds: people read a page for so long.
+const VIEWS_S: f64 = 60.0;

@@ -6,6 +6,7 @@
 //! | | capacity |
 //! |---|---|
 //! | nothing is asked of senders | the sentry's estimate |
+//! | nothing is known yet, and work waits | mean of what is completed since then |
 //! | work waits | mean of what is completed, over the last 10 s of this state at most |
 //! | no work waits, and senders use all that they may | grows by 20 % a second, to 1.2 times what is completed at most |
 //!
@@ -74,7 +75,10 @@ impl Capacity {
         let &Seen { span_s, completed_rps, is_busy, binds } = seen;
         self.completed_rps +=
             (completed_rps - self.completed_rps) * (1.0 - libm::exp(-span_s / COMPLETED_OVER_S));
-        if is_busy && self.was_busy {
+        if is_busy && self.rps <= 0.0 {
+            // Nothing was known before.
+            (self.rps, self.seen_s) = (completed_rps, span_s);
+        } else if is_busy && self.was_busy {
             self.seen_s = (self.seen_s + span_s).min(AVERAGED_OVER_S);
             self.rps += (completed_rps - self.rps) * (span_s / self.seen_s).min(1.0);
         }

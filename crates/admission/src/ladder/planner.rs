@@ -61,6 +61,8 @@ pub struct Explanation {
 pub enum Rule {
     /// Nothing is known of the origin.
     Unknown,
+    /// The sentry refuses requests of an origin of which nothing else is known yet: a little more is asked for than what is completed.
+    First,
     /// No onset was crossed: nothing is asked.
     Quiet,
     /// The level is above an abatement: the rate holds it near the reference.
@@ -84,6 +86,8 @@ pub struct LadderPlanner {
     /// What is asked, and since when less than nine tenths of it have been used.
     asks: Option<(u8, Rate)>,
     unused_since: Option<Instant>,
+    /// When the sentry last refused requests.
+    refusing_at: Option<Instant>,
 }
 
 /// The time in which a level that is off its reference comes back to it by two thirds (T_d in ALGORITHMS §5.1, which has 2 s). Chosen
@@ -96,7 +100,10 @@ const PART_MIN: f64 = 0.01;
 const BINDS_FROM: f64 = 0.9;
 /// A limit that binds no more is kept this long: arrivals vary.
 const UNUSED_FOR: Duration = Duration::from_secs(1);
-/// The sentry's first numbers are averages over few requests; nothing is asked on them.
+/// What is asked for while nothing is known of the origin but what it completes. More than that, so that requests go on waiting for it: the
+/// sentry raises its limit only while requests wait. Not much more, because the node refuses the rest.
+const FIRST_PART: f64 = 1.05;
+/// The sentry's first numbers are averages over few requests; no threshold is derived from them.
 const KNOWN_AFTER: Duration = Duration::from_secs(2);
 /// The time over which arrivals are averaged.
 const AVERAGED_OVER_S: f64 = 1.0;
@@ -115,6 +122,7 @@ impl LadderPlanner {
             level_us: 0,
             asks: None,
             unused_since: None,
+            refusing_at: None,
         }
     }
 
@@ -122,8 +130,10 @@ impl LadderPlanner {
     pub fn plan(&mut self, now: Instant, input: &LadderInput) -> LadderPlan {
         self.measure(now, input);
         let Some(rungs) = self.known_rungs(now, input) else {
-            (self.gate, self.asks, self.unused_since) = (None, None, None);
-            return self.planned(None, Rule::Unknown, 0);
+            (self.gate, self.unused_since) = (None, None);
+            self.asks = self.first_asks(now);
+            let rule = if self.asks.is_some() { Rule::First } else { Rule::Unknown };
+            return self.planned(None, rule, 0);
         };
         let gate = match &mut self.gate {
             Some(gate) => {
@@ -155,6 +165,22 @@ impl LadderPlanner {
         self.planned(Some(rungs), rule, reference_us)
     }
 
+    /// What is asked before there are thresholds, while the sentry refuses: the more important ranks that fit into what is completed are left
+    /// alone.
+    fn first_asks(&self, now: Instant) -> Option<(u8, Rate)> {
+        let is_refusing = now.saturating_since(self.refusing_at?) < UNUSED_FOR;
+        let completed_rps = self.capacity.rps();
+        if !is_refusing || completed_rps <= 0.0 {
+            return None;
+        }
+        let fits = |from_rank: &u8| self.unlimited_rps(*from_rank) <= completed_rps;
+        let last = self.rps.iter().rposition(|&rps| rps > 0.0)? as u8;
+        let from_rank = (0..=last).rev().find(fits)?;
+        let left_rps = completed_rps - self.unlimited_rps(from_rank);
+        let rate_rps = (FIRST_PART * left_rps).max(PART_MIN * completed_rps);
+        Some((from_rank, Rate::from_per_second(rate_rps)))
+    }
+
     /// The rungs, once the sentry has known the origin for long enough that its numbers are not those of its first requests. What it
     /// forgets during an experiment stays as it was.
     fn known_rungs(&mut self, now: Instant, input: &LadderInput) -> Option<Rungs> {
@@ -169,6 +195,9 @@ impl LadderPlanner {
     fn measure(&mut self, now: Instant, input: &LadderInput) {
         let span_s = self.planned_at.map_or(0.0, |before| now.saturating_since(before).as_secs_f64());
         self.planned_at = Some(now);
+        if input.is_refusing {
+            self.refusing_at = Some(now);
+        }
         if span_s > 0.0 {
             let part = 1.0 - libm::exp(-span_s / AVERAGED_OVER_S);
             for (rps, &count) in self.rps.iter_mut().zip(&input.arrived) {
@@ -183,18 +212,27 @@ impl LadderPlanner {
     fn measure_capacity(&mut self, span_s: f64, input: &LadderInput) {
         let completed_rps = input.completed_milli as f64 / 1e3 / span_s;
         let Some((from_rank, rate)) = self.asks else {
-            return match input.is_short && self.capacity.rps() > 0.0 {
-                // Known better than by the sentry, whose estimate may be several times too high below its limit: by that one the
-                // level of a backlog would stay below every onset.
-                true => self.capacity.observe(&Seen { span_s, completed_rps, is_busy: true, binds: false }),
-                false => self.capacity.guess(input.capacity_rps),
-            };
+            let is_known = self.capacity.rps() > 0.0 || input.capacity_rps <= 0.0;
+            if input.is_short && is_known {
+                // The sentry's estimate may be several times too high below its limit: by that one the level of a backlog would stay
+                // below every onset. A lower one than what was counted in a few moments is the better one.
+                self.capacity.observe(&Seen { span_s, completed_rps, is_busy: true, binds: false });
+                if input.capacity_rps < self.capacity.rps() {
+                    self.capacity.guess(input.capacity_rps);
+                }
+            } else {
+                self.capacity.guess(input.capacity_rps);
+            }
+            return;
         };
         let level_us = level_us(input.backlog_milli, Rate::from_per_second(self.capacity.rps()));
         self.capacity.observe(&Seen {
             span_s,
             completed_rps,
-            is_busy: self.rungs.as_ref().is_some_and(|rungs| level_us >= rungs.lowest().abatement),
+            is_busy: match (&self.gate, &self.rungs) {
+                (Some(_), Some(rungs)) => level_us >= rungs.lowest().abatement,
+                _ => input.is_short,
+            },
             binds: self.used_rps(from_rank) >= BINDS_FROM * rate.per_second(),
         });
     }
@@ -225,7 +263,8 @@ impl LadderPlanner {
         LadderPlan {
             rungs,
             asks: self.asks,
-            severity: self.gate.as_ref().map_or(0, LadderGate::severity),
+            // A limit that opens below every abatement is still one.
+            severity: self.gate.as_ref().map_or(0, LadderGate::severity).max(self.asks.is_some().into()),
             capacity: Rate::from_per_second(capacity_rps),
             explanation: Explanation {
                 rule,

@@ -19,6 +19,9 @@
 //! *Demand* is counted once, at the door, whatever becomes of a request: offered, and offered without recognised retries
 //! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow.
 //!
+//! *Clients' shares* are asked once, before the stages, and give a request its position in its class: `shares` by what each client's
+//! requests took at the origin, [`fairness`](crate::fairness) by what clients that behave alike are offered together.
+//!
 //! *Shadow.* Any stage may be in shadow: its opinion is recorded with the admission and does not bind. A *candidate* is a
 //! second policy of a stage that has a planner (`flash_crowd::candidate`, `sentry::candidate`), asked beside the live one, which
 //! binds no request either.
@@ -59,6 +62,7 @@ pub use request::{
 pub use service::ServiceSettings;
 pub use verdict::{LoadCause, LoadVerdict, Situation, VerdictKeeper};
 
+use crate::fairness::{Cause, Evidence, FairnessStatus, RequestSigns};
 use crate::flash_crowd::{self, Agreement, Response};
 use crate::gapping::Restriction;
 use crate::ladder;
@@ -76,6 +80,9 @@ pub struct Pipeline<T> {
     worker: usize,
     attempts: Arc<RefusedAttempts>,
     attempts_replaced: u64,
+    evidence: Arc<Evidence>,
+    /// Of the request that arrived last.
+    demoted: Option<Cause>,
     stages: Stages,
     flash_crowd_mark: FlowMark,
     flash_crowd_candidate_mark: FlowMark,
@@ -120,6 +127,8 @@ pub struct SharedByWorkers {
     pub attempts: Arc<RefusedAttempts>,
     /// Requests in the gateway.
     pub in_gateway: Arc<GatewayCount>,
+    /// Which clients behave like people, on whichever workers their connections are.
+    pub evidence: Arc<Evidence>,
 }
 
 impl<T> Pipeline<T> {
@@ -130,6 +139,8 @@ impl<T> Pipeline<T> {
             worker,
             attempts: shared.attempts.clone(),
             attempts_replaced: 0,
+            evidence: shared.evidence.clone(),
+            demoted: None,
             stages: Stages::new(worker, shared),
             flash_crowd_mark: FlowMark::default(),
             flash_crowd_candidate_mark: FlowMark::default(),
@@ -357,6 +368,25 @@ impl<T> Pipeline<T> {
     #[must_use]
     pub fn cost_us(&self, request: &AdmissionRequest) -> u32 {
         self.sentry(request.service).map_or(0, |gate| gate.cost_us(&request.for_sentry()))
+    }
+
+    /// Why the request that arrived last comes after the others of its class, if fairness found it over its share.
+    #[must_use]
+    pub fn demoted(&self) -> Option<Cause> {
+        self.demoted
+    }
+
+    /// A request is answered without the stages: it is evidence of a person all the same.
+    pub fn observe_conduct(&self, now: Instant, signs: &RequestSigns) {
+        if signs.person_key != 0 {
+            self.evidence.observe(now, signs.person_key, signs.conduct);
+        }
+    }
+
+    /// What fairness sees of a service's clients at this worker.
+    #[must_use]
+    pub fn fairness(&self, now: Instant, key: ServiceKey) -> FairnessStatus {
+        self.service(key).map(|service| service.fairness.status(now)).unwrap_or_default()
     }
 
     /// Requests refused by a candidate's bound on what is compared, since the last time.

@@ -3,14 +3,16 @@
 use super::bounds::Bounds;
 use super::request::{CandidateKey, SlotShare, Waiter};
 use super::service::find;
-use super::service_stages::{SlotCheck, figures};
+use super::service_stages::{Judgement, SlotCheck, figures};
 use super::{
     AdmissionRequest, Arrival, CandidateOpinion, Delivery, FlashCrowdOptions, Judged, OriginShare, Outcome,
     Permit, Pipeline, Refusal, Released, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
 };
+use crate::fairness::Cause;
 use crate::flash_crowd::{GatePair, Standing};
+use crate::retry_after::AT_A_BOUND;
 use crate::sentry::{Asked, Enqueued, Position, Slot, Turn};
-use flashweir_core::{Instant, Reason, Shed, Verdict};
+use flashweir_core::{Duration, Instant, Reason, Shed, Verdict};
 
 /// The stages, in the order in which a request is checked: cheap first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,7 +87,8 @@ impl StageName {
             Reason::RequestsInFlight
             | Reason::Connections
             | Reason::ConnectionsPerClient
-            | Reason::Draining => Self::Bounds,
+            | Reason::Draining
+            | Reason::CallerDeadline => Self::Bounds,
             Reason::FlashCrowd => Self::FlashCrowd,
             Reason::Ladder | Reason::SenderShare => Self::Ladder,
             Reason::UpstreamFeedback => Self::Gapping,
@@ -94,7 +97,8 @@ impl StageName {
             | Reason::Reserved
             | Reason::Threshold
             | Reason::Batch
-            | Reason::ClientShare => Self::Sentry,
+            | Reason::ClientShare
+            | Reason::FairShare => Self::Sentry,
             Reason::UpstreamConnections => Self::Upstream,
         }
     }
@@ -132,6 +136,11 @@ impl Stages {
     }
 }
 
+/// Its caller asks nothing any more; one that does again has set a new deadline.
+const LATE: Shed = Shed { reason: Reason::CallerDeadline, retry_after: AT_A_BOUND };
+/// Few requests are answered in half of the usual time: one with less time left is hopeless.
+const QUICK_PART: u32 = 2;
+
 /// What all stages together make of a request.
 enum Checked {
     Pass(Reserved),
@@ -167,10 +176,14 @@ impl<T> Pipeline<T> {
         let is_retry = self.attempts.is_retry(now, request.person_key);
         self.observe_offered(&request, is_retry);
         let refused = |refusal| Arrival::Refused(refusal);
-        let position = self.position(now, &request);
+        if request.is_late(now) {
+            return refused(self.refuse(now, &request, StageName::Bounds, LATE, None, None));
+        }
+        let (position, demoted) = self.position(now, &request);
+        self.demoted = demoted;
         if let Err(shed) = self.stages.bounds.check(&request, position) {
             self.is_short_at(now, &request, position);
-            return refused(self.refuse(now, &request, StageName::Bounds, shed, None));
+            return refused(self.refuse(now, &request, StageName::Bounds, shed, None, demoted));
         }
         let (mut shadow, mut candidate) = (None, None);
         let passage = Passage {
@@ -188,13 +201,18 @@ impl<T> Pipeline<T> {
             Checked::Shed(stage, shed) => {
                 self.stages.bounds.give_back();
                 self.is_short_at(now, &request, position);
-                refused(self.refuse(now, &request, stage, shed, candidate))
+                refused(self.refuse(now, &request, stage, shed, candidate, demoted))
             }
             Checked::Wait => {
                 if self.is_crowded(&request) {
                     self.is_short_at(now, &request, position);
                 }
-                let waiter = Waiter { kept, request, is_retry, arrived: now, candidate, shadow, position };
+                if self.would_be_late(now, &request, position) {
+                    self.stages.bounds.give_back();
+                    return refused(self.refuse(now, &request, StageName::Bounds, LATE, candidate, demoted));
+                }
+                let waiter =
+                    Waiter { kept, request, is_retry, arrived: now, candidate, shadow, position, demoted };
                 self.enqueue(now, waiter)
             }
         }
@@ -214,6 +232,15 @@ impl<T> Pipeline<T> {
         };
         self.drop_if_over(key);
         Some(released)
+    }
+
+    /// The deadline of a request that waits is over: it is refused; none if it waits no more.
+    pub fn expire(&mut self, now: Instant, ticket: Ticket) -> Option<(T, Refusal)> {
+        let service = find(&mut self.services, ticket.service)?;
+        let waiter = service.sentry.as_mut()?.gate.withdraw(now, ticket.ticket)?;
+        let refusal = self.refuse_waiting(now, &waiter, StageName::Bounds, LATE);
+        self.drop_if_over(ticket.service);
+        Some((waiter.kept, refusal))
     }
 
     /// The client of a request that waits has left; none if it waits no more.
@@ -316,8 +343,7 @@ impl<T> Pipeline<T> {
         let Passage { request, position, slot, shadow, candidate } = passage;
         let Some(service) = find(&mut self.services, request.service) else {
             // A shell asks only for services that it has added; what is retired has been told where else to go.
-            let shed =
-                Shed { reason: Reason::UpstreamConnections, retry_after: crate::retry_after::AT_A_BOUND };
+            let shed = Shed { reason: Reason::UpstreamConnections, retry_after: AT_A_BOUND };
             return Checked::Shed(StageName::Upstream, shed);
         };
         let mut takes_token = true;
@@ -373,6 +399,9 @@ impl<T> Pipeline<T> {
             };
             service.commit_between_nodes(now, request);
             let charge = service.shares.begin(now, request.class, request.client_key, usual_us);
+            if service.is_judged_fairly(now, request) {
+                service.fairness.admit(usual_us);
+            }
             service.upstream.commit();
             service.ledger.admitted += 1;
             service.origin_shares += 1;
@@ -391,17 +420,36 @@ impl<T> Pipeline<T> {
         Permit { service: key, origin }
     }
 
-    /// Where the request comes among those of its class while its service is short.
-    fn position(&mut self, now: Instant, request: &AdmissionRequest) -> Position {
+    /// Where the request comes among those of its class while its service is short, and why fairness has it come last, if so.
+    fn position(&mut self, now: Instant, request: &AdmissionRequest) -> (Position, Option<Cause>) {
         let is_hot =
             self.stages.flash_crowd.is_hot(request.host_key) && !self.stages.flash_crowd_options.is_shadow;
-        let service = self.service_mut(request.service).filter(|_| request.standing != Standing::Exempt);
-        let Some(service) = service else { return Position::Usual };
-        match service.shares.is_over(now, request.class, request.client_key) {
-            true => Position::OverShare,
-            false if is_hot && service.shares.is_short(now) => Position::HotSpot,
-            false => Position::Usual,
+        let service = find(&mut self.services, request.service);
+        let service = service.filter(|_| request.standing != Standing::Exempt);
+        let Some(service) = service else { return (Position::Usual, None) };
+        let Judgement { is_person, demoted } = service.judge_fairly(now, request, &self.evidence);
+        // A person's page and its assets are a burst; fairness judges whether there are too many of them.
+        let is_over = !is_person && service.shares.is_over(now, request.class, request.client_key);
+        match (is_over, demoted) {
+            // What the client had at the origin is its own doing, and said first.
+            (true, _) => (Position::OverShare, None),
+            (false, Some(_)) => (Position::OverShare, demoted),
+            (false, None) if is_hot && service.shares.is_short(now) => (Position::HotSpot, None),
+            (false, None) => (Position::Usual, None),
         }
+    }
+
+    /// Whether a request that has to wait would be answered too late for its caller: see [`SentryGate::shortest_wait`]. A request that
+    /// need not wait is sent whatever the usual time of the origin is, so that a wrong estimate cannot refuse all requests for good.
+    ///
+    /// [`SentryGate::shortest_wait`]: crate::sentry::SentryGate::shortest_wait
+    fn would_be_late(&self, now: Instant, request: &AdmissionRequest, position: Position) -> bool {
+        let (Some(deadline), Some(gate)) = (request.deadline, self.sentry(request.service)) else {
+            return false;
+        };
+        let asked = Asked { position, ..request.for_sentry() };
+        let service = Duration::from_micros(u64::from(gate.cost_us(&asked) / QUICK_PART));
+        deadline <= now + gate.shortest_wait(now, &asked) + service
     }
 
     /// Whether many wait already where this request is to wait.
@@ -459,6 +507,14 @@ impl<T> Pipeline<T> {
 
     /// A request that waited has a slot: the other stages are asked again, for a ceiling may have closed meanwhile.
     fn take_turn(&mut self, now: Instant, waiter: Waiter<T>, slot: Slot) -> Released<T> {
+        if waiter.request.is_late(now) {
+            // Its turn came before the shell noticed.
+            if let Some(service) = self.service_mut(waiter.request.service) {
+                service.cancel(Some(slot));
+            }
+            let refusal = self.refuse_waiting(now, &waiter, StageName::Bounds, LATE);
+            return Released::Refused(waiter.kept, refusal);
+        }
         let Waiter { request, mut shadow, mut candidate, .. } = waiter;
         let passage = Passage {
             request: &request,
@@ -483,7 +539,7 @@ impl<T> Pipeline<T> {
     /// Refuses a request that has a place in the gateway.
     fn refuse_waiting(&mut self, now: Instant, waiter: &Waiter<T>, stage: StageName, shed: Shed) -> Refusal {
         self.stages.bounds.give_back();
-        self.refuse(now, &waiter.request, stage, shed, waiter.candidate)
+        self.refuse(now, &waiter.request, stage, shed, waiter.candidate, waiter.demoted)
     }
 
     /// Charges a refusal to one stage.
@@ -492,15 +548,22 @@ impl<T> Pipeline<T> {
         now: Instant,
         request: &AdmissionRequest,
         stage: StageName,
-        shed: Shed,
+        mut shed: Shed,
         candidate: Option<CandidateKey>,
+        demoted: Option<Cause>,
     ) -> Refusal {
+        if demoted.is_some() && shed.reason == Reason::ClientShare {
+            shed.reason = Reason::FairShare;
+        }
         debug_assert_eq!(stage, StageName::of(shed.reason), "{:?}", shed.reason);
         self.ledger.refuse(stage);
         self.attempts_replaced += u64::from(self.attempts.remember(now, request.person_key));
-        let mut refusal = Refusal { stage, shed, sentry: None, candidate: None };
+        let mut refusal = Refusal { stage, shed, sentry: None, candidate: None, demoted };
         let Some(service) = self.service_mut(request.service) else { return refusal };
         service.ledger.refuse(stage);
+        if demoted.is_some() {
+            service.fairness.refuse_demoted(now);
+        }
         if let Some(sentry) = service.sentry_for(request) {
             if stage == StageName::Sentry {
                 refusal.sentry = Some(figures(&sentry.gate, now, request.class));

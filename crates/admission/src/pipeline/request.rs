@@ -2,6 +2,7 @@
 
 use super::StageName;
 use super::shares::Charge;
+use crate::fairness::{Cause, RequestSigns};
 use crate::flash_crowd::Standing;
 use crate::sentry::{self, Asked, Ending, Paused, Position, Said};
 use flashweir_core::{Instant, Reason, Shed};
@@ -33,13 +34,22 @@ pub struct AdmissionRequest {
     pub person_key: u64,
     /// The node that sent it was given a share of the origin and sends more than that: while requests wait, it is discarded first.
     pub is_beyond_sender_share: bool,
+    /// From then on its caller cannot use an answer, where it says so.
+    pub deadline: Option<Instant>,
     /// How the service's candidate policy takes it, where there is one that counts it.
     pub candidate: Option<Asked>,
     /// The door is closed to it, for this reason: the gateway stops, or its connection is one too many.
     pub closed: Option<Reason>,
+    /// What it shows of its client, for shares among clients by what they have in common.
+    pub signs: RequestSigns,
 }
 
 impl AdmissionRequest {
+    /// Whether its deadline is over.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        self.deadline.is_some_and(|deadline| now >= deadline)
+    }
+
     pub(super) fn for_sentry(&self) -> Asked {
         let Self { class, url_class, client_key, .. } = *self;
         Asked { class, url_class, client_key, position: Position::Usual }
@@ -77,6 +87,8 @@ pub struct Refusal {
     pub sentry: Option<SentryFigures>,
     /// The candidate policy's opinion of the same request.
     pub candidate: Option<CandidateOpinion>,
+    /// Why it came after the others, where its client or what it has in common with others is over a fair share.
+    pub demoted: Option<Cause>,
 }
 
 /// A refusal by a stage in shadow: it did not bind.
@@ -264,4 +276,5 @@ pub(super) struct Waiter<T> {
     pub(super) candidate: Option<CandidateKey>,
     pub(super) shadow: Option<ShadowRefusal>,
     pub(super) position: Position,
+    pub(super) demoted: Option<Cause>,
 }

@@ -5,6 +5,7 @@ use super::between_nodes::BetweenNodes;
 use super::ledger::{FlowMark, Ledger};
 use super::request::Waiter;
 use super::shares::Shares;
+use crate::fairness::{Fairness, FairnessSettings};
 use crate::retry_after::AT_A_BOUND;
 use crate::sentry::{CandidateGate, Common, Plan, Policy, SentryGate};
 use alloc::sync::Arc;
@@ -30,6 +31,7 @@ pub(super) struct Service<T> {
     pub(super) between_nodes: BetweenNodes,
     pub(super) upstream: Upstream,
     pub(super) shares: Shares,
+    pub(super) fairness: Fairness,
     pub(super) ledger: Ledger,
     pub(super) mark: FlowMark,
     /// Shares at the origin that have not ended.
@@ -72,6 +74,7 @@ impl<T> Service<T> {
             between_nodes: BetweenNodes::new(),
             upstream: Upstream { open: 0, capacity: settings.upstream_capacity },
             shares: Shares::new(),
+            fairness: Fairness::new(FairnessSettings::default()),
             ledger: Ledger::default(),
             mark: FlowMark::default(),
             origin_shares: 0,

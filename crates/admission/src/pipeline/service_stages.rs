@@ -3,6 +3,7 @@
 use super::request::CandidateKey;
 use super::service::{Sentry, Service};
 use super::{AdmissionRequest, SentryFigures, ShadowRefusal, StageName};
+use crate::fairness::{Cause, Evidence};
 use crate::flash_crowd::Standing;
 use crate::sentry::{Asked, CandidateGate, Position, SentryGate, Slot, SlotOpinion};
 use flashweir_core::{Instant, Shed};
@@ -12,6 +13,15 @@ pub(super) enum SlotCheck {
     Pass(Option<Slot>),
     Wait,
     Shed(Shed),
+}
+
+/// What fairness says of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Judgement {
+    /// Its client behaves like a person.
+    pub(super) is_person: bool,
+    /// Why it comes after the others, if so.
+    pub(super) demoted: Option<Cause>,
 }
 
 impl<T> Service<T> {
@@ -86,6 +96,33 @@ impl<T> Service<T> {
             (Standing::Credit { .. }, _) if position == Position::OverShare => Standing::Spare,
             (standing, _) => standing,
         }
+    }
+
+    /// Gathers evidence of people; while the service is short, counts the request, and says why its client is over a fair share, if so.
+    pub(super) fn judge_fairly(
+        &mut self,
+        now: Instant,
+        request: &AdmissionRequest,
+        evidence: &Evidence,
+    ) -> Judgement {
+        let signs = &request.signs;
+        if signs.person_key == 0 || request.closed.is_some() {
+            return Judgement::default();
+        }
+        let known = evidence.observe(now, signs.person_key, signs.conduct);
+        if !self.is_judged_fairly(now, request) {
+            return Judgement { is_person: known.is_person, demoted: None };
+        }
+        let asked = request.for_sentry();
+        let cost_us = self.sentry.as_ref().map_or(0, |sentry| sentry.gate.cost_us(&asked));
+        let demoted = self.fairness.offer(now, signs, known, cost_us);
+        Judgement { is_person: known.is_person, demoted }
+    }
+
+    /// Whether the service is short, for all or for those who come last, and the request shows signs of its client.
+    pub(super) fn is_judged_fairly(&self, now: Instant, request: &AdmissionRequest) -> bool {
+        let is_known = request.signs.person_key != 0 && request.standing != Standing::Exempt;
+        is_known && (self.shares.is_short(now) || self.fairness.is_refusing(now))
     }
 
     /// Another stage refuses the request for which this slot was reserved.

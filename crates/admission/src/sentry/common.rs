@@ -24,6 +24,15 @@ pub struct Common {
     /// By class, nanoseconds: until when the guaranteed rate is used up.
     guarantees: Line<[AtomicU64; CLASSES]>,
     gates: Box<[Line<AtomicU64>]>,
+    /// What other gateways have at the same origin, where a limit is shared: for measurements, never for decisions.
+    elsewhere: Line<Elsewhere>,
+}
+
+/// Requests of other gateways at the same origin, and their part of its knee.
+#[derive(Debug, Default)]
+struct Elsewhere {
+    in_flight: AtomicU32,
+    knee_milli: AtomicU64,
 }
 
 /// On cache lines of its own: gates that write one thing do not slow down those that read another.
@@ -75,7 +84,25 @@ impl Common {
             held: Line::default(),
             guarantees: Line::default(),
             gates: (0..gates).map(|_| Line(AtomicU64::new(Precedence::NOBODY.0))).collect(),
+            elsewhere: Line::default(),
         }
+    }
+
+    /// Other gateways have this number of requests at the same origin, and this part of its knee, thousandths. Both only measure:
+    /// how many requests share the origin decides how fast each is served.
+    pub fn set_elsewhere(&self, in_flight: u32, knee_milli: u64) {
+        self.elsewhere.0.in_flight.store(in_flight, SeqCst);
+        self.elsewhere.0.knee_milli.store(knee_milli, SeqCst);
+    }
+
+    /// Requests at the origin, those of other gateways included as far as known.
+    pub(super) fn at_origin(&self) -> u32 {
+        self.in_flight().saturating_add(self.elsewhere.0.in_flight.load(SeqCst))
+    }
+
+    /// The part of the origin's knee that belongs to other gateways, thousandths.
+    pub(super) fn knee_elsewhere_milli(&self) -> u64 {
+        self.elsewhere.0.knee_milli.load(SeqCst)
     }
 
     /// How many are in flight over all gates.

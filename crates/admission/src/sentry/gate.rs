@@ -220,11 +220,28 @@ impl<T> SentryGate<T> {
 
     /// The client of one that waits has gone.
     pub fn leave(&mut self, now: Instant, ticket: Ticket) -> Option<T> {
-        let gone = self.hold.take(ticket)?;
+        let gone = self.take_out(now, ticket)?;
         self.in_flight.class(class_of(gone.place.queue)).left += 1;
-        self.common.give_back_hold(gone.place.queue);
-        self.tell_first(now);
         Some(gone.value.1)
+    }
+
+    /// Takes one that waits out of the queue, because another stage refuses it: see
+    /// [`observe_refused_elsewhere`](Self::observe_refused_elsewhere).
+    pub fn withdraw(&mut self, now: Instant, ticket: Ticket) -> Option<T> {
+        Some(self.take_out(now, ticket)?.value.1)
+    }
+
+    /// How long a request that has to wait will do so, at least: half of what the oldest in its queue has waited here. The other
+    /// half is for clients with few requests, which overtake those of clients with many. Zero where the newest goes first, and in
+    /// batches, whose rounds depend on what else arrives.
+    #[must_use]
+    pub fn shortest_wait(&self, now: Instant, asked: &Asked) -> Duration {
+        let Coming { asked, class, .. } = self.coming(*asked);
+        let queue = queue_of(asked.class.into(), asked.position);
+        let is_in_order =
+            !matches!(self.plan.decide, Decide::Batch(_)) && !self.newest_first(now, queue, &class);
+        let since = self.hold.oldest_since(queue).filter(|_| is_in_order);
+        since.map_or(Duration::ZERO, |since| now.saturating_since(since) / OVERTAKING_PART)
     }
 
     /// A class's place in the order of importance, 0 the first.
@@ -295,6 +312,13 @@ impl<T> SentryGate<T> {
             class.oldest_held_us = oldest.map_or(0, |since| micros(now.saturating_since(since)));
         }
         sample
+    }
+
+    fn take_out(&mut self, now: Instant, ticket: Ticket) -> Option<Gone<(Asked, T)>> {
+        let gone = self.hold.take(ticket)?;
+        self.common.give_back_hold(gone.place.queue);
+        self.tell_first(now);
+        Some(gone)
     }
 
     fn check_reserved(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
@@ -573,6 +597,8 @@ const AGES_REACH_TARGETS: u32 = 4;
 const GUARANTEED_LIMITS: u32 = 2;
 /// Clients over their share have this part of a class's places to wait.
 const SPARE_PART: u32 = 4;
+/// A request is taken to wait for this part (1/n) of what the oldest has waited.
+const OVERTAKING_PART: u32 = 2;
 /// One that waits elsewhere goes first if it is older by this part of how long it may wait.
 const SLACK_PART: u32 = 16;
 /// Gates draw different numbers; no gate draws so many.

@@ -100,7 +100,7 @@ impl InFlight {
     /// One is over.
     pub(super) fn end(&mut self, now: Instant, plan: &Plan, permit: Permit, ending: Ending) {
         self.advance(now, plan.knee_milli);
-        let level = usize::from(index(self.common.in_flight().into()));
+        let level = usize::from(index(self.common.at_origin().into()));
         self.leave(now, &permit);
         let target = plan.classes[usize::from(permit.asked.class)].target;
         if !ending.completed {
@@ -219,7 +219,12 @@ impl InFlight {
         if self.is_waiting {
             self.sample.waiting_nanos += nanos;
         }
-        let in_flight = self.common.in_flight();
+        let in_flight = self.common.at_origin();
+        // An unknown knee stays unknown, whatever other gateways say.
+        let knee_milli = match knee_milli {
+            0 => 0,
+            here => here.saturating_add(self.common.knee_elsewhere_milli()),
+        };
         let level = &mut self.levels[usize::from(index(in_flight.into()))];
         level.nanos += nanos;
         level.in_flight_nanos = level.in_flight_nanos.saturating_add(integral);

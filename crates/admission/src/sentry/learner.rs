@@ -49,6 +49,13 @@ impl LimitLearner {
         }
     }
 
+    /// Goes on from what another planner of the same origin found.
+    pub(super) fn resume(&mut self, limit: u32, knee: Option<f64>) {
+        if let Self::Experiments(rule) = self {
+            rule.resume(limit, knee);
+        }
+    }
+
     /// Takes a look, with the look's traffic by number in flight; which rule fired.
     pub(super) fn look(&mut self, look: &Look, seen: impl FnOnce() -> Vec<Seen>) -> Rule {
         match self {

@@ -83,6 +83,11 @@ impl LimitRule {
         }
     }
 
+    /// Goes on from what another planner of the same origin found: the start is over.
+    pub(super) fn resume(&mut self, limit: u32, knee: Option<f64>) {
+        *self = Self { limit: limit.clamp(1, SENTRY_IN_FLIGHT), is_known: true, knee, ..Self::new() };
+    }
+
     /// Whether what is measured now still belongs to the limit before.
     pub(super) fn is_settling(&self) -> bool {
         self.is_settling

@@ -106,6 +106,14 @@ impl SentryPlanner {
         planner
     }
 
+    /// Goes on from the limit and the knee that another planner of the same origin found, and learns the rest again: the planner of a
+    /// gateway that takes over from another one. Call it before the first plan.
+    pub fn resume(&mut self, now: Instant, limit: u32, knee: Option<f64>) {
+        self.rule.resume(limit, knee);
+        self.plan.explanation.knee = knee;
+        self.divide(now);
+    }
+
     /// The plan in force.
     #[must_use]
     pub fn current(&self) -> &Plan {

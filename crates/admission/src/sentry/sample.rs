@@ -160,6 +160,53 @@ impl Sample {
     }
 }
 
+impl Sample {
+    /// Adds what the same gate measured next: counts are added, levels are those of the later time.
+    pub fn append(&mut self, later: &Self) {
+        let waiting_nanos = self.waiting_nanos.saturating_add(later.waiting_nanos);
+        (self.in_flight, self.held) = (0, 0);
+        self.age_us = Histogram::new();
+        for class in &mut self.classes {
+            (class.held, class.in_flight, class.oldest_held_us) = (0, 0, 0);
+        }
+        self.merge(later);
+        self.waiting_nanos = waiting_nanos;
+    }
+
+    /// Adds up the entries of each URL class and of each level, so that there are no more than there are classes and levels.
+    pub fn compact(&mut self) {
+        self.urls.sort_unstable_by_key(|sum| sum.url_class);
+        self.urls.dedup_by(|next, kept| {
+            let is_same = next.url_class == kept.url_class;
+            if is_same {
+                kept.add(next);
+            }
+            is_same
+        });
+        self.levels.sort_unstable_by_key(|sum| sum.level);
+        self.levels.dedup_by(|next, kept| {
+            let is_same = next.level == kept.level;
+            if is_same {
+                kept.nanos = kept.nanos.saturating_add(next.nanos);
+                kept.in_flight_nanos = kept.in_flight_nanos.saturating_add(next.in_flight_nanos);
+                kept.completed = kept.completed.saturating_add(next.completed);
+            }
+            is_same
+        });
+    }
+}
+
+impl UrlSum {
+    fn add(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.latency_us = self.latency_us.saturating_add(other.latency_us);
+        self.latency_us_squared = self.latency_us_squared.saturating_add(other.latency_us_squared);
+        self.shared_us = self.shared_us.saturating_add(other.shared_us);
+        self.measured_count = self.measured_count.saturating_add(other.measured_count);
+        self.measured_us = self.measured_us.saturating_add(other.measured_us);
+    }
+}
+
 impl crate::Sample for Sample {
     fn flow(&self) -> Flow {
         self.flow

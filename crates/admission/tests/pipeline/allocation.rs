@@ -56,7 +56,9 @@ fn crowd(
             person_key: client_key | (n % 100),
             candidate: Some(Asked { class: 0, url_class, client_key, ..Asked::default() }),
             is_beyond_sender_share: false,
+            deadline: None,
             closed: None,
+            signs: Default::default(),
         };
         match pipeline.arrive(now, request, n) {
             Arrival::Admitted(permit, _) => {

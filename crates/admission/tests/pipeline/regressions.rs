@@ -3,10 +3,10 @@
 use flashweir_admission::flash_crowd::{self, Limit, Standing};
 use flashweir_admission::pipeline::{
     AdmissionRequest, Arrival, OriginReport, Outcome, Permit, Pipeline, Released, ServiceKey,
-    ServiceSettings, SharedByWorkers, Ticket,
+    ServiceSettings, SharedByWorkers, StageName, Ticket,
 };
 use flashweir_admission::sentry::{Common, Plan, Policy, SentryPlanner};
-use flashweir_core::{Duration, Instant, Rate};
+use flashweir_core::{Duration, Instant, Rate, Reason};
 use std::sync::Arc;
 
 const NOW: Instant = Instant::from_secs(1_000);
@@ -32,7 +32,9 @@ fn request(service: ServiceKey) -> AdmissionRequest {
         person_key: 1,
         candidate: None,
         is_beyond_sender_share: false,
+        deadline: None,
         closed: None,
+        signs: Default::default(),
     }
 }
 
@@ -112,4 +114,48 @@ fn the_slot_of_a_retired_services_last_request_goes_to_another_worker() {
     let Some(Released::Admitted(2, permit, _)) = pipelines[1].next(NOW, keys[1]) else { panic!("its turn") };
     pipelines[1].finish(NOW, permit, Outcome::Completed(OriginReport::default()));
     assert_eq!(pipelines[1].who_waits(keys[1]), None);
+}
+
+/// A request whose caller can use no answer any more was sent to the origin all the same.
+#[test]
+fn a_request_that_is_too_late_is_refused_at_its_arrival_before_it_waits_and_at_its_turn() {
+    let with_deadline = |key, deadline| AdmissionRequest { deadline: Some(deadline), ..request(key) };
+    let completed = Outcome::Completed(OriginReport::default());
+    let mut pipeline = Pipeline::new(0, &SharedByWorkers::default());
+    let (key, permit, ticket) = busy(&mut pipeline);
+    let first = key;
+    let is_late = |arrival: &Arrival<u64>| matches!(arrival, Arrival::Refused(refusal) if refusal.shed.reason == Reason::CallerDeadline);
+    assert!(is_late(&pipeline.arrive(NOW, with_deadline(key, NOW), 3)), "at its arrival");
+    // The oldest has waited for 200 ms, so this one waits for 100 ms at least.
+    let later = NOW + Duration::from_millis(200);
+    let soon = later + Duration::from_millis(100);
+    assert!(is_late(&pipeline.arrive(later, with_deadline(key, soon), 4)), "before it waits");
+    let in_time = with_deadline(key, soon + Duration::from_millis(100));
+    assert_eq!(pipeline.leave(later, ticket), Some(2));
+    let Arrival::Queued(other, None) = pipeline.arrive(later, in_time, 5) else { panic!("it has time") };
+    // The deadline is over when its turn comes, and the slot stays free for others.
+    let over = soon + Duration::from_millis(100);
+    pipeline.finish(over, permit, completed);
+    let Some(Released::Refused(5, refusal)) = pipeline.next(over, key) else { panic!("it is too late") };
+    assert_eq!((refusal.stage, refusal.shed.reason), (StageName::Bounds, Reason::CallerDeadline));
+    assert!(pipeline.expire(over, other).is_none(), "it waits no more");
+    assert!(pipeline.next(over, key).is_none(), "none waits");
+    let Arrival::Admitted(permit, None) = pipeline.arrive(over, request(key), 6) else {
+        panic!("a slot is free")
+    };
+    pipeline.finish(over, permit, completed);
+    // In the queue it is refused when its time is over, without a turn.
+    let (key, permit, ticket) = busy(&mut pipeline);
+    assert_eq!(pipeline.leave(NOW, ticket), Some(2));
+    let Arrival::Queued(ticket, None) = pipeline.arrive(NOW, with_deadline(key, over), 7) else {
+        panic!("it waits")
+    };
+    let expired = pipeline.expire(over, ticket).expect("it waits");
+    assert_eq!((expired.0, expired.1.shed.reason), (7, Reason::CallerDeadline));
+    assert!(pipeline.expire(over, ticket).is_none());
+    pipeline.finish(over, permit, completed);
+    assert_eq!(pipeline.waiting(key), 0);
+    let key = first;
+    let ledger = pipeline.service_ledger(key).expect("it is there");
+    assert_eq!((ledger.offered, ledger.shed(), ledger.in_flight()), (6, 3, 0));
 }

@@ -2,6 +2,7 @@
 
 use crate::ops::{Op, SentryMode};
 use flashweir_admission::Flow;
+use flashweir_admission::fairness::{Conduct, RequestSigns, SIGNS};
 use flashweir_admission::flash_crowd::{Agreement, Response, Standing};
 use flashweir_admission::gapping::Restriction;
 use flashweir_admission::ladder::Orders;
@@ -18,6 +19,9 @@ pub(crate) const WORKERS: usize = 3;
 pub(crate) const SERVICES: usize = 2;
 /// Classes of the policy; one more class of requests is exempt.
 pub(crate) const CLASSES: usize = 3;
+
+/// For how long the callers that say so can use an answer: shorter than some requests wait.
+const DEADLINE: Duration = Duration::from_millis(300);
 
 /// Settings that hold for a whole run; the operations do not change them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,6 +100,7 @@ pub(crate) struct Request {
     pub(crate) service: usize,
     pub(crate) class: usize,
     pub(crate) is_exempt: bool,
+    pub(crate) deadline: Option<Instant>,
     pub(crate) state: State,
 }
 
@@ -301,12 +306,24 @@ impl World {
             person_key: client_key,
             candidate: (!is_exempt).then_some(asked),
             is_beyond_sender_share: client % 4 == 3,
+            deadline: (client % 5 == 4).then_some(self.now + DEADLINE),
             closed: is_closed.then_some(Reason::Draining),
+            // A few clients share an address, and every second one behaves like a person.
+            signs: RequestSigns {
+                person_key: client_key | 1,
+                conduct: Conduct {
+                    is_asset: true,
+                    has_own_referer: client.is_multiple_of(2),
+                    has_session: true,
+                },
+                values: [1 + (client % 3) as u32; SIGNS],
+            },
         };
         for counted in self.counts(worker, version) {
             counted.offered += 1;
         }
-        let new = |state| Request { worker, service: version, class, is_exempt, state };
+        let deadline = request.deadline;
+        let new = |state| Request { worker, service: version, class, is_exempt, deadline, state };
         match self.pipelines[worker].arrive(self.now, request, id) {
             Arrival::Admitted(permit, _) => {
                 self.count_admitted(id, worker, version);
@@ -366,11 +383,23 @@ impl World {
         let request = &self.requests[&id];
         let State::Waiting(ticket) = request.state else { panic!("it waits") };
         let (worker, version) = (request.worker, request.service);
+        if request.deadline.is_some_and(|deadline| self.now >= deadline) {
+            return self.expire(id, ticket);
+        }
         assert_eq!(self.pipelines[worker].leave(self.now, ticket), Some(id));
         self.decisions.push(Decision::Left(id));
         for counted in self.counts(worker, version) {
             counted.left += 1;
         }
+        self.remove_waiting(id);
+    }
+
+    /// The deadline of a request that waits is over before its client leaves.
+    fn expire(&mut self, id: u64, ticket: Ticket) {
+        let (worker, version) = (self.requests[&id].worker, self.requests[&id].service);
+        let (expired, refusal) = self.pipelines[worker].expire(self.now, ticket).expect("it waits");
+        assert_eq!((expired, refusal.shed.reason), (id, Reason::CallerDeadline));
+        self.count_refused(id, worker, version, refusal.stage, refusal.shed.reason);
         self.remove_waiting(id);
     }
 

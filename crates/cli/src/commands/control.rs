@@ -1,26 +1,34 @@
 //! `flashweir control`.
 
-use crate::logging;
+use crate::{kubernetes, logging};
 use flashweir_config::{Log, LogFormat, LogLevel};
 use flashweir_control::Config;
 use std::path::PathBuf;
 
-/// Order servers by what a gateway refuses: start and stop copies of a command, or tell another program how many.
+/// Order servers by what a gateway refuses: copies of a command, another program's servers, or workloads of Kubernetes.
 ///
-/// Reads what the gateway was offered, admitted and refused every few seconds, and plans servers for the demand, refused requests
-/// included. The copies stop with it, by SIGTERM or SIGINT; the gateway does without it.
+/// Reads what gateways were offered, admitted and refused every few seconds, and plans servers for the demand, refused requests
+/// included. With --config the copies stop with it, by SIGTERM or SIGINT; with --kubernetes replicas stay as they are. Gateways do
+/// without it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ControlArgs {
     /// The configuration file (TOML), described in docs/control.md.
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "kubernetes", conflicts_with = "kubernetes")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    kubernetes: kubernetes::ControllerArgs,
 }
 
 impl ControlArgs {
-    /// Checks the configuration, then controls until a signal.
+    /// Checks what was given, then controls until a signal.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let config = Config::load(&self.config)?;
-        logging::start(&Log { level: LogLevel::Info, format: LogFormat::Text });
+        let log = Log { level: LogLevel::Info, format: LogFormat::Text };
+        // The parser has seen that there is one of the two.
+        let Some(file) = self.config.filter(|_| !self.kubernetes.kubernetes) else {
+            return self.kubernetes.run(&log);
+        };
+        let config = Config::load(&file)?;
+        logging::start(&log);
         Ok(flashweir_control::run(config)?)
     }
 }

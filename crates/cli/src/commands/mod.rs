@@ -11,6 +11,7 @@ mod explain;
 mod load;
 mod origin;
 mod replay;
+mod replica;
 mod reproduce;
 mod router;
 mod run;
@@ -23,6 +24,7 @@ pub(crate) enum Command {
     Router(router::RouterArgs),
     Control(control::ControlArgs),
     Egress(egress::EgressArgs),
+    Replica(Box<replica::ReplicaArgs>),
     Agent(agent::AgentArgs),
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
@@ -44,6 +46,7 @@ impl Command {
             Self::Router(arguments) => arguments.run(),
             Self::Control(arguments) => arguments.run(),
             Self::Egress(arguments) => arguments.run(),
+            Self::Replica(arguments) => arguments.run(),
             Self::Agent(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),

@@ -11,7 +11,8 @@ use crate::{environment, logging};
 /// Protect every server behind a router, with no help from them: refuse the new connections that are too many.
 ///
 /// No proxy: packets are only watched and, while a crowd is there, new connections refused in the kernel, on the interface
-/// that clients come through. Established connections are never touched. Needs root, and leaves the network as it was
+/// that clients come through. Established connections are never touched. With --link, alone or beside it, flows that do not
+/// respond to congestion are cut to their fair share of a link. Needs root, and leaves the network as it was
 /// however it ends, but for --pin. Flags win over the file. SIGHUP reloads the file, SIGTERM and SIGINT stop.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RouterArgs {
@@ -21,9 +22,22 @@ pub(crate) struct RouterArgs {
     /// A server behind the router, address and port (`0.0.0.0` or `[::]` for every address); repeat it for several.
     #[arg(long = "protect", value_name = "ADDR:PORT")]
     protect: Vec<String>,
-    /// The configuration file (TOML): `[kernel]`, `[flash_crowd]`, `[admin]`, `[state]` and `[log]` of it are read.
+    /// The configuration file (TOML): `[kernel]`, `[link]`, `[flash_crowd]`, `[admin]`, `[state]` and `[log]` of it are
+    /// read.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// The interface of a link that is to be divided fairly; needs --link-rate.
+    #[arg(long, value_name = "IF")]
+    link: Option<String>,
+    /// What that link carries, bits a second: `10mbit`.
+    #[arg(long, value_name = "RATE")]
+    link_rate: Option<String>,
+    /// Which packets of the link are divided: egress (those that leave by the interface) or ingress [default: egress].
+    #[arg(long, value_name = "SIDE")]
+    link_side: Option<String>,
+    /// What one flow of the link is: five_tuple, source or source_prefix [default: five_tuple].
+    #[arg(long, value_name = "FLOW")]
+    link_flow: Option<String>,
     /// Time between two decisions, 1s to 5m [default: 1s; 1m for paper and scoreboard].
     #[arg(long, value_name = "TIME", value_parser = duration_text::parse)]
     interval: Option<Duration>,
@@ -64,6 +78,10 @@ impl RouterArgs {
             interval: self.interval,
             mode: self.mode,
             refusal: self.refusal,
+            link: self.link,
+            link_rate: self.link_rate,
+            link_side: self.link_side,
+            link_flow: self.link_flow,
             shadow: self.shadow,
             pin: self.pin,
             fail_closed: self.fail_closed,

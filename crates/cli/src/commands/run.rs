@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use flashweir_config::{Config, Overrides};
 use flashweir_gateway::Launch;
 
-use crate::{environment, logging};
+use crate::{environment, kubernetes, logging};
 
 /// Protect a service: a reverse proxy in front of it that is invisible until a crowd comes.
 ///
@@ -15,6 +15,8 @@ pub(crate) struct RunArgs {
     /// The service, http://HOST:PORT or https://HOST:PORT; repeat it for several servers.
     #[arg(long = "upstream", value_name = "URL")]
     upstreams: Vec<String>,
+    #[command(flatten)]
+    kubernetes: kubernetes::UpstreamArgs,
     /// Where clients connect; repeat it for several addresses [default: 127.0.0.1:8080].
     #[arg(long = "listen", value_name = "ADDR")]
     listen: Vec<String>,
@@ -59,7 +61,7 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     /// Checks the configuration before any port opens, then serves until told to stop.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let overrides = Overrides {
+        let mut overrides = Overrides {
             upstream_urls: self.upstreams,
             listen_addresses: self.listen,
             admin_address: self.admin,
@@ -74,9 +76,13 @@ impl RunArgs {
             log_level: self.log,
             ..Overrides::default()
         };
+        let servers = self.kubernetes.follow(self.config.as_deref(), &mut overrides)?;
         let config = Config::load(self.config.as_deref(), &overrides)?;
-        logging::start(&config.log);
-        flashweir_gateway::run(Launch { config, config_file: self.config, overrides, record: self.record })?;
+        if servers.is_none() {
+            logging::start(&config.log);
+        }
+        let record = self.record;
+        flashweir_gateway::run(Launch { config, config_file: self.config, overrides, record, servers })?;
         Ok(())
     }
 }

@@ -5,12 +5,12 @@ mod report;
 
 use super::children::{Family, Gateway, Origin};
 use super::{PATIENCE, SOURCES, TARGET, files, http, origin_capacity_rps, signals};
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail};
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Sources, Target};
 use flashweir_origin::account::Ruler;
 use flashweir_origin::placement::Placement;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
-use outcome::{Books, Outcome};
+use outcome::{Books, Outcome, Work, cost_of_refusal_s};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,6 +42,8 @@ pub(crate) struct Story {
 pub(crate) struct Visit {
     pub(crate) load: LoadResult,
     pub(crate) outcome: Outcome,
+    /// What the overloaded gateway did in the quiet before the crowd, and in the judged part of the crowd.
+    works: [Work; 2],
 }
 
 /// Of the capacity, before and after the crowd.
@@ -49,6 +51,8 @@ const QUIET_LOAD: f64 = 0.4;
 const QUIET: Duration = Duration::from_secs(6);
 const CROWD: Duration = Duration::from_secs(15);
 const TAIL: Duration = Duration::from_secs(4);
+/// From here on the quiet is measured: the gateways have started by then.
+const QUIET_FROM: Duration = Duration::from_secs(2);
 /// From here on a crowd is judged: by then both gateways know that it is there.
 const JUDGED_AFTER: Duration = Duration::from_secs(2);
 /// The last reading comes this much before the crowd's end.
@@ -102,7 +106,13 @@ fn play(options: &Options, family: &Family) -> anyhow::Result<Story> {
         );
         visit(options, family, &start_origin()?, capacity_rps, has_feedback)
     };
-    let visits = [visit(false)?, visit(true)?];
+    let mut visits = [visit(false)?, visit(true)?];
+    let works: Vec<Work> = visits.iter().flat_map(|visit| visit.works).collect();
+    if let Some(cost_s) = cost_of_refusal_s(&works) {
+        for Visit { outcome, .. } in &mut visits {
+            outcome.node_refusing_cores = Some(outcome.refused_at_node_rps * cost_s);
+        }
+    }
     Ok(Story { options: options.clone(), capacity_rps, visits })
 }
 
@@ -135,12 +145,13 @@ fn visit(
         ..LoadPlan::new(target, schedule, class)
     };
     let judged = [QUIET + JUDGED_AFTER, QUIET + CROWD - READ_BEFORE_END];
+    let readings = [QUIET_FROM, QUIET - READ_BEFORE_END, judged[0], judged[1]];
     let mut ruler = Ruler::new(origin.meter(), judged);
     let mut books: Vec<[Books; 2]> = Vec::new();
     let mut trouble = None;
     let load = flashweir_load::run(plan, |progress| {
         ruler.look(progress.elapsed, progress.totals.goodput);
-        if judged.get(books.len()).is_some_and(|moment| progress.elapsed >= *moment) {
+        if readings.get(books.len()).is_some_and(|moment| progress.elapsed >= *moment) {
             match [&edge, &node].map(read).into_iter().collect::<Result<Vec<_>, _>>() {
                 Ok(both) => books.extend(<[Books; 2]>::try_from(both).ok()),
                 Err(error) => drop(trouble.get_or_insert(error)),
@@ -150,10 +161,16 @@ fn visit(
     if let Some(trouble) = trouble {
         return Err(trouble).context("a gateway's books cannot be read");
     }
-    ensure!(books.len() == judged.len(), "the run ended before the gateways' books were read");
+    let Ok(books) = <[_; 4]>::try_from(books) else {
+        bail!("the run ended before the gateways' books were read");
+    };
     let useful = ruler.useful(0, 1).ok().map(|useful| useful.useful());
-    let outcome = Outcome::new(&load, judged, &books, useful);
-    Ok(Visit { load, outcome })
+    let outcome = Outcome::new(&load, judged, [&books[2], &books[3]], useful);
+    let node = |from: usize| {
+        Work::between(&books[from][1], &books[from + 1][1], readings[from + 1] - readings[from])
+    };
+    let works = [node(0), node(2)];
+    Ok(Visit { load, outcome, works })
 }
 
 /// What a gateway has counted and used so far.

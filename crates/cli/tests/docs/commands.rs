@@ -129,6 +129,16 @@ fn every_configuration_of_control_in_its_document_is_accepted() {
 /// Certificates and keys a configuration names by a relative path must be there for it to be accepted.
 fn write_named_files(directory: &Path, config: &str) {
     copy_policies(directory);
+    for line in config.lines() {
+        if let Some(name) = line.trim().strip_prefix("keys_file = ") {
+            let file = directory.join(name.trim_matches('"'));
+            std::fs::write(file, "1 correct horse battery staple\n").expect("a writable directory");
+        }
+    }
+    let networks = [("verified-bots.txt", "192.0.2.0/24\n"), ("asn.txt", "198.51.100.0/24 64500\n")];
+    for (name, text) in networks.into_iter().filter(|(name, _)| config.contains(name)) {
+        std::fs::write(directory.join(name), text).expect("a writable directory");
+    }
     if !config.contains("certificate") && !config.contains("ca_file") {
         return;
     }

@@ -64,6 +64,7 @@ fn a_refusal_says_which_node_asked_for_less() {
     assert_eq!(metrics.value("flashweir_egress_refused_total{target=\"api\",reason=\"limit\"}"), 1.0);
     assert_eq!(metrics.value("flashweir_egress_rate_requests_per_second{target=\"api\"}"), 0.5);
     assert_eq!(metrics.value("flashweir_egress_nodes{target=\"api\",condition=\"limited\"}"), 1.0);
+    eventually("the limit in the log", || egress.stderr().contains("the node asks for less").then_some(()));
     let log = egress.stderr();
     assert_eq!(log.matches("the node asks for less").count(), 1, "{log}");
 }

@@ -1,6 +1,7 @@
 //! `flashweir egress` with real processes on loopback: scripted servers that sign what they ask for, and clients that know nothing of it.
 
 mod bad_feedback;
+mod chain;
 mod datagrams;
 mod deadlines;
 mod examples;

@@ -4,7 +4,10 @@
 //! tell working from broken on a busy machine; the demo and `make bench-useful` hold the real bars.
 
 mod agreement;
+mod crawler;
 mod crowd;
+mod datagrams;
+mod deadlines;
 mod feedback;
 mod hot_spot;
 mod narrow_link;

@@ -132,6 +132,11 @@ impl Scene {
         (serde_json::to_value(&result).expect("JSON"), seen, useful)
     }
 
+    /// Where the origin is.
+    pub(crate) fn origin_url(&self) -> String {
+        self.origin.url()
+    }
+
     /// Whether the origin completed less than half of what a core to itself does: other processes take the rest.
     pub(crate) fn is_on_a_busy_machine(&self) -> bool {
         self.capacity_rps < 0.5 * 1e3 / WORK_MS

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use flashweir_core::limits::API_KEYS_FILE_BYTES;
+use flashweir_core::limits::{API_KEYS_FILE_BYTES, FEEDBACK_SENDERS};
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Service;
 use super::client::{TRUSTED_PROXIES, network};
+use super::{Listen, Service};
+use crate::checks::address::socket_address;
 use crate::checks::name::name;
 use crate::error::Problem;
 
@@ -46,6 +48,27 @@ pub struct FeedbackFile {
     /// Default: the service's own name.
     /// Example: `upstream_names = { default = "shop-api" }`.
     pub upstream_names: BTreeMap<String, String>,
+    /// Where datagrams of upstreams arrive that ask for less while few responses come from them; only signed ones are believed, and
+    /// only those of upstreams whose URLs have addresses in place of names. Default: none are taken.
+    /// Example: `udp = "10.0.0.2:9911"`.
+    pub udp: Option<String>,
+    /// By the name that a node in front sends in `Flashweir-Sender`: the port to which datagrams go, at the address from which its
+    /// requests come, while it is asked for less and sends nothing. Needs keys.
+    /// Valid: at most 4096 names, ports from 1 to 65535.
+    /// Example: `datagram_ports = { shop = 9911 }`.
+    pub datagram_ports: BTreeMap<String, u16>,
+    /// The address by which nodes in front reach this gateway, which datagrams to them say. Default: the first of `listen.address`.
+    /// Example: `address = "10.0.0.5:8080"`.
+    pub address: Option<String>,
+    /// Whether a request without `Flashweir-Deadline` and `grpc-timeout` gets a deadline here: its class's `response_target`, from its
+    /// arrival on. A request that cannot be answered by then is refused at once, here or deeper in a chain.
+    /// Example: `target_as_deadline = true`.
+    pub target_as_deadline: bool,
+    /// Whether requests that are sent on carry their class's place in the order of importance as the urgency of `Priority`
+    /// (RFC 9218), in place of what the client wrote there: 0 the most important, 7 for that and all later places. The node behind has it
+    /// in `match.header` of its classes. Services with one class leave the field alone.
+    /// Example: `send_priority = true`.
+    pub send_priority: bool,
 }
 
 impl Default for FeedbackFile {
@@ -57,6 +80,11 @@ impl Default for FeedbackFile {
             keys_file: None,
             weights: BTreeMap::new(),
             upstream_names: BTreeMap::new(),
+            udp: None,
+            datagram_ports: BTreeMap::new(),
+            address: None,
+            target_as_deadline: false,
+            send_priority: false,
         }
     }
 }
@@ -76,6 +104,16 @@ pub struct Feedback {
     pub weights: BTreeMap<String, u32>,
     /// By service, the name of the node behind it.
     pub upstream_names: BTreeMap<String, String>,
+    /// Where datagrams of upstreams arrive.
+    pub udp: Option<SocketAddr>,
+    /// By name of a node in front: the port to which datagrams go.
+    pub datagram_ports: BTreeMap<String, u16>,
+    /// The address by which nodes in front reach this gateway, where it is not the first that it listens on.
+    pub address: Option<SocketAddr>,
+    /// A request that brings no deadline gets its class's target.
+    pub is_target_deadline: bool,
+    /// Requests that are sent on carry their rank in `Priority`.
+    pub sends_priority: bool,
 }
 
 /// Keys by number, the one that signs first. Never prints a key.
@@ -92,7 +130,12 @@ const KEY_BYTES_MAX: usize = 1_024;
 const KEY_NUMBERS: core::ops::RangeInclusive<u8> = 1..=15;
 
 impl Feedback {
-    pub(super) fn check(file: FeedbackFile, directory: &Path, services: &[Service]) -> Result<Self, Problem> {
+    pub(super) fn check(
+        file: FeedbackFile,
+        directory: &Path,
+        services: &[Service],
+        listen: &Listen,
+    ) -> Result<Self, Problem> {
         for (node, &weight) in &file.weights {
             name("feedback.weights", node.clone())?;
             if !(1..=WEIGHT_MAX).contains(&weight) {
@@ -107,6 +150,9 @@ impl Feedback {
                 return Err(Problem::new(key, "is no service here, expected the name of one"));
             }
         }
+        let address =
+            file.address.as_deref().map(|text| socket_address("feedback.address", text)).transpose()?;
+        check_datagrams(&file, address, listen)?;
         Ok(Self {
             is_enabled: file.enabled,
             senders: networks(&file.senders)?,
@@ -114,16 +160,19 @@ impl Feedback {
             keys: FeedbackKeys::default(),
             weights: file.weights,
             upstream_names: file.upstream_names,
+            udp: file.udp.as_deref().map(|text| socket_address("feedback.udp", text)).transpose()?,
+            datagram_ports: file.datagram_ports,
+            address,
+            is_target_deadline: file.target_as_deadline,
+            sends_priority: file.send_priority,
         })
     }
 
     /// Reads the file with the keys, if there is one.
     pub(crate) fn read(&mut self) -> Result<(), Problem> {
-        let Some(path) = &self.keys_file else { return Ok(()) };
-        self.keys = FeedbackKeys::read(path).map_err(|why| {
-            let what = format!("`{}`: {why}, expected lines with a number and a key", path.display());
-            Problem::new("feedback.keys_file", what)
-        })?;
+        if let Some(path) = &self.keys_file {
+            self.keys = FeedbackKeys::of_file("feedback.keys_file", path)?;
+        }
         Ok(())
     }
 }
@@ -138,6 +187,14 @@ impl FeedbackKeys {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Reads the file that this setting names.
+    pub(super) fn of_file(setting: &str, path: &Path) -> Result<Self, Problem> {
+        Self::read(path).map_err(|why| {
+            let what = format!("`{}`: {why}, expected lines with a number and a key", path.display());
+            Problem::new(setting, what)
+        })
     }
 
     fn read(path: &Path) -> Result<Self, String> {
@@ -174,6 +231,33 @@ fn one_key(line: &str) -> Result<(u8, Box<[u8]>), String> {
         ));
     }
     Ok((number, key.as_bytes().into()))
+}
+
+/// What is needed to send and to believe datagrams.
+fn check_datagrams(file: &FeedbackFile, address: Option<SocketAddr>, listen: &Listen) -> Result<(), Problem> {
+    let key = "feedback.datagram_ports";
+    if file.datagram_ports.len() > FEEDBACK_SENDERS {
+        let what = format!("{} names, expected at most {FEEDBACK_SENDERS}", file.datagram_ports.len());
+        return Err(Problem::new(key, what));
+    }
+    for (node, &port) in &file.datagram_ports {
+        name(key, node.clone())?;
+        if port == 0 {
+            return Err(Problem::new(format!("{key}.{node}"), "0 is no port, expected 1 to 65535"));
+        }
+    }
+    let is_used = [(key, !file.datagram_ports.is_empty()), ("feedback.udp", file.udp.is_some())];
+    if let Some((key, _)) = is_used.iter().find(|(_, is_used)| *is_used && file.keys_file.is_none()) {
+        let what = "datagrams are believed only where they are signed, expected feedback.keys_file as well";
+        return Err(Problem::new(*key, what));
+    }
+    let is_known =
+        address.is_some() || listen.addresses.first().is_some_and(|first| !first.ip().is_unspecified());
+    if !file.datagram_ports.is_empty() && !is_known {
+        let what = "listen.address names no address that a node in front could use, expected feedback.address as well";
+        return Err(Problem::new(key, what));
+    }
+    Ok(())
 }
 
 fn networks(texts: &[String]) -> Result<Vec<IpNet>, Problem> {

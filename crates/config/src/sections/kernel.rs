@@ -273,16 +273,22 @@ fn interfaces(file: &KernelFile) -> Result<Vec<String>, Problem> {
     }
     for (index, name) in names.iter().enumerate() {
         let key = || if names.len() == 1 { INTERFACE.to_owned() } else { format!("{INTERFACE}[{index}]") };
-        let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'/';
-        if name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(fits) {
-            let what = format!("`{name}` is no interface's name, expected one like \"eth0\"");
-            return Err(Problem::new(key(), what));
-        }
+        interface_name(&key(), name)?;
         if names[..index].contains(name) {
             return Err(Problem::new(key(), format!("`{name}` is listed twice, expected different ones")));
         }
     }
     Ok(names.clone())
+}
+
+/// A name that an interface can have.
+pub(super) fn interface_name(key: &str, name: &str) -> Result<String, Problem> {
+    let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'/';
+    if name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(fits) {
+        let what = format!("`{name}` is no interface's name, expected one like \"eth0\"");
+        return Err(Problem::new(key, what));
+    }
+    Ok(name.to_owned())
 }
 
 fn pin(file: &KernelFile) -> Result<Option<PathBuf>, Problem> {

@@ -11,13 +11,17 @@ mod cache;
 mod candidate;
 mod class;
 mod client;
+mod cluster;
+mod fairness;
 mod feedback;
 mod flash_crowd;
 mod flash_crowd_candidate;
 mod kernel;
 mod kernel_tiers;
+mod link;
 mod listen;
 mod process;
+mod replication;
 mod router;
 mod sentry;
 mod service;
@@ -28,13 +32,17 @@ pub use cache::*;
 pub use candidate::*;
 pub use class::*;
 pub use client::*;
+pub use cluster::*;
+pub use fairness::*;
 pub use feedback::*;
 pub use flash_crowd::*;
 pub use flash_crowd_candidate::*;
 pub use kernel::*;
 pub use kernel_tiers::*;
+pub use link::*;
 pub use listen::*;
 pub use process::*;
+pub use replication::*;
 pub use router::*;
 pub use sentry::*;
 pub use service::*;
@@ -78,12 +86,20 @@ pub struct File {
     pub bounds: BoundsFile,
     /// Detection of flash crowds and the ceiling on admission (NEWS).
     pub flash_crowd: FlashCrowdFile,
+    /// Shares among clients by what they have in common.
+    pub fairness: FairnessFile,
     /// Overload feedback between nodes.
     pub feedback: FeedbackFile,
+    /// Several gateways before the same services.
+    pub cluster: ClusterFile,
     /// Responses kept in memory and given to others, as far as HTTP allows.
     pub cache: CacheFile,
+    /// Hot documents on several servers.
+    pub replication: ReplicationFile,
     /// Refusing new connections in the kernel.
     pub kernel: KernelFile,
+    /// Fair shares of a link.
+    pub link: LinkFile,
     /// The listener for health, metrics, status and explanations.
     pub admin: AdminFile,
     /// What is kept across restarts.
@@ -109,10 +125,16 @@ pub struct Config {
     pub flash_crowd: FlashCrowd,
     /// Another detector and its ceiling, evaluated beside them; never off, always in shadow.
     pub flash_crowd_candidate: Option<FlashCrowd>,
+    /// Shares among clients by what they have in common.
+    pub fairness: Arc<Fairness>,
     /// Overload feedback between nodes.
     pub feedback: Arc<Feedback>,
+    /// Several gateways before the same services.
+    pub cluster: Cluster,
     /// What is kept in memory and given to others.
     pub cache: Cache,
+    /// What this gateway is in a cluster of replicas.
+    pub replication: Replication,
     /// What is done in the kernel, before the TCP stack.
     pub kernel: Kernel,
     /// The admin listener.
@@ -144,17 +166,25 @@ impl Config {
         };
         let first = (!leaves_rest).then_some(first);
         let flash_crowd = FlashCrowd::check(&file.flash_crowd)?;
-        let services = Service::check_all(&gateway.name, first, file.service, directory, &listen)?;
+        let mut services = Service::check_all(&gateway.name, first, file.service, directory, &listen)?;
         let client = Client::check(&file.client, &bounds)?;
+        let admin = Admin::check(&file.admin, &listen)?;
+        let cache = Cache::check(&file.cache)?;
+        let replication = Replication::check(file.replication, &cache, &mut services)?;
+        // Of a file that a router reads as well; a gateway divides no link.
+        Link::check(&file.link)?;
         let config = Self {
-            feedback: Arc::new(Feedback::check(file.feedback, directory, &services)?),
+            feedback: Arc::new(Feedback::check(file.feedback, directory, &services, &listen)?),
+            cluster: Cluster::check(file.cluster, directory, &listen, admin.address)?,
+            fairness: Arc::new(Fairness::check(file.fairness, directory)?),
             services,
             client,
             flash_crowd_candidate: FlashCrowd::check_candidate(&file.flash_crowd, &flash_crowd)?,
             flash_crowd,
-            cache: Cache::check(&file.cache)?,
+            cache,
+            replication,
             kernel: Kernel::check(&file.kernel, file.flash_crowd.mode, overrides)?,
-            admin: Admin::check(&file.admin, &listen)?,
+            admin,
             state: State::check(file.state, directory, overrides, &listen.first_port())?,
             gateway,
             log: Log::check(&file.log),
@@ -173,7 +203,9 @@ fn apply(file: &mut File, overrides: &Overrides) -> Result<(), Problem> {
     file.service.iter_mut().for_each(|service| service.sentry.apply(overrides));
     file.flash_crowd.apply(overrides)?;
     file.kernel.apply(overrides)?;
+    file.link.apply(overrides)?;
     file.admin.apply(overrides);
     file.gateway.apply(overrides);
+    file.replication.apply(&mut file.cache, overrides);
     file.log.apply(overrides)
 }

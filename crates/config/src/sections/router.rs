@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Admin, Config, File, FlashCrowd, Gateway, Kernel, Listen, Log, State, apply};
+use super::{Admin, Config, File, FlashCrowd, Gateway, Kernel, Link, Listen, Log, State, apply};
 use crate::error::{ConfigError, Problem};
 use crate::load::{locate, parse};
 use crate::overrides::Overrides;
@@ -10,8 +10,10 @@ use crate::overrides::Overrides;
 /// Everything a router was told, checked. Sections that only a gateway has a use for are not looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouterConfig {
-    /// What it guards, and how: at least one interface and one server.
+    /// What it guards, and how: at least one interface and one server, or neither where it only divides a link.
     pub kernel: Kernel,
+    /// The link that it divides, if there is one.
+    pub link: Option<Link>,
     /// The detector and its ceiling; its interval is that of [`Kernel`].
     pub flash_crowd: FlashCrowd,
     /// The admin listener.
@@ -51,8 +53,12 @@ impl RouterConfig {
     fn from_file(mut file: File, directory: &Path, overrides: &Overrides) -> Result<Self, Problem> {
         apply(&mut file, overrides)?;
         let kernel = Kernel::check(&file.kernel, file.flash_crowd.mode, overrides)?;
-        kernel.require_interface()?;
-        if kernel.protect.is_empty() {
+        let link = Link::check(&file.link)?;
+        let only_divides = link.is_some() && kernel.interfaces.is_empty() && kernel.protect.is_empty();
+        if !only_divides {
+            kernel.require_interface()?;
+        }
+        if !only_divides && kernel.protect.is_empty() {
             let what =
                 "no server, expected the address and port of at least one, here or as --protect ADDR:PORT";
             return Err(Problem::new("kernel.protect", what));
@@ -68,6 +74,7 @@ impl RouterConfig {
             gateway: Gateway::check(file.gateway)?,
             log: Log::check(&file.log),
             kernel,
+            link,
         })
     }
 }

@@ -6,10 +6,10 @@ use super::lookup::Miss;
 use super::refusal_of;
 use crate::classify::Classified;
 use crate::context::{Current, WorkerContext};
-use crate::feedback::SENDER;
 use crate::forward::{answer_failure, answer_unasked_switch, answer_unfit, is_event_stream};
 use crate::load_report;
 use crate::pipeline::Permit;
+use crate::replication::Hops;
 use crate::upload::UploadBody;
 use crate::upstream_error::count_failure;
 use bytes::Bytes;
@@ -60,8 +60,8 @@ pub(crate) enum FetchedResponse {
     Alone(Box<Permit>, response::Parts, Begun),
     /// No response worth passing on; what the client is told.
     Failed(Response<crate::connection::Body>),
-    /// Nothing of use: the request is to go by itself.
-    GoAlone,
+    /// Nothing of use: the request is to go by itself, with the permit that it has.
+    GoAlone(Box<Permit>),
 }
 
 impl Job {
@@ -71,10 +71,11 @@ impl Job {
         let sent_at = self.worker.shared.clock.now();
         let upstreams = &self.current.upstreams[self.classified.service];
         let mut head = self.head.clone();
-        head.extensions.clear();
-        if let Some(name) = &self.current.own_name {
-            head.headers.insert(SENDER, name.clone());
+        if let Some((name, value)) = head.extensions.remove::<Hops>().map(Hops::next) {
+            head.headers.insert(name, value);
         }
+        head.extensions.clear();
+        self.worker.sign(&self.current, &self.classified, &mut head.headers);
         let request = Request::from_parts(head, UploadBody::none());
         let sent = upstreams.send_for(Some(self.subscriber), request).await;
         self.worker.metrics.upstream.retries.add(upstreams.take_retries());
@@ -200,8 +201,7 @@ impl Job {
             // Another version, or no longer for all: nobody gets the old one, and each asks for himself.
             stale.iter().for_each(|stale| stale.invalidate());
             self.land(None, Landed::NotSent);
-            self.permit.completed(StatusCode::OK);
-            return FetchedResponse::GoAlone;
+            return FetchedResponse::GoAlone(self.permit);
         };
         self.keep(&stored, Landed::Stored(stored.clone()));
         self.permit.completed(StatusCode::OK);

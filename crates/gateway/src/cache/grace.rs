@@ -33,9 +33,9 @@ impl Traveller<'_> {
         // It may have waited for a flight.
         let now = self.worker.shared.clock.now();
         let copy = self.copy(miss, now);
-        let (key, full) = (self.key, self.client.full);
+        let (key, full, asked) = (self.key, self.client.full, self.heard(now));
         let pipeline = &self.worker.pipeline;
-        match pipeline.admit_or_copy(now, key, self.classified, full, copy.is_some()) {
+        match pipeline.admit_or_copy(now, key, &asked, full, copy.is_some()) {
             Admission::Admitted(permit) => AtPipeline::Admitted(permit),
             Admission::Waits(wait) => match wait.await {
                 Ok(permit) => AtPipeline::Admitted(permit),
@@ -93,7 +93,7 @@ impl Traveller<'_> {
         match self.deliver(job.run().await) {
             Passed::Answer(response) => response,
             // Only an answer to a question about a stored response sends a request on its way again.
-            Passed::Refused(_) | Passed::Alone => {
+            Passed::Refused(_) | Passed::Alone | Passed::Admitted(_) => {
                 let text = "The service's answer cannot be passed on.\n";
                 plain(StatusCode::BAD_GATEWAY, "malformed", text, &self.head.method).map(Body::own)
             }

@@ -34,7 +34,7 @@ pub(crate) use grace::AtPipeline;
 pub(crate) use lookup::{Invalidation, Lookup, Miss, look_up};
 pub(crate) use opening::CacheOpening;
 pub(crate) use passage::{Passed, Traveller, through_flights};
-pub(crate) use purge::{PurgeQuery, purge};
+pub(crate) use purge::{PurgeQuery, invalidate, invalidate_document, purge};
 pub(crate) use shared::{CacheShared, status};
 pub(crate) use worker::WorkerCache;
 

@@ -8,6 +8,7 @@ use super::lookup::Miss;
 use crate::classify::{Classified, NO_STORE};
 use crate::connection::{Body, Client};
 use crate::context::{Current, WorkerContext};
+use crate::feedback::Sender;
 use crate::finish::Source;
 use crate::forward::{Onward, pass_on};
 use crate::pipeline::{Admission, CopyPermit, Permit};
@@ -42,6 +43,10 @@ pub(crate) struct Traveller<'a> {
     /// The head has been made fit to be sent already.
     pub(crate) is_prepared: bool,
     pub(crate) classified: &'a Classified,
+    /// The node in front that sent it, until the pipeline has heard of that.
+    pub(crate) sender: Sender<'a>,
+    /// What the pipeline said then.
+    pub(crate) is_beyond_sender_share: bool,
     pub(crate) key: ServiceKey,
     pub(crate) subscriber: u64,
     pub(crate) received: Instant,
@@ -58,6 +63,8 @@ pub(crate) enum Passed {
     Refused(Refusal),
     /// It goes to the origin by itself.
     Alone,
+    /// The same, and it has been admitted: asking the pipeline again would count it twice.
+    Admitted(Box<Permit>),
 }
 
 /// Takes part in flights until there is an answer, or none to be had this way.
@@ -91,6 +98,18 @@ pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) 
 }
 
 impl Traveller<'_> {
+    /// The request as the pipeline is asked about it. It counts towards its sender's share from then on, once: what the cache answers
+    /// costs the origin nothing.
+    pub(crate) fn heard(&mut self, now: Instant) -> Classified {
+        let sender = std::mem::replace(&mut self.sender, Sender::NotAsked);
+        let mut classified = *self.classified;
+        if !matches!(sender, Sender::NotAsked) {
+            self.is_beyond_sender_share = self.worker.pipeline.hear(now, self.key, classified.class, sender);
+        }
+        classified.is_beyond_sender_share = self.is_beyond_sender_share;
+        classified
+    }
+
     /// What an answer needs of it.
     pub(crate) fn asker(&mut self) -> Asker<'_> {
         Asker {
@@ -191,8 +210,9 @@ impl Traveller<'_> {
                 (false, false) => None,
             });
         let (key, full) = (self.key, self.client.full);
-        let permit = match worker.pipeline.admit_or_copy(now, key, self.classified, full, stand_in.is_some())
-        {
+        // Its own deadline must not end a fetch for all.
+        let asked = Classified { deadline: None, ..self.heard(now) };
+        let permit = match worker.pipeline.admit_or_copy(now, key, &asked, full, stand_in.is_some()) {
             Admission::Admitted(permit) => permit,
             Admission::Waits(wait) => match wait.await {
                 Ok(permit) => permit,
@@ -271,7 +291,7 @@ impl Traveller<'_> {
                 return Passed::Answer(self.asker().answer(&stored, how, None));
             }
             FetchedResponse::Whole(response) => return Passed::Answer(self.asker().whole(response, None)),
-            FetchedResponse::GoAlone => return Passed::Alone,
+            FetchedResponse::GoAlone(permit) => return Passed::Admitted(permit),
             FetchedResponse::Failed(response) => response,
             FetchedResponse::Alone(permit, head, begun) => {
                 let Begun { first, rest } = begun;

@@ -10,6 +10,7 @@ use flashweir_runtime::problem;
 use http::Uri;
 use http::header::RETRY_AFTER;
 use serde_json::json;
+use std::fmt;
 use std::sync::PoisonError;
 
 /// What is to be purged: one of these.
@@ -21,6 +22,20 @@ pub(crate) enum PurgeQuery {
     Tag(String),
     /// Everything.
     All,
+}
+
+impl fmt::Display for PurgeQuery {
+    /// As it is parsed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(url) => write!(f, "url={url}"),
+            Self::Tag(tag) => {
+                f.write_str("tag=")?;
+                tag.bytes().try_for_each(|byte| write!(f, "%{byte:02x}"))
+            }
+            Self::All => f.write_str("all=true"),
+        }
+    }
 }
 
 impl PurgeQuery {
@@ -74,13 +89,27 @@ pub(crate) fn purge(shared: &Shared, query: &PurgeQuery) -> Response {
         response.headers_mut().insert(RETRY_AFTER, 1.into());
         return response;
     }
+    match invalidate(shared, query) {
+        Ok(purged) => {
+            shared.replication.order_purge(query);
+            shared.telemetry.control().count_purge(Some(purged as u64));
+            Json(json!({ "purged": purged })).into_response()
+        }
+        Err(text) => problem(StatusCode::BAD_REQUEST, &text),
+    }
+}
+
+/// Invalidates what is named, here. How many responses there were.
+///
+/// # Errors
+/// What is wrong with the query.
+pub(crate) fn invalidate(shared: &Shared, query: &PurgeQuery) -> Result<usize, String> {
     let directory = &shared.cache.directory;
-    let purged = match query {
+    Ok(match query {
         PurgeQuery::Url(url) => {
             let parsed = url.parse::<Uri>().ok();
             let Some(key) = parsed.as_ref().and_then(Key::of_url) else {
-                let text = format!("`url` is none, expected one like http://shop.example/page: `{url}`");
-                return problem(StatusCode::BAD_REQUEST, &text);
+                return Err(format!("`url` is none, expected one like http://shop.example/page: `{url}`"));
             };
             // A name may be written in capitals; the response to a request with such a host is never stored.
             let host = key.host.to_ascii_lowercase();
@@ -93,9 +122,15 @@ pub(crate) fn purge(shared: &Shared, query: &PurgeQuery) -> Response {
             directory.purge(|stored| stored.has_tag(tag))
         }
         PurgeQuery::All => directory.purge(|_| true),
-    };
-    shared.telemetry.control().count_purge(Some(purged as u64));
-    Json(json!({ "purged": purged })).into_response()
+    })
+}
+
+/// Invalidates a document by host and target, as nodes of a cluster name it, under both schemes.
+pub(crate) fn invalidate_document(shared: &Shared, name: &str) -> usize {
+    let Some((host, _)) = name.split_once('/') else { return 0 };
+    let (host, target) = (host.as_bytes(), &name.as_bytes()[host.len()..]);
+    let keys = [false, true].map(|is_https| Key { is_https, host, target });
+    keys.iter().map(|key| shared.cache.directory.invalidate(key.hash(&shared.hasher), key)).sum()
 }
 
 /// A host with and without the default port of its scheme.
@@ -119,6 +154,9 @@ mod tests {
         assert_eq!(of("url=http%3A%2F%2Fshop.example%2Fa%3Fb%3D1%26c%3D%2520"), Ok(url()));
         assert_eq!(of("tag=front%20page"), Ok(PurgeQuery::Tag("front page".to_owned())));
         assert_eq!(of("all=true"), Ok(PurgeQuery::All));
+        for query in [url(), PurgeQuery::Tag("fr\u{f6}nt %page".to_owned()), PurgeQuery::All] {
+            assert_eq!(of(&query.to_string()), Ok(query));
+        }
         for wrong in ["", "url=", "url", "tag=", "tag=%2", "tag=%zz", "tag=%ff", "all=false", "page=1"] {
             assert!(of(wrong).is_err(), "{wrong}");
         }

@@ -4,9 +4,12 @@ use super::fetch::FetchedResponse;
 use super::flight::{Flight, Interest, Leader};
 use super::lookup::Miss;
 use super::passage::Traveller;
+use crate::classify::Classified;
 use crate::connection::Client;
+use crate::feedback::Sender;
 use crate::pipeline::Admission;
 use flashweir_cache::Joined;
+use http::StatusCode;
 use std::rc::Rc;
 use tokio::task::spawn_local;
 
@@ -19,7 +22,8 @@ impl Traveller<'_> {
             return;
         }
         let (worker, current, client) = (self.worker.clone(), self.current.clone(), client.clone());
-        let (head, classified) = (self.head.clone(), *self.classified);
+        // No caller waits for it, and no node in front is charged with it.
+        let (head, classified) = (self.head.clone(), Classified { deadline: None, ..*self.classified });
         let (hop, is_prepared, key) = (self.hop, self.is_prepared, self.key);
         let (subscriber, received, version) = (self.subscriber, self.received, self.version);
         spawn_local(async move {
@@ -31,6 +35,8 @@ impl Traveller<'_> {
                 head: &head,
                 is_prepared,
                 classified: &classified,
+                sender: Sender::NotAsked,
+                is_beyond_sender_share: false,
                 key,
                 subscriber,
                 received,
@@ -61,9 +67,11 @@ impl Traveller<'_> {
         };
         match self.job(permit, miss, stale, Some(leader)) {
             Ok(job) => {
-                // A response that is for one request alone is for none here: its exchange is cut.
-                if let FetchedResponse::Alone(permit, ..) = job.run().await {
-                    drop(permit);
+                match job.run().await {
+                    // A response that is for one request alone is for none here: its exchange is cut.
+                    FetchedResponse::Alone(permit, ..) => drop(permit),
+                    FetchedResponse::GoAlone(permit) => permit.completed(StatusCode::OK),
+                    _ => {}
                 }
             }
             Err((permit, error)) => permit.answered_here(error.status()),

@@ -36,7 +36,7 @@ impl Host {
     }
 }
 
-fn without_port(host: &[u8]) -> &[u8] {
+pub(super) fn without_port(host: &[u8]) -> &[u8] {
     // The colons of an IPv6 literal stand within brackets.
     let name_end = host.iter().rposition(|&byte| byte == b']').map_or(0, |bracket| bracket + 1);
     match host[name_end..].iter().position(|&byte| byte == b':') {

@@ -10,14 +10,16 @@ mod host;
 mod measurable;
 mod path;
 mod rules;
+mod signs;
 mod standing;
 
 pub(crate) use measurable::of_response;
 
 use client_key::{client_key, octets};
+use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::flash_crowd::Standing;
-use flashweir_config::{Class, Config};
-use flashweir_core::Hasher64;
+use flashweir_config::{Class, Config, Fairness};
+use flashweir_core::{Hasher64, Instant};
 use flashweir_telemetry::Unmeasured;
 use host::{Host, HostTable};
 use http::header::{CACHE_CONTROL, COOKIE, USER_AGENT};
@@ -25,6 +27,7 @@ use http::request;
 use rules::View;
 use std::cell::RefCell;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Tells requests apart by the services and classes of one configuration. One for each worker.
 #[derive(Debug)]
@@ -34,6 +37,7 @@ pub struct Classifier {
     url_hasher: Hasher64,
     hosts: HostTable,
     services: Vec<Service>,
+    fairness: Arc<Fairness>,
     /// Where unusual paths are brought into their normal form; grows to the longest.
     scratch: RefCell<Vec<u8>>,
 }
@@ -68,11 +72,15 @@ pub struct Classified {
     pub person_key: u64,
     /// It came from a node in front that sends more than its share, which the classifier does not know.
     pub is_beyond_sender_share: bool,
+    /// From then on its caller cannot use an answer, where it says so; the classifier does not know.
+    pub deadline: Option<Instant>,
     /// Hash of method and path, query left out: requests of one class cost about the same.
     pub url_class: u32,
     /// Why the response will say nothing about how well the service serves, as far as the request tells
     /// (docs/algorithms/news.md).
     pub unmeasured: Option<Unmeasured>,
+    /// What it shows of its client; filled in from [`Classifier::signs`] where the connection is known.
+    pub signs: RequestSigns,
 }
 
 /// The same of a policy that is only compared with the one in force.
@@ -102,6 +110,7 @@ impl Classifier {
             url_hasher,
             hosts: HostTable::new(&config.services),
             services: known.collect(),
+            fairness: config.fairness.clone(),
             scratch: RefCell::default(),
         }
     }
@@ -140,8 +149,10 @@ impl Classifier {
             host_key: self.hasher.hash(&[service.name.as_bytes(), host.as_bytes()]),
             person_key,
             is_beyond_sender_share: false,
+            deadline: None,
             url_class: self.url_hasher.hash(&[method, head.uri.path().as_bytes()]) as u32,
             unmeasured: measurable::of_request(head),
+            signs: RequestSigns::default(),
         })
     }
 

@@ -5,8 +5,10 @@
 //! [`NodePlanner`] for each service decides (`planner`), and what it decided comes back as [`Orders`], swapped whole: what the
 //! ladder discards, what each worker may send, and the signed field of each node in front. A response's field is a lookup and a copy.
 
+pub(crate) mod inbox;
 mod keys;
 mod orders;
+pub(crate) mod outbox;
 mod planner;
 mod senders;
 pub(crate) mod told;

@@ -6,28 +6,33 @@
 //! is what the nodes in front are asked for. *Everybody else*: clients that are no nodes count as one, so neither they nor the nodes can
 //! take all.
 
+use super::inbox::UpstreamDatagram;
 use super::keys::{HmacKey, ring};
 use super::orders::{EVERYBODY_ELSE, Orders, SenderOrders};
 use super::told::Told;
 use super::upstreams::UpstreamLimits;
-use super::worker::{NodeSample, SenderCounts};
+use super::worker::{HeardNode, NodeSample, SenderCounts};
 use flashweir_admission::gapping::Restriction;
 use flashweir_admission::ladder::{
     self, LadderGate, LadderInput, LadderPlanner, Scheme, level_us, rungs_of_plan,
 };
 use flashweir_admission::sentry::{Plan, Sample};
 use flashweir_config::Feedback;
-use flashweir_core::limits::CLASSES;
+use flashweir_core::limits::{CLASSES, FEEDBACK_DATAGRAMS_SENT, FEEDBACK_NODES};
 use flashweir_core::{Duration, Instant, Rate};
-use flashweir_feedback::{Advertisement, Advertiser, FieldError, Judged, Senders, Taken};
+use flashweir_feedback::{Advertisement, Advertiser, Datagram, FieldError, Judged, Senders, Taken};
 use http::HeaderValue;
 use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Between two plans of the ladder, and two refreshes of what is told (ALGORITHMS §5.2).
 const REFRESH: Duration = Duration::from_millis(100);
 /// How long a message holds: several responses to any sender that sends at all may be lost.
 const TTL: Duration = Duration::from_secs(2);
+/// A node in front that has sent nothing for this long is told by datagrams, and again after this long: several within the time to live.
+const QUIET_AFTER: Duration = Duration::from_millis(500);
+const _: () = assert!(QUIET_AFTER.as_millis() * 3 < TTL.as_millis());
 /// The time over which the part of a node's requests that is beyond its share is averaged.
 const BEYOND_OVER_S: f64 = 0.3;
 /// The rank of requests that are limited whatever is limited.
@@ -45,6 +50,7 @@ pub(crate) struct NodePlanner {
     gate: Option<LadderGate>,
     advertiser: Advertiser<HmacKey>,
     upstreams: UpstreamLimits,
+    /// At most [`FEEDBACK_NODES`].
     senders: HashMap<u64, SenderState>,
     /// By worker, thousandths of usual requests.
     backlog_milli: Vec<u64>,
@@ -63,7 +69,10 @@ pub(crate) struct NodePlanner {
 #[derive(Debug)]
 struct SenderState {
     name: Arc<str>,
+    address: Option<IpAddr>,
     judged: Option<Judged>,
+    /// When it last sent something, or was sent a datagram.
+    told_at: Instant,
     /// Requests of the limited ranks, and those of them beyond the share, averaged.
     limited: f64,
     beyond: f64,
@@ -139,12 +148,13 @@ impl NodePlanner {
         self.is_refusing |= sample.shed > 0;
         self.upstreams.observe_offered(worker, sample.offered);
         let Some(heard) = heard else { return };
-        for (key, name, counts) in &heard.senders {
-            self.hear(now, *key, name, *counts);
+        for node in &heard.senders {
+            self.hear(now, node);
         }
         // Where there are only such clients, there is nobody to be asked for less.
         if !self.senders.is_empty() && heard.others != SenderCounts::default() {
-            self.hear(now, EVERYBODY_ELSE, &Arc::from(""), heard.others);
+            let (key, name, counts) = (EVERYBODY_ELSE, Arc::from(""), heard.others);
+            self.hear(now, &HeardNode { key, name, address: None, counts });
         }
         for (upstream, field) in &heard.fields {
             let of_service = || {
@@ -157,7 +167,9 @@ impl NodePlanner {
 
     /// Decides; the orders where they are others than before.
     pub(crate) fn plan(&mut self, now: Instant, plan: &Plan) -> Option<Orders> {
-        let is_due = now.saturating_since(self.planned_at) >= REFRESH;
+        // The first refusal is not waited out: every moment of it costs refusals.
+        let is_first = self.is_refusing && self.advertiser.asks().is_none() && !self.senders.is_empty();
+        let is_due = is_first || now.saturating_since(self.planned_at) >= REFRESH;
         if is_due {
             self.refresh(now, plan);
         }
@@ -180,15 +192,58 @@ impl NodePlanner {
         &self.told
     }
 
-    /// So many requests of one node came since the last sample of a worker.
-    fn hear(&mut self, now: Instant, key: u64, name: &Arc<str>, counts: SenderCounts) {
+    /// A datagram of an upstream came.
+    pub(crate) fn take_datagram(&mut self, now: Instant, datagram: &UpstreamDatagram) -> FieldOutcome {
+        let node = self.feedback.upstream_names.get(&self.service).unwrap_or(&self.service);
+        let signed_for = Datagram::context(&self.name, node, datagram.address);
+        let of_service = || (ring(&self.feedback.keys), context(&self.name, node));
+        let signed = (&*datagram.field, &*signed_for);
+        self.upstreams.hear_datagram(now, datagram.upstream, signed, of_service)
+    }
+
+    /// Datagrams for nodes in front that were asked for less, whose names have a port for them, and that have sent nothing for a
+    /// while: no response tells them. `address` is that of this gateway for nodes in front. At most [`FEEDBACK_DATAGRAMS_SENT`]. To be
+    /// asked after each plan.
+    pub(crate) fn datagrams(&mut self, now: Instant, address: SocketAddr) -> Vec<(SocketAddr, Vec<u8>)> {
+        if self.feedback.datagram_ports.is_empty() || self.last.senders.is_empty() {
+            return Vec::new();
+        }
+        let mut datagrams = Vec::new();
+        for state in self.senders.values_mut() {
+            if datagrams.len() == FEEDBACK_DATAGRAMS_SENT {
+                break;
+            }
+            let (Some(to), Some(judged)) = (state.address, state.judged) else { continue };
+            let Some(&port) = self.feedback.datagram_ports.get(&*state.name) else { continue };
+            if now.saturating_since(state.told_at) < QUIET_AFTER {
+                continue;
+            }
+            let signed_for = Datagram::context(&state.name, &self.name, address);
+            let Some(field) = self.advertiser.datagram_field(now, judged.slot, &signed_for) else { continue };
+            state.told_at = now;
+            let bytes = Datagram::write(&state.name, &self.name, address, &field);
+            datagrams.push((SocketAddr::new(to, port), bytes));
+        }
+        datagrams
+    }
+
+    /// Requests of one node came since the last sample of a worker.
+    fn hear(&mut self, now: Instant, node: &HeardNode) {
+        let HeardNode { key, ref name, address, counts } = *node;
         let weight = self.feedback.weights.get(&**name).copied().unwrap_or(1);
+        if self.senders.len() >= FEEDBACK_NODES && !self.senders.contains_key(&key) {
+            // The advertiser's table is full as well: it is asked for nothing until one of the others is forgotten.
+            return;
+        }
         let state = self.senders.entry(key).or_insert_with(|| SenderState {
             name: name.clone(),
+            address,
             judged: None,
+            told_at: now,
             limited: 0.0,
             beyond: 0.0,
         });
+        state.told_at = now;
         if counts.others > 0 {
             state.judged = Some(self.advertiser.hear(now, key, weight, MOST_IMPORTANT));
         }

@@ -2,7 +2,7 @@
 
 use flashweir_config::Feedback;
 use flashweir_core::Hasher64;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
@@ -36,6 +36,8 @@ pub(crate) struct Node<'a> {
     pub(crate) key: u64,
     /// Empty if it does not say.
     pub(crate) name: &'a str,
+    /// From where its requests come.
+    pub(crate) address: IpAddr,
 }
 
 impl SenderNames {
@@ -44,8 +46,13 @@ impl SenderNames {
         Self { networks, hasher }
     }
 
-    /// Who sent a request: a node, where the peer is in a network of nodes.
-    pub(crate) fn recognise<'a>(&self, peer: IpAddr, fields: &'a HeaderMap) -> Sender<'a> {
+    /// The name that a request's sender gives itself, where there are nodes in front. To be read before fields of our own are taken out.
+    pub(crate) fn name_in(&self, fields: &HeaderMap) -> Option<HeaderValue> {
+        if self.networks.is_empty() { None } else { fields.get(SENDER).cloned() }
+    }
+
+    /// Who sent a request: a node, where the peer is in a network of nodes. `name` is what it calls itself.
+    pub(crate) fn recognise<'a>(&self, peer: IpAddr, name: Option<&'a HeaderValue>) -> Sender<'a> {
         if self.networks.is_empty() {
             return Sender::NotAsked;
         }
@@ -53,13 +60,13 @@ impl SenderNames {
         if !self.networks.iter().any(|network| network.contains(&peer)) {
             return Sender::Client;
         }
-        let name = fields.get(SENDER).and_then(|value| value.to_str().ok()).filter(|name| is_name(name));
+        let name = name.and_then(|value| value.to_str().ok()).filter(|name| is_name(name));
         let name = name.unwrap_or_default();
         let key = match peer {
             IpAddr::V4(address) => self.hasher.hash(&[&address.octets(), name.as_bytes()]),
             IpAddr::V6(address) => self.hasher.hash(&[&address.octets(), name.as_bytes()]),
         };
-        Sender::Node(Node { key, name })
+        Sender::Node(Node { key, name, address: peer })
     }
 }
 
@@ -71,16 +78,14 @@ fn is_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     #[test]
     fn a_node_is_its_address_and_its_name_and_a_stranger_is_none() {
         let networks = vec!["10.0.0.0/8".parse().unwrap()];
         let names = SenderNames { networks, hasher: Hasher64::new(1, 2) };
         let of = |peer: &str, name: &'static str| {
-            let mut fields = HeaderMap::new();
-            fields.insert(SENDER, HeaderValue::from_static(name));
-            match names.recognise(peer.parse().unwrap(), &fields) {
+            let fields = HeaderMap::from_iter([(SENDER, HeaderValue::from_static(name))]);
+            match names.recognise(peer.parse().unwrap(), names.name_in(&fields).as_ref()) {
                 Sender::Node(node) => Some((node.key, node.name.to_owned())),
                 Sender::Client | Sender::NotAsked => None,
             }

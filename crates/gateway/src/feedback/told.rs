@@ -71,6 +71,7 @@ pub(crate) fn status(told: &Told, urls: &[Uri]) -> Value {
 fn rule(rule: Rule) -> &'static str {
     match rule {
         Rule::Unknown => "unknown",
+        Rule::First => "first",
         Rule::Quiet => "quiet",
         Rule::Throttle => "throttle",
         Rule::Release => "release",

@@ -47,15 +47,35 @@ impl UpstreamLimits {
         field: &[u8],
         new: impl FnOnce() -> (KeyRing<HmacKey>, Vec<u8>),
     ) -> Result<Taken, FieldError> {
+        let offered = Rate::from_per_second(self.offered_rps.iter().sum());
+        self.intake(upstream, new).take(now, field, || offered)
+    }
+
+    /// A datagram came, of the server of this upstream that was signed for `context`.
+    pub(super) fn hear_datagram(
+        &mut self,
+        now: Instant,
+        upstream: usize,
+        (field, context): (&[u8], &[u8]),
+        new: impl FnOnce() -> (KeyRing<HmacKey>, Vec<u8>),
+    ) -> Result<Taken, FieldError> {
+        let offered = Rate::from_per_second(self.offered_rps.iter().sum());
+        self.intake(upstream, new).take_datagram(now, field, context, || offered)
+    }
+
+    fn intake(
+        &mut self,
+        upstream: usize,
+        new: impl FnOnce() -> (KeyRing<HmacKey>, Vec<u8>),
+    ) -> &mut Intake<HmacKey> {
         if self.intakes.len() <= upstream {
+            // There are at most `limits::UPSTREAM_ADDRESSES`.
             self.intakes.resize_with(upstream + 1, || None);
         }
-        let offered = Rate::from_per_second(self.offered_rps.iter().sum());
-        let intake = self.intakes[upstream].get_or_insert_with(|| {
+        self.intakes[upstream].get_or_insert_with(|| {
             let (keys, context) = new();
             Intake::new(keys, &context)
-        });
-        intake.take(now, field, || offered)
+        })
     }
 
     /// Other keys from now on.

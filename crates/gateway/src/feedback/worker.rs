@@ -1,9 +1,11 @@
 //! A worker's part: it counts what each node in front sends, and keeps what upstreams say until the next sample takes it along.
 
 use super::orders::SenderOrders;
+use super::senders::Node;
 use flashweir_core::limits::FEEDBACK_SENDERS;
 use std::collections::HashMap;
 use std::mem;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A node in front that sent nothing for this many samples is forgotten; it is heard of at once when it sends again.
@@ -25,6 +27,7 @@ pub(crate) struct Hearing {
 #[derive(Debug, Default)]
 struct Heard {
     name: Arc<str>,
+    address: Option<IpAddr>,
     counts: SenderCounts,
     /// Requests beyond the share that are still to be called so, thousandths.
     owed_milli: u32,
@@ -40,11 +43,20 @@ pub(crate) struct SenderCounts {
     pub(crate) others: u32,
 }
 
+/// One node in front, and what it sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeardNode {
+    pub(crate) key: u64,
+    pub(crate) name: Arc<str>,
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) counts: SenderCounts,
+}
+
 /// What one worker heard since the last sample.
 #[derive(Debug, Default)]
 pub(crate) struct NodeSample {
-    /// By node in front: key, name, counts.
-    pub(crate) senders: Vec<(u64, Arc<str>, SenderCounts)>,
+    /// Nodes in front that sent any.
+    pub(crate) senders: Vec<HeardNode>,
     /// Of all other clients.
     pub(crate) others: SenderCounts,
     /// By upstream: fields that were not there before.
@@ -53,21 +65,15 @@ pub(crate) struct NodeSample {
 
 impl Hearing {
     /// A request of a node in front arrives; whether it is beyond that node's share.
-    pub(crate) fn hear(
-        &mut self,
-        key: u64,
-        name: &str,
-        is_limited: bool,
-        orders: Option<&SenderOrders>,
-    ) -> bool {
+    pub(crate) fn hear(&mut self, node: Node<'_>, is_limited: bool, orders: Option<&SenderOrders>) -> bool {
         let is_full = self.senders.len() >= FEEDBACK_SENDERS;
-        if is_full && !self.senders.contains_key(&key) {
+        if is_full && !self.senders.contains_key(&node.key) {
             // It counts with those that are no nodes, and is not asked for less.
             self.overflows += 1;
             return self.hear_other(is_limited, None);
         }
-        let heard =
-            self.senders.entry(key).or_insert_with(|| Heard { name: name.into(), ..Heard::default() });
+        let new = || Heard { name: node.name.into(), address: Some(node.address), ..Heard::default() };
+        let heard = self.senders.entry(node.key).or_insert_with(new);
         heard.count(is_limited, orders)
     }
 
@@ -98,7 +104,8 @@ impl Hearing {
             let is_silent = counts == SenderCounts::default();
             heard.silent_samples = if is_silent { heard.silent_samples + 1 } else { 0 };
             if !is_silent {
-                sample.senders.push((key, heard.name.clone(), counts));
+                let (name, address) = (heard.name.clone(), heard.address);
+                sample.senders.push(HeardNode { key, name, address, counts });
             }
             heard.silent_samples < SILENT_SAMPLES
         });
@@ -136,26 +143,32 @@ impl Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
+
+    const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn shop(key: u64) -> Node<'static> {
+        Node { key, name: "shop", address: ADDRESS }
+    }
 
     #[test]
     fn requests_beyond_the_share_are_spread_evenly() {
         let mut hearing = Hearing::default();
         let orders = SenderOrders { field: None, beyond_share_milli: 250 };
-        let beyond: Vec<bool> = (0..8).map(|_| hearing.hear(7, "shop", true, Some(&orders))).collect();
+        let beyond: Vec<bool> = (0..8).map(|_| hearing.hear(shop(7), true, Some(&orders))).collect();
         assert_eq!(beyond, [false, false, false, true, false, false, false, true]);
-        assert!(
-            (0..50).all(|_| !hearing.hear(7, "shop", false, Some(&orders))),
-            "ranks that are not limited"
-        );
+        assert!((0..50).all(|_| !hearing.hear(shop(7), false, Some(&orders))), "ranks that are not limited");
         let sample = hearing.drain().expect("requests");
-        assert_eq!(sample.senders, [(7, "shop".into(), SenderCounts { limited: 8, others: 50 })]);
+        let counts = SenderCounts { limited: 8, others: 50 };
+        let heard = HeardNode { key: 7, name: "shop".into(), address: Some(ADDRESS), counts };
+        assert_eq!(sample.senders, [heard]);
         assert!(hearing.drain().is_none());
     }
 
     #[test]
     fn a_field_is_told_once_and_a_silent_node_is_forgotten() {
         let mut hearing = Hearing::default();
-        hearing.hear(7, "shop", true, None);
+        hearing.hear(shop(7), true, None);
         (0..3).for_each(|_| hearing.hear_upstream(1, b":a:"));
         hearing.hear_upstream(0, &[b'a'; 65]);
         let sample = hearing.drain().expect("news");
@@ -172,7 +185,7 @@ mod tests {
     fn a_full_table_counts_further_nodes_with_the_others() {
         let mut hearing = Hearing::default();
         for key in 0..FEEDBACK_SENDERS as u64 + 5 {
-            hearing.hear(key, "", true, None);
+            hearing.hear(shop(key), true, None);
         }
         let sample = hearing.drain().expect("requests");
         assert_eq!((sample.senders.len(), sample.others.limited), (FEEDBACK_SENDERS, 5));

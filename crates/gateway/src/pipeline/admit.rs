@@ -61,6 +61,9 @@ impl PipelineHost {
         inner.count_class(key, asked.class, |class| class.offered.increment());
         let slot = inner.waiting.vacant_key();
         let arrival = inner.pipeline.arrive(now, request, slot);
+        if let Some(cause) = inner.pipeline.demoted() {
+            self.metrics.fairness.demoted.increment(cause);
+        }
         self.metrics.bound_hits.add(Bound::CandidateRequests, inner.pipeline.take_candidate_overflows());
         match arrival {
             Arrival::Admitted(permit, shadow) => {
@@ -96,7 +99,7 @@ impl PipelineHost {
                 self.metrics.requests.held.increment();
                 inner.count_class(key, asked.class, |class| class.held.increment());
                 self.call_attendant(inner, key);
-                Admission::Waits(Wait::new(self.clone(), queued_as, now))
+                Admission::Waits(Wait::new(self.clone(), queued_as, now, asked.deadline))
             }
         }
     }
@@ -108,6 +111,12 @@ impl PipelineHost {
         if next_wake.is_some_and(|at| hosted.looks_at.get().is_none_or(|looks_at| at < looks_at)) {
             hosted.sentry.ring(self.worker);
         }
+    }
+
+    /// Refuses a request that was let in, but whose caller can use no answer any more.
+    pub(crate) fn refuse_late(&self, now: Instant, asked: &Classified) -> Refusal {
+        let shed = Shed { reason: Reason::CallerDeadline, retry_after: AT_A_BOUND };
+        self.inner.borrow_mut().remember(now, asked, shed, None, false)
     }
 
     /// Refuses a request that was let in but that, after all, no upstream connection could take.
@@ -138,6 +147,8 @@ pub(super) fn admission_request(
             position: Position::Usual,
         }),
         is_beyond_sender_share: asked.is_beyond_sender_share,
+        deadline: asked.deadline,
         closed,
+        signs: asked.signs,
     }
 }

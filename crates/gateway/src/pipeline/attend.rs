@@ -90,6 +90,7 @@ impl PipelineHost {
             heard = hosted.hearing.drain();
             self.metrics.bound_hits.add(Bound::FeedbackSenders, hosted.hearing.take_overflows());
         }
+        self.metrics.fairness.set(&inner.fairness(now));
         let compared = inner.pipeline.drain_candidate(now, key);
         let candidate = inner.hosted(key).and_then(|hosted| hosted.candidate.as_ref()).zip(compared);
         place.send(GateSample {

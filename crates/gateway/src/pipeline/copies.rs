@@ -29,6 +29,7 @@ impl PipelineHost {
         let request = admission_request(key, asked, closed);
         let inner = &mut *self.inner.borrow_mut();
         let permit = CopyPermit::take(self, inner, now, &request)?;
+        inner.pipeline.observe_conduct(now, &asked.signs);
         inner.count_class(key, asked.class, |class| class.offered.increment());
         // The others are counted when the pipeline's sample is drained.
         let is_unique = permit.permit.as_ref().is_some_and(|permit| permit.is_unique);

@@ -12,6 +12,7 @@ use crate::settings::upstream_capacity;
 use crate::shared::{Live, Shared};
 use crate::status::ceiling_for;
 use arc_swap::{ArcSwap, Cache};
+use flashweir_admission::fairness::{Cause, FairnessStatus};
 use flashweir_admission::flash_crowd::{Plan, Response};
 use flashweir_admission::pipeline::{
     self, Delivery, FlashCrowdOptions, Pipeline, Replacements, ServiceKey, ServiceSettings,
@@ -189,6 +190,11 @@ impl PipelineHost {
         let inner = &mut *self.inner.borrow_mut();
         inner.follow_service(now, key);
         inner.hear(key, class, sender)
+    }
+
+    /// A class's place in the order of importance, 0 the first; none where no sentry tells classes apart.
+    pub(crate) fn rank(&self, key: ServiceKey, class: u8) -> Option<u8> {
+        self.inner.borrow().pipeline.rank(key, class)
     }
 
     /// What a response to a node in front is to carry.
@@ -374,13 +380,17 @@ impl Inner {
         let Some(HostedSentry { orders, hearing, .. }) = hosted else { return false };
         let is_limited = rank >= orders.from_rank;
         match sender {
-            Sender::Node(node) => {
-                hearing.hear(node.key, node.name, is_limited, orders.senders.get(&node.key))
-            }
+            Sender::Node(node) => hearing.hear(node, is_limited, orders.senders.get(&node.key)),
             Sender::Client | Sender::NotAsked => {
                 hearing.hear_other(is_limited, orders.senders.get(&EVERYBODY_ELSE))
             }
         }
+    }
+
+    /// What fairness sees here, of all services together.
+    pub(super) fn fairness(&self, now: Instant) -> FairnessStatus {
+        let all = self.hosted.iter().map(|hosted| self.pipeline.fairness(now, hosted.key));
+        all.fold(FairnessStatus::default(), |sum, status| sum.plus(&status))
     }
 
     /// Counts for the request's class.
@@ -413,7 +423,7 @@ impl Inner {
             .sentry
             .as_ref()
             .and_then(|figures| self.by_sentry(key, figures, refusal.candidate.as_ref()));
-        self.remember(now, asked, refusal.shed, by_sentry, false)
+        self.remember_demoted(now, asked, refusal.shed, by_sentry, refusal.demoted)
     }
 
     /// A stage in shadow would have refused a request that was let in.
@@ -441,6 +451,29 @@ impl Inner {
         by_sentry: Option<Refused>,
         shadow: bool,
     ) -> Refusal {
+        self.remember_record(now, asked, shed, by_sentry, (shadow, None))
+    }
+
+    /// A refusal of a request that came after the others because of what it has in common with many, if so.
+    fn remember_demoted(
+        &mut self,
+        now: Instant,
+        asked: &Classified,
+        shed: Shed,
+        by_sentry: Option<Refused>,
+        demoted: Option<Cause>,
+    ) -> Refusal {
+        self.remember_record(now, asked, shed, by_sentry, (false, demoted))
+    }
+
+    fn remember_record(
+        &mut self,
+        now: Instant,
+        asked: &Classified,
+        shed: Shed,
+        by_sentry: Option<Refused>,
+        (shadow, demoted): (bool, Option<Cause>),
+    ) -> Refusal {
         let Shed { reason, retry_after } = shed;
         let retry_after = RetryAfter::new(retry_after, asked.person_key, self.jitter_seed);
         let plan = self.plan.clone();
@@ -450,6 +483,7 @@ impl Inner {
             at: now,
             reason,
             shadow,
+            demoted,
             host_key: asked.host_key,
             retry_after_s: retry_after.jittered_s,
             plan,

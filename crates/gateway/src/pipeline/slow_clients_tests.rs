@@ -51,7 +51,9 @@ impl Scene {
             person_key: 0,
             candidate: None,
             is_beyond_sender_share: false,
+            deadline: None,
             closed: None,
+            signs: Default::default(),
         };
         let arrival = host.inner.borrow_mut().pipeline.arrive(shared.clock.now(), request, 0);
         let Arrival::Admitted(mut permit, _) = arrival else { panic!("there is room") };

@@ -56,8 +56,10 @@ fn asked(host_key: u64, person: u64) -> Classified {
         host_key,
         person_key,
         is_beyond_sender_share: false,
+        deadline: None,
         url_class: 1,
         unmeasured: None,
+        signs: Default::default(),
     }
 }
 

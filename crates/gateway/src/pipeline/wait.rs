@@ -10,6 +10,7 @@ use std::mem;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use tokio::time::{Sleep, sleep};
 
 /// Resolves when the request is let in or refused. Dropped before (the client has gone), it leaves the queue at once.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct Wait {
     /// Its slot; none once it is over.
     slot: Option<usize>,
     received: Instant,
+    /// Ends when its caller can use no answer any more, where it said so.
+    expiry: Option<Pin<Box<Sleep>>>,
 }
 
 /// What is kept of a request that waits.
@@ -29,8 +32,14 @@ pub(super) enum Waiting {
 }
 
 impl Wait {
-    pub(super) fn new(host: Rc<PipelineHost>, slot: usize, received: Instant) -> Self {
-        Self { host, slot: Some(slot), received }
+    pub(super) fn new(
+        host: Rc<PipelineHost>,
+        slot: usize,
+        received: Instant,
+        deadline: Option<Instant>,
+    ) -> Self {
+        let expiry = deadline.map(|deadline| Box::pin(sleep(deadline.saturating_since(received))));
+        Self { host, slot: Some(slot), received, expiry }
     }
 }
 
@@ -39,9 +48,12 @@ impl Future for Wait {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(slot) = self.slot else { return Poll::Pending };
-        let Some(decided) = self.host.inner.borrow_mut().outcome(slot, cx.waker()) else {
-            return Poll::Pending;
-        };
+        let mut decided = self.host.inner.borrow_mut().outcome(slot, cx.waker());
+        let is_over = |expiry: &mut Pin<Box<Sleep>>| expiry.as_mut().poll(cx).is_ready();
+        if decided.is_none() && self.expiry.as_mut().is_some_and(is_over) {
+            decided = self.host.expire(slot).map(Err);
+        }
+        let Some(decided) = decided else { return Poll::Pending };
         self.slot = None;
         let times = Times { received: self.received, sent: self.host.shared.clock.now() };
         Poll::Ready(decided.map(|permit| Permit::new(self.host.clone(), permit, times)))
@@ -57,6 +69,18 @@ impl Drop for Wait {
 }
 
 impl PipelineHost {
+    /// The deadline of the request in this slot is over; none where it no longer waits, which its next poll finds out.
+    fn expire(&self, slot: usize) -> Option<Refusal> {
+        let now = self.shared.clock.now();
+        let inner = &mut *self.inner.borrow_mut();
+        let Waiting::ForTurn { asked, request, ticket, .. } = &inner.waiting[slot] else { return None };
+        let (asked, request) = (*asked, *request);
+        let (_, refusal) = inner.pipeline.expire(now, *ticket)?;
+        inner.waiting.remove(slot);
+        let cost_us = inner.pipeline.cost_us(&request);
+        Some(inner.shed(now, request.service, &asked, &refusal, cost_us))
+    }
+
     /// The client of the request in this slot has gone.
     fn leave(&self, slot: usize) {
         let now = self.shared.clock.now();

@@ -7,6 +7,7 @@ use super::candidate_planner::PlannedCandidate;
 use super::sample::GateSample;
 use super::service::Sentry;
 use crate::feedback::NodePlanner;
+use crate::feedback::outbox::Outbox;
 use crate::recording::{self, MadeFrom};
 use crate::shared::Shared;
 use flashweir_admission::sentry::{ClassCounts, Plan, Sample, SentryPlanner};
@@ -16,7 +17,7 @@ use flashweir_runtime::planner_loop::{
     LoopEvent, Outlet, PlannerLoop, SlotDecay, Station, Unattended, put_in_force,
 };
 use flashweir_runtime::{Clock, unix_seconds_now};
-use flashweir_telemetry::{ClassNews, ClassSlot, ControlMetrics, FieldOutcome, Happening};
+use flashweir_telemetry::{ClassNews, ClassSlot, ControlMetrics, EgressDatagram, FieldOutcome, Happening};
 use flashweir_wire::Recorder;
 use flashweir_wire::recording::Planned;
 use std::convert::Infallible;
@@ -69,6 +70,7 @@ struct ServiceOutlet {
     candidate: Option<PlannedCandidate>,
     /// What nodes in front and upstreams are told and tell; none where the sentry only records.
     nodes: Option<NodePlanner>,
+    datagrams_out: Outbox,
     /// What became of each class since the last plan.
     counts: Vec<ClassCounts>,
     /// Where requests wait.
@@ -206,6 +208,7 @@ impl Service {
             waiting_at: Vec::new(),
             candidate: None,
             nodes: nodes(shared, &sentry),
+            datagrams_out: Outbox::default(),
             shared: shared.clone(),
             sentry,
         };
@@ -223,6 +226,9 @@ impl Service {
 
     fn take(&mut self, now: Instant, from: GateSample) {
         let GateSample { worker, sample, heard, candidate, .. } = from;
+        if let Some(cluster) = &self.outlet.shared.cluster {
+            cluster.observe(now, &self.outlet.sentry, worker, &sample);
+        }
         self.planner_loop.observe(&mut self.outlet, now, &sample);
         let outlet = &mut self.outlet;
         if let Some(nodes) = &mut outlet.nodes {
@@ -291,6 +297,10 @@ impl Outlet<SentryPlanner> for ServiceOutlet {
         plan: Plan,
         planner: Option<&SentryPlanner>,
     ) -> Result<(), Infallible> {
+        let plan = match &self.shared.cluster {
+            Some(cluster) => cluster.plan(now, &self.sentry, &plan),
+            None => plan,
+        };
         put_in_force(&self.sentry.plan, &plan);
         if let Some((candidate, live)) = self.candidate.as_mut().zip(planner) {
             candidate.plan(now, live, &self.shared.warnings);
@@ -350,9 +360,19 @@ impl ServiceOutlet {
         let live = self.shared.live.load();
         let Some(nodes) = &mut self.nodes else { return };
         nodes.configure(&live.config.feedback);
+        for datagram in self.sentry.inbox.take() {
+            let outcome = nodes.take_datagram(now, &datagram);
+            let counted = if outcome.is_ok() { EgressDatagram::Heard } else { EgressDatagram::Refused };
+            self.shared.telemetry.control().feedback_datagrams.increment(counted);
+            count_field(&self.shared, now, outcome);
+        }
         if let Some(orders) = nodes.plan(now, plan) {
             self.sentry.orders.store(Arc::new(orders));
             self.sentry.feedback_told.store(Arc::new(nodes.told().clone()));
+            let address = live.config.feedback.address.unwrap_or(self.shared.listening_on[0]);
+            for (to, datagram) in nodes.datagrams(now, address) {
+                self.datagrams_out.send(to, &datagram, &self.shared);
+            }
         }
         self.shared.telemetry.control().publish_feedback(nodes.told().figures(&self.sentry.names.service));
     }

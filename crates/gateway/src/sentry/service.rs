@@ -1,5 +1,6 @@
 //! What all threads share of one service's sentry.
 
+use crate::feedback::inbox::Inbox;
 use crate::feedback::{Orders, Told};
 use arc_swap::ArcSwap;
 use flashweir_admission::sentry::{ClassCounts, Common, Plan, Policy, SentryPlanner};
@@ -25,6 +26,8 @@ pub(crate) struct Sentry {
     pub(crate) orders: Arc<ArcSwap<Orders>>,
     /// The same for `/status`.
     pub(crate) feedback_told: ArcSwap<Told>,
+    /// Datagrams of upstreams, for the planner.
+    pub(crate) inbox: Inbox,
     /// By class: since when the oldest that waits has waited, nanoseconds, as of the last samples.
     oldest_since: Box<[AtomicU64]>,
     bells: Box<[Bell]>,
@@ -59,6 +62,7 @@ impl Sentry {
             plan: Arc::new(ArcSwap::from_pointee(plan)),
             orders: Arc::default(),
             feedback_told: ArcSwap::default(),
+            inbox: Inbox::default(),
             oldest_since: policy.classes.iter().map(|_| AtomicU64::new(NOBODY)).collect(),
             policy,
             bells: (0..workers).map(|_| Bell::default()).collect(),

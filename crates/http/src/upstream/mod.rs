@@ -137,13 +137,27 @@ impl<B: RequestBody> Upstreams<B> {
         client: Option<u64>,
         request: Request<B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+        self.send_first_to(None, client, request).await
+    }
+
+    /// The same, first to the upstream of this index, where its caller has chosen one.
+    ///
+    /// # Errors
+    /// As [`send_for`](Self::send_for).
+    pub async fn send_first_to(
+        &self,
+        first: Option<usize>,
+        client: Option<u64>,
+        request: Request<B>,
+    ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+        let mut first = first.filter(|index| *index < self.pools.len());
         // Stays here until it is sent: each move of a request is a copy of half a kilobyte.
         let mut unsent = Some(request);
         let mut tried = 0u64;
         let mut worst: Option<UpstreamError> = None;
         let mut failed_at: Option<Instant> = None;
         while tried.count_ones() < ATTEMPTS_MAX || may_try_more(tried, worst.as_ref(), failed_at) {
-            let Some(index) = self.choose(tried) else { break };
+            let Some(index) = first.take().or_else(|| self.choose(tried)) else { break };
             tried |= 1 << index;
             let error = match self.send_to(index, &mut unsent).await {
                 Ok(response) => return Ok(response),

@@ -73,7 +73,7 @@ async fn serve(tls: Option<Rc<ServerTls>>) -> SocketAddr {
                 match tls {
                     None => drop(server.serve(server.guard(stream), None, service, never).await),
                     Some(tls) => {
-                        let Ok((stream, protocol)) = tls.accept(stream).await else { return };
+                        let Ok((stream, protocol, _)) = tls.accept(stream).await else { return };
                         drop(server.serve(server.guard(stream), Some(protocol), service, never).await);
                     }
                 }

@@ -31,9 +31,19 @@ enum Bound {
     Filters(Filters),
 }
 
+impl Link {
+    /// The number of the interface at which a program of tc is bound, or `None` once that is gone. A system call.
+    pub(crate) fn tcx_interface(&self) -> Option<u32> {
+        match LinkInfo::from_fd(self.0.as_fd()).ok()?.info {
+            LinkTypeInfo::Tcx(link) if link.ifindex != 0 => Some(link.ifindex),
+            _ => None,
+        }
+    }
+}
+
 /// A program bound to an interface, until this is dropped or the process ends.
 #[derive(Debug)]
-struct Link(OwnedFd);
+pub(crate) struct Link(pub(crate) OwnedFd);
 
 impl Drop for Link {
     fn drop(&mut self) {
@@ -55,10 +65,7 @@ impl Attachment {
     #[must_use]
     pub fn interface(&self) -> Option<u32> {
         match &self.bound {
-            Bound::Links([link, _]) => match LinkInfo::from_fd(link.0.as_fd()).ok()?.info {
-                LinkTypeInfo::Tcx(link) if link.ifindex != 0 => Some(link.ifindex),
-                _ => None,
-            },
+            Bound::Links([link, _]) => link.tcx_interface(),
             Bound::Filters(filters) => filters.are_there().then_some(self.index.unsigned_abs()),
         }
     }
@@ -71,7 +78,7 @@ pub enum AttachError {
     #[error("there is no interface `{0}` in this network namespace")]
     NoInterface(String),
     /// The interface carries bare IP packets, as tunnels do.
-    #[error("`{0}` is no Ethernet interface, and the observer reads Ethernet frames only")]
+    #[error("`{0}` is no Ethernet interface, and Flashweir reads Ethernet frames only")]
     NotEthernet(String),
     /// Somebody else's filter has the number of the observer's.
     #[error(
@@ -83,6 +90,11 @@ pub enum AttachError {
         /// What that filter's program calls itself; `?` where this process may not know.
         program: String,
     },
+    /// A kernel without TCX, where programs of a link would outlive a killed process and go on dropping.
+    #[error(
+        "`{0}` cannot be shaped: that needs Linux 6.6 or newer (programs at tc that end with their process)"
+    )]
+    NoTcx(String),
     /// Anything else.
     #[error("`{interface}` does not take the program: {error}")]
     Refused {
@@ -120,7 +132,7 @@ pub(super) fn attach_filters(
 }
 
 /// The number of an interface that frames can be read at.
-pub(super) fn check(interface: &str) -> Result<i32, AttachError> {
+pub(crate) fn check(interface: &str) -> Result<i32, AttachError> {
     let index = index_of(interface).ok_or_else(|| AttachError::NoInterface(interface.to_owned()))?;
     // ARPHRD_ETHER and ARPHRD_LOOPBACK, whose frames look the same. Without an answer, binding will say what is wrong.
     match hardware_of(index) {

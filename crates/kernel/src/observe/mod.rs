@@ -28,11 +28,11 @@
 //! ```
 
 mod abi;
-mod attach;
+pub(crate) mod attach;
 mod filters;
 mod histogram;
 mod observed;
-mod queue;
+pub(crate) mod queue;
 mod route_netlink;
 #[cfg(test)]
 mod tests;
@@ -133,13 +133,32 @@ impl Observer {
         Self::load_with_clock(flows_most, reading, false)
     }
 
+    /// As [`Observer::load_to_read`], for an observer behind a link's classifier ([`crate::link`]): responses that it cuts are not
+    /// measured while they are cut, as their rates say nothing about the servers.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn load_behind_link(flows_most: u32, reading: Reading) -> Result<Self, LoadError> {
+        Self::load_with(flows_most, reading, false, true)
+    }
+
     /// As [`Observer::load_to_read`]; `time_is_told` makes the programs read the time from their map, for tests.
     fn load_with_clock(flows_most: u32, reading: Reading, time_is_told: bool) -> Result<Self, LoadError> {
+        Self::load_with(flows_most, reading, time_is_told, false)
+    }
+
+    fn load_with(
+        flows_most: u32,
+        reading: Reading,
+        time_is_told: bool,
+        leaves_cut_flows_out: bool,
+    ) -> Result<Self, LoadError> {
         let flows_most = flows_most.clamp(FLOWS_LEAST, limits::KERNEL_FLOWS);
         let program = Program::load(COMPILED, |object| {
             let settings = [
                 (".rodata.clock", "clock", time_is_told),
                 (".rodata.reading", "reading", reading == Reading::AsPublished),
+                (".rodata.links", "links", leaves_cut_flows_out),
             ];
             for (section, what, value) in settings {
                 let mut constant = object.maps_mut().find(|map| map.name() == section);

@@ -19,7 +19,7 @@ const ROOT: u32 = u32::MAX;
 
 /// One interface's queue.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     netlink: RouteNetlink,
     interface: i32,
     before: QueueCounts,
@@ -27,7 +27,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// The queue of an interface of this thread's network namespace, from now on.
-    pub(super) fn of(interface: i32) -> io::Result<Self> {
+    pub(crate) fn of(interface: i32) -> io::Result<Self> {
         let mut queue = Self { netlink: RouteNetlink::open()?, interface, before: QueueCounts::default() };
         queue.before = queue.total()?.ok_or_else(|| io::Error::other("no queue"))?;
         Ok(queue)
@@ -38,7 +38,7 @@ impl Queue {
     }
 
     /// What it did since the last reading; `None` where the kernel tells nothing, as of an interface that is gone.
-    pub(super) fn read(&mut self) -> Option<QueueCounts> {
+    pub(crate) fn read(&mut self) -> Option<QueueCounts> {
         let total = self.total().ok()??;
         // Somebody put another discipline in its place, which began to count anew.
         let began_anew = total.packets < self.before.packets || total.dropped < self.before.dropped;

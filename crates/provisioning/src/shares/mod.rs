@@ -9,6 +9,8 @@
 //! | [`ShareLeader`] | who reports, what each may still be using, the next broadcast |
 //! | [`ShareHolder`] | what a gateway may use now, with the leader or without |
 //! | [`SlotGate`] | a share that is no whole number, kept as a mean |
+//! | [`ServiceLeader`] | a limit that is learned: one planner for what all gateways measure |
+//! | [`ServiceMember`] | a gateway's part of that planner's plan |
 //!
 //! **Never more than the limit in use.** A gateway uses its old share until a broadcast reaches it. So the leader counts for each gateway the
 //! largest share that it may still be using: the one that its reports acknowledge, and every one sent since. A share grows only by what the others
@@ -23,11 +25,15 @@
 
 mod holder;
 mod leader;
+mod member;
+mod service_leader;
 mod slot_gate;
 mod water_filling;
 
 pub use holder::{DECAY, HOLD, ShareHolder};
 pub use leader::{LeaderError, MEMBER_SILENCE, SETTLING, ShareLeader};
+pub use member::{JOIN_WAIT, MemberFigures, ServiceMember, Standing};
+pub use service_leader::{ROUND_MAX, ServiceBroadcast, ServiceLeader, ServiceReport};
 pub use slot_gate::SlotGate;
 pub use water_filling::water_filling;
 

@@ -3,3 +3,4 @@
 
 mod account;
 mod gateways;
+mod learned;

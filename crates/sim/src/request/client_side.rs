@@ -4,6 +4,7 @@ use super::books::{End, Times};
 use super::clients::{Doing, Visitor};
 use super::event::{Event, Happened};
 use super::gate::Acknowledged;
+use super::signs::ASSET_AFTER;
 use super::slab::Id;
 use super::world::{Answer, Place, RunError, Try, World};
 use flashweir_core::{Duration, Instant};
@@ -66,7 +67,10 @@ impl World<'_> {
         visitor.doing = Doing::Asking;
         visitor.cell = self.books.offer(now, visitor.class, visitor.tries == 1);
         self.asking += 1;
-        let asked = self.gate.classify(visitor.class, class.host, visitor.number, visitor.document);
+        let mut asked = self.gate.classify(visitor.class, class.host, visitor.number, visitor.document);
+        if let Some(signs) = &class.signs {
+            asked.signs = signs.of(visitor.class, visitor.number, visitor.request, visitor.document);
+        }
         let attempt = Try {
             visitor: id,
             asked,
@@ -188,7 +192,8 @@ impl World<'_> {
         }
         let class = &self.scenario.classes[usize::from(visitor.class)];
         if served || class.goes_on_unserved {
-            let asks_at = now + visitor.person.think();
+            let is_asset = class.signs.as_ref().is_some_and(|signs| signs.is_asset(visitor.request + 1));
+            let asks_at = now + if is_asset { ASSET_AFTER } else { visitor.person.think() };
             if let Some(request) = visitor.person.next_request().filter(|_| asks_at < self.ends_at) {
                 visitor.request = request.0;
                 visitor.document = visitor.person.document(request, &class.popularity);

@@ -40,6 +40,7 @@ mod scenario;
 pub mod senders;
 mod server;
 mod server_side;
+mod signs;
 mod slab;
 mod starvation;
 mod transport;
@@ -59,5 +60,6 @@ pub use packets::{
 };
 pub use scenario::{ClassModel, Scenario, ScenarioError};
 pub use server::{Departed, Discipline, Level, Memory, Overflow, ServerCounts, ServerModel};
+pub use signs::{Demotions, SignModel};
 pub use work::Work;
 pub use world::{RunError, Simulation, run};

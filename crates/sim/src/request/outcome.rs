@@ -5,6 +5,7 @@ use super::event::Happened;
 use super::gate::{GateCounts, LimitTaken, PlanTaken};
 use super::packets::PacketOutcome;
 use super::server::{Level, ServerCounts};
+use super::signs::Demotions;
 use super::world::World;
 use flashweir_core::{Duration, Instant};
 use flashweir_measure::Histogram;
@@ -46,6 +47,8 @@ pub struct ClassOutcome {
     pub name: String,
     /// What the gate counted.
     pub gate: GateCounts,
+    /// What fairness found of it.
+    pub demotions: Demotions,
     /// Over the whole run.
     pub totals: Counts,
     /// By the bin in which tries began.
@@ -79,16 +82,18 @@ impl Outcome {
             world.happened(ended_at, Happened::Network, network);
         }
         let names = world.scenario.classes.iter().map(|class| class.name.clone());
-        let names = names.zip(world.gate.counts_by_class().to_vec());
-        let class = |((name, gate), book): ((String, GateCounts), ClassBook)| ClassOutcome {
-            name,
-            gate,
-            totals: book.totals,
-            bins: book.bins,
-            latency_us: book.latency,
-            refusal_us: book.refusal,
-            served_us: book.served,
-        };
+        let names = names.zip(world.gate.counts_by_class().to_vec()).zip(world.gate.demotions());
+        let class =
+            |(((name, gate), demotions), book): (((String, GateCounts), _), ClassBook)| ClassOutcome {
+                name,
+                gate,
+                demotions,
+                totals: book.totals,
+                bins: book.bins,
+                latency_us: book.latency,
+                refusal_us: book.refusal,
+                served_us: book.served,
+            };
         Self {
             classes: names.zip(world.books.classes).map(class).collect(),
             gate: world.gate.counts(),

@@ -1,6 +1,6 @@
 //! Everything that defines a run at request level.
 
-use super::{Fault, NetworkModel, Policy, ServerModel, Work};
+use super::{Fault, NetworkModel, Policy, ServerModel, SignModel, Work};
 use flashweir_admission::flash_crowd::Standing;
 use flashweir_core::limits::{SIM_FAULTS, SIM_SERIES_BINS};
 use flashweir_core::{Duration, Instant};
@@ -46,6 +46,8 @@ pub struct ClassModel {
     pub standing: Standing,
     /// Whether they all are one client, with a connection for each: a machine, or one address of many.
     pub is_one_client: bool,
+    /// What its requests show of their clients; none: fairness among clients does not judge them.
+    pub signs: Option<SignModel>,
     /// Which documents they ask for.
     pub popularity: Popularity,
     /// How large those are.
@@ -82,6 +84,7 @@ impl ClassModel {
             policy_class: 0,
             standing: Standing::LAST,
             is_one_client: false,
+            signs: None,
             popularity: Popularity::InOrder { count: NonZeroU32::MIN },
             sizes: Sizes::Constant(1_000),
             work,

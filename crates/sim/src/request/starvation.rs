@@ -50,8 +50,10 @@ impl Starvation {
     pub(super) fn of(scenario: &Scenario) -> Self {
         let sentry = scenario.policy.sentry_policy();
         Self::new(scenario.classes.iter().zip(0..).map(|(class, number)| match sentry {
-            // What one client gets depends on what it has had.
-            Some(sentry) if goes_by_cost(sentry.policy.policing) || class.is_one_client => {
+            // What one client gets depends on what it has had, and what fairness judges on what it has in common with others.
+            Some(sentry)
+                if goes_by_cost(sentry.policy.policing) || class.is_one_client || class.signs.is_some() =>
+            {
                 (class.host, number, true)
             }
             Some(_) => (class.host, class.policy_class.into(), false),

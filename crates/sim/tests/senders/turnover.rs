@@ -57,3 +57,33 @@ fn three_seconds_after_the_load_no_sender_is_limited() {
         assert_eq!(total.offered, total.good, "seed {seed}");
     }
 }
+
+/// Goal: after a step of the load the calls that reach the node are soon what it can do, and stay there. Method: 225 % from the 20th second
+/// on; calls in windows of a second, a quarter of a second apart. Settled is the first window that has at most 1.1 times the
+/// mean of the last 50 s; the amplitude is what the windows after that vary by.
+#[test]
+fn after_a_step_the_rate_settles_and_does_not_swing() {
+    const BINS_PER_S: usize = 4;
+    const STEP_S: usize = 20;
+    let mut worst = (0.0_f64, f64::INFINITY, 0.0_f64);
+    for seed in SEEDS {
+        let it = Scenario { bin: Duration::from_millis(1_000 / BINS_PER_S as u64), ..scenario(seed, 2.25) };
+        let outcome = run(&it).expect("a run");
+        let calls: Vec<f64> =
+            outcome.node[STEP_S * BINS_PER_S..].iter().map(|bin| bin.calls as f64).collect();
+        let steady = &calls[10 * BINS_PER_S..];
+        let mean = steady.iter().sum::<f64>() * BINS_PER_S as f64 / steady.len() as f64;
+        let windows: Vec<f64> =
+            calls.windows(BINS_PER_S).map(|bins| bins.iter().sum::<f64>() / mean).collect();
+        let settled =
+            windows[..10 * BINS_PER_S].iter().position(|&part| part <= 1.1).unwrap_or(10 * BINS_PER_S);
+        let settled_s = settled as f64 / BINS_PER_S as f64;
+        let mut after = windows[settled..].to_vec();
+        after.sort_by(f64::total_cmp);
+        let (low, high) = (after[after.len() / 20], after[after.len() * 19 / 20]);
+        println!("seed {seed}: settled after {settled_s:.2} s, mean {mean:.1}/s, p5 {low:.3}, p95 {high:.3}");
+        worst = (worst.0.max(settled_s), worst.1.min(low), worst.2.max(high));
+    }
+    println!("worst: settled after {:.2} s, p5 {:.3}, p95 {:.3}", worst.0, worst.1, worst.2);
+    assert!(worst.0 <= 3.0 && worst.1 >= 0.9 && worst.2 <= 1.1, "{worst:?}");
+}

@@ -37,5 +37,7 @@ labels! {
         CandidateRequests => "candidate_requests",
         /// Requests that wait for a response that another one fetches; further ones go to the origin by themselves.
         CacheWaiters => "cache_waiters",
+        /// Documents that a worker of a cluster counts between two samples; requests for further ones are routed and not counted.
+        ReplicationCounted => "replication_counted",
     }
 }

@@ -43,6 +43,8 @@ labels! {
         Unknown => "unknown",
         /// It is none.
         Malformed => "malformed",
+        /// Too many came at once.
+        Dropped => "dropped",
     }
 }
 

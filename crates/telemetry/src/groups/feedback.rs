@@ -69,6 +69,10 @@ impl MetricGroup for FeedbackGroup {
         scrape.gauge_series("feedback_upstream_age_seconds", help, &["service", "upstream"], ages);
         let help = "Fields of upstreams that tell of overload, without repetitions.";
         scrape.counter_set("feedback_fields", help, &[&*self.0], |control| &control.feedback_fields);
+        let help = "Datagrams of upstreams that tell of overload, by what became of them.";
+        scrape.counter_set("feedback_datagrams", help, &[&*self.0], |control| &control.feedback_datagrams);
+        let help = "Datagrams sent to nodes in front that were asked for less and send nothing.";
+        scrape.counter("feedback_datagrams_sent", help, self.0.feedback_datagrams_sent.value());
     }
 }
 

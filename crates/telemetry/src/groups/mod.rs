@@ -5,14 +5,19 @@ mod bounds;
 mod cache;
 mod candidate;
 mod classes;
+mod cluster;
 mod connections;
 mod egress;
+mod fairness;
 mod feedback;
 mod flash_crowd;
 mod flash_crowd_candidate;
 mod kernel;
+mod kubernetes;
+mod link;
 mod process;
 mod provisioning;
+mod replication;
 mod requests;
 mod responses;
 mod sentry;
@@ -25,12 +30,17 @@ pub use bounds::*;
 pub use cache::*;
 pub use candidate::*;
 pub use classes::*;
+pub use cluster::*;
 pub use connections::*;
 pub use egress::*;
+pub use fairness::*;
 pub use feedback::*;
 pub use kernel::*;
+pub use kubernetes::*;
+pub use link::*;
 pub use process::*;
 pub use provisioning::*;
+pub use replication::*;
 pub use requests::*;
 pub use responses::*;
 pub use tables::*;
@@ -45,6 +55,7 @@ use self::classes::{ClassFigures, ClassGroup};
 use self::flash_crowd::FlashCrowdMetrics;
 use self::flash_crowd_candidate::FlashCrowdCandidateMetrics;
 use self::kernel::{KernelMetrics, ObserverGroup};
+use self::link::LinkMetrics;
 use self::process::{BuildGroup, ProcessGroup, WorkersGroup};
 use self::sentry::SentryMetrics;
 use self::upstream::UpstreamsInUse;
@@ -73,6 +84,10 @@ pub struct WorkerMetrics {
     pub measurement: MeasurementMetrics,
     /// Answers from the cache, and what it does for them.
     pub cache: CacheMetrics,
+    /// Fair shares among clients.
+    pub fairness: FairnessMetrics,
+    /// Where requests of a cluster of replicas went.
+    pub replication: ReplicationMetrics,
     /// What became of each class of each service.
     pub classes: ClassTable,
     /// How often each bound was met.
@@ -102,13 +117,25 @@ pub struct ControlMetrics {
     pub(crate) flash_crowd_candidate: Arc<FlashCrowdCandidateMetrics>,
     pub(crate) upstreams_in_use: Arc<UpstreamsInUse>,
     pub(crate) cache: Arc<CacheFigures>,
+    /// Copies and reports of a cluster of replicas.
+    pub replication: Arc<ReplicationFigures>,
     pub(crate) classes: Arc<ByClass<ClassFigures>>,
     /// Fields of upstreams that tell of overload, by how they were taken.
     pub feedback_fields: CounterSet<FieldOutcome>,
+    /// Datagrams of upstreams that tell of overload, by what became of them.
+    pub feedback_datagrams: EgressDatagrams,
+    /// Datagrams sent to nodes in front that are asked for less and send nothing.
+    pub feedback_datagrams_sent: Counter,
     pub(crate) feedback: Arc<FeedbackMetrics>,
+    /// Reports of gateways to this one, where it leads.
+    pub cluster_reports: CounterSet<ReportOutcome>,
+    /// Answers to this gateway's reports.
+    pub cluster_broadcasts: CounterSet<BroadcastOutcome>,
+    pub(crate) cluster: Arc<ClusterMetrics>,
     pub(crate) sentries: Arc<SentryMetrics>,
     pub(crate) candidates: Arc<CandidateMetrics>,
     pub(crate) kernel: Arc<KernelMetrics>,
+    pub(crate) link: Arc<LinkMetrics>,
 }
 
 impl Default for ControlMetrics {
@@ -127,12 +154,19 @@ impl Default for ControlMetrics {
             flash_crowd_candidate: Arc::default(),
             upstreams_in_use: Arc::default(),
             cache: Arc::default(),
+            replication: Arc::default(),
             classes: Arc::default(),
             feedback_fields: CounterSet::default(),
+            feedback_datagrams: CounterSet::default(),
+            feedback_datagrams_sent: Counter::default(),
             feedback: Arc::default(),
+            cluster_reports: CounterSet::default(),
+            cluster_broadcasts: CounterSet::default(),
+            cluster: Arc::default(),
             sentries: Arc::default(),
             candidates: Arc::default(),
             kernel: Arc::default(),
+            link: Arc::default(),
         }
     }
 }
@@ -145,6 +179,7 @@ impl Telemetry {
         all.register_workers(|worker| &worker.requests);
         all.register_workers(|worker| &worker.bound_hits);
         all.register_workers(|worker| &worker.table_replacements);
+        all.register_workers(|worker| &worker.fairness);
         all.register_workers(|worker| &worker.responses);
         all.register_workers(|worker| &worker.measurement);
         all.register_workers(|worker| &worker.connections);
@@ -152,6 +187,8 @@ impl Telemetry {
         all.register_workers(|worker| &worker.upstream);
         all.register_workers(|worker| &worker.cache);
         all.register(all.control.cache.clone());
+        all.register_workers(|worker| &worker.replication);
+        all.register(all.control.replication.clone());
         all.register(all.control.upstreams_in_use.clone());
         all.register(all.control.verdict.clone());
         all.register(all.control.flash_crowd.clone());
@@ -160,6 +197,7 @@ impl Telemetry {
         all.register(all.control.sentries.clone());
         let control = all.control();
         all.register(Arc::new(FeedbackGroup(control)));
+        all.register(Arc::new(ClusterGroup(all.control())));
         all.register(all.control.candidates.clone());
         all.register(all.control.flash_crowd_candidate.clone());
         all.register(all.control.kernel.clone());
@@ -176,6 +214,7 @@ impl Telemetry {
         all.register(all.control.flash_crowd.clone());
         all.register(all.control.kernel.clone());
         all.register(Arc::new(ObserverGroup(all.control.kernel.clone())));
+        all.register(all.control.link.clone());
         let happenings = &[Happening::CauseChanged, Happening::StateFile, Happening::Kernel];
         all.register_process(happenings, version);
         all

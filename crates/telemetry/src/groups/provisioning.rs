@@ -51,32 +51,42 @@ impl ProvisioningMetrics {
 }
 
 impl Telemetry {
-    /// Metrics of a control plane, which has no workers.
+    /// Metrics of a control plane, which has no workers; by service.
     #[must_use]
-    pub fn control_plane(metrics: Arc<ProvisioningMetrics>, version: &'static str) -> Self {
+    pub fn control_plane(services: Vec<(String, Arc<ProvisioningMetrics>)>, version: &'static str) -> Self {
         let mut all = Self::new(0);
-        all.register(metrics);
+        all.register(Arc::new(ProvisioningGroup(services)));
         all.register_build(version);
         all
     }
 }
 
-impl MetricGroup for ProvisioningMetrics {
+/// All services that a control plane orders servers for.
+#[derive(Debug)]
+struct ProvisioningGroup(Vec<(String, Arc<ProvisioningMetrics>)>);
+
+impl MetricGroup for ProvisioningGroup {
     fn title(&self) -> &'static str {
         "Servers"
     }
 
     fn export(&self, scrape: &mut Scrape) {
-        let figures = *self.figures.lock().unwrap_or_else(PoisonError::into_inner);
-        scrape.gauges(FIGURES, Some(&figures));
+        let figures = |of: &ProvisioningMetrics| *of.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        for &(name, help, value) in FIGURES {
+            let series =
+                self.0.iter().filter_map(|(service, of)| Some((vec![service.clone()], value(&figures(of))?)));
+            scrape.gauge_series(name, help, &["service"], series);
+        }
+        let all: Vec<&ProvisioningMetrics> = self.0.iter().map(|(_, of)| &**of).collect();
         let help = "Plans of servers, by the rule that decided.";
-        scrape.counter_set("provisioning_plans", help, &[self], |it| &it.plans);
+        scrape.counter_set("provisioning_plans", help, &all, |it| &it.plans);
         let help = "Orders of servers given to the actuator; failed ones are given again.";
-        scrape.counter_set("provisioning_orders", help, &[self], |it| &it.orders);
+        scrape.counter_set("provisioning_orders", help, &all, |it| &it.orders);
         let help = "Readings of the gateway; without one servers stay as they are.";
-        scrape.counter_set("provisioning_readings", help, &[self], |it| &it.readings);
+        scrape.counter_set("provisioning_readings", help, &all, |it| &it.readings);
         let help = "Copies that ended by themselves, or did not serve in time.";
-        scrape.counter("provisioning_crashes", help, self.crashes.value());
+        let crashes = self.0.iter().map(|(service, of)| (vec![service.clone()], of.crashes.value() as f64));
+        scrape.counter_series("provisioning_crashes", help, &["service"], crashes);
     }
 }
 

@@ -30,6 +30,8 @@ pub struct RequestMetrics {
     pub shed: CounterSet<Reason>,
     /// Requests that would have been refused but for shadow mode; they count as admitted, too.
     pub shadow_shed: Counter,
+    /// Requests whose caller said for how long it can use an answer, by where that was read.
+    pub deadlines: CounterSet<CallerDeadline>,
     /// Bad requests, by kind.
     pub bad: CounterSet<BadRequest>,
     /// Well-formed requests by what the client speaks.
@@ -43,6 +45,8 @@ impl WorkerGroup for RequestMetrics {
         scrape.counters(copies, COUNTERS);
         let help = "Requests refused, by the limit that was met.";
         scrape.counter_set("requests_shed", help, copies, |r| &r.shed);
+        let help = "Requests with a deadline of their caller, by where it was read.";
+        scrape.counter_set("requests_deadlines", help, copies, |r| &r.deadlines);
         let help = "Requests answered 4xx because they are malformed or too slow.";
         scrape.counter_set("requests_bad", help, copies, |r| &r.bad);
         let help = "Well-formed requests by what the client speaks.";
@@ -73,6 +77,20 @@ fn in_flight(copies: &[&RequestMetrics]) -> u64 {
     // Finished before admitted: read the other way round, a request finishing in between would go negative.
     let finished = sum(copies, |r| &r.completed) + sum(copies, |r| &r.failed) + sum(copies, |r| &r.abandoned);
     sum(copies, |r| &r.admitted).saturating_sub(finished)
+}
+
+labels! {
+    /// Where a caller's deadline was read.
+    CallerDeadline, "source" {
+        /// `Flashweir-Deadline`.
+        Field => "field",
+        /// `grpc-timeout`.
+        Grpc => "grpc",
+        /// The class's target.
+        Target => "target",
+        /// A field that makes no sense; it was ignored.
+        Malformed => "malformed",
+    }
 }
 
 labels! {

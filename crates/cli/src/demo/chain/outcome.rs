@@ -11,6 +11,7 @@ use std::time::Duration;
 pub(super) struct Books {
     offered: f64,
     refused: f64,
+    completed: f64,
     processor_s: f64,
 }
 
@@ -33,7 +34,9 @@ pub(crate) struct Outcome {
     pub(crate) offered_to_node_rps: f64,
     /// Processor time of the overloaded gateway, cores.
     pub(crate) node_cores: f64,
-    /// 95 % of the answers took no longer, milliseconds, second by second the worst.
+    /// The part of it that refusing took; none where both visits do not tell serving from refusing.
+    pub(crate) node_refusing_cores: Option<f64>,
+    /// 99 % of the answers took no longer, milliseconds, second by second the worst.
     pub(crate) p99_ms: Option<f64>,
 }
 
@@ -52,6 +55,7 @@ impl Books {
         Ok(Self {
             offered: sum("flashweir_requests_offered_total"),
             refused: sum("flashweir_requests_shed_total"),
+            completed: sum("flashweir_requests_completed_total"),
             processor_s: processor_s(process)?,
         })
     }
@@ -62,7 +66,7 @@ impl Outcome {
     pub(super) fn new(
         load: &LoadResult,
         judged: [Duration; 2],
-        books: &[[Books; 2]],
+        books: [&[Books; 2]; 2],
         useful: Option<f64>,
     ) -> Self {
         let [from, to] = judged.map(|moment| moment.as_secs());
@@ -88,9 +92,62 @@ impl Outcome {
             refused_at_node_part: refused_at_node_rps / offered_rps.max(1.0),
             offered_to_node_rps: of(1, |books| books.offered),
             node_cores: of(1, |books| books.processor_s),
+            node_refusing_cores: None,
             p99_ms,
         }
     }
+}
+
+/// What a gateway did over a while.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Work {
+    /// Seconds.
+    length_s: f64,
+    completed: f64,
+    refused: f64,
+    processor_s: f64,
+}
+
+impl Work {
+    /// Between two readings.
+    pub(super) fn between(before: &Books, after: &Books, length: Duration) -> Self {
+        Self {
+            length_s: length.as_secs_f64(),
+            completed: after.completed - before.completed,
+            refused: after.refused - before.refused,
+            processor_s: after.processor_s - before.processor_s,
+        }
+    }
+}
+
+/// Processor time of one refusal, seconds: the third coefficient of `time = a · seconds + b · completed + c · refused` by least squares over
+/// what a gateway did in several whiles. None where those do not tell the three apart.
+pub(super) fn cost_of_refusal_s(works: &[Work]) -> Option<f64> {
+    let rows = works.iter().map(|work| ([work.length_s, work.completed, work.refused], work.processor_s));
+    let (mut matrix, mut right) = ([[0.0; 3]; 3], [0.0; 3]);
+    for (row, time_s) in rows {
+        for i in 0..3 {
+            (0..3).for_each(|j| matrix[i][j] += row[i] * row[j]);
+            right[i] += row[i] * time_s;
+        }
+    }
+    let whole = determinant(&matrix);
+    let scale: f64 = (0..3).map(|i| matrix[i][i]).product();
+    if whole.abs() <= SINGULAR_BELOW * scale {
+        return None;
+    }
+    // Cramer's rule, for the last column.
+    let mut replaced = matrix;
+    (0..3).for_each(|i| replaced[i][2] = right[i]);
+    Some((determinant(&replaced) / whole).max(0.0))
+}
+
+/// A determinant that is this small relative to its diagonal is rounding.
+const SINGULAR_BELOW: f64 = 1e-9;
+
+fn determinant(m: &[[f64; 3]; 3]) -> f64 {
+    let minor = |i: usize, j: usize| m[1][i] * m[2][j] - m[1][j] * m[2][i];
+    m[0][0] * minor(1, 2) - m[0][1] * minor(0, 2) + m[0][2] * minor(0, 1)
 }
 
 /// Processor time of a process and all its threads, seconds (proc_pid_stat(5), fields 14 and 15).
@@ -119,6 +176,19 @@ mod tests {
         let stat = "77 (flash (weir) x) S 1 77 77 0 -1 4194304 900 0 0 0 250 50 0 0 20 0 4 0 1 2 3";
         assert_eq!(ticks(stat), Some(300));
         assert_eq!(ticks("77 (cut"), None);
+    }
+
+    #[test]
+    fn refusing_is_told_from_serving_and_from_idling() {
+        let work = |length_s, completed, refused| {
+            let processor_s = 0.01 * length_s + 0.000_2 * completed + 0.000_05 * refused;
+            Work { length_s, completed, refused, processor_s }
+        };
+        let works = [work(4.0, 320.0, 0.0), work(12.0, 2_400.0, 3_000.0), work(12.0, 2_380.0, 20.0)];
+        let cost_s = cost_of_refusal_s(&works).unwrap();
+        assert!((cost_s - 0.000_05).abs() < 1e-9, "{cost_s}");
+        let alike = [work(4.0, 400.0, 0.0), work(8.0, 800.0, 0.0), work(2.0, 200.0, 0.0)];
+        assert_eq!(cost_of_refusal_s(&alike), None, "there is no refusal to tell");
     }
 
     #[test]

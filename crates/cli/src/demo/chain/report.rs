@@ -55,6 +55,9 @@ fn rows(story: &Story) -> Vec<[String; 3]> {
         both("  of what people asked for", &|o| percent(o.refused_at_node_part)),
         both("came to the overloaded gateway", &|o| rate(o.offered_to_node_rps)),
         both("processor time of the overloaded gateway", &|o| format!("{:.3} cores", o.node_cores)),
+        both("  of which refusing", &|o| {
+            o.node_refusing_cores.map_or("–".to_owned(), |cores| format!("{cores:.4} cores"))
+        }),
     ]
 }
 

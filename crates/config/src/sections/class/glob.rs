@@ -23,7 +23,7 @@ struct Stars {
 }
 
 impl Glob {
-    pub(super) fn new(text: &str) -> Self {
+    pub(in crate::sections) fn new(text: &str) -> Self {
         let stars = text.find('*').zip(text.rfind('*')).map(|(first, last)| {
             let pieces = text.get(first + 1..last).into_iter().flat_map(|between| between.split('*'));
             let middle = pieces.map(|piece| Finder::new(piece).into_owned()).collect();

@@ -35,7 +35,13 @@ impl Running {
              upstream.urls = ['http://{upstream}']\n{more}"
         );
         let config = Config::from_toml(&toml, "test.toml").expect("a valid configuration");
-        let launch = Launch { config, config_file: None, overrides: Overrides::default(), record: None };
+        let launch = Launch {
+            config,
+            config_file: None,
+            overrides: Overrides::default(),
+            record: None,
+            servers: None,
+        };
         let gateway = Gateway::bind(launch).expect("ports");
         let (address, admin) = (gateway.addresses()[0], gateway.admin_address());
         let (stop, stopped) = oneshot::channel::<()>();

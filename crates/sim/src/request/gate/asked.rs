@@ -3,6 +3,7 @@
 use super::reason::Refusal;
 use super::{LimitTaken, PlanTaken};
 use crate::request::slab::Id;
+use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::pipeline::{Permit, Ticket};
 use flashweir_core::Instant;
 use flashweir_core::hash::mix;
@@ -19,6 +20,8 @@ pub(in crate::request) struct Asked {
     pub(super) client_key: u64,
     /// On which connection it comes: that decides which worker has it.
     pub(super) connection_key: u64,
+    /// What it shows of its client.
+    pub(in crate::request) signs: RequestSigns,
 }
 
 /// What the gate makes of a try that arrives.

@@ -5,6 +5,7 @@
 
 mod asked;
 mod counts;
+mod demoted;
 mod flash_crowd;
 mod reason;
 mod sentry;

@@ -2,14 +2,16 @@
 
 use super::asked::{Acknowledged, Asked, Decided, ReleasedTry, Ticked};
 use super::counts::{GateCounts, Ledger};
+use super::demoted::Demoted;
 use super::flash_crowd::FlashCrowdPlanning;
 use super::reason::{Refusal, ShedReason};
 use super::sentry::SentryPlanning;
 use super::witness::How;
 use super::worker::{Waiting, Worker};
 use super::{LimitTaken, PlanTaken, Policy};
-use crate::request::ClassModel;
 use crate::request::slab::Id;
+use crate::request::{ClassModel, Demotions};
+use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::flash_crowd::{Response, Standing};
 use flashweir_admission::pipeline::{
     self, AdmissionRequest, Arrival, Delivery, GatewayCount, Judged, Outcome, Permit, Released,
@@ -41,6 +43,7 @@ pub(in crate::request) struct GateStage {
     /// Of each class: whether its people are one client.
     are_one_client: Vec<bool>,
     ledger: Ledger,
+    demotions: Demoted,
 }
 
 impl GateStage {
@@ -87,6 +90,7 @@ impl GateStage {
             standings: classes.iter().map(|class| class.standing).collect(),
             are_one_client: classes.iter().map(|class| class.is_one_client).collect(),
             ledger: Ledger::new(classes.len()),
+            demotions: Demoted::new(classes.len()),
         }
     }
 
@@ -104,7 +108,8 @@ impl GateStage {
             person_key = self.hasher.hash(&[&who]);
         }
         let client_key = mix((u64::from(class) << 48) ^ client);
-        Asked { person_key, class, document, host, client_key, connection_key }
+        let signs = RequestSigns::default();
+        Asked { person_key, class, document, host, client_key, connection_key, signs }
     }
 
     /// Decides one request.
@@ -132,10 +137,13 @@ impl GateStage {
             person_key: asked.person_key,
             candidate: None,
             is_beyond_sender_share: false,
+            deadline: None,
             closed: None,
+            signs: asked.signs,
         };
         let waiting = Waiting { attempt, class: asked.class, person_key: asked.person_key };
         let arrival = worker.pipeline.arrive(now, request, waiting);
+        self.demotions.record(now, asked, worker.pipeline.demoted());
         if let Some(sentry) = self.sentry.as_mut().filter(|_| standing != Standing::Exempt) {
             let SentryPlanning { classes, witness, .. } = sentry;
             witness.arrived(place, class.into(), attempt, &arrival, |other| {
@@ -340,6 +348,11 @@ impl GateStage {
     /// The same by class, in the scenario's order.
     pub(in crate::request) fn counts_by_class(&self) -> &[GateCounts] {
         &self.ledger.classes
+    }
+
+    /// What fairness found, by class.
+    pub(in crate::request) fn demotions(&mut self) -> Vec<Demotions> {
+        self.demotions.take()
     }
 
     /// What must hold of the pipelines, and of the policy's own state.

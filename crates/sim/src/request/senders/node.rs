@@ -30,6 +30,8 @@ pub(super) struct Node {
     arrived: [u64; CLASSES],
     /// Calls that the server had completed at the last plan.
     completed: u64,
+    /// Calls that the sentry had refused at the last plan.
+    refused: u64,
     /// By which a backlog is a level.
     capacity: Rate,
     bin: Duration,
@@ -71,6 +73,7 @@ impl Node {
                 .expect("a time to live within its range"),
             arrived: [0; CLASSES],
             completed: 0,
+            refused: 0,
             capacity: Rate::ZERO,
             bin: scenario.bin,
             bins: vec![NodeBin::default(); scenario.bins()],
@@ -161,6 +164,10 @@ impl Node {
         let arrived = std::mem::take(&mut self.arrived);
         let total = self.server.counts().completed;
         let completed_milli = 1_000 * (total - std::mem::replace(&mut self.completed, total));
+        let counts = self.gate.counts();
+        let refused = counts.shed;
+        let is_refusing = refused > std::mem::replace(&mut self.refused, refused);
+        let is_short = is_refusing || counts.held > 0;
         let plan = self.planner.plan(
             now,
             &LadderInput {
@@ -169,8 +176,8 @@ impl Node {
                 capacity_rps,
                 arrived,
                 completed_milli,
-                is_short: false,
-                is_refusing: false,
+                is_short,
+                is_refusing,
             },
         );
         self.capacity = plan.capacity;

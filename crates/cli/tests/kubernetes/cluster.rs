@@ -1,0 +1,292 @@
+//! Goal: a crowd comes, pods come, requests are served; and gateways serve on without an API server. Method: the released control plane, pods
+//! as real processes, the real binary, with the rights of `deploy/kubernetes` and no others.
+
+use crate::BINARY;
+use crate::manifests::{document, read};
+use flashweir_testkit::{
+    Client, ControlPlane, Flashweir, KubernetesApi, Load, Process, ProcessKubelet, Signal, Testbed, until,
+};
+use serde_json::{Value, json};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Ten times what a busy machine takes.
+const WITHIN: Duration = Duration::from_secs(120);
+const POLICIES: &str = "/apis/flashweir.dev/v1alpha1/namespaces/default/overloadpolicies";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+
+fn tools() -> PathBuf {
+    Path::new(BINARY).ancestors().nth(2).expect("a target directory").join("tools/bin")
+}
+
+fn create(api: &KubernetesApi, path: &str, object: &Value) {
+    let _created = api.create(path, object).expect_ok(path);
+}
+
+/// A Deployment of processes with a Service of the same ports.
+fn workload(api: &KubernetesApi, name: &str, service: &str, ports: &[(&str, u16)], command: &[&str]) {
+    let labels = json!({ "app": name });
+    let container_ports: Vec<Value> =
+        ports.iter().map(|(name, port)| json!({ "name": name, "containerPort": port })).collect();
+    let service_ports: Vec<Value> =
+        ports.iter().map(|(name, port)| json!({ "name": name, "port": port, "targetPort": port })).collect();
+    create(
+        api,
+        "/api/v1/namespaces/default/services",
+        &json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": service },
+            "spec": { "clusterIP": "None", "selector": labels, "ports": service_ports },
+        }),
+    );
+    create(
+        api,
+        DEPLOYMENTS,
+        &json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name },
+            "spec": {
+                "replicas": 1, "selector": { "matchLabels": labels },
+                "template": { "metadata": { "labels": labels }, "spec": {
+                    "terminationGracePeriodSeconds": 3,
+                    "containers": [{ "name": "it", "image": "process", "command": command, "ports": container_ports }],
+                }},
+            },
+        }),
+    );
+}
+
+/// Addresses of a Service's ready pods.
+fn ready(api: &KubernetesApi, service: &str) -> Vec<IpAddr> {
+    let path = format!(
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{service}"
+    );
+    let slices = api.get(&path).body;
+    let endpoints = slices["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|slice| slice["endpoints"].as_array().cloned());
+    let ready = endpoints.flatten().filter(|endpoint| endpoint["conditions"]["ready"] == true);
+    ready.filter_map(|endpoint| endpoint["addresses"][0].as_str()?.parse().ok()).collect()
+}
+
+fn scale(api: &KubernetesApi, name: &str) -> u64 {
+    api.get(&format!("{DEPLOYMENTS}/{name}/scale")).body["spec"]["replicas"].as_u64().unwrap_or(0)
+}
+
+fn is_serving(ip: IpAddr) -> bool {
+    let Ok(mut client) = Client::try_connect(SocketAddr::new(ip, 8080)) else { return false };
+    let sent = client.try_send("GET / HTTP/1.1\r\nHost: pod\r\nConnection: close\r\n\r\n");
+    sent.is_ok() && client.try_response().is_ok_and(|answer| answer.status() == 200)
+}
+
+/// Gives a user the rights of a Role in a manifest.
+fn grant(api: &KubernetesApi, file: &str, user: &str) {
+    let role = document(&read(file), "Role");
+    create(api, ROLES, &role);
+    create(
+        api,
+        BINDINGS,
+        &json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": { "name": user },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"] },
+            "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }],
+        }),
+    );
+}
+
+fn condition(api: &KubernetesApi) -> Value {
+    api.get(&format!("{POLICIES}/web")).body["status"]["conditions"][0]["reason"].clone()
+}
+
+#[test]
+fn a_crowd_is_relieved_in_a_real_cluster() {
+    const TEST: &str = "a_crowd_is_relieved_in_a_real_cluster";
+    if !tools().join("testplane").exists() {
+        // Said there, with how to get it.
+        assert!(ControlPlane::require(TEST, &tools(), &[]).is_none());
+        return;
+    }
+    let Some(testbed) = Testbed::require(TEST, &["cluster"]) else { return };
+    testbed.own("cluster", "10.244.0.0/16");
+    testbed.inside("cluster", || {
+        let started = Instant::now();
+        let plane = ControlPlane::require(TEST, &tools(), &["control", "gateway"]).expect("a control plane");
+        println!("control plane: {:?}", started.elapsed());
+        Scene::begin(plane).play();
+    });
+}
+
+struct Scene {
+    // Dropped in this order: programs, their node, then the API server that the node asks.
+    control: Option<Process>,
+    _kubelet: ProcessKubelet,
+    plane: ControlPlane,
+    directory: TempDir,
+    api: KubernetesApi,
+}
+
+impl Scene {
+    fn begin(plane: ControlPlane) -> Self {
+        let api = plane.administrator();
+        let definition = document(&read("overloadpolicies.yaml"), "CustomResourceDefinition");
+        create(&api, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition);
+        grant(&api, "control.yaml", "control");
+        grant(&api, "gateway.yaml", "gateway");
+        let kubelet = ProcessKubelet::start(api.clone(), "node");
+        until("the custom resource", WITHIN, || (api.get(POLICIES).status == 200).then_some(()));
+        Self { control: None, _kubelet: kubelet, plane, directory: TempDir::new().expect("a directory"), api }
+    }
+
+    fn play(mut self) {
+        let api = self.api.clone();
+        // 25 requests/s and pod, without using the processor: pods share the machine's.
+        let origin = [
+            BINARY,
+            "origin",
+            "--listen",
+            "$(POD_IP):8080",
+            "--work-ms",
+            "0",
+            "--wait-ms",
+            "40",
+            "--iterations-per-ms",
+            "1000",
+        ];
+        workload(&api, "web", "web", &[("http", 8080)], &origin);
+        let login = self.plane.kubeconfig("gateway").display().to_string();
+        let gateway = [
+            BINARY,
+            "run",
+            "--upstream-service=default/web:http",
+            "--kubeconfig",
+            &login,
+            "--listen=$(POD_IP):8081",
+            "--admin=$(POD_IP):9900",
+            "--state-file=baseline.json",
+            "--workers=1",
+        ];
+        workload(&api, "flashweir", "flashweir-gateways", &[("http", 8081), ("admin", 9900)], &gateway);
+        let gateway = until("a gateway", WITHIN, || ready(&api, "flashweir-gateways").first().copied());
+        let (door, admin) = (SocketAddr::new(gateway, 8081), SocketAddr::new(gateway, 9900));
+        assert_eq!(Client::get(door, "/").status(), 200);
+        self.time_orders();
+        self.see_a_crowd(door, admin);
+        self.see_an_autoscaler();
+        self.lose_the_api_server(door);
+    }
+
+    /// From the PATCH of `scale` to a pod that serves.
+    fn time_orders(&self) {
+        for replicas in [3, 1, 2, 1] {
+            let since = Instant::now();
+            let patch = json!({ "spec": { "replicas": replicas } });
+            let _scale = self.api.merge(&format!("{DEPLOYMENTS}/web/scale"), &patch).expect_ok("scale");
+            let pods = until("as many pods that serve", WITHIN, || {
+                let pods = ready(&self.api, "web");
+                (pods.len() == replicas && pods.iter().all(|ip| is_serving(*ip))).then_some(pods)
+            });
+            println!("PATCH to {replicas} serving pods: {:?}", since.elapsed());
+            assert_eq!(pods.len(), replicas);
+        }
+    }
+
+    fn see_a_crowd(&mut self, door: SocketAddr, admin: SocketAddr) {
+        let mut policy = document(&read("policy.yaml"), "OverloadPolicy");
+        policy["spec"]["maxReplicas"] = json!(4);
+        policy["spec"]["startUpSeconds"] = json!(1.0);
+        create(&self.api, POLICIES, &policy);
+        let login = self.plane.kubeconfig("control").display().to_string();
+        let arguments =
+            ["control", "--kubernetes", "--kubeconfig", &login, "--interval-s", "0.5", "--identity", "test"];
+        self.control = Some(Flashweir::new(BINARY).start(self.directory.path(), arguments));
+        until("the policy is active", WITHIN, || (condition(&self.api) == "ReplicasSet").then_some(()));
+        let url = format!("http://{door}/");
+        let crowd = Load::start(
+            &Flashweir::new(BINARY),
+            &url,
+            &["--rate", "60", "--duration", "90s", "--sources", "200"],
+        );
+        let begun = Instant::now();
+        let counts = || {
+            let status = Client::get(admin, "/status").json();
+            let count = |key: &str| status["requests"][key].as_u64().unwrap_or(0);
+            (count("offered"), count("shed"))
+        };
+        until("pods for the crowd", WITHIN, || (scale(&self.api, "web") >= 3).then_some(()));
+        println!("ordered {:?} after the crowd began, refused until then: {:?}", begun.elapsed(), counts());
+        until("pods that are ready", WITHIN, || (ready(&self.api, "web").len() >= 3).then_some(()));
+        until("the gateway uses them", WITHIN, || {
+            let status = Client::get(admin, "/status").json();
+            (status["upstreams"].as_array().map_or(0, Vec::len) >= 3).then_some(())
+        });
+        println!("in use {:?} after the crowd began", begun.elapsed());
+        // The sentry learns what three pods carry.
+        until("next to no request is refused", WITHIN, || {
+            let before = counts();
+            std::thread::park_timeout(Duration::from_secs(4));
+            let now = counts();
+            let (offered, shed) = (now.0 - before.0, now.1 - before.1);
+            (offered > 100 && shed * 20 < offered).then_some(())
+        });
+        println!("served {:?} after the crowd began", begun.elapsed());
+        let result = crowd.finish(WITHIN);
+        println!("the crowd: {}", result["totals"]);
+        let events = self.api.get("/apis/events.k8s.io/v1/namespaces/default/events").body;
+        let scaled = |event: &&Value| event["reason"] == "Scaled" && event["regarding"]["name"] == "web";
+        assert!(
+            events["items"].as_array().is_some_and(|items| items.iter().any(|event| scaled(&event))),
+            "{events}"
+        );
+    }
+
+    fn see_an_autoscaler(&self) {
+        let path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+        create(
+            &self.api,
+            path,
+            &json!({
+                "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": { "name": "busy" },
+                "spec": {
+                    "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" },
+                    "minReplicas": 1, "maxReplicas": 4,
+                },
+            }),
+        );
+        until("it is seen", WITHIN, || (condition(&self.api) == "AutoscalerOwnsReplicas").then_some(()));
+        let _gone = self.api.delete(&format!("{path}/busy"));
+        until("it is gone", WITHIN, || (condition(&self.api) == "ReplicasSet").then_some(()));
+    }
+
+    fn lose_the_api_server(&mut self, door: SocketAddr) {
+        self.plane.kill_api_server();
+        let since = Instant::now();
+        let mut answers = 0;
+        while since.elapsed() < Duration::from_secs(16) {
+            assert_eq!(
+                Client::get(door, "/").status(),
+                200,
+                "after {:?} without an API server",
+                since.elapsed()
+            );
+            answers += 1;
+        }
+        println!("{answers} answers in 16 s without an API server");
+        let control = self.control.as_ref().expect("a controller");
+        let lost = "policies cannot be followed; replicas stay as they are";
+        assert_eq!(control.stderr().matches(lost).count(), 1, "{}", control.stderr());
+        self.plane.start_api_server();
+        let control = self.control.take().expect("a controller");
+        until("the controller goes on", WITHIN, || {
+            control.stderr().contains("API server heard again; policies are followed").then_some(())
+        });
+        until("it leads again", WITHIN, || {
+            (control.stderr().matches("leads term=").count() >= 2).then_some(())
+        });
+        control.signal(Signal::Terminate);
+        assert_eq!(control.finish(WITHIN).code(), Some(0));
+    }
+}

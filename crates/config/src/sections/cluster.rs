@@ -1,0 +1,201 @@
+//! `[cluster]`: several gateways before the same services.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{FeedbackKeys, Listen};
+use crate::checks::address::{collide, socket_address};
+use crate::checks::name::name;
+use crate::error::Problem;
+
+/// Several gateways before the same services (docs/several-gateways.md): the limit on requests at a service's origin is learned once and divided
+/// among them by demand. Without this section each gateway learns a limit as if it were alone. One of `listen`, `leader` and `nats`
+/// says how the gateways hear of each other. All gateways need the same services with the same classes and targets, and names
+/// (`gateway.name`, `[[service]]`) by which services are recognised. Changes need a restart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClusterFile {
+    /// Name of this gateway among the others, in `/status` and the log. Default: `gateway.name`, which is the same in all of them, because it names
+    /// the first service. Valid: 1 to 63 letters, digits, `-`, `_` or `.`.
+    /// Example: `name = "gw-2"`.
+    pub name: Option<String>,
+    /// This gateway leads: the others report to this address and port. Keep it on a private network. While the leader is gone
+    /// the others keep their shares for 15 s and then go to equal ones.
+    /// Example: `listen = "10.0.0.4:9920"`.
+    pub listen: Option<String>,
+    /// The gateway that leads, as `HOST:PORT`: this one reports there.
+    /// Example: `leader = "10.0.0.4:9920"`.
+    pub leader: Option<String>,
+    /// A NATS server of version 2.10 or later with JetStream, through which the gateways find a leader and report: `nats://HOST:PORT`, several with commas
+    /// between. Needs a build with the feature `nats`.
+    /// Example: `nats = "nats://10.0.0.9:4222"`.
+    pub nats: Option<String>,
+    /// With NATS: what the subjects and the bucket of this cluster begin with. Gateways of the same subject share their limits.
+    /// Default: `"flashweir"`. Valid: 1 to 63 letters, digits, `-` or `_`.
+    /// Example: `subject = "shop"`.
+    pub subject: Option<String>,
+    /// File with the keys that seal reports and shares, the same for all gateways of the cluster: each line a number from 1 to
+    /// 15, a blank, and a key of 16 to 1024 visible characters or blanks. The first seals, all are accepted. Required.
+    /// Example: `keys_file = "cluster.keys"`.
+    pub keys_file: Option<PathBuf>,
+}
+
+/// Several gateways before the same services.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cluster {
+    /// Name of this gateway among the others.
+    pub name: Option<String>,
+    /// How gateways hear of each other; none where this one shares no limit.
+    pub engine: Option<Engine>,
+    /// The file with the keys.
+    pub keys_file: Option<PathBuf>,
+    /// What is in it, read by [`Config::load`](crate::Config::load).
+    pub keys: FeedbackKeys,
+}
+
+/// How the gateways of a cluster hear of each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// This gateway leads, and listens here.
+    Leader(SocketAddr),
+    /// The gateway there leads: HOST:PORT.
+    Follower(String),
+    /// By NATS, whoever holds the lease leads.
+    Nats(Nats),
+}
+
+/// A cluster that is connected by NATS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nats {
+    /// Addresses of servers, with commas between.
+    pub servers: String,
+    /// What subjects and the bucket begin with.
+    pub subject: String,
+}
+
+const SUBJECT: &str = "flashweir";
+
+impl Cluster {
+    pub(super) fn check(
+        file: ClusterFile,
+        directory: &Path,
+        listen: &Listen,
+        admin: SocketAddr,
+    ) -> Result<Self, Problem> {
+        let is_empty = file == ClusterFile::default();
+        if file.nats.is_none() && file.subject.is_some() {
+            return Err(Problem::new("cluster.subject", "has no use without cluster.nats"));
+        }
+        let own_name = file.name.map(|text| name("cluster.name", text)).transpose()?;
+        let engine = match (file.listen, file.leader, file.nats) {
+            (None, None, None) if is_empty => return Ok(Self::default()),
+            (Some(address), None, None) => Engine::Leader(leaders_address(&address, listen, admin)?),
+            (None, Some(leader), None) => Engine::Follower(checked_leader(leader)?),
+            (None, None, Some(servers)) => Engine::Nats(Nats {
+                servers: checked_servers(servers)?,
+                subject: checked_subject(file.subject)?,
+            }),
+            _ => {
+                return Err(Problem::new(
+                    "cluster",
+                    "expected one of cluster.listen, cluster.leader and cluster.nats",
+                ));
+            }
+        };
+        let Some(keys_file) = file.keys_file else {
+            let what = "is missing, expected a file with lines of a number and a key: without one any sender could take the limit";
+            return Err(Problem::new("cluster.keys_file", what));
+        };
+        Ok(Self {
+            name: own_name,
+            engine: Some(engine),
+            keys_file: Some(directory.join(keys_file)),
+            keys: FeedbackKeys::default(),
+        })
+    }
+
+    /// Reads the file with the keys, if there is one.
+    pub(crate) fn read(&mut self) -> Result<(), Problem> {
+        if let Some(path) = &self.keys_file {
+            self.keys = FeedbackKeys::of_file("cluster.keys_file", path)?;
+        }
+        Ok(())
+    }
+}
+
+fn leaders_address(text: &str, listen: &Listen, admin: SocketAddr) -> Result<SocketAddr, Problem> {
+    let key = "cluster.listen";
+    let address = socket_address(key, text)?;
+    if collide(address, admin) || listen.addresses.iter().any(|&other| collide(address, other)) {
+        return Err(Problem::new(key, format!("`{text}` is taken by another listener of this gateway")));
+    }
+    Ok(address)
+}
+
+fn checked_leader(text: String) -> Result<String, Problem> {
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    let is_right = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && is_port(port));
+    if !is_right || text.contains(char::is_whitespace) || text.contains('/') {
+        let what = format!("`{text}` is no leader, expected HOST:PORT like \"10.0.0.4:9920\"");
+        return Err(Problem::new("cluster.leader", what));
+    }
+    Ok(text)
+}
+
+fn checked_servers(text: String) -> Result<String, Problem> {
+    let is_server = |text: &str| {
+        ["nats://", "tls://"]
+            .iter()
+            .any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+    };
+    if !text.split(',').all(is_server) {
+        let what = format!(
+            "`{text}` is no server, expected nats://HOST:PORT or tls://HOST:PORT, several with commas between"
+        );
+        return Err(Problem::new("cluster.nats", what));
+    }
+    Ok(text)
+}
+
+/// A part of a subject: a dot would divide it.
+fn checked_subject(text: Option<String>) -> Result<String, Problem> {
+    let subject = name("cluster.subject", text.unwrap_or_else(|| SUBJECT.to_owned()))?;
+    if subject.contains('.') {
+        return Err(Problem::new(
+            "cluster.subject",
+            format!("`{subject}` has a dot, expected letters, digits, `-` or `_`"),
+        ));
+    }
+    Ok(subject)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+
+    fn error(cluster: &str) -> String {
+        let text = format!("upstream.urls = ['http://10.0.0.5']\n[cluster]\n{cluster}");
+        Config::from_toml(&text, "a.toml").expect_err("a wrong section").to_string()
+    }
+
+    #[test]
+    fn a_wrong_section_says_what_is_expected() {
+        for (cluster, expected) in [
+            ("leader = '10.0.0.4:9920'", "keys_file: is missing"),
+            ("keys_file = 'k'", "expected one of cluster.listen"),
+            ("listen = '10.0.0.4:9920'\nleader = '10.0.0.4:9920'\nkeys_file = 'k'", "expected one of"),
+            ("leader = 'gateway'\nkeys_file = 'k'", "`gateway` is no leader, expected HOST:PORT"),
+            ("listen = ':9920'\nkeys_file = 'k'", "is not an address"),
+            ("listen = '127.0.0.1:9900'\nkeys_file = 'k'", "is taken by another listener"),
+            ("nats = '10.0.0.9:4222'\nkeys_file = 'k'", "expected nats://HOST:PORT"),
+            ("nats = 'nats://a'\nsubject = 'a.b'\nkeys_file = 'k'", "has a dot"),
+            ("leader = 'a:1'\nsubject = 'x'\nkeys_file = 'k'", "subject: has no use without cluster.nats"),
+        ] {
+            let error = error(cluster);
+            assert!(error.contains(expected), "{cluster}: {error}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The engine for machines without a common gateway that leads: NATS with JetStream. Whichever gateway holds the lease leads; the others take over
+//! within seconds. There is no consensus of our own: the lease is a key of a bucket, whose server decides who has it.
+//!
+//! | what | where |
+//! |---|---|
+//! | the lease | key `leader` of the bucket `SUBJECT_cluster`, in which entries live for [`LEASE`]: created by who finds none, renewed by its revision |
+//! | the term | the time at which the lease was got, milliseconds, or one more than the newest term that is known: revisions begin again with a server |
+//! | reports | `SUBJECT.cluster.report`, ten a second and gateway, read by the leader |
+//! | shares | `SUBJECT.cluster.share`, one a round, read by all |
+//!
+//! A leader whose renewal is refused, or is not answered within [`LEASE`], stops to lead; what it might still send is of an older term and dropped.
+//! Messages have the same seals as with the local engine: the right to publish on the server is no right to divide a limit.
+
+use super::leader::Leader;
+use super::message::{Broadcast, MessageError, Report};
+use super::{Cluster, REPORT_EVERY, STEP_EVERY, refuse};
+use crate::shared::Shared;
+use async_nats::jetstream::kv::{Config as BucketConfig, Store};
+use async_nats::jetstream::stream::StorageType;
+use async_nats::{Client, ConnectOptions, Subscriber};
+use bytes::Bytes;
+use flashweir_core::{Duration, Instant};
+use flashweir_runtime::unix_millis_now;
+use flashweir_telemetry::{BroadcastOutcome, ReportOutcome};
+use futures_util::StreamExt as _;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::task::spawn_local;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+/// An entry of the bucket is gone this long after its last write: the longest time without a leader is this and [`RENEW_EVERY`].
+const LEASE: Duration = Duration::from_secs(2);
+/// Between two renewals, and two tries of the others to get the lease: several fit into [`LEASE`].
+const RENEW_EVERY: Duration = Duration::from_millis(400);
+/// A server that has not answered by then is gone for this try.
+const ANSWER_WITHIN: Duration = Duration::from_millis(800);
+/// Between two tries to reach any server at all.
+const CONNECT_EVERY: Duration = Duration::from_secs(1);
+/// The key of the lease.
+const KEY: &str = "leader";
+
+type NatsError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What the tasks of this engine share.
+struct Gateway {
+    shared: Arc<Shared>,
+    cluster: Arc<Cluster>,
+    client: Client,
+    subject: String,
+    /// While this gateway leads.
+    leader: RefCell<Option<Leader>>,
+}
+
+/// Takes part in the cluster until the future is dropped.
+pub(super) async fn run(shared: Arc<Shared>, cluster: Arc<Cluster>, nats: flashweir_config::Nats) {
+    loop {
+        cluster.publish(&shared);
+        match join(&shared, &cluster, &nats).await {
+            Ok((gateway, bucket, reports, shares)) => {
+                tracing::info!(subject = nats.subject, "connected to NATS");
+                spawn_local(gateway.clone().hold_lease(bucket));
+                spawn_local(gateway.clone().take_reports(reports));
+                spawn_local(gateway.clone().take_shares(shares));
+                return gateway.work().await;
+            }
+            Err(error) => {
+                refuse(
+                    &shared,
+                    format_args!(
+                        "NATS cannot be used: {error}; version 2.10 or later with JetStream is needed"
+                    ),
+                );
+                shared.telemetry.control().cluster_broadcasts.increment(BroadcastOutcome::Missing);
+                sleep(CONNECT_EVERY).await;
+            }
+        }
+    }
+}
+
+async fn join(
+    shared: &Arc<Shared>,
+    cluster: &Arc<Cluster>,
+    nats: &flashweir_config::Nats,
+) -> Result<(Rc<Gateway>, Store, Subscriber, Subscriber), NatsError> {
+    let servers = nats.servers.split(',').map(str::parse::<async_nats::ServerAddr>);
+    let servers = servers.collect::<Result<Vec<_>, _>>()?;
+    let options = ConnectOptions::new().name(&cluster.name).request_timeout(Some(ANSWER_WITHIN));
+    // Reports that pile up while the connection is away are of no use afterwards.
+    let client = timeout(2 * ANSWER_WITHIN, options.connect(servers)).await??;
+    let config = BucketConfig {
+        bucket: format!("{}_cluster", nats.subject),
+        history: 1,
+        max_age: LEASE,
+        storage: StorageType::Memory,
+        ..BucketConfig::default()
+    };
+    let bucket = async_nats::jetstream::new(client.clone()).create_key_value(config).await?;
+    let gateway = Gateway {
+        shared: shared.clone(),
+        cluster: cluster.clone(),
+        client: client.clone(),
+        subject: format!("{}.cluster", nats.subject),
+        leader: RefCell::new(None),
+    };
+    let reports = client.subscribe(gateway.subject_of("report")).await?;
+    let shares = client.subscribe(gateway.subject_of("share")).await?;
+    Ok((Rc::new(gateway), bucket, reports, shares))
+}
+
+impl Gateway {
+    fn subject_of(&self, what: &str) -> String {
+        format!("{}.{what}", self.subject)
+    }
+
+    fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+
+    /// Reports, and divides while it leads.
+    async fn work(self: Rc<Self>) {
+        let mut steps = interval(STEP_EVERY);
+        steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (report, share) = (self.subject_of("report"), self.subject_of("share"));
+        let mut report_at = Instant::ZERO;
+        loop {
+            steps.tick().await;
+            let now = self.now();
+            if now >= report_at {
+                report_at = now + REPORT_EVERY;
+                self.cluster.publish(&self.shared);
+                self.follow_configuration();
+                let sealed = self.cluster.report(now).seal(&self.cluster.keys);
+                self.send(&report, sealed).await;
+            }
+            let broadcast = self.leader.borrow_mut().as_mut().and_then(|leader| {
+                leader.step(now).then(|| leader.broadcast((0, 0)).seal(&self.cluster.keys))
+            });
+            if let Some(broadcast) = broadcast {
+                self.send(&share, broadcast).await;
+            }
+        }
+    }
+
+    /// Services that a reload has changed are led from the start, in a new term: the lease is given up for it.
+    fn follow_configuration(&self) {
+        let mut leader = self.leader.borrow_mut();
+        if leader.as_ref().is_some_and(|leader| !leader.leads(&self.cluster.planned())) {
+            *leader = None;
+        }
+        let gateways = leader.iter().flat_map(Leader::gateways).map(|(name, at)| (name.to_owned(), at));
+        self.cluster.set_leader(leader.is_some(), gateways.collect());
+    }
+
+    /// A message that cannot be sent now is not sent: the next one is newer.
+    async fn send(&self, subject: &str, bytes: Vec<u8>) {
+        let sent = timeout(REPORT_EVERY, self.client.publish(subject.to_owned(), Bytes::from(bytes))).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            refuse(&self.shared, format_args!("a message to the cluster could not be sent by NATS"));
+        }
+    }
+
+    async fn take_reports(self: Rc<Self>, mut reports: Subscriber) {
+        while let Some(message) = reports.next().await {
+            if self.leader.borrow().is_none() {
+                continue;
+            }
+            let report = match Report::open(&self.cluster.keys, &message.payload) {
+                Ok(report) => report,
+                Err(error) => {
+                    let is_forged = matches!(error, MessageError::Seal(_));
+                    let outcome = if is_forged { ReportOutcome::Forged } else { ReportOutcome::Malformed };
+                    self.shared.telemetry.control().cluster_reports.increment(outcome);
+                    refuse(&self.shared, format_args!("a report was refused: {error}"));
+                    continue;
+                }
+            };
+            let now = self.now();
+            if self.leader.borrow().as_ref().is_some_and(|leader| leader.term() < report.term) {
+                // Another gateway leads already, or led with a clock that is ahead of this one.
+                self.cluster.learn_term(report.term);
+                *self.leader.borrow_mut() = None;
+                continue;
+            }
+            let outcome = self.leader.borrow_mut().as_mut().map(|leader| leader.observe(now, &report));
+            super::count_report(&self.shared, outcome.unwrap_or(Ok(())), &report.name);
+        }
+    }
+
+    async fn take_shares(self: Rc<Self>, mut shares: Subscriber) {
+        while let Some(message) = shares.next().await {
+            let outcome = match Broadcast::open(&self.cluster.keys, &message.payload) {
+                Ok(broadcast) => self.cluster.apply(self.now(), &broadcast),
+                Err(error) => {
+                    refuse(&self.shared, format_args!("a share was refused: {error}"));
+                    BroadcastOutcome::Forged
+                }
+            };
+            self.shared.telemetry.control().cluster_broadcasts.increment(outcome);
+        }
+    }
+
+    /// Gets the lease when no gateway has it, and keeps it.
+    async fn hold_lease(self: Rc<Self>, bucket: Store) {
+        let name = Bytes::from(self.cluster.name.clone());
+        let mut tries = interval(RENEW_EVERY);
+        tries.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The revision of the last renewal, and when it was asked for.
+        let held: Cell<Option<(u64, Instant)>> = Cell::new(None);
+        loop {
+            tries.tick().await;
+            let asked_at = self.now();
+            let leads = self.leader.borrow().is_some();
+            match held.get().filter(|_| leads) {
+                Some((revision, renewed_at)) => {
+                    let renewed = timeout(ANSWER_WITHIN, bucket.update(KEY, name.clone(), revision)).await;
+                    match renewed {
+                        Ok(Ok(revision)) => held.set(Some((revision, asked_at))),
+                        // Refused, or without an answer for so long that another gateway may have it.
+                        Ok(Err(_)) => self.step_down(&held),
+                        Err(_) if self.now().saturating_since(renewed_at) >= LEASE => self.step_down(&held),
+                        Err(_) => {}
+                    }
+                }
+                None => {
+                    let created = timeout(ANSWER_WITHIN, bucket.create(KEY, name.clone())).await;
+                    if let Ok(Ok(revision)) = created {
+                        held.set(Some((revision, asked_at)));
+                        self.begin_term(unix_millis_now().max(self.cluster.term().saturating_add(1)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin_term(&self, term: u64) {
+        let leader = Leader::new(self.now(), term, self.cluster.name.clone(), &self.cluster.planned());
+        tracing::info!(term, "this gateway divides the limits of its cluster");
+        // The others learn the term, so that their reports count.
+        let hello = leader.broadcast((0, 0));
+        self.cluster.apply(self.now(), &hello);
+        let hello = hello.seal(&self.cluster.keys);
+        *self.leader.borrow_mut() = Some(leader);
+        let (client, subject) = (self.client.clone(), self.subject_of("share"));
+        spawn_local(async move {
+            // What is lost is said again by the first broadcast.
+            let _ = client.publish(subject, Bytes::from(hello)).await;
+        });
+    }
+
+    fn step_down(&self, held: &Cell<Option<(u64, Instant)>>) {
+        tracing::warn!("the lease is lost: another gateway divides the limits of the cluster");
+        held.set(None);
+        *self.leader.borrow_mut() = None;
+    }
+}

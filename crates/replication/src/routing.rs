@@ -1,0 +1,210 @@
+//! Routing on many threads: one redirector decides where copies are, and each worker chooses among them by its own counts.
+//!
+//! A [`RoutingPlan`] is an immutable value that the redirector's thread publishes when something changed; each worker's [`Router`] reads it
+//! for each request, without a lock. The plan names only documents that are not at their home alone, so it is as small as the crowd's
+//! interests.
+//!
+//! Why each worker may balance by itself: two choices even out what one worker sends, and a sum of even parts is even
+//! (docs/algorithms/replication.md, with 16 redirectors).
+
+use crate::SettingsError;
+use crate::distribution::{Distribution, Policy};
+use crate::placement::Watermarks;
+use crate::redirector::Redirector;
+use crate::ring::Ring;
+use crate::servers::ServerIndex;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use flashweir_core::{Instant, Rng};
+
+/// Where documents are, as workers need it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoutingPlan {
+    /// Hosts of the documents that are not at their home alone.
+    hosts: BTreeMap<u64, Vec<ServerIndex>>,
+    /// By server; zero: out.
+    shares: Vec<u32>,
+    /// What all usable servers together may get, requests per second, while the cluster is full.
+    limit_rps: Option<f64>,
+}
+
+/// One worker's choices.
+#[derive(Clone, Debug)]
+pub struct Router {
+    homes: Ring,
+    distribution: Distribution,
+    /// All servers, for documents whose hosts are all out.
+    servers: Vec<ServerIndex>,
+}
+
+impl RoutingPlan {
+    /// Of a redirector's present table. O(documents).
+    #[must_use]
+    pub fn of(redirector: &Redirector, homes: &Ring, now: Instant) -> Self {
+        let documents = redirector.documents();
+        let hosts = (0..documents.len()).filter_map(|place| {
+            let (key, hosts) = (documents.key(place)?, documents.hosts(place));
+            (hosts != [homes.owner(key) as ServerIndex]).then(|| (key, hosts.to_vec()))
+        });
+        let shares = redirector.servers().shares().to_vec();
+        let limit_rps = redirector.is_cluster_full(now).then(|| redirector.capacity_rps(now));
+        Self { hosts: hosts.collect(), shares, limit_rps }
+    }
+
+    /// The same plan with servers that get nothing for now, because connections to them fail. They keep their documents.
+    #[must_use]
+    pub fn without(mut self, servers: impl IntoIterator<Item = usize>) -> Self {
+        for server in servers {
+            if let Some(share) = self.shares.get_mut(server) {
+                *share = 0;
+            }
+        }
+        self
+    }
+
+    /// The hosts of a document that is not at its home alone.
+    #[must_use]
+    pub fn hosts(&self, document: u64) -> Option<&[ServerIndex]> {
+        self.hosts.get(&document).map(Vec::as_slice)
+    }
+
+    /// Each server's share; zero: it gets no requests.
+    #[must_use]
+    pub fn shares(&self) -> &[u32] {
+        &self.shares
+    }
+
+    /// What the usable servers together may get while the cluster is full; none while it is not.
+    #[must_use]
+    pub fn limit_rps(&self) -> Option<f64> {
+        self.limit_rps
+    }
+}
+
+impl Router {
+    /// Over servers with these names (a hash of each one's URL), the same on every worker and redirector.
+    ///
+    /// # Errors
+    /// [`SettingsError`] as [`Ring::new`].
+    pub fn new(names: impl IntoIterator<Item = u64>) -> Result<Self, SettingsError> {
+        let homes = Ring::new(names)?;
+        let mut distribution = Distribution::new(Policy::TwoChoices, Watermarks::default())?;
+        (0..homes.len()).for_each(|_| distribution.add_server());
+        let servers = (0..homes.len() as ServerIndex).collect();
+        Ok(Self { homes, distribution, servers })
+    }
+
+    /// The server where a document is while it has no copies.
+    #[must_use]
+    pub fn home(&self, document: u64) -> ServerIndex {
+        // A ring has at most 256 places.
+        self.homes.owner(document) as ServerIndex
+    }
+
+    /// Which server has which documents while these have no copies.
+    #[must_use]
+    pub fn homes(&self) -> &Ring {
+        &self.homes
+    }
+
+    /// The server that answers this request: one of the document's usable hosts, or any usable server where all of those are out.
+    /// None where no server is usable. Allocates nothing.
+    pub fn choose(
+        &mut self,
+        now: Instant,
+        document: u64,
+        plan: &RoutingPlan,
+        rng: &mut Rng,
+    ) -> Option<ServerIndex> {
+        let home = [self.home(document)];
+        let hosts = plan.hosts(document).unwrap_or(&home);
+        let chosen = self.distribution.choose(now, document, hosts, &plan.shares, rng);
+        chosen.or_else(|| self.distribution.choose(now, document, &self.servers, &plan.shares, rng))
+    }
+
+    /// A new plan: servers that became hosts start at the level of the others, or they would get every request for a second.
+    pub fn follow(&mut self, before: &RoutingPlan, plan: &RoutingPlan) {
+        for (document, hosts) in &plan.hosts {
+            let home = [self.home(*document)];
+            let known = before.hosts(*document).unwrap_or(&home);
+            for server in hosts.iter().filter(|server| !known.contains(server)) {
+                // Of those before: another new host has no level yet.
+                self.distribution.enter(*server, known, &plan.shares);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redirector::RedirectorSettings;
+    use crate::servers::ServerReport;
+    use flashweir_core::Rng;
+    use proptest::prelude::*;
+
+    fn cluster(servers: u16) -> (Redirector, Router) {
+        let mut redirector = Redirector::new(RedirectorSettings::default()).expect("valid");
+        for _ in 0..servers {
+            redirector.add_server(Instant::ZERO, 1.0, false).expect("room");
+        }
+        (redirector, Router::new((0..u64::from(servers)).map(|name| name + 1)).expect("valid"))
+    }
+
+    /// Goal: one hot document is answered by all servers after the plan, and by its home before it.
+    #[test]
+    fn a_crowd_for_one_document_is_spread_by_the_plan() {
+        let (mut redirector, mut router) = cluster(4);
+        let (document, mut rng) = (7, Rng::new(1));
+        let home = router.home(document);
+        let empty = RoutingPlan::of(&redirector, router.homes(), Instant::ZERO);
+        for millis in 0..1_000 {
+            let now = Instant::from_millis(millis);
+            redirector.offer(now, document, home);
+            assert_eq!(router.choose(now, document, &empty, &mut rng), Some(home));
+        }
+        let now = Instant::from_secs(1);
+        redirector.raise_load(now, home, 1_000.0);
+        assert!(redirector.is_engaged(), "its own requests say that there is a crowd: no report was needed");
+        redirector.plan(now);
+        let plan = RoutingPlan::of(&redirector, router.homes(), now);
+        assert_eq!(plan.hosts(document).map(<[_]>::len), Some(4));
+        router.follow(&empty, &plan);
+        let mut counts = [0u32; 4];
+        for millis in 1_000..2_000 {
+            let at = Instant::from_millis(millis);
+            counts[usize::from(router.choose(at, document, &plan, &mut rng).expect("a server"))] += 1;
+        }
+        assert!(counts.iter().all(|&count| (200..=300).contains(&count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_full_cluster_has_a_limit_and_a_silent_one_no_server() {
+        let (mut redirector, mut router) = cluster(2);
+        let report = ServerReport { load_rps: 400.0, response_ms: None, utilisation: None };
+        (0..2).for_each(|server| redirector.report(Instant::from_secs(1), server, report));
+        let now = Instant::from_secs(2);
+        let plan = RoutingPlan::of(&redirector, router.homes(), now);
+        assert_eq!(plan.limit_rps(), Some(600.0));
+        let later = Instant::from_secs(60);
+        redirector.plan(later);
+        let plan = RoutingPlan::of(&redirector, router.homes(), later);
+        assert_eq!(router.choose(later, 1, &plan, &mut Rng::new(1)), None);
+        assert_eq!(plan.limit_rps(), None, "a cluster without servers is not full, it is gone");
+    }
+
+    proptest! {
+        /// Whatever the plan, the chosen server is usable; none only where none is.
+        #[test]
+        fn the_choice_is_usable(shares in prop::collection::vec(0u32..2, 1..8), document: u64, hosts in prop::collection::vec(0u16..8, 0..8)) {
+            let mut router = Router::new((0..shares.len() as u64).map(|name| name + 1)).unwrap();
+            let hosts: Vec<u16> = hosts.into_iter().filter(|host| usize::from(*host) < shares.len()).collect();
+            let hosts = if hosts.is_empty() { BTreeMap::new() } else { BTreeMap::from([(document, hosts)]) };
+            let plan = RoutingPlan { hosts, shares, limit_rps: None };
+            match router.choose(Instant::ZERO, document, &plan, &mut Rng::new(2)) {
+                Some(server) => prop_assert!(plan.shares[usize::from(server)] > 0),
+                None => prop_assert!(plan.shares.iter().all(|share| *share == 0)),
+            }
+        }
+    }
+}
