@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-useful bench-composition fuzz fuzz-kernel soak h2spec nats-server testplane bench-gateways compare compare-cache compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-useful bench-composition fuzz fuzz-kernel soak h2spec nats-server testplane bench-gateways compare compare-cache compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -31,6 +31,11 @@ demo-chain: setup
 demo-hot: setup
 	$(CARGO) build --release --locked -p flashweir-cli
 	target/release/flashweir demo-hot $(ARGS)
+
+# A crowd comes, people are refused for seconds, servers come, nobody is refused, servers go: two minutes once built.
+demo-scale: setup
+	$(CARGO) build --release --locked -p flashweir-cli
+	target/release/flashweir demo-scale $(ARGS)
 
 build: setup
 	$(CARGO) build --release --locked -p flashweir-cli --features kubernetes $(call with_kernel,kernel)

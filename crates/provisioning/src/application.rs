@@ -26,8 +26,8 @@ use crate::sizing::{Sized, sized};
 use flashweir_core::{Duration, Instant};
 use flashweir_measure::HighLowFilter;
 
-/// Demand is new when it lasts this long, refused or not: short against any start-up time, long enough to tell a step from chance.
-const PANIC_WINDOW: Duration = Duration::from_secs(10);
+/// Demand is new when it lasts this long, or an interval between plans, refused or not: as long as counts are kept apart.
+const PANIC_WINDOW: Duration = Duration::from_secs(5);
 /// Level of ordinary times: at 100/s it is known to 1.3 %.
 const STABLE_WINDOW: Duration = Duration::from_secs(60);
 /// [`TREND_WINDOWS`] of these make a trend, and so do as many panic windows: a slow ramp shows in long windows, a steep one soon.

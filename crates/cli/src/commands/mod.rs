@@ -6,6 +6,7 @@ mod control;
 mod demo;
 mod demo_chain;
 mod demo_hot;
+mod demo_scale;
 mod egress;
 mod explain;
 mod load;
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     DemoChain(demo_chain::DemoChainArgs),
     DemoHot(demo_hot::DemoHotArgs),
+    DemoScale(demo_scale::DemoScaleArgs),
     Load(Box<load::LoadArgs>),
     Origin(origin::OriginArgs),
     Sim(Box<sim::SimArgs>),
@@ -53,6 +55,7 @@ impl Command {
             Self::Demo(arguments) => arguments.run(),
             Self::DemoChain(arguments) => arguments.run(),
             Self::DemoHot(arguments) => arguments.run(),
+            Self::DemoScale(arguments) => arguments.run(),
             Self::Load(arguments) => arguments.run(),
             Self::Origin(arguments) => arguments.run(),
             Self::Sim(arguments) => arguments.run(),

@@ -14,42 +14,42 @@ use std::time::{Duration, Instant};
 const START_WITHIN: Duration = Duration::from_secs(10);
 /// Where the demo's gateway keeps what it learned, in the demo's own directory.
 const STATE_FILE: &str = "gateway-baseline.json";
+/// How long a child may take to end its own children.
+const OBEYS_WITHIN: Duration = Duration::from_secs(5);
 /// Pause between two looks at whether it does.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Every child of the demo, so that whoever ends the demo (its end, an error, a signal) can end them all.
 #[derive(Clone, Default)]
-pub(crate) struct Family(Arc<Mutex<Vec<(u32, Child)>>>);
+pub(crate) struct Family(Arc<Mutex<Vec<Member>>>);
 
 impl Family {
     /// Ends every child still there, by its own id. Safe to call at any time and more than once; while the answer
     /// is kept, no new child can be started.
     pub(crate) fn end_all(&self) -> impl Sized + '_ {
         let mut members = self.members();
-        for (_, mut child) in members.drain(..) {
-            end(&mut child);
-        }
+        members.drain(..).for_each(Member::end);
         members
     }
 
-    fn members(&self) -> MutexGuard<'_, Vec<(u32, Child)>> {
+    fn members(&self) -> MutexGuard<'_, Vec<Member>> {
         // A panic elsewhere must not keep children alive.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a child. It belongs to the family before anybody can ask the family to end.
-    fn start(&self, command: &mut Command) -> std::io::Result<u32> {
+    fn start(&self, command: &mut Command, ending: Ending) -> std::io::Result<u32> {
         let mut members = self.members();
         let child = command.spawn()?;
         let id = child.id();
-        members.push((id, child));
+        members.push(Member { child, ending });
         Ok(id)
     }
 
     fn end_one(&self, id: u32) {
         let mut members = self.members();
-        if let Some(index) = members.iter().position(|(known, _)| *known == id) {
-            end(&mut members.swap_remove(index).1);
+        if let Some(index) = members.iter().position(|member| member.child.id() == id) {
+            members.swap_remove(index).end();
         }
     }
 
@@ -57,15 +57,39 @@ impl Family {
         let mut members = self.members();
         members
             .iter_mut()
-            .find(|(known, _)| *known == id)
-            .and_then(|(_, child)| child.try_wait().ok().flatten())
+            .find(|member| member.child.id() == id)
+            .and_then(|member| member.child.try_wait().ok().flatten())
     }
 }
 
-fn end(child: &mut Child) {
-    // Both fail only if the child is gone already, which is what is wanted.
-    let _ = child.kill();
-    let _ = child.wait();
+/// How a child is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Killed,
+    /// Asked, for it has children of its own to end; killed where it does not obey.
+    Asked,
+}
+
+struct Member {
+    child: Child,
+    ending: Ending,
+}
+
+impl Member {
+    /// What fails here fails because the child is gone already, which is what is wanted.
+    fn end(mut self) {
+        if self.ending == Ending::Asked && matches!(self.child.try_wait(), Ok(None)) {
+            if let Some(id) = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+                let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+            }
+            let deadline = Instant::now() + OBEYS_WITHIN;
+            while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
+                std::thread::park_timeout(LOOK_EVERY);
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// A running origin; ended when dropped.
@@ -223,6 +247,28 @@ impl Gateway {
     }
 }
 
+/// A running `flashweir control`; it and the copies that it started are ended when it is dropped.
+pub(crate) struct Controller {
+    _process: Process,
+    /// Where it answers `/metrics`.
+    pub(crate) listen: SocketAddr,
+}
+
+impl Controller {
+    /// Starts one with this configuration, and waits until it answers.
+    pub(crate) fn start(family: &Family, config: &str, directory: &Path) -> anyhow::Result<Self> {
+        let listen = free_address()?;
+        let file = directory.join("control.toml");
+        fs::write(&file, format!("listen = \"{listen}\"\n{config}"))
+            .with_context(|| format!("{}: cannot be written", file.display()))?;
+        let name = Name { role: "controller", log: directory.join("control.log") };
+        let arguments = [OsStr::new("control"), OsStr::new("--config"), file.as_os_str()];
+        let process = Process::start_ended(family, name, arguments, Ending::Asked)?;
+        process.wait_for(listen)?;
+        Ok(Self { _process: process, listen })
+    }
+}
+
 struct Process {
     family: Family,
     id: u32,
@@ -242,13 +288,23 @@ impl Process {
         name: Name,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> anyhow::Result<Self> {
+        Self::start_ended(family, name, arguments, Ending::Killed)
+    }
+
+    fn start_ended(
+        family: &Family,
+        name: Name,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        ending: Ending,
+    ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("this program's own file cannot be found")?;
         let log = fs::File::create(&name.log)
             .with_context(|| format!("{}: cannot be written", name.log.display()))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let id =
-            family.start(&mut command).with_context(|| format!("the {} cannot be started", name.role))?;
+        let id = family
+            .start(&mut command, ending)
+            .with_context(|| format!("the {} cannot be started", name.role))?;
         Ok(Self { family: family.clone(), id, name })
     }
 
@@ -285,6 +341,21 @@ fn free_address() -> anyhow::Result<SocketAddr> {
     Ok(listener.local_addr()?)
 }
 
+/// The first of `count` ports in a row that nobody listens on, below those that systems give to connections; as for [`free_address`],
+/// somebody may take one before it is used.
+pub(crate) fn free_ports(count: u16) -> anyhow::Result<u16> {
+    const FIRST: u16 = 20_000;
+    const LAST: u16 = 30_000;
+    let is_free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    // Two demos that start at once begin at different places.
+    let places = (LAST - FIRST) / count;
+    let begin = (std::process::id() % u32::from(places)) as u16;
+    let mut firsts = (begin..begin + places).map(|place| FIRST + place % places * count);
+    firsts
+        .find(|first| (*first..first + count).all(is_free))
+        .with_context(|| format!("no {count} free ports in a row between {FIRST} and {LAST} on 127.0.0.1"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,7 +363,9 @@ mod tests {
     /// A child that lives until it is ended: it reads from a pipe that nobody writes to or closes.
     fn patient_child(family: &Family) -> u32 {
         let mut command = Command::new("cat");
-        family.start(command.stdin(Stdio::piped()).stdout(Stdio::null())).expect("cat can be started")
+        family
+            .start(command.stdin(Stdio::piped()).stdout(Stdio::null()), Ending::Killed)
+            .expect("cat can be started")
     }
 
     #[test]
@@ -311,10 +384,28 @@ mod tests {
         family.end_one(second);
     }
 
+    /// Goal: a child with children of its own has time to end them. Method: a shell that writes a file when it is asked to end.
+    #[test]
+    fn a_child_with_children_of_its_own_is_asked_first() {
+        let directory = tempfile::TempDir::new().expect("a directory");
+        let [ready, asked] = ["ready", "asked"].map(|name| directory.path().join(name));
+        let family = Family::default();
+        let script = "trap 'touch asked; exit' TERM; touch ready; while :; do sleep .01; done";
+        let mut command = Command::new("sh");
+        family
+            .start(command.args(["-c", script]).current_dir(directory.path()), Ending::Asked)
+            .expect("a shell");
+        while !ready.exists() {
+            std::thread::yield_now();
+        }
+        drop(family.end_all());
+        assert!(asked.exists(), "it was killed without being asked");
+    }
+
     #[test]
     fn a_child_that_ends_before_it_answers_is_told_at_once() {
         let family = Family::default();
-        let id = family.start(&mut Command::new("false")).expect("false can be started");
+        let id = family.start(&mut Command::new("false"), Ending::Killed).expect("false can be started");
         while family.exited(id).is_none() {
             std::thread::yield_now();
         }

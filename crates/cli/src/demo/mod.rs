@@ -10,6 +10,7 @@ mod http;
 mod outcome;
 #[cfg(test)]
 mod sample;
+pub(crate) mod scale;
 mod signals;
 mod table;
 mod useful;
