@@ -5,7 +5,7 @@
 //! this machine, which it starts, checks, restarts and stops; a command that is run with the number of servers; a web hook that
 //! gets it. The gateway does without it: when this program stops, its copies stop, and nothing else changes.
 //!
-//! [`config`] and [`copies`] and [`reading`] are plain values; [`run`] does what they say.
+//! [`config`], [`copies`], [`reading`] and [`service_time`] are plain values; [`run`] does what they say.
 
 pub mod config;
 pub mod copies;
@@ -13,6 +13,7 @@ pub mod fetch;
 mod metrics;
 pub mod reading;
 mod run;
+pub mod service_time;
 mod supervisor;
 
 pub use config::{Actuator, Config, ControlError};

@@ -1,15 +1,9 @@
 //! What a gateway's `/status` says of demand, as the planner's samples.
 
+use crate::service_time::ServiceTimes;
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationSample, ClassCounts, Moments, PoolState};
 use serde_json::Value;
-
-/// While requests are refused the gateway measures its capacity anew within two seconds; a fresh copy's share grows meanwhile.
-const MEASURED_AFTER: Duration = Duration::from_secs(5);
-/// In calm it only learns what a few requests at a time tell: the number of copies has to be the same for longer.
-const ESTIMATED_AFTER: Duration = Duration::from_secs(20);
-/// Requests are refused where at least this part of them is; less is chance or a bound of the gateway.
-const REFUSED_MIN: f64 = 0.01;
 
 /// Totals of a gateway since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -62,18 +56,14 @@ impl Reading {
 #[derive(Debug, Default)]
 pub struct Readings {
     last: Option<(Instant, Reading)>,
-    /// How many copies serve, and since when.
-    ready: Option<(u32, Instant)>,
-    /// Whether a capacity was measured while requests were refused.
-    is_measured: bool,
+    times: ServiceTimes,
 }
 
 impl Readings {
     /// What happened since the reading before, for a sample of this length; none of the first one, and of one after the gateway's restart.
     /// Where the gateway was not heard for longer, its counts are scaled down to the sample's.
     ///
-    /// A copy's time for one request is copies over capacity. What the gateway measures while it refuses counts for each request admitted.
-    /// What it estimates in calm can be three times too high, so it counts as one request, and no more once a capacity was measured.
+    /// A copy's time for one request is copies over capacity, where [`ServiceTimes`] takes it.
     pub fn sample(
         &mut self,
         now: Instant,
@@ -81,10 +71,7 @@ impl Readings {
         reading: Reading,
         pool: PoolState,
     ) -> Option<ApplicationSample> {
-        if self.ready.is_none_or(|(ready, _)| ready != pool.ready) {
-            self.ready = Some((pool.ready, now));
-        }
-        let same_for = self.ready.map_or(Duration::ZERO, |(_, since)| now.saturating_since(since));
+        self.times.see(now, pool.ready);
         let (from, before) = self.last.replace((now, reading))?;
         let part = (span.as_secs_f64() / now.saturating_since(from).as_secs_f64().max(1e-9)).min(1.0);
         let since = |after: u64, before: u64| Some((after.checked_sub(before)? as f64 * part).round() as u64);
@@ -92,21 +79,8 @@ impl Readings {
             (since(reading.offered, before.offered)? as f64 * unique_part(&reading, &before)).round() as u64;
         let admitted = since(reading.admitted, before.admitted)?;
         let refused = since(reading.refused, before.refused)?;
-        let is_refusing = refused as f64 > REFUSED_MIN * offered.max(refused) as f64;
-        let count = match () {
-            () if is_refusing && same_for >= MEASURED_AFTER => admitted,
-            () if !self.is_measured && same_for >= ESTIMATED_AFTER => admitted.min(1),
-            () => 0,
-        };
-        let service = match reading.capacity_rps.filter(|_| count > 0 && pool.ready > 0) {
-            Some(capacity_rps) => {
-                self.is_measured |= is_refusing;
-                let (mean_s, requests) = (f64::from(pool.ready) / capacity_rps, count as f64);
-                // Nothing is known of the variation here: that of exponential times.
-                Moments { count, sum_s: requests * mean_s, squares_s2: 2.0 * requests * mean_s * mean_s }
-            }
-            None => Moments::default(),
-        };
+        let known = self.times.known(now, offered, refused, reading.capacity_rps);
+        let service = known.map_or_else(Moments::default, |known| known.moments(admitted));
         let application = ApplicationSample {
             classes: vec![ClassCounts { offered, admitted, refused, service }],
             pool: Some(pool),
@@ -158,35 +132,6 @@ mod tests {
         assert_eq!(at(30, 3_100, 2_100, more).expect("a sample").classes[0].service.count, 0);
         assert_eq!(at(40, 50, 50, more), None, "the gateway was restarted");
         assert!(at(50, 60, 60, more).is_some());
-    }
-
-    /// Goal: an order in a crowd rests on what was measured in it, not on the calm before. It failed when estimates in calm counted for
-    /// each request: a crowd of four times the capacity then got its servers one after the other, for half a minute.
-    #[test]
-    fn what_is_measured_in_a_crowd_outweighs_what_was_estimated_before() {
-        let mut readings = Readings::default();
-        let pool = PoolState { ready: 1, ..PoolState::default() };
-        let (mut offered, mut admitted) = (0, 0);
-        let mut service = |second, more_offered, more_admitted, capacity_rps| {
-            (offered, admitted) = (offered + more_offered, admitted + more_admitted);
-            let reading = Reading::of(&status(offered, admitted, capacity_rps), None).expect("a gateway's");
-            let sample = readings.sample(Instant::from_secs(second), Duration::from_secs(1), reading, pool);
-            sample.map(|sample| sample.classes[0].service).unwrap_or_default()
-        };
-        for second in 0..20 {
-            assert_eq!(service(second, 20, 20, 120.0).count, 0, "the number of copies is new");
-        }
-        let estimated: Vec<_> = (20..30).map(|second| service(second, 20, 20, 120.0)).collect();
-        let measured: Vec<_> = (30..32).map(|second| service(second, 160, 40, 40.0)).collect();
-        let all = estimated.iter().chain(&measured);
-        let [count, sum_s] =
-            all.fold([0.0, 0.0], |[count, sum_s], it| [count + it.count as f64, sum_s + it.sum_s]);
-        assert!(
-            (0.9..=1.0).contains(&(sum_s / count * 40.0)),
-            "{} s a request instead of 0.025",
-            sum_s / count
-        );
-        assert_eq!(service(32, 20, 20, 120.0).count, 0, "what was measured stays in force");
     }
 
     #[test]

@@ -5,8 +5,9 @@
 //! silence, under overload, would look like falling demand. **Refused for want of capacity** are the reasons of [`FOR_CAPACITY`]; what was
 //! refused for another reason is subtracted from what was offered, because more servers would not serve it. Attempts of the same
 //! person count once: each class is scaled by the gateway's ratio of unique to all requests. **A server's time** for one request is
-//! the number of servers over the capacity that the sentries have learned, once that number has been the same for `SETTLED_AFTER`.
+//! the number of servers over the capacity that the sentries have learned, where [`ServiceTimes`] takes it.
 
+use flashweir_control::service_time::{ServiceTime, ServiceTimes};
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationSample, ClassCounts, Moments, PoolState, SentryLoad};
 use serde_json::Value;
@@ -27,9 +28,6 @@ pub const FOR_CAPACITY: [&str; 10] = [
 ];
 /// Readings for which a silent gateway is taken to go on as it was: beyond that it is gone.
 const REPEATED_MAX: u32 = 3;
-/// A capacity is that of the servers there are only after their number was the same for so long: the sentries learn it again.
-const SETTLED_AFTER: Duration = Duration::from_secs(20);
-
 /// Totals of one gateway since it started.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GatewayReading {
@@ -149,8 +147,7 @@ fn class_totals(class: &Value) -> ClassTotals {
 #[derive(Debug, Default)]
 pub struct Demand {
     gateways: BTreeMap<String, Gateway>,
-    /// How many servers are ready, and since when.
-    ready: Option<(u32, Instant)>,
+    times: ServiceTimes,
     last_at: Option<Instant>,
 }
 
@@ -174,9 +171,7 @@ impl Demand {
         classes: &[String],
         pool: PoolState,
     ) -> Option<ApplicationSample> {
-        if self.ready.is_none_or(|(ready, _)| ready != pool.ready) {
-            self.ready = Some((pool.ready, now));
-        }
+        self.times.see(now, pool.ready);
         let span = self.last_at.replace(now).map(|before| now.saturating_since(before));
         for gateway in self.gateways.values_mut() {
             gateway.silent_for += 1;
@@ -206,7 +201,9 @@ impl Demand {
                 if gateway.silent_for > 0 { span.as_secs_f64() / over.as_secs_f64().max(1e-3) } else { 1.0 };
             add(&mut sums, counted, classes, scale);
         }
-        let service = self.service(now, &counted, pool);
+        let [offered, refused] = [|sum: &Counts| sum.offered, |sum: &Counts| sum.refused]
+            .map(|count| sums.iter().map(count).sum::<f64>().round() as u64);
+        let service = self.times.known(now, offered, refused, whole_capacity_rps(&counted));
         let classes = sums.iter().map(|sum| sum.counts(service)).collect();
         let factors: Vec<f64> =
             counted.iter().filter_map(|(_, (counted, _))| counted.quantile_factor).collect();
@@ -219,28 +216,18 @@ impl Demand {
             ..ApplicationSample::default()
         })
     }
+}
 
-    /// Mean time of a server for one request, seconds, where it is known.
-    fn service(
-        &self,
-        now: Instant,
-        counted: &[(&Gateway, &(GatewayReading, Duration))],
-        pool: PoolState,
-    ) -> Option<f64> {
-        let is_settled = self.ready.is_some_and(|(_, since)| now.saturating_since(since) >= SETTLED_AFTER);
-        if !is_settled || pool.ready == 0 {
-            return None;
-        }
-        // Gateways that know nothing yet are taken to have as much capacity for what they admit as the others.
-        let admitted =
-            |reading: &GatewayReading| reading.classes.iter().map(|class| class.admitted).sum::<u64>() as f64;
-        let all: f64 = counted.iter().map(|(_, (counted, _))| admitted(counted)).sum();
-        let knowing = || counted.iter().filter(|(_, (counted, _))| counted.capacity_rps.is_some());
-        let capacity_rps: f64 = knowing().filter_map(|(_, (counted, _))| counted.capacity_rps).sum();
-        let theirs: f64 = knowing().map(|(_, (counted, _))| admitted(counted)).sum();
-        let whole_rps = if theirs > 0.0 { capacity_rps * all / theirs } else { capacity_rps };
-        Some(f64::from(pool.ready) / whole_rps).filter(|seconds| seconds.is_finite() && *seconds > 0.0)
-    }
+/// What all gateways together are known to carry, requests a second.
+fn whole_capacity_rps(counted: &[(&Gateway, &(GatewayReading, Duration))]) -> Option<f64> {
+    // Gateways that know nothing yet are taken to have as much capacity for what they admit as the others.
+    let admitted =
+        |reading: &GatewayReading| reading.classes.iter().map(|class| class.admitted).sum::<u64>() as f64;
+    let all: f64 = counted.iter().map(|(_, (counted, _))| admitted(counted)).sum();
+    let knowing = || counted.iter().filter(|(_, (counted, _))| counted.capacity_rps.is_some());
+    let capacity_rps: f64 = knowing().filter_map(|(_, (counted, _))| counted.capacity_rps).sum();
+    let theirs: f64 = knowing().map(|(_, (counted, _))| admitted(counted)).sum();
+    Some(if theirs > 0.0 { capacity_rps * all / theirs } else { capacity_rps }).filter(|rate| *rate > 0.0)
 }
 
 /// Sums of one class over gateways.
@@ -252,13 +239,9 @@ struct Counts {
 }
 
 impl Counts {
-    fn counts(self, service_s: Option<f64>) -> ClassCounts {
+    fn counts(self, service: Option<ServiceTime>) -> ClassCounts {
         let admitted = self.admitted.round() as u64;
-        let service = service_s.map_or_else(Moments::default, |mean_s| {
-            let count = admitted as f64;
-            // Nothing is known of the variation here: that of exponential times.
-            Moments { count: admitted, sum_s: count * mean_s, squares_s2: 2.0 * count * mean_s * mean_s }
-        });
+        let service = service.map_or_else(Moments::default, |time| time.moments(admitted));
         ClassCounts {
             offered: self.offered.round() as u64,
             admitted,
@@ -344,7 +327,7 @@ mod tests {
         let counts = sample.classes[0];
         // Unique attempts are half of all: 1,000 of each gateway; 500 of each were admitted, 1,500 attempts refused.
         assert_eq!((counts.offered, counts.admitted, counts.refused), (2_000, 1_000, 1_500));
-        assert_eq!(counts.service.count, 0, "the number of servers has not settled");
+        assert_eq!(counts.service.count, 1_000, "measured while they refused");
         let load = sample.sentries.expect("known");
         assert!((load.busiest - 0.05).abs() < 1e-9 && load.count == 2);
         let sample = demand.sample(at(20), vec![reading("a", 2_100, 1_100)], 2, &[], POOL).expect("a sample");

@@ -205,11 +205,7 @@ impl Scene {
         self.control = Some(Flashweir::new(BINARY).start(self.directory.path(), arguments));
         until("the policy is active", WITHIN, || (condition(&self.api) == "ReplicasSet").then_some(()));
         let url = format!("http://{door}/");
-        let crowd = Load::start(
-            &Flashweir::new(BINARY),
-            &url,
-            &["--rate", "60", "--duration", "90s", "--sources", "200"],
-        );
+        let crowd = Load::start(&Flashweir::new(BINARY), &url, &["--rate", "60", "--duration", "90s"]);
         let begun = Instant::now();
         let counts = || {
             let status = Client::get(admin, "/status").json();
