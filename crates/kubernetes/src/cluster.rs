@@ -260,7 +260,7 @@ impl Cluster {
             },
         }));
         object.metadata.name = None;
-        object.metadata.generate_name = Some(format!("{}.", text("/metadata/name")));
+        object.metadata.generate_name = Some(format!("{}-", text("/metadata/name")));
         within(self.api(namespace, &resource).create(&PostParams::default(), &object)).await.map(drop)
     }
 

@@ -229,8 +229,7 @@ impl Scene {
             (offered > 100 && shed * 20 < offered).then_some(())
         });
         println!("served {:?} after the crowd began", begun.elapsed());
-        let result = crowd.finish(WITHIN);
-        println!("the crowd: {}", result["totals"]);
+        let _figures = crowd.finish(WITHIN);
         let events = self.api.get("/apis/events.k8s.io/v1/namespaces/default/events").body;
         let scaled = |event: &&Value| event["reason"] == "Scaled" && event["regarding"]["name"] == "web";
         assert!(
