@@ -32,7 +32,7 @@ demo-hot: setup
 	$(CARGO) build --release --locked -p flashweir-cli
 	target/release/flashweir demo-hot $(ARGS)
 
-# A crowd comes, people are refused for seconds, servers come, nobody is refused, servers go: two minutes once built.
+# A crowd comes, people are refused for seconds, servers come, no more are refused, servers go: two minutes once built.
 demo-scale: setup
 	$(CARGO) build --release --locked -p flashweir-cli
 	target/release/flashweir demo-scale $(ARGS)
@@ -57,7 +57,7 @@ nats-server: setup-test
 bench-gateways: setup-test
 	$(CARGO) test --locked -p flashweir-cli --test cluster -- --ignored --nocapture --test-threads 1 numbers
 
-# A Kubernetes control plane for tests, built from Go modules: with CLUSTER_TESTS=1 (as in .ci/run; cold a quarter of an hour), else
+# A Kubernetes control plane for tests, built from Go modules: with CLUSTER_TESTS=1 (cold five minutes to a quarter of an hour), else
 # only where it was built before. Where it is missing the tests that need it say so.
 testplane: setup-test
 	@binary=$$(FLASHWEIR_TESTPLANE_ONLY=$(if $(filter 1,$(CLUSTER_TESTS)),,cached) scripts/testplane.sh) && \

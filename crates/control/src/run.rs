@@ -172,7 +172,7 @@ impl Controlled {
         }
     }
 
-    /// What the planner is told of it.
+    /// Its sample for the planner.
     async fn read(&mut self, now: Instant, span: Duration) -> ApplicationSample {
         let Service { name, admin, is_by_name, .. } = &self.service;
         let reading = read(admin, is_by_name.then_some(name)).await;

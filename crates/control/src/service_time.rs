@@ -3,14 +3,14 @@
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::Moments;
 
-/// While requests are refused the gateway measures its capacity anew within two seconds; a fresh server's share grows meanwhile.
+/// While requests are refused the gateway measures its capacity again within two seconds; a fresh server's share grows meanwhile.
 const MEASURED_AFTER: Duration = Duration::from_secs(5);
-/// In calm it only learns what a few requests at a time tell: the number of servers has to be the same for longer.
+/// In calm it learns from a few requests at a time only: the number of servers has to be the same for longer.
 const ESTIMATED_AFTER: Duration = Duration::from_secs(20);
 /// Requests are refused where at least this part of them is; less is chance or a bound of the gateway.
 const REFUSED_MIN: f64 = 0.01;
 
-/// Says what a capacity tells of the servers there are.
+/// Turns a capacity into the time of one server for one request.
 ///
 /// What the gateway measures while it refuses counts for each request admitted. What it estimates in calm can be three times too
 /// high, so it counts as one request, and no more once a capacity was measured.
@@ -39,7 +39,7 @@ impl ServiceTimes {
         }
     }
 
-    /// What a capacity tells that was read after an interval with so many requests offered and refused; none where it tells nothing.
+    /// What a capacity says of one server, read after an interval with these counts of requests; none where it says nothing.
     pub fn known(
         &mut self,
         now: Instant,
@@ -59,7 +59,7 @@ impl ServiceTimes {
 }
 
 impl ServiceTime {
-    /// Of an interval in which so many were admitted. Nothing is known of the variation here: that of exponential times.
+    /// Of an interval with this count of admitted requests. Nothing is known of the variation here: that of exponential times.
     #[must_use]
     pub fn moments(self, admitted: u64) -> Moments {
         let count = if self.is_measured { admitted } else { admitted.min(1) };

@@ -367,11 +367,11 @@ impl Controller {
 
     async fn tell(&self, found: &Found, action: &str, reason: &str, note: String, is_warning: bool) {
         let event = Event { action, reason, note, is_warning };
-        let told = self.cluster.tell(&found.object, &event, &self.leader.identity()).await;
-        if let Err(error) = &told {
+        let published = self.cluster.tell(&found.object, &event, &self.leader.identity()).await;
+        if let Err(error) = &published {
             warn!(reason, %error, "event not published");
         }
-        self.metrics.events.increment(outcome(&told));
+        self.metrics.events.increment(outcome(&published));
     }
 }
 

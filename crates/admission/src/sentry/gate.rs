@@ -54,7 +54,7 @@ impl<T> SentryGate<T> {
             common,
             index,
             plan: plan.clone(),
-            spare_limit: spare_limit(plan),
+            spare_limit: plan.spare_limit(),
             usual_target: policy.usual_target(),
             hold: Hold::new(queues_of(classes), REQUESTS_HELD),
             rounds: Rounds::default(),
@@ -69,7 +69,7 @@ impl<T> SentryGate<T> {
         // A plan for other classes is not for this gate.
         if plan.epoch > self.plan.epoch && plan.classes.len() == self.plan.classes.len() {
             self.plan.clone_from(plan);
-            self.spare_limit = spare_limit(plan);
+            self.spare_limit = plan.spare_limit();
         }
     }
 
@@ -579,16 +579,6 @@ impl<T> SentryGate<T> {
             );
         }
     }
-}
-
-/// As many as the origin serves at once; while that is unknown, half of the limit. Never more than any class may have: whoever has room
-/// for those over their share has room for all others.
-fn spare_limit(plan: &Plan) -> u32 {
-    let knee = match plan.knee_milli {
-        0 => (plan.limit / 2).max(1),
-        knee_milli => u32::try_from(knee_milli / 1_000).unwrap_or(u32::MAX).max(1),
-    };
-    plan.classes.iter().map(|class| class.limit).fold(knee, u32::min)
 }
 
 /// Ages of requests in flight are told up to so many targets: what takes longer is late, however late.

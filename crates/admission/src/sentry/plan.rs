@@ -26,6 +26,18 @@ pub struct Plan {
     pub explanation: Explanation,
 }
 
+impl Plan {
+    /// As many as the origin serves at once; while that is unknown, half of the limit. Never more than any class may have: where there is room
+    /// for clients over their share, there is room for all others.
+    pub(super) fn spare_limit(&self) -> u32 {
+        let knee = match self.knee_milli {
+            0 => (self.limit / 2).max(1),
+            knee_milli => u32::try_from(knee_milli / 1_000).unwrap_or(u32::MAX).max(1),
+        };
+        self.classes.iter().map(|class| class.limit).fold(knee, u32::min)
+    }
+}
+
 /// How the gate decides whom to let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decide {

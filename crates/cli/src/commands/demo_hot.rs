@@ -1,7 +1,8 @@
 //! `flashweir demo-hot`.
 
 use super::load::values::within;
-use crate::demo::hot::{self, HotOptions};
+use crate::demo::hot;
+use crate::demo::numbers_only::Choices;
 use std::path::PathBuf;
 
 /// Send a crowd that wants one page at a service: without Flashweir, with admission, with admission and the cache.
@@ -31,6 +32,6 @@ impl DemoHotArgs {
     /// As [`hot::run`].
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Self { seed, out, json, multiple } = self;
-        hot::run(&HotOptions { seed, out, json, multiple })
+        hot::run(&Choices { seed, out, json, multiple })
     }
 }

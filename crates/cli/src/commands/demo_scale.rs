@@ -1,10 +1,11 @@
 //! `flashweir demo-scale`.
 
 use super::load::values::within;
-use crate::demo::scale::{self, ScaleOptions};
+use crate::demo::numbers_only::Choices;
+use crate::demo::scale;
 use std::path::PathBuf;
 
-/// Send a crowd at a service that grows with it: people are refused for seconds, servers come, nobody is refused, servers go.
+/// Send a crowd at a service that grows with it: people are refused for seconds, servers come, no more are refused, servers go.
 ///
 /// Starts a gateway, and `flashweir control`, which starts and stops real processes as servers. Takes two minutes, uses only loopback.
 #[derive(Debug, clap::Args)]
@@ -30,6 +31,6 @@ impl DemoScaleArgs {
     /// As [`scale::run`].
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Self { seed, out, json, multiple } = self;
-        scale::run(&ScaleOptions { seed, out, json, multiple })
+        scale::run(&Choices { seed, out, json, multiple })
     }
 }

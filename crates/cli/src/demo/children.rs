@@ -341,8 +341,8 @@ fn free_address() -> anyhow::Result<SocketAddr> {
     Ok(listener.local_addr()?)
 }
 
-/// The first of `count` ports in a row that nobody listens on, below those that systems give to connections; as for [`free_address`],
-/// somebody may take one before it is used.
+/// The first of `count` free ports in a row, below those that systems give to connections; as for [`free_address`], another process may take
+/// one before it is used.
 pub(crate) fn free_ports(count: u16) -> anyhow::Result<u16> {
     const FIRST: u16 = 20_000;
     const LAST: u16 = 30_000;

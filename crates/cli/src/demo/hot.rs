@@ -1,7 +1,7 @@
 //! `flashweir demo-hot`: one page that everybody wants, three times: straight, through admission, through admission and the cache.
 
 use super::children::{Family, Gateway, Origin};
-use super::signals;
+use super::numbers_only::{self, Choices};
 use anyhow::Context;
 use bytes::Bytes;
 use flashweir_load::{ClassPlan, LoadPlan, Paths, Prepared, Sources, Tally, Target, Template};
@@ -9,8 +9,6 @@ use flashweir_origin::placement::Placement;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use http::{HeaderValue, Method, header};
 use serde::Serialize;
-use std::io::Write;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Processor time of each request at the origin: so slow that fifty times its capacity (1,250 requests/s) is within what the generator sends on one core.
@@ -33,19 +31,6 @@ const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(2);
 /// For what the origin still has to do for people who have left.
 const ASKED_WITHIN: Duration = Duration::from_secs(5);
 const CONFIG_FILE: &str = "hot.toml";
-
-/// What may be chosen about it.
-#[derive(Clone, Debug)]
-pub(crate) struct HotOptions {
-    /// Draws when people arrive and from where.
-    pub(crate) seed: u64,
-    /// Where the numbers and the children's logs go.
-    pub(crate) out: PathBuf,
-    /// Print the numbers as JSON.
-    pub(crate) json: bool,
-    /// The crowd over the origin's capacity.
-    pub(crate) multiple: f64,
-}
 
 /// What is printed.
 #[derive(Debug, Serialize)]
@@ -102,22 +87,11 @@ impl Figures {
 ///
 /// # Errors
 /// A child that does not start, or numbers that cannot be written.
-pub(crate) fn run(options: &HotOptions) -> anyhow::Result<()> {
-    std::fs::create_dir_all(&options.out)
-        .with_context(|| format!("{}: cannot be made", options.out.display()))?;
-    let family = Family::default();
-    signals::end_children_on_signal(family.clone(), false)?;
-    let numbers = play(options, &family);
-    drop(family.end_all());
-    let numbers = numbers?;
-    let json = serde_json::to_string_pretty(&numbers)?;
-    let file = options.out.join("hot.json");
-    std::fs::write(&file, &json).with_context(|| format!("{}: cannot be written", file.display()))?;
-    let text = if options.json { json } else { table(&numbers) };
-    writeln!(std::io::stdout(), "{text}").context("the numbers cannot be printed")
+pub(crate) fn run(choices: &Choices) -> anyhow::Result<()> {
+    numbers_only::run(choices, "hot.json", play, table)
 }
 
-fn play(options: &HotOptions, family: &Family) -> anyhow::Result<Numbers> {
+fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
     let placement = Placement::divide();
     if let Some(placement) = &placement {
         placement.leave_the_origin_its_core().context("this process cannot leave a core to the origin")?;
@@ -125,7 +99,7 @@ fn play(options: &HotOptions, family: &Family) -> anyhow::Result<Numbers> {
     let iterations_per_ms = flashweir_origin::calibrate();
     // A fresh one for each visit: after a crowd the first would be busy for a while with people who have left.
     let start_origin = || {
-        let origin = Origin::start(family, ORIGIN_MS, iterations_per_ms, &options.out)?;
+        let origin = Origin::start(family, ORIGIN_MS, iterations_per_ms, &choices.out)?;
         if let Some(placement) = &placement {
             let given = placement.give_the_origin_its_core(origin.process_id());
             given.context("the origin cannot be moved to a core of its own")?;
@@ -134,31 +108,31 @@ fn play(options: &HotOptions, family: &Family) -> anyhow::Result<Numbers> {
     };
     let origin = start_origin()?;
     let capacity_rps = flashweir_load::measure_capacity(&origin.url(), 4, CAPACITY_MEASURED_FOR)?;
-    let visit = |name, address: &str, origin: &Origin| visit(options, capacity_rps, name, address, origin);
+    let visit = |name, address: &str, origin: &Origin| visit(choices, capacity_rps, name, address, origin);
     let mut visits = vec![visit("without Flashweir", &origin.address(), &origin)?];
     drop(origin);
     for (name, config) in
         [("with admission", ""), ("with admission and the cache", "[cache]\nmode = \"crowd\"\n")]
     {
         let origin = start_origin()?;
-        let file = options.out.join(CONFIG_FILE);
+        let file = choices.out.join(CONFIG_FILE);
         std::fs::write(&file, config).with_context(|| format!("{}: cannot be written", file.display()))?;
-        let gateway = Gateway::start_with(family, &origin, &options.out, Some(&file))?;
+        let gateway = Gateway::start_with(family, &origin, &choices.out, Some(&file))?;
         visits.push(visit(name, &gateway.address(), &origin)?);
     }
-    Ok(Numbers { capacity_rps, multiple: options.multiple, visits })
+    Ok(Numbers { capacity_rps, multiple: choices.multiple, visits })
 }
 
 /// Sends both kinds of people to an address, at which or behind which the origin is.
 fn visit(
-    options: &HotOptions,
+    choices: &Choices,
     capacity_rps: f64,
     name: &'static str,
     address: &str,
     origin: &Origin,
 ) -> anyhow::Result<Visit> {
     let target = Target::parse(&format!("http://{address}{CALM_PAGE}"))?;
-    let (usual, crowd) = (capacity_rps * CALM_PART, capacity_rps * options.multiple);
+    let (usual, crowd) = (capacity_rps * CALM_PART, capacity_rps * choices.multiple);
     let hot = RateProfile::constant(usual, QUIET)?.then(RateProfile::constant(crowd, CROWD)?);
     let calm = RateProfile::constant(usual, QUIET + CROWD)?;
     let length = QUIET + CROWD;
@@ -166,7 +140,7 @@ fn visit(
         arrivals: ArrivalProcess::Poisson(profile),
         classes: vec![Share { class, weight: 1.0 }],
     };
-    let schedule = Schedule::new(vec![stream(hot, 0), stream(calm, 1)], options.seed)?;
+    let schedule = Schedule::new(vec![stream(hot, 0), stream(calm, 1)], choices.seed)?;
     let class = |name: &str, host: &'static str, page: &str| -> anyhow::Result<ClassPlan> {
         let fields = [(header::HOST, HeaderValue::from_static(host))];
         let request = Prepared::new(&target, Method::GET, &fields, Bytes::new())?;
@@ -178,7 +152,7 @@ fn visit(
     let plan = LoadPlan {
         classes: classes.into(),
         sources: Sources { count: SOURCES, ..Sources::default() },
-        seed: options.seed,
+        seed: choices.seed,
         ..LoadPlan::new(target, schedule, first)
     };
     let before = origin.completed(ASKED_WITHIN);

@@ -7,6 +7,7 @@ mod document;
 mod files;
 pub(crate) mod hot;
 mod http;
+pub(crate) mod numbers_only;
 mod outcome;
 #[cfg(test)]
 mod sample;

@@ -1,14 +1,14 @@
-//! `flashweir demo-scale`: a crowd comes, people are refused for seconds, servers come, nobody is refused, servers go.
+//! `flashweir demo-scale`: a crowd comes, people are refused for seconds, servers come, no more are refused, servers go.
 
 use super::children::{Controller, Family, Gateway, free_ports};
-use super::{http, signals};
+use super::http;
+use super::numbers_only::{self, Choices};
 use anyhow::{Context, ensure};
 use flashweir_load::{ClassPlan, LoadPlan, Progress, Sources, Target};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Each server holds a request this long without working, as one that waits for its database: so that several on one machine carry
@@ -32,19 +32,6 @@ const SOURCES: u32 = 4_000;
 const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What may be chosen about it.
-#[derive(Clone, Debug)]
-pub(crate) struct ScaleOptions {
-    /// Draws when people arrive and from where.
-    pub(crate) seed: u64,
-    /// Where the numbers and the children's logs go.
-    pub(crate) out: PathBuf,
-    /// Print the numbers as JSON.
-    pub(crate) json: bool,
-    /// The crowd over one server's capacity.
-    pub(crate) multiple: f64,
-}
-
 /// What is printed.
 #[derive(Debug, Serialize)]
 struct Numbers {
@@ -57,7 +44,14 @@ struct Numbers {
     refused: u64,
     /// Neither answered nor refused.
     lost: u64,
-    /// From the crowd's beginning to the last second in which anybody was refused; none where nobody was.
+    #[serde(flatten)]
+    course: Course,
+}
+
+/// What the seconds show.
+#[derive(Debug, Serialize)]
+struct Course {
+    /// From the crowd's beginning to the last second in which anybody was refused; none where all were served.
     refused_until_s: Option<f64>,
     /// Most servers that served at once.
     servers_most: u32,
@@ -84,27 +78,16 @@ struct Row {
 ///
 /// # Errors
 /// A child that does not start, or numbers that cannot be written.
-pub(crate) fn run(options: &ScaleOptions) -> anyhow::Result<()> {
-    std::fs::create_dir_all(&options.out)
-        .with_context(|| format!("{}: cannot be made", options.out.display()))?;
-    let family = Family::default();
-    signals::end_children_on_signal(family.clone(), false)?;
-    let numbers = play(options, &family);
-    drop(family.end_all());
-    let numbers = numbers?;
-    let json = serde_json::to_string_pretty(&numbers)?;
-    let file = options.out.join("scale.json");
-    std::fs::write(&file, &json).with_context(|| format!("{}: cannot be written", file.display()))?;
-    let text = if options.json { json } else { text(&numbers) };
-    writeln!(std::io::stdout(), "{text}").context("the numbers cannot be printed")
+pub(crate) fn run(choices: &Choices) -> anyhow::Result<()> {
+    numbers_only::run(choices, "scale.json", play, text)
 }
 
-fn play(options: &ScaleOptions, family: &Family) -> anyhow::Result<Numbers> {
+fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
     let first_port = free_ports(SERVERS_MAX)?;
     let urls: Vec<_> =
         (first_port..first_port + SERVERS_MAX).map(|port| format!("\"http://127.0.0.1:{port}\"")).collect();
     let sections = format!("[upstream]\nurls = [{}]\n", urls.join(", "));
-    let gateway = Gateway::start_configured(family, "gateway", &sections, &options.out)?;
+    let gateway = Gateway::start_configured(family, "gateway", &sections, &choices.out)?;
     let program = std::env::current_exe().context("this program's own file cannot be found")?;
     // The shell stands for what makes real servers slow to start.
     let command = format!(
@@ -119,9 +102,9 @@ fn play(options: &ScaleOptions, family: &Family) -> anyhow::Result<Numbers> {
         gateway.admin,
         words.join(", "),
     );
-    let controller = Controller::start(family, &config, &options.out)?;
+    let controller = Controller::start(family, &config, &choices.out)?;
     wait_for_the_first(controller.listen)?;
-    let visit = visit(options, &gateway, controller.listen)?;
+    let visit = visit(choices, &gateway, controller.listen)?;
     drop(controller);
     Ok(visit)
 }
@@ -150,8 +133,8 @@ fn servers(controller: SocketAddr, which: &str) -> Option<u32> {
     Some(line.rsplit(' ').next()?.parse::<f64>().ok()? as u32)
 }
 
-fn visit(options: &ScaleOptions, gateway: &Gateway, controller: SocketAddr) -> anyhow::Result<Numbers> {
-    let (usual, crowd) = (SERVER_RPS * USUAL_PART, SERVER_RPS * options.multiple);
+fn visit(choices: &Choices, gateway: &Gateway, controller: SocketAddr) -> anyhow::Result<Numbers> {
+    let (usual, crowd) = (SERVER_RPS * USUAL_PART, SERVER_RPS * choices.multiple);
     let profile = RateProfile::constant(usual, QUIET)?
         .then(RateProfile::constant(crowd, CROWD)?)
         .then(RateProfile::constant(usual, TAIL)?);
@@ -159,12 +142,12 @@ fn visit(options: &ScaleOptions, gateway: &Gateway, controller: SocketAddr) -> a
     let class = ClassPlan { timeout: PATIENCE, good_within: TARGET, ..ClassPlan::get(&target)? };
     let plan = LoadPlan {
         sources: Sources { count: SOURCES, ..Sources::default() },
-        seed: options.seed,
-        ..LoadPlan::new(target, Schedule::one(ArrivalProcess::Poisson(profile), options.seed), class)
+        seed: choices.seed,
+        ..LoadPlan::new(target, Schedule::one(ArrivalProcess::Poisson(profile), choices.seed), class)
     };
     let mut rows = Vec::<Row>::new();
     let mut before = [0; 3];
-    let shows = std::io::stderr().is_terminal() || !options.json;
+    let shows = std::io::stderr().is_terminal() || !choices.json;
     let load = flashweir_load::run(plan, |Progress { elapsed, totals, .. }| {
         if *elapsed < SECOND * (rows.len() as u32 + 1) {
             return;
@@ -180,21 +163,20 @@ fn visit(options: &ScaleOptions, gateway: &Gateway, controller: SocketAddr) -> a
         }
         rows.push(row);
     })?;
-    ensure!(load.totals.offered > 0, "nobody came: the schedule is empty");
+    ensure!(load.totals.offered > 0, "no request was sent: the schedule is empty");
     let totals = &load.totals;
     Ok(Numbers {
         server_rps: SERVER_RPS,
-        multiple: options.multiple,
+        multiple: choices.multiple,
         offered: totals.offered,
         in_time: totals.goodput,
         refused: totals.refused,
         lost: totals.timed_out + totals.errors + totals.abandoned,
-        ..Numbers::of(&rows)
+        course: Course::of(&rows),
     })
 }
 
-impl Numbers {
-    /// What the seconds say.
+impl Course {
     fn of(rows: &[Row]) -> Self {
         let (begins, ends) = (QUIET.as_secs(), (QUIET + CROWD).as_secs());
         let refused_last = rows.iter().rfind(|row| row.refused > 0).map(|row| row.at_s);
@@ -202,12 +184,6 @@ impl Numbers {
         let servers_most = ready().map(|(_, count)| count).max().unwrap_or_default();
         let released = ready().find(|(at_s, count)| *at_s > ends && *count < servers_most);
         Self {
-            server_rps: 0.0,
-            multiple: 0.0,
-            offered: 0,
-            in_time: 0,
-            refused: 0,
-            lost: 0,
             refused_until_s: refused_last.map(|at_s| at_s as f64 - begins as f64),
             servers_most,
             released_after_s: released.map(|(at_s, _)| (at_s - ends) as f64),
@@ -252,10 +228,10 @@ fn text(numbers: &Numbers) -> String {
         percent(numbers.refused),
         numbers.lost,
         percent(numbers.lost),
-        seconds(numbers.refused_until_s, "none after"),
-        numbers.servers_most,
-        seconds(numbers.released_after_s, "not until the end, not after"),
-        numbers.servers_last,
+        seconds(numbers.course.refused_until_s, "none after"),
+        numbers.course.servers_most,
+        seconds(numbers.course.released_after_s, "not until the end, not after"),
+        numbers.course.servers_last,
     )
 }
 
@@ -278,10 +254,10 @@ mod tests {
     fn refusals_and_servers_are_timed_from_the_crowd() {
         let rows =
             [row(8, 0, 1), row(9, 60, 1), row(15, 10, 4), row(16, 0, 5), row(41, 0, 5), row(101, 0, 2)];
-        let numbers = Numbers::of(&rows);
-        assert_eq!((numbers.refused_until_s, numbers.servers_most), (Some(7.0), 5));
-        assert_eq!((numbers.released_after_s, numbers.servers_last), (Some(61.0), 2));
-        let calm = Numbers::of(&rows[..1]);
+        let course = Course::of(&rows);
+        assert_eq!((course.refused_until_s, course.servers_most), (Some(7.0), 5));
+        assert_eq!((course.released_after_s, course.servers_last), (Some(61.0), 2));
+        let calm = Course::of(&rows[..1]);
         assert_eq!((calm.refused_until_s, calm.released_after_s), (None, None));
     }
 }
