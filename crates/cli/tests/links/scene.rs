@@ -24,6 +24,9 @@ pub(crate) const LINK_BITS_PER_S: u64 = 10_000_000;
 const QUEUE_BYTES: u32 = 150_000;
 /// Enough for a timer of the kernel that is 5 ms late.
 const BURST_BYTES: u32 = 6_250;
+/// What the senders' TCP does about loss. Every kernel has it in every namespace, and the paper's senders are like it; a machine's own
+/// default may be BBR, which goes on at four thirds of its share while a third of its packets is lost.
+const CONGESTION_CONTROL: &str = "reno";
 /// In the router's namespace, where no other program listens.
 const ADMIN: &str = "127.0.0.1:9900";
 /// How often a thread looks whether it is to end.
@@ -59,6 +62,7 @@ impl Scene {
         let [sender, near] = testbed.link(SENDERS, ROUTER);
         let [far, receiver] = testbed.link(ROUTER, RECEIVERS);
         testbed.set(ROUTER, "net/ipv4/ip_forward", "1");
+        testbed.set(SENDERS, "net/ipv4/tcp_congestion_control", CONGESTION_CONTROL);
         testbed.route(SENDERS, receiver, near);
         testbed.route(RECEIVERS, sender, far);
         let scene = Self { flashweir: flashweir.into(), receiver: receiver.into(), testbed };
