@@ -49,6 +49,8 @@ pub(super) struct Weighed {
 /// What was decided of all claimants.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Judged {
+    /// How many there are.
+    pub(super) claimants: u32,
     /// How many are over their share.
     pub(super) over: u32,
     /// The counts of those that were not in the last periods, microseconds.
@@ -122,6 +124,7 @@ impl Claims {
             let weighed = claim.weigh(rate_of_one, views_of_a_person);
             let was_over = claim.is_over;
             claim.is_over = is_over(weighed, f64::from(claim.cost_us), was_over);
+            judged.claimants += 1;
             judged.over += u32::from(claim.is_over);
             if claim.is_over && claim.over_lately == 0 {
                 judged.newly_over_us += f64::from(claim.cost_us);

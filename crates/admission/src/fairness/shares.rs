@@ -134,12 +134,12 @@ impl Fairness {
         }
     }
 
-    /// A request is refused that was to be served after the others.
-    pub fn refuse_demoted(&mut self, now: Instant) {
+    /// A request is refused, whoever's.
+    pub fn refuse(&mut self, now: Instant) {
         self.refuses_until = Some(now + REFUSING_FOR);
     }
 
-    /// Whether the service is still short for those who are served after the others, though it may not be for these.
+    /// Whether a request was refused just now: no client is demoted for what others merely wait for.
     #[must_use]
     pub fn is_refusing(&self, now: Instant) -> bool {
         self.refuses_until.is_some_and(|until| now < until)
@@ -273,6 +273,12 @@ impl Counts {
                 true => Partition { offered, spread, has_weights, ..partition }.judge(claims),
                 false => claims.forgive(),
             };
+            // Where most values are over, the sign does not tell clients apart; a later one says what they have in common.
+            let tells_apart = judged.over <= 1 || 2 * judged.over <= judged.claimants;
+            let judged = match tells_apart || sign.is_place() || sign == Sign::SessionAge {
+                true => judged,
+                false => claims.forgive(),
+            };
             self.status.over[Cause::Sign(sign).index()] = judged.over;
             if judged.newly_over_us * rate_of_one > EXPLAINED_MIN * (offered - served).max(0.0) {
                 self.settles = Some((index, now + SETTLES_IN));
@@ -314,8 +320,8 @@ impl Totals {
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 /// After so many averaging times without a request nothing that was counted is left worth judging by.
 const FORGOTTEN_AFTER: u32 = 4;
-/// A refusal of what comes after the others keeps the stage at work for this long: they would come back at once otherwise, and fill the
-/// queue before the service is found short again.
+/// A refusal keeps demotions in force for this long: who is demoted would come back at once otherwise, and fill the queue before anybody is
+/// refused again.
 const REFUSING_FOR: Duration = Duration::from_secs(5);
 /// A claimant with less than this part of what is served is not over its share: cutting it would make no room.
 const SMALL_PART: f64 = 20.0;
@@ -329,8 +335,9 @@ const CROWD_SPREAD: f64 = 4.0;
 const PEOPLE_MIN: f64 = 3.0;
 /// Requests of a newcomer until it has evidence: a page and two assets.
 const UNPROVEN_REQUESTS: f64 = 3.0;
-/// Where fewer than this part of the requests without evidence that are served end in evidence, they are not people's.
-const CONVERTED_MIN: f64 = 0.1;
+/// Where fewer than this part of the requests without evidence that are served end in evidence, they are mostly not people's: of a crowd of
+/// newcomers nearly all do.
+const CONVERTED_MIN: f64 = 0.3;
 /// Memory by which it is judged whether there is an excess now, seconds.
 const LATELY_S: f64 = 1.0;
 /// In this time what one sign explains is mostly gone from what the next ones counted.

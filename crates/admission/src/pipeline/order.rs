@@ -561,8 +561,8 @@ impl<T> Pipeline<T> {
         let mut refusal = Refusal { stage, shed, sentry: None, candidate: None, demoted };
         let Some(service) = self.service_mut(request.service) else { return refusal };
         service.ledger.refuse(stage);
-        if demoted.is_some() {
-            service.fairness.refuse_demoted(now);
+        if shed.reason != Reason::CallerDeadline {
+            service.fairness.refuse(now);
         }
         if let Some(sentry) = service.sentry_for(request) {
             if stage == StageName::Sentry {

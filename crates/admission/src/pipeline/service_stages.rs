@@ -115,7 +115,8 @@ impl<T> Service<T> {
         }
         let asked = request.for_sentry();
         let cost_us = self.sentry.as_ref().map_or(0, |sentry| sentry.gate.cost_us(&asked));
-        let demoted = self.fairness.offer(now, signs, known, cost_us);
+        let over_share = self.fairness.offer(now, signs, known, cost_us);
+        let demoted = over_share.filter(|_| self.fairness.is_refusing(now));
         Judgement { is_person: known.is_person, demoted }
     }
 

@@ -45,7 +45,6 @@ fn check(name: &str, load: Load, in_time_min: f64) {
 }
 
 #[test]
-#[ignore = "the bar is not met yet: worst seeds .951 (10,000 addresses), .858 (office), .630 (newcomers without TLS)"]
 fn people_are_served_beside_a_crawler_of_ten_thousand_addresses() {
     check("10,000 addresses at 3x", CRAWLER, 0.98);
 }
@@ -61,14 +60,12 @@ fn people_are_served_beside_a_crawler_of_a_hundred_addresses() {
 }
 
 #[test]
-#[ignore = "the bar is not met yet: worst seeds .951 (10,000 addresses), .858 (office), .630 (newcomers without TLS)"]
 fn an_office_of_300_people_is_served_beside_a_crawler() {
     check("an office of 300", Load { people: 300, is_office: true, ..CRAWLER }, 0.97);
 }
 
 /// Where the crawler's TLS handshakes differ from browsers', people who come during the crawl are served as well.
 #[test]
-#[ignore = "the bar is not met yet: worst seeds .951 (10,000 addresses), .858 (office), .630 (newcomers without TLS)"]
 fn newcomers_are_served_where_a_fingerprint_tells_the_crawler_from_them() {
     let load = Load { has_tls: true, newcomers_per_s: 0.5, people: 150, ..CRAWLER };
     for seed in SEEDS {
