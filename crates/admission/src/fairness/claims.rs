@@ -195,7 +195,7 @@ mod tests {
         let mut claims = Claims::new();
         claims.record(4, 100);
         let judged = claims.judge(1.0, 1.0, |weighed, _, _| weighed.rate > 50.0);
-        assert_eq!(judged, Judged { over: 1, newly_over_us: 100.0 });
+        assert_eq!(judged, Judged { claimants: 1, over: 1, newly_over_us: 100.0 });
         assert!(claims.record(4, 1) && !claims.record(5, 1));
         claims.decay(0.0, 1.0);
         assert!(!claims.record(4, 1));
