@@ -388,7 +388,7 @@ proptest! {
             if is_admitted {
                 fairness.admit(cost_us);
             } else {
-                fairness.refuse_demoted(now);
+                fairness.refuse(now);
             }
             let _ = fairness.is_refusing(now);
             let _ = fairness.status(now);

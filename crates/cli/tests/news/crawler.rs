@@ -81,7 +81,6 @@ fn crawl(trusted_proxies: &str, reasons: &[&str]) -> (serde_json::Value, serde_j
     let gateway = GatewayBuilder::new(&binary())
         .upstream(&scene.origin_url())
         .set("client.trusted_proxies", trusted_proxies)
-        .set("fairness.enabled", "true")
         .start();
     let address = gateway.address();
     let (ends, crawls, counts) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));

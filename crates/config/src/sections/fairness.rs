@@ -21,7 +21,7 @@ use crate::networks::NetworkTable;
 #[serde(deny_unknown_fields, default)]
 pub struct FairnessFile {
     /// Whether clients are judged by what they have in common. Off, a crawler of many addresses is as many clients.
-    /// Example: `enabled = true`.
+    /// Example: `enabled = false`.
     pub enabled: bool,
     /// Networks whose clients are never judged: monitoring, a partner. Default: none. Too many: a crawler there is served as
     /// people are.
@@ -49,8 +49,7 @@ pub struct FairnessFile {
 impl Default for FairnessFile {
     fn default() -> Self {
         Self {
-            // Until quiet hours of all recordings demote no client in the simulator: see `crates/sim/tests/fairness`.
-            enabled: false,
+            enabled: true,
             exempt: Vec::new(),
             verified_bots_file: None,
             autonomous_systems_file: None,

@@ -136,11 +136,7 @@ mod tests {
     use http::Request;
     use proptest::prelude::*;
 
-    fn classifier(more: &str) -> Classifier {
-        classifier_with(&format!("fairness.enabled = true\n{more}"))
-    }
-
-    fn classifier_with(fairness: &str) -> Classifier {
+    fn classifier(fairness: &str) -> Classifier {
         let toml = format!("upstream.urls = ['http://a']\n{fairness}");
         let config = Config::from_toml(&toml, "test.toml").expect("a valid configuration");
         Classifier::new(Hasher64::new(1, 2), Hasher64::new(3, 4), &config)
@@ -236,7 +232,7 @@ mod tests {
         for (client, shown) in [("192.0.2.7", false), ("2001:db8::1", false), ("192.0.3.7", true)] {
             assert_eq!(signs(&exempt, get("/"), client).person_key != 0, shown, "{client}");
         }
-        let off = classifier_with("");
+        let off = classifier("fairness.enabled = false");
         assert_eq!(signs(&off, get("/"), "192.0.2.1"), RequestSigns::default());
     }
 
