@@ -273,8 +273,8 @@ impl Counts {
                 true => Partition { offered, spread, has_weights, ..partition }.judge(claims),
                 false => claims.forgive(),
             };
-            // Where most values are over, the sign does not tell clients apart; a later one says what they have in common.
-            let tells_apart = judged.over <= 1 || 2 * judged.over <= judged.claimants;
+            // Where many values and most of them are over, the sign does not tell clients apart; a later one says what they have in common.
+            let tells_apart = judged.over <= FEW_VALUES || 2 * judged.over <= judged.claimants;
             let judged = match tells_apart || sign.is_place() || sign == Sign::SessionAge {
                 true => judged,
                 false => claims.forgive(),
@@ -344,6 +344,8 @@ const LATELY_S: f64 = 1.0;
 const SETTLES_IN: Duration = Duration::from_millis(1_500);
 /// A sign that explains less than this part of an excess leaves it to the next ones.
 const EXPLAINED_MIN: f64 = 0.5;
+/// So few values of a sign can be over although hardly any other is in use: a crawler's TLS stacks beside one browser's.
+const FEW_VALUES: u32 = 4;
 /// Steps of a session's age: none, and younger than a minute.
 const NO_SESSION_STEP: u32 = 1;
 const YOUNG_STEP: u32 = 2;
