@@ -102,9 +102,6 @@ async fn answer(
     };
     let config = &current.live.config;
     classified.deadline = deadline.or_else(|| deadline::of_class(&worker.metrics, config, &classified, now));
-    // What a proxy's handshake shows, all of its clients show.
-    let tls_fingerprint = client.tls_fingerprint.get().filter(|_| !hop.is_peer_trusted);
-    classified.signs = current.classifier.signs(&head, address, tls_fingerprint);
     let subscriber = subscriber(address);
     let upload = Upload::new(&worker, &current, classified.service, subscriber);
     let is_refused_anyway = client.full.is_some() || worker.shared.is_draining();
@@ -134,6 +131,10 @@ async fn answer(
         head.extensions.insert(ChosenTarget(target));
     }
     let key = current.services[classified.service];
+    // What a proxy's handshake shows, all of its clients show.
+    let tls_fingerprint = client.tls_fingerprint.get().filter(|_| !hop.is_peer_trusted);
+    let compares = worker.pipeline.compares_clients(now, key);
+    classified.signs = current.classifier.signs(&head, address, tls_fingerprint, compares);
     let sender = current.senders.recognise(client.peer.ip(), sender_name.as_ref());
     let node = if let Sender::Node(node) = sender { Some((key, node.key)) } else { None };
     let mut traveller = Traveller {

@@ -383,6 +383,12 @@ impl<T> Pipeline<T> {
         }
     }
 
+    /// Whether a service is short, for all or for those who come last: only then are the values of a request's signs looked at.
+    #[must_use]
+    pub fn compares_clients(&self, now: Instant, key: ServiceKey) -> bool {
+        self.service(key).is_some_and(|service| service.is_short(now))
+    }
+
     /// What fairness sees of a service's clients at this worker.
     #[must_use]
     pub fn fairness(&self, now: Instant, key: ServiceKey) -> FairnessStatus {

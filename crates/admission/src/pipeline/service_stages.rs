@@ -120,10 +120,15 @@ impl<T> Service<T> {
         Judgement { is_person: known.is_person, demoted }
     }
 
-    /// Whether the service is short, for all or for those who come last, and the request shows signs of its client.
+    /// Whether the service is short and the request shows signs of its client.
     pub(super) fn is_judged_fairly(&self, now: Instant, request: &AdmissionRequest) -> bool {
         let is_known = request.signs.person_key != 0 && request.standing != Standing::Exempt;
-        is_known && (self.shares.is_short(now) || self.fairness.is_refusing(now))
+        is_known && self.is_short(now)
+    }
+
+    /// Whether it is short, for all or for those who come last.
+    pub(super) fn is_short(&self, now: Instant) -> bool {
+        self.shares.is_short(now) || self.fairness.is_refusing(now)
     }
 
     /// Another stage refuses the request for which this slot was reserved.

@@ -32,10 +32,17 @@ const ASSET_ENDINGS: [&[u8]; 21] = [
 const SESSION_BYTES_MIN: usize = 8;
 
 impl Classifier {
-    /// The signs of a request of this client; `tls` is the fingerprint of the client's own handshake. None are shown where fairness is off
-    /// or the client is exempt. Five or six short hashes; no allocation but for the first unusual paths.
+    /// The signs of a request of this client; `tls` is the fingerprint of the client's own handshake. None are shown where fairness
+    /// is off or the client is exempt; only who it is and what it does where clients are not compared now (`compares`), which takes
+    /// one short hash in place of five or six. No allocation but for the first unusual paths.
     #[must_use]
-    pub fn signs(&self, head: &request::Parts, client: IpAddr, tls: Option<u64>) -> RequestSigns {
+    pub fn signs(
+        &self,
+        head: &request::Parts,
+        client: IpAddr,
+        tls: Option<u64>,
+        compares: bool,
+    ) -> RequestSigns {
         let client = client.to_canonical();
         if !self.fairness.is_enabled || self.fairness.is_exempt(client) {
             return RequestSigns::default();
@@ -50,7 +57,18 @@ impl Classifier {
             Some(value) => self.hasher.hash(&[b"session", value]),
             None => self.hasher.hash(&[b"browser", &address, user_agent, field(ACCEPT_LANGUAGE)]),
         };
+        let mut scratch = self.scratch.borrow_mut();
+        let path = path::normal(head.uri.path().as_bytes(), &mut scratch);
+        let conduct = Conduct {
+            is_asset: is_asset(field(FETCH_DESTINATION), path),
+            has_own_referer: is_of_host(field(REFERER), &host),
+            has_session: session.is_some(),
+        };
         let mut values = [0; SIGNS];
+        let signs = |values| RequestSigns { person_key: person.max(1), conduct, values };
+        if !compares {
+            return signs(values);
+        }
         // 0 stands for a sign that a request does not show.
         let mut set = |sign: Sign, value: &[&[u8]]| {
             values[sign as usize] = (self.hasher.hash(value) as u32).max(1);
@@ -58,8 +76,6 @@ impl Classifier {
         set(Sign::Address, &[b"address", &address]);
         set(Sign::Network, &[b"client network", &octets(prefix(client, NETWORK_BITS))]);
         set(Sign::UserAgent, &[b"user agent", user_agent]);
-        let mut scratch = self.scratch.borrow_mut();
-        let path = path::normal(head.uri.path().as_bytes(), &mut scratch);
         set(Sign::UrlFamily, &[b"family", host.name(), first_segment(path)]);
         if let Some(tls) = tls {
             set(Sign::TlsFingerprint, &[b"tls", &tls.to_le_bytes()]);
@@ -67,12 +83,7 @@ impl Classifier {
         if let Some(system) = self.fairness.system(client) {
             set(Sign::System, &[b"system", &system.to_le_bytes()]);
         }
-        let conduct = Conduct {
-            is_asset: is_asset(field(FETCH_DESTINATION), path),
-            has_own_referer: is_of_host(field(REFERER), &host),
-            has_session: session.is_some(),
-        };
-        RequestSigns { person_key: person.max(1), conduct, values }
+        signs(values)
     }
 
     /// The value of the first session cookie.
@@ -144,7 +155,7 @@ mod tests {
 
     fn signs(classifier: &Classifier, request: request::Builder, client: &str) -> RequestSigns {
         let (head, ()) = request.body(()).expect("request").into_parts();
-        classifier.signs(&head, client.parse().expect("address"), None)
+        classifier.signs(&head, client.parse().expect("address"), None, true)
     }
 
     fn get(path: &str) -> request::Builder {

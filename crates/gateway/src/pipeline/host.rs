@@ -192,6 +192,11 @@ impl PipelineHost {
         inner.hear(key, class, sender)
     }
 
+    /// Whether the service is short now, so that its clients are compared by what their requests show.
+    pub(crate) fn compares_clients(&self, now: Instant, key: ServiceKey) -> bool {
+        self.inner.borrow().pipeline.compares_clients(now, key)
+    }
+
     /// A class's place in the order of importance, 0 the first; none where no sentry tells classes apart.
     pub(crate) fn rank(&self, key: ServiceKey, class: u8) -> Option<u8> {
         self.inner.borrow().pipeline.rank(key, class)
