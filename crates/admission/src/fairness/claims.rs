@@ -53,6 +53,8 @@ pub(super) struct Judged {
     pub(super) claimants: u32,
     /// How many are over their share.
     pub(super) over: u32,
+    /// How many are, or would be with a little more; filled in by the partition.
+    pub(super) nearly_over: u32,
     /// The counts of those that were not in the last periods, microseconds.
     pub(super) newly_over_us: f64,
 }
@@ -195,7 +197,7 @@ mod tests {
         let mut claims = Claims::new();
         claims.record(4, 100);
         let judged = claims.judge(1.0, 1.0, |weighed, _, _| weighed.rate > 50.0);
-        assert_eq!(judged, Judged { claimants: 1, over: 1, newly_over_us: 100.0 });
+        assert_eq!(judged, Judged { claimants: 1, over: 1, nearly_over: 0, newly_over_us: 100.0 });
         assert!(claims.record(4, 1) && !claims.record(5, 1));
         claims.decay(0.0, 1.0);
         assert!(!claims.record(4, 1));

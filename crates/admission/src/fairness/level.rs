@@ -41,10 +41,13 @@ impl Partition {
         if level.is_infinite() {
             return claims.forgive();
         }
-        claims.judge(self.rate_of_one, self.views_of_one(), |weighed, count_us, was_over| {
+        let nearly_over =
+            self.weigh(claims).filter(|one| one.rate > NEARLY * level * one.weight).count() as u32;
+        let judged = claims.judge(self.rate_of_one, self.views_of_one(), |weighed, count_us, was_over| {
             let bar = if was_over { STAYS_OVER } else { 1.0 } * level * weighed.weight;
             weighed.rate > bar && self.proven(count_us) > bar
-        })
+        });
+        Judged { nearly_over, ..judged }
     }
 
     /// A claimant is over its share with a rate above this for each of its weight; infinite where there is nothing to divide.
@@ -100,6 +103,8 @@ impl Partition {
 const EXCESS_MIN: f64 = 0.05;
 /// A claimant that is over its share stays so down to this part of the level, or chance would decide at each period.
 const STAYS_OVER: f64 = 0.8;
+/// With more than this part of the level a claimant is nearly over its share: chance decides whether it is.
+const NEARLY: f64 = 0.5;
 /// To a thousandth of the highest rate.
 const STEPS: usize = 10;
 

@@ -273,8 +273,9 @@ impl Counts {
                 true => Partition { offered, spread, has_weights, ..partition }.judge(claims),
                 false => claims.forgive(),
             };
-            // Where many values and most of them are over, the sign does not tell clients apart; a later one says what they have in common.
-            let tells_apart = judged.over <= FEW_VALUES || 2 * judged.over <= judged.claimants;
+            // Where many values and most of them are over or nearly so, the sign does not tell clients apart; a later one says what they have
+            // in common.
+            let tells_apart = judged.nearly_over <= FEW_VALUES || 2 * judged.nearly_over <= judged.claimants;
             let judged = match tells_apart || sign.is_place() || sign == Sign::SessionAge {
                 true => judged,
                 false => claims.forgive(),
