@@ -10,7 +10,7 @@
 //! * Once a period, for each sign: the load is divided into persons and values of the sign, and the claimants above the water level
 //!   (`level`) are demoted from now on: those whose excess is the service's. A value that people show has as many shares as there are of them.
 //! * The signs are asked in an order, and what one explains the next ones do not count: where a crawler has a TLS fingerprint of its own,
-//!   newcomers without a session are not demoted with it. A kind of software of which most values are above the level tells nobody apart and
+//!   newcomers without a session are not demoted with it. A kind of software of which most values are above the level does not tell clients apart and
 //!   explains nothing: one crawler under the names of twenty browsers is one claimant by its missing session, not twenty by their names.
 //!
 //! **Never touched** are a claimant at or below 1.15 of the equal share, one with less than a burst of pages or a twentieth of what is served,

@@ -134,7 +134,7 @@ impl Fairness {
         }
     }
 
-    /// A request is refused, whoever's.
+    /// A request of any client is refused.
     pub fn refuse(&mut self, now: Instant) {
         self.refuses_until = Some(now + REFUSING_FOR);
     }
