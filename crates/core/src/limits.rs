@@ -215,6 +215,13 @@ pub const SHARE_LANES: usize = 1_024;
 pub const FAIRNESS_CLAIMS: usize = 1_024;
 /// Clients of which fairness remembers whether they behave like people, in all (8 bytes each); a person makes no room for others.
 pub const PEOPLE_KNOWN: usize = 65_536;
+/// Sources of refused requests of which is remembered how often they come before they were told to, in all (32 bytes each); the one that
+/// keeps to it best makes room.
+pub const IMPATIENT_TRACKED: usize = 8_192;
+/// Sources from which people come, in all (8 bytes each); the one longest without makes room.
+pub const SOURCES_OF_PEOPLE: usize = 32_768;
+/// Sources whose new connections are closed at once because their clients ignore `Retry-After`; further ones are not.
+pub const IMPATIENT_LISTED: usize = 4_096;
 /// Bytes of each file that fairness reads: ranges of verified crawlers, autonomous systems.
 pub const FAIRNESS_FILE_BYTES: u64 = 64 << 20;
 /// Networks in such a file, and exempt ones.

@@ -1,7 +1,7 @@
 //! Takes connections from the kernel, and decides how each is served: fully, with refusals only, or not at all.
 //!
 //! A connection beyond a bound is still answered: its requests get the refusal that names the bound, then it closes.
-//! Only when [`REFUSE_ONLY_CONNECTIONS`](limits::REFUSE_ONLY_CONNECTIONS) of those are open is a further one closed at once, and counted.
+//! A client whose source ignores what it is told is not answered for a while (`impatient`). Beside that, only when [`REFUSE_ONLY_CONNECTIONS`](limits::REFUSE_ONLY_CONNECTIONS) of those are open is a further one closed at once, and counted.
 
 use crate::bounds::{ClientTaken, Taken};
 use crate::connection::serve;
@@ -57,6 +57,13 @@ pub(crate) async fn accept_all(worker: Rc<WorkerContext>, listener: TcpListener,
 }
 
 fn admit_connection(worker: &Rc<WorkerContext>, stream: TcpStream, peer: SocketAddr) {
+    let network = ClientNetwork::of(peer.ip());
+    if worker.shared.impatient.turns_away(worker.shared.clock.now(), network) {
+        worker.metrics.fairness.dropped.increment();
+        // Reset: there is nothing to say to who does not listen, and no state is kept of it.
+        let _ = stream.set_zero_linger();
+        return;
+    }
     let Some(place) = take_place(worker, peer) else {
         worker.metrics.connections.refused.increment(Bound::RefusedConnections);
         return;

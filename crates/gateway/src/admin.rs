@@ -16,8 +16,10 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{delete, get, post};
 use flashweir_core::limits::REPORT_BYTES;
 use flashweir_core::{DecisionId, Duration};
+use flashweir_http::client::ClientNetwork;
 use flashweir_runtime::{AdminListener, metrics_response, problem};
-use std::net::SocketAddr;
+use serde_json::json;
+use std::net::{IpAddr, SocketAddr};
 use std::path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -65,6 +67,7 @@ impl AdminServer {
             .route("/status", get(status_document))
             .route("/explain/{id}", get(explain))
             .route("/cache", delete(purge_cache))
+            .route("/fairness/impatient", get(impatient).delete(pardon_impatient))
             .route("/replication/report", post(take_report).layer(DefaultBodyLimit::max(REPORT_BYTES)))
             .route("/replication/document", get(explain_document))
             .with_state(self.known);
@@ -88,6 +91,9 @@ async fn ready(State(known): State<Arc<Known>>) -> Response {
 }
 
 async fn metrics(State(known): State<Arc<Known>>) -> Response {
+    let (shared, impatient) = (&known.shared, &known.shared.impatient);
+    let in_force = impatient.in_force(shared.clock.now()).len();
+    shared.telemetry.control().publish_impatience(in_force, impatient.overflows());
     metrics_response(&known.shared.telemetry)
 }
 
@@ -100,6 +106,30 @@ async fn purge_cache(State(known): State<Arc<Known>>, RawQuery(query): RawQuery)
         Ok(query) => purge(&known.shared, &query),
         Err(error) => problem(StatusCode::BAD_REQUEST, &error),
     }
+}
+
+/// The sources that are listed, by address: on this listener alone, as it is the operator's.
+async fn impatient(State(known): State<Arc<Known>>) -> Response {
+    Json(known.shared.impatient.status(known.shared.clock.now())).into_response()
+}
+
+/// Takes a source off the list, or all of them.
+async fn pardon_impatient(State(known): State<Arc<Known>>, RawQuery(query): RawQuery) -> Response {
+    let source = match query.as_deref().unwrap_or_default() {
+        "" | "all=true" => None,
+        query => {
+            let address =
+                query.strip_prefix("address=").map(|text| text.replace("%3A", ":").replace("%3a", ":"));
+            let Some(Ok(address)) = address.map(|text| text.parse::<IpAddr>()) else {
+                return problem(
+                    StatusCode::BAD_REQUEST,
+                    "expected `address=` and an IP address, or `all=true`",
+                );
+            };
+            Some(ClientNetwork::of(address))
+        }
+    };
+    Json(json!({ "pardoned": known.shared.impatient.pardon(source) })).into_response()
 }
 
 /// Pages on the web can make a browser send a POST, but not one of this type without asking first.

@@ -4,11 +4,13 @@ use crate::accept::Place;
 use crate::cache::CopyBody;
 use crate::context::WorkerContext;
 use crate::finish::ForwardedBody;
+use crate::impatient::may_be_listed;
 use crate::request::handle;
 use crate::tracked::{Wire, WireIo};
 use bytes::Bytes;
 use flashweir_core::{Duration, Reason};
 use flashweir_http::FramingViolation;
+use flashweir_http::client::ClientNetwork;
 use flashweir_http::guarded::Protocol;
 use flashweir_http::serve::{ConnectionEnd, Served};
 use flashweir_http::upstream::UpstreamError;
@@ -39,6 +41,8 @@ const FIRST_REQUEST_WAIT: Duration = Duration::from_millis(100);
 pub(crate) struct Client {
     /// The other end of the connection: the client itself or a proxy.
     pub(crate) peer: SocketAddr,
+    /// Where it comes from, if new connections from there may be refused.
+    pub(crate) source: Option<ClientNetwork>,
     /// The connection is encrypted.
     pub(crate) is_tls: bool,
     /// The fingerprint of its TLS handshake, once that has been made.
@@ -73,6 +77,8 @@ pub(crate) async fn serve(worker: Rc<WorkerContext>, stream: TcpStream, peer: So
     let io = WireIo::new(wire.clone(), current.live.config.bounds.write_stall_timeout);
     let client = Rc::new(Client {
         peer,
+        source: may_be_listed(&current.live.config, &current.live.trusted_proxies, peer.ip())
+            .then(|| ClientNetwork::of(peer.ip())),
         is_tls: current.live.tls.is_some(),
         tls_fingerprint: Cell::new(None),
         wire,

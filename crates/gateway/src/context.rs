@@ -3,7 +3,8 @@
 use crate::acks::{Acks, Finished, Pushed};
 use crate::cache::WorkerCache;
 use crate::classify::{Classified, Classifier};
-use crate::feedback::{OVERLOAD, SENDER, SenderNames};
+use crate::connection::Client;
+use crate::feedback::{OVERLOAD, SENDER, Sender, SenderNames};
 use crate::pipeline::PipelineHost;
 use crate::replication::WorkerReplication;
 use crate::sentry::GateSample;
@@ -12,9 +13,12 @@ use crate::shared::{Live, Shared};
 use crate::slow_readers::SlowReaders;
 use crate::transfers::Transfers;
 use crate::upload::{UploadBody, UploadRoom};
+use flashweir_admission::flash_crowd::Standing;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_config::Service;
 use flashweir_core::{Hasher64, Instant, Rng};
+use flashweir_http::client::ClientNetwork;
+use flashweir_http::fields::Hop;
 use flashweir_http::serve::Server;
 use flashweir_http::upstream::{UpstreamBody, Upstreams};
 use flashweir_telemetry::{Bound, Unmeasured, WorkerMetrics};
@@ -214,6 +218,22 @@ impl Current {
                 .flatten(),
             live,
         }
+    }
+
+    /// Where a request's connection comes from, if new ones from there may be refused should its clients ignore `Retry-After`.
+    pub(crate) fn source(
+        &self,
+        classified: &Classified,
+        client: &Client,
+        hop: &Hop,
+        sender: Sender<'_>,
+    ) -> Option<ClientNetwork> {
+        // Without signs nobody is judged, or the client is exempt. Nodes and proxies speak for many.
+        let is_judged = classified.signs.person_key != 0
+            && classified.standing != Standing::Exempt
+            && self.live.config.fairness.drops_impatient;
+        let speaks_for_others = hop.is_peer_trusted || matches!(sender, Sender::Node(_));
+        (is_judged && !speaks_for_others).then_some(client.source).flatten()
     }
 }
 

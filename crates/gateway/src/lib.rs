@@ -36,6 +36,7 @@ mod feedback;
 mod finish;
 mod flash_crowd_candidate;
 mod forward;
+mod impatient;
 #[cfg(feature = "kernel")]
 mod kernel;
 #[cfg(not(feature = "kernel"))]

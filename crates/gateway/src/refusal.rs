@@ -37,6 +37,8 @@ pub(crate) struct Refusal {
     pub(crate) ceiling: Option<Rate>,
     /// What the sentry decided by, where it did.
     pub(crate) by_sentry: Option<Refused>,
+    /// The client's source is listed because it ignores what it is told: its connection is to end.
+    pub(crate) is_impatient: bool,
 }
 
 /// Counts a refusal that is about to be sent.
@@ -187,7 +189,14 @@ mod tests {
 
     fn refusal(reason: Reason, ceiling: Option<Rate>) -> Refusal {
         let retry_after = RetryAfter::new(Duration::from_secs(4), 1, 2);
-        Refusal { id: DecisionId::new(1, 2, 3), reason, retry_after, ceiling, by_sentry: None }
+        Refusal {
+            id: DecisionId::new(1, 2, 3),
+            reason,
+            retry_after,
+            ceiling,
+            by_sentry: None,
+            is_impatient: false,
+        }
     }
 
     fn respond(refusal: &Refusal, method: Method, accept: &'static str) -> Response<Bytes> {

@@ -58,6 +58,7 @@ pub(crate) fn reload(
     shared.bounds.set_refuse_only_most(refuse_only);
     shared.cache.directory.gauge().set_max(config.cache.memory_bytes);
     shared.telemetry.control().set_connection_limits(descriptors::limit(), config.bounds.max_connections);
+    shared.impatient.follow(&config, &trusted_proxies);
     shared.live.store(Arc::new(Live {
         config,
         upstreams,

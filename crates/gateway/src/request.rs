@@ -136,6 +136,7 @@ async fn answer(
     let compares = worker.pipeline.compares_clients(now, key);
     classified.signs = current.classifier.signs(&head, address, tls_fingerprint, compares);
     let sender = current.senders.recognise(client.peer.ip(), sender_name.as_ref());
+    classified.source = current.source(&classified, &client, &hop, sender);
     let node = if let Sender::Node(node) = sender { Some((key, node.key)) } else { None };
     let mut traveller = Traveller {
         worker: &worker,
@@ -405,10 +406,11 @@ fn refuse(
         // Dropping it would reset the stream, which some clients (curl 7.88) take for a failure of the answer.
         spawn_local(take_in_late(body, asked.expects_continue));
     }
-    if !is_http1 && client.full.is_some() {
+    let is_last = client.full.is_some() || refusal.is_impatient;
+    if !is_http1 && is_last {
         client.end_wanted.notify_one();
     }
-    let close = is_http1 && (body_unread || client.full.is_some() || worker.shared.is_draining());
+    let close = is_http1 && (body_unread || is_last || worker.shared.is_draining());
     let response = refusal.respond(asked.method, &asked.head.headers, close);
     count_refusal(worker, &response, asked.since);
     response.map(Body::own)

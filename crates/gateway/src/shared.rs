@@ -6,6 +6,7 @@ use crate::cache::CacheShared;
 use crate::cluster::Cluster;
 use crate::descriptors;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
+use crate::impatient::ImpatientSources;
 use crate::replication::ReplicationShared;
 use crate::sentry::{Candidate, Rest, Sentry};
 use crate::turned_away::TurnedAway;
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) rest: Arc<Rest>,
     /// What the pipelines of all workers share.
     pub(crate) pipelines: SharedByWorkers,
+    /// Where clients are that ignore `Retry-After`.
+    pub(crate) impatient: Arc<ImpatientSources>,
     /// What the kernel refused before a worker saw it, for the planner.
     pub(crate) turned_away: TurnedAway,
     /// What `/status` says of the gate in the kernel, where there is one.
@@ -145,6 +148,7 @@ impl Shared {
             baseline: ArcSwap::default(),
             rest: Arc::default(),
             pipelines: SharedByWorkers::default(),
+            impatient: Arc::new(ImpatientSources::new(hasher)),
             turned_away: TurnedAway::default(),
             kernel_told: ArcSwapOption::empty(),
             cache,

@@ -143,6 +143,11 @@ fn fairness(shared: &Shared) -> Value {
         "over_share": by_cause(&|cause| telemetry.sum(|worker| worker.fairness.over(cause).into())),
         "demoted": by_cause(&|cause| telemetry.sum(|worker| worker.fairness.demoted.value(cause))),
         "refused": telemetry.sum(|worker| worker.requests.shed.value(Reason::FairShare)),
+        "impatient": {
+            "sources": shared.impatient.in_force(shared.clock.now()).len(),
+            "listed": telemetry.sum(|worker| worker.fairness.listed.value()),
+            "dropped": telemetry.sum(|worker| worker.fairness.dropped.value()),
+        },
     })
 }
 

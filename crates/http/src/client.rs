@@ -24,7 +24,7 @@ pub struct TrustedProxies(Vec<IpNet>);
 
 /// The network a client is counted by: its address in IPv4, its /64 in IPv6, where one subscriber has at least
 /// that many addresses to choose from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientNetwork(IpAddr);
 
 impl TrustedProxies {
@@ -88,6 +88,12 @@ impl ClientNetwork {
                 Self(IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))))
             }
         }
+    }
+
+    /// Its first address.
+    #[must_use]
+    pub fn address(self) -> IpAddr {
+        self.0
     }
 
     /// The network as bytes, for a keyed hash. IPv4 is mapped into IPv6, so the two never meet.

@@ -176,7 +176,7 @@ struct tier_counts {
 // dropped, reset, answered, purged.
 struct counts {
     __u64 offered;
-    // Without retransmissions of attempts that were refused.
+    // Without retransmissions of attempts that were refused, and without purged sources.
     __u64 unique_offered;
     __u64 admitted;
     __u64 dropped;

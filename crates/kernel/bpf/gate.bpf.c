@@ -73,11 +73,21 @@ static __always_inline __u32 rank_of(const struct control *control, const struct
     return (by_mark ? by_mark - 1 : by_port ? by_port - 1 : control->default_rank) & (TIERS - 1);
 }
 
+// The network of one subscriber: the address of IPv4, the /64 of IPv6. As `Address::subscriber` in src/plain.rs.
+static __always_inline struct address subscriber(const struct segment *segment)
+{
+    struct address network = segment->source;
+    if (segment->is_ipv6)
+        network.words[1] = 0;
+    return network;
+}
+
 static __always_inline bool is_purged(const struct control *control, const struct segment *segment, __u64 now_ns)
 {
     if (!(control->flags & CONTROL_PURGES))
         return false;
-    __u64 *until_ns = bpf_map_lookup_elem(&purged, &segment->source);
+    struct address source = subscriber(segment);
+    __u64 *until_ns = bpf_map_lookup_elem(&purged, &source);
     return until_ns && now_ns < *until_ns;
 }
 
@@ -130,7 +140,8 @@ static __always_inline int judge(struct xdp_md *context, const struct control *c
         retry = is_retry(now_ns, attempt);
     }
     counts->offered++;
-    counts->unique_offered += !retry;
+    // A purged source is no demand: it would come as often whatever there is to be had.
+    counts->unique_offered += !retry && (admits || !purges);
     counts->preferred_offered += prefers;
     counts->tiers[rank].offered += !prefers;
     if (admits) {

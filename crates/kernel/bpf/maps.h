@@ -41,7 +41,7 @@ struct {
     __type(value, __u32);
 } tier_networks SEC(".maps");
 
-// Sources whose new connections are dropped, until the time given. The one longest without traffic goes first.
+// Sources (of IPv6 their /64) whose new connections are dropped, until the time given. The one longest without traffic goes first.
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, PURGED_SOURCES);

@@ -33,6 +33,14 @@ impl Map {
         Ok(value_of(&value.ok_or(LoadError::Missing(self.name))?))
     }
 
+    /// Takes an entry out, if it is there.
+    pub(crate) fn remove<K: Plain>(&self, key: &K) -> Result<(), LoadError> {
+        match self.handle.delete(bytes_of(key)) {
+            Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
+            result => self.named(result),
+        }
+    }
+
     pub(crate) fn of_processors<V: Plain>(&self, key: &u32) -> Result<Vec<V>, LoadError> {
         let values = self.named(self.handle.lookup_percpu(bytes_of(key), MapFlags::ANY))?;
         let values = values.ok_or(LoadError::Missing(self.name))?;

@@ -38,6 +38,15 @@ impl From<IpAddr> for Address {
     }
 }
 
+impl Address {
+    /// The network of one subscriber: the address of IPv4, the /64 of IPv6. As `subscriber` in `bpf/gate.bpf.c`.
+    pub(crate) fn subscriber(self) -> Self {
+        let address = Ipv6Addr::from(self.0);
+        let bits = if address.to_ipv4_mapped().is_some() { u128::MAX } else { !u128::from(u64::MAX) };
+        Self(Ipv6Addr::from_bits(address.to_bits() & bits).octets())
+    }
+}
+
 /// An address and a port: where a server listens.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]

@@ -29,12 +29,17 @@
 
 mod claims;
 mod evidence;
+mod impatience;
 mod level;
 mod settings;
 mod shares;
 mod sign;
 
 pub use evidence::{Acquaintance, Evidence, SESSION_STEPS};
+pub use impatience::{
+    CALM_AFTER, CLIENTS_FOR_EACH, CLIENTS_MIN, EARLY_RETURNS, FORGIVEN_AFTER, Impatience, LISTED_FOR,
+    Listing, TIMES_MAX,
+};
 pub use settings::FairnessSettings;
 pub use shares::{Fairness, FairnessStatus};
 pub use sign::{Cause, Conduct, RequestSigns, SIGNS, Sign};

@@ -83,6 +83,7 @@ pub struct Pipeline<T> {
     evidence: Arc<Evidence>,
     /// Of the request that arrived last.
     demoted: Option<Cause>,
+    was_person: bool,
     stages: Stages,
     flash_crowd_mark: FlowMark,
     flash_crowd_candidate_mark: FlowMark,
@@ -141,6 +142,7 @@ impl<T> Pipeline<T> {
             attempts_replaced: 0,
             evidence: shared.evidence.clone(),
             demoted: None,
+            was_person: false,
             stages: Stages::new(worker, shared),
             flash_crowd_mark: FlowMark::default(),
             flash_crowd_candidate_mark: FlowMark::default(),
@@ -376,11 +378,15 @@ impl<T> Pipeline<T> {
         self.demoted
     }
 
-    /// A request is answered without the stages: it is evidence of a person all the same.
-    pub fn observe_conduct(&self, now: Instant, signs: &RequestSigns) {
-        if signs.person_key != 0 {
-            self.evidence.observe(now, signs.person_key, signs.conduct);
-        }
+    /// Whether the client of the request that arrived last behaves like a person.
+    #[must_use]
+    pub fn was_person(&self) -> bool {
+        self.was_person
+    }
+
+    /// A request is answered without the stages: it is evidence of a person all the same. Whether its client behaves like one.
+    pub fn observe_conduct(&self, now: Instant, signs: &RequestSigns) -> bool {
+        signs.person_key != 0 && self.evidence.observe(now, signs.person_key, signs.conduct).is_person
     }
 
     /// Whether a service is short, for all or for those who come last: only then are the values of a request's signs looked at.

@@ -176,6 +176,7 @@ impl<T> Pipeline<T> {
         let is_retry = self.attempts.is_retry(now, request.person_key);
         self.observe_offered(&request, is_retry);
         let refused = |refusal| Arrival::Refused(refusal);
+        (self.demoted, self.was_person) = (None, false);
         if request.is_late(now) {
             return refused(self.refuse(now, &request, StageName::Bounds, LATE, None, None));
         }
@@ -428,6 +429,7 @@ impl<T> Pipeline<T> {
         let service = service.filter(|_| request.standing != Standing::Exempt);
         let Some(service) = service else { return (Position::Usual, None) };
         let Judgement { is_person, demoted } = service.judge_fairly(now, request, &self.evidence);
+        self.was_person = is_person;
         // A person's page and its assets are a burst; fairness judges whether there are too many of them.
         let is_over = !is_person && service.shares.is_over(now, request.class, request.client_key);
         match (is_over, demoted) {

@@ -44,6 +44,11 @@ pub struct FairnessFile {
     /// Valid: 1 to 64 names.
     /// Example: `session_cookies = ["shop_session"]`.
     pub session_cookies: Vec<String>,
+    /// Whether new connections of an address are refused for a while when its clients come again before their `Retry-After` is over,
+    /// thousands of times without a pause, while requests are refused: 10 s the first time, at most 11 minutes. Off, each of those requests is
+    /// refused by itself. Addresses of people, of `exempt` networks and of trusted proxies are left alone.
+    /// Example: `drop_impatient = false`.
+    pub drop_impatient: bool,
 }
 
 impl Default for FairnessFile {
@@ -69,6 +74,7 @@ impl Default for FairnessFile {
             ]
             .map(str::to_owned)
             .to_vec(),
+            drop_impatient: true,
         }
     }
 }
@@ -80,6 +86,8 @@ pub struct Fairness {
     pub is_enabled: bool,
     /// Names of cookies that hold a session.
     pub session_cookies: Vec<Glob>,
+    /// Whether new connections of a source that ignores `Retry-After` are refused for a while.
+    pub drops_impatient: bool,
     exempt_networks: Vec<IpNet>,
     verified_bots_file: Option<PathBuf>,
     autonomous_systems_file: Option<PathBuf>,
@@ -119,6 +127,7 @@ impl Fairness {
         }
         Ok(Self {
             is_enabled: file.enabled,
+            drops_impatient: file.drop_impatient,
             session_cookies: names.iter().map(|name| Glob::new(name)).collect(),
             exempt: NetworkTable::new(exempt_networks.iter().map(|&network| (network, 1))),
             exempt_networks,

@@ -20,6 +20,7 @@ use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::flash_crowd::Standing;
 use flashweir_config::{Class, Config, Fairness};
 use flashweir_core::{Hasher64, Instant};
+use flashweir_http::client::ClientNetwork;
 use flashweir_telemetry::Unmeasured;
 use host::{Host, HostTable};
 use http::header::{CACHE_CONTROL, COOKIE, USER_AGENT};
@@ -81,6 +82,9 @@ pub struct Classified {
     pub unmeasured: Option<Unmeasured>,
     /// What it shows of its client; filled in from [`Classifier::signs`] where the connection is known.
     pub signs: RequestSigns,
+    /// Where its connection comes from, if new ones from there may be refused should its clients ignore `Retry-After`; the classifier
+    /// does not know.
+    pub source: Option<ClientNetwork>,
 }
 
 /// The same of a policy that is only compared with the one in force.
@@ -153,6 +157,7 @@ impl Classifier {
             url_class: self.url_hasher.hash(&[method, head.uri.path().as_bytes()]) as u32,
             unmeasured: measurable::of_request(head),
             signs: RequestSigns::default(),
+            source: None,
         })
     }
 

@@ -1,7 +1,7 @@
 //! The gate in the kernel before this gateway's interfaces: loaded and attached before a port opens.
 
 use flashweir_config::Config;
-use flashweir_core::Instant;
+use flashweir_core::{Duration, Instant};
 use flashweir_kernel::LoadError;
 use flashweir_kernel::gate::{
     AttachError, Ceiling, GateError, KernelGate, Page, Passed, Service, ServiceCounts, ServicePlan,
@@ -79,6 +79,21 @@ impl Guard {
             self.put(plan)?;
         }
         Ok(())
+    }
+
+    /// Drops new connections of a source for so long.
+    pub(crate) fn purge(&mut self, source: IpAddr, during: Duration) -> Result<(), GuardError> {
+        Ok(self.gate.purge(source, during)?)
+    }
+
+    /// Judges them as all others again.
+    pub(crate) fn pardon(&mut self, source: IpAddr) -> Result<(), GuardError> {
+        Ok(self.gate.pardon(source)?)
+    }
+
+    /// The same for all sources.
+    pub(crate) fn pardon_all(&mut self) -> Result<(), GuardError> {
+        Ok(self.gate.pardon_all()?)
     }
 
     fn put(&mut self, plan: ServicePlan) -> Result<(), GuardError> {

@@ -1,7 +1,7 @@
 //! Refusing new connections in the kernel, before the TCP stack hears of them (`flashweir run --kernel`).
 //!
 //! The gateway's gates go on deciding about requests; the kernel keeps away the part of a crowd that could only be
-//! refused (`ceiling`). On the control thread, ten times a second: counters are read (`window`), the ceiling is made
+//! refused (`ceiling`), and clients that ignore `Retry-After` again and again (`sources`). On the control thread, ten times a second: counters are read (`window`), the ceiling is made
 //! anew and written, and what the kernel turned away is handed to the planner of NEWS as offered. Once a second the
 //! kernel is told that the gateway lives; when it is not for three seconds it lets everything in.
 //!
@@ -11,6 +11,7 @@
 
 mod ceiling;
 mod guard;
+mod sources;
 mod task;
 mod told;
 mod window;

@@ -4,6 +4,7 @@ use super::ceiling::{
     Decision, Seen, by_tier, connections_per_request, decide, headroom, retry_after, tier_ceilings,
 };
 use super::guard::{Guard, GuardError};
+use super::sources::Sources;
 use super::told::{figures, status};
 use super::window::{Counts, ServiceTotals, Window};
 use crate::sentry::Sentry;
@@ -28,6 +29,7 @@ pub(super) struct KernelTask {
     shared: Arc<Shared>,
     guard: Guard,
     window: Window,
+    sources: Sources,
     before: ServiceCounts,
     beat_at: Instant,
     beat_age: Duration,
@@ -44,6 +46,7 @@ impl KernelTask {
             shared,
             guard,
             window: Window::default(),
+            sources: Sources::default(),
             before,
             beat_at,
             beat_age: Duration::ZERO,
@@ -87,7 +90,9 @@ impl KernelTask {
         self.window.push(self.look(now, config, &counts));
         let seen = self.seen(config);
         let decision = decide(&seen);
-        self.guard.apply(now, plan(config, &seen, decision.as_ref()))?;
+        self.sources.follow(now, &self.shared.impatient.in_force(now), &mut self.guard)?;
+        let plan = plan(config, &seen, decision.as_ref(), self.sources.purges());
+        self.guard.apply(now, plan)?;
         // Only now: where no plan can be written any more, the kernel is to let everything in.
         self.beat(now)?;
         self.tell_news(&counts, &seen);
@@ -157,8 +162,8 @@ impl KernelTask {
         }
     }
 
-    /// What was turned away here was offered all the same. The kernel knows connections: each is taken for as many
-    /// requests as one brings now.
+    /// What was turned away here was offered all the same, but for sources that come whatever they are told. The kernel knows
+    /// connections: each is taken for as many requests as one brings now.
     fn tell_news(&mut self, counts: &ServiceCounts, seen: &Seen) {
         let before = std::mem::replace(&mut self.before, *counts);
         let away = |offered: fn(&ServiceCounts) -> u64| {
@@ -167,8 +172,10 @@ impl KernelTask {
         };
         let requests = |connections: f64| (connections / connections_per_request(seen)) as u64;
         let turned_away = &self.shared.turned_away;
-        turned_away
-            .add(requests(away(|counts| counts.offered)), requests(away(|counts| counts.unique_offered)));
+        turned_away.add(
+            requests(away(|counts| counts.offered - counts.purged)),
+            requests(away(|counts| counts.unique_offered)),
+        );
     }
 
     fn tell(
@@ -203,8 +210,16 @@ impl KernelTask {
     }
 }
 
-fn plan(config: &Config, seen: &Seen, decision: Option<&Decision>) -> ServicePlan {
-    let Some(decision) = decision else { return ServicePlan::default() };
+fn plan(config: &Config, seen: &Seen, decision: Option<&Decision>, purges: bool) -> ServicePlan {
+    let Some(decision) = decision else {
+        // A plan that refuses nothing does not look at sources.
+        let purging = ServicePlan {
+            refusal: refusal(&config.kernel),
+            shadow: config.kernel.shadow,
+            ..ServicePlan::default()
+        };
+        return if purges { purging } else { ServicePlan::default() };
+    };
     let admissible_rps = by_tier(&decision.admissible, seen.has_ranks, config.kernel.tiers.count());
     ServicePlan {
         tiers: tier_ceilings(&admissible_rps, headroom(seen), connections_per_request(seen)),

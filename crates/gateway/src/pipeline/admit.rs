@@ -64,6 +64,9 @@ impl PipelineHost {
         if let Some(cause) = inner.pipeline.demoted() {
             self.metrics.fairness.demoted.increment(cause);
         }
+        if let Some(source) = asked.source.filter(|_| inner.pipeline.was_person()) {
+            self.shared.impatient.saw_person(now, source);
+        }
         self.metrics.bound_hits.add(Bound::CandidateRequests, inner.pipeline.take_candidate_overflows());
         match arrival {
             Arrival::Admitted(permit, shadow) => {

@@ -29,7 +29,10 @@ impl PipelineHost {
         let request = admission_request(key, asked, closed);
         let inner = &mut *self.inner.borrow_mut();
         let permit = CopyPermit::take(self, inner, now, &request)?;
-        inner.pipeline.observe_conduct(now, &asked.signs);
+        let is_person = inner.pipeline.observe_conduct(now, &asked.signs);
+        if let Some(source) = asked.source.filter(|_| is_person) {
+            self.shared.impatient.saw_person(now, source);
+        }
         inner.count_class(key, asked.class, |class| class.offered.increment());
         // The others are counted when the pipeline's sample is drained.
         let is_unique = permit.permit.as_ref().is_some_and(|permit| permit.is_unique);

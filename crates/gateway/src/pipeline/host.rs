@@ -6,6 +6,7 @@ use crate::classify::Classified;
 use crate::decisions::{Decisions, Explained, PlanInForce, Record};
 use crate::feedback::{EVERYBODY_ELSE, Hearing, Orders, Sender};
 use crate::flash_crowd_candidate::{CandidateFollower, FlashCrowdSample};
+use crate::impatient::ImpatientSources;
 use crate::refusal::Refusal;
 use crate::sentry::{Basis, Candidate, CandidateSaid, GateSample, Refused, Sentry};
 use crate::settings::upstream_capacity;
@@ -54,6 +55,7 @@ pub(super) struct Inner {
     decisions: Decisions,
     worker: usize,
     jitter_seed: u64,
+    impatient: Arc<ImpatientSources>,
     metrics: Arc<WorkerMetrics>,
     /// By key: the services of the pipeline, and some that have gone.
     hosted: Vec<Hosted>,
@@ -111,6 +113,7 @@ impl PipelineHost {
             decisions: Decisions::new(shared.boot, worker as u8),
             worker,
             jitter_seed: shared.seed,
+            impatient: shared.impatient.clone(),
             metrics: metrics.clone(),
             hosted: Vec::new(),
         };
@@ -494,7 +497,19 @@ impl Inner {
             plan,
             sentry: by_sentry.clone(),
         });
-        Refusal { id, reason, retry_after, ceiling, by_sentry }
+        let is_impatient = !shadow && self.is_impatient(now, asked, reason, retry_after);
+        Refusal { id, reason, retry_after, ceiling, by_sentry, is_impatient }
+    }
+
+    /// Whether the client's source ignores what it is told, as this refusal shows or those before it.
+    fn is_impatient(&self, now: Instant, asked: &Classified, reason: Reason, told: RetryAfter) -> bool {
+        // These say nothing of how much there is to do.
+        let is_told = !matches!(reason, Reason::Draining | Reason::CallerDeadline);
+        let Some(source) = asked.source.filter(|_| is_told) else { return false };
+        let told = Duration::from_secs(told.jittered_s);
+        let (is_listed, is_new) = self.impatient.refused(now, source, asked.signs.person_key, told);
+        self.metrics.fairness.listed.add(is_new.into());
+        is_listed
     }
 
     /// What a refusal of the sentry rests on.

@@ -60,6 +60,7 @@ fn asked(host_key: u64, person: u64) -> Classified {
         url_class: 1,
         unmeasured: None,
         signs: Default::default(),
+        source: None,
     }
 }
 

@@ -26,7 +26,7 @@ impl TierCounts {
 pub struct ServiceCounts {
     /// Connection attempts that arrived.
     pub offered: u64,
-    /// Those, without retransmissions of attempts that were refused.
+    /// Those, without retransmissions of attempts that were refused, and without purged sources.
     pub unique_offered: u64,
     /// Let in, for whatever reason.
     pub admitted: u64,

@@ -327,15 +327,32 @@ impl KernelGate {
         Ok(())
     }
 
-    /// Drops new connections of `source` for so long. Where the table is full, the source longest without traffic goes.
+    /// Drops new connections of `source`, of IPv6 its /64, for so long, wherever the plan refuses anything ([`Refusal::Pass`] does not).
+    /// Where the table is full, the source longest without traffic goes.
     ///
     /// # Errors
     /// When the kernel does not take it.
     pub fn purge(&mut self, source: IpAddr, during: Duration) -> Result<(), LoadError> {
         let during_ns = u64::try_from(during.as_nanos()).unwrap_or(u64::MAX);
         let until_ns = self.now_ns().saturating_add(during_ns);
-        self.maps.purged.write(&Address::from(source), &until_ns)?;
+        self.maps.purged.write(&Address::from(source).subscriber(), &until_ns)?;
         self.set_flag(abi::CONTROL_PURGES, true)
+    }
+
+    /// Judges new connections of `source` as those of any other again; nothing where it was not purged.
+    ///
+    /// # Errors
+    /// When the kernel does not take it.
+    pub fn pardon(&mut self, source: IpAddr) -> Result<(), LoadError> {
+        self.maps.purged.remove(&Address::from(source).subscriber())
+    }
+
+    /// The same for every source that is purged, those included that a gate taken over has left.
+    ///
+    /// # Errors
+    /// When the kernel does not take it.
+    pub fn pardon_all(&mut self) -> Result<(), LoadError> {
+        self.maps.purged.replace::<Address, u64>(&[])
     }
 
     /// What was counted for each service, in the order they were given. About a microsecond for each.

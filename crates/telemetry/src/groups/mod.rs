@@ -117,6 +117,7 @@ pub struct ControlMetrics {
     pub(crate) flash_crowd_candidate: Arc<FlashCrowdCandidateMetrics>,
     pub(crate) upstreams_in_use: Arc<UpstreamsInUse>,
     pub(crate) cache: Arc<CacheFigures>,
+    pub(crate) impatience: Arc<ImpatienceFigures>,
     /// Copies and reports of a cluster of replicas.
     pub replication: Arc<ReplicationFigures>,
     pub(crate) classes: Arc<ByClass<ClassFigures>>,
@@ -154,6 +155,7 @@ impl Default for ControlMetrics {
             flash_crowd_candidate: Arc::default(),
             upstreams_in_use: Arc::default(),
             cache: Arc::default(),
+            impatience: Arc::default(),
             replication: Arc::default(),
             classes: Arc::default(),
             feedback_fields: CounterSet::default(),
@@ -180,6 +182,7 @@ impl Telemetry {
         all.register_workers(|worker| &worker.bound_hits);
         all.register_workers(|worker| &worker.table_replacements);
         all.register_workers(|worker| &worker.fairness);
+        all.register(all.control.impatience.clone());
         all.register_workers(|worker| &worker.responses);
         all.register_workers(|worker| &worker.measurement);
         all.register_workers(|worker| &worker.connections);

@@ -80,6 +80,14 @@ impl ModelService {
     }
 }
 
+/// The address of IPv4, the /64 of IPv6.
+fn subscriber(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => std::net::Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
+}
+
 impl Model {
     fn prefers(&self, source: IpAddr) -> bool {
         self.preferred.iter().any(|&(network, bits)| contains(network, bits, source))
@@ -97,7 +105,8 @@ impl Model {
         let silent = !self.closes && now_ns > self.beat_ns + 3 * SECOND_NS;
         let plan = self.services[index].plan;
         let open = silent || plan.refusal == Refusal::Pass;
-        let purged = !open && self.purged_until.get(&source).is_some_and(|&until_ns| now_ns < until_ns);
+        let purged =
+            !open && self.purged_until.get(&subscriber(source)).is_some_and(|&until_ns| now_ns < until_ns);
         let rank = rank_of(&self.ranks, source, segment.destination.port(), segment.traffic_class);
         let payer = &mut self.services[plan.charged_to.unwrap_or(index)];
         let mut admits = || match prefers {
@@ -107,7 +116,7 @@ impl Model {
         let fits = open || !purged && admits();
         let counts = &mut self.services[index].counts;
         counts.offered += 1;
-        counts.unique_offered += u64::from(!retry);
+        counts.unique_offered += u64::from(!retry && (fits || plan.shadow || !purged));
         counts.preferred_offered += u64::from(prefers);
         counts.tiers[rank].offered += u64::from(!prefers);
         if fits || plan.shadow {
@@ -320,7 +329,7 @@ fn compare(
                 let source = random_source(&mut rng).ip();
                 let during_ns = step_ns(&mut rng);
                 gate.purge(source, Duration::from_nanos(during_ns)).expect("a purge");
-                model.purged_until.insert(source, now_ns + during_ns);
+                model.purged_until.insert(subscriber(source), now_ns + during_ns);
             }
             Some(3) => {
                 let network = random_source(&mut rng).ip();

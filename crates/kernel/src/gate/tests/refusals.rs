@@ -140,9 +140,38 @@ fn a_purged_source_is_dropped_until_its_time_is_over() {
     gate.purge(address(CLIENT).ip(), Duration::from_secs(5)).expect("a purge");
     assert_eq!(gate.verdict(&syn()), DROP);
     assert_eq!(gate.verdict(&Segment::syn(client(1), address(SERVER))), PASS);
-    assert_eq!((gate.counts().purged, gate.counts().admitted), (1, 1));
+    assert_eq!((gate.counts().purged, gate.counts().admitted, gate.counts().unique_offered), (1, 1, 1));
     gate.tell(7 * SECOND_NS);
     assert_eq!(gate.verdict(&syn()), PASS);
+}
+
+/// Goal: a client that hops from address to address within its /64 stays one source, and its neighbours are others.
+#[test]
+fn a_purged_source_of_ipv6_is_its_64() {
+    let Some(mut gate) = require_closed("purged sources of IPv6", Refusal::Answer) else { return };
+    gate.apply(&[open_to(1_000.0, 10, Refusal::Answer)]).expect("a plan");
+    gate.tell(2 * SECOND_NS);
+    gate.purge(address(CLIENT_V6).ip(), Duration::from_secs(5)).expect("a purge");
+    let from = |client: &str| Segment::syn(address(client), address(SERVER_V6));
+    let verdicts = ["[2001:db8:1::7]:1", "[2001:db8:1::beef:1]:1", "[2001:db8:1:1::7]:1", "[2001:db8::7]:1"]
+        .map(|client| gate.verdict(&from(client)));
+    assert_eq!(verdicts, [DROP, DROP, PASS, PASS]);
+    assert_eq!(gate.verdict(&syn()), PASS, "all of IPv4 is no /64");
+}
+
+#[test]
+fn a_source_is_pardoned_by_itself_or_with_all_others() {
+    let Some(mut gate) = require_closed("pardons", Refusal::Drop) else { return };
+    gate.apply(&[open_to(1_000.0, 100, Refusal::Drop)]).expect("a plan");
+    gate.tell(2 * SECOND_NS);
+    let opening = |number| Segment::syn(client(number), address(SERVER));
+    (0..4).for_each(|number| gate.purge(client(number).ip(), Duration::from_secs(60)).expect("a purge"));
+    gate.pardon(client(1).ip()).expect("one that is purged");
+    gate.pardon(client(77).ip()).expect("one that is not");
+    let verdicts = [0, 1, 2, 3].map(|number| gate.verdict(&opening(number)));
+    assert_eq!(verdicts, [DROP, PASS, DROP, DROP]);
+    gate.pardon_all().expect("all");
+    assert_eq!([0, 2, 3].map(|number| gate.verdict(&opening(number))), [PASS; 3]);
 }
 
 #[test]
