@@ -14,7 +14,6 @@ use flashweir_http::client::{ClientNetwork, TrustedProxies};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What the workers know of sources, and those that are listed.
@@ -168,6 +167,7 @@ impl ImpatientSources {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     fn source(text: &str) -> ClientNetwork {
         ClientNetwork::of(text.parse().expect("an address"))

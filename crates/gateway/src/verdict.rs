@@ -70,6 +70,7 @@ impl VerdictTask {
                 || owned.any(|(sentry, service)| !acts(sentry, service)),
             waits_for_origin: live.sentries.iter().flatten().any(waits),
             refused,
+            over_share: over_share(counted).saturating_sub(over_share(&self.refused)),
         }
     }
 
@@ -118,6 +119,12 @@ impl VerdictTask {
             (seen.offered, seen.refused, seen.told_at, seen.is_refusing) = (offered, refused, now, true);
         }
     }
+}
+
+/// Those that came after the others because their clients were over a fair share.
+fn over_share(by_reason: &[u64]) -> u64 {
+    let counts = Reason::ALL.into_iter().zip(by_reason);
+    counts.filter(|(reason, _)| *reason == Reason::FairShare).map(|(_, count)| count).sum()
 }
 
 /// Offered to a service, and refused by reason, over all workers.
@@ -179,6 +186,9 @@ fn explanation(verdict: &LoadVerdict, machine: Option<((&str, Shortage), &str)>)
         LoadCause::Calm => "Load is as usual.",
         LoadCause::SurgeOk => "More requests than usual, served as usual.",
         LoadCause::Popular => "More requests than the origin can serve.",
+        LoadCause::Abusive => {
+            "More requests than the origin can serve, most of those refused from clients over a fair share."
+        }
         LoadCause::SlowBackend => "No more requests than usual, and the origin is short all the same.",
         LoadCause::CongestedLink => "The path to the clients carries less than is asked for.",
         LoadCause::Bound => "A bound of the configuration refuses, while origin and delivery have room.",

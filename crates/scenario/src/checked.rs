@@ -94,7 +94,9 @@ impl Scenario {
         let policy_classes = sentry::policy_classes(&file.classes)?;
         let classes = file.classes.iter().zip(&policy_classes).enumerate();
         let classes = classes
-            .map(|(index, (class, place))| class.model(&format!("class[{index}]"), *place))
+            .map(|(index, (class, place))| {
+                class.model(&format!("class[{index}]"), *place, file.controller.mode.compares_clients())
+            })
             .collect::<Result<_, _>>()?;
         let faults = file.faults.iter().enumerate();
         let faults =

@@ -1,20 +1,26 @@
 //! What people do, from what was written.
 
-use crate::file::ClassFile;
+use crate::file::{ClassFile, SignsFile, SignsOf};
 use crate::problem::{Problem, within, wrong};
 use crate::text::{Text, Time};
 use flashweir_core::Duration;
 use flashweir_core::limits::DOCUMENTS;
-use flashweir_sim::request::ClassModel;
+use flashweir_sim::request::{ClassModel, SignModel};
 use flashweir_workload::documents::Popularity;
 use flashweir_workload::people::{Habits, Retry, Session};
+use std::num::NonZeroU32;
 
 /// Characters of a class's name at most: it heads a row of a table.
 const NAME_CHARACTERS: usize = 40;
 
 impl ClassFile {
-    /// The class that the table at `key` describes, of this class of the sentry's policy.
-    pub(crate) fn model(&self, key: &str, policy_class: u8) -> Result<ClassModel, Problem> {
+    /// The class that the table at `key` describes, of this class of the sentry's policy; whether the gate compares clients.
+    pub(crate) fn model(
+        &self,
+        key: &str,
+        policy_class: u8,
+        compares_clients: bool,
+    ) -> Result<ClassModel, Problem> {
         let at = |name: &str| format!("{key}.{name}");
         check_name(&at("name"), &self.name)?;
         let time = |name: &str, value: Option<Text<Time>>, usual: Duration| match value {
@@ -36,6 +42,7 @@ impl ClassFile {
             goes_on_unserved: self.goes_on_unserved,
             timeout: time("timeout", self.timeout, usual.timeout)?,
             good_within: time("target", self.target, usual.good_within)?,
+            signs: self.signs.map(|signs| signs.model(&at("signs"), compares_clients)).transpose()?,
             ..usual
         })
     }
@@ -84,6 +91,32 @@ impl ClassFile {
         Ok(Some(Retry { share, pace, tries_most: self.tries.map_or(3, |tries| tries.get()), on }))
     }
 }
+
+impl SignsFile {
+    fn model(&self, key: &str, is_shown: bool) -> Result<SignModel, Problem> {
+        let assets = self.assets.unwrap_or(ASSETS);
+        if assets > ASSETS_MAX {
+            return wrong(format!("{key}.assets"), format!("{assets} are more than {ASSETS_MAX}"));
+        }
+        let usual = match (self.of, self.addresses) {
+            (SignsOf::People, addresses) => SignModel { addresses, ..SignModel::people(assets) },
+            (SignsOf::Crawler, _) if self.assets.is_some() => {
+                return wrong(format!("{key}.assets"), "a crawler asks for pages only");
+            }
+            (SignsOf::Crawler, addresses) => SignModel::crawler(addresses.unwrap_or(NonZeroU32::MIN)),
+        };
+        let stacks = if self.of == SignsOf::People { BROWSER_STACKS } else { CRAWLER_STACK };
+        Ok(SignModel { tls_stacks: self.tls.then_some(stacks), is_shown, ..usual })
+    }
+}
+
+/// Requests after each page, if it is not said.
+const ASSETS: u32 = 3;
+/// More than any page has.
+const ASSETS_MAX: u32 = 1_000;
+/// TLS stacks of browsers, and a crawler's own, by number.
+const BROWSER_STACKS: std::ops::Range<u32> = 0..4;
+const CRAWLER_STACK: std::ops::Range<u32> = 9..10;
 
 /// Names of classes and windows head rows and stand before a dot.
 pub(crate) fn check_name(key: &str, name: &str) -> Result<(), Problem> {

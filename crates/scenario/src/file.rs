@@ -118,6 +118,26 @@ pub(crate) struct ClassFile {
     pub(crate) queue: Option<u32>,
     pub(crate) clients: Option<ClientsFile>,
     pub(crate) server: Option<String>,
+    pub(crate) signs: Option<SignsFile>,
+}
+
+/// What the requests of a class show of their clients to a gateway that compares them.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignsFile {
+    pub(crate) of: SignsOf,
+    pub(crate) addresses: Option<NonZeroU32>,
+    pub(crate) assets: Option<u32>,
+    #[serde(default)]
+    pub(crate) tls: bool,
+}
+
+/// How clients behave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SignsOf {
+    People,
+    Crawler,
 }
 
 /// What lies between people and the gate, unless links say it.

@@ -5,6 +5,7 @@ use crate::checked::Scenario;
 use crate::packet_view::PacketView;
 use crate::statistic::{STATISTICS, Statistic, View};
 use crate::summary::Summary;
+use flashweir_core::Duration;
 use flashweir_measure::Histogram;
 use flashweir_sim::request::{Counts, Outcome};
 
@@ -133,7 +134,11 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
     let end = run.schedule.length().as_nanos().div_ceil(run.bin.as_nanos()) as usize;
     let levels = bins.start..bins.end.min(end);
     let mut counts = Counts::default();
-    let (mut useful_s, mut revenue) = (0.0, 0.0);
+    let (mut useful_s, mut revenue, mut demoted, mut demoted_longest) = (0.0, 0.0, 0, Duration::ZERO);
+    // Demotions are kept by the second.
+    let stretch = window.map_or(0..usize::MAX, |window| {
+        window.from.as_secs() as usize..window.to.as_secs_f64().ceil() as usize
+    });
     for ((class, model), worth) in outcome.classes.iter().zip(&run.classes).zip(scenario.revenues()) {
         if matches!(scope, Scope::Class(within) if within.name != class.name) {
             continue;
@@ -141,6 +146,9 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
         let mut of_class = Counts::default();
         class.bins.iter().take(bins.end).skip(bins.start).for_each(|bin| of_class.add(bin));
         counts.add(&of_class);
+        let by_second = class.demotions.by_second.iter();
+        demoted += by_second.take(stretch.end).skip(stretch.start).sum::<u64>();
+        demoted_longest = demoted_longest.max(class.demotions.longest);
         // No word for work in a scenario depends on the size of documents.
         revenue += of_class.goodput as f64 * worth;
         useful_s += of_class.goodput as f64 * model.work.mean_s(0.0);
@@ -150,6 +158,8 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
     let of_server = matches!(scope, Scope::Run | Scope::Window(_));
     let view = View {
         counts,
+        demoted,
+        demoted_longest,
         seconds,
         useful_s,
         revenue,

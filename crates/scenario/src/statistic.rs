@@ -3,6 +3,7 @@
 use crate::accept::{Scope, Within};
 use crate::packet_view::{LinkFlow, PacketView};
 use flashweir_admission::flash_crowd::Rule;
+use flashweir_core::Duration;
 use flashweir_measure::Histogram;
 use flashweir_sim::request::{Counts, MeanLevel, PlanTaken};
 
@@ -61,6 +62,10 @@ enum Reach {
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     pub(crate) counts: Counts,
+    /// Requests that came after all others because their clients were over a fair share.
+    pub(crate) demoted: u64,
+    /// The longest time that one person's requests did.
+    pub(crate) demoted_longest: Duration,
     pub(crate) seconds: f64,
     /// What the goodput is worth.
     pub(crate) revenue: f64,
@@ -113,6 +118,20 @@ pub(crate) const STATISTICS: &[Statistic] = &[
     all("useful_ratio", Unit::Share, "processor time that became goodput, of all there was", |view| {
         ratio(view.useful_s, view.processors * view.seconds)
     }),
+    all("in_time_ratio", Unit::Share, "goodput of completed", |view| {
+        ratio(view.counts.goodput as f64, view.counts.completed as f64)
+    }),
+    all(
+        "demoted_ratio",
+        Unit::Share,
+        "tries that came last because their clients were over a fair share",
+        |view| view.of_tries(view.demoted),
+    ),
+    quantile(
+        "demoted_longest_ms",
+        "the longest time without a break that one client's tries came last",
+        |view| Some(view.demoted_longest.as_secs_f64() * 1e3),
+    ),
     all("mean_ms", Unit::Milliseconds, "mean latency of the completed", |view| {
         view.counts.mean_latency_s().map(|seconds| seconds * 1e3)
     }),

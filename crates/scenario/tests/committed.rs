@@ -79,3 +79,14 @@ fn purge_gives_downloads_their_share_beside_a_flood_and_drop_tail_does_not() {
     let without = missed(&Sheet::of(&scenario, &outcomes));
     assert_eq!(without.iter().filter(|name| name.contains("download")).count(), 10, "{without:?}");
 }
+
+/// Goal: people are served beside any crawler, found within ten seconds, and only where clients are compared.
+#[test]
+fn people_are_served_beside_crawlers_and_not_by_the_sentry_alone() {
+    for name in ["crawler_10000.toml", "crawler_100.toml", "crawler_one.toml", "crawler_office.toml"] {
+        assert_eq!(missed(&sheet(name, &[])), [""; 0], "{name}");
+    }
+    let without = missed(&sheet("crawler_10000.toml", &["controller.mode=sentry"]));
+    assert!(without.contains(&"crawl.people.goodput_ratio".to_owned()), "{without:?}");
+    assert!(without.contains(&"found.crawler.demoted_ratio".to_owned()), "{without:?}");
+}

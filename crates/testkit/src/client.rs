@@ -38,14 +38,22 @@ impl Client {
     /// When nobody listens.
     #[must_use]
     pub fn connect_from(source: Ipv4Addr, address: SocketAddr) -> Self {
+        let connected = Self::try_connect_from(source, address, PATIENCE);
+        connected.unwrap_or_else(|error| panic!("no connection from {source} to {address}: {error}"))
+    }
+
+    /// The same within a time, or says why not.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn try_connect_from(source: Ipv4Addr, address: SocketAddr, within: Duration) -> io::Result<Self> {
+        use rustix::net::sockopt::{Timeout, set_socket_timeout};
         use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
-        let connected = || -> io::Result<Self> {
-            let handle = socket(AddressFamily::INET, SocketType::STREAM, None)?;
-            bind(&handle, &SocketAddr::from((source, 0)))?;
-            connect(&handle, &address)?;
-            Self::over(TcpStream::from(handle))
-        };
-        connected().unwrap_or_else(|error| panic!("no connection from {source} to {address}: {error}"))
+        let handle = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        bind(&handle, &SocketAddr::from((source, 0)))?;
+        set_socket_timeout(&handle, Timeout::Send, Some(within))?;
+        connect(&handle, &address)?;
+        Self::over(TcpStream::from(handle))
     }
 
     fn over(stream: TcpStream) -> io::Result<Self> {

@@ -35,6 +35,7 @@ mod status_watch;
 mod testbed;
 mod traces;
 mod upstream;
+mod visitor;
 
 pub use binary::Flashweir;
 pub use certificates::{Authority, CertificateFiles};
@@ -62,3 +63,4 @@ pub use status_watch::StatusWatch;
 pub use testbed::{QueueBooks, Testbed, TokenBucket};
 pub use traces::{trace, trace_counts};
 pub use upstream::{Upstream, reflect};
+pub use visitor::Visitor;

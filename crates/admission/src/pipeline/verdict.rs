@@ -3,12 +3,16 @@
 //! | demand | the origin is short | delivery is short | nothing is short |
 //! |---|---|---|---|
 //! | up | `popular` | `congested_link` | `surge_ok` |
+//! | up, by clients over a fair share | `abusive` | `congested_link` | `surge_ok` |
 //! | not up | `slow_backend` | `congested_link` | `calm` |
 //!
 //! *Short* is the word of the resource's owner: the sentry's of the origin, which refuses or lets requests wait for a second on
 //! end, the ladder's likewise, and that of an upstream which asks for less; NEWS's of delivery, whose fastest responses are worse than usual. Where no sentry owns the origin NEWS cannot tell the two
 //! apart, and says `popular` or `slow_backend` as its authors do. A bound of the configuration that refuses is `bound`. So
 //! while anybody is refused the verdict is never `calm`.
+//!
+//! Demand is up by clients over a fair share when most of the requests that were refused lately came after the others for it
+//! ([`fairness`](crate::fairness)): if they had not come, the others would fit.
 //!
 //! A verdict enters at once when somebody is refused, otherwise when it has been true for a second on end; it leaves when it has
 //! not been true for five.
@@ -29,6 +33,8 @@ pub enum LoadCause {
     SurgeOk,
     /// More people than the origin can serve.
     Popular,
+    /// More requests than the origin can serve, most of those refused from clients over a fair share.
+    Abusive,
     /// No more people than usual, and the origin is short all the same.
     SlowBackend,
     /// The path to the clients carries less than is asked for.
@@ -39,11 +45,12 @@ pub enum LoadCause {
 
 impl LoadCause {
     /// All of them, in the order of their discriminants.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::TooFewSamples,
         Self::Calm,
         Self::SurgeOk,
         Self::Popular,
+        Self::Abusive,
         Self::SlowBackend,
         Self::CongestedLink,
         Self::Bound,
@@ -57,6 +64,7 @@ impl LoadCause {
             Self::Calm => "calm",
             Self::SurgeOk => "surge_ok",
             Self::Popular => "popular",
+            Self::Abusive => "abusive",
             Self::SlowBackend => "slow_backend",
             Self::CongestedLink => "congested_link",
             Self::Bound => "bound",
@@ -77,6 +85,8 @@ pub struct Situation {
     pub waits_for_origin: bool,
     /// Requests refused since the last time, by the stage that is charged.
     pub refused: [u64; StageName::COUNT],
+    /// Of those, requests that came after the others because their clients were over a fair share.
+    pub over_share: u64,
 }
 
 /// A verdict in force.
@@ -103,6 +113,11 @@ impl LoadVerdict {
 const CONFIRMED_AFTER: Duration = Duration::from_secs(1);
 /// A verdict that is no longer true leaves after this long.
 const HELD_FOR: Duration = Duration::from_secs(5);
+/// What is kept of the refusals of the times before; at ten looks a second their memory is two seconds.
+const LATELY_KEEP: f64 = 0.95;
+/// Parts of the refused that are most of them.
+const MOST_ENTERS: f64 = 0.6;
+const MOST_STAYS: f64 = 0.4;
 const BOUNDS: usize = StageName::Bounds as usize;
 const FLASH_CROWD: usize = StageName::FlashCrowd as usize;
 const LADDER: usize = StageName::Ladder as usize;
@@ -119,6 +134,9 @@ pub struct VerdictKeeper {
     /// What else has been true without a break, and since when.
     rival: Option<(LoadCause, Instant)>,
     waiting_since: Option<Instant>,
+    /// Requests refused, and those of clients over a fair share, decayed.
+    refused_lately: f64,
+    over_share_lately: f64,
 }
 
 impl VerdictKeeper {
@@ -154,7 +172,11 @@ impl VerdictKeeper {
         let has_waited =
             self.waiting_since.is_some_and(|since| now.saturating_since(since) >= CONFIRMED_AFTER);
         let has_risen = seen.has_ceiling || matches!(seen.news, Cause::Popular | Cause::SurgeOk);
-        let of_origin = if has_risen { LoadCause::Popular } else { LoadCause::SlowBackend };
+        let of_origin = match (has_risen, self.is_by_over_share(seen)) {
+            (true, true) => LoadCause::Abusive,
+            (true, false) => LoadCause::Popular,
+            (false, _) => LoadCause::SlowBackend,
+        };
         let is_worse = seen.has_ceiling || matches!(seen.news, Cause::Popular | Cause::SlowBackend);
         if seen.refused[SENTRY] > 0 || has_waited {
             return (of_origin, Some(StageName::Sentry));
@@ -181,6 +203,16 @@ impl VerdictKeeper {
             _ => (LoadCause::Calm, None),
         }
     }
+
+    /// Whether most of the requests refused lately were of clients over a fair share.
+    fn is_by_over_share(&mut self, seen: &Situation) -> bool {
+        self.refused_lately = self.refused_lately * LATELY_KEEP + seen.refused.iter().sum::<u64>() as f64;
+        self.over_share_lately = self.over_share_lately * LATELY_KEEP + seen.over_share as f64;
+        let is_now = self.verdict.cause == LoadCause::Abusive;
+        // Two bars, or chance would decide between two words ten times a second.
+        let most = if is_now { MOST_STAYS } else { MOST_ENTERS };
+        self.over_share_lately > most * self.refused_lately
+    }
 }
 
 #[cfg(test)]
@@ -193,6 +225,7 @@ mod tests {
         judges_whole: false,
         waits_for_origin: false,
         refused: [0; StageName::COUNT],
+        over_share: 0,
     };
 
     fn refused(stage: StageName, seen: Situation) -> Situation {
@@ -225,6 +258,44 @@ mod tests {
         assert_eq!((whole(worse), whole(both)), (LoadCause::SlowBackend, LoadCause::Popular));
         let waits = Situation { waits_for_origin: true, ..QUIET };
         assert_eq!(settled(&waits), (LoadCause::SlowBackend, Some(StageName::Sentry)));
+    }
+
+    /// Goal: a crowd of which a crawler is most is called so, and the word does not come and go. Method: nine of ten requests
+    /// refused are of clients over a fair share, then about half of them, then none.
+    #[test]
+    fn demand_that_is_up_by_clients_over_a_fair_share_is_abusive() {
+        let seen = |over_share: u64, news: Cause| {
+            let mut refused = [0; StageName::COUNT];
+            refused[StageName::Sentry as usize] = 10;
+            Situation { news, refused, over_share, ..QUIET }
+        };
+        let mut keeper = VerdictKeeper::default();
+        let mut tick = 0;
+        let mut judge = |keeper: &mut VerdictKeeper, seen: &Situation| {
+            tick += 1;
+            keeper.judge(Instant::from_millis(tick * 100), seen).cause
+        };
+        assert_eq!(judge(&mut keeper, &seen(9, Cause::SurgeOk)), LoadCause::Abusive);
+        // Between four and six of ten by turns: the word stays.
+        for look in 0..200 {
+            let over_share = if look / 10 % 2 == 0 { 4 } else { 7 };
+            assert_eq!(judge(&mut keeper, &seen(over_share, Cause::SurgeOk)), LoadCause::Abusive, "{look}");
+        }
+        // Then people alone: the word changes once.
+        let mut changes = 0;
+        let mut last = LoadCause::Abusive;
+        for _ in 0..60 {
+            let cause = judge(&mut keeper, &seen(0, Cause::SurgeOk));
+            changes += u32::from(cause != last);
+            last = cause;
+        }
+        assert_eq!((changes, last), (1, LoadCause::Popular));
+        // Without more demand than usual it is the origin that is slow, whoever is refused.
+        assert_eq!(settled(&seen(10, Cause::Calm)).0, LoadCause::SlowBackend);
+        assert_eq!(
+            settled(&Situation { over_share: 9, ..refused(StageName::Bounds, QUIET) }).0,
+            LoadCause::Bound
+        );
     }
 
     /// Goal: while anybody is refused, by whatever stage, the verdict is not calm, from that very moment.

@@ -177,7 +177,7 @@ fn capacity_name(outcome: &Outcome) -> String {
 fn hue(state: &str) -> Hue {
     match state {
         "normal" | "calm" => Hue::Green,
-        "alarm" | "popular" => Hue::Vermillion,
+        "alarm" | "popular" | "abusive" => Hue::Vermillion,
         "full" => Hue::Sky,
         "probe" => Hue::Amber,
         "surge_ok" => Hue::Blue,

@@ -3,6 +3,7 @@
 mod bpf_files;
 mod crowd;
 mod crowds;
+mod impatience;
 mod pins;
 mod scene;
 mod start_errors;

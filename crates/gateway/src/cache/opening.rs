@@ -49,8 +49,10 @@ impl CacheOpening {
             hot.extend(spots.iter().map(|spot| spot.key));
         }
         // Whether more came than can be served; whether it is a crowd the rates of the hosts say.
-        let is_short =
-            matches!(verdict.cause, LoadCause::Popular | LoadCause::SlowBackend | LoadCause::Bound);
+        let is_short = matches!(
+            verdict.cause,
+            LoadCause::Popular | LoadCause::Abusive | LoadCause::SlowBackend | LoadCause::Bound
+        );
         let changed = self.opening.evaluate(now, &Pressure { hot: &hot, is_crowd: is_short });
         if changed {
             tracing::info!(
