@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use flashweir_testkit::{Client, Connection, Gateway, Latch, Upstream, Visitor, until};
+use flashweir_testkit::{Client, Connection, Gateway, Latch, Testbed, Upstream, Visitor, until};
 
 use crate::scene::{CLIENTS, SERVER, as_server, builder, may_load, require_testbed};
 
@@ -13,6 +13,30 @@ const NETWORK: &str = "198.18.66.0/24";
 const HASTY: Ipv4Addr = Ipv4Addr::new(198, 18, 66, 1);
 const POLITE: Ipv4Addr = Ipv4Addr::new(198, 18, 66, 2);
 const LISTED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Ends the clients' loops when it goes.
+struct EndsOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for EndsOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A server that answers nothing until the end, which is where it was begun: it is woken by a connection to itself.
+struct Stuck<'a> {
+    testbed: &'a Testbed,
+    latch: Latch,
+    upstream: Option<Upstream>,
+}
+
+impl Drop for Stuck<'_> {
+    fn drop(&mut self) {
+        self.latch.open();
+        let upstream = self.upstream.take();
+        as_server(self.testbed, || drop(upstream));
+    }
+}
 
 /// Goal: the kernel drops what the gateway lists, alone and for as long, whether there is a ceiling or not. Method: a server with
 /// room for one request, which is taken. One client hammers on connections that it has, which the kernel does not judge.
@@ -28,7 +52,7 @@ fn the_kernel_drops_new_connections_of_who_ignores_retry_after_until_the_time_is
     testbed.own(CLIENTS, NETWORK);
     testbed.route(SERVER, HASTY, Ipv4Addr::new(a, b, c, 3 - host));
     let latch = Latch::new();
-    let (gateway, _upstream) = as_server(&testbed, || {
+    let (gateway, upstream) = as_server(&testbed, || {
         let held = latch.clone();
         let upstream = Upstream::start(move |connection: &mut Connection| {
             while connection.read_request().is_some() {
@@ -41,10 +65,13 @@ fn the_kernel_drops_new_connections_of_who_ignores_retry_after_until_the_time_is
         let builder = builder(address, &upstream.url()).set("bounds.max_requests_in_flight", "1");
         (builder.text("upstream.response_header_timeout", "5m").start(), upstream)
     });
+    let _stuck = Stuck { testbed: &testbed, latch: latch.clone(), upstream: Some(upstream) };
     let status = || as_server(&testbed, || gateway.status());
     let purged = || status()["kernel"]["connections"]["purged"].as_u64().expect("a count");
     let ends = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // A failed assertion must not leave the clients at work.
+        let _end = EndsOnDrop(&ends);
         let mut holder = testbed.inside(CLIENTS, || Client::connect_from(POLITE, address));
         holder.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n");
         until("the request that is held", LISTED_WITHIN, || {
