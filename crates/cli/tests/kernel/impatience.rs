@@ -81,7 +81,10 @@ fn the_kernel_drops_new_connections_of_who_ignores_retry_after_until_the_time_is
             testbed.inside(CLIENTS, || {
                 let mut visitor = Visitor::new(HASTY, address, "");
                 // Of new connections, the first that is not made ends it.
-                while !ends.load(Relaxed) && visitor.ask("/work").is_some() {}
+                let mut is_answered = true;
+                while is_answered && !ends.load(Relaxed) {
+                    is_answered = visitor.ask("/work").is_some();
+                }
             });
         };
         let hammers: Vec<_> = (0..3).map(|_| scope.spawn(hammer)).collect();
