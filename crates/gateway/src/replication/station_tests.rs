@@ -6,9 +6,13 @@ use crate::replication::report::Orca;
 use flashweir_config::Config;
 
 fn station() -> Station {
+    station_with("")
+}
+
+fn station_with(more: &str) -> Station {
     let toml = "upstream.urls = ['http://o']\n[replication]\nrole = 'redirector'\ninterval = '1s'\n\
                 targets = ['http://r0', 'http://r1', 'http://r2', 'http://r3']\n";
-    let config = Config::from_toml(toml, "test.toml").expect("valid");
+    let config = Config::from_toml(&format!("{toml}{more}"), "test.toml").expect("valid");
     Station::new(&config.replication, Instant::ZERO).expect("valid")
 }
 
@@ -59,6 +63,30 @@ fn a_crowd_is_found_within_a_second_without_a_report_and_says_why() {
     assert_eq!(status["hot_documents"][0]["document"], "a/hot");
     assert_eq!(status["changes"][0]["change"], "created");
     assert!(station.explain(now, 7)["changes"][0]["why"].as_str().unwrap().contains("offered"));
+}
+
+/// Goal: with the published rules nothing but a report moves anything, and the weights are those of the last one.
+#[test]
+fn under_the_published_rules_an_overloaded_replica_asks_for_copies() {
+    let mut station = station_with("rules = 'published'\n");
+    let home = station.homes.owner(7);
+    for at in (100..=1_000).step_by(100) {
+        crowd(&mut station, at, 7, 80);
+        let outcome = station.tick(Instant::from_millis(at), &[true; 4]);
+        assert!(outcome.changes.iter().all(|(_, count)| *count == 0), "at {at}: {:?}", outcome.changes);
+    }
+    tell(&mut station, 1_050, home, 290.0, &[("a/hot", "")]);
+    let outcome = station.tick(Instant::from_millis(1_100), &[true; 4]);
+    assert!(!outcome.changes.contains(&(CopyChange::Created, 1)), "below the high watermark");
+    tell(&mut station, 2_050, home, 400.0, &[("a/hot", "")]);
+    let outcome = station.tick(Instant::from_millis(2_100), &[true; 4]);
+    assert!(outcome.changes.contains(&(CopyChange::Created, 1)), "{:?}", outcome.changes);
+    assert!(!outcome.is_full);
+    let plan = outcome.plan.expect("published");
+    let hosts = plan.hosts(7).expect("a copy").to_vec();
+    assert_eq!((hosts.len(), usize::from(hosts[0])), (2, home));
+    let event = station.explain(Instant::from_millis(2_100), 7)["changes"][0].clone();
+    assert_eq!(event["change"], "created");
 }
 
 #[test]
