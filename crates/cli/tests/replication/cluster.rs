@@ -45,6 +45,7 @@ fn a_purge_at_the_redirector_reaches_every_replica() {
         "DELETE /cache?url=http://shop.example/page HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n";
     let answer = Client::connect(cluster.redirector.admin()).ask(request);
     assert_eq!(answer.status(), 200);
+    assert_eq!(answer.json()["replicas_ordered"], 2, "the redirector itself has no copies");
     eventually("another answer", || (number(&get(&mut client, "/page", "")) > first).then_some(()));
 }
 

@@ -273,9 +273,10 @@ impl Station {
         }
     }
 
-    /// Every replica gets it with the answer to its next report.
-    pub(super) fn order_purge(&mut self, query: &str) {
+    /// Every replica gets it with the answer to its next report. How many replicas.
+    pub(super) fn order_purge(&mut self, query: &str) -> usize {
         self.replicas.iter_mut().for_each(|replica| replica.order(Order::Purge(query.to_owned())));
+        self.replicas.len()
     }
 
     /// Keeps what a round changed, and says what has to be said to replicas.
