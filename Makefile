@@ -27,7 +27,7 @@ demo-chain: setup
 	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
 	target/release/flashweir demo-chain $(ARGS)
 
-# One page at fifty times the origin's capacity: without, with admission, with admission and the cache; 75 s once built.
+# One page at fifty times the origin's capacity: without, with admission, with the cache, and with a grace; 75 s once built.
 demo-hot: setup
 	$(CARGO) build --release --locked -p flashweir-cli
 	target/release/flashweir demo-hot $(ARGS)

@@ -5,7 +5,7 @@ use crate::demo::hot;
 use crate::demo::numbers_only::Choices;
 use std::path::PathBuf;
 
-/// Send a crowd that wants one page at a service: without Flashweir, with admission, with admission and the cache.
+/// Send a crowd that wants one page at a service: without Flashweir, with admission, with admission and the cache, and with a grace for a page that no cache may keep.
 ///
 /// Starts an origin that does real work, measures how much it can do, and asks it for one page at fifty times that, while others
 /// want something else of it. Takes a minute and a quarter, uses only loopback.
