@@ -80,10 +80,12 @@ struct Visit {
     hot: Figures,
     /// The same once the crowd is noticed.
     hot_noticed: NoticedFigures,
-    /// Those who want something else, before the crowd and in it.
+    /// Those who want something else: before the crowd, in its first two seconds, and then.
     calm_before: Figures,
+    calm_at_first: Figures,
     calm: Figures,
-    /// 95th percentile of those who want something else, in the crowd over before it; none where more than one in twenty gets no answer.
+    /// 95th percentile of those who want something else, once the crowd is noticed over before it; none where more than one in twenty gets
+    /// no answer.
     calm_p95_ratio: Option<f64>,
     /// Requests that the origin completed, per second of the visit; none where it does not answer in time.
     origin_rps: Option<f64>,
@@ -174,11 +176,13 @@ fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
     let capacity_rps = flashweir_load::measure_capacity(&start_origin()?.url(), 4, CAPACITY_MEASURED_FOR)?;
     let visit = |case: &Case| {
         let origin = start_origin()?;
+        let mode = format!("mode = \"{}\"", if choices.always_caches { "always" } else { "crowd" });
         let Some(config) = case.config else {
             return visit(choices, capacity_rps, case, &origin.address(), &origin);
         };
         let file = choices.out.join(CONFIG_FILE);
-        std::fs::write(&file, config).with_context(|| format!("{}: cannot be written", file.display()))?;
+        std::fs::write(&file, config.replace("mode = \"crowd\"", &mode))
+            .with_context(|| format!("{}: cannot be written", file.display()))?;
         let gateway = Gateway::start_with(family, &origin, &choices.out, Some(&file))?;
         visit(choices, capacity_rps, case, &gateway.address(), &origin)
     };
@@ -187,8 +191,13 @@ fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
 }
 
 /// The kinds of people, by their places in the schedule.
-const KINDS: [(&str, &str); 4] =
-    [("hot before", HOT_HOST), ("hot", HOT_HOST), ("calm before", CALM_HOST), ("calm", CALM_HOST)];
+const KINDS: [(&str, &str); 5] = [
+    ("hot before", HOT_HOST),
+    ("hot", HOT_HOST),
+    ("calm before", CALM_HOST),
+    ("calm at first", CALM_HOST),
+    ("calm", CALM_HOST),
+];
 
 /// Sends both kinds of people to an address, at which or behind which the origin is.
 fn visit(
@@ -200,9 +209,19 @@ fn visit(
 ) -> anyhow::Result<Visit> {
     let target = Target::parse(&format!("http://{address}{CALM_PAGE}"))?;
     let (usual, crowd) = (capacity_rps * CALM_PART, capacity_rps * choices.multiple);
-    let before = |rps| RateProfile::constant(rps, QUIET);
-    let after = |rps| anyhow::Ok(before(0.0)?.then(RateProfile::constant(rps, CROWD)?));
-    let profiles = [before(usual)?, after(crowd)?, before(usual)?, after(usual)?];
+    let stretch = |rps, from, until: Duration| {
+        let profile = RateProfile::constant(rps, until.saturating_sub(from))?;
+        let before = (!from.is_zero()).then(|| RateProfile::constant(0.0, from)).transpose()?;
+        anyhow::Ok(before.map_or(profile.clone(), |before| before.then(profile)))
+    };
+    let (noticed, end) = (QUIET + NOTICED_WITHIN, QUIET + CROWD);
+    let profiles = [
+        stretch(usual, Duration::ZERO, QUIET)?,
+        stretch(crowd, QUIET, end)?,
+        stretch(usual, Duration::ZERO, QUIET)?,
+        stretch(usual, QUIET, noticed)?,
+        stretch(usual, noticed, end)?,
+    ];
     let streams = (0..).zip(profiles).map(|(class, profile)| Stream {
         arrivals: ArrivalProcess::Poisson(profile),
         classes: vec![Share { class, weight: 1.0 }],
@@ -228,22 +247,22 @@ fn visit(
     // Once the crowd is noticed. Straight at the origin the question would wait like everybody else.
     let mut at_noticed = None;
     let load = flashweir_load::run(plan, |progress| {
-        if case.config.is_some() && at_noticed.is_none() && progress.elapsed >= QUIET + NOTICED_WITHIN {
+        if case.config.is_some() && at_noticed.is_none() && progress.elapsed >= noticed {
             at_noticed = Some((progress.elapsed, completed()));
         }
     })?;
     let at_last = completed();
     let figures = |class: &str| Figures::of(load.classes.get(class).unwrap_or(&Tally::default()));
-    let (calm_before, calm) = (figures("calm before"), figures("calm"));
+    let (calm_before, calm_at_first, calm) =
+        (figures("calm before"), figures("calm at first"), figures("calm"));
     let rate = |before: u64, after: u64, length: Duration| {
         after.saturating_sub(before) as f64 / length.as_secs_f64()
     };
     let origin_hot_rps = at_noticed.zip(at_last).and_then(|((at, before), after)| {
-        let length = (QUIET + CROWD).saturating_sub(at);
+        let length = end.saturating_sub(at);
         let calm_rps = count(&load, "calm", at, |second| second.completed) as f64 / length.as_secs_f64();
         Some((rate(before?, after, length) - calm_rps).max(0.0))
     });
-    let noticed = QUIET + NOTICED_WITHIN;
     let [hot_good, calm_good] = ["hot", "calm"].map(|class| count(&load, class, noticed, |it| it.goodput));
     let hot_offered = count(&load, "hot", noticed, |it| it.offered);
     Ok(Visit {
@@ -258,6 +277,7 @@ fn visit(
         },
         calm_p95_ratio: calm.p95_ms.zip(calm_before.p95_ms).map(|(crowd, quiet)| crowd / quiet),
         calm_before,
+        calm_at_first,
         calm,
         origin_rps: at_first.zip(at_last).map(|(before, after)| rate(before, after, QUIET + CROWD)),
         origin_hot_rps,
@@ -291,9 +311,9 @@ fn table(numbers: &Numbers) -> String {
         "goodput *",
         "hot p99",
         "origin/s *",
+        "others *",
         "others",
-        "others",
-        "others p95",
+        "others *",
         "over",
         "origin/s",
         "refused",
@@ -308,7 +328,7 @@ fn table(numbers: &Numbers) -> String {
         "for hot",
         "in time",
         "quiet p95",
-        "in crowd",
+        "p95",
         "quiet",
         "in all",
         "",
