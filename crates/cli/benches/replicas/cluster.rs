@@ -134,6 +134,28 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// Waits until the running replicas are the hosts of all documents that were asked for: a plan gives those of an absent replica another home.
+    pub(crate) fn wait_placed(&self, replicas: usize, documents: usize) {
+        let known: Vec<String> =
+            self.addresses.iter().take(replicas).map(|address| format!("http://{address}/")).collect();
+        let is_placed = |document: usize| {
+            let path = crate::crowd::path(&document.to_string());
+            let url = format!("/replication/document?url=http://{HOST}{path}");
+            let hosts = self.redirector.ask_admin(&url).json()["hosts"].take();
+            let hosts = hosts.as_array().cloned().unwrap_or_default();
+            hosts.iter().all(|host| known.iter().any(|it| host == it.as_str()))
+        };
+        let mut document = 0;
+        eventually("new homes of all documents", || {
+            while document < documents && is_placed(document) {
+                document += 1;
+            }
+            (document == documents).then_some(())
+        });
+    }
+}
+
 impl Replica {
     pub(crate) fn metrics(&self) -> Metrics {
         Metrics::parse(&Client::get(self.admin, "/metrics").text()).expect("metrics")

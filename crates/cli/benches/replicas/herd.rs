@@ -118,6 +118,7 @@ fn measure(bench: &Bench, figure: &Figure, rules: &'static str, crowd_for: Durat
         let answer = client.ask(&format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n"));
         assert_eq!(answer.status(), 200);
     }
+    cluster.wait_placed(1, crowd::DOCUMENTS as usize);
     cluster.start_replica();
     let is_over = AtomicBool::new(false);
     let (readings, result) = std::thread::scope(|scope| {
@@ -155,6 +156,7 @@ fn judge(readings: &[Reading], onset_s: f64, end_s: f64, interval_s: f64) -> Out
     let found_at_s = readings.iter().find(|it| it.at_s >= onset_s && it.copies > base).map(|it| it.at_s);
     let copies = readings.last().map_or(0.0, |it| it.copies) - base;
     let Some(found_at_s) = found_at_s else {
+        eprintln!("no copy was made; loads in the crowd: {:.0?}/s", rates(readings, onset_s, end_s));
         return Outcome { found_s: f64::INFINITY, copies, ..Outcome::default() };
     };
     let settled_s = found_at_s + 2.0 * interval_s;
