@@ -223,7 +223,9 @@ mod tests {
             ..RedirectorSettings::default()
         };
         let mut redirector = Redirector::new(settings).expect("valid");
-        (0..2).for_each(|_| drop(redirector.add_server(Instant::ZERO, 1.0, false)));
+        for _ in 0..2 {
+            redirector.add_server(Instant::ZERO, 1.0, false).expect("room");
+        }
         let mut router = Router::with_policy([1, 2], acdn, Watermarks::default()).expect("valid");
         let (now, document, mut rng) = (Instant::from_secs(1), 7, Rng::new(1));
         let source = router.home(document);

@@ -13,8 +13,6 @@ use tempfile::TempDir;
 #[derive(Clone, Copy)]
 pub(crate) struct Settings {
     pub(crate) replicas: usize,
-    /// Those that are started with the cluster; the others by [`Cluster::start_replica`].
-    pub(crate) started: usize,
     pub(crate) work_ms: f64,
     pub(crate) interval: Duration,
     pub(crate) high_rps: f64,
@@ -81,12 +79,13 @@ impl Cluster {
             binary: bench.binary.clone(),
             settings,
         };
-        (0..settings.started).for_each(|_| cluster.start_replica());
+        (0..settings.replicas).for_each(|_| cluster.start_replica());
+        cluster.wait_usable(settings.replicas);
         cluster
     }
 
-    /// Starts the next replica, and waits until the redirector uses it.
-    pub(crate) fn start_replica(&mut self) {
+    /// Starts the next replica.
+    fn start_replica(&mut self) {
         let (address, admin) = (self.addresses[self.replicas.len()], free_address());
         let directory = TempDir::new().expect("a fresh directory");
         let Settings { interval, high_rps, rules, .. } = self.settings;
@@ -118,11 +117,10 @@ impl Cluster {
             Client::try_connect(admin).ok().map(drop)
         });
         self.replicas.push(Replica { process, address, admin, _directory: directory });
-        self.wait_usable(self.replicas.len());
     }
 
     /// Waits until the redirector uses this many replicas, and each of the running ones has reported.
-    pub(crate) fn wait_usable(&self, count: usize) {
+    fn wait_usable(&self, count: usize) {
         eventually("the replicas that are used", || {
             let status = self.redirector.status()["replication"].take();
             let targets = status["targets"].as_array()?.clone();
@@ -135,24 +133,17 @@ impl Cluster {
 }
 
 impl Cluster {
-    /// Waits until the running replicas are the hosts of all documents that were asked for: a plan gives those of an absent replica another home.
-    pub(crate) fn wait_placed(&self, replicas: usize, documents: usize) {
-        let known: Vec<String> =
-            self.addresses.iter().take(replicas).map(|address| format!("http://{address}/")).collect();
-        let is_placed = |document: usize| {
-            let path = crate::crowd::path(&document.to_string());
+    /// Paths of this many documents whose home is the first replica.
+    pub(crate) fn paths_at_first(&self, count: usize) -> Vec<Box<str>> {
+        let first = format!("http://{}/", self.addresses[0]);
+        let mut client = Client::connect(self.redirector.admin());
+        let mut is_there = |path: &str| {
             let url = format!("/replication/document?url=http://{HOST}{path}");
-            let hosts = self.redirector.ask_admin(&url).json()["hosts"].take();
-            let hosts = hosts.as_array().cloned().unwrap_or_default();
-            hosts.iter().all(|host| known.iter().any(|it| host == it.as_str()))
+            let answer = client.ask(&format!("GET {url} HTTP/1.1\r\nHost: admin\r\n\r\n")).json();
+            answer["home"][0] == first.as_str()
         };
-        let mut document = 0;
-        eventually("new homes of all documents", || {
-            while document < documents && is_placed(document) {
-                document += 1;
-            }
-            (document == documents).then_some(())
-        });
+        let paths = (0..).map(|number: u32| crate::crowd::path(&number.to_string()));
+        paths.filter(|path| is_there(path)).take(count).map(String::into_boxed_str).collect()
     }
 }
 

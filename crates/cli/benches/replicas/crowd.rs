@@ -21,9 +21,14 @@ pub(crate) fn path(document: &str) -> String {
     format!("/work?max_age=3600&d={document}")
 }
 
-/// Sends these rates one after the other, by the thesis's method 4; each request has a connection of its own, and counts as in time within
+/// Sends these rates one after the other, by the thesis's method 4, for the documents with these paths (or any, by number); each request has a connection of its own, and counts as in time within
 /// a second.
-pub(crate) fn send(to: SocketAddr, rates: &[(u32, Duration)], round: u64) -> LoadResult {
+pub(crate) fn send(
+    to: SocketAddr,
+    rates: &[(u32, Duration)],
+    round: u64,
+    paths: Option<&[Box<str>]>,
+) -> LoadResult {
     let target = Target::parse(&format!("http://{to}/")).expect("an address");
     let mut moments = Vec::new();
     let mut start = Duration::ZERO;
@@ -38,7 +43,10 @@ pub(crate) fn send(to: SocketAddr, rates: &[(u32, Duration)], round: u64) -> Loa
     let schedule = Schedule::new(vec![stream], SEED + round).expect("a schedule");
     let fields = [(header::HOST, HeaderValue::from_static(HOST))];
     let request = Prepared::new(&target, Method::GET, &fields, Bytes::new()).expect("a request");
-    let paths = Paths::Template(Template::new(&path("{document}"), None, 0).expect("a template"));
+    let paths = match paths {
+        Some(paths) => Paths::Table(paths.into()),
+        None => Paths::Template(Template::new(&path("{document}"), None, 0).expect("a template")),
+    };
     let popularity = Popularity::zipf(ZIPF, DOCUMENTS).expect("a popularity");
     let class = ClassPlan { popularity, ..ClassPlan::new("all", request, paths) };
     let plan = LoadPlan {

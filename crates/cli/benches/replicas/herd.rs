@@ -1,9 +1,8 @@
 //! RADAR-F4.8 and F4.10 to F4.12: a step of load on two replicas of which one has every document, by both sets of rules.
 
-use crate::cluster::{Cluster, HOST, Settings};
+use crate::cluster::{Cluster, Settings};
 use crate::common::number_from_environment;
 use crate::{Bench, crowd, median};
-use flashweir_testkit::Client;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -101,7 +100,6 @@ pub(crate) fn run(bench: &Bench) {
 fn measure(bench: &Bench, figure: &Figure, rules: &'static str, crowd_for: Duration, round: u64) -> Outcome {
     let settings = Settings {
         replicas: 2,
-        started: 1,
         work_ms: 1.0,
         interval: figure.interval,
         high_rps: HIGH_RPS,
@@ -109,22 +107,13 @@ fn measure(bench: &Bench, figure: &Figure, rules: &'static str, crowd_for: Durat
         answer: "proxy",
         rules,
     };
-    let mut cluster = Cluster::start(bench, settings);
-    // The second has never reported: what would be its own gets the first as its home, with the first request.
-    cluster.wait_usable(1);
-    let mut client = Client::connect(cluster.redirector.address());
-    for document in 0..crowd::DOCUMENTS {
-        let path = crowd::path(&document.to_string());
-        let answer = client.ask(&format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n"));
-        assert_eq!(answer.status(), 200);
-    }
-    cluster.wait_placed(1, crowd::DOCUMENTS as usize);
-    cluster.start_replica();
+    let cluster = Cluster::start(bench, settings);
+    let paths = cluster.paths_at_first(crowd::DOCUMENTS as usize);
     let is_over = AtomicBool::new(false);
     let (readings, result) = std::thread::scope(|scope| {
         let reader = scope.spawn(|| read(&cluster, &is_over));
         let rates = [(QUIET_RPS, QUIET), (figure.crowd_rps, crowd_for)];
-        let result = crowd::send(cluster.redirector.address(), &rates, round);
+        let result = crowd::send(cluster.redirector.address(), &rates, round, Some(&paths));
         is_over.store(true, Ordering::Relaxed);
         (reader.join().expect("the readings"), result)
     });
@@ -178,11 +167,8 @@ fn judge(readings: &[Reading], onset_s: f64, end_s: f64, interval_s: f64) -> Out
             last = Some(busier);
         }
     }
-    let uneven_at = over(found_at_s, 1.0, READ_EVERY.as_secs_f64())
-        .into_iter()
-        .filter(|(_, loads)| max_over_mean(loads) > BALANCED)
-        .map(|(at_s, _)| at_s)
-        .last();
+    let seconds = over(found_at_s, 1.0, READ_EVERY.as_secs_f64());
+    let uneven_at = seconds.iter().rfind(|(_, loads)| max_over_mean(loads) > BALANCED).map(|(at_s, _)| *at_s);
     Outcome {
         found_s: found_at_s - onset_s,
         balanced_s: uneven_at.map_or(0.0, |at_s| at_s - found_at_s + READ_EVERY.as_secs_f64()),

@@ -68,7 +68,6 @@ pub(crate) fn run(bench: &Bench) {
 fn settings(answer: &'static str) -> Settings {
     Settings {
         replicas: 1,
-        started: 1,
         work_ms: 1.0,
         interval: Duration::from_secs(1),
         // Never full, never a crowd.

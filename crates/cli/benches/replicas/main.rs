@@ -45,7 +45,9 @@ fn main() {
         iterations_per_ms: format!("{:.0}", flashweir_origin::calibrate()),
         rounds: number_from_environment("ROUNDS", ROUNDS).max(1),
     };
-    let parts = std::env::var("PARTS").unwrap_or_else(|_| PARTS.to_owned());
+    let parts = std::env::var_os("PARTS")
+        .and_then(|text| text.into_string().ok())
+        .unwrap_or_else(|| PARTS.to_owned());
     println!(
         "{} rounds, seeds from {}; load averages before: {}",
         bench.rounds,

@@ -75,7 +75,6 @@ pub(crate) fn run(bench: &Bench) {
 fn measure(bench: &Bench, replicas: usize, round: u64) -> Outcome {
     let settings = Settings {
         replicas,
-        started: replicas,
         work_ms: 10.0,
         interval: Duration::from_secs(1),
         high_rps: HIGH_RPS,
@@ -85,7 +84,7 @@ fn measure(bench: &Bench, replicas: usize, round: u64) -> Outcome {
     };
     let cluster = Cluster::start(bench, settings);
     let page_s = page_cpu_s(&cluster);
-    crowd::send(cluster.distributor.address(), &[(DEMAND_RPS, WARM_UP)], round);
+    crowd::send(cluster.distributor.address(), &[(DEMAND_RPS, WARM_UP)], round, None);
     let nodes = || {
         let replicas = cluster.replicas.iter().map(|it| &it.process);
         let fronts = [cluster.distributor.process(), cluster.redirector.process()];
@@ -93,7 +92,7 @@ fn measure(bench: &Bench, replicas: usize, round: u64) -> Outcome {
     };
     let counts = || cluster.replicas.iter().map(|it| it.offered()).collect::<Vec<f64>>();
     let before = (cpu_s(cluster.origin.process()), nodes(), counts());
-    let result = crowd::send(cluster.distributor.address(), &[(DEMAND_RPS, LENGTH)], round + 100);
+    let result = crowd::send(cluster.distributor.address(), &[(DEMAND_RPS, LENGTH)], round + 100, None);
     let after = (cpu_s(cluster.origin.process()), nodes(), counts());
     let (seconds, answers) = (LENGTH.as_secs_f64(), result.totals.goodput as f64);
     let spent = (after.0 - before.0) / seconds;

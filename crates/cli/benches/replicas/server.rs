@@ -26,7 +26,7 @@ pub(crate) fn run(bench: &Bench) {
             // A fresh one: after an overload it works for people who have left.
             let origin = Origin::start_with(&bench.binary, &options);
             let rps = (capacity_rps * load / SATURATED).round() as u32;
-            let result = crowd::send(origin.address(), &[(rps, LENGTH)], round);
+            let result = crowd::send(origin.address(), &[(rps, LENGTH)], round, None);
             row.0.push(result.totals.latency_ms.p90.unwrap_or(f64::INFINITY));
             row.1.push(100.0 * result.totals.goodput as f64 / result.totals.offered as f64);
         }
