@@ -74,7 +74,9 @@ fn a_cacheable_page_is_answered_and_its_server_hardly_asked() {
     // Every two seconds once.
     let fetches = fetches.load(Ordering::SeqCst) as f64;
     assert!(fetches <= 2.0 * CROWD_S, "{fetches} fetches in {CROWD_S} s");
+    println!("{good} of {offered} in time, {fetches} fetches in {CROWD_S} s");
     let (good, offered) = in_time(&others);
+    println!("others: {good} of {offered} in time");
     assert!(
         good >= 0.8 * offered,
         "{good} of {offered} others in time; refused: {}",
@@ -89,6 +91,7 @@ fn a_grace_serves_five_times_what_the_server_can() {
     let gateway = gateway(&upstream, "crowd").set("class", classes).start();
     let [crowd, _] = send(&gateway);
     let (good, offered) = in_time(&crowd);
+    println!("with a grace {good} of {offered}, {:.1} times the capacity", good / CROWD_S / CAPACITY_RPS);
     assert!(
         good >= 5.0 * CAPACITY_RPS * CROWD_S,
         "{good} of {offered} in time; refused: {}",
