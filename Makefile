@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-useful bench-composition fuzz fuzz-kernel soak h2spec nats-server testplane bench-gateways compare compare-cache compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak h2spec nats-server testplane bench-gateways compare compare-cache compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -27,7 +27,7 @@ demo-chain: setup
 	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
 	target/release/flashweir demo-chain $(ARGS)
 
-# One page at fifty times the origin's capacity: without, with admission, with admission and the cache; 75 s once built.
+# One page at fifty times the origin's capacity: without, with admission, with the cache, and with a grace; 75 s once built.
 demo-hot: setup
 	$(CARGO) build --release --locked -p flashweir-cli
 	target/release/flashweir demo-hot $(ARGS)
@@ -149,6 +149,11 @@ compare-cache: setup-bench
 	@scripts/install-missing.sh varnishd=varnish valgrind=valgrind wrk=wrk curl=curl
 	$(CARGO) build --release --locked -p flashweir-cli
 	scripts/compare-cache.sh target/release/flashweir $(ROUNDS) $(SECONDS)
+
+# A cluster of real processes: what a redirector and replicas save, cost and add, the herd of the published rules and its absence, and ten
+# thousand requests that wait for one document; half an hour, PARTS, ROUNDS and SECONDS shorten it.
+bench-replicas: setup
+	$(CARGO) bench --locked -p flashweir-cli --bench replicas
 
 # What a recording costs: CPU time, bytes, and how fast it is replayed; 4 minutes, ROUNDS and SECONDS shorten it.
 bench-recording: setup-bench

@@ -22,6 +22,11 @@ pub const ELSEWHERE: &[Elsewhere] = &[
         command: "cargo bench -p flashweir-admission --bench decisions",
     },
     Elsewhere {
+        id: "RADAR-PROCESSES",
+        title: "Figures 4.4, 4.6 to 4.8 and 4.10 to 4.12 with real processes, scaled (docs/replication.md)",
+        command: "make bench-replicas",
+    },
+    Elsewhere {
         id: "PURGE-F5",
         title: "Time to count flows",
         command: "cargo bench -p flashweir-aqm --bench packets",

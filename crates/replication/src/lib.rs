@@ -27,7 +27,7 @@ pub mod servers;
 pub use balancer::{Balancer, ServerUse};
 pub use documents::DocumentTable;
 pub use error::SettingsError;
-pub use redirector::{Placed, PlacementRound, Redirector, RedirectorSettings};
+pub use redirector::{Placed, PlacementBy, PlacementRound, Redirector, RedirectorSettings};
 pub use report_schedule::ReportSchedule;
 pub use ring::Ring;
 pub use routing::{Router, RoutingPlan};

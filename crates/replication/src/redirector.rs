@@ -20,7 +20,7 @@
 use crate::SettingsError;
 use crate::distribution::{Distribution, Policy, ServerLoad};
 use crate::documents::DocumentTable;
-use crate::placement::published::PublishedRule;
+use crate::placement::published::{PublishedRule, offload};
 use crate::placement::{
     DeletionSettings, DocumentLoad, Overload, Watermarks, achievable_loads, room_rps, spread,
 };
@@ -46,10 +46,23 @@ pub struct RedirectorSettings {
     pub deletion: DeletionSettings,
     /// The shortest time between two plans, default 1 s.
     pub plan_interval: Duration,
+    /// Who asks for copies.
+    pub placement: PlacementBy,
+}
+
+/// Who asks for copies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlacementBy {
+    /// The redirector, in [`Redirector::plan`] (repaired).
+    #[default]
+    Plan,
+    /// Overloaded servers, with their reports ([`Redirector::offload`], as published). A plan then only gives documents new homes; nothing is
+    /// deleted, and the cluster never counts as full.
+    Reports(PublishedRule),
 }
 
 impl Default for RedirectorSettings {
-    /// Two choices, the thesis's watermarks and reports.
+    /// Two choices, the thesis's watermarks and reports, copies by plans.
     fn default() -> Self {
         Self {
             policy: Policy::TwoChoices,
@@ -57,6 +70,7 @@ impl Default for RedirectorSettings {
             servers: ServerSettings::default(),
             deletion: DeletionSettings::default(),
             plan_interval: Duration::from_secs(1),
+            placement: PlacementBy::default(),
         }
     }
 }
@@ -91,6 +105,8 @@ pub struct Redirector {
     overload: Vec<Overload>,
     documents: DocumentTable,
     distribution: Distribution,
+    /// What the weights were last updated by.
+    loads: Vec<ServerLoad>,
     is_engaged: bool,
     updated_at: Instant,
     plan_at: Instant,
@@ -113,6 +129,7 @@ impl Redirector {
             settings,
             overload: Vec::new(),
             documents: DocumentTable::default(),
+            loads: Vec::new(),
             is_engaged: false,
             updated_at: Instant::ZERO,
             plan_at: Instant::ZERO,
@@ -248,6 +265,28 @@ impl Redirector {
         Some(target)
     }
 
+    /// Published placement, with a server's report: while the server is overloaded it asks for copies of the documents of its report (key
+    /// and requests per second; sorted here by decreasing rate). The copies made; none where placement is by plans.
+    pub fn offload(
+        &mut self,
+        now: Instant,
+        source: ServerIndex,
+        documents: &mut [(u64, f64)],
+    ) -> Vec<Placed> {
+        let PlacementBy::Reports(rule) = self.settings.placement else { return Vec::new() };
+        let mut created = Vec::new();
+        let is_overloaded = self.overload.get(usize::from(source)).is_some_and(|it| it.is_overloaded());
+        if is_overloaded {
+            let (load_rps, watermarks) = (self.servers.load_rps(source), self.settings.watermarks);
+            offload(load_rps, documents, &watermarks, |document, relief_rps| {
+                let target = self.accept(now, document, source, relief_rps, rule);
+                created.extend(target.map(|server| Placed { document, server }));
+                target.is_some()
+            });
+        }
+        created
+    }
+
     /// Makes a server a host of a document whose home is `home`, as an operator may before a crowd comes.
     pub fn place_copy(&mut self, now: Instant, document: u64, home: ServerIndex, server: ServerIndex) {
         if let Some(place) = self.documents.place(now, document, home) {
@@ -270,8 +309,9 @@ impl Redirector {
         self.update_engaged(now);
         self.plan_at = now + self.settings.plan_interval;
         let rehomed = self.rehome(now);
-        let created = if self.is_engaged { self.create(now) } else { Vec::new() };
-        let is_deletion = !self.is_engaged && now >= self.deletion_at;
+        let is_planned = self.settings.placement == PlacementBy::Plan;
+        let created = if is_planned && self.is_engaged { self.create(now) } else { Vec::new() };
+        let is_deletion = is_planned && !self.is_engaged && now >= self.deletion_at;
         let deleted = if is_deletion { self.delete(now) } else { Vec::new() };
         PlacementRound { created, deleted, rehomed, is_cluster_full: self.is_cluster_full(now) }
     }
@@ -285,6 +325,9 @@ impl Redirector {
     /// Whether the usable servers' load is above 0.9·HW of them together.
     #[must_use]
     pub fn is_cluster_full(&self, now: Instant) -> bool {
+        if self.settings.placement != PlacementBy::Plan {
+            return false;
+        }
         let usable = self.usable(now);
         let load: f64 = usable.iter().map(|&it| self.servers.load_rps(it)).sum();
         let room: f64 =
@@ -302,6 +345,12 @@ impl Redirector {
     #[must_use]
     pub fn servers(&self) -> &ServerTable {
         &self.servers
+    }
+
+    /// What the weights of the policy were last updated by; empty before the first report, and of use only to a policy with fixed weights.
+    #[must_use]
+    pub fn loads(&self) -> &[ServerLoad] {
+        &self.loads
     }
 
     /// The policy at work.
@@ -448,6 +497,7 @@ impl Redirector {
             })
             .collect();
         self.distribution.update(&loads, flexible_rps);
+        self.loads = loads;
     }
 }
 

@@ -8,7 +8,7 @@
 //! (docs/algorithms/replication.md, with 16 redirectors).
 
 use crate::SettingsError;
-use crate::distribution::{Distribution, Policy};
+use crate::distribution::{Distribution, Policy, ServerLoad};
 use crate::placement::Watermarks;
 use crate::redirector::Redirector;
 use crate::ring::Ring;
@@ -26,6 +26,8 @@ pub struct RoutingPlan {
     shares: Vec<u32>,
     /// What all usable servers together may get, requests per second, while the cluster is full.
     limit_rps: Option<f64>,
+    /// As of the last report, where weights are made of reports; empty for two choices, which need none.
+    loads: Vec<ServerLoad>,
 }
 
 /// One worker's choices.
@@ -48,7 +50,9 @@ impl RoutingPlan {
         });
         let shares = redirector.servers().shares().to_vec();
         let limit_rps = redirector.is_cluster_full(now).then(|| redirector.capacity_rps(now));
-        Self { hosts: hosts.collect(), shares, limit_rps }
+        let has_weights = redirector.distribution().probabilities(&[], &[]).is_some();
+        let loads = if has_weights { redirector.loads().to_vec() } else { Vec::new() };
+        Self { hosts: hosts.collect(), shares, limit_rps, loads }
     }
 
     /// The same plan with servers that get nothing for now, because connections to them fail. They keep their documents.
@@ -82,13 +86,25 @@ impl RoutingPlan {
 }
 
 impl Router {
-    /// Over servers with these names (a hash of each one's URL), the same on every worker and redirector.
+    /// Over servers with these names (a hash of each one's URL), the same on every worker and redirector; two choices.
     ///
     /// # Errors
     /// [`SettingsError`] as [`Ring::new`].
     pub fn new(names: impl IntoIterator<Item = u64>) -> Result<Self, SettingsError> {
+        Self::with_policy(names, Policy::TwoChoices, Watermarks::default())
+    }
+
+    /// The same with another policy.
+    ///
+    /// # Errors
+    /// [`SettingsError`] as [`Ring::new`] and [`Distribution::new`].
+    pub fn with_policy(
+        names: impl IntoIterator<Item = u64>,
+        policy: Policy,
+        watermarks: Watermarks,
+    ) -> Result<Self, SettingsError> {
         let homes = Ring::new(names)?;
-        let mut distribution = Distribution::new(Policy::TwoChoices, Watermarks::default())?;
+        let mut distribution = Distribution::new(policy, watermarks)?;
         (0..homes.len()).for_each(|_| distribution.add_server());
         let servers = (0..homes.len() as ServerIndex).collect();
         Ok(Self { homes, distribution, servers })
@@ -124,6 +140,9 @@ impl Router {
 
     /// A new plan: servers that became hosts start at the level of the others, or they would get every request for a second.
     pub fn follow(&mut self, before: &RoutingPlan, plan: &RoutingPlan) {
+        if plan.loads != before.loads {
+            self.distribution.update(&plan.loads, 0.0);
+        }
         for (document, hosts) in &plan.hosts {
             let home = [self.home(*document)];
             let known = before.hosts(*document).unwrap_or(&home);
@@ -138,7 +157,8 @@ impl Router {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redirector::RedirectorSettings;
+    use crate::placement::published::PublishedRule;
+    use crate::redirector::{Placed, PlacementBy, RedirectorSettings};
     use crate::servers::ServerReport;
     use flashweir_core::Rng;
     use proptest::prelude::*;
@@ -193,6 +213,43 @@ mod tests {
         assert_eq!(plan.limit_rps(), None, "a cluster without servers is not full, it is gone");
     }
 
+    /// Goal: published rules reach the workers: an overloaded server asks for copies with its report, and the weights are those of that report.
+    #[test]
+    fn published_rules_place_by_reports_and_route_by_their_weights() {
+        let acdn = Policy::Acdn { memory: 0.0 };
+        let settings = RedirectorSettings {
+            policy: acdn,
+            placement: PlacementBy::Reports(PublishedRule::ESSER),
+            ..RedirectorSettings::default()
+        };
+        let mut redirector = Redirector::new(settings).expect("valid");
+        for _ in 0..2 {
+            redirector.add_server(Instant::ZERO, 1.0, false).expect("room");
+        }
+        let mut router = Router::with_policy([1, 2], acdn, Watermarks::default()).expect("valid");
+        let (now, document, mut rng) = (Instant::from_secs(1), 7, Rng::new(1));
+        let source = router.home(document);
+        let target = 1 - source;
+        redirector.offer(now, document, source);
+        let empty = RoutingPlan::of(&redirector, router.homes(), now);
+        let report = |load_rps| ServerReport { load_rps, response_ms: None, utilisation: None };
+        redirector.report(now, target, report(0.0));
+        redirector.report(now, source, report(299.0));
+        assert_eq!(redirector.offload(now, source, &mut [(document, 299.0)]), [], "not overloaded");
+        redirector.report(now, source, report(400.0));
+        assert_eq!(redirector.plan(now).created, [], "a plan makes no copies");
+        let created = redirector.offload(now, source, &mut [(document, 400.0)]);
+        assert_eq!(created, [Placed { document, server: target }]);
+        let plan = RoutingPlan::of(&redirector, router.homes(), now);
+        router.follow(&empty, &plan);
+        let chosen = (0..100).map(|_| router.choose(now, document, &plan, &mut rng));
+        assert!(
+            chosen.into_iter().all(|it| it == Some(target)),
+            "the source is above HW: its weight is zero"
+        );
+        assert_eq!(plan.limit_rps(), None);
+    }
+
     proptest! {
         /// Whatever the plan, the chosen server is usable; none only where none is.
         #[test]
@@ -200,7 +257,7 @@ mod tests {
             let mut router = Router::new((0..shares.len() as u64).map(|name| name + 1)).unwrap();
             let hosts: Vec<u16> = hosts.into_iter().filter(|host| usize::from(*host) < shares.len()).collect();
             let hosts = if hosts.is_empty() { BTreeMap::new() } else { BTreeMap::from([(document, hosts)]) };
-            let plan = RoutingPlan { hosts, shares, limit_rps: None };
+            let plan = RoutingPlan { hosts, shares, ..RoutingPlan::default() };
             match router.choose(Instant::ZERO, document, &plan, &mut Rng::new(2)) {
                 Some(server) => prop_assert!(plan.shares[usize::from(server)] > 0),
                 None => prop_assert!(plan.shares.iter().all(|share| *share == 0)),

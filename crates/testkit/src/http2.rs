@@ -177,6 +177,16 @@ impl Http2Client {
         }
     }
 
+    /// The next stream that gets the head of an answer, and its status. None where none comes within [`PATIENCE`](crate::PATIENCE).
+    pub fn next_status(&mut self) -> Option<(u32, u16)> {
+        loop {
+            let (kind, _, of, payload) = self.read_frame().ok()?;
+            if kind == frame::HEADERS {
+                return Some((of, status(&payload)));
+            }
+        }
+    }
+
     /// Which stream is reset within `time`, if one is; the connection's end counts as stream 0's.
     ///
     /// # Panics

@@ -5,7 +5,7 @@ use crate::demo::hot;
 use crate::demo::numbers_only::Choices;
 use std::path::PathBuf;
 
-/// Send a crowd that wants one page at a service: without Flashweir, with admission, with admission and the cache.
+/// Send a crowd that wants one page at a service: without Flashweir, with admission, with admission and the cache, and with a grace for a page that no cache may keep.
 ///
 /// Starts an origin that does real work, measures how much it can do, and asks it for one page at fifty times that, while others
 /// want something else of it. Takes a minute and a quarter, uses only loopback.
@@ -23,6 +23,9 @@ pub(crate) struct DemoHotArgs {
     /// The crowd, in multiples of the origin's measured capacity (0.1 to 100).
     #[arg(long, value_name = "X", default_value_t = 50.0, value_parser = within(0.1, 100.0))]
     multiple: f64,
+    /// Use the cache before the crowd comes, too: `cache.mode = "always"` in place of `"crowd"`.
+    #[arg(long)]
+    cache_always: bool,
 }
 
 impl DemoHotArgs {
@@ -31,7 +34,7 @@ impl DemoHotArgs {
     /// # Errors
     /// As [`hot::run`].
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let Self { seed, out, json, multiple } = self;
-        hot::run(&Choices { seed, out, json, multiple })
+        let Self { seed, out, json, multiple, cache_always } = self;
+        hot::run(&Choices { seed, out, json, multiple, always_caches: cache_always })
     }
 }

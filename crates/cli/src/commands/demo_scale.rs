@@ -31,6 +31,6 @@ impl DemoScaleArgs {
     /// As [`scale::run`].
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Self { seed, out, json, multiple } = self;
-        scale::run(&Choices { seed, out, json, multiple })
+        scale::run(&Choices { seed, out, json, multiple, always_caches: false })
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Choices {
     pub(crate) json: bool,
     /// The crowd over what is there to serve it.
     pub(crate) multiple: f64,
+    /// The cache is in use before the crowd comes, too.
+    pub(crate) always_caches: bool,
 }
 
 /// Plays, ends all children, writes the numbers to `file` and prints them as `text` or as JSON.

@@ -1,6 +1,7 @@
 //! The cache, through the real binary: what HTTP allows, what nobody may ever see of others, and crowds.
 
 mod crowd;
+mod fifty_times;
 mod flights;
 mod grace;
 mod poison;

@@ -1,9 +1,12 @@
 //! Two users on every path: what is made for one never reaches the other. A private answer in the wrong hands is the worst bug there
 //! is.
 
-use flashweir_testkit::{Client, Latch, Message, Upstream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use crate::scene::{cache_status, caching, get, number, numbered};
+use flashweir_testkit::{Client, Latch, Message, Upstream, eventually};
+
+use crate::scene::{cache_status, caching, get, head, number, numbered};
 
 /// Answers of which each is for one user, whatever the origin says of caching. Field lines of the answer, and of both users.
 const PRIVATE: [(&str, &str, &str); 11] = [
@@ -130,4 +133,58 @@ fn a_request_that_changes_the_users_state_leaves_no_answer() {
     assert_eq!(number(&get(&mut client, "/", "")), 2);
     let fat = client.ask("GET / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 2\r\n\r\nhi");
     assert_eq!(number(&fat), 3, "a GET with a body is its own");
+}
+
+/// A document that was for all becomes one user's own when it is validated: by a 304, by a new answer, and by a refresh for which no request
+/// waits. The old answer is for all; the new ones reach the user that they were made for.
+#[test]
+fn what_becomes_private_when_it_is_validated_reaches_no_other() {
+    let for_all = ["max-age=1", "max-age=1, stale-while-revalidate=600", "max-age=1, stale-if-error=600"];
+    let then = [
+        (304, "Set-Cookie: of="),
+        (200, "Set-Cookie: of="),
+        (304, "Cache-Control: private, of="),
+        (200, "Cache-Control: private, of="),
+    ];
+    std::thread::scope(|scope| {
+        for (first, then) in for_all.into_iter().flat_map(|first| then.map(|then| (first, then))) {
+            scope.spawn(move || check_becoming_private(first, then));
+        }
+    });
+}
+
+fn check_becoming_private(first: &'static str, (status, field): (u16, &'static str)) {
+    let is_first = AtomicBool::new(true);
+    let upstream = numbered(move |request| {
+        if is_first.swap(false, Ordering::SeqCst) {
+            return (200, format!("Cache-Control: {first}\r\nETag: \"1\"\r\n"));
+        }
+        let status = if request.fields.has("if-none-match") { status } else { 200 };
+        let of = request.field("cookie").unwrap_or("-").replace('=', "-");
+        (status, format!("ETag: \"1\"\r\n{field}{of}\r\n"))
+    });
+    let gateway = caching(&upstream).start();
+    let mut clients = [gateway.connect(), gateway.connect(), gateway.connect()];
+    assert_eq!(number(&get(&mut clients[2], "/", "")), 1);
+    let mut own = 0;
+    let begun = Instant::now();
+    eventually("answers of the users' own", || {
+        for (client, (fields, of)) in
+            clients.iter_mut().zip([("Cookie: id=a\r\n", "id-a"), ("Cookie: id=b\r\n", "id-b"), ("", "-")])
+        {
+            let answer = get(client, "/", fields);
+            let context =
+                format!("{first}, {status} {field}: {fields} got {} {}", head(&answer), answer.text());
+            assert_eq!(answer.status(), 200, "{context}");
+            let others: Vec<&str> = ["of=id-a", "of=id-b", "of=-"]
+                .into_iter()
+                .filter(|it| *it != format!("of={of}") && head(&answer).contains(it))
+                .collect();
+            assert!(others.is_empty(), "{context}");
+            assert!(number(&answer) == 1 || is_for(&answer, fields), "{context}");
+            own += usize::from(number(&answer) > 1);
+        }
+        // Both users and the third have theirs, some time after the second in which the first answer is fresh.
+        (own >= 6 && begun.elapsed() > Duration::from_secs(1)).then_some(())
+    });
 }

@@ -121,6 +121,15 @@ pub(crate) fn redirector(origin: &Upstream, targets: &[SocketAddr]) -> GatewayBu
         .set("gateway.workers", "2")
 }
 
+/// A distributor before these redirectors.
+pub(crate) fn distributor(origin: &Upstream, redirectors: &[SocketAddr]) -> GatewayBuilder {
+    let targets: Vec<String> = redirectors.iter().map(|address| format!("\"http://{address}\"")).collect();
+    GatewayBuilder::new(&binary())
+        .upstream(&origin.url())
+        .text("replication.role", "distributor")
+        .set("replication.targets", &format!("[{}]", targets.join(", ")))
+}
+
 impl Cluster {
     pub(crate) fn start(origin: &Upstream, replicas: usize) -> Self {
         Self::start_with(origin, replicas, |builder| builder)

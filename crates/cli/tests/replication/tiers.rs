@@ -1,8 +1,8 @@
 //! Two tiers: a distributor divides documents among redirectors by a hash of the URL.
 
-use flashweir_testkit::{GatewayBuilder, eventually, free_address};
+use flashweir_testkit::{Gateway, GatewayBuilder, eventually, free_address};
 
-use crate::scene::{Replica, binary, get, redirector, saying};
+use crate::scene::{Replica, distributor, get, redirector, saying};
 
 #[test]
 fn each_document_has_one_redirector_and_each_redirector_its_documents() {
@@ -13,12 +13,7 @@ fn each_document_has_one_redirector_and_each_redirector_its_documents() {
     let redirectors = [0, 1].map(|_| ample(redirector(&origin, &addresses)).start());
     let reports = [redirectors[0].admin(), redirectors[1].admin()];
     let replicas = addresses.map(|address| Replica::start_at(address, &origin.url(), &reports, &[]));
-    let targets = redirectors.each_ref().map(|it| format!("\"http://{}\"", it.address()));
-    let distributor = GatewayBuilder::new(&binary())
-        .upstream(&origin.url())
-        .text("replication.role", "distributor")
-        .set("replication.targets", &format!("[{}]", targets.join(", ")))
-        .start();
+    let distributor = distributor(&origin, &redirectors.each_ref().map(Gateway::address)).start();
     let mut client = distributor.connect();
     for _ in 0..3 {
         for document in 0..40 {
@@ -27,14 +22,14 @@ fn each_document_has_one_redirector_and_each_redirector_its_documents() {
     }
     assert_eq!(origin.request_count(), 40, "each document is fetched once");
     let known = |index: usize| {
-        let gateway: &flashweir_testkit::Gateway = &redirectors[index];
+        let gateway: &Gateway = &redirectors[index];
         gateway.status()["replication"]["documents"].as_u64().unwrap_or(0)
     };
     eventually("all documents to be counted", || (known(0) + known(1) == 40).then_some(()));
     assert!(known(0) >= 5 && known(1) >= 5, "{} and {}", known(0), known(1));
     eventually("reports at both redirectors", || {
         let has_reports = |index: usize| {
-            let gateway: &flashweir_testkit::Gateway = &redirectors[index];
+            let gateway: &Gateway = &redirectors[index];
             gateway.metrics().value("flashweir_replication_reports_total{outcome=\"taken\"}") >= 2.0
         };
         (has_reports(0) && has_reports(1)).then_some(())

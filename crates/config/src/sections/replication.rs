@@ -44,6 +44,11 @@ pub struct ReplicationFile {
     /// Valid: above 0, below `high_watermark`.
     /// Example: `low_watermark = 200.0`.
     pub low_watermark: f64,
+    /// By which rules copies are placed and requests spread: `"repaired"` (the default), or `"published"`, those of ACDN as Esser's thesis
+    /// measured them, under which the load of replicas bounces between them. `"published"` is for comparison (`make bench-replicas`) and for no
+    /// service. The same on all nodes.
+    /// Example: `rules = "repaired"`.
+    pub rules: ReplicationRules,
     /// Of a replica: the admin listeners of the redirectors that get its reports.
     /// Valid: up to 64 different `http://HOST:PORT`.
     /// Example: `report_to = ["http://10.0.0.1:9900"]`.
@@ -69,6 +74,8 @@ impl Default for ReplicationFile {
             // Of the thesis's servers, which saturate at 350.
             high_watermark: 300.0,
             low_watermark: 200.0,
+            // The published ones have the herd.
+            rules: ReplicationRules::Repaired,
             report_to: Vec::new(),
             url: None,
             host: None,
@@ -117,6 +124,16 @@ pub enum ReplicationAnswer {
     Temporary,
 }
 
+/// By which rules copies are placed and requests spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplicationRules {
+    /// Two choices on own counts, copies by plans, early reports.
+    Repaired,
+    /// ACDN's weights by reports, copies asked for by overloaded replicas.
+    Published,
+}
+
 /// What one node of a cluster knows of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replication {
@@ -132,6 +149,8 @@ pub struct Replication {
     pub high_watermark_rps: f64,
     /// Below it an overloaded replica no longer is.
     pub low_watermark_rps: f64,
+    /// By which rules copies are placed and requests spread.
+    pub rules: ReplicationRules,
     /// Who gets a replica's reports.
     pub report_to: Vec<Uri>,
     /// The replica's own URL.
@@ -233,6 +252,7 @@ impl Replication {
             interval,
             high_watermark_rps: high,
             low_watermark_rps: file.low_watermark,
+            rules: file.rules,
             report_to,
             url,
             host: host.transpose()?,

@@ -91,9 +91,14 @@ pub(crate) fn purge(shared: &Shared, query: &PurgeQuery) -> Response {
     }
     match invalidate(shared, query) {
         Ok(purged) => {
-            shared.replication.order_purge(query);
             shared.telemetry.control().count_purge(Some(purged as u64));
-            Json(json!({ "purged": purged })).into_response()
+            // A redirector has no copies itself.
+            match shared.replication.order_purge(query) {
+                Some(replicas) => {
+                    Json(json!({ "purged": purged, "replicas_ordered": replicas })).into_response()
+                }
+                None => Json(json!({ "purged": purged })).into_response(),
+            }
         }
         Err(text) => problem(StatusCode::BAD_REQUEST, &text),
     }

@@ -3,14 +3,14 @@
 use super::counts::Sample;
 use super::report::{Orca, Orders, Report, ReportedDocument};
 use super::routing::SAMPLE_EVERY;
+use super::station::watermarks;
 use crate::cache::{PurgeQuery, invalidate, invalidate_document};
 use crate::shared::Shared;
 use bytes::Bytes;
-use flashweir_config::{Replication, ReplicationRole};
+use flashweir_config::{Replication, ReplicationRole, ReplicationRules};
 use flashweir_core::limits::{REPORT_BYTES, REPORT_DOCUMENTS};
 use flashweir_core::{Duration, Instant};
 use flashweir_replication::ReportSchedule;
-use flashweir_replication::placement::Watermarks;
 use flashweir_telemetry::{Happening, ReplicaReportOutcome};
 use http::header::{CONNECTION, CONTENT_TYPE, HOST};
 use http::{Request, Uri};
@@ -74,10 +74,10 @@ fn target_states(shared: &Shared) -> Vec<bool> {
 /// A replica: counts, and reports each interval, or at once when its load crosses a watermark.
 async fn report_on(shared: &Arc<Shared>, config: &Replication, mut samples: mpsc::Receiver<Sample>) {
     let mut ticks = ticks();
-    let watermarks = Watermarks { high_rps: config.high_watermark_rps, low_rps: config.low_watermark_rps };
+    // As published, a replica reports each interval and at no other time.
+    let early = (config.rules == ReplicationRules::Repaired).then(|| watermarks(config));
     let start = shared.clock.now();
-    let mut schedule =
-        ReportSchedule::new(start, start + FIRST_REPORT_AFTER, config.interval, Some(watermarks));
+    let mut schedule = ReportSchedule::new(start, start + FIRST_REPORT_AFTER, config.interval, early);
     let mut interval = Interval { since: start, ..Interval::default() };
     loop {
         ticks.tick().await;

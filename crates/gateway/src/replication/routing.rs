@@ -3,6 +3,7 @@
 use super::counts::{DocumentCounts, Sample};
 use super::document::{Document, hasher, server_name, validator};
 use super::hops::{HOPS_MAX, Hops};
+use super::station::{policy, watermarks};
 use crate::classify::NO_STORE;
 use crate::connection::Body;
 use crate::context::WorkerContext;
@@ -93,7 +94,8 @@ impl WorkerReplication {
             return Self { metrics, node: None };
         }
         let hasher = hasher();
-        let router = Router::new(config.targets.iter().map(|url| server_name(&hasher, url))).ok();
+        let names = config.targets.iter().map(|url| server_name(&hasher, url));
+        let router = Router::with_policy(names, policy(config.rules), watermarks(config)).ok();
         let plan = &shared.replication.plan;
         let routing = router.filter(|_| config.has_targets()).map(|router| Routing {
             router,

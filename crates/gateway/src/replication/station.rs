@@ -3,15 +3,17 @@
 use super::counts::Sample;
 use super::document::{hasher, server_name};
 use super::report::{Orders, Report, ReportedDocument};
-use flashweir_config::Replication;
+use flashweir_config::{Replication, ReplicationRules};
 use flashweir_core::limits::{PLACEMENT_EVENTS, REPLICA_DOCUMENTS, REPLICA_ORDERS};
 use flashweir_core::{Duration, Hasher64, Instant};
 use flashweir_measure::DecayedCounters;
+use flashweir_replication::distribution::Policy;
 use flashweir_replication::placement::Watermarks;
+use flashweir_replication::placement::published::PublishedRule;
 use flashweir_replication::servers::REPORTS_MISSED_MAX;
 use flashweir_replication::{
-    Placed, PlacementRound, Redirector, RedirectorSettings, Ring, RoutingPlan, ServerIndex, ServerReport,
-    ServerSettings, SettingsError,
+    Placed, PlacementBy, PlacementRound, Redirector, RedirectorSettings, Ring, RoutingPlan, ServerIndex,
+    ServerReport, ServerSettings, SettingsError,
 };
 use flashweir_telemetry::{CopyChange, Label as _};
 use http::Uri;
@@ -50,10 +52,13 @@ pub(super) struct Station {
     checks: HashMap<u64, Check>,
     interval: Duration,
     watermark_rps: f64,
+    rules: ReplicationRules,
     /// Before then what was sent is not taken for a load.
     settles_at: Instant,
     is_changed: bool,
     is_full: bool,
+    /// Copies that replicas asked for, under the published rules, and copies that differed, since the last tick.
+    offloaded: u64,
     differed: u64,
 }
 
@@ -118,8 +123,14 @@ pub(super) struct TickOutcome {
 impl Station {
     pub(super) fn new(config: &Replication, now: Instant) -> Result<Self, SettingsError> {
         let hasher = hasher();
+        let placement = match config.rules {
+            ReplicationRules::Repaired => PlacementBy::Plan,
+            ReplicationRules::Published => PlacementBy::Reports(PublishedRule::ESSER),
+        };
         let settings = RedirectorSettings {
-            watermarks: Watermarks { high_rps: config.high_watermark_rps, low_rps: config.low_watermark_rps },
+            policy: policy(config.rules),
+            placement,
+            watermarks: watermarks(config),
             servers: ServerSettings { report_interval: config.interval, ..ServerSettings::default() },
             ..RedirectorSettings::default()
         };
@@ -149,9 +160,11 @@ impl Station {
             checks: HashMap::new(),
             interval: config.interval,
             watermark_rps: config.high_watermark_rps,
+            rules: config.rules,
             settles_at: Instant::ZERO,
             is_changed: true,
             is_full: false,
+            offloaded: 0,
             differed: 0,
         })
     }
@@ -184,7 +197,8 @@ impl Station {
             self.is_changed |= replica.is_available != is_available;
             replica.is_available = is_available;
         }
-        if now >= self.settles_at {
+        // As published, a load is what the last report said.
+        if now >= self.settles_at && self.rules == ReplicationRules::Repaired {
             for server in 0..self.replicas.len() {
                 let sent_rps = self.sent.rate_rps(now, server);
                 self.redirector.raise_load(now, server as ServerIndex, sent_rps);
@@ -194,6 +208,7 @@ impl Station {
         let round = self.redirector.plan(now);
         self.is_changed |= is_due;
         let mut changes = self.remember(now, &round);
+        changes.push((CopyChange::Created, std::mem::take(&mut self.offloaded)));
         self.is_full = round.is_cluster_full || (!is_due && self.is_full);
         if is_due && self.redirector.documents().len() >= SWEPT_AT {
             self.forget_idle(now);
@@ -229,6 +244,7 @@ impl Station {
         let orders = std::mem::take(&mut replica.orders);
         let report = ServerReport { load_rps, response_ms: None, utilisation: None };
         self.redirector.report(now, server as ServerIndex, report);
+        self.offload(now, server as ServerIndex);
         self.compare_copies(now, server);
         self.is_changed = true;
         let mut answer = Orders::default();
@@ -241,9 +257,26 @@ impl Station {
         Ok(Taken { orders: answer, is_bounded })
     }
 
-    /// Every replica gets it with the answer to its next report.
-    pub(super) fn order_purge(&mut self, query: &str) {
+    /// Under the published rules a replica that is overloaded asks for copies of what it reported.
+    fn offload(&mut self, now: Instant, source: ServerIndex) {
+        if self.rules == ReplicationRules::Repaired {
+            return;
+        }
+        let keys: HashMap<&str, u64> = self.names.iter().map(|(&key, name)| (&**name, key)).collect();
+        let reported = self.replicas[usize::from(source)].documents.iter();
+        let mut documents: Vec<(u64, f64)> =
+            reported.filter_map(|it| Some((*keys.get(it.name.as_str())?, it.rate_rps))).collect();
+        let created = self.redirector.offload(now, source, &mut documents);
+        self.offloaded += created.len() as u64;
+        for Placed { document, server } in created {
+            self.add_event(now, CopyChange::Created, document, server);
+        }
+    }
+
+    /// Every replica gets it with the answer to its next report. How many replicas.
+    pub(super) fn order_purge(&mut self, query: &str) -> usize {
         self.replicas.iter_mut().for_each(|replica| replica.order(Order::Purge(query.to_owned())));
+        self.replicas.len()
     }
 
     /// Keeps what a round changed, and says what has to be said to replicas.
@@ -437,6 +470,19 @@ impl Station {
         let known = servers.iter().filter_map(|&server| self.replicas.get(usize::from(server)));
         known.map(|replica| replica.url.to_string()).collect()
     }
+}
+
+/// Which host of a document gets a request.
+pub(super) fn policy(rules: ReplicationRules) -> Policy {
+    match rules {
+        ReplicationRules::Repaired => Policy::TwoChoices,
+        ReplicationRules::Published => Policy::Acdn { memory: 0.0 },
+    }
+}
+
+/// Those of the configuration.
+pub(super) fn watermarks(config: &Replication) -> Watermarks {
+    Watermarks { high_rps: config.high_watermark_rps, low_rps: config.low_watermark_rps }
 }
 
 impl Replica {

@@ -6,9 +6,13 @@ use crate::replication::report::Orca;
 use flashweir_config::Config;
 
 fn station() -> Station {
+    station_with("")
+}
+
+fn station_with(more: &str) -> Station {
     let toml = "upstream.urls = ['http://o']\n[replication]\nrole = 'redirector'\ninterval = '1s'\n\
                 targets = ['http://r0', 'http://r1', 'http://r2', 'http://r3']\n";
-    let config = Config::from_toml(toml, "test.toml").expect("valid");
+    let config = Config::from_toml(&format!("{toml}{more}"), "test.toml").expect("valid");
     Station::new(&config.replication, Instant::ZERO).expect("valid")
 }
 
@@ -61,6 +65,30 @@ fn a_crowd_is_found_within_a_second_without_a_report_and_says_why() {
     assert!(station.explain(now, 7)["changes"][0]["why"].as_str().unwrap().contains("offered"));
 }
 
+/// Goal: with the published rules nothing but a report moves anything, and the weights are those of the last one.
+#[test]
+fn under_the_published_rules_an_overloaded_replica_asks_for_copies() {
+    let mut station = station_with("rules = 'published'\n");
+    let home = station.homes.owner(7);
+    for at in (100..=1_000).step_by(100) {
+        crowd(&mut station, at, 7, 80);
+        let outcome = station.tick(Instant::from_millis(at), &[true; 4]);
+        assert!(outcome.changes.iter().all(|(_, count)| *count == 0), "at {at}: {:?}", outcome.changes);
+    }
+    tell(&mut station, 1_050, home, 290.0, &[("a/hot", "")]);
+    let outcome = station.tick(Instant::from_millis(1_100), &[true; 4]);
+    assert!(!outcome.changes.contains(&(CopyChange::Created, 1)), "below the high watermark");
+    tell(&mut station, 2_050, home, 400.0, &[("a/hot", "")]);
+    let outcome = station.tick(Instant::from_millis(2_100), &[true; 4]);
+    assert!(outcome.changes.contains(&(CopyChange::Created, 1)), "{:?}", outcome.changes);
+    assert!(!outcome.is_full);
+    let plan = outcome.plan.expect("published");
+    let hosts = plan.hosts(7).expect("a copy").to_vec();
+    assert_eq!((hosts.len(), usize::from(hosts[0])), (2, home));
+    let event = station.explain(Instant::from_millis(2_100), 7)["changes"][0].clone();
+    assert_eq!(event["change"], "created");
+}
+
 #[test]
 fn a_lying_report_is_cut_and_moves_no_more_than_a_true_one() {
     let mut station = station();
@@ -103,10 +131,12 @@ fn the_copy_that_differs_is_fetched_again_and_not_for_ever() {
 #[test]
 fn each_replica_gets_each_purge_once_and_too_many_become_one() {
     let mut station = station();
-    station.order_purge("tag=news");
+    assert_eq!(station.order_purge("tag=news"), 4);
     assert_eq!(tell(&mut station, 100, 1, 1.0, &[]).orders.purge, ["tag=news"]);
     assert!(tell(&mut station, 1_100, 1, 1.0, &[]).orders.purge.is_empty());
-    (0..=REPLICA_ORDERS).for_each(|number| station.order_purge(&format!("tag={number}")));
+    for number in 0..=REPLICA_ORDERS {
+        station.order_purge(&format!("tag={number}"));
+    }
     assert_eq!(tell(&mut station, 2_100, 1, 1.0, &[]).orders.purge, ["all=true"]);
 }
 
