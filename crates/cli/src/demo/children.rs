@@ -247,6 +247,34 @@ impl Gateway {
     }
 }
 
+/// A running `flashweir egress`, the sidecar of whoever calls; ended when dropped.
+pub(crate) struct Sidecar {
+    _process: Process,
+    /// Where it takes requests.
+    pub(crate) address: SocketAddr,
+    /// Where it tells its status.
+    pub(crate) admin: SocketAddr,
+}
+
+impl Sidecar {
+    /// Starts one that sends all requests to the gateway `name` at `url` once, and waits until it accepts connections.
+    pub(crate) fn start(family: &Family, name: &str, url: &str, directory: &Path) -> anyhow::Result<Self> {
+        let (address, admin) = (free_address()?, free_address()?);
+        let file = directory.join("sidecar.toml");
+        let text = format!(
+            "name = \"caller\"\nadmin = \"{admin}\"\n[[listen]]\naddress = \"{address}\"\ntarget = \"{name}\"\n\
+             [[target]]\nname = \"{name}\"\nurls = [\"{url}\"]\nconnections = 1024\nretry = {{ attempts = 1 }}\n"
+        );
+        fs::write(&file, text).with_context(|| format!("{}: cannot be written", file.display()))?;
+        let name = Name { role: "sidecar", log: directory.join("sidecar.log") };
+        let arguments = [OsStr::new("egress"), OsStr::new("--config"), file.as_os_str()];
+        let process = Process::start(family, name, arguments)?;
+        process.wait_for(admin)?;
+        process.wait_for(address)?;
+        Ok(Self { _process: process, address, admin })
+    }
+}
+
 /// A running `flashweir control`; it and the copies that it started are ended when it is dropped.
 pub(crate) struct Controller {
     _process: Process,
