@@ -121,8 +121,8 @@ fn play(options: &Options, family: &Family) -> anyhow::Result<Story> {
                 (without_rps > 0.0).then(|| outcome.refused_at_node_rps / without_rps);
         }
     }
-    let chain =
-        |coordinates: bool| calls::visit(options, family, &start_origin()?, capacity_rps, coordinates);
+    let waiting_rps = calls::capacity_rps(options, family)?;
+    let chain = |coordinates: bool| calls::visit(options, family, waiting_rps, coordinates);
     let chains = [chain(false)?, chain(true)?];
     Ok(Story { options: options.clone(), capacity_rps, visits, chains })
 }

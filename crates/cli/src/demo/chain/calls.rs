@@ -4,12 +4,14 @@
 //! people ─► front end ─► (sidecar) ─► gateway "edge" ─► gateway "node" ─► origin
 //! ```
 //!
+//! The origin is one that waits, as for a database: four programs work on each call before it, and would take its time on a small machine.
+//!
 //! Without coordination each call is judged by itself and most user requests fail at one of theirs, after work was done for them. With it, the
 //! sidecar of the front end refuses at the first call or not at all.
 
 use super::{NODE, Options, front_end, gateway};
 use crate::demo::children::{Family, Origin, Sidecar};
-use crate::demo::{PATIENCE, TARGET};
+use crate::demo::{PATIENCE, TARGET, origin_capacity_rps};
 use anyhow::Context;
 use flashweir_load::{ClassPlan, LoadPlan, Target};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
@@ -40,14 +42,19 @@ pub(crate) struct Chain {
     pub(crate) of_oracle: f64,
 }
 
+/// Calls per second that such an origin serves; measured once, so that both crowds are the same.
+pub(super) fn capacity_rps(options: &Options, family: &Family) -> anyhow::Result<f64> {
+    origin_capacity_rps(&Origin::start_waiting(family, options.origin_ms, &options.out)?)
+}
+
 /// A crowd of twice what the origin can do.
 pub(super) fn visit(
     options: &Options,
     family: &Family,
-    origin: &Origin,
     capacity_rps: f64,
     coordinates: bool,
 ) -> anyhow::Result<Chain> {
+    let origin = Origin::start_waiting(family, options.origin_ms, &options.out)?;
     let how = if coordinates { "with" } else { "without" };
     eprintln!("Twice what the origin can do, in user requests of {CALLS} calls, {how} feedback ...");
     let node = gateway(family, NODE, &origin.base_url(), coordinates, options)?;
