@@ -59,13 +59,13 @@ fn rows(story: &Story) -> Vec<[String; 3]> {
         both("p99 of the worst second", &|o| o.p99_ms.map_or("–".to_owned(), |ms| format!("{ms:.0} ms"))),
         both("refused by the caller's sidecar", &|o| rate(o.refused_at_caller_rps)),
         both("refused by the overloaded gateway", &|o| rate(o.refused_at_node_rps)),
-        both("  of what people asked for", &|o| percent(o.refused_at_node_part)),
+        both("refused there, of what people asked for", &|o| percent(o.refused_at_node_part)),
         both("came to the overloaded gateway", &|o| rate(o.offered_to_node_rps)),
         both("processor time of the overloaded gateway", &|o| format!("{:.3} cores", o.node_cores)),
-        both("  of which refusing", &|o| {
+        both("processor time there spent on refusing", &|o| {
             o.node_refusing_cores.map_or("–".to_owned(), |cores| format!("{cores:.4} cores"))
         }),
-        both("  of that without feedback", &|o| o.node_refusing_part.map_or("–".to_owned(), percent)),
+        both("the same, of that without feedback", &|o| o.node_refusing_part.map_or("–".to_owned(), percent)),
     ]
 }
 
@@ -75,7 +75,7 @@ fn rows_of_calls(story: &Story) -> Vec<[String; 3]> {
     vec![
         both("user requests", &|chain| format!("{:.1}/s", chain.offered_rps)),
         both("completed in time", &|chain| format!("{:.1}/s", chain.completed_rps)),
-        both("  of what an oracle completes", &|chain| format!("{:.1} %", chain.of_oracle * 100.0)),
+        both("the same, of what an oracle completes", &|chain| format!("{:.1} %", chain.of_oracle * 100.0)),
     ]
 }
 
@@ -84,7 +84,7 @@ fn html(story: &Story) -> Result<String, ReportError> {
     let lead = format!(
         "A crowd of {} times what the origin can do came through its callers' sidecar to the gateway before the origin. Without \
          feedback the gateway refused {:.1} % of what people asked for; with it, {:.1} %, and the sidecar the rest.",
-        number(story.options.crowd_multiple, 1),
+        number(story.options.crowd_multiple, 2),
         before.refused_at_node_part * 100.0,
         after.refused_at_node_part * 100.0,
     );
