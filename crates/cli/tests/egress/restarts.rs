@@ -3,7 +3,7 @@
 
 use crate::scene::{Egress, KEY, binary};
 use flashweir_testkit::{GatewayBuilder, Load, Origin, eventually, free_address};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An origin that waits: a busy machine hardly changes what it can do.
 const WAITS: [&str; 6] = ["--workers", "1", "--work-ms", "0.01", "--wait-ms", "5"];
@@ -32,8 +32,9 @@ fn a_restart_of_either_end_in_mid_crowd_brings_no_overload_back() {
     let crowd = Load::start(&binary(), &url, &["--rate", CROWD_RPS, "--duration", "16s"]);
     egress.until_condition("limited");
 
-    // Its epoch is the second in which it starts.
-    std::thread::sleep(Duration::from_millis(1_100));
+    // Its epoch is the second in which it starts, and a crowd is under way for longer than that.
+    let begun = Instant::now();
+    eventually("a later second", || (begun.elapsed() >= Duration::from_millis(1_100)).then_some(()));
     let news = egress.feedback("new");
     let (_, builder) = node.crash(&binary());
     let node = builder.start();
