@@ -22,7 +22,7 @@ demo: setup
 	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
 	target/release/flashweir demo $(ARGS)
 
-# One crowd, two gateways in a row: what the overloaded one tells the other, shown in 75 s.
+# One crowd, a sidecar and a gateway: what the overloaded gateway tells the sidecar, and chains of three calls, shown in 80 s.
 demo-chain: setup
 	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
 	target/release/flashweir demo-chain $(ARGS)

@@ -331,6 +331,8 @@ pub const REPORT_BYTES: usize = 128 << 10;
 pub const REPLICA_ORDERS: usize = 256;
 /// Changes of placement that `/status` remembers.
 pub const PLACEMENT_EVENTS: usize = 64;
+/// Plans of a ladder, each 100 ms, over which it remembers what came and was completed (32 bytes each).
+pub const LADDER_GROWTH_TICKS: usize = 32;
 /// Senders that an overloaded node tells apart when it divides its rate (about 200 bytes each); further ones share an entry.
 pub const FEEDBACK_SENDERS: usize = 4_096;
 /// Nodes in front that one service tells apart, those of all workers together; further ones are asked for nothing.

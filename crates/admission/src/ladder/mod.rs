@@ -12,7 +12,7 @@
 //! | discarding | level ≥ discard | level < onset; where only discarding is in use, level < abatement |
 //!
 //! ```text
-//! rate = max(C / 100, (C − unlimited) · (1 − (x − x_ref) / 0.8 s)),  x_ref = (abatement + onset) / 2
+//! rate = max(C / 100, (C − unlimited) · (1 − (x − x_ref) / 1.2 s)),  x_ref = (abatement + onset) / 2
 //! ```
 //!
 //! with `C` what the origin completes per second, `x` the level in seconds and `unlimited` the rate of the ranks that are not
@@ -23,26 +23,30 @@
 //! requests.
 //!
 //! **Where the thresholds come from.** [`rungs_of_plan`] takes them from the sentry's plan, so there is nothing to set: at the
-//! lowest abatement no server of the origin is idle, and the highest discard is where the sentry would begin to give up the oldest.
+//! lowest abatement no server of the origin is idle, and the highest discard is before the sentry would begin to give up the oldest. While the
+//! ladder holds the backlog there, the sentry serves in order of arrival ([`in_order`]).
 //! So the ladder never keeps the origin idle: it asks and discards only while requests wait for the origin.
 //!
 //! **Why a rate and not the severity.** A gap by severity is right for one number of senders and one capacity; a rate is right for
 //! all, and as it falls with the level, the level settles instead of swinging between two thresholds.
 //!
-//! **Cold start.** While the sentry does not know what the origin can do, there are no rungs, and nothing is asked or discarded.
+//! **Cold start.** While the sentry does not know what the origin can do, there are no rungs and nothing is discarded. Where requests then
+//! take longer and longer, or are refused, senders are asked for what is completed (`first.rs`).
 //! **Recovery.** After the level falls below every abatement the rate stays in force until less than nine tenths of it are used for
 //! a second; a limit that ends while it binds brings the overload back. **Cost.** O(ranks) for a level; integers. A plan is
-//! arithmetic on floats ten times a second. **Failure modes.** A capacity estimate that is 10 % too high moves the level by 0.08 s, no
+//! arithmetic on floats ten times a second. **Failure modes.** A capacity estimate that is 10 % too high moves the level by 0.12 s, no
 //! further; it is what the origin completes while work waits. Source: Iyer, Tewari and Kant §2.1 (thresholds by priority, severity), §4 (the three schemes), §5 (settings).
 
 mod capacity;
 mod derived;
+mod first;
 mod gate;
+mod growth;
 mod planner;
 mod published;
 mod rungs;
 
-pub use derived::{level_us, rungs_of_plan};
+pub use derived::{in_order, level_us, rungs_of_plan, wait_us};
 pub use gate::{LadderGate, Orders, Scheme};
 pub use planner::{Explanation, LadderInput, LadderPlan, LadderPlanner, Rule};
 pub use published::{PUBLISHED_POLL, Published, SEVERITY_ONSETS};

@@ -4,11 +4,11 @@ use super::load::values::within;
 use crate::demo::chain::{self, Options};
 use std::path::PathBuf;
 
-/// Send the same crowd through two gateways in a row, without and with what the overloaded one tells the other.
+/// Send the same crowd through a caller's sidecar and an overloaded gateway, without and with what the gateway tells the sidecar.
 ///
-/// Starts an origin that does real work, a gateway before it and another one before that. In the first visit of the crowd the
-/// gateways know nothing of each other; in the second the overloaded one asks the other for less (docs/feedback.md). Takes a minute and a
-/// quarter, uses only loopback, and leaves a report in a directory of its own.
+/// Starts an origin that does real work, a gateway before it and a sidecar (`flashweir egress`) before that. In the first visit of the
+/// crowd the gateway refuses what is too much; in the second it asks the sidecar for less (docs/feedback.md). Then people come who need three
+/// calls each, through two gateways, again without and with. Takes a minute and a half, uses only loopback, and leaves a report in a directory of its own.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoChainArgs {
     /// Draws when people arrive: the same seed is the same crowd.

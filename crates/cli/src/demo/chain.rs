@@ -1,9 +1,12 @@
-//! `flashweir demo-chain`: the same crowd through two gateways in a row, without and with what the overloaded one tells the other.
+//! `flashweir demo-chain`: the same crowd through a caller's sidecar and an overloaded gateway, without and with what the gateway tells
+//! the sidecar; then user requests that need three calls each, through two gateways.
 
+mod calls;
+mod front_end;
 mod outcome;
 mod report;
 
-use super::children::{Family, Gateway, Origin};
+use super::children::{Family, Gateway, Origin, Sidecar};
 use super::{PATIENCE, SOURCES, TARGET, files, http, origin_capacity_rps, signals};
 use anyhow::{Context, bail};
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Sources, Target};
@@ -12,6 +15,7 @@ use flashweir_origin::placement::Placement;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use outcome::{Books, Outcome, Work, cost_of_refusal_s};
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,29 +40,30 @@ pub(crate) struct Story {
     pub(crate) capacity_rps: f64,
     /// Without and with feedback.
     pub(crate) visits: [Visit; 2],
+    /// What became of user requests of several calls, without and with.
+    pub(crate) chains: [calls::Chain; 2],
 }
 
 /// One visit of the crowd.
 pub(crate) struct Visit {
     pub(crate) load: LoadResult,
     pub(crate) outcome: Outcome,
-    /// What the overloaded gateway did in the quiet before the crowd, and in the judged part of the crowd.
+    /// What the gateway did in the quiet before the crowd, and in the judged part of the crowd.
     works: [Work; 2],
 }
 
 /// Of the capacity, before and after the crowd.
 const QUIET_LOAD: f64 = 0.4;
-const QUIET: Duration = Duration::from_secs(6);
-const CROWD: Duration = Duration::from_secs(15);
-const TAIL: Duration = Duration::from_secs(4);
+const QUIET: Duration = Duration::from_secs(5);
+const CROWD: Duration = Duration::from_secs(13);
+const TAIL: Duration = Duration::from_secs(3);
 /// From here on the quiet is measured: the gateways have started by then.
 const QUIET_FROM: Duration = Duration::from_secs(2);
-/// From here on a crowd is judged: by then both gateways know that it is there.
+/// From here on a crowd is judged: by then everybody knows that it is there.
 const JUDGED_AFTER: Duration = Duration::from_secs(2);
 /// The last reading comes this much before the crowd's end.
 const READ_BEFORE_END: Duration = Duration::from_millis(500);
-/// The names by which both ends of a message know each other.
-const EDGE: &str = "edge";
+/// What the overloaded gateway is called.
 const NODE: &str = "node";
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
@@ -109,14 +114,34 @@ fn play(options: &Options, family: &Family) -> anyhow::Result<Story> {
     let mut visits = [visit(false)?, visit(true)?];
     let works: Vec<Work> = visits.iter().flat_map(|visit| visit.works).collect();
     if let Some(cost_s) = cost_of_refusal_s(&works) {
+        let without_rps = visits[0].outcome.refused_at_node_rps;
         for Visit { outcome, .. } in &mut visits {
             outcome.node_refusing_cores = Some(outcome.refused_at_node_rps * cost_s);
+            outcome.node_refusing_part =
+                (without_rps > 0.0).then(|| outcome.refused_at_node_rps / without_rps);
         }
     }
-    Ok(Story { options: options.clone(), capacity_rps, visits })
+    let waiting_rps = calls::capacity_rps(options, family)?;
+    let chain = |coordinates: bool| calls::visit(options, family, waiting_rps, coordinates);
+    let chains = [chain(false)?, chain(true)?];
+    Ok(Story { options: options.clone(), capacity_rps, visits, chains })
 }
 
-/// The crowd comes to the first of two gateways.
+/// A gateway that asks those in front of it for less, if that is to be so.
+fn gateway(
+    family: &Family,
+    name: &'static str,
+    upstream: &str,
+    has_feedback: bool,
+    options: &Options,
+) -> anyhow::Result<Gateway> {
+    let sections = format!(
+        "[upstream]\nurls = [\"{upstream}\"]\n[feedback]\nenabled = {has_feedback}\nsenders = [\"127.0.0.1\"]\n"
+    );
+    Gateway::start_configured(family, name, &sections, &options.out)
+}
+
+/// The crowd comes to the caller's sidecar.
 fn visit(
     options: &Options,
     family: &Family,
@@ -124,19 +149,13 @@ fn visit(
     capacity_rps: f64,
     has_feedback: bool,
 ) -> anyhow::Result<Visit> {
-    let of_node = format!(
-        "[upstream]\nurls = [\"{}\"]\n[feedback]\nenabled = {has_feedback}\nsenders = [\"127.0.0.1\"]\n",
-        origin.base_url()
-    );
-    let node = Gateway::start_configured(family, NODE, &of_node, &options.out)?;
-    let of_edge =
-        format!("[upstream]\nurls = [\"{}\"]\n[feedback]\nenabled = {has_feedback}\n", node.base_url());
-    let edge = Gateway::start_configured(family, EDGE, &of_edge, &options.out)?;
+    let node = gateway(family, NODE, &origin.base_url(), has_feedback, options)?;
+    let sidecar = Sidecar::start(family, NODE, &node.base_url(), &options.out)?;
 
     let rate = |factor: f64, length| RateProfile::constant(factor * capacity_rps, length);
     let profile =
         rate(QUIET_LOAD, QUIET)?.then(rate(options.crowd_multiple, CROWD)?).then(rate(QUIET_LOAD, TAIL)?);
-    let target = Target::parse(&edge.url())?;
+    let target = Target::parse(&format!("http://{}/work", sidecar.address))?;
     let class = ClassPlan { timeout: PATIENCE, good_within: TARGET, ..ClassPlan::get(&target)? };
     let schedule = Schedule::one(ArrivalProcess::Poisson(profile), options.seed);
     let plan = LoadPlan {
@@ -147,34 +166,34 @@ fn visit(
     let judged = [QUIET + JUDGED_AFTER, QUIET + CROWD - READ_BEFORE_END];
     let readings = [QUIET_FROM, QUIET - READ_BEFORE_END, judged[0], judged[1]];
     let mut ruler = Ruler::new(origin.meter(), judged);
-    let mut books: Vec<[Books; 2]> = Vec::new();
+    let mut books: Vec<Books> = Vec::new();
     let mut trouble = None;
     let load = flashweir_load::run(plan, |progress| {
         ruler.look(progress.elapsed, progress.totals.goodput);
         if readings.get(books.len()).is_some_and(|moment| progress.elapsed >= *moment) {
-            match [&edge, &node].map(read).into_iter().collect::<Result<Vec<_>, _>>() {
-                Ok(both) => books.extend(<[Books; 2]>::try_from(both).ok()),
+            match read(&node, sidecar.admin) {
+                Ok(now) => books.push(now),
                 Err(error) => drop(trouble.get_or_insert(error)),
             }
         }
     })?;
     if let Some(trouble) = trouble {
-        return Err(trouble).context("a gateway's books cannot be read");
+        return Err(trouble).context("the counts of gateway and sidecar cannot be read");
     }
     let Ok(books) = <[_; 4]>::try_from(books) else {
-        bail!("the run ended before the gateways' books were read");
+        bail!("the run ended before the last counts were read");
     };
     let useful = ruler.useful(0, 1).ok().map(|useful| useful.useful());
     let outcome = Outcome::new(&load, judged, [&books[2], &books[3]], useful);
-    let node = |from: usize| {
-        Work::between(&books[from][1], &books[from + 1][1], readings[from + 1] - readings[from])
-    };
+    let node =
+        |from: usize| Work::between(&books[from], &books[from + 1], readings[from + 1] - readings[from]);
     let works = [node(0), node(2)];
     Ok(Visit { load, outcome, works })
 }
 
-/// What a gateway has counted and used so far.
-fn read(gateway: &Gateway) -> anyhow::Result<Books> {
-    let metrics = http::get(gateway.admin, "/metrics", ANSWER_WITHIN)?;
-    Books::read(&metrics, gateway.process_id())
+/// What has been counted and used so far.
+fn read(node: &Gateway, sidecar: SocketAddr) -> anyhow::Result<Books> {
+    let [metrics, of_sidecar] =
+        [node.admin, sidecar].map(|admin| http::get(admin, "/metrics", ANSWER_WITHIN));
+    Books::read(&metrics?, &of_sidecar?, node.process_id())
 }

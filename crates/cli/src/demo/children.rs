@@ -16,6 +16,8 @@ const START_WITHIN: Duration = Duration::from_secs(10);
 const STATE_FILE: &str = "gateway-baseline.json";
 /// How long a child may take to end its own children.
 const OBEYS_WITHIN: Duration = Duration::from_secs(5);
+/// Processor time of a request to an origin that only waits, milliseconds.
+const HARDLY_ANY_MS: &str = "0.01";
 /// Pause between two looks at whether it does.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -107,18 +109,22 @@ impl Origin {
         iterations_per_ms: f64,
         directory: &Path,
     ) -> anyhow::Result<Self> {
+        let work = ["--work-ms", &work_ms.to_string(), "--iterations-per-ms", &iterations_per_ms.to_string()];
+        Self::start_with(family, &work, directory)
+    }
+
+    /// The same, of one worker that is held for `wait_ms` by each request without working, as by a database: what else runs on the machine
+    /// hardly changes its capacity.
+    pub(crate) fn start_waiting(family: &Family, wait_ms: f64, directory: &Path) -> anyhow::Result<Self> {
+        let work = ["--work-ms", HARDLY_ANY_MS, "--wait-ms", &wait_ms.to_string()];
+        Self::start_with(family, &work, directory)
+    }
+
+    fn start_with(family: &Family, work: &[&str], directory: &Path) -> anyhow::Result<Self> {
         let address = free_address()?;
-        let arguments = [
-            "origin",
-            "--listen",
-            &address.to_string(),
-            "--workers",
-            "1",
-            "--work-ms",
-            &work_ms.to_string(),
-            "--iterations-per-ms",
-            &iterations_per_ms.to_string(),
-        ];
+        let listen = address.to_string();
+        let arguments =
+            ["origin", "--listen", &listen, "--workers", "1"].into_iter().chain(work.iter().copied());
         let process =
             Process::start(family, Name { role: "origin", log: directory.join("origin.log") }, arguments)?;
         process.wait_for(address)?;
@@ -244,6 +250,34 @@ impl Gateway {
     /// The page the crowd wants, through the gateway.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/work", self.address)
+    }
+}
+
+/// A running `flashweir egress`, the sidecar of whoever calls; ended when dropped.
+pub(crate) struct Sidecar {
+    _process: Process,
+    /// Where it takes requests.
+    pub(crate) address: SocketAddr,
+    /// Where it tells its status.
+    pub(crate) admin: SocketAddr,
+}
+
+impl Sidecar {
+    /// Starts one that sends all requests to the gateway `name` at `url` once, and waits until it accepts connections.
+    pub(crate) fn start(family: &Family, name: &str, url: &str, directory: &Path) -> anyhow::Result<Self> {
+        let (address, admin) = (free_address()?, free_address()?);
+        let file = directory.join("sidecar.toml");
+        let text = format!(
+            "name = \"caller\"\nadmin = \"{admin}\"\n[[listen]]\naddress = \"{address}\"\ntarget = \"{name}\"\n\
+             [[target]]\nname = \"{name}\"\nurls = [\"{url}\"]\nconnections = 1024\nretry = {{ attempts = 1 }}\n"
+        );
+        fs::write(&file, text).with_context(|| format!("{}: cannot be written", file.display()))?;
+        let name = Name { role: "sidecar", log: directory.join("sidecar.log") };
+        let arguments = [OsStr::new("egress"), OsStr::new("--config"), file.as_os_str()];
+        let process = Process::start(family, name, arguments)?;
+        process.wait_for(admin)?;
+        process.wait_for(address)?;
+        Ok(Self { _process: process, address, admin })
     }
 }
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Work of each call: a capacity of some 100 a second, which leaves the machine room for everything before the origin.
-const WORK_MS: f64 = 10.0;
+/// Each call holds the origin for 10 ms without work: a capacity of some 100 a second that other programs on the machine hardly change.
+const WAITS: [&str; 6] = ["--workers", "1", "--work-ms", "0.01", "--wait-ms", "10"];
 /// Calls that are offered, over what the origin can do.
 const OVERLOAD: f64 = 2.0;
 const LENGTH_S: f64 = 14.0;
@@ -72,7 +72,7 @@ fn gateway(name: &str, before: &str, before_name: Option<&str>, coordinates: boo
 }
 
 fn run(calls: usize, coordinates: bool) -> Run {
-    let origin = Origin::start(&binary(), WORK_MS);
+    let origin = Origin::start_with(&binary(), &WAITS);
     let capacity_rps = origin.measure_capacity();
     let node = gateway("node", &origin.url(), None, coordinates);
     let middle = gateway("middle", &format!("http://{}", node.address()), Some("node"), coordinates);

@@ -8,6 +8,7 @@ mod examples;
 mod limits;
 mod proxying;
 mod real_gateway;
+mod restarts;
 mod retries;
 mod scene;
 mod silence;

@@ -14,7 +14,7 @@ use super::upstreams::UpstreamLimits;
 use super::worker::{HeardNode, NodeSample, SenderCounts};
 use flashweir_admission::gapping::Restriction;
 use flashweir_admission::ladder::{
-    self, LadderGate, LadderInput, LadderPlanner, Scheme, level_us, rungs_of_plan,
+    self, LadderGate, LadderInput, LadderPlanner, Rungs, Scheme, in_order, level_us, rungs_of_plan, wait_us,
 };
 use flashweir_admission::sentry::{Plan, Sample};
 use flashweir_config::Feedback;
@@ -48,6 +48,8 @@ pub(crate) struct NodePlanner {
     name: String,
     planner: LadderPlanner,
     gate: Option<LadderGate>,
+    /// The thresholds within which the backlog is held, while nodes in front are asked for less because of it.
+    holds: Option<Rungs>,
     advertiser: Advertiser<HmacKey>,
     upstreams: UpstreamLimits,
     /// At most [`FEEDBACK_NODES`].
@@ -96,6 +98,7 @@ impl NodePlanner {
             name: name.to_owned(),
             planner: LadderPlanner::new(),
             gate: None,
+            holds: None,
             advertiser: advertiser.expect("the time to live is within its range"),
             upstreams: UpstreamLimits::new(workers),
             senders: HashMap::new(),
@@ -187,6 +190,11 @@ impl NodePlanner {
         (!were_none || !self.last.are_none()).then(|| self.last.clone())
     }
 
+    /// The sentry's plan as it is in force while the ladder holds the backlog; none while it does not.
+    pub(crate) fn in_order(&self, plan: &Plan) -> Option<Plan> {
+        self.holds.as_ref().map(|rungs| in_order(plan, rungs, self.capacity))
+    }
+
     /// What `/status` and the metrics say.
     pub(crate) fn told(&self) -> &Told {
         &self.told
@@ -264,11 +272,13 @@ impl NodePlanner {
             capacity_rps: plan.explanation.capacity_rps,
             arrived: std::mem::take(&mut self.arrived),
             completed_milli: std::mem::take(&mut self.completed_milli),
+            wait_us: wait_us(plan),
             is_short: std::mem::take(&mut self.is_short),
             is_refusing: std::mem::take(&mut self.is_refusing),
         };
         let of_ladder = self.planner.plan(now, &input);
         self.capacity = of_ladder.capacity;
+        self.holds = of_ladder.holds.filter(|_| !self.senders.is_empty());
         match (of_ladder.rungs, &mut self.gate) {
             (None, gate) => *gate = None,
             (Some(rungs), Some(gate)) => gate.set_rungs(rungs),

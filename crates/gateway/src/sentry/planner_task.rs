@@ -301,7 +301,8 @@ impl Outlet<SentryPlanner> for ServiceOutlet {
             Some(cluster) => cluster.plan(now, &self.sentry, &plan),
             None => plan,
         };
-        put_in_force(&self.sentry.plan, &plan);
+        let in_order = self.nodes.as_ref().and_then(|nodes| nodes.in_order(&plan));
+        put_in_force(&self.sentry.plan, in_order.as_ref().unwrap_or(&plan));
         if let Some((candidate, live)) = self.candidate.as_mut().zip(planner) {
             candidate.plan(now, live, &self.shared.warnings);
         }

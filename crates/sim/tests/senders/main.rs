@@ -5,6 +5,7 @@
 //! `--nocapture` shows the worst.
 
 mod chain;
+mod cold;
 mod overload;
 mod plant;
 mod turnover;

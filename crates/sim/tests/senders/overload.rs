@@ -1,6 +1,8 @@
 //! A steady overload of 225 %.
 
-use crate::plant::{CAPACITY_RPS, Measured, SEEDS, SENDERS, TARGET, lossy, measured, scenario};
+use crate::plant::{
+    CAPACITY_RPS, Measured, SEEDS, SENDERS, TARGET, lossy, measured, scenario, sentry, surge_of,
+};
 use flashweir_core::Duration;
 use flashweir_sim::request::senders::{LadderModel, Obedience, Outcome, Scenario, run};
 
@@ -72,6 +74,27 @@ fn a_sender_that_ignores_feedback_takes_nothing_from_the_others() {
         );
         assert!(refused <= 0.01, "seed {seed}: {refused}");
         assert!(ignoring <= 1.15, "seed {seed}: the one has {ignoring} of a share");
+    });
+}
+
+/// Goal: a sender that calls all of its requests the most important ones gets what it sends of those and no more, and the others share the rest as
+/// before. Method: one of twenty offers half of the capacity, all of rank 0; the node believes it. (Whether it does is the node's to decide.)
+#[test]
+fn a_sender_that_lies_about_its_class_leaves_the_others_their_shares_of_the_rest() {
+    let change = |it: &mut Scenario| {
+        it.node.sentry = Some(sentry(2));
+        it.senders.iter_mut().for_each(|sender| sender.rank = 1);
+        it.senders[7].rank = 0;
+        it.senders[7].arrivals = surge_of(0.5 * CAPACITY_RPS);
+    };
+    each_seed("225 %, one lies", change, |seed, measured, outcome| {
+        holds(seed, measured);
+        assert!(measured.refused_share <= 0.01, "seed {seed}: {measured:?}");
+        let rest = (CAPACITY_RPS * 50.0 - outcome.senders[7].completed as f64) / (SENDERS - 1) as f64;
+        for (index, sender) in outcome.senders.iter().enumerate().filter(|(index, _)| *index != 7) {
+            let part = sender.completed as f64 / rest;
+            assert!(part >= 0.9, "seed {seed}, sender {index}: {part:.3} of its share");
+        }
     });
 }
 

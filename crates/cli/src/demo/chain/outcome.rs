@@ -6,13 +6,14 @@ use serde::Serialize;
 use std::fs;
 use std::time::Duration;
 
-/// What a gateway has counted and used so far.
+/// What the gateway has counted and used so far, and what the sidecar before it refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Books {
     offered: f64,
     refused: f64,
     completed: f64,
     processor_s: f64,
+    refused_at_caller: f64,
 }
 
 /// Over the judged part of the crowd.
@@ -24,8 +25,8 @@ pub(crate) struct Outcome {
     pub(crate) goodput_rps: f64,
     /// The share of the origin's time that went into answers in time; none where it could not be read.
     pub(crate) useful: Option<f64>,
-    /// Requests refused by the first gateway, per second.
-    pub(crate) refused_at_edge_rps: f64,
+    /// Requests that the caller's sidecar refused, per second.
+    pub(crate) refused_at_caller_rps: f64,
     /// Requests refused by the overloaded gateway, per second.
     pub(crate) refused_at_node_rps: f64,
     /// Of what people asked for, the part that the overloaded gateway refused.
@@ -36,14 +37,16 @@ pub(crate) struct Outcome {
     pub(crate) node_cores: f64,
     /// The part of it that refusing took; none where both visits do not tell serving from refusing.
     pub(crate) node_refusing_cores: Option<f64>,
+    /// The same, relative to what it takes without feedback.
+    pub(crate) node_refusing_part: Option<f64>,
     /// 99 % of the answers took no longer, milliseconds, second by second the worst.
     pub(crate) p99_ms: Option<f64>,
 }
 
 impl Books {
-    /// Of the metrics of a gateway and the processor time of its process.
-    pub(super) fn read(metrics: &str, process: u32) -> anyhow::Result<Self> {
-        let sum = |name: &str| -> f64 {
+    /// Of the metrics of the gateway and of the sidecar, and the processor time of the gateway's process.
+    pub(super) fn read(metrics: &str, of_sidecar: &str, process: u32) -> anyhow::Result<Self> {
+        let sum_of = |metrics: &str, name: &str| -> f64 {
             let of_name =
                 |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
             metrics
@@ -52,21 +55,23 @@ impl Books {
                 .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
                 .sum()
         };
+        let sum = |name: &str| sum_of(metrics, name);
         Ok(Self {
             offered: sum("flashweir_requests_offered_total"),
             refused: sum("flashweir_requests_shed_total"),
             completed: sum("flashweir_requests_completed_total"),
             processor_s: processor_s(process)?,
+            refused_at_caller: sum_of(of_sidecar, "flashweir_egress_refused_total"),
         })
     }
 }
 
 impl Outcome {
-    /// Of the crowd from `judged[0]` to `judged[1]`, at which the books of the first gateway and of the overloaded one were read.
+    /// Of the crowd from `judged[0]` to `judged[1]`, at which the books were read.
     pub(super) fn new(
         load: &LoadResult,
         judged: [Duration; 2],
-        books: [&[Books; 2]; 2],
+        books: [&Books; 2],
         useful: Option<f64>,
     ) -> Self {
         let [from, to] = judged.map(|moment| moment.as_secs());
@@ -79,20 +84,19 @@ impl Outcome {
             p99_ms = second.latency_p99_ms.map_or(p99_ms, |ms| Some(p99_ms.map_or(ms, |most| most.max(ms))));
         }
         let books_s = (judged[1] - judged[0]).as_secs_f64();
-        let of = |gateway: usize, value: fn(&Books) -> f64| {
-            (value(&books[1][gateway]) - value(&books[0][gateway])) / books_s
-        };
-        let (offered_rps, refused_at_node_rps) = (offered as f64 / length_s, of(1, |books| books.refused));
+        let of = |value: fn(&Books) -> f64| (value(books[1]) - value(books[0])) / books_s;
+        let (offered_rps, refused_at_node_rps) = (offered as f64 / length_s, of(|books| books.refused));
         Self {
             offered_rps,
             goodput_rps: goodput as f64 / length_s,
             useful,
-            refused_at_edge_rps: of(0, |books| books.refused),
+            refused_at_caller_rps: of(|books| books.refused_at_caller),
             refused_at_node_rps,
             refused_at_node_part: refused_at_node_rps / offered_rps.max(1.0),
-            offered_to_node_rps: of(1, |books| books.offered),
-            node_cores: of(1, |books| books.processor_s),
+            offered_to_node_rps: of(|books| books.offered),
+            node_cores: of(|books| books.processor_s),
             node_refusing_cores: None,
+            node_refusing_part: None,
             p99_ms,
         }
     }
@@ -150,21 +154,22 @@ fn determinant(m: &[[f64; 3]; 3]) -> f64 {
     m[0][0] * minor(1, 2) - m[0][1] * minor(0, 2) + m[0][2] * minor(0, 1)
 }
 
-/// Processor time of a process and all its threads, seconds (proc_pid_stat(5), fields 14 and 15).
+/// Processor time of a process, all its threads together, in seconds (proc_schedstat: nanoseconds). The gateway's threads last as long as it.
 fn processor_s(process: u32) -> anyhow::Result<f64> {
-    let file = format!("/proc/{process}/stat");
-    let text = fs::read_to_string(&file).with_context(|| file.clone())?;
-    ticks(&text)
-        .map(|ticks| ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
-        .with_context(|| format!("{file}: no processor time"))
+    let directory = format!("/proc/{process}/task");
+    let tasks = fs::read_dir(&directory).with_context(|| directory.clone())?;
+    let mut nanos = 0;
+    for task in tasks {
+        let file = task.with_context(|| directory.clone())?.path().join("schedstat");
+        // A thread may end while this is read.
+        nanos += fs::read_to_string(&file).ok().as_deref().and_then(on_processor).unwrap_or(0);
+    }
+    Ok(nanos as f64 / 1e9)
 }
 
-fn ticks(stat: &str) -> Option<u64> {
-    // The second field, a name in brackets, may hold blanks.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(user + system)
+/// The first of three numbers.
+fn on_processor(schedstat: &str) -> Option<u64> {
+    schedstat.split_ascii_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -172,10 +177,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processor_time_is_the_fourteenth_and_fifteenth_field() {
-        let stat = "77 (flash (weir) x) S 1 77 77 0 -1 4194304 900 0 0 0 250 50 0 0 20 0 4 0 1 2 3";
-        assert_eq!(ticks(stat), Some(300));
-        assert_eq!(ticks("77 (cut"), None);
+    fn processor_time_is_that_of_all_threads() {
+        assert_eq!(on_processor("1500000000 20 30\n"), Some(1_500_000_000));
+        assert_eq!(on_processor(""), None);
+        let before_s = processor_s(std::process::id()).unwrap();
+        let mut sum = 0_u64;
+        let worked = std::thread::spawn(move || {
+            (0..30_000_000_u64).for_each(|number| sum = std::hint::black_box(sum ^ number));
+            processor_s(std::process::id()).unwrap()
+        });
+        assert!(worked.join().unwrap() > before_s);
     }
 
     #[test]
@@ -196,7 +207,9 @@ mod tests {
         let metrics = "# HELP flashweir_requests_shed_total x\nflashweir_requests_shed_total{reason=\"capacity\"} 3\n\
                        flashweir_requests_shed_total{reason=\"ladder\"} 4\nflashweir_requests_offered_total 20\n\
                        flashweir_requests_offered_total_other 5\n";
-        let books = Books::read(metrics, std::process::id()).unwrap();
-        assert_eq!((books.offered, books.refused), (20.0, 7.0));
+        let books =
+            Books::read(metrics, "flashweir_egress_refused_total{reason=\"limit\"} 9\n", std::process::id())
+                .unwrap();
+        assert_eq!((books.offered, books.refused, books.refused_at_caller), (20.0, 7.0, 9.0));
     }
 }

@@ -3,9 +3,10 @@
 use super::counts::GateCounts;
 use super::witness::Witness;
 use flashweir_admission::PlannerDriver;
+use flashweir_admission::ladder::{Rungs, in_order};
 use flashweir_admission::sentry::{Common, Costs, Learner, Plan, Policing, Policy, Sample, SentryPlanner};
 use flashweir_core::limits::{CLASSES, WORKERS};
-use flashweir_core::{Duration, Instant, Rng};
+use flashweir_core::{Duration, Instant, Rate, Rng};
 use std::sync::Arc;
 
 /// The sentry with its settings.
@@ -86,6 +87,9 @@ pub(super) struct SentryPlanning {
     pub(super) common: Arc<Common>,
     /// The newest; each worker takes it over when it is called.
     pub(super) plan: Plan,
+    /// Thresholds and capacity of a ladder that holds the backlog, and what the gates are to do by it.
+    ladder: Option<(Rungs, Rate)>,
+    ordered: Option<Plan>,
     no_costs: Arc<Costs>,
     next_tick_at: Instant,
     /// Decides which samples get lost.
@@ -114,6 +118,8 @@ impl SentryPlanning {
             driver,
             common: Arc::new(Common::new(workers)),
             plan,
+            ladder: None,
+            ordered: None,
             no_costs: Arc::new(Costs { by_url_class_us: Vec::new(), by_class_us: Vec::new(), usual_us: 0 }),
             next_tick_at: Instant::ZERO + policy.policy.interval,
             policy: policy.clone(),
@@ -155,8 +161,24 @@ impl SentryPlanning {
         self.witness.compare();
         self.plan = self.driver.plan(now);
         replace_limit(&mut self.plan, &self.policy.known_limits, now);
+        self.order();
         self.next_tick_at = self.driver.next_plan_at();
         Plan { costs: self.no_costs.clone(), ..self.plan.clone() }
+    }
+
+    /// A ladder holds the backlog within these thresholds, or none does.
+    pub(super) fn obey_ladder(&mut self, ladder: Option<(Rungs, Rate)>) {
+        self.ladder = ladder;
+        self.order();
+    }
+
+    fn order(&mut self) {
+        self.ordered = self.ladder.as_ref().map(|(rungs, capacity)| in_order(&self.plan, rungs, *capacity));
+    }
+
+    /// What the gates are to do.
+    pub(super) fn in_force(&self) -> &Plan {
+        self.ordered.as_ref().unwrap_or(&self.plan)
     }
 
     /// What was promised: the shared count is that of everybody in flight, and no room is forgotten.

@@ -13,6 +13,7 @@ use crate::request::slab::Id;
 use crate::request::{ClassModel, Demotions};
 use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::flash_crowd::{Response, Standing};
+use flashweir_admission::ladder::Rungs;
 use flashweir_admission::pipeline::{
     self, AdmissionRequest, Arrival, Delivery, GatewayCount, Judged, Outcome, Permit, Released,
     ServiceSettings, SharedByWorkers, StageName, Ticket,
@@ -21,7 +22,7 @@ use flashweir_admission::retry_after::{AT_A_BOUND, RetryAfter};
 use flashweir_admission::sentry::Plan;
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_core::hash::mix;
-use flashweir_core::{Hasher64, Instant, Rng};
+use flashweir_core::{Hasher64, Instant, Rate, Rng};
 use std::sync::Arc;
 
 /// The gate with its policy.
@@ -239,7 +240,7 @@ impl GateStage {
     /// A worker is called: [`release`](Self::release) is to be asked.
     pub(in crate::request) fn call(&mut self, now: Instant, worker: u16) {
         if let Some(sentry) = &self.sentry {
-            self.workers[usize::from(worker)].hear(now, &sentry.plan);
+            self.workers[usize::from(worker)].hear(now, sentry.in_force());
         }
     }
 
@@ -341,6 +342,11 @@ impl GateStage {
         self.sentry.as_ref().map(|sentry| &sentry.plan)
     }
 
+    /// A ladder holds the backlog, or none does: see [`in_order`](flashweir_admission::ladder::in_order).
+    pub(in crate::request) fn obey_ladder(&mut self, ladder: Option<(Rungs, Rate)>) {
+        self.sentry.iter_mut().for_each(|sentry| sentry.obey_ladder(ladder.clone()));
+    }
+
     pub(in crate::request) fn counts(&self) -> GateCounts {
         self.ledger.all
     }
@@ -395,7 +401,7 @@ impl GateStage {
     fn tell(&mut self, now: Instant, worker: usize) {
         let Some(sentry) = &mut self.sentry else { return };
         if let [only] = &mut self.workers[..] {
-            only.hear(now, &sentry.plan);
+            only.hear(now, sentry.in_force());
         } else {
             self.workers[worker].tell(now, &mut sentry.crossings);
         }

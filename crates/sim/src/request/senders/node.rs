@@ -6,7 +6,9 @@ use super::sender::NoMac;
 use crate::request::gate::{Asked, GateStage};
 use crate::request::server::Server;
 use crate::request::{ClassModel, Policy};
-use flashweir_admission::ladder::{LadderGate, LadderInput, LadderPlanner, Scheme, level_us, rungs_of_plan};
+use flashweir_admission::ladder::{
+    LadderGate, LadderInput, LadderPlanner, Scheme, level_us, rungs_of_plan, wait_us,
+};
 use flashweir_core::limits::CLASSES;
 use flashweir_core::{Duration, Instant, Rate};
 use flashweir_feedback::{Advertisement, Advertiser, Field, KeyRing, Senders};
@@ -157,9 +159,9 @@ impl Node {
 
     fn plan(&mut self, now: Instant) -> Option<Advertisement> {
         let backlog_milli = self.backlog_milli();
-        let (rungs, capacity_rps) = match self.gate.sentry_plan() {
-            Some(plan) => (rungs_of_plan(plan), plan.explanation.capacity_rps),
-            None => (None, 0.0),
+        let (rungs, capacity_rps, wait_us) = match self.gate.sentry_plan() {
+            Some(plan) => (rungs_of_plan(plan), plan.explanation.capacity_rps, wait_us(plan)),
+            None => (None, 0.0, 0),
         };
         let arrived = std::mem::take(&mut self.arrived);
         let total = self.server.counts().completed;
@@ -176,6 +178,7 @@ impl Node {
                 capacity_rps,
                 arrived,
                 completed_milli,
+                wait_us,
                 is_short,
                 is_refusing,
             },
@@ -186,6 +189,7 @@ impl Node {
             (Some(rungs), Some(flags)) => flags.set_rungs(rungs),
             (Some(rungs), flags) => *flags = Some(LadderGate::new(Scheme::Combined, rungs, &[])),
         }
+        self.gate.obey_ladder(plan.holds.map(|rungs| (rungs, self.capacity)));
         plan.asks.map(|(from_rank, rate)| Advertisement { from_rank, severity: plan.severity, rate })
     }
 

@@ -51,6 +51,8 @@ pub struct NodeBin {
     pub calls: u64,
     /// Calls that ladder, sentry or server refused or dropped.
     pub refused: u64,
+    /// Of these, those that the ladder discarded.
+    pub discarded: u64,
     /// The rate advertised last, per second; none while nothing was asked.
     pub advertised_rps: Option<f64>,
 }

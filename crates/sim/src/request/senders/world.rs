@@ -301,6 +301,7 @@ impl<'a> World<'a> {
         let is_continued = calls_done > 0 && matches!(model.obedience, Obedience::Gaps(_));
         let urgency = if is_continued { 0 } else { rank };
         if self.node.judge(now, sender.into(), model.weight, rank, urgency) == Judged::Discard {
+            self.node.bin_mut(now).into_iter().for_each(|bin| bin.discarded += 1);
             return self.refuse_at_node(now, id);
         }
         let asked = self.node.classify(urgency, number);
