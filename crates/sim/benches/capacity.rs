@@ -1,7 +1,7 @@
 //! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by cell.
 //!
-//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [seed=S] [seeds=K] [trace] [posterior] [WORD...]`: only cells
-//! whose name has all words (`c=4 Heavy x3`), a sample of N of them, K seeds each; `trace` prints the limits taken; `posterior`
+//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace] [model] [WORD...]`: only cells
+//! whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), K seeds each; `trace` prints the limits taken; `model`
 //! has the other learner.
 
 #[path = "../tests/capacity/cell.rs"]
@@ -17,25 +17,22 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let number = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)?.parse::<u64>().ok());
     let seed = number("seed=").unwrap_or(1);
-    let learner = match words.iter().any(|word| word == "posterior") {
-        true => Learner::Posterior,
+    let learner = match words.iter().any(|word| word == "model") {
+        true => Learner::Model,
         false => Learner::Experiments,
     };
     let mut cells = all_cells(learner);
     let filters: Vec<&String> = words
         .iter()
         .filter(|word| {
-            !word.starts_with("sample=")
-                && !word.starts_with("seed")
-                && *word != "trace"
-                && *word != "posterior"
+            !word.starts_with("sample=") && !word.starts_with("seed") && *word != "trace" && *word != "model"
         })
         .collect();
     cells.retain(|cell| {
         let name = format!("{cell} ");
         filters.iter().all(|word| name.contains(&format!("{word} ")))
     });
-    let mut rng = Rng::new(99);
+    let mut rng = Rng::new(number("shuffle=").unwrap_or(99));
     for last in (1..cells.len()).rev() {
         cells.swap(last, rng.below(last as u64 + 1) as usize);
     }

@@ -19,6 +19,7 @@ record!(Sample {
     admitted,
     completed,
     failed,
+    left_late,
     shed,
     in_flight,
     held,

@@ -107,6 +107,7 @@ impl InFlight {
             // Who goes at once must not make the origin look as if it refused; who waited in vain tells that it is slow.
             let in_vain = now.saturating_since(permit.started) > target;
             self.sample.failed += u64::from(!ending.withdrawn || in_vain);
+            self.sample.left_late += u64::from(ending.withdrawn && in_vain);
             return;
         }
         let class = &mut self.classes[usize::from(permit.asked.class)];

@@ -115,7 +115,6 @@ mod tests {
         p95_s: Some(0.5),
         p95_least_s: Some(0.4),
         target_s: 1.0,
-        quantile_over_mean: 3.0,
         age_s: 0.1,
         utilisation: None,
     };
@@ -133,6 +132,7 @@ mod tests {
             waiting_s: span_s,
             shed: 0.0,
             failed: 0.0,
+            left_late: 0.0,
         }
     }
 

@@ -3,10 +3,11 @@
 use super::limit::LimitRule;
 use super::look::Look;
 use super::measured::Measured;
+use super::model::{ModelRule, Seen};
 use super::plan::Rule;
-use super::posterior::{PosteriorRule, Seen};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use flashweir_measure::Histogram;
 
 /// How the limit is learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -14,15 +15,15 @@ pub enum Learner {
     /// Each move is an experiment that is judged (see `limit`): what the product does.
     #[default]
     Experiments,
-    /// A distribution over origins, from all traffic (see `posterior`): to compare with.
-    Posterior,
+    /// A distribution over origins, from all traffic (see `model`): to compare with.
+    Model,
 }
 
 /// Learns the limit.
 #[derive(Debug)]
 pub(super) enum LimitLearner {
     Experiments(Box<LimitRule>),
-    Posterior(Box<PosteriorRule>),
+    Model(Box<ModelRule>),
 }
 
 /// What a rule knows.
@@ -45,22 +46,29 @@ impl LimitLearner {
     pub(super) fn new(learner: Learner) -> Self {
         match learner {
             Learner::Experiments => Self::Experiments(Box::new(LimitRule::new())),
-            Learner::Posterior => Self::Posterior(Box::new(PosteriorRule::new())),
+            Learner::Model => Self::Model(Box::new(ModelRule::new())),
         }
     }
 
     /// Goes on from what another planner of the same origin found.
     pub(super) fn resume(&mut self, limit: u32, knee: Option<f64>) {
-        if let Self::Experiments(rule) = self {
-            rule.resume(limit, knee);
+        match self {
+            Self::Experiments(rule) => rule.resume(limit, knee),
+            Self::Model(rule) => rule.resume(limit, knee),
         }
     }
 
     /// Takes a look, with the look's traffic by number in flight; which rule fired.
-    pub(super) fn look(&mut self, look: &Look, seen: impl FnOnce() -> Vec<Seen>) -> Rule {
+    pub(super) fn look(
+        &mut self,
+        look: &Look,
+        seen: impl FnOnce() -> Vec<Seen>,
+        latency_us: &Histogram,
+        age_us: &Histogram,
+    ) -> Rule {
         match self {
             Self::Experiments(rule) => rule.look(look),
-            Self::Posterior(rule) => rule.look(look, &seen()),
+            Self::Model(rule) => rule.look(look, &seen(), latency_us, age_us),
         }
     }
 
@@ -75,7 +83,7 @@ impl LimitLearner {
                 window: rule.window,
                 is_settling: rule.is_settling(),
             },
-            Self::Posterior(rule) => rule.learned(),
+            Self::Model(rule) => rule.learned(),
         }
     }
 }

@@ -15,8 +15,6 @@ pub(super) struct Look {
     /// What it is at least, as surely as so few responses tell.
     pub(super) p95_least_s: Option<f64>,
     pub(super) target_s: f64,
-    /// How many times the mean response time the 95th percentile is.
-    pub(super) quantile_over_mean: f64,
     /// Mean age of those in flight, seconds.
     pub(super) age_s: f64,
     /// How busy the origin says that it is, 0 to 1, if it does.

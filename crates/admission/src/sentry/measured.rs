@@ -16,6 +16,8 @@ pub(super) struct Measured {
     pub(super) shed: f64,
     /// Requests that went to the origin and came to no answer.
     pub(super) failed: f64,
+    /// Of these, requests whose clients left after the target.
+    pub(super) left_late: f64,
 }
 
 impl Measured {
@@ -28,6 +30,7 @@ impl Measured {
         self.waiting_s += other.waiting_s;
         self.shed += other.shed;
         self.failed += other.failed;
+        self.left_late += other.left_late;
     }
 
     /// Requests in flight on average.

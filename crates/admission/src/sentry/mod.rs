@@ -8,7 +8,7 @@
 //! Every 20 ms, for all of them: `planner` learns the limit from what they measured: `inherent` (what a request takes
 //! when it is alone), `measured` (what the origin did over a stretch of time), `look` (both, at one moment), `limit` (the
 //! rule), `raising` and `lowering` (when it goes up and down), `judgement` (whether that helped) and `patience` (when to
-//! try again); `learner` chooses between that rule and `posterior`, a candidate with an explicit model. `classes` divides it: `costs` (what requests take), `ladder` (which target is in force), `price` (what the
+//! try again); `learner` chooses between that rule and `model`, a candidate with an explicit model. `classes` divides it: `costs` (what requests take), `ladder` (which target is in force), `price` (what the
 //! marginal request is worth). `deciding` says how the gate decides, with `threshold` (which classes the servers suffice
 //! for), `delays` (how long rounds gather) and `published` (the paper's own policies).
 //!
@@ -48,13 +48,13 @@ mod limit;
 mod look;
 mod lowering;
 mod measured;
+mod model;
 mod pace;
 mod patience;
 mod pausing;
 mod plan;
 mod planner;
 mod policy;
-mod posterior;
 mod price;
 mod published;
 mod raising;

@@ -7,9 +7,9 @@ use super::learner::{Learner, LimitLearner};
 use super::limit::MARGIN;
 use super::look::Look;
 use super::measured::Measured;
+use super::model::Seen;
 use super::plan::{Decide, Explanation, Plan, Rule};
 use super::policy::Policy;
-use super::posterior::Seen;
 use super::sample::{LevelSum, Sample};
 use crate::{Binding, Flow, Planner};
 use alloc::sync::Arc;
@@ -153,6 +153,7 @@ impl SentryPlanner {
             // What a threshold keeps out is no sign that the limit is met.
             shed: sample.shed.saturating_sub(by_test) as f64,
             failed: sample.failed as f64,
+            left_late: sample.left_late as f64,
         });
         self.latency_us.add(&sample.latency_us);
         self.age_us = sample.age_us.clone();
@@ -248,13 +249,12 @@ impl Planner for SentryPlanner {
             p95_s,
             p95_least_s,
             target_s: self.classes.target().as_secs_f64(),
-            quantile_over_mean: self.quantile_over_mean,
             age_s: mean_s(&self.age_us),
             utilisation: self.utilisation.map(|(utilisation, _)| utilisation),
         };
         let mut window = self.rule.learned().window;
         window.add(&tick);
-        let rule = self.rule.look(&look, || seen(&sample, &tick));
+        let rule = self.rule.look(&look, || seen(&sample, &tick), &sample.latency_us, &self.age_us);
         let learned = self.rule.learned();
         if self.latency_us.count() >= USUAL_LEAST {
             self.usual_s = self.latency_us.quantile(0.5).map(|us| us as f64 / 1e6);
@@ -289,11 +289,11 @@ impl Planner for SentryPlanner {
 /// Traffic by number in flight; work is divided among levels by completions.
 fn seen(sample: &Sample, tick: &Measured) -> Vec<Seen> {
     let each = tick.work / tick.completed.max(1.0);
-    let of_level = |level: &LevelSum| {
-        let in_flight = bucket_middle(level.level) as f64;
-        // Gates measure at the same time, and the integral is each one's own.
-        let span_s = level.in_flight_nanos as f64 / 1e9 / in_flight.max(1.0);
-        Seen { in_flight, span_s, work: level.completed as f64 * each }
+    let of_level = |level: &LevelSum| Seen {
+        in_flight: bucket_middle(level.level) as f64,
+        in_flight_s: level.in_flight_nanos as f64 / 1e9,
+        work: level.completed as f64 * each,
+        completed: level.completed as f64,
     };
     sample.levels.iter().map(of_level).collect()
 }

@@ -23,6 +23,8 @@ pub struct Sample {
     /// Requests that left the origin without such an answer; not those whose clients left while they were
     /// [paused](super::SentryGate::pause).
     pub failed: u64,
+    /// Of these, requests whose clients left after the target: they tell that the origin is slow, not that it refuses.
+    pub left_late: u64,
     /// Requests refused, at once or after waiting.
     pub shed: u64,
     /// Requests in flight at the end of the interval.
@@ -142,6 +144,7 @@ impl Sample {
         self.admitted += other.admitted;
         self.completed += other.completed;
         self.failed += other.failed;
+        self.left_late += other.left_late;
         self.shed += other.shed;
         self.in_flight += other.in_flight;
         self.held += other.held;

@@ -61,16 +61,19 @@ fn a_target_that_cannot_be_met_is_reported() {
 
 /// The other learner: what was measured, less two percent.
 #[test]
-fn a_distribution_over_origins_finds_short_and_regular_services_too() {
-    let check_posterior = |cores, work_ms, spread, load, change, least| {
-        let cell = Cell { learner: Learner::Posterior, ..cell(cores, work_ms, spread, 1.0, load, change) };
+fn a_model_of_the_origin_finds_what_it_can_do_too() {
+    let check_model = |cores, work_ms, spread, load, change, least| {
+        let cell = Cell { learner: Learner::Model, ..cell(cores, work_ms, spread, 1.0, load, change) };
         let score = cell.score(1);
         println!("{cell}: {score:?}");
         assert!(score.share >= least && score.refused_in_quiet.0 == 0, "{cell}: {score:?}");
     };
-    check_posterior(4, 15, Spread::Exponential, 3.0, Change::Steady, 0.97);
-    check_posterior(16, 15, Spread::Exponential, 1.5, Change::MoreCores, 0.95);
-    check_posterior(4, 15, Spread::Constant, 3.0, Change::Slower, 0.95);
-    // Today's rule reaches 0.98 there.
-    check_posterior(16, 15, Spread::Constant, 3.0, Change::Retrograde(0.02), 0.90);
+    check_model(4, 15, Spread::Exponential, 3.0, Change::Steady, 0.97);
+    check_model(16, 15, Spread::Exponential, 1.5, Change::MoreCores, 0.95);
+    check_model(4, 15, Spread::Constant, 3.0, Change::Slower, 0.95);
+    check_model(4, 100, Spread::Heavy, 3.0, Change::FewerCores, 0.91);
+    check_model(4, 100, Spread::ByPage, 3.0, Change::Slower, 0.92);
+    check_model(16, 15, Spread::Heavy, 10.0, Change::MoreCores, 0.93);
+    // Today's rule reaches 0.99 there.
+    check_model(16, 15, Spread::Constant, 3.0, Change::Retrograde(0.02), 0.92);
 }

@@ -1,0 +1,284 @@
+//! What is known of the origin: times by number in flight, and how likely each origin is under them.
+
+use super::change::Evidence;
+use super::origins::{ORIGINS, PerOrigin, Stretch, log_prior, servers, zeros};
+use alloc::boxed::Box;
+
+/// Levels of requests in flight, quarter octaves.
+const LEVELS: usize = 66;
+
+/// Times by level, and the distribution over origins.
+#[derive(Debug)]
+pub(super) struct Curve {
+    levels: Box<[Level; LEVELS]>,
+    /// What was known before the origin last changed.
+    before: Option<Before>,
+    probability: PerOrigin,
+    /// Logarithm of the time of a unit of work alone, seconds.
+    log_alone_s: PerOrigin,
+    /// Variance of `log_alone_s`, given the origin.
+    alone_variance: f64,
+}
+
+/// What was known of an origin before it changed.
+#[derive(Debug)]
+struct Before {
+    probability: PerOrigin,
+    log_alone_s: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// Request-seconds.
+    time_s: f64,
+    work: f64,
+    /// Completions, and these over their dispersion.
+    completed: f64,
+    weight: f64,
+    /// Σ completions · ln n.
+    log_level: f64,
+}
+
+impl Curve {
+    pub(super) fn new() -> Self {
+        let mut curve = Self {
+            levels: Box::new([Level::default(); LEVELS]),
+            before: None,
+            probability: zeros(),
+            log_alone_s: zeros(),
+            alone_variance: 1.0,
+        };
+        curve.update();
+        curve
+    }
+
+    /// Whether anything was measured.
+    pub(super) fn is_informed(&self) -> bool {
+        self.levels.iter().any(|level| level.completed > 1.0)
+    }
+
+    /// Completions remembered.
+    pub(super) fn completed(&self) -> f64 {
+        self.levels.iter().map(|level| level.completed).sum()
+    }
+
+    /// Takes evidence.
+    pub(super) fn add(&mut self, evidence: &Evidence) {
+        let level = self.level(evidence.in_flight);
+        level.fade((WEIGHT_MAX / (level.weight + evidence.weight)).min(1.0));
+        level.time_s += evidence.time_s;
+        level.work += evidence.work;
+        level.completed += evidence.completed;
+        level.weight += evidence.weight;
+        level.log_level += evidence.completed * libm::log(evidence.in_flight.max(1.0));
+    }
+
+    fn level(&mut self, in_flight: f64) -> &mut Level {
+        &mut self.levels[index(in_flight)]
+    }
+
+    /// Counts all evidence for less.
+    pub(super) fn fade(&mut self, part: f64) {
+        self.levels.iter_mut().for_each(|level| level.fade(part));
+    }
+
+    /// The origin changed: its times are of another one.
+    pub(super) fn forget(&mut self) {
+        self.before =
+            Some(Before { probability: self.probability.clone(), log_alone_s: libm::log(self.alone_s()) });
+        self.levels.fill(Level::default());
+    }
+
+    /// The logarithm of how likely an origin is before the evidence in `levels`, given its time alone. After a change either the number
+    /// of servers is as it was, or the time alone, or neither.
+    fn log_prior(&self, origin: usize, log_alone_s: f64) -> f64 {
+        let Some(before) = &self.before else { return log_prior(origin) };
+        let any = libm::exp(log_prior(origin)) / EACH;
+        let distance = (log_alone_s - before.log_alone_s) / ALONE_SPREAD;
+        let same_alone = libm::exp(-0.5 * distance * distance) / ALONE_SPREAD * any;
+        libm::log(before.probability[origin] + same_alone + NEITHER * any)
+    }
+
+    /// The distribution under all evidence.
+    pub(super) fn update(&mut self) {
+        let mut points = [(0.0_f64, 0.0_f64, None); LEVELS];
+        let mut count = 0;
+        for level in
+            self.levels.iter().filter(|level| level.weight > 0.02 && level.time_s > 0.0 && level.work > 0.0)
+        {
+            let weight = 1.0 / (1.0 / level.weight + MODEL_ERROR * MODEL_ERROR);
+            let stretch = Stretch::at(libm::exp(level.log_level / level.completed));
+            points[count] = (weight, libm::log(level.time_s / level.work), Some(stretch));
+            count += 1;
+        }
+        let mut most = f64::NEG_INFINITY;
+        let total: f64 = points[..count].iter().map(|point| point.0).sum();
+        for origin in 0..ORIGINS {
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for (weight, log_s, stretch) in &points[..count] {
+                let Some(stretch) = stretch else { continue };
+                let own = log_s - stretch.log(origin);
+                sum += weight * own;
+                squares += weight * own * own;
+            }
+            let total = total.max(1e-9);
+            self.log_alone_s[origin] = sum / total;
+            self.probability[origin] =
+                self.log_prior(origin, sum / total) - 0.5 * (squares - sum * sum / total);
+            most = most.max(self.probability[origin]);
+        }
+        self.alone_variance = 1.0 / total.max(1e-9);
+        let mut all = 0.0;
+        for probability in self.probability.iter_mut() {
+            *probability = libm::exp(*probability - most);
+            all += *probability;
+        }
+        self.probability.iter_mut().for_each(|probability| *probability /= all);
+    }
+
+    /// By which factor times at this level differ from those remembered there (logarithm), and its variance beyond that of the
+    /// new ones; `None` where too little is remembered to compare with.
+    pub(super) fn difference(&self, in_flight: f64, unit_s: f64) -> Option<(f64, f64)> {
+        let level = &self.levels[index(in_flight)];
+        let weight = level.weight;
+        if weight < COMPARABLE || level.work <= 0.0 {
+            return None;
+        }
+        let at = libm::log(in_flight.max(1.0)) - level.log_level / level.completed;
+        Some((libm::log(unit_s * level.work / level.time_s) - at, 1.0 / weight + MODEL_ERROR * MODEL_ERROR))
+    }
+
+    /// The number of servers (its geometric mean) and the standard deviation of its logarithm.
+    pub(super) fn servers(&self) -> (f64, f64) {
+        let (mut mean, mut squares) = (0.0, 0.0);
+        for origin in self.likely() {
+            let log = libm::log(servers(origin));
+            mean += self.probability[origin] * log;
+            squares += self.probability[origin] * log * log;
+        }
+        (libm::exp(mean), libm::sqrt((squares - mean * mean).max(0.0)))
+    }
+
+    /// What a unit of work takes alone, seconds.
+    pub(super) fn alone_s(&self) -> f64 {
+        libm::exp(self.likely().map(|origin| self.probability[origin] * self.log_alone_s[origin]).sum())
+    }
+
+    /// The mean over origins of `value(time of a unit of work at this number in flight, seconds)`.
+    pub(super) fn mean(&self, in_flight: f64, value: impl Fn(f64) -> f64) -> f64 {
+        let stretch = Stretch::at(in_flight);
+        self.likely()
+            .map(|origin| {
+                self.probability[origin] * value(libm::exp(self.log_alone_s[origin] + stretch.log(origin)))
+            })
+            .sum()
+    }
+
+    fn likely(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..ORIGINS).filter(|&origin| self.probability[origin] > NEGLIGIBLE)
+    }
+}
+
+impl Level {
+    fn fade(&mut self, part: f64) {
+        self.time_s *= part;
+        self.work *= part;
+        self.completed *= part;
+        self.weight *= part;
+        self.log_level *= part;
+    }
+}
+
+fn index(in_flight: f64) -> usize {
+    ((4.0 * libm::log2(in_flight.max(1.0)) + 0.5) as usize).min(LEVELS - 1)
+}
+
+/// Evidence at a level to compare with, in completions of regular requests.
+const COMPARABLE: f64 = 4.0;
+/// More evidence at one level than this is as good as this much: the model is not that right.
+const WEIGHT_MAX: f64 = 800.0;
+/// The model is right to so much.
+const MODEL_ERROR: f64 = 0.05;
+/// Numbers of servers in the grid.
+const EACH: f64 = 53.0;
+/// Standard deviation of the logarithm of a time alone that stays as it was.
+const ALONE_SPREAD: f64 = 0.2;
+const NEITHER: f64 = 0.3;
+/// Less likely origins are left out of sums.
+const NEGLIGIBLE: f64 = 1e-4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Windows of an origin with four servers, where a unit of work takes 10 ms alone.
+    fn learned(levels: &[f64]) -> Curve {
+        let mut curve = Curve::new();
+        levels
+            .iter()
+            .for_each(|&in_flight| see(&mut curve, in_flight, 0.01 * f64::max(in_flight / 4.0, 1.0)));
+        curve
+    }
+
+    fn see(curve: &mut Curve, in_flight: f64, unit_s: f64) {
+        let work = 100.0;
+        curve.add(&Evidence { in_flight, time_s: unit_s * work, work, completed: work, weight: work });
+        curve.update();
+    }
+
+    #[test]
+    fn servers_and_time_alone_are_found_from_a_few_levels() {
+        let curve = learned(&[1.0, 2.0, 8.0, 16.0]);
+        let (servers, spread) = curve.servers();
+        assert!((3.4..4.8).contains(&servers) && spread < 0.3, "{servers} ± {spread}");
+        assert!((0.009..0.011).contains(&curve.alone_s()), "{}", curve.alone_s());
+        let unit_s = curve.mean(8.0, |unit_s| unit_s);
+        assert!((0.018..0.022).contains(&unit_s), "{unit_s}");
+    }
+
+    #[test]
+    fn one_level_does_not_tell_how_many_servers_there_are() {
+        assert!(learned(&[8.0, 8.0, 8.0]).servers().1 > 1.0);
+        assert!(!Curve::new().is_informed() && learned(&[8.0]).is_informed());
+    }
+
+    #[test]
+    fn times_are_compared_at_one_level_only() {
+        let curve = learned(&[1.0, 8.0, 8.0]);
+        let (difference, variance) = curve.difference(8.0, 0.06).expect("something to compare with");
+        assert!((difference - libm::log(3.0)).abs() < 0.01 && variance < 0.02, "{difference} ± {variance}");
+        assert_eq!(curve.difference(20.0, 0.05), None);
+    }
+
+    /// Three times as long at the same limit: a third of the servers, or a third of the speed. Fewer in flight tell.
+    #[test]
+    fn after_a_change_the_servers_or_the_time_alone_are_as_before() {
+        let changed = || {
+            let mut curve = learned(&[1.0, 2.0, 8.0, 16.0]);
+            curve.forget();
+            see(&mut curve, 8.0, 0.06);
+            curve
+        };
+        let (mut fewer, mut slower) = (changed(), changed());
+        assert!(fewer.servers().1 > 0.3, "{:?}", fewer.servers());
+        see(&mut fewer, 2.0, 0.015);
+        see(&mut slower, 2.0, 0.03);
+        assert!(
+            fewer.servers().0 < 1.8 && slower.servers().0 > 3.0,
+            "{:?} {:?}",
+            fewer.servers(),
+            slower.servers()
+        );
+    }
+
+    #[test]
+    fn where_requests_hinder_each_other_fewer_do_more() {
+        let mut curve = Curve::new();
+        for in_flight in [1.0, 4.0, 16.0, 64.0, 128.0] {
+            let stretch = f64::max(in_flight / 16.0, 1.0) * (1.0 + 0.02 * (in_flight - 1.0));
+            see(&mut curve, in_flight, 0.01 * stretch);
+        }
+        let done = |in_flight: f64| curve.mean(in_flight, |unit_s| in_flight / unit_s);
+        assert!(done(16.0) > 1.5 * done(128.0), "{} {}", done(16.0), done(128.0));
+    }
+}

@@ -1,0 +1,42 @@
+//! A learner with an explicit model: what is known of the origin is a distribution over origins of one kind.
+//!
+//! *The model.* An origin has c servers, a time that a unit of work takes alone, and a contention κ by which each request in flight slows
+//! all others ([`origins`]). What is remembered are times by number in flight ([`curve`]): they tell which origins are likely, and how
+//! uneven requests are ([`shape`]) tells how many of them would be in time.
+//!
+//! *The rule* ([`rule`]): the limit is the one that is worth most under that distribution, in work done a second in answers in time; of
+//! limits that are worth the same, the lowest. It goes up by at most a factor of two and down by four at once. Nothing is probed: while
+//! it is not known whether more in flight would do more, a higher limit is worth more by itself.
+//!
+//! *Evidence* is a window in which as many requests were completed as are in flight, and which began so long after the last move of the
+//! limit that long requests have had time to end, too: in earlier ones the short are over and the long are not, and the origin seems
+//! several times faster than it is. Where no request waits, each number in flight is evidence of its own. What is remembered fades with
+//! new evidence, not with time, and ends when windows at one limit say that the origin is another one ([`change`]): then either the number
+//! of servers is as it was, or the time alone, or neither.
+//!
+//! *Cost:* a look that closes no window, O(levels seen); one that does, O(origins · levels), about 50 µs. *Memory:* 8 KB.
+//! *Fails* where a limit of 8 is far below what quiet times need and requests are very uneven: the first seconds are spent on finding out.
+//!
+//! This is a candidate beside the rule in force ([`super::limit`]), chosen by [`Learner`](super::Learner) in the simulator;
+//! docs/algorithms/cataclysm.md has both side by side.
+
+mod change;
+mod curve;
+mod origins;
+mod rule;
+mod shape;
+
+pub(super) use rule::ModelRule;
+
+/// Work done at one number in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Seen {
+    /// How many.
+    pub(super) in_flight: f64,
+    /// Requests in flight, integrated over time, request-seconds.
+    pub(super) in_flight_s: f64,
+    /// Completions times their costs.
+    pub(super) work: f64,
+    /// Completions.
+    pub(super) completed: f64,
+}

@@ -1,0 +1,405 @@
+//! The limit that is worth most under what is known of the origin.
+
+use super::Seen;
+use super::change::{Changes, Evidence, Suspicion};
+use super::curve::Curve;
+use super::shape::Shape;
+use crate::sentry::learner::Learned;
+use crate::sentry::look::Look;
+use crate::sentry::measured::Measured;
+use crate::sentry::plan::Rule;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use flashweir_core::Instant;
+use flashweir_core::limits::SENTRY_IN_FLIGHT;
+use flashweir_measure::Histogram;
+
+/// The limit, and what is known.
+#[derive(Debug)]
+pub(in crate::sentry) struct ModelRule {
+    learned: Learned,
+    curve: Curve,
+    shape: Shape,
+    changes: Changes,
+    /// Windows that may be of another origin than what is remembered, at most [`SUSPECTS_MAX`].
+    suspects: Vec<Evidence>,
+    /// Since the last window was closed.
+    open: Measured,
+    open_us: Histogram,
+    moved_at: Instant,
+    /// For how long no request has waited.
+    calm_s: f64,
+    /// The curve has more than the distribution.
+    is_stale: bool,
+    /// Work done a second when the limit was last raised before there was evidence.
+    early_rate: f64,
+    /// Above this the origin refuses, as far as known.
+    ceiling: f64,
+    /// What requests of late took, seconds.
+    usual_s: f64,
+    /// Work of a usual request, and the number of requests it is averaged over.
+    unit: f64,
+    unit_count: f64,
+}
+
+impl ModelRule {
+    pub(in crate::sentry) fn new() -> Self {
+        Self {
+            learned: Learned {
+                limit: START,
+                knee: None,
+                alone_s: None,
+                is_known: false,
+                target_infeasible: false,
+                window: Measured::default(),
+                is_settling: false,
+            },
+            curve: Curve::new(),
+            shape: Shape::new(),
+            changes: Changes::default(),
+            suspects: Vec::new(),
+            open: Measured::default(),
+            open_us: Histogram::new(),
+            moved_at: Instant::ZERO,
+            calm_s: 0.0,
+            is_stale: false,
+            early_rate: 0.0,
+            ceiling: f64::from(SENTRY_IN_FLIGHT),
+            usual_s: 0.0,
+            unit: 1.0,
+            unit_count: 0.0,
+        }
+    }
+
+    /// Goes on from what another planner of the same origin found.
+    pub(in crate::sentry) fn resume(&mut self, limit: u32, knee: Option<f64>) {
+        *self = Self::new();
+        self.learned.limit = limit.clamp(1, SENTRY_IN_FLIGHT);
+        (self.learned.knee, self.learned.is_known) = (knee, true);
+    }
+
+    /// What is known.
+    pub(in crate::sentry) fn learned(&self) -> Learned {
+        self.learned
+    }
+
+    /// Takes a look: its traffic by number in flight, times of what it completed, and ages of what is in flight.
+    pub(in crate::sentry) fn look(
+        &mut self,
+        look: &Look,
+        seen: &[Seen],
+        latency_us: &Histogram,
+        age_us: &Histogram,
+    ) -> Rule {
+        // A client that left after the target is in the times; it is no refusal.
+        let tick = Measured { failed: look.tick.failed - look.tick.left_late, ..look.tick };
+        let is_stationary = self.is_stationary(look, age_us);
+        self.learn_unit(&tick);
+        let was_calm = self.calm_s > 0.0;
+        let is_waiting = tick.waiting_s > 0.0 || tick.shed > 0.0;
+        self.calm_s = if is_waiting { 0.0 } else { self.calm_s + tick.span_s };
+        if is_stationary && self.calm_s > CALM * self.usual_s * (1.0 + look.variation.all) {
+            self.learn_freely(look, seen);
+        }
+        // Those who were there before the limit moved have gone when the others are as old, on average, as the move.
+        self.learned.is_settling &= self.moved_s(look) < look.age_s.min(SETTLE_TARGETS_MAX * look.target_s);
+        if self.learned.is_settling {
+            return Rule::None;
+        }
+        self.learned.window.add(&tick);
+        self.open.add(&tick);
+        self.open_us.add(latency_us);
+        if self.open.is_refused_by_origin(self.learned.limit) {
+            self.ceiling = REFUSED_STEP * self.open.in_flight().min(f64::from(self.learned.limit));
+            self.move_to(look, round(self.ceiling));
+            return Rule::Target;
+        }
+        if is_waiting && was_calm && self.is_stale && self.curve.is_informed() {
+            self.update(look);
+            return self.decide(look, self.learned.limit, tick.shed > 0.0);
+        }
+        if self.is_overdue(look) {
+            return self.close(look, true);
+        }
+        if self.is_hopeless(look) {
+            self.move_to(look, self.learned.limit / 2);
+            return Rule::Start;
+        }
+        let is_turned_over = self.is_turned_over(look);
+        if is_turned_over && is_stationary && self.open.span_s >= WINDOW_S_MIN {
+            return self.close(look, false);
+        }
+        if is_turned_over && self.may_raise_early(look) {
+            self.early_rate = self.open.work_rate(look.variation);
+            self.move_to(look, self.learned.limit.saturating_mul(2));
+            return Rule::Start;
+        }
+        if !self.open.is_bound() && self.open.span_s > QUIET_S.max(2.0 * self.usual_s) {
+            self.close_quietly(look);
+            return Rule::Quiet;
+        }
+        Rule::None
+    }
+
+    fn moved_s(&self, look: &Look) -> f64 {
+        look.now.saturating_since(self.moved_at).as_secs_f64()
+    }
+
+    fn learn_unit(&mut self, tick: &Measured) {
+        if tick.completed > 0.0 {
+            self.unit_count = (self.unit_count + tick.completed).min(MEMORY);
+            let part = (tick.completed / self.unit_count).min(1.0);
+            self.unit += (tick.work / tick.completed - self.unit) * part;
+            let part = (tick.completed / self.unit_count.min(USUAL_COUNT)).min(1.0);
+            self.usual_s += (tick.latency_each_s() - self.usual_s) * part;
+        }
+    }
+
+    /// While no request waits the number in flight varies by itself, and each is evidence: as many requests go from n to n + 1 as
+    /// come back, whatever the distribution of their times.
+    fn learn_freely(&mut self, look: &Look, seen: &[Seen]) {
+        let dispersion = look.variation.all.max(1.0);
+        for seen in seen.iter().filter(|seen| seen.in_flight >= 0.5) {
+            self.curve.add(&Evidence {
+                in_flight: seen.in_flight,
+                time_s: seen.in_flight_s,
+                work: seen.work,
+                completed: seen.completed,
+                weight: seen.completed / dispersion,
+            });
+            self.is_stale = true;
+        }
+        self.fade(look.tick.completed / dispersion);
+    }
+
+    fn fade(&mut self, weight: f64) {
+        self.curve.fade(libm::exp(-weight.min(FADE_MAX) / MEMORY));
+    }
+
+    /// As many were completed as are in flight, and more where requests are uneven.
+    fn is_turned_over(&self, look: &Look) -> bool {
+        let open = &self.open;
+        let turnover = open.in_flight().max(COMPLETED_MIN + look.variation.within);
+        open.is_bound() && open.completed >= turnover && open.span_s >= open.latency_each_s()
+    }
+
+    /// Since the limit moved, long requests have had time to end, too: few in flight are nearly as old as the move.
+    fn is_stationary(&self, look: &Look, age_us: &Histogram) -> bool {
+        let reach_s = (self.moved_s(look) / 2.0).min(SETTLE_TARGETS_MAX * look.target_s);
+        let old = age_us.buckets().filter(|bucket| bucket.middle() as f64 > 1e6 * reach_s);
+        old.map(|bucket| bucket.count).sum::<u64>() as f64 <= OLD_MAX * age_us.count() as f64
+    }
+
+    /// Far fewer were completed than usual: the ages of those in flight tell what they take.
+    fn is_overdue(&self, look: &Look) -> bool {
+        let open = &self.open;
+        let usual = open.in_flight_s / self.usual_s.max(1e-9);
+        let is_there_time =
+            usual > OVERDUE * open.in_flight().max(COMPLETED_MIN) && look.age_s > self.usual_s;
+        let are_few = open.completed * OVERDUE < usual && open.failed == 0.0;
+        open.is_bound() && self.usual_s > 0.0 && open.in_flight() > 0.8 && is_there_time && are_few
+    }
+
+    /// Nothing is known, and what is in flight is late already.
+    fn is_hopeless(&self, look: &Look) -> bool {
+        self.open.is_bound()
+            && look.age_s > look.target_s
+            && !self.curve.is_informed()
+            && self.learned.limit > 1
+    }
+
+    /// Before long requests have ended there is no evidence; but while twice as many do much more, and none is late, twice as many
+    /// may come.
+    fn may_raise_early(&self, look: &Look) -> bool {
+        look.age_s < look.target_s / 2.0
+            && self.open.in_flight() > REACHED * f64::from(self.learned.limit)
+            && (self.open.shed == 0.0 || !self.curve.is_informed())
+            && self.open.work_rate(look.variation) > EARLY_GAIN * self.early_rate
+            && 2.0 * f64::from(self.learned.limit) < self.ceiling
+    }
+
+    /// Learns from a window, and decides.
+    fn close(&mut self, look: &Look, is_overdue: bool) -> Rule {
+        let open = self.open;
+        self.learned.window = open;
+        let evidence = self.evidence(look, is_overdue);
+        let variance = 1.0 / evidence.weight;
+        let difference = self.curve.difference(evidence.in_flight, evidence.time_s / evidence.work);
+        let suspicion = self.changes.judge(difference.map(|(by, remembered)| (by, variance + remembered)));
+        self.suspects.push(evidence);
+        self.early_rate = if open.shed > 0.0 { f64::INFINITY } else { open.work_rate(look.variation) };
+        if suspicion == Suspicion::Changed {
+            self.curve.forget();
+            self.early_rate = 0.0;
+        }
+        if suspicion != Suspicion::Open || self.suspects.len() >= SUSPECTS_MAX {
+            for suspect in core::mem::take(&mut self.suspects) {
+                self.fade(suspect.weight);
+                self.curve.add(&suspect);
+            }
+        }
+        self.shape.add(&self.open_us, open.latency_each_s());
+        self.restart();
+        self.update(look);
+        self.ceiling *= CEILING_GROWTH;
+        let limit_max = if is_overdue { self.learned.limit } else { round(self.ceiling) };
+        // A request may wait though the limit is not reached: clients over their share are let in below the knee only.
+        let is_reached = open.in_flight() > REACHED * f64::from(self.learned.limit);
+        let limit_max = if is_reached { limit_max } else { limit_max.min(self.learned.limit) };
+        self.decide(look, limit_max, open.shed > 0.0)
+    }
+
+    fn evidence(&self, look: &Look, is_overdue: bool) -> Evidence {
+        let open = &self.open;
+        let within = look.variation.within.max(VARIATION_MIN);
+        let all = look.variation.all.max(VARIATION_MIN);
+        let (mut work, mut completed) = (open.work, open.completed);
+        let mut unit_s = open.unit_s(look.variation);
+        if is_overdue {
+            (work, completed) = (work.max(0.5 * self.unit), completed.max(0.5));
+            // The mean age of those in flight is (1 + cv²)/2 of what they take.
+            let by_age_s = 2.0 * look.age_s / (1.0 + all) * completed / work;
+            unit_s = if open.completed < 1.0 { by_age_s } else { unit_s.max(by_age_s) };
+        }
+        // Ages show long requests before they end.
+        let by_ages = if open.completed > 0.0 {
+            (2.0 * look.age_s / open.latency_each_s().max(1e-9) - 1.0).min(VARIATION_MAX)
+                * look.variation.within
+                / look.variation.all
+        } else {
+            1.0
+        };
+        let weight = completed / within.max(by_ages);
+        Evidence { in_flight: open.in_flight(), time_s: unit_s * work, work, completed, weight }
+    }
+
+    fn close_quietly(&mut self, look: &Look) {
+        self.shape.add(&self.open_us, self.open.latency_each_s());
+        self.restart();
+        if self.is_stale {
+            self.update(look);
+        }
+        self.learned.window = Measured::default();
+    }
+
+    fn update(&mut self, look: &Look) {
+        self.is_stale = false;
+        self.curve.update();
+        let (servers, spread) = self.curve.servers();
+        let is_knee_known = spread < KNOWN_SPREAD;
+        self.learned.is_known = is_knee_known || self.curve.completed() > KNOWN_COUNT;
+        self.learned.knee = is_knee_known.then_some(servers);
+        self.learned.alone_s = Some(self.curve.alone_s());
+        let p95_alone_s = self.curve.alone_s() * self.unit * self.shape.quantile(0.95);
+        self.learned.target_infeasible = is_knee_known && p95_alone_s > look.target_s;
+    }
+
+    /// Work done a second in answers in time, those that are late counted for little, less the cost of a line at the origin.
+    fn worth(&self, look: &Look, limit: u32) -> f64 {
+        let in_flight = f64::from(limit);
+        let within = TARGET_SHARE * look.target_s / self.unit.max(1e-12);
+        let done = self.curve.mean(in_flight, |unit_s| {
+            let in_time = self.shape.share_within(within / unit_s);
+            in_flight / unit_s * (LATE_WORTH + (1.0 - LATE_WORTH) * in_time)
+        });
+        done * libm::exp(-LINE_COST * libm::log(in_flight))
+    }
+
+    fn decide(&mut self, look: &Look, limit_max: u32, is_refusing: bool) -> Rule {
+        let at_step = |step: i32| {
+            round(f64::from(self.learned.limit) * libm::exp2(f64::from(step) / STEPS_AN_OCTAVE))
+                .min(limit_max)
+        };
+        let limits = || (-STEPS_DOWN..=STEPS_UP).map(at_step);
+        let highest = limits().map(|limit| self.worth(look, limit)).fold(0.0, f64::max);
+        let enough = highest * (1.0 - INDIFFERENCE);
+        let best = limits().find(|limit| self.worth(look, *limit) >= enough).unwrap_or(self.learned.limit);
+        let now = self.worth(look, self.learned.limit);
+        // While no request is refused a shorter line at the origin is worth nothing to anybody: only answers in time are.
+        let line = LINE_COST * libm::log(f64::from(self.learned.limit) / f64::from(best));
+        let is_lower_better = is_refusing || self.worth(look, best) * (1.0 - line) > now * (1.0 + LOWER_GAIN);
+        match best.cmp(&self.learned.limit) {
+            Ordering::Greater if now < enough => {
+                self.move_to(look, best);
+                Rule::Raise
+            }
+            Ordering::Less if is_lower_better => {
+                self.move_to(look, best);
+                Rule::Trim
+            }
+            _ => Rule::None,
+        }
+    }
+
+    fn move_to(&mut self, look: &Look, limit: u32) {
+        let limit = limit.clamp(1, SENTRY_IN_FLIGHT);
+        let change = libm::fabs(libm::log(f64::from(limit) / f64::from(self.learned.limit)));
+        self.learned.limit = limit;
+        if change > SMALL_MOVE {
+            self.moved_at = look.now;
+            self.learned.is_settling = true;
+            self.restart();
+        }
+    }
+
+    fn restart(&mut self) {
+        self.open = Measured::default();
+        self.open_us.clear();
+    }
+}
+
+fn round(value: f64) -> u32 {
+    ((value + 0.5) as u32).max(1)
+}
+
+/// Requests in flight while nothing is known.
+const START: u32 = 8;
+/// Completions over their dispersion that are remembered; one window makes what is remembered older by [`FADE_MAX`] at most, or the
+/// windows of a fast service would outvote everything within a second.
+const MEMORY: f64 = 400.0;
+const FADE_MAX: f64 = 4.0;
+const USUAL_COUNT: f64 = 20.0;
+/// Usual times (times one and their variation) after which an origin is as if no request had ever waited.
+const CALM: f64 = 2.0;
+/// Evidence while the limit does not bind is taken over this often, and windows of fast services are at least this long, seconds.
+const QUIET_S: f64 = 0.5;
+const WINDOW_S_MIN: f64 = 0.1;
+/// Completions of a window, at least.
+const COMPLETED_MIN: f64 = 3.0;
+/// By how much fewer completions than usual are far fewer.
+const OVERDUE: f64 = 2.5;
+/// The share of those in flight that may be older than half of the time since the limit moved.
+const OLD_MAX: f64 = 0.15;
+/// However old those in flight are, this many targets are long enough to settle.
+const SETTLE_TARGETS_MAX: f64 = 4.0;
+/// Twice as many in flight that do this much more are welcome before there is evidence.
+const EARLY_GAIN: f64 = 1.4;
+/// Windows kept apart because of a suspicion.
+const SUSPECTS_MAX: usize = 8;
+/// Squared coefficients of variation are believed between these.
+const VARIATION_MIN: f64 = 0.02;
+const VARIATION_MAX: f64 = 16.0;
+/// The number of servers is known if it is to a factor of 1.5 (standard deviation of the logarithm); the capacity, after this many
+/// completions.
+const KNOWN_SPREAD: f64 = 0.4;
+const KNOWN_COUNT: f64 = 8.0;
+/// The part of the target that the origin may take: the rest is for waiting at the gate.
+const TARGET_SHARE: f64 = 0.75;
+/// A late answer is worth a twentieth of one in time: where no limit meets the target, throughput decides.
+const LATE_WORTH: f64 = 0.05;
+/// What a limit loses with each factor e, because what waits at the origin can no longer be refused or put in order.
+const LINE_COST: f64 = 0.025;
+/// Limits that are worth as much as the best to this part are as good; to lower one while no request is refused takes this gain.
+const INDIFFERENCE: f64 = 0.003;
+const LOWER_GAIN: f64 = 0.02;
+/// One move goes up by a factor of 2 and down by a factor of 4 at most.
+const STEPS_AN_OCTAVE: f64 = 4.0;
+const STEPS_UP: i32 = 4;
+const STEPS_DOWN: i32 = 8;
+/// After smaller moves (logarithm) nothing has to settle.
+const SMALL_MOVE: f64 = 0.15;
+/// The limit binds if this part of it is in use.
+const REACHED: f64 = 0.7;
+/// An origin that refuses gets this part of what is in flight there; by so much a window without refusals raises that again.
+const REFUSED_STEP: f64 = 0.75;
+const CEILING_GROWTH: f64 = 1.005;
