@@ -50,6 +50,17 @@ fn one_client_that_hammers_is_listed_within_half_a_minute_or_so() {
     }
 }
 
+/// Its connections that are still open are refused, too, and several workers may refuse it at the same time.
+#[test]
+fn a_listed_source_that_goes_on_is_listed_again_only_when_its_time_is_over() {
+    let impatience = Impatience::default();
+    let (after_ms, first) = hammer(&impatience, 0, 200_000, 1_000, 2).expect("listed");
+    let over_ms = after_ms + first.during.as_millis() as u64;
+    assert_eq!(hammer(&impatience, after_ms + 1, over_ms - after_ms - 2_000, 1_000, 2), None);
+    let (_, second) = hammer(&impatience, over_ms, 200_000, 1_000, 2).expect("listed again");
+    assert_eq!(second, Listing { during: 2 * LISTED_FOR, times: 2 });
+}
+
 /// Goal: a person who reloads is never listed. Method: three reloads a second for ten minutes, whatever the person is told.
 #[test]
 fn a_person_who_reloads_for_ten_minutes_is_not_listed() {

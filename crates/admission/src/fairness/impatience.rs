@@ -181,11 +181,16 @@ impl Impatience {
         }
         // The slate is clean.
         slot.patience.store(Patience { until: ticks(now), told_s: 0, ..patience }.to_word(), Relaxed);
-        let times =
-            Record::from_word(slot.listing.load(Relaxed)).times_now(now).saturating_add(1).min(TIMES_MAX);
+        // Of two workers that find it at the same time one lists it, and a connection that is still open does not list it again.
+        let listing = slot.listing.load(Relaxed);
+        let listed = Record::from_word(listing);
+        if listed.until_s > seconds(now) {
+            return None;
+        }
+        let times = listed.times_now(now).saturating_add(1).min(TIMES_MAX);
         let during = LISTED_FOR * (1 << (times - 1));
         let record = Record { until_s: seconds(now + during), times };
-        slot.listing.store(record.to_word(), Relaxed);
+        slot.listing.compare_exchange(listing, record.to_word(), Relaxed, Relaxed).ok()?;
         Some(Listing { during, times })
     }
 
