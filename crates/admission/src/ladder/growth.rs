@@ -42,7 +42,7 @@ impl Growth {
         let done = last.map_or(0, |last| last.done) + completed_milli;
         let arrived = done + backlog_milli;
         if last.is_some_and(|last| arrived < last.arrived) {
-            // Work was given up: how long the rest of it has waited cannot be told from counts.
+            // Work was given up: counts do not say how long the rest of it has waited.
             self.ticks.clear();
         }
         if self.ticks.len() == LADDER_GROWTH_TICKS {

@@ -60,7 +60,7 @@ impl Changes {
 
 /// Factors by which times may change at once: what lies between is found by the nearest.
 const FACTORS: [f64; 4] = [0.4, 0.65, 1.5, 2.5];
-/// A change must be e⁶ times as likely as none: a false alarm each few hundred windows.
+/// A change must be e⁶ times as likely as none, so that chance seldom raises it.
 const ALARM: f64 = 6.0;
 /// One window says this much at most, so that an alarm takes at least two: mean times of uneven requests have long tails.
 const RATIO_MAX: f64 = 4.0;

@@ -8,13 +8,13 @@
 //! limits that are worth the same, the lowest. It goes up by at most a factor of two and down by four at once. Nothing is probed: while
 //! it is not known whether more in flight would do more, a higher limit is worth more by itself.
 //!
-//! *Evidence* is a window in which as many requests were completed as are in flight, and which began so long after the last move of the
+//! *Evidence* is a window in which as many requests were completed as are in flight, and which began late enough after the last move of the
 //! limit that long requests have had time to end, too: in earlier ones the short are over and the long are not, and the origin seems
 //! several times faster than it is. Where no request waits, each number in flight is evidence of its own. What is remembered fades with
 //! new evidence, not with time, and ends when windows at one limit say that the origin is another one ([`change`]): then either the number
 //! of servers is as it was, or the time alone, or neither.
 //!
-//! *Cost:* a look that closes no window, O(levels seen); one that does, O(origins · levels), about 50 µs. *Memory:* 8 KB.
+//! *Cost:* a look that closes no window, O(levels seen); one that does, O(origins · levels). *Memory:* bounded by both.
 //! *Fails* where a limit of 8 is far below what quiet times need and requests are very uneven: the first seconds are spent on finding out.
 //!
 //! This is a candidate beside the rule in force ([`super::limit`]), chosen by [`Learner`](super::Learner) in the simulator;

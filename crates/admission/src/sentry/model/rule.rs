@@ -315,7 +315,7 @@ impl ModelRule {
         let enough = highest * (1.0 - INDIFFERENCE);
         let best = limits().find(|limit| self.worth(look, *limit) >= enough).unwrap_or(self.learned.limit);
         let now = self.worth(look, self.learned.limit);
-        // While no request is refused a shorter line at the origin is worth nothing to anybody: only answers in time are.
+        // While no request is refused a shorter line at the origin is worth nothing: only answers in time are.
         let line = LINE_COST * libm::log(f64::from(self.learned.limit) / f64::from(best));
         let is_lower_better = is_refusing || self.worth(look, best) * (1.0 - line) > now * (1.0 + LOWER_GAIN);
         match best.cmp(&self.learned.limit) {
