@@ -155,7 +155,7 @@ pub struct Report {
     pub since: Duration,
     /// What the node asked for, where that holds.
     pub limit: Option<Limit>,
-    /// The rate that is kept, whoever asked for it.
+    /// The rate that is kept, whether the node, a quota or silence set it.
     pub rate: Option<Rate>,
     /// How long ago the newest feedback came.
     pub feedback_age: Option<Duration>,

@@ -215,7 +215,7 @@ pub const SHARE_LANES: usize = 1_024;
 pub const FAIRNESS_CLAIMS: usize = 1_024;
 /// Clients of which fairness remembers whether they behave like people, in all (8 bytes each); a person makes no room for others.
 pub const PEOPLE_KNOWN: usize = 65_536;
-/// Sources of refused requests of which is remembered how often they come before they were told to, in all (32 bytes each); the one that
+/// Sources of refused requests of which is remembered how often they come before their `Retry-After` is over, in all (32 bytes each); the one that
 /// keeps to it best makes room.
 pub const IMPATIENT_TRACKED: usize = 8_192;
 /// Sources from which people come, in all (8 bytes each); the one longest without makes room.

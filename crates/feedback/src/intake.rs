@@ -61,7 +61,7 @@ impl<M: Mac> Intake<M> {
     }
 
     /// The same for a message that came by another way than a response, which is signed for another context. Without keys none is
-    /// believed: anybody can send a datagram.
+    /// believed: any host can send a datagram.
     ///
     /// # Errors
     /// [`FieldError`], also [`FieldError::Untagged`] where there are no keys; then nothing has changed.

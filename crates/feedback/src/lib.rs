@@ -22,7 +22,7 @@
 //! **Cost.** A response carries a field that is signed once for each refresh, so that emitting is a copy; a field equal to the
 //! last one is recognised by comparison. `benches/feedback` measures both. Memory is bounded by [`limits::FEEDBACK_SENDERS`].
 //!
-//! **Failure modes.** Without keys anybody on the path may throttle a sender, down to a floor and until the time to live is over
+//! **Failure modes.** Without keys any host on the path may throttle a sender, down to a floor and until the time to live is over
 //! ([`UpstreamLimit`] says which). Sources: Iyer, Tewari and Kant §2.1 and §4.3 (feedback, its repetition); RFC 7339 (validity and
 //! sequence in SIP); RFC 9651 (the field's syntax).
 //!

@@ -63,19 +63,19 @@ impl ImpatientSources {
         self.is_listed(now, source)
     }
 
-    /// A request of this source was refused and told to come back in `told`; whether the source is listed, and whether only now.
+    /// A request of this source was refused, with this `Retry-After`; whether the source is listed, and whether it was not before.
     pub(crate) fn refused(
         &self,
         now: Instant,
         source: ClientNetwork,
         client: u64,
-        told: Duration,
+        retry_after: Duration,
     ) -> (bool, bool) {
         // Its other connections go on for a while.
         if self.is_listed(now, source) {
             return (true, false);
         }
-        let Some(listing) = self.impatience.refused(now, self.key(source), client, told) else {
+        let Some(listing) = self.impatience.refused(now, self.key(source), client, retry_after) else {
             return (false, false);
         };
         let until = Until { at: now + listing.during, times: listing.times };

@@ -37,7 +37,7 @@ pub(crate) struct Refusal {
     pub(crate) ceiling: Option<Rate>,
     /// What the sentry decided by, where it did.
     pub(crate) by_sentry: Option<Refused>,
-    /// The client's source is listed because it ignores what it is told: its connection is to end.
+    /// The client's source is listed because it ignores `Retry-After`: its connection is to end.
     pub(crate) is_impatient: bool,
 }
 

@@ -5,7 +5,7 @@ use flashweir_core::Instant;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// What the kernel was told.
+/// What the kernel has.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     /// By source, until when it is purged; none before the first time.

@@ -70,7 +70,7 @@ impl KernelTask {
             if let Err(error) = done {
                 self.shared.warn(
                     Happening::Kernel,
-                    format_args!("the gate in the kernel cannot be told what to do: {error}"),
+                    format_args!("the gate in the kernel does not take its orders: {error}"),
                 );
             } else if differs {
                 configured = live.config.clone();
@@ -162,7 +162,7 @@ impl KernelTask {
         }
     }
 
-    /// What was turned away here was offered all the same, but for sources that come whatever they are told. The kernel knows
+    /// What was turned away here was offered all the same, but for sources that ignore `Retry-After`. The kernel knows
     /// connections: each is taken for as many requests as one brings now.
     fn tell_news(&mut self, counts: &ServiceCounts, seen: &Seen) {
         let before = std::mem::replace(&mut self.before, *counts);
