@@ -1,10 +1,10 @@
 //! One node as a caller keeps it: its limit, what arrives for it, which requests wait, and whether it answers.
 //!
-//! A request is told apart by its rank only. What the shell keeps of a request that waits is `T`; the MAC of the keys is `M`.
+//! Requests differ by their rank only. What the shell keeps of a request that waits is `T`; the MAC of the keys is `M`.
 //! Cost of a request that is not limited: the average of arrivals (one exponential) and three comparisons.
 
 use crate::OfferedRate;
-use crate::quota::{HOLD_MAX, Quota};
+use crate::quota::{HOLD_MAX, HOLD_PART, Quota};
 use crate::report::{Condition, FeedbackCounts, FeedbackOutcome, Report};
 use crate::silence::{Leave, Silence, SilenceState};
 use flashweir_admission::gapping::{self, Decision, Reason, Released, Restriction, Target};
@@ -51,7 +51,7 @@ pub struct Answer<'a> {
     pub overload: Option<&'a [u8]>,
     /// Whether that field has further lines.
     pub has_further_lines: bool,
-    /// The quota of a refusal: `RateLimit`, or `Retry-After` of a 429.
+    /// What its head says of a quota: see [`quota_of`](crate::quota_of).
     pub quota: Option<Quota>,
 }
 
@@ -203,14 +203,17 @@ impl<T, M: Mac> Endpoint<T, M> {
     pub fn answered(&mut self, now: Instant, answer: &Answer<'_>) -> Result<Option<Taken>, FeedbackError> {
         let offered = self.offered.rate(now);
         self.silence.answered(now, offered);
-        if let Some(quota) = answer.quota.filter(|quota| self.settings.obeys_quota && quota.remaining == 0) {
-            let until = now + quota.reset.min(HOLD_MAX);
-            let rate = Rate::from_milli(offered.as_milli() / HOLD_PART).max(RATE_FLOOR);
-            self.hold = self.hold.filter(|(held, _)| *held >= until).or(Some((until, rate)));
-        }
+        self.hold(now, answer.quota, offered);
         let taken = self.take(now, answer, offered);
         self.refresh(now);
         taken
+    }
+
+    /// The trailers of an answer speak of a quota: a gRPC answer with messages says at its end how it went.
+    pub fn hear_quota(&mut self, now: Instant, quota: Quota) {
+        let offered = self.offered.rate(now);
+        self.hold(now, Some(quota), offered);
+        self.refresh(now);
     }
 
     /// An exchange ended without an answer: no connection, a reset before the response, or no response in time.
@@ -304,6 +307,14 @@ impl<T, M: Mac> Endpoint<T, M> {
         }
     }
 
+    fn hold(&mut self, now: Instant, quota: Option<Quota>, offered: Rate) {
+        if let Some(quota) = quota.filter(|quota| self.settings.obeys_quota && quota.remaining == 0) {
+            let until = now + quota.reset.min(HOLD_MAX);
+            let rate = Rate::from_milli(offered.as_milli() / HOLD_PART).max(RATE_FLOOR);
+            self.hold = self.hold.filter(|(held, _)| *held >= until).or(Some((until, rate)));
+        }
+    }
+
     fn take(
         &mut self,
         now: Instant,
@@ -331,9 +342,6 @@ impl<T, M: Mac> Endpoint<T, M> {
         Ok(taken?)
     }
 }
-
-/// While a quota is spent, one part in so many of what is offered goes on, so that a changed quota is noticed.
-const HOLD_PART: u64 = 100;
 
 #[cfg(test)]
 #[path = "endpoint_tests.rs"]

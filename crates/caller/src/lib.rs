@@ -40,7 +40,9 @@ pub use deadline::{
 pub use endpoint::{Answer, Arrival, Endpoint, EndpointSettings, FeedbackError, Refusal};
 pub use offered::OfferedRate;
 pub use priority::urgency;
-pub use quota::{Quota, parse_pushback_ms, parse_rate_limit, parse_seconds};
+pub use quota::{
+    HOLD_MAX, HOLD_PART, Quota, parse_pushback_ms, parse_rate_limit, parse_seconds, quota_of, retry_after_of,
+};
 pub use report::{Condition, FeedbackCounts, FeedbackOutcome, Report};
 pub use silence::{Silence, SilenceState};
 pub use traces::{RecentTraces, trace_id};

@@ -3,11 +3,20 @@
 //! * `Retry-After` (RFC 9110 §10.2.3), whole seconds; a date is the shell's, which has a clock of the day.
 //! * `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10): `"name";r=REMAINING;t=SECONDS`, a List of which the first exhausted item counts.
 //! * `grpc-retry-pushback-ms` (gRPC proposal A6): milliseconds; negative or unreadable: do not retry.
+//!
+//! An answer spends the quota of its caller where `RateLimit` says so, or where it is a refusal because of a quota (status 429, or
+//! `grpc-status` 8, RESOURCE_EXHAUSTED) that names a time. A 503 and `grpc-status` 14 say that the service is short: that is no
+//! quota. A gRPC answer with messages has these fields in its trailers, one without in its head; [`quota_of`] reads either.
 
 use flashweir_core::Duration;
 
 /// A sender obeys no quota for longer than this: a wrong number must not keep it away for a day.
-pub(crate) const HOLD_MAX: Duration = Duration::from_secs(60);
+pub const HOLD_MAX: Duration = Duration::from_secs(60);
+/// While a quota is spent, a request in this many of those offered goes on, so that a changed quota is noticed.
+pub const HOLD_PART: u64 = 100;
+const TOO_MANY_REQUESTS: u16 = 429;
+/// The value of `grpc-status` for RESOURCE_EXHAUSTED.
+const RESOURCE_EXHAUSTED: &[u8] = b"8";
 /// Digits of the largest number that is read.
 const DIGITS_MAX: usize = 9;
 
@@ -18,6 +27,33 @@ pub struct Quota {
     pub remaining: u64,
     /// Time until there are more.
     pub reset: Duration,
+}
+
+/// The quota that a head with this status, or trailers without one, speak of. `field` is the first value of a field by its name in lower
+/// case, `date` the time until an HTTP date, for which the shell has a clock.
+pub fn quota_of<'a>(
+    status: Option<u16>,
+    field: impl Fn(&str) -> Option<&'a [u8]>,
+    date: impl FnOnce(&[u8]) -> Option<Duration>,
+) -> Option<Quota> {
+    if let Some(quota) = field("ratelimit").and_then(parse_rate_limit) {
+        return Some(quota);
+    }
+    let is_refused = status == Some(TOO_MANY_REQUESTS) || field("grpc-status") == Some(RESOURCE_EXHAUSTED);
+    let reset = is_refused.then(|| retry_after_of(field, date)).flatten()?;
+    Some(Quota { remaining: 0, reset: reset? })
+}
+
+/// When the request may be tried again, as far as the fields say: `grpc-retry-pushback-ms` before `Retry-After`. `Some(None)` where the
+/// server forbids it, `None` where it says nothing that can be read. Arguments as in [`quota_of`].
+pub fn retry_after_of<'a>(
+    field: impl Fn(&str) -> Option<&'a [u8]>,
+    date: impl FnOnce(&[u8]) -> Option<Duration>,
+) -> Option<Option<Duration>> {
+    match field("grpc-retry-pushback-ms") {
+        Some(value) => Some(parse_pushback_ms(value)),
+        None => field("retry-after").and_then(|value| parse_seconds(value).or_else(|| date(value))).map(Some),
+    }
 }
 
 /// Whole seconds.
@@ -99,6 +135,28 @@ mod tests {
         assert_eq!(parse_seconds(b"Wed, 21 Oct 2015 07:28:00 GMT"), None);
         assert_eq!(parse_pushback_ms(b"250"), Some(Duration::from_millis(250)));
         assert_eq!(parse_pushback_ms(b"-1"), None);
+    }
+
+    #[test]
+    fn a_quota_is_spent_by_a_refusal_that_names_a_time() {
+        let of = |status, fields: &[(&str, &'static str)]| {
+            let field = |name: &str| {
+                fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_bytes())
+            };
+            quota_of(status, field, |_| None).map(|quota| (quota.remaining, quota.reset.as_millis()))
+        };
+        let pushback = ("grpc-retry-pushback-ms", "1500");
+        assert_eq!(of(None, &[("grpc-status", "8"), pushback]), Some((0, 1_500)));
+        assert_eq!(of(Some(200), &[("grpc-status", "8"), ("retry-after", "2")]), Some((0, 2_000)));
+        assert_eq!(of(None, &[("grpc-status", "8"), pushback, ("retry-after", "2")]), Some((0, 1_500)));
+        assert_eq!(of(Some(429), &[pushback]), Some((0, 1_500)));
+        for (status, other) in [(None, "14"), (Some(200), "0"), (Some(503), "80"), (None, "")] {
+            assert_eq!(of(status, &[("grpc-status", other), pushback]), None, "{other}");
+        }
+        let forbidden = ("grpc-retry-pushback-ms", "-1");
+        assert_eq!(of(None, &[("grpc-status", "8"), forbidden]), None, "no time is named");
+        assert_eq!(of(Some(429), &[forbidden, ("retry-after", "2")]), None);
+        assert_eq!(of(None, &[("ratelimit", r#""a";r=0;t=2"#)]), Some((0, 2_000)), "whatever the status");
     }
 
     proptest! {

@@ -1,16 +1,13 @@
 //! What the fields of an answer say to its caller.
 
-use flashweir_caller::{Answer, Quota, parse_pushback_ms, parse_rate_limit, parse_seconds};
+use flashweir_caller::{Answer, Quota, quota_of, retry_after_of};
 use flashweir_core::Duration;
-use http::header::RETRY_AFTER;
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use std::time::SystemTime;
 
 /// The field by which a sender says its name: a node that signs needs it, for a signature is for one sender.
 pub const SENDER: HeaderName = HeaderName::from_static("flashweir-sender");
 const OVERLOAD: HeaderName = HeaderName::from_static(flashweir_feedback::NAME);
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 /// The fields of an answer that a [`Node`](crate::Node) reads.
 #[derive(Clone, Copy, Debug)]
@@ -33,34 +30,30 @@ impl<'a> Fields<'a> {
     }
 
     fn quota(&self) -> Option<Quota> {
-        if let Some(quota) = self.headers.get(RATE_LIMIT).and_then(|value| parse_rate_limit(value.as_bytes()))
-        {
-            return Some(quota);
-        }
-        let is_refused = self.status == StatusCode::TOO_MANY_REQUESTS;
-        let reset = is_refused.then(|| seconds(self.headers)).flatten()?;
-        Some(Quota { remaining: 0, reset })
+        quota_of(Some(self.status.as_u16()), |name| value(self.headers, name), until_date)
     }
+}
+
+/// What the trailers of an answer say of a quota.
+pub(crate) fn quota_of_trailers(trailers: &HeaderMap) -> Option<Quota> {
+    quota_of(None, |name| value(trailers, name), until_date)
 }
 
 /// When this request may be tried again, as far as its answer says: `grpc-retry-pushback-ms` before `Retry-After`. `Some(None)` where
 /// the server forbids it, `None` where it says nothing that can be read.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap) -> Option<Option<Duration>> {
-    match headers.get(PUSHBACK) {
-        Some(value) => Some(parse_pushback_ms(value.as_bytes())),
-        None => seconds(headers).map(Some),
-    }
+    retry_after_of(|name| value(headers, name), until_date)
 }
 
-/// `Retry-After`: seconds, or a date.
-fn seconds(headers: &HeaderMap) -> Option<Duration> {
-    let value = headers.get(RETRY_AFTER)?;
-    parse_seconds(value.as_bytes()).or_else(|| {
-        let date = httpdate::parse_http_date(value.to_str().ok()?).ok()?;
-        // A date that is over: now.
-        Some(date.duration_since(SystemTime::now()).unwrap_or_default())
-    })
+fn value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
+    headers.get(name).map(HeaderValue::as_bytes)
+}
+
+/// The time until an HTTP date, zero for one that is over.
+fn until_date(value: &[u8]) -> Option<Duration> {
+    let date = httpdate::parse_http_date(std::str::from_utf8(value).ok()?).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
 #[cfg(test)]

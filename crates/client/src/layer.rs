@@ -1,5 +1,6 @@
 //! The tower layer: a client of `http` types that keeps to what its server asked for.
 
+use crate::body::WatchedBody;
 use crate::caller::{Ask, Caller, Draw, Refused, Why};
 use crate::fields::SENDER;
 use flashweir_caller::{DEADLINE, deadline_text, trace_id, urgency};
@@ -46,6 +47,8 @@ pub enum OverloadError<E> {
     Client(E),
 }
 
+type Answered<R, E> = Result<Response<WatchedBody<R>>, OverloadError<E>>;
+
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
 const DEADLINE_NAME: HeaderName = HeaderName::from_static(DEADLINE);
@@ -73,9 +76,9 @@ where
     S::Error: Send,
     B: Send + 'static,
 {
-    type Response = Response<R>;
+    type Response = Response<WatchedBody<R>>;
     type Error = OverloadError<S::Error>;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<R>, OverloadError<S::Error>>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Answered<R, S::Error>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.client.poll_ready(cx).map_err(OverloadError::Client)
@@ -92,12 +95,14 @@ where
             // A name that is no field's value cannot be sent; then the node signs nothing for this caller.
             let name = HeaderValue::from_str(caller.node().sender()).ok();
             request.headers_mut().extend(name.map(|name| (SENDER, name)));
-            let Some(deadline) = ask.deadline else { return finish(pass, client.call(request).await) };
+            let Some(deadline) = ask.deadline else {
+                return finish(&caller, pass, client.call(request).await);
+            };
             let left = deadline_text(deadline.saturating_duration_since(Instant::now()));
             // Digits are a valid value.
             request.headers_mut().extend(HeaderValue::try_from(left).ok().map(|left| (DEADLINE_NAME, left)));
             match tokio::time::timeout_at(deadline, client.call(request)).await {
-                Ok(answer) => finish(pass, answer),
+                Ok(answer) => finish(&caller, pass, answer),
                 Err(_) => {
                     pass.unanswered();
                     let node = caller.node().label().to_owned();
@@ -109,11 +114,11 @@ where
     }
 }
 
-fn finish<R, E>(pass: crate::Pass, answer: Result<Response<R>, E>) -> Result<Response<R>, OverloadError<E>> {
+fn finish<R, E>(caller: &Caller, pass: crate::Pass, answer: Result<Response<R>, E>) -> Answered<R, E> {
     match answer {
         Ok(response) => {
             pass.answered(response.status(), response.headers());
-            Ok(response)
+            Ok(response.map(|body| WatchedBody::new(body, caller.node().clone())))
         }
         Err(error) => {
             pass.unanswered();

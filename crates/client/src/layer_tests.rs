@@ -59,7 +59,7 @@ fn insert<T: Clone + Send + Sync + 'static>(request: &mut Request<()>, extension
     request.extensions_mut().insert(extension);
 }
 
-fn why(result: Result<Response<()>, OverloadError<Infallible>>) -> Option<Why> {
+fn why(result: Answered<(), Infallible>) -> Option<Why> {
     match result {
         Ok(_) => None,
         Err(OverloadError::Refused(refused)) => Some(refused.why),

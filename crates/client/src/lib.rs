@@ -44,6 +44,7 @@
 //! [`Node`] is what the layer is made of, for clients that are no tower services: ask it before a request is sent, tell it what came.
 //! The sidecar `flashweir egress` is made of the same. The rules are in `flashweir-caller`, which is pure.
 
+mod body;
 mod caller;
 mod fields;
 mod keys;
@@ -51,6 +52,7 @@ mod layer;
 mod log;
 mod node;
 
+pub use body::WatchedBody;
 pub use caller::{Ask, Caller, Draw, Refused, Why};
 pub use fields::{Fields, SENDER, retry_after};
 pub use flashweir_admission::gapping::{Reason, Settings as GappingSettings};

@@ -1,6 +1,6 @@
-//! One node: asked before a request is sent, told what came of it.
+//! One node: asked before a request is sent, informed of what came of it.
 
-use crate::fields::Fields;
+use crate::fields::{Fields, quota_of_trailers};
 use crate::keys::{HmacKey, Keys};
 use crate::log::Log;
 use flashweir_admission::gapping::{Reason, Released};
@@ -69,7 +69,7 @@ impl NodeSettings {
 }
 
 impl Node {
-    /// A node of which nothing is known yet. Without keys, only answers of the node itself may be told to it.
+    /// A node of which nothing is known yet. Without keys, only answers of the node itself may be shown to it.
     #[must_use]
     pub fn new(settings: NodeSettings, keys: Keys) -> Self {
         let NodeSettings { sender, node, label, endpoint } = settings;
@@ -176,6 +176,16 @@ impl Node {
         let heard = state.endpoint.hear(now, value, context.as_bytes());
         self.finish(&mut state, now, heard.as_ref().err().copied());
         heard.map(drop)
+    }
+
+    /// The trailers of an answer came: a gRPC answer with messages says there that a quota is spent. Obeyed as in the head, where
+    /// [`EndpointSettings::obeys_quota`] is set.
+    pub fn hear_trailers(&self, trailers: &HeaderMap) {
+        let Some(quota) = quota_of_trailers(trailers) else { return };
+        let mut state = self.lock();
+        let now = self.now();
+        state.endpoint.hear_quota(now, quota);
+        self.finish(&mut state, now, None);
     }
 
     /// Other keys from now on.

@@ -1,6 +1,7 @@
 //! Bodies: a request's, which may be kept so that it can be sent again, and a response's.
 
 use bytes::Bytes;
+use flashweir_client::WatchedBody;
 use flashweir_core::limits::EGRESS_REPLAY_BYTES;
 use flashweir_http::fields::prepare_trailers;
 use flashweir_http::upstream::UpstreamBody;
@@ -25,8 +26,11 @@ pub(crate) enum Body {
     /// Our own.
     Own(Full<Bytes>),
     /// The upstream's.
-    Forwarded(Pin<Box<UpstreamBody<RequestBody>>>),
+    Forwarded(Pin<Box<AnswerBody>>),
 }
+
+/// The body of a server's answer, whose trailers its node hears.
+pub(crate) type AnswerBody = WatchedBody<UpstreamBody<RequestBody>>;
 
 pub(crate) type BodyError = Box<dyn StdError + Send + Sync>;
 

@@ -7,15 +7,15 @@
 //! | a status of `retry.statuses` | idempotent requests, unless the server's limit holds or it says to wait longer than the deadline or a second |
 //! | any other answer | never |
 
-use crate::body::{Body, RequestBody};
+use crate::body::{AnswerBody, Body, RequestBody};
 use crate::refusal::Refusal;
 use crate::target::{Endpoint, Target};
 use flashweir_client::{
-    Ask, DEADLINE, Draw, GRPC_TIMEOUT, Refused, SENDER, Why, deadline_text, grpc_timeout_text,
+    Ask, DEADLINE, Draw, GRPC_TIMEOUT, Refused, SENDER, WatchedBody, Why, deadline_text, grpc_timeout_text,
     parse_grpc_timeout, retry_after,
 };
 use flashweir_core::Duration;
-use flashweir_http::upstream::{UpstreamBody, UpstreamError, UpstreamErrorKind};
+use flashweir_http::upstream::{UpstreamError, UpstreamErrorKind};
 use flashweir_telemetry::EgressRefusal;
 use http::{HeaderName, HeaderValue, Method, Request, Response, request};
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ pub(crate) struct Exchange<'a> {
 }
 
 /// Boxed, because a response is much larger than what else an attempt may end with.
-type Answer = Box<Response<UpstreamBody<RequestBody>>>;
+type Answer = Box<Response<AnswerBody>>;
 
 /// How one attempt ended.
 enum Ended {
@@ -133,7 +133,9 @@ impl Exchange<'_> {
         match timeout_at(self.deadline, sending).await {
             Ok(Ok(answer)) => {
                 pass.answered(answer.status(), answer.headers());
-                Ended::Answered(Box::new(answer))
+                Ended::Answered(Box::new(
+                    answer.map(|body| WatchedBody::new(body, endpoint.caller.node().clone())),
+                ))
             }
             Ok(Err(error)) => {
                 if says_nobody_answers(&error) {
@@ -219,6 +221,6 @@ fn says_nobody_answers(error: &UpstreamError) -> bool {
 }
 
 /// The body of an answer that is passed on.
-pub(crate) fn forwarded(body: UpstreamBody<RequestBody>) -> Body {
+pub(crate) fn forwarded(body: AnswerBody) -> Body {
     Body::Forwarded(Box::pin(body))
 }

@@ -4,7 +4,7 @@ use crate::acks::{Acks, Finished, Pushed};
 use crate::cache::WorkerCache;
 use crate::classify::{Classified, Classifier};
 use crate::connection::Client;
-use crate::feedback::{OVERLOAD, SENDER, Sender, SenderNames};
+use crate::feedback::{OVERLOAD, SENDER, Sender, SenderNames, TrailerQuota, spent_for};
 use crate::pipeline::PipelineHost;
 use crate::replication::WorkerReplication;
 use crate::sentry::GateSample;
@@ -161,11 +161,24 @@ impl WorkerContext {
         }
     }
 
-    /// Keeps what a response of an upstream says of that upstream's overload.
-    pub(crate) fn hear_upstream(&self, service: ServiceKey, response: &Response<UpstreamBody<UploadBody>>) {
+    /// Keeps what a response of an upstream says of that upstream's overload, and of a quota that is obeyed. Its trailers may say more
+    /// of the latter.
+    pub(crate) fn hear_upstream(
+        &self,
+        current: &Current,
+        service: usize,
+        response: &Response<UpstreamBody<UploadBody>>,
+    ) -> Option<TrailerQuota> {
+        let key = current.services[service];
         if let Some(field) = response.headers().get(OVERLOAD) {
-            self.pipeline.hear_upstream(service, response.body().upstream(), field.as_bytes());
+            self.pipeline.hear_upstream(key, response.body().upstream(), field.as_bytes());
         }
+        let config = &current.live.config;
+        if !(config.services[service].upstream.obeys_quota && config.feedback.is_enabled) {
+            return None;
+        }
+        self.pipeline.hear_quota(key, spent_for(Some(response.status()), response.headers()));
+        Some(TrailerQuota::new(key))
     }
 
     /// Waits for the client to have a response before judging it.
@@ -228,7 +241,7 @@ impl Current {
         hop: &Hop,
         sender: Sender<'_>,
     ) -> Option<ClientNetwork> {
-        // Without signs nobody is judged, or the client is exempt. Nodes and proxies speak for many.
+        // Without signs no client is judged, or this one is exempt. Nodes and proxies speak for many.
         let is_judged = classified.signs.person_key != 0
             && classified.standing != Standing::Exempt
             && self.live.config.fairness.drops_impatient;

@@ -7,6 +7,7 @@
 
 use crate::acks::{Finished, RATE_BYTES_MIN};
 use crate::context::WorkerContext;
+use crate::feedback::TrailerQuota;
 use crate::load_report::{self, Told};
 use crate::pipeline::Permit;
 use crate::slow_readers::Reading;
@@ -69,6 +70,7 @@ pub(crate) struct Watch {
     unmeasured: Option<Unmeasured>,
     transfer: Option<Rc<Transfer>>,
     stream: Option<StreamCut>,
+    quota: Option<TrailerQuota>,
     /// Since the client was handed a first part.
     reading: Option<Rc<Reading>>,
 }
@@ -84,6 +86,8 @@ pub(crate) struct Begun {
     pub(crate) unmeasured: Option<Unmeasured>,
     /// Ends the response's stream, where it has one of its own.
     pub(crate) stream: Option<StreamCut>,
+    /// Hears of the quota in its trailers.
+    pub(crate) quota: Option<TrailerQuota>,
 }
 
 impl ForwardedBody {
@@ -106,6 +110,7 @@ impl ForwardedBody {
             unmeasured: begun.unmeasured,
             transfer: None,
             stream: begun.stream,
+            quota: begun.quota,
             reading: None,
         });
         if inner.is_end_stream() {
@@ -242,6 +247,7 @@ impl Body for ForwardedBody {
         if let Poll::Ready(Some(Ok(frame))) = &mut polled
             && let Some(trailers) = frame.trailers_mut()
         {
+            watch.quota.iter().for_each(|quota| quota.hear(&watch.worker, trailers));
             let utilisation_milli = load_report::take_load(trailers, &watch.worker.metrics.upstream);
             prepare_trailers(trailers);
             watch.permit.origin_told(Told { took_us: None, utilisation_milli });

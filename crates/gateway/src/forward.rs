@@ -3,6 +3,7 @@
 use crate::classify::{Classified, of_response};
 use crate::connection::{Body, Client};
 use crate::context::{Current, WorkerContext};
+use crate::feedback::TrailerQuota;
 use crate::finish::{Begun, ForwardedBody, Source};
 use crate::load_report;
 use crate::pipeline::Permit;
@@ -83,7 +84,7 @@ pub(crate) async fn forward(
         }
         Err(error) => return answer_failure(worker, permit, &error, &method, &classified),
     };
-    worker.hear_upstream(current.services[classified.service], &response);
+    let quota = worker.hear_upstream(current, classified.service, &response);
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let wanted =
             prepared.wants_upgrade.then_some(&current.live.config.services[classified.service].upstream);
@@ -101,7 +102,7 @@ pub(crate) async fn forward(
     if is_event_stream(&head) {
         permit.leave_origin();
     }
-    let onward = Onward { client, version, classified: &classified, stream };
+    let onward = Onward { client, version, classified: &classified, stream, quota };
     pass_on(worker, permit, head, Source::Upstream { body }, onward)
 }
 
@@ -111,6 +112,8 @@ pub(crate) struct Onward<'a> {
     pub(crate) version: Version,
     pub(crate) classified: &'a Classified,
     pub(crate) stream: Option<StreamCut>,
+    /// Hears of the quota in its trailers.
+    pub(crate) quota: Option<TrailerQuota>,
 }
 
 /// An upstream's response, fit to be passed on, as its client gets it.
@@ -121,7 +124,7 @@ pub(crate) fn pass_on(
     body: Source,
     onward: Onward<'_>,
 ) -> Response<Body> {
-    let Onward { client, version, classified, stream } = onward;
+    let Onward { client, version, classified, stream, quota } = onward;
     // The version is this hop's own; hyper would otherwise speak the upstream's.
     head.version = Version::HTTP_11;
     let slow_upload = permit.is_client_slow().then_some(Unmeasured::Paused);
@@ -134,6 +137,7 @@ pub(crate) fn pass_on(
         url_class: classified.url_class,
         unmeasured: classified.unmeasured.or_else(|| of_response(head.status)).or(slow_upload),
         stream,
+        quota,
     };
     Response::from_parts(head, Body::Forwarded { body: ForwardedBody::new(begun, body) })
 }

@@ -7,6 +7,7 @@ mod deadlines;
 mod examples;
 mod limits;
 mod proxying;
+mod pushback;
 mod real_gateway;
 mod restarts;
 mod retries;

@@ -75,6 +75,12 @@ pub struct UpstreamFile {
     /// short of is named in the verdict.
     /// Example: `agents = "http://10.0.0.5:9901"`.
     pub agents: OneOrMany,
+    /// Whether a spent quota holds all requests to the service back, and not only those of the client whose answer said so: for a service
+    /// that counts this gateway as one caller. A quota is spent where `RateLimit` says so, or where a 429, or a gRPC answer with
+    /// status 8 (in its head or its trailers), names a time in `grpc-retry-pushback-ms` or `Retry-After`. It holds for a minute at most,
+    /// and a hundredth of the requests goes on. Not where the service counts by user: one of them would stop the others.
+    /// Example: `obey_quota = true` before an API that is paid for.
+    pub obey_quota: bool,
     /// When a server is left out for a while.
     pub health: HealthFile,
 }
@@ -102,6 +108,8 @@ impl Default for UpstreamFile {
             // Does nothing until servers report.
             weights: Weights::Utilisation,
             agents: OneOrMany(Vec::new()),
+            // Most services count by user.
+            obey_quota: false,
             health: HealthFile::default(),
         }
     }
@@ -210,6 +218,8 @@ pub struct Upstream {
     pub weights: Weights,
     /// The agent of each server, in the order of `urls`; none, or as many.
     pub agents: Vec<Uri>,
+    /// A spent quota holds all requests back.
+    pub obeys_quota: bool,
     /// When a server is left out.
     pub health: Health,
 }
@@ -293,6 +303,7 @@ impl Upstream {
             )?,
             weights: file.weights,
             agents: check_agents(&file.agents.0, file.urls.len())?,
+            obeys_quota: file.obey_quota,
             health: Health::check(file.health)?,
         })
     }

@@ -83,7 +83,8 @@ impl Job {
             Ok(response) => response,
             Err(error) => return self.fail(&error),
         };
-        self.worker.hear_upstream(self.current.services[self.classified.service], &response);
+        // What may come from the cache is no gRPC call: its trailers say nothing of a quota.
+        let _ = self.worker.hear_upstream(&self.current, self.classified.service, &response);
         let is_delimited = is_delimited(&response);
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let Self { worker, permit, head, leader, .. } = self;

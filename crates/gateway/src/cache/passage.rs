@@ -300,6 +300,8 @@ impl Traveller<'_> {
                     version: self.version,
                     classified: self.classified,
                     stream: self.stream.take(),
+                    // What may come from the cache is no gRPC call.
+                    quota: None,
                 };
                 pass_on(self.worker, permit, head, Source::Begun { first, rest }, onward)
             }

@@ -10,6 +10,7 @@ mod keys;
 mod orders;
 pub(crate) mod outbox;
 mod planner;
+mod quota;
 mod senders;
 pub(crate) mod told;
 mod upstreams;
@@ -17,6 +18,7 @@ mod worker;
 
 pub(crate) use orders::{EVERYBODY_ELSE, Orders};
 pub(crate) use planner::NodePlanner;
+pub(crate) use quota::{TrailerQuota, spent_for};
 pub(crate) use senders::{SENDER, Sender, SenderNames};
 pub(crate) use told::Told;
 pub(crate) use worker::{Hearing, NodeSample};

@@ -159,6 +159,9 @@ impl NodePlanner {
             let (key, name, counts) = (EVERYBODY_ELSE, Arc::from(""), heard.others);
             self.hear(now, &HeardNode { key, name, address: None, counts });
         }
+        if let Some(reset) = heard.quota {
+            self.upstreams.hear_quota(now, reset);
+        }
         for (upstream, field) in &heard.fields {
             let of_service = || {
                 let node = self.feedback.upstream_names.get(&self.service).unwrap_or(&self.service);
@@ -302,6 +305,7 @@ impl NodePlanner {
             senders: self.senders.keys().filter(|&&key| key != EVERYBODY_ELSE).count(),
             ladder: Some(of_ladder.explanation),
             upstreams: self.upstreams.told(now),
+            quota: self.upstreams.quota(now),
         };
     }
 

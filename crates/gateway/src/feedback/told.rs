@@ -2,6 +2,7 @@
 
 use super::upstreams::ToldUpstream;
 use flashweir_admission::ladder::{Explanation, Rule};
+use flashweir_core::Duration;
 use flashweir_feedback::Advertisement;
 use flashweir_telemetry::FeedbackFigures;
 use http::Uri;
@@ -18,6 +19,8 @@ pub(crate) struct Told {
     pub(crate) ladder: Option<Explanation>,
     /// What upstreams ask for.
     pub(crate) upstreams: Vec<ToldUpstream>,
+    /// For how long the quota that the upstream gives this gateway is spent.
+    pub(crate) quota: Option<Duration>,
 }
 
 impl Told {
@@ -55,6 +58,7 @@ pub(crate) fn status(told: &Told, urls: &[Uri]) -> Value {
             "unlimited_rps": why.unlimited_rps,
             "used_rps": why.used_rps,
         })),
+        "quota_spent_s": told.quota.map(|quota| quota.as_secs_f64()),
         "upstreams": told.upstreams.iter().map(|upstream| json!({
             "url": urls.get(upstream.upstream).map(ToString::to_string),
             "age_s": upstream.age.map(|age| age.as_secs_f64()),

@@ -6,8 +6,9 @@
 
 use super::keys::HmacKey;
 use flashweir_admission::gapping::Restriction;
+use flashweir_caller::{HOLD_MAX, HOLD_PART};
 use flashweir_core::{Duration, Instant, Rate};
-use flashweir_feedback::{FieldError, Intake, KeyRing, Limit, Taken};
+use flashweir_feedback::{FieldError, Intake, KeyRing, Limit, RATE_FLOOR, Taken};
 
 /// The time over which what a worker is offered is averaged.
 const AVERAGED_OVER_S: f64 = 1.0;
@@ -23,6 +24,8 @@ pub(super) struct UpstreamLimits {
     offered_rps: Vec<f64>,
     offered: Vec<u64>,
     measured_at: Instant,
+    /// Until when a spent quota holds requests back, and at which rate.
+    quota: Option<(Instant, Rate)>,
 }
 
 /// One upstream in `/status`.
@@ -36,7 +39,7 @@ pub(crate) struct ToldUpstream {
 impl UpstreamLimits {
     pub(super) fn new(workers: usize) -> Self {
         let (offered_rps, offered) = (vec![0.0; workers], vec![0; workers]);
-        Self { intakes: Vec::new(), offered_rps, offered, measured_at: Instant::ZERO }
+        Self { intakes: Vec::new(), offered_rps, offered, measured_at: Instant::ZERO, quota: None }
     }
 
     /// A field came with a response of this upstream. `ring` makes its keys where it is heard of for the first time.
@@ -49,6 +52,20 @@ impl UpstreamLimits {
     ) -> Result<Taken, FieldError> {
         let offered = Rate::from_per_second(self.offered_rps.iter().sum());
         self.intake(upstream, new).take(now, field, || offered)
+    }
+
+    /// An answer said that the quota of this gateway is spent for this long. As a caller does ([`flashweir_caller`]): no quota holds for
+    /// longer than a minute, and a hundredth of the requests goes on.
+    pub(super) fn hear_quota(&mut self, now: Instant, reset: Duration) {
+        let until = now + reset.min(HOLD_MAX);
+        let offered = Rate::from_per_second(self.offered_rps.iter().sum());
+        let rate = Rate::from_milli(offered.as_milli() / HOLD_PART).max(RATE_FLOOR);
+        self.quota = self.quota.filter(|(held, _)| *held >= until).or(Some((until, rate)));
+    }
+
+    /// For how long a quota holds requests back.
+    pub(super) fn quota(&self, now: Instant) -> Option<Duration> {
+        self.quota.filter(|(until, _)| now < *until).map(|(until, _)| until.saturating_since(now))
     }
 
     /// A datagram came, of the server of this upstream that was signed for `context`.
@@ -106,8 +123,17 @@ impl UpstreamLimits {
         self.offered_rps.iter().map(of_worker).collect()
     }
 
-    /// What all upstreams together ask for.
+    /// What all upstreams together ask for; less where a quota is spent.
     pub(super) fn asked(&self, now: Instant) -> Option<Restriction> {
+        let asked = self.asked_in_fields(now);
+        let Some((_, rate)) = self.quota.filter(|(until, _)| now < *until) else { return asked };
+        // A quota knows no classes.
+        let severity = asked.map_or(0, |asked| asked.severity);
+        let rate = asked.map_or(rate, |asked| asked.rate.min(rate));
+        Some(Restriction { from_rank: 0, severity, rate })
+    }
+
+    fn asked_in_fields(&self, now: Instant) -> Option<Restriction> {
         let mut all: Option<Restriction> = None;
         for intake in self.intakes.iter().flatten() {
             let Limit { from_rank, severity, rate, .. } = intake.limit().limit(now)?;
@@ -187,6 +213,26 @@ mod tests {
         assert_eq!(rates(&mut limits, at(5_001)), [None, None]);
         assert!(limits.hear(at(5_002), 0, b":zz:", no_keys).is_err());
         assert_eq!(limits.told(at(5_002)).len(), 2);
+    }
+
+    #[test]
+    fn a_spent_quota_holds_for_its_time_and_leaves_a_probe() {
+        let mut limits = UpstreamLimits::new(1);
+        let at = Instant::from_secs;
+        limits.observe_offered(0, 400);
+        limits.restrictions(at(1));
+        limits.hear_quota(at(1), Duration::from_secs(3));
+        limits.hear_quota(at(1), Duration::from_secs(2));
+        let of =
+            |limits: &UpstreamLimits, now| limits.asked(now).map(|it| (it.from_rank, it.rate.as_milli()));
+        let hundredth = (400.0 * (1.0 - (-1.0f64).exp()) / 100.0 * 1e3) as u64;
+        assert_eq!(of(&limits, at(3)), Some((0, hundredth)));
+        assert_eq!((of(&limits, at(4)), limits.quota(at(4))), (None, None));
+        limits.hear_quota(at(5), Duration::from_secs(86_400));
+        assert_eq!(limits.quota(at(5)), Some(HOLD_MAX), "a wrong number holds for a minute");
+        // The tighter one counts.
+        limits.hear(at(5), 0, field(1, Some(1.0)).as_bytes(), no_keys).expect("a message");
+        assert_eq!(of(&limits, at(5)), Some((0, 1_000)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::orders::SenderOrders;
 use super::senders::Node;
+use flashweir_core::Duration;
 use flashweir_core::limits::FEEDBACK_SENDERS;
 use std::collections::HashMap;
 use std::mem;
@@ -21,6 +22,8 @@ pub(crate) struct Hearing {
     others: Heard,
     /// By upstream: the newest field, and whether the control thread has it.
     fields: Vec<(Box<[u8]>, bool)>,
+    /// For how long an answer said that the quota is spent, since the last sample: the longest.
+    quota: Option<Duration>,
     overflows: u64,
 }
 
@@ -61,6 +64,8 @@ pub(crate) struct NodeSample {
     pub(crate) others: SenderCounts,
     /// By upstream: fields that were not there before.
     pub(crate) fields: Vec<(usize, Box<[u8]>)>,
+    /// For how long the quota of the upstream is spent.
+    pub(crate) quota: Option<Duration>,
 }
 
 impl Hearing {
@@ -96,9 +101,15 @@ impl Hearing {
         self.fields[upstream] = (field.into(), false);
     }
 
+    /// An answer of the upstream said that the quota is spent for this long.
+    pub(crate) fn hear_quota(&mut self, reset: Duration) {
+        self.quota = self.quota.max(Some(reset));
+    }
+
     /// What was heard since the last time; none where that is nothing.
     pub(crate) fn drain(&mut self) -> Option<Box<NodeSample>> {
-        let mut sample = NodeSample { others: mem::take(&mut self.others.counts), ..NodeSample::default() };
+        let (others, quota) = (mem::take(&mut self.others.counts), self.quota.take());
+        let mut sample = NodeSample { others, quota, ..NodeSample::default() };
         self.senders.retain(|&key, heard| {
             let counts = mem::take(&mut heard.counts);
             let is_silent = counts == SenderCounts::default();
@@ -116,6 +127,7 @@ impl Hearing {
         }
         let is_any = !sample.senders.is_empty()
             || !sample.fields.is_empty()
+            || sample.quota.is_some()
             || sample.others != SenderCounts::default();
         is_any.then(|| Box::new(sample))
     }
@@ -179,6 +191,14 @@ mod tests {
         assert_eq!(hearing.drain().expect("news").fields.len(), 1);
         (0..SILENT_SAMPLES).for_each(|_| drop(hearing.drain()));
         assert!(hearing.senders.is_empty());
+    }
+
+    #[test]
+    fn the_longest_quota_of_a_sample_is_told_once() {
+        let mut hearing = Hearing::default();
+        [2, 5, 1].map(|seconds| hearing.hear_quota(Duration::from_secs(seconds)));
+        assert_eq!(hearing.drain().expect("news").quota, Some(Duration::from_secs(5)));
+        assert!(hearing.drain().is_none());
     }
 
     #[test]

@@ -220,6 +220,15 @@ impl PipelineHost {
         }
     }
 
+    /// A response of this service said for how long its quota is spent, if it did.
+    pub(crate) fn hear_quota(&self, key: ServiceKey, reset: Option<Duration>) {
+        let Some(reset) = reset else { return };
+        let inner = &mut *self.inner.borrow_mut();
+        if let Some(hosted) = inner.hosted_mut(key).and_then(|hosted| hosted.sentry.as_mut()) {
+            hosted.hearing.hear_quota(reset);
+        }
+    }
+
     /// A response is no longer on its way: see [`Pipeline::deliver`](flashweir_admission::pipeline::Pipeline::deliver).
     pub(crate) fn deliver(&self, delivery: Delivery, has_all: bool) {
         self.inner.borrow_mut().pipeline.deliver(delivery, has_all);
@@ -501,13 +510,19 @@ impl Inner {
         Refusal { id, reason, retry_after, ceiling, by_sentry, is_impatient }
     }
 
-    /// Whether the client's source ignores what it is told, as this refusal shows or those before it.
-    fn is_impatient(&self, now: Instant, asked: &Classified, reason: Reason, told: RetryAfter) -> bool {
+    /// Whether the client's source ignores `Retry-After`, as this refusal shows or those before it.
+    fn is_impatient(
+        &self,
+        now: Instant,
+        asked: &Classified,
+        reason: Reason,
+        retry_after: RetryAfter,
+    ) -> bool {
         // These say nothing of how much there is to do.
-        let is_told = !matches!(reason, Reason::Draining | Reason::CallerDeadline);
-        let Some(source) = asked.source.filter(|_| is_told) else { return false };
-        let told = Duration::from_secs(told.jittered_s);
-        let (is_listed, is_new) = self.impatient.refused(now, source, asked.signs.person_key, told);
+        let is_counted = !matches!(reason, Reason::Draining | Reason::CallerDeadline);
+        let Some(source) = asked.source.filter(|_| is_counted) else { return false };
+        let retry_after = Duration::from_secs(retry_after.jittered_s);
+        let (is_listed, is_new) = self.impatient.refused(now, source, asked.signs.person_key, retry_after);
         self.metrics.fairness.listed.add(is_new.into());
         is_listed
     }
