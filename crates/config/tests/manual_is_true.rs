@@ -92,15 +92,15 @@ fn with(key: &Key, line: &str) -> Result<Config, String> {
             put(&mut file, section, &format!("{name} = {value}"));
         }
     }
-    for (section, line) in needed_in_replication(key) {
+    for (section, line) in needed_beside(key) {
         put(&mut file, section, line);
     }
     put(&mut file, &key.section, line);
     Config::from_toml(&file.to_string(), "manual.toml").map_err(|error| error.to_string())
 }
 
-/// What a key of `[replication]` needs beside it: roles have different keys.
-fn needed_in_replication(key: &Key) -> &'static [(&'static str, &'static str)] {
+/// What a key needs beside it: roles of `[replication]` have different keys, and a rule for nodes in front needs such nodes.
+fn needed_beside(key: &Key) -> &'static [(&'static str, &'static str)] {
     match (key.section.as_str(), key.name.as_str()) {
         ("replication", "role") => &[("replication", "targets = ['http://a']")],
         ("replication", "targets") => &[("replication", "role = 'redirector'")],
@@ -109,6 +109,7 @@ fn needed_in_replication(key: &Key) -> &'static [(&'static str, &'static str)] {
             ("replication", "url = 'http://a'"),
             ("cache", "mode = 'always'"),
         ],
+        ("class[0].match", "sender") => &[("feedback", "senders = ['10.0.0.0/8']")],
         _ => &[],
     }
 }

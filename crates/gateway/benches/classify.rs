@@ -64,8 +64,9 @@ fn classify(criterion: &mut Criterion) {
         let config = Config::from_toml(&toml, "bench.toml").expect("a valid configuration");
         let classifier = Classifier::new(Hasher64::new(1, 2), Hasher64::new(3, 4), &config);
         let head = head(path);
-        criterion
-            .bench_function(name, |bencher| bencher.iter(|| classifier.classify(black_box(&head), client)));
+        criterion.bench_function(name, |bencher| {
+            bencher.iter(|| classifier.classify(black_box(&head), client, None))
+        });
     }
 }
 

@@ -97,7 +97,8 @@ async fn answer(
             Err(error) => return Ok(answer_unfit(&worker, error, &method)),
         }
     }
-    let Some(mut classified) = current.classifier.classify(&head, address) else {
+    let sender = current.senders.recognise(client.peer.ip(), sender_name.as_ref());
+    let Some(mut classified) = current.classifier.classify(&head, address, sender.name()) else {
         return Ok(answer_misdirected(&worker, &method));
     };
     let config = &current.live.config;
@@ -135,7 +136,6 @@ async fn answer(
     let tls_fingerprint = client.tls_fingerprint.get().filter(|_| !hop.is_peer_trusted);
     let compares = worker.pipeline.compares_clients(now, key);
     classified.signs = current.classifier.signs(&head, address, tls_fingerprint, compares);
-    let sender = current.senders.recognise(client.peer.ip(), sender_name.as_ref());
     classified.source = current.source(&classified, &client, &hop, sender);
     let node = if let Sender::Node(node) = sender { Some((key, node.key)) } else { None };
     let mut traveller = Traveller {

@@ -10,6 +10,7 @@ mod datagrams;
 mod deadlines;
 mod feedback;
 mod hot_spot;
+mod lies;
 mod narrow_link;
 mod one_client;
 mod quiet;

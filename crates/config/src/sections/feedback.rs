@@ -153,6 +153,13 @@ impl Feedback {
         let address =
             file.address.as_deref().map(|text| socket_address("feedback.address", text)).transpose()?;
         check_datagrams(&file, address, listen)?;
+        let has_sender =
+            |service: &Service| service.classes.iter().any(|class| !class.rules.senders.is_empty());
+        if file.senders.is_empty() && services.iter().any(has_sender) {
+            let what =
+                "there are none, so that `match.sender` of a class takes no request, expected their networks";
+            return Err(Problem::new("feedback.senders", what));
+        }
         Ok(Self {
             is_enabled: file.enabled,
             senders: networks(&file.senders)?,

@@ -123,7 +123,12 @@ impl Classifier {
     /// flashweir-gateway --bench classify`). No allocation but for the first unusual paths. `None` for a host that no
     /// service has.
     #[must_use]
-    pub fn classify(&self, head: &request::Parts, client: IpAddr) -> Option<Classified> {
+    pub fn classify(
+        &self,
+        head: &request::Parts,
+        client: IpAddr,
+        sender: Option<&str>,
+    ) -> Option<Classified> {
         let method = head.method.as_str().as_bytes();
         let field =
             |name| head.headers.get(name).map_or(&[][..], |value: &http::HeaderValue| value.as_bytes());
@@ -141,6 +146,7 @@ impl Classifier {
             method: &head.method,
             headers: &head.headers,
             client,
+            sender,
         };
         let CandidateClass { class, client_key, .. } = self.take(&service.classes, &asked);
         Some(Classified {

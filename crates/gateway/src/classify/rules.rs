@@ -16,6 +16,8 @@ pub(super) struct View<'a> {
     pub(super) method: &'a Method,
     pub(super) headers: &'a HeaderMap,
     pub(super) client: IpAddr,
+    /// What the node in front calls itself, where it is one: empty without a name.
+    pub(super) sender: Option<&'a str>,
 }
 
 impl<'a> View<'a> {
@@ -25,6 +27,9 @@ impl<'a> View<'a> {
             && one_of(&rules.paths, |glob| glob.matches(self.path))
             && one_of(&rules.hosts, |glob| glob.matches(self.host))
             && one_of(&rules.clients, |network| network.contains(&self.client))
+            && one_of(&rules.senders, |name| {
+                self.sender.is_some_and(|sender| name.matches(sender.as_bytes()))
+            })
             && one_of(&rules.headers, |rule| self.has_field(rule))
             && one_of(&rules.cookies, |rule| {
                 let fits = |value| rule.value.as_ref().is_none_or(|glob| glob.matches(value));

@@ -12,7 +12,7 @@ fn classified(request: request::Builder, client: &str) -> Classified {
 
 /// What a classifier says of a request for a host that a service has.
 fn found(classifier: &Classifier, head: &request::Parts, client: &str) -> Classified {
-    classifier.classify(head, client.parse().expect("address")).expect("a service")
+    classifier.classify(head, client.parse().expect("address"), None).expect("a service")
 }
 
 fn host_key(host: &str) -> u64 {
@@ -201,6 +201,25 @@ fn clients_are_told_apart_by_what_the_class_says() {
 }
 
 #[test]
+fn a_rule_for_nodes_in_front_takes_no_client() {
+    let toml = "upstream.urls = ['http://a']\nfeedback.senders = ['10.0.0.0/8']\n\
+                [[class]]\nname = 'urgent'\nmatch = { header = 'priority: u=0*', sender = ['shop', 'till-*'] }\n\
+                [[class]]\nname = 'any'\nmatch.sender = '*'\n";
+    let config = Config::from_toml(toml, "test.toml").expect("a valid configuration");
+    let classifier = classifier(&config);
+    let (head, ()) = Request::get("/").header("priority", "u=0").body(()).expect("request").into_parts();
+    let client = "10.0.0.1".parse().expect("address");
+    let class =
+        |sender: Option<&str>| classifier.classify(&head, client, sender).map(|classified| classified.class);
+    let of_nodes = [Some("shop"), Some("till-7"), Some("shop2"), Some("")].map(class);
+    assert_eq!(of_nodes, [Some(0), Some(0), Some(1), Some(1)]);
+    assert_eq!(class(None), Some(2), "a client, whatever its address");
+    let without = toml.replace("feedback.senders = ['10.0.0.0/8']\n", "");
+    let error = Config::from_toml(&without, "test.toml").expect_err("a rule that takes no request");
+    assert!(error.to_string().contains("feedback.senders"), "{error}");
+}
+
+#[test]
 fn a_candidate_takes_a_request_by_its_own_rules() {
     let toml = "upstream.urls = ['http://a']\n[[class]]\nname = 'gold'\nmatch.header = 'x-plan: gold'\n\
                 [[candidate.class]]\nname = 'free'\nmatch.header = 'x-plan'\nexempt = true\n\
@@ -211,7 +230,7 @@ fn a_candidate_takes_a_request_by_its_own_rules() {
         let request =
             plan.into_iter().fold(Request::get(path), |request, plan| request.header("x-plan", plan));
         let (head, ()) = request.body(()).expect("request").into_parts();
-        classifier.classify(&head, "192.0.2.1".parse().expect("address")).expect("a service")
+        classifier.classify(&head, "192.0.2.1".parse().expect("address"), None).expect("a service")
     };
     let both = |path, plan| {
         let taken = take(path, plan);
@@ -243,9 +262,9 @@ fn classifying_allocates_nothing() {
         let (head, ()) = request.body(()).expect("request").into_parts();
         let client = "198.51.100.1".parse().expect("address");
         // The first unusual path makes room for the others.
-        let class = || classifier.classify(&head, client).map(|classified| classified.class);
+        let class = || classifier.classify(&head, client, None).map(|classified| classified.class);
         let first = class();
-        let candidate = classifier.classify(&head, client).and_then(|classified| classified.candidate);
+        let candidate = classifier.classify(&head, client, None).and_then(|classified| classified.candidate);
         assert_eq!(candidate.map(|candidate| candidate.class), first);
         let counted = allocation_counter::measure(|| assert_eq!(class(), first));
         assert_eq!(counted.count_total, 0, "{target}");

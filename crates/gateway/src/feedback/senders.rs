@@ -40,6 +40,16 @@ pub(crate) struct Node<'a> {
     pub(crate) address: IpAddr,
 }
 
+impl<'a> Sender<'a> {
+    /// The name of a node in front, empty where it says none.
+    pub(crate) fn name(self) -> Option<&'a str> {
+        match self {
+            Self::Node(node) => Some(node.name),
+            Self::Client | Self::NotAsked => None,
+        }
+    }
+}
+
 impl SenderNames {
     pub(crate) fn new(feedback: &Feedback, hasher: Hasher64) -> Self {
         let networks = if feedback.is_enabled { feedback.senders.clone() } else { Vec::new() };

@@ -30,6 +30,9 @@ pub(super) struct ClassifyArgs {
     /// The client's address; behind trusted proxies the one they state.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     client: IpAddr,
+    /// The name of the node in front that sends it, if one does; empty for one that says none.
+    #[arg(long, value_name = "NAME")]
+    sender: Option<String>,
 }
 
 impl ClassifyArgs {
@@ -38,8 +41,11 @@ impl ClassifyArgs {
         let config = Config::load(Some(&self.file), &Overrides::default())?;
         let head = self.head()?;
         // Any key will do: hashes are not shown.
-        let found = Classifier::new(Hasher64::new(0, 0), Hasher64::new(0, 0), &config)
-            .classify(&head, self.client.to_canonical());
+        let found = Classifier::new(Hasher64::new(0, 0), Hasher64::new(0, 0), &config).classify(
+            &head,
+            self.client.to_canonical(),
+            self.sender.as_deref(),
+        );
         let Some(found) = found else {
             return Ok("service   none has this host: 421 Misdirected Request\n".to_owned());
         };
@@ -142,6 +148,7 @@ fn because(class: &Class) -> String {
             .collect(),
     );
     say("client", rules.clients.iter().map(ToString::to_string).collect());
+    say("node in front", rules.senders.iter().map(ToString::to_string).collect());
     if let Some(keys) = &rules.api_keys {
         let place = match &keys.place {
             KeyPlace::Header(name) => format!("header {name}"),

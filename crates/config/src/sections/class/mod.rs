@@ -124,6 +124,11 @@ pub struct MatchFile {
     /// Addresses or networks of clients; behind `client.trusted_proxies` those that the proxies state.
     /// Example: `client = ["10.0.0.0/8", "192.0.2.7"]`.
     pub client: Option<OneOrMany>,
+    /// Nodes in front (`feedback.senders`: networks), by the name that they send in `Flashweir-Sender`; `"*"` takes all of them, those
+    /// without a name included. It is the connection that counts, not the client that a proxy states: so that what a node in front says of
+    /// a request's class is believed, and the same field of a client is not.
+    /// Example: `sender = "*"` beside `header = "priority: u=0*"`.
+    pub sender: Option<OneOrMany>,
     /// Clients that show one of these keys.
     pub api_keys: Option<ApiKeysFile>,
 }

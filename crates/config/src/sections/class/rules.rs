@@ -30,6 +30,8 @@ pub struct ClassRules {
     pub cookies: Vec<CookieRule>,
     /// Networks of clients.
     pub clients: Vec<IpNet>,
+    /// Names of nodes in front.
+    pub senders: Vec<Glob>,
     /// Clients that show a key.
     pub api_keys: Option<ApiKeys>,
 }
@@ -63,6 +65,7 @@ impl ClassRules {
             headers: each(at("header"), file.header, header)?,
             cookies: each(at("cookie"), file.cookie, cookie)?,
             clients: each(at("client"), file.client, network)?,
+            senders: each(at("sender"), file.sender, sender)?,
             api_keys: file
                 .api_keys
                 .map(|keys| ApiKeys::check(&at("api_keys"), keys, directory))
@@ -89,6 +92,7 @@ impl ClassRules {
                 one.name == other.name && value_covers(one.value.as_ref(), other.value.as_ref())
             })
             && list_covers(&self.clients, &other.clients, |one, other| one.contains(other))
+            && list_covers(&self.senders, &other.senders, Glob::covers)
             && match (&self.api_keys, &other.api_keys) {
                 (None, _) => true,
                 (Some(one), Some(other)) => one.cover(other),
@@ -199,6 +203,17 @@ fn header(key: &str, text: &str) -> Result<FieldRule, Problem> {
         return Err(Problem::new(key, what));
     }
     Ok(FieldRule { name, value: value.map(Glob::new) })
+}
+
+fn sender(key: &str, text: &str) -> Result<Glob, Problem> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'*');
+    if text.is_empty() || !text.bytes().all(fits) {
+        let what = format!(
+            "`{text}` is not a node's name, expected one like \"shop\", or \"*\" for every node in front"
+        );
+        return Err(Problem::new(key, what));
+    }
+    Ok(Glob::new(text))
 }
 
 fn cookie(key: &str, text: &str) -> Result<CookieRule, Problem> {

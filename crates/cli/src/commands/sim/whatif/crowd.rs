@@ -137,7 +137,7 @@ struct Taken {
 }
 
 /// How the first service takes each document, found by the gateway's own classifier. A log has neither hosts nor fields nor
-/// clients' networks, so only method and path decide; what is no request target takes the last class.
+/// clients' networks or nodes in front, so only method and path decide; what is no request target takes the last class.
 fn taken(recording: &Recording, config: &Config, documents: usize) -> Vec<Taken> {
     // Any key will do: hashes are not shown. A service alone has every host.
     let mut alone = config.clone();
@@ -149,7 +149,7 @@ fn taken(recording: &Recording, config: &Config, documents: usize) -> Vec<Taken>
     let taken = |document: u32| {
         let Document { method, path, .. } = recording.document(document)?;
         let request = Request::builder().method(method).uri(path).body(()).ok()?;
-        let found = classifier.classify(&request.into_parts().0, nowhere)?;
+        let found = classifier.classify(&request.into_parts().0, nowhere, None)?;
         Some(Taken { policy_class: found.class, standing: found.standing })
     };
     (0..).take(documents).map(|document| taken(document).unwrap_or(last)).collect()
