@@ -164,9 +164,9 @@ bench-recording: setup-bench
 bench-useful: setup
 	$(CARGO) bench --locked -p flashweir-cli --bench useful
 
-# The gateway behind a narrow link (root: network namespaces), on calm stretches and surges of real days (TRACES names their folder) and
-# under thousands of new connections a second; an hour and a half on an otherwise idle machine with two cores, PARTS, ONLY, ROUNDS and
-# SECONDS shorten it.
+# The gateway behind a narrow link (root: network namespaces), on calm stretches and surges of real days (TRACES names their folder),
+# under thousands of new connections a second, and asking a sidecar for less; an hour and a half on an otherwise idle machine with two
+# cores, PARTS, ONLY, ROUNDS and SECONDS shorten it. PARTS=nodes takes three minutes.
 bench-composition: setup-test
 	$(CARGO) bench --locked -p flashweir-cli --bench composition
 

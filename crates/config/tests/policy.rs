@@ -151,7 +151,7 @@ fn what_is_wrong_in_a_rule_names_line_and_key() {
         ("path = []", "path: the list is empty, expected at least one entry"),
         (
             "paths = '/'",
-            "paths: unknown key `paths`, expected one of `host`, `path`, `method`, `header`, `cookie`, `client`, `api_keys`",
+            "paths: unknown key `paths`, expected one of `host`, `path`, `method`, `header`, `cookie`, `client`, `sender`, `api_keys`",
         ),
         (
             "path = 'a'",

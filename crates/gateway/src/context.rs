@@ -170,9 +170,13 @@ impl WorkerContext {
         response: &Response<UpstreamBody<UploadBody>>,
     ) -> Option<TrailerQuota> {
         let key = current.services[service];
-        if let Some(field) = response.headers().get(OVERLOAD) {
-            self.pipeline.hear_upstream(key, response.body().upstream(), field.as_bytes());
-        }
+        let mut lines = response.headers().get_all(OVERLOAD).iter().map(HeaderValue::as_bytes);
+        // Of several lines it cannot be known which is the node's. What stands for them is no message.
+        let field = match (lines.next(), lines.next()) {
+            (Some(_), Some(_)) => Some(&b"several lines"[..]),
+            (first, _) => first,
+        };
+        self.pipeline.hear_upstream(key, response.body().upstream(), field);
         let config = &current.live.config;
         if !(config.services[service].upstream.obeys_quota && config.feedback.is_enabled) {
             return None;

@@ -24,6 +24,8 @@ labels! {
         UpstreamFailed => "upstream_failed",
         /// What an upstream said of its overload cannot be believed.
         FeedbackRefused => "feedback_refused",
+        /// Responses of an upstream lack the field of overload while a limit holds.
+        FeedbackMissing => "feedback_missing",
         /// An upstream is left out or back.
         UpstreamHealth => "upstream_health",
         /// A report or a share of another gateway was not taken, or did not come.

@@ -7,6 +7,7 @@ use flashweir_origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Origin};
 use flashweir_trials::useful::Composition;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Requests in flight while the capacity is measured: one for the worker and one that waits.
@@ -98,10 +99,20 @@ pub(crate) fn send(
     origin: &Origin,
     profile: RateProfile,
     judged: [Duration; 2],
+    watch: impl FnMut(&Progress),
+) -> Result<(LoadResult, Useful), String> {
+    send_to(gateway.address(), origin, profile, judged, watch)
+}
+
+/// The same to any address in front of the origin.
+pub(crate) fn send_to(
+    address: SocketAddr,
+    origin: &Origin,
+    profile: RateProfile,
+    judged: [Duration; 2],
     mut watch: impl FnMut(&Progress),
 ) -> Result<(LoadResult, Useful), String> {
-    let plan =
-        people(&format!("http://{}/work", gateway.address()), profile).map_err(|error| error.to_string())?;
+    let plan = people(&format!("http://{address}/work"), profile).map_err(|error| error.to_string())?;
     let mut ruler = Ruler::new(Meter::new(origin.process().id(), origin.address()), judged);
     let look = |progress: &Progress| {
         ruler.look(progress.elapsed, progress.totals.goodput);

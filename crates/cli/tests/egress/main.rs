@@ -2,6 +2,7 @@
 
 mod bad_feedback;
 mod chain;
+mod cold;
 mod datagrams;
 mod deadlines;
 mod examples;

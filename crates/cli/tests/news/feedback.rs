@@ -4,6 +4,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use flashweir_client::Keys;
 use flashweir_core::{Duration as CoreDuration, Rate};
 use flashweir_feedback::{Feedback, Field, KeyRing, Mac};
 use flashweir_testkit::{Client, GatewayBuilder, Load, Message, Metrics, Upstream, eventually};
@@ -14,6 +15,8 @@ use crate::scene::{Scene, binary, count};
 const USEFUL_MIN: f64 = 0.75;
 /// Of the crowd, at most this part is refused by the overloaded gateway itself.
 const REFUSED_AT_NODE_MAX: f64 = 0.1;
+
+const KEY: &str = "1 correct horse battery staple";
 
 /// Without keys nothing is signed.
 struct NoKey;
@@ -90,6 +93,66 @@ fn what_an_upstream_asks_for_is_obeyed_and_what_makes_no_sense_is_ignored() {
     eventually("ten requests in a row that go", || {
         (0..10).all(|_| gateway.get("/").status() == 200).then_some(())
     });
+}
+
+/// Goal: each kind of bad field, and one that a proxy strips, is counted by its kind and logged once, and changes nothing. Method: a gateway
+/// with a key before a server whose field lines are the test's to write; the limit in force is far above what is sent.
+#[test]
+fn bad_and_stripped_fields_are_seen_and_change_nothing() {
+    let said: &'static Mutex<String> = Box::leak(Box::default());
+    let upstream = Upstream::start(move |connection| {
+        while connection.read_request().is_some() {
+            let fields = said.lock().expect("no panic").clone();
+            if !connection.answer(200, &fields, "served") {
+                return;
+            }
+        }
+    });
+    let builder = GatewayBuilder::new(&binary()).upstream(&upstream.url()).text("gateway.name", "shop");
+    std::fs::write(builder.directory().join("feedback.keys"), format!("{KEY}\n")).expect("a directory");
+    let gateway = builder.text("feedback.keys_file", "feedback.keys").start();
+    let count = |outcome: &str| {
+        gateway.metrics().value(&format!("flashweir_feedback_fields_total{{outcome=\"{outcome}\"}}"))
+    };
+    let signed = |sequence: u32, key: &str, context: &str| {
+        let ring = Keys::parse(key, "test").expect("a key").ring();
+        let (rate, ttl) = (Some(Rate::from_per_second(1e6)), CoreDuration::from_secs(10));
+        let asks = Feedback { epoch: 7, sequence, from_rank: 0, severity: 1, rate, ttl };
+        let field = Field::new(&asks, &ring, context.as_bytes()).expect("a message");
+        format!("Flashweir-Overload: {}\r\n", String::from_utf8_lossy(field.as_bytes()))
+    };
+    let say = |outcome: &str, fields: String| {
+        let before = count(outcome);
+        *said.lock().expect("no panic") = fields;
+        eventually(outcome, || {
+            assert_eq!(gateway.get("/").status(), 200, "{outcome}");
+            (count(outcome) > before).then_some(())
+        });
+    };
+    let good = signed(5, KEY, "shop>shop");
+    let forged = signed(6, "1 guessed horse battery staple", "shop>shop");
+    let cases = [
+        ("new", good.clone()),
+        ("forged", forged),
+        ("forged", signed(6, KEY, "blog>shop")),
+        ("forged", signed(6, "2 correct horse battery staple", "shop>shop")),
+        ("forged", format!("Flashweir-Overload: {}\r\n", field(6, Some(0.0)))),
+        ("stale", signed(4, KEY, "shop>shop")),
+        ("malformed", good[..40].to_owned() + "\r\n"),
+        ("malformed", format!("Flashweir-Overload: {}\r\n", "A".repeat(4_000))),
+        ("malformed", signed(6, KEY, "shop>shop") + &signed(7, KEY, "shop>default")),
+        ("missing", String::new()),
+        ("new", signed(8, KEY, "shop>shop")),
+    ];
+    for (outcome, fields) in cases {
+        say(outcome, fields);
+    }
+    let told = &gateway.status()["services"][0]["feedback"]["upstreams"][0];
+    assert_eq!(told["asks"]["rate_rps"].as_f64(), Some(1e6), "{told}");
+    let log = gateway.stderr();
+    let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+    assert_eq!(lines("come without Flashweir-Overload"), 1, "{log}");
+    assert!(lines("Flashweir-Overload was ignored") >= 1, "{log}");
 }
 
 /// Goal: nodes in front are asked for less, each with its share, and what is beyond a share is refused first. Method: a crowd of which every

@@ -17,7 +17,7 @@ mod upstreams;
 mod worker;
 
 pub(crate) use orders::{EVERYBODY_ELSE, Orders};
-pub(crate) use planner::NodePlanner;
+pub(crate) use planner::{FieldReport, NodePlanner};
 pub(crate) use quota::{TrailerQuota, spent_for};
 pub(crate) use senders::{SENDER, Sender, SenderNames};
 pub(crate) use told::Told;

@@ -83,6 +83,15 @@ struct SenderState {
 /// What is wrong with a field of an upstream, or how it was taken.
 pub(crate) type FieldOutcome = Result<Taken, FieldError>;
 
+/// What is reported of an upstream's responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldReport {
+    /// A field that was not there before.
+    Field(FieldOutcome),
+    /// This many responses without a field, while a limit is in force.
+    Missing(u32),
+}
+
 impl NodePlanner {
     /// Of a service of the gateway `name`; `epoch` is larger in each later run.
     pub(crate) fn new(
@@ -125,7 +134,7 @@ impl NodePlanner {
         self.upstreams.set_keys(|| ring(&feedback.keys));
     }
 
-    /// A worker's sample. `report` hears of each new field of an upstream how it was taken.
+    /// A worker's sample. `report` hears of each new field of an upstream how it was taken, and of fields that are missing.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -133,7 +142,7 @@ impl NodePlanner {
         sample: &Sample,
         heard: Option<&NodeSample>,
         plan: &Plan,
-        mut report: impl FnMut(FieldOutcome),
+        mut report: impl FnMut(FieldReport),
     ) {
         let cost_milli = |class: usize| match (plan.costs.usual_us, plan.costs.by_class_us.get(class)) {
             (usual @ 1.., Some(&cost @ 1..)) => u64::from(cost) * 1_000 / u64::from(usual),
@@ -162,12 +171,17 @@ impl NodePlanner {
         if let Some(reset) = heard.quota {
             self.upstreams.hear_quota(now, reset);
         }
+        for &(upstream, count) in &heard.missing {
+            if self.upstreams.is_limited(now, upstream) {
+                report(FieldReport::Missing(count));
+            }
+        }
         for (upstream, field) in &heard.fields {
             let of_service = || {
                 let node = self.feedback.upstream_names.get(&self.service).unwrap_or(&self.service);
                 (ring(&self.feedback.keys), context(&self.name, node))
             };
-            report(self.upstreams.hear(now, *upstream, field, of_service));
+            report(FieldReport::Field(self.upstreams.hear(now, *upstream, field, of_service)));
         }
     }
 

@@ -133,6 +133,12 @@ impl UpstreamLimits {
         Some(Restriction { from_rank: 0, severity, rate })
     }
 
+    /// Whether a limit of this upstream's is in force.
+    pub(super) fn is_limited(&self, now: Instant, upstream: usize) -> bool {
+        let intake = self.intakes.get(upstream).and_then(Option::as_ref);
+        intake.is_some_and(|intake| intake.limit().limit(now).is_some())
+    }
+
     fn asked_in_fields(&self, now: Instant) -> Option<Restriction> {
         let mut all: Option<Restriction> = None;
         for intake in self.intakes.iter().flatten() {
@@ -230,9 +236,9 @@ mod tests {
         assert_eq!((of(&limits, at(4)), limits.quota(at(4))), (None, None));
         limits.hear_quota(at(5), Duration::from_secs(86_400));
         assert_eq!(limits.quota(at(5)), Some(HOLD_MAX), "a wrong number holds for a minute");
-        // The tighter one counts.
-        limits.hear(at(5), 0, field(1, Some(1.0)).as_bytes(), no_keys).expect("a message");
-        assert_eq!(of(&limits, at(5)), Some((0, 1_000)));
+        // The tighter one counts, and of a quota all ranks.
+        limits.hear(at(5), 0, field(1, Some(50.0)).as_bytes(), no_keys).expect("a message");
+        assert_eq!(of(&limits, at(5)), Some((0, hundredth)));
     }
 
     #[test]

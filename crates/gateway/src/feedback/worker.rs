@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A node in front that sent nothing for this many samples is forgotten; it is heard of at once when it sends again.
 const SILENT_SAMPLES: u16 = 250;
-/// A field that is longer than any message is no message; it is not kept.
+/// A field that is longer than any message is no message; this much of it is kept, so that it is seen to be none.
 const FIELD_BYTES_MAX: usize = 64;
 
 /// What one worker heard for one service.
@@ -20,11 +20,21 @@ pub(crate) struct Hearing {
     senders: HashMap<u64, Heard>,
     /// All clients that are no nodes in front.
     others: Heard,
-    /// By upstream: the newest field, and whether the control thread has it.
-    fields: Vec<(Box<[u8]>, bool)>,
+    /// By upstream, as far as one sent a field.
+    fields: Vec<NewestField>,
     /// For how long an answer said that the quota is spent, since the last sample: the longest.
     quota: Option<Duration>,
     overflows: u64,
+}
+
+/// What responses of one upstream carried.
+#[derive(Debug, Default)]
+struct NewestField {
+    value: Box<[u8]>,
+    /// The control thread does not have it yet.
+    is_news: bool,
+    /// Responses without the field since the last sample.
+    missing: u32,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +74,8 @@ pub(crate) struct NodeSample {
     pub(crate) others: SenderCounts,
     /// By upstream: fields that were not there before.
     pub(crate) fields: Vec<(usize, Box<[u8]>)>,
+    /// By upstream that sent fields before: responses without one.
+    pub(crate) missing: Vec<(usize, u32)>,
     /// For how long the quota of the upstream is spent.
     pub(crate) quota: Option<Duration>,
 }
@@ -87,18 +99,23 @@ impl Hearing {
         self.others.count(is_limited, orders)
     }
 
-    /// An upstream's response carried this field. A comparison, unless it is news.
-    pub(crate) fn hear_upstream(&mut self, upstream: usize, field: &[u8]) {
-        if self.fields.get(upstream).is_some_and(|(last, _)| **last == *field)
-            || field.len() > FIELD_BYTES_MAX
-        {
+    /// An upstream's response carried this field, or none. A comparison, unless it is news.
+    pub(crate) fn hear_upstream(&mut self, upstream: usize, field: Option<&[u8]>) {
+        let Some(field) = field else {
+            let known = self.fields.get_mut(upstream).filter(|known| !known.value.is_empty());
+            known.into_iter().for_each(|known| known.missing += 1);
+            return;
+        };
+        let field = &field[..field.len().min(FIELD_BYTES_MAX)];
+        if self.fields.get(upstream).is_some_and(|last| *last.value == *field) {
             return;
         }
         if self.fields.len() <= upstream {
             // There are at most `limits::UPSTREAM_ADDRESSES`.
-            self.fields.resize_with(upstream + 1, || (Box::default(), true));
+            self.fields.resize_with(upstream + 1, NewestField::default);
         }
-        self.fields[upstream] = (field.into(), false);
+        let known = &mut self.fields[upstream];
+        (known.value, known.is_news) = (field.into(), true);
     }
 
     /// An answer of the upstream said that the quota is spent for this long.
@@ -120,13 +137,17 @@ impl Hearing {
             }
             heard.silent_samples < SILENT_SAMPLES
         });
-        for (upstream, (field, is_told)) in self.fields.iter_mut().enumerate() {
-            if !mem::replace(is_told, true) {
-                sample.fields.push((upstream, field.clone()));
+        for (upstream, newest) in self.fields.iter_mut().enumerate() {
+            if mem::take(&mut newest.is_news) {
+                sample.fields.push((upstream, newest.value.clone()));
+            }
+            if newest.missing > 0 {
+                sample.missing.push((upstream, mem::take(&mut newest.missing)));
             }
         }
         let is_any = !sample.senders.is_empty()
             || !sample.fields.is_empty()
+            || !sample.missing.is_empty()
             || sample.quota.is_some()
             || sample.others != SenderCounts::default();
         is_any.then(|| Box::new(sample))
@@ -178,16 +199,21 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_told_once_and_a_silent_node_is_forgotten() {
+    fn a_field_is_reported_once_and_a_silent_node_is_forgotten() {
         let mut hearing = Hearing::default();
         hearing.hear(shop(7), true, None);
-        (0..3).for_each(|_| hearing.hear_upstream(1, b":a:"));
-        hearing.hear_upstream(0, &[b'a'; 65]);
+        hearing.hear_upstream(1, None);
+        (0..3).for_each(|_| hearing.hear_upstream(1, Some(b":a:")));
+        hearing.hear_upstream(0, Some(&[b'a'; 1_000]));
         let sample = hearing.drain().expect("news");
-        assert_eq!(sample.fields, [(1, (*b":a:").into())]);
-        hearing.hear_upstream(1, b":a:");
+        let too_long = [b'a'; FIELD_BYTES_MAX].into();
+        assert_eq!(sample.fields, [(0, too_long), (1, (*b":a:").into())]);
+        assert_eq!(sample.missing, [], "none is missed before the first");
+        hearing.hear_upstream(1, Some(b":a:"));
         assert!(hearing.drain().is_none());
-        hearing.hear_upstream(1, b":b:");
+        (0..2).for_each(|_| hearing.hear_upstream(1, None));
+        assert_eq!(hearing.drain().expect("responses without").missing, [(1, 2)]);
+        hearing.hear_upstream(1, Some(b":b:"));
         assert_eq!(hearing.drain().expect("news").fields.len(), 1);
         (0..SILENT_SAMPLES).for_each(|_| drop(hearing.drain()));
         assert!(hearing.senders.is_empty());
@@ -196,7 +222,7 @@ mod tests {
     #[test]
     fn the_longest_quota_of_a_sample_is_told_once() {
         let mut hearing = Hearing::default();
-        [2, 5, 1].map(|seconds| hearing.hear_quota(Duration::from_secs(seconds)));
+        [2, 5, 1].into_iter().for_each(|seconds| hearing.hear_quota(Duration::from_secs(seconds)));
         assert_eq!(hearing.drain().expect("news").quota, Some(Duration::from_secs(5)));
         assert!(hearing.drain().is_none());
     }

@@ -212,8 +212,8 @@ impl PipelineHost {
         orders.senders.get(&sender)?.field.clone()
     }
 
-    /// A response of this upstream of a service carried such a field.
-    pub(crate) fn hear_upstream(&self, key: ServiceKey, upstream: usize, field: &[u8]) {
+    /// A response of this upstream of a service carried such a field, or none.
+    pub(crate) fn hear_upstream(&self, key: ServiceKey, upstream: usize, field: Option<&[u8]>) {
         let inner = &mut *self.inner.borrow_mut();
         if let Some(hosted) = inner.hosted_mut(key).and_then(|hosted| hosted.sentry.as_mut()) {
             hosted.hearing.hear_upstream(upstream, field);

@@ -6,8 +6,8 @@ use super::candidate::Candidate;
 use super::candidate_planner::PlannedCandidate;
 use super::sample::GateSample;
 use super::service::Sentry;
-use crate::feedback::NodePlanner;
 use crate::feedback::outbox::Outbox;
+use crate::feedback::{FieldReport, NodePlanner};
 use crate::recording::{self, MadeFrom};
 use crate::shared::Shared;
 use flashweir_admission::sentry::{ClassCounts, Plan, Sample, SentryPlanner};
@@ -233,8 +233,8 @@ impl Service {
         let outlet = &mut self.outlet;
         if let Some(nodes) = &mut outlet.nodes {
             let shared = &outlet.shared;
-            nodes.take(now, worker, &sample, heard.as_deref(), &outlet.sentry.plan.load(), |outcome| {
-                count_field(shared, now, outcome);
+            nodes.take(now, worker, &sample, heard.as_deref(), &outlet.sentry.plan.load(), |report| {
+                count_fields(shared, now, report);
             });
         }
         self.heard[worker] = true;
@@ -329,6 +329,17 @@ fn nodes(shared: &Arc<Shared>, sentry: &Arc<Sentry>) -> Option<NodePlanner> {
     let (name, service) = (&live.config.gateway.name, &sentry.names.service);
     let is_wanted = live.config.feedback.is_enabled && !sentry.shadow;
     is_wanted.then(|| NodePlanner::new(name, service, live.config.feedback.clone(), sentry.workers(), epoch))
+}
+
+fn count_fields(shared: &Shared, now: Instant, report: FieldReport) {
+    let count = match report {
+        FieldReport::Field(outcome) => return count_field(shared, now, outcome),
+        FieldReport::Missing(count) => count,
+    };
+    shared.telemetry.control().feedback_fields.add(FieldOutcome::Missing, count.into());
+    let text = "responses of a service come without Flashweir-Overload while a limit holds: it has restarted, or something on the way \
+                strips the field; the limit opens step by step";
+    shared.warnings.warn(now, Happening::FeedbackMissing, format_args!("{text}"));
 }
 
 fn count_field(shared: &Shared, now: Instant, outcome: Result<Taken, FieldError>) {

@@ -67,7 +67,7 @@ impl MetricGroup for FeedbackGroup {
         });
         let help = "How long ago an upstream last said something new of its overload.";
         scrape.gauge_series("feedback_upstream_age_seconds", help, &["service", "upstream"], ages);
-        let help = "Fields of upstreams that tell of overload, without repetitions.";
+        let help = "Fields of upstreams that speak of overload, without repetitions, and responses that lack one while a limit holds.";
         scrape.counter_set("feedback_fields", help, &[&*self.0], |control| &control.feedback_fields);
         let help = "Datagrams of upstreams that tell of overload, by what became of them.";
         scrape.counter_set("feedback_datagrams", help, &[&*self.0], |control| &control.feedback_datagrams);
@@ -99,5 +99,7 @@ labels! {
         Forged => "forged",
         /// It is no message, or makes no sense.
         Malformed => "malformed",
+        /// A response came without the field while a limit holds.
+        Missing => "missing",
     }
 }
