@@ -140,7 +140,7 @@ fn bad_and_stripped_fields_are_seen_and_change_nothing() {
         ("stale", signed(4, KEY, "shop>shop")),
         ("malformed", good[..40].to_owned() + "\r\n"),
         ("malformed", format!("Flashweir-Overload: {}\r\n", "A".repeat(4_000))),
-        ("malformed", signed(6, KEY, "shop>shop") + &signed(7, KEY, "shop>default")),
+        ("malformed", signed(6, KEY, "shop>shop") + &signed(7, KEY, "shop>shop")),
         ("missing", String::new()),
         ("new", signed(8, KEY, "shop>shop")),
     ];
