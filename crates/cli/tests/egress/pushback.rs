@@ -156,8 +156,8 @@ fn a_gateway_that_is_counted_as_a_whole_obeys_a_spent_quota() {
             GatewayBuilder::new(&binary()).upstream(&calls.url()).text("upstream.protocol", "http2");
         let gateway = gateway.set("upstream.obey_quota", "true").start();
         assert_eq!(call(gateway.address()), StreamEnd::Status(200));
-        let told = || gateway.status()["services"][0]["feedback"]["quota_spent_s"].as_f64();
-        let left_s = eventually("the quota in /status", told);
+        let spent_s = || gateway.status()["services"][0]["feedback"]["quota_spent_s"].as_f64();
+        let left_s = eventually("the quota in /status", spent_s);
         assert!((0.0..=60.0).contains(&left_s), "{left_s}");
         eventually("a call refused", || (call(gateway.address()) == StreamEnd::Status(503)).then_some(()));
         let refused = "flashweir_requests_shed_total{reason=\"upstream_feedback\"}";

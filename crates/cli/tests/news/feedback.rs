@@ -110,7 +110,8 @@ fn bad_and_stripped_fields_are_seen_and_change_nothing() {
     });
     let builder = GatewayBuilder::new(&binary()).upstream(&upstream.url()).text("gateway.name", "shop");
     std::fs::write(builder.directory().join("feedback.keys"), format!("{KEY}\n")).expect("a directory");
-    let gateway = builder.text("feedback.keys_file", "feedback.keys").start();
+    // Each worker reports a field that is new to it; with one, each case below is reported once.
+    let gateway = builder.text("feedback.keys_file", "feedback.keys").set("gateway.workers", "1").start();
     let count = |outcome: &str| {
         gateway.metrics().value(&format!("flashweir_feedback_fields_total{{outcome=\"{outcome}\"}}"))
     };
@@ -147,8 +148,9 @@ fn bad_and_stripped_fields_are_seen_and_change_nothing() {
     for (outcome, fields) in cases {
         say(outcome, fields);
     }
-    let told = &gateway.status()["services"][0]["feedback"]["upstreams"][0];
-    assert_eq!(told["asks"]["rate_rps"].as_f64(), Some(1e6), "{told}");
+    let status = &gateway.status()["services"][0]["feedback"]["upstreams"][0];
+    assert_eq!(status["asks"]["rate_rps"].as_f64(), Some(1e6), "{status}");
+    assert_eq!(["new", "forged", "stale", "malformed"].map(count), [2.0, 4.0, 1.0, 3.0]);
     let log = gateway.stderr();
     let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
     assert_eq!(lines("come without Flashweir-Overload"), 1, "{log}");

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_quota_of_a_sample_is_told_once() {
+    fn the_longest_quota_of_a_sample_is_reported_once() {
         let mut hearing = Hearing::default();
         [2, 5, 1].into_iter().for_each(|seconds| hearing.hear_quota(Duration::from_secs(seconds)));
         assert_eq!(hearing.drain().expect("news").quota, Some(Duration::from_secs(5)));

@@ -122,10 +122,10 @@ mod tests {
             // Its partner of this round was not measured.
             run(Stages::Sentry, 2, 0.5),
         ];
-        let told = text(&runs);
-        assert!(told.contains("by round: 0.02 [0.01–0.03]"), "{told}");
-        assert!(told.contains("bar 0.01 on the median: MISSED"), "{told}");
-        assert!(told.contains("in 1 of 5 runs"), "{told}");
+        let table = text(&runs);
+        assert!(table.contains("by round: 0.02 [0.01–0.03]"), "{table}");
+        assert!(table.contains("bar 0.01 on the median: MISSED"), "{table}");
+        assert!(table.contains("in 1 of 5 runs"), "{table}");
         let nothing = text(&[]);
         assert!(nothing.contains('–') && !nothing.contains("NaN") && !nothing.contains("bar"), "{nothing}");
     }
