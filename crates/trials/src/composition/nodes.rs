@@ -123,7 +123,7 @@ mod tests {
             run(Stages::Sentry, 2, 0.5),
         ];
         let table = text(&runs);
-        assert!(table.contains("by round: 0.020 [0.010–0.030]"), "{table}");
+        assert!(table.contains("by round: 0.030 [0.010–0.030]"), "{table}");
         assert!(table.contains("bar 0.01 on the median: MISSED"), "{table}");
         assert!(table.contains("in 1 of 5 runs"), "{table}");
         let nothing = text(&[]);
