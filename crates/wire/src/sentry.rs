@@ -61,6 +61,7 @@ record!(ClassPlan {
     hold_len,
     hold_for,
     newest_first_after,
+    oldest_first_below,
     target,
     delay,
     admit_share,

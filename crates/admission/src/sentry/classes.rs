@@ -61,7 +61,9 @@ pub(super) struct Service {
     pub(super) p95_s: Option<f64>,
     pub(super) quantile_over_mean: f64,
     /// Something is known of the origin's capacity.
-    pub(super) is_known: bool,
+    pub(super) headroom: f64,
+    /// See [`ClassPlan::oldest_first_below`]: this part of the places to wait.
+    pub(super) oldest_first_share: f64,
 }
 
 impl Service {
@@ -193,8 +195,9 @@ impl Classes {
         let late_s = service.p95_s.unwrap_or(service.usual_s);
         let wait_s = ((target_s - late_s) / 2.0).clamp(WAIT_LEAST_SHARE * target_s, 0.5 * hold_s);
         let worth_it = Duration::from_secs_f64(hold_s);
-        let (hold_len, hold_for) = if service.is_known {
-            ((libm::ceil(served_rps * wait_s) as u32).clamp(1, REQUESTS_HELD as u32), worth_it)
+        let (hold_len, hold_for) = if service.headroom.is_finite() {
+            let places = libm::ceil(served_rps * wait_s * service.headroom);
+            ((places as u32).clamp(1, REQUESTS_HELD as u32), worth_it)
         } else {
             (REQUESTS_HELD as u32, worth_it.max(target * HELD_AT_START_TARGETS))
         };
@@ -204,6 +207,11 @@ impl Classes {
             hold_len: policy.queue.map_or(hold_len, |queue| queue.min(REQUESTS_HELD as u32)),
             hold_for,
             newest_first_after: worth_it / 2,
+            oldest_first_below: if service.headroom.is_finite() {
+                (f64::from(hold_len) * service.oldest_first_share) as u32
+            } else {
+                0
+            },
             target,
             delay: Duration::ZERO,
             admit_share: u32::MAX,

@@ -15,6 +15,7 @@ use super::batch::{Rounds, lane_of_cost};
 use super::common::{Common, Precedence};
 use super::hold::{End, Gone, Hold, Place, Ticket, class_of, position_of, queue_of, queues_of};
 use super::in_flight::{InFlight, Permit, micros};
+use super::order::Order;
 use super::plan::{ClassPlan, Decide, Plan};
 use super::policy::Policy;
 use super::request::{Arrived, Asked, Coming, Ending, Enqueued, Position, Released, Slot, SlotOpinion, Turn};
@@ -238,8 +239,8 @@ impl<T> SentryGate<T> {
     pub fn shortest_wait(&self, now: Instant, asked: &Asked) -> Duration {
         let Coming { asked, class, .. } = self.coming(*asked);
         let queue = queue_of(asked.class.into(), asked.position);
-        let is_in_order =
-            !matches!(self.plan.decide, Decide::Batch(_)) && !self.newest_first(now, queue, &class);
+        let is_in_order = !matches!(self.plan.decide, Decide::Batch(_))
+            && self.order(now, queue, &class) != Order::NewestFirst;
         let since = self.hold.oldest_since(queue).filter(|_| is_in_order);
         since.map_or(Duration::ZERO, |since| now.saturating_since(since) / OVERTAKING_PART)
     }
@@ -397,7 +398,7 @@ impl<T> SentryGate<T> {
         if matches!(self.plan.decide, Decide::Batch(_)) {
             return None;
         }
-        let newest_first = self.newest_first(now, place.queue, &coming.class);
+        let newest_first = self.order(now, place.queue, &coming.class) == Order::NewestFirst;
         let heaviest = self.hold.heaviest_lane(place.queue)?;
         let most_us = self.hold.lane(place.queue, heaviest).cost_us;
         let own_us = self.hold.lane(place.queue, place.lane).cost_us + u64::from(place.cost_us);
@@ -439,10 +440,13 @@ impl<T> SentryGate<T> {
         {
             return None;
         }
-        let gone = if self.newest_first(now, queue, &class) {
-            self.hold.take_fairly(self.newest_queue(class.rank, position_of(queue))?, End::Newest)?
-        } else {
-            self.hold.take_fairly(queue, End::Oldest)?
+        let gone = match self.order(now, queue, &class) {
+            Order::Fair => self.hold.take_fairly(queue, End::Oldest)?,
+            Order::OldestFirst => self.hold.take_oldest(queue)?,
+            Order::NewestFirst => {
+                let queue = self.newest_queue(class.rank, position_of(queue))?;
+                self.hold.take_fairly(queue, End::Newest)?
+            }
         };
         Some(self.go(gone))
     }
@@ -529,11 +533,8 @@ impl<T> SentryGate<T> {
         classes.flat_map(|(class, plan)| Position::ALL.map(|position| (queue_of(class, position), plan)))
     }
 
-    /// Once the queue is so old that whoever is at its head will hardly be answered in time, those who came last are
-    /// served in time instead.
-    fn newest_first(&self, now: Instant, queue: usize, class: &ClassPlan) -> bool {
-        let since = self.hold.oldest_since(queue);
-        since.is_some_and(|since| now.saturating_since(since) > class.newest_first_after)
+    fn order(&self, now: Instant, queue: usize, class: &ClassPlan) -> Order {
+        Order::of(now, self.hold.oldest_since(queue), self.common.held_in(queue), class)
     }
 
     /// Whoever is first elsewhere should have been refused by now: that gate is stuck.

@@ -7,8 +7,10 @@
 //! at that level; at levels so low that nobody waits for anybody, that is the inherent time. Levels are told apart by
 //! how many were in flight, so no request's own latency is needed and none is censored.
 
+use super::learner::Learner;
 use super::look::LowLevel;
 use super::measured::Variation;
+use super::pace::Pace;
 use super::sample::Sample;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,6 +22,9 @@ use flashweir_measure::histogram::BUCKETS;
 pub(super) struct Inherent {
     /// Mean cost of each class in units of work, and how many requests it rests on.
     costs: Vec<Cost>,
+    /// Costs by the pace of many samples, for the learner with a model: by that of one sample, the first dear page beside few cheap ones
+    /// seems many times dearer than it is, and stays so.
+    pace: Option<Pace>,
     levels: Vec<Level>,
     within: Spread,
     all: Spread,
@@ -50,9 +55,10 @@ struct Level {
 }
 
 impl Inherent {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(learner: Learner) -> Self {
         Self {
             costs: vec![Cost::default(); URL_CLASSES],
+            pace: (learner == Learner::Model).then(Pace::new),
             levels: vec![Level::default(); BUCKETS],
             within: Spread::default(),
             all: Spread::default(),
@@ -63,6 +69,9 @@ impl Inherent {
     /// Learns from a sample; how much work it completed.
     pub(super) fn observe(&mut self, sample: &Sample) -> f64 {
         let stretch = self.stretch(sample);
+        if let Some(pace) = &mut self.pace {
+            pace.observe(sample);
+        }
         let mut work = 0.0;
         let fade = libm::exp(-(sample.completed as f64) / SPREAD_MEMORY);
         self.within.fade(fade);
@@ -72,8 +81,8 @@ impl Inherent {
             let (count, latency_s) = (f64::from(class.count), class.latency_us as f64 / 1e6);
             cost.count = (cost.count + count).min(COST_MEMORY);
             cost.mean += (latency_s / count / stretch - cost.mean) * (count / cost.count).min(1.0);
-            work += cost.mean * count;
-            let unit = cost.mean.max(1e-9);
+            let unit = self.pace.as_ref().map_or(cost.mean, |pace| pace.cost(class.url_class)).max(1e-9);
+            work += unit * count;
             let squares = class.latency_us_squared as f64 / 1e12;
             self.within.add(latency_s / unit, squares / (unit * unit), count);
             self.all.add(latency_s, squares, count);
@@ -217,3 +226,35 @@ const VARIATION_PRIOR_COUNT: f64 = 6.0;
 const VARIATION_LEAST: f64 = 0.1;
 /// What is even more uneven is not waited for.
 const VARIATION_MOST: f64 = 8.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentry::sample::UrlSum;
+    use flashweir_core::Instant;
+
+    /// Goal: the first dear pages are found as dear as they are. Method: cheap requests of 10 ms whose times are uneven, and beside each
+    /// dear one of 400 ms a single cheap one that happened to be quick.
+    #[test]
+    fn a_dear_page_beside_one_quick_request_is_as_dear_as_it_is() {
+        let mut inherent = Inherent::new(Learner::Model);
+        let mut work = [0.0; 2];
+        for tick in 0..200_u64 {
+            let latency_us = if tick % 10 == 9 { 500 } else { 10_500 };
+            let sum = |url_class, latency_us| UrlSum { url_class, count: 1, latency_us, ..UrlSum::default() };
+            let mut urls = vec![sum(1, latency_us)];
+            urls.extend((tick >= 100 && tick % 10 == 9).then(|| sum(2, 400_000)));
+            let is_dear = urls.len() > 1;
+            let sample = Sample {
+                from: Instant::from_millis(20 * tick),
+                to: Instant::from_millis(20 * (tick + 1)),
+                completed: urls.len() as u64,
+                urls,
+                ..Sample::default()
+            };
+            work[usize::from(is_dear)] = inherent.observe(&sample);
+        }
+        let times = work[1] / work[0] - 1.0;
+        assert!((30.0..60.0).contains(&times), "{times}");
+    }
+}

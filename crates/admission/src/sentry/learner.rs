@@ -33,8 +33,9 @@ pub(super) struct Learned {
     pub(super) knee: Option<f64>,
     /// What a unit of work takes when it is alone, seconds.
     pub(super) alone_s: Option<f64>,
-    /// Some limit was found that is not to be raised or lowered: the start is over.
-    pub(super) is_known: bool,
+    /// How many times more than it did the origin may do, as far as known: 1 once a limit was found that is not to be raised, infinite
+    /// while nothing is known.
+    pub(super) headroom: f64,
     pub(super) target_infeasible: bool,
     /// Since the limit last moved and settled, or was last looked at.
     pub(super) window: Measured,
@@ -47,6 +48,15 @@ impl LimitLearner {
         match learner {
             Learner::Experiments => Self::Experiments(Box::new(LimitRule::new())),
             Learner::Model => Self::Model(Box::new(ModelRule::new())),
+        }
+    }
+
+    /// The part of the places to wait up to which an old queue is served in the order in which it came. (Judged with the model only: the
+    /// other rule lets most of a burst wait at the origin.)
+    pub(super) fn oldest_first_share(&self) -> f64 {
+        match self {
+            Self::Experiments(_) => 0.0,
+            Self::Model(_) => 0.5,
         }
     }
 
@@ -78,7 +88,7 @@ impl LimitLearner {
                 limit: rule.limit,
                 knee: rule.knee,
                 alone_s: rule.alone_s,
-                is_known: rule.is_known,
+                headroom: if rule.is_known { 1.0 } else { f64::INFINITY },
                 target_infeasible: rule.target_infeasible,
                 window: rule.window,
                 is_settling: rule.is_settling(),

@@ -49,6 +49,7 @@ mod look;
 mod lowering;
 mod measured;
 mod model;
+mod order;
 mod pace;
 mod patience;
 mod pausing;

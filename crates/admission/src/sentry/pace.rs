@@ -69,6 +69,11 @@ impl Pace {
         }
     }
 
+    /// Mean cost of a URL class; 0 before it ran.
+    pub(super) fn cost(&self, url_class: u16) -> f64 {
+        self.costs.get(usize::from(url_class)).map_or(0.0, |cost| cost.mean)
+    }
+
     /// What requests of each URL class would take alone, microseconds, if the origin serves so many at once; 0 where
     /// nothing is known.
     pub(super) fn alone_us(&self, knee: Option<f64>) -> Vec<u32> {

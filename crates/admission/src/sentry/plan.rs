@@ -75,6 +75,8 @@ pub struct ClassPlan {
     pub hold_for: Duration,
     /// Once the oldest has waited so long, those who came last go first: they can still be answered in time.
     pub newest_first_after: Duration,
+    /// While fewer wait, the oldest go first instead: what is left of a burst is served before any of it is late.
+    pub oldest_first_below: u32,
     /// Answers are to come within this time from the request's arrival.
     pub target: Duration,
     /// [`Decide::Batch`]: the time between two rounds; 0 decides on arrival.

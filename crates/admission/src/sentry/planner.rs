@@ -88,7 +88,7 @@ impl SentryPlanner {
             policy,
             classes,
             gathered: Sample::default(),
-            inherent: Inherent::new(),
+            inherent: Inherent::new(learner),
             rule,
             pending: Measured::default(),
             latency_us: Histogram::new(),
@@ -210,7 +210,8 @@ impl SentryPlanner {
             usual_s: self.usual_s.unwrap_or(0.0),
             p95_s: self.plan.explanation.response_p95_s,
             quantile_over_mean: self.quantile_over_mean,
-            is_known: learned.is_known,
+            headroom: learned.headroom,
+            oldest_first_share: self.rule.oldest_first_share(),
         }
     }
 

@@ -144,6 +144,7 @@ fn class_json((class, name): (&ClassPlan, &String)) -> Value {
         "waiting_most": class.hold_len,
         "waiting_longest_s": class.hold_for.as_secs_f64(),
         "newest_first_after_s": class.newest_first_after.as_secs_f64(),
+        "oldest_first_below": class.oldest_first_below,
         "guaranteed_rps": class.guaranteed_rate.per_second(),
         "retry_after_s": class.retry_after.as_secs_f64(),
     })

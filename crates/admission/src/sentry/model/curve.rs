@@ -18,6 +18,7 @@ pub(super) struct Curve {
     log_alone_s: PerOrigin,
     /// Variance of `log_alone_s`, given the origin.
     alone_variance: f64,
+    misfit: f64,
 }
 
 /// What was known of an origin before it changed.
@@ -47,6 +48,7 @@ impl Curve {
             probability: zeros(),
             log_alone_s: zeros(),
             alone_variance: 1.0,
+            misfit: 0.0,
         };
         curve.update();
         curve
@@ -60,6 +62,12 @@ impl Curve {
     /// Completions remembered.
     pub(super) fn completed(&self) -> f64 {
         self.levels.iter().map(|level| level.completed).sum()
+    }
+
+    /// How much is known of so many in flight, in completions of regular requests.
+    pub(super) fn weight_between(&self, least: f64, most: f64) -> f64 {
+        let last = index(most);
+        self.levels[index(least).min(last)..=last].iter().map(|level| level.weight).sum()
     }
 
     /// Takes evidence.
@@ -99,6 +107,18 @@ impl Curve {
         libm::log(before.probability[origin] + same_alone + NEITHER * any)
     }
 
+    /// How far what is remembered is from what any one origin would do: minus the logarithm of the likelihood of the likeliest.
+    pub(super) fn misfit(&self) -> f64 {
+        self.misfit
+    }
+
+    fn likeliest(&self) -> usize {
+        (0..ORIGINS).fold(
+            0,
+            |best, origin| if self.probability[origin] > self.probability[best] { origin } else { best },
+        )
+    }
+
     /// The distribution under all evidence.
     pub(super) fn update(&mut self) {
         let mut points = [(0.0_f64, 0.0_f64, None); LEVELS];
@@ -128,6 +148,7 @@ impl Curve {
             most = most.max(self.probability[origin]);
         }
         self.alone_variance = 1.0 / total.max(1e-9);
+        self.misfit = misfit(&points[..count], self.likeliest());
         let mut all = 0.0;
         for probability in self.probability.iter_mut() {
             *probability = libm::exp(*probability - most);
@@ -189,6 +210,19 @@ impl Level {
     }
 }
 
+fn misfit(points: &[(f64, f64, Option<Stretch>)], origin: usize) -> f64 {
+    let (mut total, mut sum, mut squares) = (1e-9, 0.0, 0.0);
+    for (weight, log_s, stretch) in points {
+        let Some(stretch) = stretch else { continue };
+        let weight = 1.0 / (1.0 / weight + MISFIT_ERROR * MISFIT_ERROR);
+        let own = log_s - stretch.log(origin);
+        total += weight;
+        sum += weight * own;
+        squares += weight * own * own;
+    }
+    0.5 * (squares - sum * sum / total)
+}
+
 fn index(in_flight: f64) -> usize {
     ((4.0 * libm::log2(in_flight.max(1.0)) + 0.5) as usize).min(LEVELS - 1)
 }
@@ -199,6 +233,8 @@ const COMPARABLE: f64 = 4.0;
 const WEIGHT_MAX: f64 = 800.0;
 /// The model is right to so much.
 const MODEL_ERROR: f64 = 0.05;
+/// What of a misfit is no sign of a change, at each number in flight.
+const MISFIT_ERROR: f64 = 0.2;
 /// Numbers of servers in the grid.
 const EACH: f64 = 53.0;
 /// Standard deviation of the logarithm of a time alone that stays as it was.
@@ -269,6 +305,17 @@ mod tests {
             fewer.servers(),
             slower.servers()
         );
+    }
+
+    /// Three times as long with a quarter fewer in flight: no one origin does both, and two of one origin that are a little off do.
+    #[test]
+    fn times_of_two_origins_are_a_misfit() {
+        let mut curve = learned(&[8.0, 16.0, 16.0]);
+        assert!(curve.misfit() < 0.5, "{}", curve.misfit());
+        see(&mut curve, 12.0, 0.0345);
+        assert!(curve.misfit() < 1.0, "{}", curve.misfit());
+        see(&mut curve, 12.0, 0.12);
+        assert!(curve.misfit() > 5.0, "{}", curve.misfit());
     }
 
     #[test]

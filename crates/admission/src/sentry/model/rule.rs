@@ -33,6 +33,8 @@ pub(in crate::sentry) struct ModelRule {
     is_stale: bool,
     /// Work done a second when the limit was last raised before there was evidence.
     early_rate: f64,
+    /// The least median of times at the origin under any limit since the origin last changed, seconds.
+    early_s: f64,
     /// Above this the origin refuses, as far as known.
     ceiling: f64,
     /// What requests of late took, seconds.
@@ -49,7 +51,7 @@ impl ModelRule {
                 limit: START,
                 knee: None,
                 alone_s: None,
-                is_known: false,
+                headroom: f64::INFINITY,
                 target_infeasible: false,
                 window: Measured::default(),
                 is_settling: false,
@@ -64,6 +66,7 @@ impl ModelRule {
             calm_s: 0.0,
             is_stale: false,
             early_rate: 0.0,
+            early_s: f64::INFINITY,
             ceiling: f64::from(SENTRY_IN_FLIGHT),
             usual_s: 0.0,
             unit: 1.0,
@@ -75,7 +78,7 @@ impl ModelRule {
     pub(in crate::sentry) fn resume(&mut self, limit: u32, knee: Option<f64>) {
         *self = Self::new();
         self.learned.limit = limit.clamp(1, SENTRY_IN_FLIGHT);
-        (self.learned.knee, self.learned.is_known) = (knee, true);
+        (self.learned.knee, self.learned.headroom) = (knee, 1.0);
     }
 
     /// What is known.
@@ -126,11 +129,13 @@ impl ModelRule {
             return Rule::Start;
         }
         let is_turned_over = self.is_turned_over(look);
-        if is_turned_over && is_stationary && self.open.span_s >= WINDOW_S_MIN {
+        let lasts = self.open.span_s >= WINDOW_S_MIN.max(SPAN_AGES * look.age_s);
+        if is_turned_over && is_stationary && lasts {
             return self.close(look, false);
         }
-        if is_turned_over && self.may_raise_early(look) {
+        if is_turned_over && self.may_raise_early(look, lasts) {
             self.early_rate = self.open.work_rate(look.variation);
+            self.early_s = self.early_s.min(self.median_s());
             self.move_to(look, self.learned.limit.saturating_mul(2));
             return Rule::Start;
         }
@@ -193,10 +198,14 @@ impl ModelRule {
     /// Far fewer were completed than usual: the ages of those in flight tell what they take.
     fn is_overdue(&self, look: &Look) -> bool {
         let open = &self.open;
-        let usual = open.in_flight_s / self.usual_s.max(1e-9);
+        let expected_s = match self.curve.is_informed() {
+            true => self.usual_s.max(self.unit * self.curve.mean(open.in_flight(), |unit_s| unit_s)),
+            false => self.usual_s,
+        };
+        let expected = open.in_flight_s / expected_s.max(1e-9);
         let is_there_time =
-            usual > OVERDUE * open.in_flight().max(COMPLETED_MIN) && look.age_s > self.usual_s;
-        let are_few = open.completed * OVERDUE < usual && open.failed == 0.0;
+            expected > OVERDUE * open.in_flight().max(COMPLETED_MIN) && look.age_s > expected_s;
+        let are_few = open.completed * OVERDUE < expected && open.failed == 0.0;
         open.is_bound() && self.usual_s > 0.0 && open.in_flight() > 0.8 && is_there_time && are_few
     }
 
@@ -209,13 +218,22 @@ impl ModelRule {
     }
 
     /// Before long requests have ended there is no evidence; but while twice as many do much more, and none is late, twice as many
-    /// may come.
-    fn may_raise_early(&self, look: &Look) -> bool {
-        look.age_s < look.target_s / 2.0
-            && self.open.in_flight() > REACHED * f64::from(self.learned.limit)
-            && (self.open.shed == 0.0 || !self.curve.is_informed())
-            && self.open.work_rate(look.variation) > EARLY_GAIN * self.early_rate
+    /// may come. Where a few long requests hold most of the places, the times of the short ones tell.
+    fn may_raise_early(&self, look: &Look, lasts: bool) -> bool {
+        let open = &self.open;
+        let is_first = open.shed == 0.0 || !self.curve.is_informed();
+        let does_more = lasts && is_first && open.work_rate(look.variation) > EARLY_GAIN * self.early_rate;
+        let is_held_up =
+            look.age_s.min(look.variation.within * open.latency_each_s()) > LONG * open.latency_each_s();
+        self.learned.knee.is_none()
+            && look.age_s < look.target_s / 2.0
+            && open.in_flight() > REACHED * f64::from(self.learned.limit)
+            && (does_more || is_held_up && self.median_s() < UNHINDERED * self.early_s)
             && 2.0 * f64::from(self.learned.limit) < self.ceiling
+    }
+
+    fn median_s(&self) -> f64 {
+        self.open_us.quantile(0.5).map_or(f64::INFINITY, |us| us as f64 / 1e6)
     }
 
     /// Learns from a window, and decides.
@@ -227,10 +245,12 @@ impl ModelRule {
         let difference = self.curve.difference(evidence.in_flight, evidence.time_s / evidence.work);
         let suspicion = self.changes.judge(difference.map(|(by, remembered)| (by, variance + remembered)));
         self.suspects.push(evidence);
+        self.early_s = self.early_s.min(self.median_s());
         self.early_rate = if open.shed > 0.0 { f64::INFINITY } else { open.work_rate(look.variation) };
         if suspicion == Suspicion::Changed {
             self.curve.forget();
             self.early_rate = 0.0;
+            self.early_s = f64::INFINITY;
         }
         if suspicion != Suspicion::Open || self.suspects.len() >= SUSPECTS_MAX {
             for suspect in core::mem::take(&mut self.suspects) {
@@ -241,6 +261,13 @@ impl ModelRule {
         self.shape.add(&self.open_us, open.latency_each_s());
         self.restart();
         self.update(look);
+        if self.curve.misfit() > MISFIT_MAX {
+            self.curve.forget();
+            self.curve.add(&evidence);
+            self.suspects.clear();
+            (self.early_rate, self.early_s) = (0.0, f64::INFINITY);
+            self.update(look);
+        }
         self.ceiling *= CEILING_GROWTH;
         let limit_max = if is_overdue { self.learned.limit } else { round(self.ceiling) };
         // A request may wait though the limit is not reached: clients over their share are let in below the knee only.
@@ -287,7 +314,11 @@ impl ModelRule {
         self.curve.update();
         let (servers, spread) = self.curve.servers();
         let is_knee_known = spread < KNOWN_SPREAD;
-        self.learned.is_known = is_knee_known || self.curve.completed() > KNOWN_COUNT;
+        if is_knee_known {
+            self.learned.headroom = 1.0;
+        } else if self.curve.completed() > KNOWN_COUNT {
+            self.learned.headroom = self.learned.headroom.min(HEADROOM);
+        }
         self.learned.knee = is_knee_known.then_some(servers);
         self.learned.alone_s = Some(self.curve.alone_s());
         let p95_alone_s = self.curve.alone_s() * self.unit * self.shape.quantile(0.95);
@@ -324,11 +355,41 @@ impl ModelRule {
                 Rule::Raise
             }
             Ordering::Less if is_lower_better => {
+                self.learned.headroom = 1.0;
                 self.move_to(look, best);
+                Rule::Knee
+            }
+            _ if is_refusing && self.may_look_below(look) => {
+                self.learned.headroom = 1.0;
+                let below = self.below();
+                self.move_to(look, below);
                 Rule::Trim
             }
-            _ => Rule::None,
+            _ => {
+                if self.curve.completed() > KNOWN_COUNT && limit_max > self.learned.limit {
+                    self.learned.headroom = 1.0;
+                }
+                Rule::None
+            }
         }
+    }
+
+    /// What is remembered of fewer in flight fades while the limit stands still, and then nothing tells whether fewer would do as much. To
+    /// find out costs little where requests are short.
+    fn may_look_below(&self, look: &Look) -> bool {
+        let (limit, below) = (f64::from(self.learned.limit), f64::from(self.below()));
+        let work = |in_flight: f64| self.curve.mean(in_flight, |unit_s| in_flight / unit_s);
+        let loss = (1.0 - work(below) / work(limit)).max(0.0);
+        let most = 1.0 - below / limit;
+        self.learned.limit > 1
+            && self.curve.weight_between(LOOKED_BELOW * limit, 0.5 * (limit + below)) < LOOK_WEIGHT
+            && loss < LOOK_LOSS * most
+            && most * LOOK_WINDOWS * self.usual_s.max(WINDOW_S_MIN) < LOOK_COST_S
+            && self.moved_s(look) > LOOK_WINDOWS * self.usual_s.max(WINDOW_S_MIN)
+    }
+
+    fn below(&self) -> u32 {
+        round(f64::from(self.learned.limit) * core::f64::consts::FRAC_1_SQRT_2).min(self.learned.limit - 1)
     }
 
     fn move_to(&mut self, look: &Look, limit: u32) {
@@ -366,6 +427,8 @@ const QUIET_S: f64 = 0.5;
 const WINDOW_S_MIN: f64 = 0.1;
 /// Completions of a window, at least.
 const COMPLETED_MIN: f64 = 3.0;
+/// And it lasts this many mean ages of those in flight: shorter ones share their long requests with their neighbours.
+const SPAN_AGES: f64 = 1.0;
 /// By how much fewer completions than usual are far fewer.
 const OVERDUE: f64 = 2.5;
 /// The share of those in flight that may be older than half of the time since the limit moved.
@@ -374,8 +437,14 @@ const OLD_MAX: f64 = 0.15;
 const SETTLE_TARGETS_MAX: f64 = 4.0;
 /// Twice as many in flight that do this much more are welcome before there is evidence.
 const EARLY_GAIN: f64 = 1.4;
+/// A window is long in coming if those in flight are older, by this factor, than what is completed.
+const LONG: f64 = 2.0;
+/// Requests whose median time is no more than this part longer than the shortest are not in each other's way.
+const UNHINDERED: f64 = 1.1;
 /// Windows kept apart because of a suspicion.
 const SUSPECTS_MAX: usize = 8;
+/// What is remembered is of two origins if it is so unlikely (logarithm) of any one.
+const MISFIT_MAX: f64 = 6.0;
 /// Squared coefficients of variation are believed between these.
 const VARIATION_MIN: f64 = 0.02;
 const VARIATION_MAX: f64 = 16.0;
@@ -383,12 +452,22 @@ const VARIATION_MAX: f64 = 16.0;
 /// completions.
 const KNOWN_SPREAD: f64 = 0.4;
 const KNOWN_COUNT: f64 = 8.0;
+/// Until then an origin may do this many times more than it did.
+const HEADROOM: f64 = 4.0;
 /// The part of the target that the origin may take: the rest is for waiting at the gate.
 const TARGET_SHARE: f64 = 0.75;
 /// A late answer is worth a twentieth of one in time: where no limit meets the target, throughput decides.
 const LATE_WORTH: f64 = 0.05;
 /// What a limit loses with each factor e, because what waits at the origin can no longer be refused or put in order.
 const LINE_COST: f64 = 0.025;
+/// What is known of limits below, down to a quarter, is to be worth this many completions of regular requests, or else fewer in flight
+/// are tried: if not more than half of what that can cost is expected to be lost, and if what is lost over the windows that it takes is
+/// no more than so many seconds of work.
+const LOOKED_BELOW: f64 = 0.25;
+const LOOK_WEIGHT: f64 = 8.0;
+const LOOK_LOSS: f64 = 0.5;
+const LOOK_WINDOWS: f64 = 2.0;
+const LOOK_COST_S: f64 = 0.2;
 /// Limits that are worth as much as the best to this part are as good; to lower one while no request is refused takes this gain.
 const INDIFFERENCE: f64 = 0.003;
 const LOWER_GAIN: f64 = 0.02;
