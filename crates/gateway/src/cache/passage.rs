@@ -376,7 +376,9 @@ pub(super) struct Waiting<'a> {
 
 impl<'a> Waiting<'a> {
     fn begin(worker: &'a WorkerContext) -> Self {
-        Self { has_left: true, ..Self::begin_at_pipeline(worker) }
+        let mut waiting = Self::begin_at_pipeline(worker);
+        waiting.has_left = true;
+        waiting
     }
 
     /// The same for a request that the pipeline knows: that notices when its client leaves.
