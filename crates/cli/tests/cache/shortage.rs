@@ -129,6 +129,22 @@ fn what_is_one_users_own_is_no_others_who_waits() {
     }
 }
 
+/// Goal: a request for a part waits with the others and never fetches for them. Method: it is the first of those that wait.
+#[test]
+fn a_request_for_a_part_gets_its_part_and_fetches_for_itself_alone() {
+    let busy = Busy::start("crowd", "Cache-Control: max-age=60\r\n");
+    let mut clients = busy.ask_for_page(&["Range: bytes=0-1\r\n", "", "Range: bytes=0-1\r\n", ""]);
+    busy.latch.open();
+    let answers: Vec<_> = clients.iter_mut().map(|client| client.response()).collect();
+    // The first found no flight: it asks the origin, which knows no parts.
+    assert_eq!(answers[0].status(), 200);
+    assert_eq!((answers[2].status(), answers[2].text().as_str()), (206, "of"));
+    for whole in [&answers[1], &answers[3]] {
+        assert_eq!((whole.status(), whole.text().as_str()), (200, "of nobody"));
+    }
+    assert_eq!(busy.pages.load(Ordering::SeqCst), 2);
+}
+
 /// Goal: those who leave take nothing from the others and leave nothing behind.
 #[test]
 fn clients_that_leave_while_they_wait_end_nothing_for_the_others() {

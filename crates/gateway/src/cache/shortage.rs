@@ -20,7 +20,7 @@ use flashweir_core::{Duration, Instant};
 use flashweir_telemetry::Bound;
 use http::Method;
 use std::sync::Arc;
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
 /// A refusal is put off at most this long: beyond that a quick answer is worth more.
 const PUT_OFF_AT_MOST: Duration = Duration::from_secs(2);
@@ -86,6 +86,10 @@ impl Traveller<'_> {
             worker.metrics.bound_hits.increment(Bound::CacheWaiters);
             return pending.alone(now).await;
         };
+        // Of no use to a caller whose time is over, either.
+        let put_off_until =
+            self.classified.deadline.unwrap_or(now + PUT_OFF_AT_MOST).min(now + PUT_OFF_AT_MOST);
+        let put_off_until = worker.shared.clock.timer_at(put_off_until);
         for _ in 0..FLIGHTS_TRIED {
             let now = worker.shared.clock.now();
             let mark = worker.cache.mark(now, miss.hash);
@@ -108,8 +112,8 @@ impl Traveller<'_> {
             let shared = worker.shared.clone();
             let candidate = match (&pending, lead) {
                 (_, Some(lead)) => Some(Candidate::first(shared, lead, flight.clone())),
-                (Pending::Queued(_), None) => Some(Candidate::join(shared, flight.clone())),
-                (Pending::Deferred(_), None) => None,
+                (Pending::Queued(_), None) if may_lead => Some(Candidate::join(shared, flight.clone())),
+                (_, None) => None,
             };
             let waiting = Waiting::begin_at_pipeline(worker);
             let landed = match &mut pending {
@@ -119,7 +123,7 @@ impl Traveller<'_> {
                     turn = wait.turn(|| flight.is_fetching()) => Err(turn),
                 },
                 Pending::Deferred(_) => {
-                    Ok(timeout(PUT_OFF_AT_MOST, interest.landing()).await.unwrap_or(Landed::Failed))
+                    Ok(timeout_at(put_off_until, interest.landing()).await.unwrap_or(Landed::Failed))
                 }
             };
             drop(waiting);
@@ -140,7 +144,7 @@ impl Traveller<'_> {
                             drop(candidate);
                             self.fly(&miss, permit, (leader, flight, interest), None).await
                         }
-                        // Another one fetches already; this one has a turn of its own.
+                        // It may fetch for itself alone, or another one fetches already: it has a turn of its own.
                         None => Passed::Admitted(permit),
                     };
                 }
