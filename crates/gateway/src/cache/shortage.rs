@@ -30,7 +30,7 @@ enum Pending {
     /// Its turn may come.
     Queued(Wait),
     /// It is refused and has not been told, or has left its turn to others.
-    Deferred(Deferred),
+    Deferred(Box<Deferred>),
 }
 
 impl Pending {

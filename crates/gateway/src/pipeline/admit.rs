@@ -27,7 +27,7 @@ pub(crate) enum Admission {
     /// It would have been refused or have to wait; the stored response that its caller has answers it.
     Copy(CopyPermit),
     /// It would have been refused; its caller may yet have another answer for it.
-    Deferred(Deferred),
+    Deferred(Box<Deferred>),
 }
 
 impl PipelineHost {

@@ -69,8 +69,9 @@ impl Deferred {
         asked: Classified,
         request: AdmissionRequest,
         why: Why,
-    ) -> Self {
-        Self { host, asked, request, why: Some(why) }
+    ) -> Box<Self> {
+        // It is rare, and larger than what else becomes of a request.
+        Box::new(Self { host, asked, request, why: Some(why) })
     }
 
     /// There is no other answer.

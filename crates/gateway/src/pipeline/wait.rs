@@ -55,7 +55,7 @@ type Noticed = (Classified, AdmissionRequest, Result<pipeline::Permit, Denied>);
 pub(crate) enum Decided {
     Admitted(Box<Permit>),
     Refused(Refusal),
-    Deferred(Deferred),
+    Deferred(Box<Deferred>),
 }
 
 impl Wait {
