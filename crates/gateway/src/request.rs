@@ -6,7 +6,7 @@ use crate::context::WorkerContext;
 use crate::deadline;
 use crate::feedback::{OVERLOAD, Sender};
 use crate::forward::{Asked, Upload, forward};
-use crate::pipeline::{Admission, Permit};
+use crate::pipeline::Permit;
 use crate::refusal::{Refusal, count_refusal};
 use crate::replication::{ChosenTarget, Route, redirect};
 use crate::upload::{GatherError, PartialBody};
@@ -172,12 +172,16 @@ async fn answer(
         AtCache::Answered(response) => return Ok(response),
         AtCache::Refused(refusal) => (Err(refusal), None),
         AtCache::Admitted(permit) => (Ok(permit), None),
-        AtCache::Nothing => match worker.pipeline.admit(now, key, &traveller.heard(now), client.full) {
-            Admission::Admitted(permit) => (Ok(permit), None),
-            Admission::Waits(wait) => (wait.await, None),
-            Admission::Refused(refusal) => (Err(refusal), None),
-            Admission::Copy(_) => unreachable!("a place for a copy is given where there is one"),
+        AtCache::Closed => match traveller.admit_or_share().await {
+            Passed::Answer(response) => return Ok(response),
+            Passed::Refused(refusal) => (Err(refusal), None),
+            Passed::Admitted(permit) => (Ok(permit), None),
+            Passed::Alone => {
+                requests.offered.increment();
+                (traveller.admit_alone(worker.shared.clock.now()).await, None)
+            }
         },
+        AtCache::Nothing => (traveller.admit_alone(now).await, None),
         AtCache::Missed(miss) => match traveller.admit(&miss).await {
             AtPipeline::Admitted(permit) => (Ok(permit), Some(miss)),
             AtPipeline::Refused(refusal) => (Err(refusal), None),
@@ -257,6 +261,8 @@ fn tell_overload(
 enum AtCache {
     /// It has nothing to do with it.
     Nothing,
+    /// It is closed for the host, and the request may be one of many for its document.
+    Closed,
     /// It has no answer.
     Missed(Box<Miss>),
     /// It answered.
@@ -272,6 +278,7 @@ async fn ask(traveller: &mut Traveller<'_>, client: &Rc<Client>, has_body: bool)
     let (worker, classified) = (traveller.worker, traveller.classified);
     let (asked, now) = ((traveller.head, has_body), traveller.received);
     match look_up(worker, traveller.current, classified, &traveller.hop, asked, now) {
+        Lookup::Bypass if traveller.may_share(has_body) => AtCache::Closed,
         Lookup::Bypass => AtCache::Nothing,
         Lookup::Fresh(stored) => match traveller.admit_copy(now) {
             Some(permit) => {

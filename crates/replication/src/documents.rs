@@ -125,11 +125,14 @@ impl DocumentTable {
         true
     }
 
-    /// Gives a document whose hosts are all out a host that is not.
+    /// Gives a document whose home is out another one: a host that is there, or a new one. The old home becomes a copy like others, which
+    /// may be deleted.
     pub(crate) fn rehome(&mut self, now: Instant, place: usize, server: ServerIndex) {
-        if self.add_host(now, place, server) {
-            let hosts = &mut self.documents[place].hosts;
-            hosts.rotate_right(1);
+        self.add_host(now, place, server);
+        if let Some(document) = self.documents.get_mut(place)
+            && let Some(at) = document.hosts.iter().position(|&host| host == server)
+        {
+            document.hosts[..=at].rotate_right(1);
         }
     }
 

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Cold start: every document has its home server only. Recovery: a server that reports again is used again, and starts slowly where
-//! that is set. Documents whose hosts are all out get a new home. Failure modes: with wrong reports the trigger is wrong, but the split
+//! that is set. Documents whose home is out get another one: a host that is there, if any. Failure modes: with wrong reports the trigger is wrong, but the split
 //! is not (it is by own counts); with more documents than the table holds, the rest stays at the home server.
 //!
 //! Cost: a choice is a lookup, O(log documents), and the policy's; a plan is O(documents · log documents).
@@ -82,7 +82,7 @@ pub struct PlacementRound {
     pub created: Vec<Placed>,
     /// Copies removed.
     pub deleted: Vec<Placed>,
-    /// Documents that got a new home because all of their hosts were out.
+    /// Documents that got a new home because theirs was out.
     pub rehomed: Vec<Placed>,
     /// All servers together have more than 0.9·HW each: replication cannot help, admission control has to.
     pub is_cluster_full: bool,
@@ -383,18 +383,26 @@ impl Redirector {
         }
     }
 
-    /// Documents none of whose hosts is usable get the least loaded usable server, in turns: its load is not known yet.
+    /// Documents whose home is out get another one, or that would be kept while copies that are there are deleted: the first usable host,
+    /// or, where none is, the least loaded usable server, in turns: its load is not known yet.
     fn rehome(&mut self, now: Instant) -> Vec<Placed> {
         let mut usable = self.usable(now);
         usable.sort_by(|&one, &other| self.servers.load_rps(one).total_cmp(&self.servers.load_rps(other)));
         if usable.is_empty() || usable.len() == self.servers.len() {
             return Vec::new();
         }
-        let mut rehomed = Vec::new();
+        let (mut rehomed, mut lost) = (Vec::new(), 0);
         for place in 0..self.documents.len() {
-            let is_lost = !self.documents.hosts(place).iter().any(|host| usable.contains(host));
-            if let Some(document) = self.documents.key(place).filter(|_| is_lost) {
-                let server = usable[rehomed.len() % usable.len()];
+            let hosts = self.documents.hosts(place);
+            let is_usable = |host: &&ServerIndex| usable.contains(host);
+            if hosts.first().as_ref().is_some_and(is_usable) {
+                continue;
+            }
+            let server = hosts.iter().find(is_usable).copied().unwrap_or_else(|| {
+                lost += 1;
+                usable[(lost - 1) % usable.len()]
+            });
+            if let Some(document) = self.documents.key(place) {
                 self.documents.rehome(now, place, server);
                 rehomed.push(Placed { document, server });
             }

@@ -312,6 +312,31 @@ fn a_silent_server_is_out_until_it_reports_again() {
     assert_eq!(redirector.documents().hosts(place), [1, 0]);
 }
 
+/// Goal: a home that is out does not stay the one host that is never deleted. Method: a document with a copy loses its home, and then its
+/// demand: the copy that is there stays.
+#[test]
+fn a_copy_that_is_there_becomes_the_home_of_one_that_is_out() {
+    let mut redirector = redirector(Policy::TwoChoices, 3, false);
+    let report = ServerReport { load_rps: 1.0, response_ms: None, utilisation: None };
+    let mut rng = Rng::new(1);
+    redirector.offer(Instant::ZERO, 7, 0);
+    redirector.place_copy(Instant::ZERO, 7, 0, 1);
+    (0..3).for_each(|server| redirector.report(Instant::ZERO, server, report));
+    let mut rehomed = Vec::new();
+    for second in 1..=300 {
+        let now = Instant::from_secs(second);
+        (1..3).for_each(|server| redirector.report(now, server, report));
+        rehomed.extend(redirector.plan(now).rehomed);
+        // Something is asked for, so that the document is not forgotten.
+        redirector.offer(now, 7, 0);
+    }
+    let homes: Vec<_> = rehomed.iter().map(|it| (it.document, it.server)).collect();
+    assert_eq!(homes, [(7, 1)]);
+    let place = redirector.documents().find(7).expect("known");
+    assert_eq!(redirector.documents().hosts(place).first(), Some(&1));
+    assert_eq!(redirector.route(Instant::from_secs(300), 7, 0, &mut rng), Some(1));
+}
+
 /// Goal: placement looks at what is offered. Method: two documents, of one of which admission refuses nine of ten.
 #[test]
 fn refused_requests_count_for_placement() {

@@ -86,6 +86,27 @@ impl Http2Client {
         client
     }
 
+    /// So many connections (each from an address of its own, 127.70.x.1), on each of which so many requests for one page are sent at once.
+    ///
+    /// # Panics
+    /// When nobody listens.
+    #[must_use]
+    pub fn all_asking_for(path: &str, connections: u8, streams: u32, address: SocketAddr) -> Vec<Self> {
+        let request: &[(&str, &[u8])] = &[
+            (":method", b"GET"),
+            (":scheme", b"http"),
+            (":path", path.as_bytes()),
+            (":authority", b"shop.example"),
+        ];
+        let mut clients: Vec<Self> = (0..connections)
+            .map(|index| Self::connect_from(Ipv4Addr::new(127, 70, index, 1), address))
+            .collect();
+        for client in &mut clients {
+            (0..streams).for_each(|stream| client.request(2 * stream + 1, request, frame::END_STREAM));
+        }
+        clients
+    }
+
     /// Sends one frame.
     ///
     /// # Panics

@@ -2,8 +2,7 @@
 
 use crate::cluster::cpu_s;
 use crate::{Bench, median, quantile};
-use flashweir_testkit::{GatewayBuilder, Http2Client, Latch, Upstream, frame};
-use std::net::Ipv4Addr;
+use flashweir_testkit::{GatewayBuilder, Http2Client, Latch, Upstream};
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -64,14 +63,7 @@ fn measure(bench: &Bench) -> Outcome {
         .text("cache.mode", "always")
         .set("gateway.workers", "2")
         .start();
-    let request: &[(&str, &[u8])] =
-        &[(":method", b"GET"), (":scheme", b"http"), (":path", b"/page"), (":authority", b"shop.example")];
-    let mut clients: Vec<Http2Client> = (0..CONNECTIONS)
-        .map(|index| Http2Client::connect_from(Ipv4Addr::new(127, 70, index, 1), gateway.address()))
-        .collect();
-    for client in &mut clients {
-        (0..STREAMS).for_each(|stream| client.request(2 * stream + 1, request, frame::END_STREAM));
-    }
+    let mut clients = Http2Client::all_asking_for("/page", CONNECTIONS, STREAMS, gateway.address());
     let all = f64::from(CONNECTIONS) * f64::from(STREAMS);
     gateway.wait_metric("flashweir_cache_waiting", all - 1.0);
     let resident_mib = gateway.process().resident_bytes() as f64 / f64::from(1 << 20);

@@ -1,9 +1,8 @@
 //! Any number of requests for one missing document are one at the origin, and nobody waits in vain.
 
-use std::net::Ipv4Addr;
 use std::time::Instant;
 
-use flashweir_testkit::{Client, Http2Client, Latch, StreamEnd, Upstream, eventually, frame};
+use flashweir_testkit::{Client, Http2Client, Latch, StreamEnd, Upstream, eventually};
 
 use crate::scene::{cache_status, caching, get, number, numbered};
 
@@ -19,19 +18,12 @@ fn ten_thousand_who_wait_for_one_document_are_one_request() {
         (200, "Cache-Control: max-age=60\r\n".to_owned())
     });
     let gateway = caching(&upstream).set("gateway.workers", "2").start();
-    let request: &[(&str, &[u8])] =
-        &[(":method", b"GET"), (":scheme", b"http"), (":path", b"/page"), (":authority", b"shop.example")];
-    let mut clients: Vec<Http2Client> = (0..CONNECTIONS)
-        .map(|index| Http2Client::connect_from(Ipv4Addr::new(127, 70, index, 1), gateway.address()))
-        .collect();
-    for client in &mut clients {
-        (0..STREAMS).for_each(|stream| client.request(2 * stream + 1, request, frame::END_STREAM));
-    }
+    let mut clients = Http2Client::all_asking_for("/page", CONNECTIONS, STREAMS, gateway.address());
     let all = f64::from(CONNECTIONS) * f64::from(STREAMS);
     gateway.wait_metric("flashweir_cache_waiting", all - 1.0);
     assert_eq!(upstream.request_count(), 1);
-    let resident_kib = resident_kib(&gateway);
-    assert!(resident_kib < 400 << 10, "{resident_kib} KiB for those who wait");
+    let resident_bytes = gateway.process().resident_bytes();
+    assert!(resident_bytes < 400 << 20, "{resident_bytes} bytes for those who wait");
     let begun = Instant::now();
     latch.open();
     // Any order will do; a client reads its streams' ends as they come, and the last stream's is asked for last.
@@ -44,13 +36,6 @@ fn ten_thousand_who_wait_for_one_document_are_one_request() {
     let metrics = gateway.metrics();
     assert_eq!(metrics.value("flashweir_cache_answers_total{how=\"collapsed\"}"), all - 1.0);
     assert_eq!(metrics.value("flashweir_cache_waiting"), 0.0);
-}
-
-fn resident_kib(gateway: &flashweir_testkit::Gateway) -> u64 {
-    let status =
-        std::fs::read_to_string(format!("/proc/{}/status", gateway.process().id())).expect("a process");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a size");
-    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
 }
 
 /// Clients that ask at once, before the server answers.

@@ -9,4 +9,5 @@ mod private;
 mod purge;
 mod rules;
 mod scene;
+mod shortage;
 mod stale;

@@ -280,7 +280,9 @@ impl Job {
             self.worker.metrics.cache.stored.increment();
         } else {
             stored.invalidate();
-            self.count_not_stored(NotStored::Purged);
+            if is_in_use {
+                self.count_not_stored(NotStored::Purged);
+            }
         }
     }
 

@@ -3,8 +3,8 @@
 use super::shared::CacheShared;
 use crate::shared::Shared;
 use flashweir_cache::{Lead, Mark, Stored};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +16,12 @@ pub(crate) struct Flight {
     interested: AtomicUsize,
     /// Cancelled when none does any more.
     abandoned: CancellationToken,
+    /// The lead, until the first candidate that is admitted takes it. None where the flight began with its leader.
+    open_lead: Mutex<Option<Lead>>,
+    /// Those that wait for their turn at the origin, and would lead then.
+    candidates: AtomicUsize,
+    /// Its request is on its way to the origin.
+    is_fetching: AtomicBool,
 }
 
 /// How a flight ended.
@@ -35,6 +41,14 @@ pub(crate) enum Landed {
 #[derive(Debug)]
 pub(crate) struct Interest(Arc<Flight>);
 
+/// One of those that wait for their turn at the origin: the first to be admitted fetches for all. The last one that goes without having
+/// been admitted ends a flight that nobody leads.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    shared: Arc<Shared>,
+    flight: Arc<Flight>,
+}
+
 /// The one who fetches. Lands the flight at the latest when dropped.
 #[derive(Debug)]
 pub(crate) struct Leader {
@@ -47,7 +61,35 @@ pub(crate) struct Leader {
 impl Flight {
     pub(crate) fn new() -> Self {
         let (landed, _) = watch::channel(None);
-        Self { landed, interested: AtomicUsize::new(0), abandoned: CancellationToken::new() }
+        Self {
+            landed,
+            interested: AtomicUsize::new(0),
+            abandoned: CancellationToken::new(),
+            open_lead: Mutex::default(),
+            candidates: AtomicUsize::new(0),
+            is_fetching: AtomicBool::new(false),
+        }
+    }
+
+    /// Its request has been admitted.
+    pub(crate) fn begin(&self) {
+        // Relaxed: it spares others a fetch, and guards no other memory.
+        self.is_fetching.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether its request has been admitted.
+    pub(crate) fn is_fetching(&self) -> bool {
+        self.is_fetching.load(Ordering::Relaxed)
+    }
+
+    /// Whether its response is wanted by more than one request.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.interested.load(Ordering::Relaxed) > 1
+    }
+
+    fn open_lead(&self) -> MutexGuard<'_, Option<Lead>> {
+        // One assignment cannot be left half done.
+        self.open_lead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Resolves when nobody is interested any more.
@@ -75,6 +117,36 @@ impl Drop for Interest {
         // AcqRel: who is the last sees what the others did.
         if self.0.interested.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.abandoned.cancel();
+        }
+    }
+}
+
+impl Candidate {
+    /// The one that began the flight.
+    pub(crate) fn first(shared: Arc<Shared>, lead: Lead, flight: Arc<Flight>) -> Self {
+        *flight.open_lead() = Some(lead);
+        Self::join(shared, flight)
+    }
+
+    /// Another one. Its interest must have begun before.
+    pub(crate) fn join(shared: Arc<Shared>, flight: Arc<Flight>) -> Self {
+        flight.candidates.fetch_add(1, Ordering::Relaxed);
+        Self { shared, flight }
+    }
+
+    /// It has been admitted: it fetches, unless another one does.
+    pub(crate) fn lead(&self) -> Option<Leader> {
+        let lead = self.flight.open_lead().take()?;
+        Some(Leader::new(self.shared.clone(), lead, self.flight.clone()))
+    }
+}
+
+impl Drop for Candidate {
+    fn drop(&mut self) {
+        // AcqRel: the last one sees the lead that the first one left.
+        if self.flight.candidates.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // It lands as not sent.
+            drop(self.lead());
         }
     }
 }

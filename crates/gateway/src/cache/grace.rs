@@ -6,7 +6,7 @@
 use super::lookup::Miss;
 use super::passage::{Passed, Traveller};
 use crate::connection::Body;
-use crate::pipeline::{Admission, Permit};
+use crate::pipeline::{Admission, Instead, Permit};
 use crate::refusal::Refusal;
 use crate::request::answer_unfit;
 use crate::upstream_error::plain;
@@ -35,7 +35,8 @@ impl Traveller<'_> {
         let copy = self.copy(miss, now);
         let (key, full, asked) = (self.key, self.client.full, self.heard(now));
         let pipeline = &self.worker.pipeline;
-        match pipeline.admit_or_copy(now, key, &asked, full, copy.is_some()) {
+        let instead = if copy.is_some() { Instead::Copy } else { Instead::Nothing };
+        match pipeline.admit_or(now, key, &asked, full, instead) {
             Admission::Admitted(permit) => AtPipeline::Admitted(permit),
             Admission::Waits(wait) => match wait.await {
                 Ok(permit) => AtPipeline::Admitted(permit),
@@ -48,6 +49,7 @@ impl Traveller<'_> {
                 }
                 None => unreachable!("a place for a copy is given where there is one"),
             },
+            Admission::Deferred(_) => unreachable!("no flight was said to answer it"),
         }
     }
 

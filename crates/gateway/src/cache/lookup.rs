@@ -95,6 +95,19 @@ pub(crate) fn look_up(
     }
 }
 
+/// What the cache could do for a request although it is not in use for its host; none where it could do nothing.
+pub(crate) fn could_share(
+    worker: &WorkerContext,
+    current: &Current,
+    classified: &Classified,
+    hop: &Hop,
+    head: &request::Parts,
+    has_body: bool,
+) -> Option<Box<Miss>> {
+    let question = question(worker, current, classified, hop, head, has_body)?;
+    (question.part.may_wait() && !question.part.only_if_cached).then(|| question.keep())
+}
+
 fn question<'a>(
     worker: &WorkerContext,
     current: &Current,

@@ -14,6 +14,8 @@
 //! clients: it goes on when its leader's client leaves, and ends when nobody waits for it. When its response turns out to be for
 //! its request alone, its leader gets it and the others go on by themselves.
 //!
+//! A request that finds no room at the origin before a crowd has opened the cache takes part in flights, too (`shortage`).
+//!
 //! *In use* is a host for as long as `opening` says, or all of them. `purge` is the operator's, on the admin listener.
 
 mod answer;
@@ -27,6 +29,7 @@ mod passage;
 mod purge;
 mod refresh;
 mod shared;
+mod shortage;
 mod worker;
 
 pub(crate) use answer::CopyBody;

@@ -11,7 +11,7 @@ use crate::context::{Current, WorkerContext};
 use crate::feedback::Sender;
 use crate::finish::Source;
 use crate::forward::{Onward, pass_on};
-use crate::pipeline::{Admission, CopyPermit, Permit};
+use crate::pipeline::{Admission, CopyPermit, Instead, Permit};
 use crate::refusal::Refusal;
 use crate::request::answer_unfit;
 use bytes::Bytes;
@@ -31,7 +31,11 @@ use tokio::task::spawn_local;
 /// A request that has waited this long goes to the origin by itself, where the pipeline decides about it.
 const WAITS_AT_MOST: Duration = Duration::from_secs(10);
 /// Flights that one request takes part in: beyond that the document is none that one request can fetch for others.
-const FLIGHTS_TRIED: u32 = 3;
+pub(super) const FLIGHTS_TRIED: u32 = 3;
+/// A fetch that was refused is tried again after this time while others wait for it, and so often: a refusal of one request is none of
+/// all. A retry is a request like others for the pipeline, and counted as one.
+const RETRIED_AFTER: Duration = Duration::from_millis(20);
+const RETRIES_MAX: u32 = 50;
 
 /// A request on its way past the cache.
 pub(crate) struct Traveller<'a> {
@@ -65,6 +69,13 @@ pub(crate) enum Passed {
     Alone,
     /// The same, and it has been admitted: asking the pipeline again would count it twice.
     Admitted(Box<Permit>),
+}
+
+/// What the pipeline made of a leader.
+enum Led {
+    Admitted(Box<Permit>),
+    Refused(Refusal),
+    Copy(CopyPermit),
 }
 
 /// Takes part in flights until there is an answer, or none to be had this way.
@@ -120,6 +131,19 @@ impl Traveller<'_> {
             host_key: self.classified.host_key,
             received: self.received,
             stream: self.stream.take(),
+        }
+    }
+
+    /// Asks the pipeline about a request that nothing but the origin can answer.
+    pub(crate) async fn admit_alone(&mut self, now: Instant) -> Result<Box<Permit>, Refusal> {
+        let asked = self.heard(now);
+        match self.worker.pipeline.admit(now, self.key, &asked, self.client.full) {
+            Admission::Admitted(permit) => Ok(permit),
+            Admission::Waits(wait) => wait.await,
+            Admission::Refused(refusal) => Err(refusal),
+            Admission::Copy(_) | Admission::Deferred(_) => {
+                unreachable!("nothing was said to answer in place of the origin")
+            }
         }
     }
 
@@ -191,7 +215,7 @@ impl Traveller<'_> {
         }
     }
 
-    /// Fetches for all who wait. The fetch is a task of its own: it goes on for them when this client leaves.
+    /// Fetches for all who wait.
     async fn lead(
         &mut self,
         miss: &Miss,
@@ -209,23 +233,58 @@ impl Traveller<'_> {
                 (false, true) => Some((stale.clone(), CacheStatus::Grace)),
                 (false, false) => None,
             });
-        let (key, full) = (self.key, self.client.full);
-        // Its own deadline must not end a fetch for all.
-        let asked = Classified { deadline: None, ..self.heard(now) };
-        let permit = match worker.pipeline.admit_or_copy(now, key, &asked, full, stand_in.is_some()) {
-            Admission::Admitted(permit) => permit,
-            Admission::Waits(wait) => match wait.await {
-                Ok(permit) => permit,
-                Err(refusal) => return Passed::Refused(refusal),
-            },
-            Admission::Refused(refusal) => return Passed::Refused(refusal),
-            Admission::Copy(permit) => {
+        let permit = match self.admit_lead(&flight, stand_in.is_some()).await {
+            Led::Admitted(permit) => permit,
+            Led::Refused(refusal) => return Passed::Refused(refusal),
+            Led::Copy(permit) => {
                 return match stand_in {
                     Some((stored, how)) => Passed::Answer(self.asker().answer(&stored, how, Some(permit))),
                     None => Passed::Alone,
                 };
             }
         };
+        self.fly(miss, permit, (leader, flight, interest), stale).await
+    }
+
+    /// Asks the pipeline for a fetch, more than once where others wait for it.
+    async fn admit_lead(&mut self, flight: &Flight, has_copy: bool) -> Led {
+        let worker = self.worker;
+        let (key, full) = (self.key, self.client.full);
+        let instead = if has_copy { Instead::Copy } else { Instead::Nothing };
+        let mut retries = 0;
+        loop {
+            let now = worker.shared.clock.now();
+            // Its own deadline must not end a fetch for all.
+            let asked = Classified { deadline: None, ..self.heard(now) };
+            let refusal = match worker.pipeline.admit_or(now, key, &asked, full, instead) {
+                Admission::Admitted(permit) => return Led::Admitted(permit),
+                Admission::Copy(permit) => return Led::Copy(permit),
+                Admission::Waits(wait) => match wait.await {
+                    Ok(permit) => return Led::Admitted(permit),
+                    Err(refusal) => refusal,
+                },
+                Admission::Refused(refusal) => refusal,
+                Admission::Deferred(_) => unreachable!("no flight was said to answer it"),
+            };
+            if retries == RETRIES_MAX || !flight.is_shared() || worker.shared.is_draining() {
+                return Led::Refused(refusal);
+            }
+            retries += 1;
+            tokio::time::sleep(RETRIED_AFTER).await;
+            worker.metrics.requests.offered.increment();
+        }
+    }
+
+    /// The fetch of an admitted leader. It is a task of its own: it goes on for those who wait when this client leaves.
+    pub(super) async fn fly(
+        &mut self,
+        miss: &Miss,
+        permit: Box<Permit>,
+        (leader, flight, interest): (Leader, Arc<Flight>, Interest),
+        stale: Option<Arc<Stored>>,
+    ) -> Passed {
+        let worker = self.worker;
+        flight.begin();
         let job = match self.job(permit, miss, stale, Some(leader)) {
             Ok(job) => job,
             Err((permit, error)) => {
@@ -312,15 +371,22 @@ impl Traveller<'_> {
 }
 
 /// A request while it waits: its client may leave.
-struct Waiting<'a> {
+pub(super) struct Waiting<'a> {
     worker: &'a WorkerContext,
     has_left: bool,
 }
 
 impl<'a> Waiting<'a> {
     fn begin(worker: &'a WorkerContext) -> Self {
+        let mut waiting = Self::begin_at_pipeline(worker);
+        waiting.has_left = true;
+        waiting
+    }
+
+    /// The same for a request that the pipeline knows: that notices when its client leaves.
+    pub(super) fn begin_at_pipeline(worker: &'a WorkerContext) -> Self {
         worker.metrics.cache.wait_begun.increment();
-        Self { worker, has_left: true }
+        Self { worker, has_left: false }
     }
 
     fn end(mut self) {

@@ -63,7 +63,7 @@ impl Traveller<'_> {
                 Ok(permit) => permit,
                 Err(_) => return,
             },
-            Admission::Refused(_) | Admission::Copy(_) => return,
+            Admission::Refused(_) | Admission::Copy(_) | Admission::Deferred(_) => return,
         };
         match self.job(permit, miss, stale, Some(leader)) {
             Ok(job) => {

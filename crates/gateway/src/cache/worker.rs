@@ -90,6 +90,11 @@ impl WorkerCache {
         }
     }
 
+    /// Whether requests for one document that find no room at the origin may be one fetch, wherever the cache is closed.
+    pub(crate) fn opens_in_crowds(&self) -> bool {
+        self.mode.get() == CacheMode::Crowd
+    }
+
     /// Closes what is to be closed although nobody asks for it.
     pub(crate) fn follow(&self) {
         if self.mode.get() == CacheMode::Crowd {

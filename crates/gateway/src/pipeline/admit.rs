@@ -1,6 +1,7 @@
 //! One request's way through the pipeline: let in, made to wait, or refused. Decided before any byte of the body is read.
 
 use super::copies::CopyPermit;
+use super::deferred::{Deferred, Instead, Why, may_defer};
 use super::host::{Inner, PipelineHost};
 use super::permit::{Permit, Times};
 use super::wait::{Wait, Waiting};
@@ -25,6 +26,8 @@ pub(crate) enum Admission {
     Refused(Refusal),
     /// It would have been refused or have to wait; the stored response that its caller has answers it.
     Copy(CopyPermit),
+    /// It would have been refused; its caller may yet have another answer for it.
+    Deferred(Box<Deferred>),
 }
 
 impl PipelineHost {
@@ -37,17 +40,17 @@ impl PipelineHost {
         asked: &Classified,
         full: Option<Reason>,
     ) -> Admission {
-        self.admit_or_copy(now, key, asked, full, false)
+        self.admit_or(now, key, asked, full, Instead::Nothing)
     }
 
-    /// The same for a request that a stored response may answer (`has_copy`) where it would be refused or have to wait.
-    pub(crate) fn admit_or_copy(
+    /// The same for a request that something else may answer where it would be refused or have to wait.
+    pub(crate) fn admit_or(
         self: &Rc<Self>,
         now: Instant,
         key: ServiceKey,
         asked: &Classified,
         full: Option<Reason>,
-        has_copy: bool,
+        instead: Instead,
     ) -> Admission {
         let closed = if self.shared.is_draining() { Some(Reason::Draining) } else { full };
         let inner = &mut *self.inner.borrow_mut();
@@ -78,14 +81,29 @@ impl PipelineHost {
                 Admission::Admitted(Permit::new(self.clone(), permit, times))
             }
             Arrival::Refused(refusal) => {
-                if has_copy && let Some(permit) = CopyPermit::take(self, inner, now, &request) {
-                    return Admission::Copy(permit);
+                match instead {
+                    Instead::Copy => {
+                        if let Some(permit) = CopyPermit::take(self, inner, now, &request) {
+                            return Admission::Copy(permit);
+                        }
+                    }
+                    Instead::Flight if may_defer(&refusal) => {
+                        return Admission::Deferred(Deferred::new(
+                            self.clone(),
+                            *asked,
+                            request,
+                            Why::Refused(refusal),
+                        ));
+                    }
+                    Instead::Flight | Instead::Nothing => {}
                 }
                 let cost_us = inner.pipeline.cost_us(&request);
                 Admission::Refused(inner.shed(now, key, asked, &refusal, cost_us))
             }
             Arrival::Queued(ticket, displaced) => {
-                if has_copy && let Some(permit) = CopyPermit::take(self, inner, now, &request) {
+                if instead == Instead::Copy
+                    && let Some(permit) = CopyPermit::take(self, inner, now, &request)
+                {
                     // Its place in the queue is for one without a copy.
                     inner.pipeline.leave(now, ticket);
                     if let Some((other, refusal)) = displaced {
@@ -93,7 +111,8 @@ impl PipelineHost {
                     }
                     return Admission::Copy(permit);
                 }
-                let waiting = Waiting::ForTurn { asked: *asked, request, ticket, waker: None };
+                let defers = instead == Instead::Flight;
+                let waiting = Waiting::ForTurn { asked: *asked, request, ticket, waker: None, defers };
                 let queued_as = inner.waiting.insert(waiting);
                 debug_assert_eq!(queued_as, slot, "a vacant key is the next one used");
                 if let Some((other, refusal)) = displaced {

@@ -5,13 +5,15 @@
 //! refusals and answers (`host`). An admitted request is a [`Permit`], whose share at the origin (`place`) may end before it
 //! does, or pause while its client is waited for (`slow_clients`, `crate::upload`).
 //!
-//! A request that the cache answers has a [`CopyPermit`] instead (`copies`).
+//! A request that the cache answers has a [`CopyPermit`] instead (`copies`); one that it may yet answer is [`Deferred`] where it would
+//! be refused.
 //!
 //! No file here names a controller's rule, and no file above this one asks a controller anything.
 
 mod admit;
 mod attend;
 mod copies;
+mod deferred;
 mod host;
 mod permit;
 mod place;
@@ -20,9 +22,11 @@ mod wait;
 
 pub(crate) use admit::Admission;
 pub(crate) use copies::CopyPermit;
+pub(crate) use deferred::{Deferred, Ended, Instead};
 pub(crate) use host::PipelineHost;
 pub(crate) use permit::Permit;
 pub(crate) use slow_clients::Yielding;
+pub(crate) use wait::{Decided, Wait};
 
 #[cfg(test)]
 mod tests;

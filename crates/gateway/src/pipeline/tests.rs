@@ -75,7 +75,9 @@ fn at(millis: u64) -> Instant {
 fn refused(admission: Admission) -> Refusal {
     match admission {
         Admission::Refused(refusal) => refusal,
-        Admission::Admitted(_) | Admission::Waits(_) | Admission::Copy(_) => panic!("not refused"),
+        Admission::Admitted(_) | Admission::Waits(_) | Admission::Copy(_) | Admission::Deferred(_) => {
+            panic!("not refused")
+        }
     }
 }
 

@@ -1,11 +1,14 @@
 //! A request that waits for its turn.
 
+use super::copies::CopyPermit;
+use super::deferred::{Deferred, Ended, Why, may_defer};
 use super::host::{Inner, PipelineHost};
 use super::permit::{Permit, Times};
 use crate::classify::Classified;
 use crate::refusal::Refusal;
 use flashweir_admission::pipeline::{self, AdmissionRequest, Outcome, Released, Ticket};
 use flashweir_core::Instant;
+use flashweir_telemetry::ClassMetrics;
 use std::mem;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -25,10 +28,34 @@ pub(crate) struct Wait {
 
 /// What is kept of a request that waits.
 pub(super) enum Waiting {
-    /// For its turn.
-    ForTurn { asked: Classified, request: AdmissionRequest, ticket: Ticket, waker: Option<Waker> },
+    /// For its turn. One that `defers` is not told that it is refused while another answer may come.
+    ForTurn {
+        asked: Classified,
+        request: AdmissionRequest,
+        ticket: Ticket,
+        waker: Option<Waker>,
+        defers: bool,
+    },
     /// For its handler to take notice.
-    ForHandler { asked: Classified, request: AdmissionRequest, decided: Result<pipeline::Permit, Refusal> },
+    ForHandler { asked: Classified, request: AdmissionRequest, decided: Result<pipeline::Permit, Denied> },
+}
+
+/// A refusal of a request that waited.
+pub(super) enum Denied {
+    /// Counted, and to be told to the client.
+    Refused(Refusal),
+    /// Charged by the pipeline, and not counted: its handler decides.
+    Deferred(pipeline::Refusal),
+}
+
+/// The same for its handler to take notice of.
+type Noticed = (Classified, AdmissionRequest, Result<pipeline::Permit, Denied>);
+
+/// What became of a request that waited.
+pub(crate) enum Decided {
+    Admitted(Box<Permit>),
+    Refused(Refusal),
+    Deferred(Box<Deferred>),
 }
 
 impl Wait {
@@ -41,22 +68,76 @@ impl Wait {
         let expiry = deadline.map(|deadline| Box::pin(sleep(deadline.saturating_since(received))));
         Self { host, slot: Some(slot), received, expiry }
     }
+
+    /// Whether something became of it. Where its turn has come, `gives_way` says whether it leaves that to the next.
+    pub(super) fn poll_decided(
+        &mut self,
+        cx: &mut Context<'_>,
+        gives_way: &dyn Fn() -> bool,
+    ) -> Poll<Decided> {
+        let Some(slot) = self.slot else { return Poll::Pending };
+        let mut decided = self.host.inner.borrow_mut().outcome(slot, cx.waker());
+        let is_over = |expiry: &mut Pin<Box<Sleep>>| expiry.as_mut().poll(cx).is_ready();
+        if decided.is_none() && self.expiry.as_mut().is_some_and(is_over) {
+            decided = self.host.expire(slot);
+        }
+        let Some((asked, request, decided)) = decided else { return Poll::Pending };
+        self.slot = None;
+        let (host, now) = (self.host.clone(), self.host.shared.clock.now());
+        Poll::Ready(match decided {
+            Ok(permit) if gives_way() => {
+                host.withdraw(now, &request, permit);
+                Decided::Deferred(Deferred::new(host, asked, request, Why::GaveWay))
+            }
+            Ok(permit) => {
+                let count = |class: &ClassMetrics| class.admitted.increment();
+                host.inner.borrow().count_class(request.service, asked.class, count);
+                let times = Times { received: self.received, sent: now };
+                Decided::Admitted(Permit::new(host, permit, times))
+            }
+            Err(Denied::Refused(refusal)) => Decided::Refused(refusal),
+            Err(Denied::Deferred(refusal)) => {
+                Decided::Deferred(Deferred::new(host, asked, request, Why::Refused(refusal)))
+            }
+        })
+    }
+
+    /// A stored response answers it: it leaves the queue. None, and it waits on, where the gateway has no place for that.
+    pub(crate) fn answer(&mut self, now: Instant) -> Option<CopyPermit> {
+        let slot = self.slot?;
+        let host = self.host.clone();
+        let mut inner = host.inner.borrow_mut();
+        if matches!(inner.waiting[slot], Waiting::ForHandler { decided: Err(Denied::Refused(_)), .. }) {
+            return None;
+        }
+        let request = *inner.waiting[slot].request();
+        let copy = CopyPermit::take(&host, &mut inner, now, &request)?;
+        self.slot = None;
+        match inner.waiting.remove(slot) {
+            Waiting::ForTurn { ticket, .. } => drop(inner.pipeline.leave(now, ticket)),
+            // Its turn came just now: it is another's.
+            Waiting::ForHandler { decided: Ok(permit), .. } => {
+                drop(inner);
+                host.withdraw(now, &request, permit);
+            }
+            Waiting::ForHandler { decided: Err(_), .. } => {}
+        }
+        Some(copy)
+    }
 }
 
 impl Future for Wait {
     type Output = Result<Box<Permit>, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(slot) = self.slot else { return Poll::Pending };
-        let mut decided = self.host.inner.borrow_mut().outcome(slot, cx.waker());
-        let is_over = |expiry: &mut Pin<Box<Sleep>>| expiry.as_mut().poll(cx).is_ready();
-        if decided.is_none() && self.expiry.as_mut().is_some_and(is_over) {
-            decided = self.host.expire(slot).map(Err);
-        }
-        let Some(decided) = decided else { return Poll::Pending };
-        self.slot = None;
-        let times = Times { received: self.received, sent: self.host.shared.clock.now() };
-        Poll::Ready(decided.map(|permit| Permit::new(self.host.clone(), permit, times)))
+        self.poll_decided(cx, &|| false).map(|decided| match decided {
+            Decided::Admitted(permit) => Ok(permit),
+            Decided::Refused(refusal) => Err(refusal),
+            Decided::Deferred(deferred) => match deferred.end(self.host.shared.clock.now()) {
+                Ended::Refused(refusal) => Err(refusal),
+                Ended::AsksAgain => unreachable!("it gives way to nobody"),
+            },
+        })
     }
 }
 
@@ -70,7 +151,7 @@ impl Drop for Wait {
 
 impl PipelineHost {
     /// The deadline of the request in this slot is over; none where it no longer waits, which its next poll finds out.
-    fn expire(&self, slot: usize) -> Option<Refusal> {
+    fn expire(&self, slot: usize) -> Option<Noticed> {
         let now = self.shared.clock.now();
         let inner = &mut *self.inner.borrow_mut();
         let Waiting::ForTurn { asked, request, ticket, .. } = &inner.waiting[slot] else { return None };
@@ -78,7 +159,8 @@ impl PipelineHost {
         let (_, refusal) = inner.pipeline.expire(now, *ticket)?;
         inner.waiting.remove(slot);
         let cost_us = inner.pipeline.cost_us(&request);
-        Some(inner.shed(now, request.service, &asked, &refusal, cost_us))
+        let refusal = inner.shed(now, request.service, &asked, &refusal, cost_us);
+        Some((asked, request, Err(Denied::Refused(refusal))))
     }
 
     /// The client of the request in this slot has gone.
@@ -92,7 +174,10 @@ impl PipelineHost {
             }
             Waiting::ForHandler { asked, request, decided: Ok(permit) } => (asked, request, Some(permit)),
             // It has been counted as refused.
-            Waiting::ForHandler { decided: Err(_), .. } => return,
+            Waiting::ForHandler { decided: Err(Denied::Refused(_)), .. } => return,
+            Waiting::ForHandler { asked, request, decided: Err(Denied::Deferred(_)) } => {
+                (asked, request, None)
+            }
         };
         self.metrics.requests.left.increment();
         let cost_us = inner.pipeline.cost_us(&request);
@@ -100,18 +185,23 @@ impl PipelineHost {
             class.left.increment();
             class.unmet_us.add(cost_us.into());
         });
+        drop(inner);
         if let Some(permit) = permit {
-            let delivery = inner.pipeline.finish(now, permit, Outcome::Withdrawn);
-            debug_assert!(delivery.is_none(), "nothing was answered");
-            drop(inner);
-            self.release(now, request.service);
+            self.withdraw(now, &request, permit);
         }
+    }
+
+    /// A request that was admitted needs nothing of the origin: its slot is another's.
+    fn withdraw(&self, now: Instant, request: &AdmissionRequest, permit: pipeline::Permit) {
+        let delivery = self.inner.borrow_mut().pipeline.finish(now, permit, Outcome::Withdrawn);
+        debug_assert!(delivery.is_none(), "nothing was answered");
+        self.release(now, request.service);
     }
 }
 
 impl Inner {
     /// What became of the request in this slot; until something did, `waker` is told when it does.
-    fn outcome(&mut self, slot: usize, waker: &Waker) -> Option<Result<pipeline::Permit, Refusal>> {
+    fn outcome(&mut self, slot: usize, waker: &Waker) -> Option<Noticed> {
         match &mut self.waiting[slot] {
             Waiting::ForTurn { waker: Some(known), .. } if known.will_wake(waker) => None,
             Waiting::ForTurn { waker: known, .. } => {
@@ -119,12 +209,7 @@ impl Inner {
                 None
             }
             Waiting::ForHandler { .. } => match self.waiting.remove(slot) {
-                Waiting::ForHandler { asked, request, decided } => {
-                    if decided.is_ok() {
-                        self.count_class(request.service, asked.class, |class| class.admitted.increment());
-                    }
-                    Some(decided)
-                }
+                Waiting::ForHandler { asked, request, decided } => Some((asked, request, decided)),
                 Waiting::ForTurn { .. } => None,
             },
         }
@@ -148,19 +233,31 @@ impl Inner {
 
     /// Refuses a request that waits.
     pub(super) fn refuse_waiting(&mut self, now: Instant, slot: usize, refusal: &pipeline::Refusal) {
-        if let Waiting::ForTurn { asked, request, .. } = &self.waiting[slot] {
+        if let Waiting::ForTurn { asked, request, defers, .. } = &self.waiting[slot] {
             let (asked, request) = (*asked, *request);
+            if *defers && may_defer(refusal) {
+                self.decide(slot, Err(Denied::Deferred(*refusal)));
+                return;
+            }
             let cost_us = self.pipeline.cost_us(&request);
             let refusal = self.shed(now, request.service, &asked, refusal, cost_us);
-            self.decide(slot, Err(refusal));
+            self.decide(slot, Err(Denied::Refused(refusal)));
         }
     }
 
-    fn decide(&mut self, slot: usize, decided: Result<pipeline::Permit, Refusal>) {
+    fn decide(&mut self, slot: usize, decided: Result<pipeline::Permit, Denied>) {
         let Waiting::ForTurn { asked, request, .. } = &self.waiting[slot] else { return };
         let decided = Waiting::ForHandler { asked: *asked, request: *request, decided };
         if let Waiting::ForTurn { waker: Some(waker), .. } = mem::replace(&mut self.waiting[slot], decided) {
             waker.wake();
+        }
+    }
+}
+
+impl Waiting {
+    fn request(&self) -> &AdmissionRequest {
+        match self {
+            Self::ForTurn { request, .. } | Self::ForHandler { request, .. } => request,
         }
     }
 }

@@ -1,0 +1,186 @@
+//! A request that finds no room at the origin while the cache is closed: in the moment in which a crowd comes, before the detector has
+//! seen it.
+//!
+//! `cache.mode = "crowd"` stores nothing in calm. But a request that must wait for its turn, or would be refused, does not come in calm. If
+//! another one for the same document waits too, one answer is enough for both:
+//!
+//! * One that waits keeps its turn and takes part in the document's flight. The first to be admitted fetches for all. Another one whose
+//!   turn comes meanwhile leaves it to the next in the queue, and when the flight lands all leave the queue.
+//! * One that would be refused waits for that flight, if there is one, for [`PUT_OFF_AT_MOST`]; its refusal has been charged as ever.
+//!
+//! Nothing is stored as long as the cache is closed. A response that is not for all is its leader's alone: the others keep their turn or
+//! are refused, and for ten seconds requests for that document take no part in this (`Mark`).
+
+use super::flight::{Candidate, Interest, Landed};
+use super::lookup::{Miss, could_share};
+use super::passage::{FLIGHTS_TRIED, Passed, Traveller, Waiting};
+use crate::pipeline::{Admission, Decided, Deferred, Ended, Instead, Wait};
+use flashweir_cache::{CacheStatus, Joined, Mark, Stored};
+use flashweir_core::{Duration, Instant};
+use flashweir_telemetry::Bound;
+use http::Method;
+use std::sync::Arc;
+use tokio::time::timeout_at;
+
+/// A refusal is put off at most this long: beyond that a quick answer is worth more.
+const PUT_OFF_AT_MOST: Duration = Duration::from_secs(2);
+
+/// What the request has instead of room at the origin.
+enum Pending {
+    /// Its turn may come.
+    Queued(Wait),
+    /// It is refused and has not been told, or has left its turn to others.
+    Deferred(Box<Deferred>),
+}
+
+impl Pending {
+    /// There is nothing to share.
+    async fn alone(self, now: Instant) -> Passed {
+        match self {
+            Self::Queued(wait) => match wait.await {
+                Ok(permit) => Passed::Admitted(permit),
+                Err(refusal) => Passed::Refused(refusal),
+            },
+            Self::Deferred(deferred) => deferred.end(now).into(),
+        }
+    }
+}
+
+impl From<Ended> for Passed {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Refused(refusal) => Self::Refused(refusal),
+            Ended::AsksAgain => Self::Alone,
+        }
+    }
+}
+
+impl Traveller<'_> {
+    /// Whether the request may take part in a flight although the cache is closed; the rest is asked only where it matters.
+    pub(crate) fn may_share(&self, has_body: bool) -> bool {
+        !has_body && self.head.method == Method::GET && self.worker.cache.opens_in_crowds()
+    }
+
+    /// Asks the pipeline; where there is no room at once, asks for an answer that others wait for, too. [`Passed::Alone`]: the pipeline is
+    /// to be asked once more, as for another request.
+    pub(crate) async fn admit_or_share(&mut self) -> Passed {
+        let now = self.received;
+        let (key, full, asked) = (self.key, self.client.full, self.heard(now));
+        let pending = match self.worker.pipeline.admit_or(now, key, &asked, full, Instead::Flight) {
+            Admission::Admitted(permit) => return Passed::Admitted(permit),
+            Admission::Refused(refusal) => return Passed::Refused(refusal),
+            Admission::Copy(_) => unreachable!("a place for a copy is given where there is one"),
+            Admission::Waits(wait) => Pending::Queued(wait),
+            Admission::Deferred(deferred) => Pending::Deferred(deferred),
+        };
+        // Boxed, or each request would carry the room for a flight.
+        Box::pin(self.share(pending)).await
+    }
+
+    async fn share(&mut self, mut pending: Pending) -> Passed {
+        let worker = self.worker;
+        let now = worker.shared.clock.now();
+        let miss = could_share(worker, self.current, self.classified, &self.hop, self.head, false);
+        let Some(miss) = miss else { return pending.alone(now).await };
+        let Some(_place) = worker.shared.cache.wait() else {
+            worker.metrics.bound_hits.increment(Bound::CacheWaiters);
+            return pending.alone(now).await;
+        };
+        // Of no use to a caller whose time is over, either.
+        let put_off_until =
+            self.classified.deadline.unwrap_or(now + PUT_OFF_AT_MOST).min(now + PUT_OFF_AT_MOST);
+        let put_off_until = worker.shared.clock.timer_at(put_off_until);
+        for _ in 0..FLIGHTS_TRIED {
+            let now = worker.shared.clock.now();
+            let mark = worker.cache.mark(now, miss.hash);
+            if mark == Some(Mark::Alone) {
+                break;
+            }
+            let may_lead = matches!(pending, Pending::Queued(_))
+                && miss.part.may_lead
+                && !(mark == Some(Mark::AloneWithCookie) && miss.part.has_cookie);
+            let (flight, lead) = match self.join(&miss, now, may_lead) {
+                Joined::Stored(stored) => {
+                    return self.answer_pending(pending, &stored, CacheStatus::Hit).await;
+                }
+                Joined::Absent(_) => break,
+                Joined::Waits(flight) => (flight, None),
+                Joined::Leads(lead, flight, _) => (flight, Some(lead)),
+            };
+            // In this order, and ended in the other: a flight that has a candidate has somebody who is interested.
+            let interest = Interest::new(flight.clone());
+            let shared = worker.shared.clone();
+            let candidate = match (&pending, lead) {
+                (_, Some(lead)) => Some(Candidate::first(shared, lead, flight.clone())),
+                (Pending::Queued(_), None) if may_lead => Some(Candidate::join(shared, flight.clone())),
+                (_, None) => None,
+            };
+            let waiting = Waiting::begin_at_pipeline(worker);
+            let landed = match &mut pending {
+                Pending::Queued(wait) => tokio::select! {
+                    biased;
+                    landed = interest.landing() => Ok(landed),
+                    turn = wait.turn(|| flight.is_fetching()) => Err(turn),
+                },
+                Pending::Deferred(_) => {
+                    Ok(timeout_at(put_off_until, interest.landing()).await.unwrap_or(Landed::Failed))
+                }
+            };
+            drop(waiting);
+            match landed {
+                Ok(Landed::Stored(stored)) if self.is_answered_by(&miss, &stored) => {
+                    return self.answer_pending(pending, &stored, CacheStatus::Collapsed).await;
+                }
+                // A variant for others, or a flight that was not sent: look again.
+                Ok(Landed::Stored(_) | Landed::NotSent) => {}
+                Ok(Landed::Alone(mark)) => {
+                    mark.into_iter().for_each(|mark| worker.cache.put_mark(now, miss.hash, mark));
+                    break;
+                }
+                Ok(Landed::Failed) => break,
+                Err(Decided::Admitted(permit)) => {
+                    return match candidate.as_ref().and_then(Candidate::lead) {
+                        Some(leader) => {
+                            drop(candidate);
+                            self.fly(&miss, permit, (leader, flight, interest), None).await
+                        }
+                        // It may fetch for itself alone, or another one fetches already: it has a turn of its own.
+                        None => Passed::Admitted(permit),
+                    };
+                }
+                Err(Decided::Refused(refusal)) => return Passed::Refused(refusal),
+                // Its turn will not come, but an answer may.
+                Err(Decided::Deferred(deferred)) => pending = Pending::Deferred(deferred),
+            }
+            drop(candidate);
+        }
+        pending.alone(worker.shared.clock.now()).await
+    }
+
+    fn is_answered_by(&self, miss: &Miss, stored: &Stored) -> bool {
+        stored.selects(&miss.key(), miss.service, &self.head.headers)
+    }
+
+    /// A stored response is its answer.
+    async fn answer_pending(
+        &mut self,
+        mut pending: Pending,
+        stored: &Arc<Stored>,
+        how: CacheStatus,
+    ) -> Passed {
+        let now = self.worker.shared.clock.now();
+        let permit = match &mut pending {
+            Pending::Queued(wait) => wait.answer(now),
+            Pending::Deferred(_) => None,
+        };
+        let permit = match (permit, pending) {
+            (Some(permit), _) => permit,
+            (None, Pending::Deferred(deferred)) => match deferred.answer(now) {
+                Ok(permit) => permit,
+                Err(ended) => return ended.into(),
+            },
+            (None, pending) => return pending.alone(now).await,
+        };
+        Passed::Answer(self.asker().answer(stored, how, Some(permit)))
+    }
+}
