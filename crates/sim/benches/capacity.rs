@@ -22,12 +22,10 @@ fn main() {
         false => Learner::Experiments,
     };
     let mut cells = all_cells(learner);
-    let filters: Vec<&String> = words
-        .iter()
-        .filter(|word| {
-            !word.starts_with("sample=") && !word.starts_with("seed") && *word != "trace" && *word != "model"
-        })
-        .collect();
+    const OPTIONS: [&str; 4] = ["sample=", "shuffle=", "seed=", "seeds="];
+    let is_option = |word: &str| OPTIONS.iter().any(|option| word.starts_with(option));
+    let filters: Vec<&String> =
+        words.iter().filter(|word| !is_option(word) && *word != "trace" && *word != "model").collect();
     cells.retain(|cell| {
         let name = format!("{cell} ");
         filters.iter().all(|word| name.contains(&format!("{word} ")))
@@ -37,6 +35,7 @@ fn main() {
         cells.swap(last, rng.below(last as u64 + 1) as usize);
     }
     cells.truncate(number("sample=").unwrap_or(u64::MAX) as usize);
+    assert!(!cells.is_empty(), "no cell has all of the words {filters:?}");
     if words.iter().any(|word| word == "trace") {
         return cells.iter().for_each(|cell| trace(cell, seed));
     }
