@@ -59,7 +59,7 @@ impl Http2Client {
     /// Connects with prior knowledge and says nothing of its wishes.
     ///
     /// # Panics
-    /// When nobody listens.
+    /// When there is no listener.
     #[must_use]
     pub fn connect(address: SocketAddr) -> Self {
         Self::connect_from(Ipv4Addr::LOCALHOST, address)
@@ -77,7 +77,7 @@ impl Http2Client {
     /// The same from another address of loopback, as another client.
     ///
     /// # Panics
-    /// When nobody listens.
+    /// When there is no listener.
     #[must_use]
     pub fn connect_from(source: Ipv4Addr, address: SocketAddr) -> Self {
         let mut client = Self { stream: Client::connect_from(source, address).into_stream() };
@@ -86,10 +86,10 @@ impl Http2Client {
         client
     }
 
-    /// So many connections (each from an address of its own, 127.70.x.1), on each of which so many requests for one page are sent at once.
+    /// This number of connections (each from an address of its own, 127.70.x.1), with this number of requests for one page sent at once on each.
     ///
     /// # Panics
-    /// When nobody listens.
+    /// When there is no listener.
     #[must_use]
     pub fn all_asking_for(path: &str, connections: u8, streams: u32, address: SocketAddr) -> Vec<Self> {
         let request: &[(&str, &[u8])] = &[

@@ -60,7 +60,7 @@ pub(super) struct Service {
     pub(super) usual_s: f64,
     pub(super) p95_s: Option<f64>,
     pub(super) quantile_over_mean: f64,
-    /// Something is known of the origin's capacity.
+    /// How many times more than it did the origin may do, as far as known; infinite while nothing is.
     pub(super) headroom: f64,
     /// See [`ClassPlan::oldest_first_below`]: this part of the places to wait.
     pub(super) oldest_first_share: f64,

@@ -29,7 +29,7 @@ impl Busy {
                     true => drop(counted.fetch_add(1, Ordering::SeqCst)),
                     false => opened.wait(),
                 }
-                let whose = format!("of {}", request.field("cookie").unwrap_or("nobody"));
+                let whose = format!("of {}", request.field("cookie").unwrap_or("no user"));
                 if !connection.answer(200, if is_page { fields } else { "" }, whose) {
                     return;
                 }
@@ -83,7 +83,7 @@ fn requests_that_wait_for_the_origin_while_the_cache_is_closed_are_one_fetch() {
     busy.latch.open();
     for mut client in clients {
         let answer = client.response();
-        assert_eq!((answer.status(), answer.text().as_str()), (200, "of nobody"));
+        assert_eq!((answer.status(), answer.text().as_str()), (200, "of no user"));
     }
     assert_eq!(busy.pages.load(Ordering::SeqCst), 1);
     let collapsed = busy.value("flashweir_cache_answers_total{how=\"collapsed\"}");
@@ -96,7 +96,7 @@ fn requests_that_wait_for_the_origin_while_the_cache_is_closed_are_one_fetch() {
     assert_eq!(busy.pages.load(Ordering::SeqCst), 2);
 }
 
-/// Goal: no user gets what is another's on this path, whatever the origin says. Method: two users and somebody without a cookie wait.
+/// Goal: no user gets what is another's on this path, whatever the origin says. Method: two users and a client without a cookie wait.
 #[test]
 fn what_is_one_users_own_is_no_others_who_waits() {
     let users =
@@ -114,7 +114,7 @@ fn what_is_one_users_own_is_no_others_who_waits() {
         busy.latch.open();
         for (mut client, user) in clients.into_iter().zip(users) {
             let answer = client.response();
-            let own = user.trim_end().strip_prefix("Cookie: ").unwrap_or("nobody");
+            let own = user.trim_end().strip_prefix("Cookie: ").unwrap_or("no user");
             assert_eq!((answer.status(), answer.text()), (200, format!("of {own}")), "{fields}");
         }
         for mut client in busy.slow {
@@ -140,7 +140,7 @@ fn a_request_for_a_part_gets_its_part_and_fetches_for_itself_alone() {
     assert_eq!(answers[0].status(), 200);
     assert_eq!((answers[2].status(), answers[2].text().as_str()), (206, "of"));
     for whole in [&answers[1], &answers[3]] {
-        assert_eq!((whole.status(), whole.text().as_str()), (200, "of nobody"));
+        assert_eq!((whole.status(), whole.text().as_str()), (200, "of no user"));
     }
     assert_eq!(busy.pages.load(Ordering::SeqCst), 2);
 }

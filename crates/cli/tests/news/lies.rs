@@ -65,7 +65,7 @@ fn it_is_the_connection_that_counts_behind_trusted_proxies_too() {
     assert_eq!(urgent_of_three(&gateway, STRANGER, LIES), 0);
 }
 
-/// Without the rule the field alone makes the class, whoever sends it: the lies above are lies that work.
+/// Without the rule the field alone makes the class, from any sender: the lies above are lies that work.
 #[test]
 fn a_rule_that_names_no_sender_believes_every_client() {
     let upstream = Upstream::saying("served");

@@ -42,7 +42,7 @@ pub(crate) enum Landed {
 pub(crate) struct Interest(Arc<Flight>);
 
 /// One of those that wait for their turn at the origin: the first to be admitted fetches for all. The last one that goes without having
-/// been admitted ends a flight that nobody leads.
+/// been admitted ends a flight without a leader.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     shared: Arc<Shared>,

@@ -29,7 +29,7 @@ const PUT_OFF_AT_MOST: Duration = Duration::from_secs(2);
 enum Pending {
     /// Its turn may come.
     Queued(Wait),
-    /// It is refused and has not been told, or has left its turn to others.
+    /// It is refused and not yet answered, or has left its turn to others.
     Deferred(Box<Deferred>),
 }
 
@@ -107,7 +107,7 @@ impl Traveller<'_> {
                 Joined::Waits(flight) => (flight, None),
                 Joined::Leads(lead, flight, _) => (flight, Some(lead)),
             };
-            // In this order, and ended in the other: a flight that has a candidate has somebody who is interested.
+            // In this order, and ended in the other: a flight that has a candidate has an interest.
             let interest = Interest::new(flight.clone());
             let shared = worker.shared.clone();
             let candidate = match (&pending, lead) {

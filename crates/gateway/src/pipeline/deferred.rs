@@ -37,7 +37,7 @@ pub(crate) struct Deferred {
 
 #[derive(Debug)]
 pub(super) enum Why {
-    /// It is refused, and its client has not been told.
+    /// It is refused, and its client has no answer yet.
     Refused(pipeline::Refusal),
     /// Its turn came while its document was being fetched: the slot is another's.
     GaveWay,

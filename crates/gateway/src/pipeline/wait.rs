@@ -28,7 +28,7 @@ pub(crate) struct Wait {
 
 /// What is kept of a request that waits.
 pub(super) enum Waiting {
-    /// For its turn. One that `defers` is not told that it is refused while another answer may come.
+    /// For its turn. One that `defers` is not refused while another answer may come.
     ForTurn {
         asked: Classified,
         request: AdmissionRequest,
@@ -42,7 +42,7 @@ pub(super) enum Waiting {
 
 /// A refusal of a request that waited.
 pub(super) enum Denied {
-    /// Counted, and to be told to the client.
+    /// Counted; the client is to be answered with it.
     Refused(Refusal),
     /// Charged by the pipeline, and not counted: its handler decides.
     Deferred(pipeline::Refusal),
@@ -135,7 +135,7 @@ impl Future for Wait {
             Decided::Refused(refusal) => Err(refusal),
             Decided::Deferred(deferred) => match deferred.end(self.host.shared.clock.now()) {
                 Ended::Refused(refusal) => Err(refusal),
-                Ended::AsksAgain => unreachable!("it gives way to nobody"),
+                Ended::AsksAgain => unreachable!("it does not give way"),
             },
         })
     }

@@ -64,7 +64,7 @@ impl Curve {
         self.levels.iter().map(|level| level.completed).sum()
     }
 
-    /// How much is known of so many in flight, in completions of regular requests.
+    /// How much is known of numbers in flight in this range, in completions of regular requests.
     pub(super) fn weight_between(&self, least: f64, most: f64) -> f64 {
         let last = index(most);
         self.levels[index(least).min(last)..=last].iter().map(|level| level.weight).sum()

@@ -462,7 +462,7 @@ const LATE_WORTH: f64 = 0.05;
 const LINE_COST: f64 = 0.025;
 /// What is known of limits below, down to a quarter, is to be worth this many completions of regular requests, or else fewer in flight
 /// are tried: if not more than half of what that can cost is expected to be lost, and if what is lost over the windows that it takes is
-/// no more than so many seconds of work.
+/// no more than this many seconds of work.
 const LOOKED_BELOW: f64 = 0.25;
 const LOOK_WEIGHT: f64 = 8.0;
 const LOOK_LOSS: f64 = 0.5;
