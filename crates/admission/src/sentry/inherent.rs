@@ -69,9 +69,6 @@ impl Inherent {
     /// Learns from a sample; how much work it completed.
     pub(super) fn observe(&mut self, sample: &Sample) -> f64 {
         let stretch = self.stretch(sample);
-        if let Some(pace) = &mut self.pace {
-            pace.observe(sample);
-        }
         let mut work = 0.0;
         let fade = libm::exp(-(sample.completed as f64) / SPREAD_MEMORY);
         self.within.fade(fade);
@@ -86,6 +83,10 @@ impl Inherent {
             let squares = class.latency_us_squared as f64 / 1e12;
             self.within.add(latency_s / unit, squares / (unit * unit), count);
             self.all.add(latency_s, squares, count);
+        }
+        // What a request took tells nothing of its own cost: work would go with time.
+        if let Some(pace) = &mut self.pace {
+            pace.observe(sample);
         }
         self.observe_levels(sample, work);
         work

@@ -18,6 +18,10 @@ use flashweir_core::limits::URL_CLASSES;
 #[derive(Debug)]
 pub(super) struct Pace {
     costs: Vec<Cost>,
+    /// The requests that costs rest on, and their costs added up.
+    known: Cost,
+    /// What a request of a usual mix costs is 1, and stays so while all costs drift: this is one over what it costs here.
+    scale: f64,
     /// Of what completed of late: its latencies and its costs, added up.
     latency_s: f64,
     cost: f64,
@@ -37,6 +41,8 @@ impl Pace {
     pub(super) fn new() -> Self {
         Self {
             costs: vec![Cost::default(); URL_CLASSES],
+            known: Cost::default(),
+            scale: 1.0,
             latency_s: 0.0,
             cost: 0.0,
             span_s: 0.0,
@@ -60,18 +66,37 @@ impl Pace {
             }
         }
         let stretch = self.stretch();
+        let mut drift = 0.0;
+        let (count_before, sum_before) = (self.known.count, self.known.mean * self.known.count);
+        let (mut all_count, mut all_sum) = (count_before, sum_before);
         for url in &sample.urls {
             let Some(cost) = self.costs.get_mut(usize::from(url.url_class)) else { continue };
             let count = f64::from(url.count);
+            let before = *cost;
             cost.count = (cost.count + count).min(COST_MEMORY);
             let seen = url.latency_us as f64 / 1e6 / count / stretch;
             cost.mean += (seen - cost.mean) * (count / cost.count).min(1.0);
+            drift += before.count * (cost.mean - before.mean);
+            all_count += cost.count - before.count;
+            all_sum += cost.count * cost.mean - before.count * before.mean;
+        }
+        if count_before > 0.0 {
+            self.scale *= sum_before / (sum_before + drift).max(1e-3 * sum_before);
+        } else if all_sum > 0.0 {
+            self.scale = all_count / all_sum;
+        }
+        if all_count > 0.0 {
+            self.known = Cost { mean: all_sum / all_count, count: all_count };
         }
     }
 
-    /// Mean cost of a URL class; 0 before it ran.
+    /// Mean cost of a URL class, in requests of the usual mix; while little is known of it, that of the mix.
     pub(super) fn cost(&self, url_class: u16) -> f64 {
-        self.costs.get(usize::from(url_class)).map_or(0.0, |cost| cost.mean)
+        let known = self.costs.get(usize::from(url_class)).copied().unwrap_or_default();
+        if self.known.count <= 0.0 {
+            return 1.0;
+        }
+        self.scale * (known.mean * known.count + self.known.mean * PRIOR) / (known.count + PRIOR)
     }
 
     /// What requests of each URL class would take alone, microseconds, if the origin serves so many at once; 0 where
@@ -94,6 +119,8 @@ impl Pace {
 /// follow and not the costs of those that run.
 const PACE_MEMORY: f64 = 30.0;
 const COST_MEMORY: f64 = 2_000.0;
+/// What is not known of a URL class is as if so many requests had cost what those of the mix do.
+const PRIOR: f64 = 1.0;
 
 #[cfg(test)]
 mod tests {
@@ -137,5 +164,30 @@ mod tests {
         let alone_us = pace.alone_us(Some(2.0));
         assert!(near(alone_us[7], 20_000) && near(alone_us[8], 80_000), "{:?}", &alone_us[7..9]);
         assert_eq!(alone_us[9], 0);
+    }
+
+    /// Goal: what requests cost is told from each other, not from how long they took before. Method: a surge in which times grow from
+    /// 10 ms to 1 s within 100 requests, twenty times, each time ending at once.
+    #[test]
+    fn costs_stay_while_times_rise_and_fall() {
+        let mut pace = Pace::new();
+        let mut costs = [0; 20].map(|_| 0.0);
+        for tenth in 0..2_000 {
+            let latency_us = 10_000 * (1 + tenth % 100);
+            observe(&mut pace, tenth, 7 + (tenth % 2) as u16, latency_us * (1 + 3 * (tenth % 2)), 1 + tenth % 100);
+            costs[tenth as usize / 100] = pace.cost(7);
+        }
+        let ratio = pace.cost(8) / pace.cost(7);
+        assert!((3.5..4.5).contains(&ratio), "{ratio}");
+        let changes = costs.map(|cost: f64| cost / costs[1]);
+        assert!(changes[1..].iter().all(|change| (0.9..1.1).contains(change)), "{changes:?}");
+    }
+
+    #[test]
+    fn what_never_ran_costs_what_others_do() {
+        let mut pace = Pace::new();
+        assert_eq!(pace.cost(7), 1.0);
+        (0..100).for_each(|tenth| observe(&mut pace, tenth, 7 + (tenth % 2) as u16, 10_000, 1));
+        assert!((0.99..1.01).contains(&pace.cost(9)), "{}", pace.cost(9));
     }
 }
