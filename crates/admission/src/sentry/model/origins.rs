@@ -7,6 +7,10 @@ const SERVERS: usize = 53;
 /// By how much each request in flight beyond the first slows all others (κ), and how likely that is before anything is measured.
 const CONTENTIONS: [(f64, f64); 6] =
     [(0.0, 0.6), (0.002, 0.1), (0.005, 0.1), (0.01, 0.08), (0.02, 0.07), (0.05, 0.05)];
+/// Servers times κ, at most.
+const SERVERS_CONTENDED: f64 = 2.0;
+/// The logarithm of a probability that is none.
+const UNLIKELY: f64 = -100.0;
 /// Origins in the grid.
 pub(super) const ORIGINS: usize = SERVERS * CONTENTIONS.len();
 
@@ -24,9 +28,10 @@ pub(super) fn servers(origin: usize) -> f64 {
 }
 
 /// The logarithm of how likely an origin is before anything is measured: every number of servers, up to a factor, is as
-/// likely as any other.
+/// likely as any other, if they do more than half as many would: more are as if there were no more.
 pub(super) fn log_prior(origin: usize) -> f64 {
-    libm::log(CONTENTIONS[origin % CONTENTIONS.len()].1)
+    let (contention, prior) = CONTENTIONS[origin % CONTENTIONS.len()];
+    if servers(origin) * contention > SERVERS_CONTENDED { UNLIKELY } else { libm::log(prior) }
 }
 
 /// The logarithm of a request's time over its time alone, at one number in flight.
