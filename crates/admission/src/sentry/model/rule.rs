@@ -1,5 +1,6 @@
 //! The limit that is worth most under what is known of the origin.
 
+
 use super::Seen;
 use super::change::{Changes, Evidence, Suspicion};
 use super::curve::Curve;
@@ -281,7 +282,7 @@ impl ModelRule {
         let within = look.variation.within.max(VARIATION_MIN);
         let all = look.variation.all.max(VARIATION_MIN);
         let (mut work, mut completed) = (open.work, open.completed);
-        let mut unit_s = open.unit_s(look.variation);
+        let mut unit_s = self.unit_s(look);
         if is_overdue {
             (work, completed) = (work.max(0.5 * self.unit), completed.max(0.5));
             // The mean age of those in flight is (1 + cv²)/2 of what they take.
@@ -298,6 +299,15 @@ impl ModelRule {
         };
         let weight = completed / within.max(by_ages);
         Evidence { in_flight: open.in_flight(), time_s: unit_s * work, work, completed, weight }
+    }
+
+    /// Time that a unit of work took, seconds. What was completed after the limit moved was partly begun before, the more the less even
+    /// requests are, and its times are of another limit; how many were completed is not. Where they are even a mean time is the more
+    /// exact.
+    fn unit_s(&self, look: &Look) -> f64 {
+        let by_little_s = self.open.in_flight_s / self.open.work.max(1e-12);
+        let by_times_s = self.open.unit_s(look.variation);
+        by_times_s * libm::pow(by_little_s / by_times_s, look.variation.within.min(1.0))
     }
 
     fn close_quietly(&mut self, look: &Look) {
@@ -336,6 +346,12 @@ impl ModelRule {
         done * libm::exp(-LINE_COST * libm::log(in_flight))
     }
 
+    /// The share of answers that are expected in time.
+    fn in_time(&self, look: &Look, limit: u32) -> f64 {
+        let within = TARGET_SHARE * look.target_s / self.unit.max(1e-12);
+        self.curve.mean(f64::from(limit), |unit_s| self.shape.share_within(within / unit_s))
+    }
+
     fn decide(&mut self, look: &Look, limit_max: u32, is_refusing: bool) -> Rule {
         let at_step = |step: i32| {
             round(f64::from(self.learned.limit) * libm::exp2(f64::from(step) / STEPS_AN_OCTAVE))
@@ -346,9 +362,11 @@ impl ModelRule {
         let enough = highest * (1.0 - INDIFFERENCE);
         let best = limits().find(|limit| self.worth(look, *limit) >= enough).unwrap_or(self.learned.limit);
         let now = self.worth(look, self.learned.limit);
-        // While no request is refused a shorter line at the origin is worth nothing: only answers in time are.
-        let line = LINE_COST * libm::log(f64::from(self.learned.limit) / f64::from(best));
-        let is_lower_better = is_refusing || self.worth(look, best) * (1.0 - line) > now * (1.0 + LOWER_GAIN);
+        // While no request is refused nobody gains by a shorter line at the origin, but by answers in time.
+        let is_lower_better = is_refusing || {
+            let in_time = |limit| self.in_time(look, limit);
+            in_time(best) > in_time(self.learned.limit) + LOWER_GAIN
+        };
         match best.cmp(&self.learned.limit) {
             Ordering::Greater if now < enough => {
                 self.move_to(look, best);
@@ -382,7 +400,7 @@ impl ModelRule {
         let loss = (1.0 - work(below) / work(limit)).max(0.0);
         let most = 1.0 - below / limit;
         self.learned.limit > 1
-            && self.curve.weight_between(LOOKED_BELOW * limit, 0.5 * (limit + below)) < LOOK_WEIGHT
+            && self.curve.weight_between(LOOKED_BELOW * limit, below) < LOOK_WEIGHT
             && loss < LOOK_LOSS * most
             && most * LOOK_WINDOWS * self.usual_s.max(WINDOW_S_MIN) < LOOK_COST_S
             && self.moved_s(look) > LOOK_WINDOWS * self.usual_s.max(WINDOW_S_MIN)
@@ -448,9 +466,9 @@ const MISFIT_MAX: f64 = 6.0;
 /// Squared coefficients of variation are believed between these.
 const VARIATION_MIN: f64 = 0.02;
 const VARIATION_MAX: f64 = 16.0;
-/// The number of servers is known if it is to a factor of 1.5 (standard deviation of the logarithm); the capacity, after this many
+/// The number of servers is known if it is to a factor of 1.65 (standard deviation of the logarithm); the capacity, after this many
 /// completions.
-const KNOWN_SPREAD: f64 = 0.4;
+const KNOWN_SPREAD: f64 = 0.5;
 const KNOWN_COUNT: f64 = 8.0;
 /// Until then an origin may do this many times more than it did.
 const HEADROOM: f64 = 4.0;
@@ -468,7 +486,8 @@ const LOOK_WEIGHT: f64 = 8.0;
 const LOOK_LOSS: f64 = 0.5;
 const LOOK_WINDOWS: f64 = 2.0;
 const LOOK_COST_S: f64 = 0.2;
-/// Limits that are worth as much as the best to this part are as good; to lower one while no request is refused takes this gain.
+/// Limits that are worth as much as the best to this part are as good; to lower one while no request is refused
+/// takes so much larger a share of answers in time.
 const INDIFFERENCE: f64 = 0.003;
 const LOWER_GAIN: f64 = 0.02;
 /// One move goes up by a factor of 2 and down by a factor of 4 at most.
