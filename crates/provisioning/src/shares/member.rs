@@ -195,7 +195,7 @@ impl ServiceMember {
             epoch: self.holder.applied(),
             limit: shares.map_or(0.0, |shares| shares.limit),
             share: if shares.is_some() { self.holder.share(now) } else { f64::from(self.own_limit) },
-            gateways: shares.map_or(0, |shares| shares.shares.len()),
+            gateways: shares.map_or(0, |shares| shares.gateways as usize),
             elsewhere: self.elsewhere(now).0,
             silence: self.applied_at.map(|at| now.saturating_since(at)),
         }
