@@ -47,7 +47,7 @@ pub use deadline::{PATIENCE, eventually, until};
 pub use fake_clock::{Clocks, FakeClock};
 pub use gateway::{Gateway, GatewayBuilder};
 pub use http2::{Http2Client, StreamEnd, frame};
-pub use kubernetes::{ApiAnswer, ControlPlane, KubernetesApi, ProcessKubelet};
+pub use kubernetes::{ApiAnswer, ControlPlane, KubernetesApi, ProcessKubelet, ResourceMetrics};
 pub use latch::Latch;
 pub use message::{Fields, Message, ReadError};
 pub use narrow_link::NarrowLink;
