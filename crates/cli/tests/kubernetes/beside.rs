@@ -43,6 +43,7 @@ const AFTER: Duration = Duration::from_secs(110);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LANES: [&str; 3] = ["planned", "processors", "known"];
 
+#[expect(clippy::disallowed_methods, reason = "a measurement's only option")]
 fn squeeze() -> f64 {
     std::env::var("SQUEEZE").ok().and_then(|text| text.parse().ok()).unwrap_or(3.0)
 }
