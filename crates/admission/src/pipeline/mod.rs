@@ -17,7 +17,8 @@
 //! dropped ends as [`Outcome::Abandoned`].
 //!
 //! *Demand* is counted once, at the door, whatever becomes of a request: offered, and offered without recognised retries
-//! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow.
+//! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow. What asks
+//! again for a request that was counted, or for the shell itself, is neither ([`Asking`]); admitted, it takes its shares like others.
 //!
 //! *Clients' shares* are asked once, before the stages, and give a request its position in its class: `shares` by what each client's
 //! requests took at the origin, [`fairness`](crate::fairness) by what clients that behave alike are offered together.
@@ -56,8 +57,8 @@ pub use ledger::Ledger;
 pub use order::{Resource, StageName};
 pub use refused_attempts::RefusedAttempts;
 pub use request::{
-    AdmissionRequest, Arrival, CandidateOpinion, Delivery, FailureSource, OriginReport, OriginShare, Outcome,
-    Permit, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
+    AdmissionRequest, Arrival, Asking, CandidateOpinion, Delivery, FailureSource, OriginReport, OriginShare,
+    Outcome, Permit, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
 };
 pub use service::ServiceSettings;
 pub use verdict::{LoadCause, LoadVerdict, Situation, VerdictKeeper};
