@@ -126,6 +126,20 @@ fn what_is_one_users_own_is_no_others_who_waits() {
     }
 }
 
+/// Goal: what was fetched for those without a cookie is no user's answer where the origin tells them apart. Method: one without fetches.
+#[test]
+fn a_variant_reaches_those_alone_who_select_it() {
+    let users = ["", "Cookie: user=a\r\n", "", "Cookie: user=b\r\n", "Cookie: user=a\r\n"];
+    let busy = Busy::start("crowd", "Cache-Control: public, max-age=60\r\nVary: Cookie\r\n");
+    let clients = busy.ask_for_page(&users);
+    busy.latch.open();
+    for (mut client, user) in clients.into_iter().zip(users) {
+        let answer = client.response();
+        let own = user.trim_end().strip_prefix("Cookie: ").unwrap_or("no user");
+        assert_eq!((answer.status(), answer.text()), (200, format!("of {own}")));
+    }
+}
+
 /// Goal: a request for a part waits with the others and never fetches for them. Method: it is the first of those that wait.
 #[test]
 fn a_request_for_a_part_gets_its_part_and_fetches_for_itself_alone() {
