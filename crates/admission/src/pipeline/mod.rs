@@ -413,6 +413,20 @@ impl<T> Pipeline<T> {
         self.sentry(key).map_or(Duration::ZERO, |gate| gate.oldest_held(now, class))
     }
 
+    /// Demand, counted once.
+    fn observe_offered(&mut self, request: &AdmissionRequest, is_retry: bool) {
+        self.ledger.offered += 1;
+        self.ledger.unique_offered += u64::from(!is_retry);
+        self.stages.flash_crowd.observe_offered(request.host_key);
+        if let Some(service) = self.service_mut(request.service) {
+            service.ledger.offered += 1;
+            service.ledger.unique_offered += u64::from(!is_retry);
+            if let Some(sentry) = service.sentry_for(request) {
+                sentry.gate.observe_offered(request.for_sentry(), is_retry);
+            }
+        }
+    }
+
     fn sentry(&self, key: ServiceKey) -> Option<&SentryGate<request::Waiter<T>>> {
         Some(&self.service(key)?.sentry.as_ref()?.gate)
     }

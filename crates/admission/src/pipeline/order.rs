@@ -475,20 +475,6 @@ impl<T> Pipeline<T> {
         service.into_iter().for_each(|service| service.shares.is_short_at(now));
     }
 
-    /// Demand, counted once.
-    fn observe_offered(&mut self, request: &AdmissionRequest, is_retry: bool) {
-        self.ledger.offered += 1;
-        self.ledger.unique_offered += u64::from(!is_retry);
-        self.stages.flash_crowd.observe_offered(request.host_key);
-        if let Some(service) = self.service_mut(request.service) {
-            service.ledger.offered += 1;
-            service.ledger.unique_offered += u64::from(!is_retry);
-            if let Some(sentry) = service.sentry_for(request) {
-                sentry.gate.observe_offered(request.for_sentry(), is_retry);
-            }
-        }
-    }
-
     fn enqueue(&mut self, now: Instant, waiter: Waiter<T>) -> Arrival<T> {
         let key = waiter.request.service;
         let position = waiter.position;
