@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak h2spec nats-server testplane bench-gateways compare compare-cache compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak h2spec helm nats-server testplane bench-gateways bench-leader bench-scale compare compare-cache compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -41,8 +41,9 @@ build: setup
 	$(CARGO) build --release --locked -p flashweir-cli --features kubernetes $(call with_kernel,kernel)
 
 # The programs in the kernel are tested where there is root; elsewhere their tests say that they are skipped.
-ALL_TESTS = $(CARGO) test --workspace --locked --features flashweir-cli/kubernetes $(call with_kernel,"flashweir-cli/kernel flashweir-kernel/bpf")
-test: setup-test h2spec testplane
+ALL_TESTS = $(CARGO) test --workspace --locked --features flashweir-cli/kubernetes,flashweir-cli/nats \
+	$(call with_kernel,"flashweir-cli/kernel flashweir-kernel/bpf")
+test: setup-test h2spec nats-server testplane helm
 	$(ALL_TESTS)
 
 # The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.
@@ -53,9 +54,24 @@ h2spec: setup-test
 nats-server: setup-test
 	@scripts/nats-server.sh $(TOOLS)/bin
 
-# What several gateways admit beside what one does, without their leader, and with one cut off: seven minutes on an otherwise idle machine.
+# Helm for the tests of the chart, from its Go module: with CLUSTER_TESTS=1; where it is missing those tests say so.
+helm: setup-test
+	@[ "$(CLUSTER_TESTS)" != 1 ] || scripts/helm.sh $(TOOLS)/bin
+
+# What several gateways admit beside what one does, without their leader, and with one cut off: a quarter of an hour on an otherwise idle
+# machine, ROUNDS shortens it.
 bench-gateways: setup-test
-	$(CARGO) test --locked -p flashweir-cli --test cluster -- --ignored --nocapture --test-threads 1 numbers
+	ROUNDS=$(or $(ROUNDS),5) $(CARGO) test --locked -p flashweir-cli --test cluster -- --ignored --nocapture --test-threads 1 numbers
+
+# What 1,000 gateways that report ten times a second cost the one that leads: some seconds once built.
+bench-leader: setup
+	$(CARGO) test --release --locked -p flashweir-gateway --lib -- --ignored --nocapture what_a_thousand_gateways_cost_their_leader
+
+# One crowd at three services of one real control plane: replicas by `flashweir control`, by an autoscaler on processors, and by one who knew it.
+# Six minutes once the control plane is built; SQUEEZE divides its ten minutes (3).
+bench-scale: setup-test
+	$(MAKE) testplane CLUSTER_TESTS=1
+	SQUEEZE=$(or $(SQUEEZE),3) $(CARGO) test --locked -p flashweir-cli --features kubernetes --test kubernetes -- --ignored --nocapture beside
 
 # A Kubernetes control plane for tests, built from Go modules: with CLUSTER_TESTS=1 (cold five minutes to a quarter of an hour), else
 # only where it was built before. Where it is missing the tests that need it say so.
@@ -73,7 +89,7 @@ check: setup setup-kernel
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy $(IN_KERNEL) --all-targets --locked -- -D warnings
-	$(CARGO) clippy -p flashweir-cli --features kubernetes --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p flashweir-cli --features kubernetes,nats --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc -p flashweir-kernel --features bpf --no-deps --locked
 

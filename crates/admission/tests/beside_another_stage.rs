@@ -143,6 +143,7 @@ fn a_request_that_a_later_stage_refuses_takes_no_token() {
         deadline: None,
         closed: None,
         signs: Default::default(),
+        asking: Default::default(),
     };
     for _ in 0..25 {
         let Arrival::Refused(refusal) = pipeline.arrive(now, request(1), ()) else { panic!("no connection") };

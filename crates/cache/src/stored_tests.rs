@@ -104,6 +104,29 @@ fn an_answer_has_its_age_its_date_and_how_it_came() {
     assert_eq!((field(&head, "content-length"), head.body().len()), ("10", 0));
 }
 
+/// RFC 9211 §2: `hit` and `fwd` exclude each other, and what is said of a request that went forward is said of no other.
+#[test]
+fn each_way_is_told_as_the_standard_has_it() {
+    use CacheStatus::{Collapsed, Fetched, Grace, Hit, IfError, Revalidated, WhileRevalidate};
+    let stored = stored(200, &[("cache-status", "origin; hit")], LIFETIME, true);
+    for how in [Hit, WhileRevalidate, IfError, Grace, Fetched, Revalidated, Collapsed] {
+        let answer = stored.answer(Instant::from_secs(110), false, &HeaderMap::new(), how);
+        let members: Vec<_> = answer.headers().get_all("cache-status").iter().collect();
+        let [before, own] = members[..] else { panic!("{members:?}") };
+        assert_eq!(before, "origin; hit", "caches nearer to the origin come first, and stay");
+        let mut parts = own.to_str().expect("ascii").split("; ");
+        assert_eq!(parts.next(), Some("flashweir"), "a token");
+        let names: Vec<_> = parts.map(|part| part.split('=').next().unwrap_or(part)).collect();
+        let has = |name: &str| names.contains(&name);
+        assert_ne!(has("hit"), has("fwd"), "{own:?}");
+        let of_forwarded = ["fwd-status", "stored", "collapsed"];
+        assert!(has("fwd") || !of_forwarded.into_iter().any(has), "{own:?}");
+        let known = ["hit", "fwd", "fwd-status", "ttl", "stored", "collapsed", "key", "detail"];
+        assert!(names.iter().all(|name| known.contains(name)), "{own:?}");
+        assert_eq!(matches!(how, Hit | WhileRevalidate | IfError | Grace), has("hit"), "{own:?}");
+    }
+}
+
 #[test]
 fn a_client_that_has_it_gets_304_and_one_that_wants_a_part_gets_that() {
     let response = [("etag", "\"1\""), ("content-type", "text/plain"), ("cache-control", "max-age=60")];

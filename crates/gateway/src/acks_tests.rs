@@ -37,6 +37,7 @@ fn delivery() -> Delivery {
         deadline: None,
         closed: None,
         signs: Default::default(),
+        asking: Default::default(),
     };
     let Arrival::Admitted(permit, _) = pipeline.arrive(Instant::ZERO, request, ()) else {
         panic!("there is room")

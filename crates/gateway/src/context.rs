@@ -142,7 +142,7 @@ impl WorkerContext {
         let rng = Rng::new(self.shared.seed ^ self.shared.clock.now().as_nanos());
         let (services, new) = self.pipeline.configure(&live);
         let current = Current::new(&self.shared, live, services, Some(&before), &rng);
-        self.cache.configure(&current.live.config.cache);
+        self.cache.configure(&current.live.config);
         *self.current.borrow_mut() = Rc::new(current);
         new
     }

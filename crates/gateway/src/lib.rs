@@ -32,6 +32,7 @@ mod deadline;
 mod decisions;
 mod descriptors;
 mod error;
+mod exchange;
 mod feedback;
 mod finish;
 mod flash_crowd_candidate;

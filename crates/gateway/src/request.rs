@@ -1,6 +1,8 @@
 //! A request's first half: from its head to an answer of the cache, or the decision whether it is let in.
 
-use crate::cache::{AtPipeline, Invalidation, Lookup, Miss, Passed, Traveller, look_up, through_flights};
+use crate::cache::{
+    AtPipeline, Invalidation, Lookup, Miss, Passed, REFRESH_EVERY, Traveller, look_up, through_flights,
+};
 use crate::connection::{Body, Client};
 use crate::context::WorkerContext;
 use crate::deadline;
@@ -176,10 +178,8 @@ async fn answer(
             Passed::Answer(response) => return Ok(response),
             Passed::Refused(refusal) => (Err(refusal), None),
             Passed::Admitted(permit) => (Ok(permit), None),
-            Passed::Alone => {
-                requests.offered.increment();
-                (traveller.admit_alone(worker.shared.clock.now()).await, None)
-            }
+            // Its fetch came to no end.
+            Passed::Alone => (traveller.admit_alone(worker.shared.clock.now()).await, None),
         },
         AtCache::Nothing => (traveller.admit_alone(now).await, None),
         AtCache::Missed(miss) => match traveller.admit(&miss).await {
@@ -288,19 +288,24 @@ async fn ask(traveller: &mut Traveller<'_>, client: &Rc<Client>, has_body: bool)
         },
         Lookup::Stale(stored, miss) => match traveller.admit_copy(now) {
             Some(permit) => {
-                traveller.refresh(client, miss);
+                traveller.refresh(client, miss, REFRESH_EVERY);
                 let how = CacheStatus::WhileRevalidate;
                 AtCache::Answered(traveller.asker().answer(&stored, how, Some(permit)))
             }
             None => AtCache::Nothing,
         },
         // Boxed, or each request would carry the room for a flight.
-        Lookup::Missed(miss) => match Box::pin(through_flights(traveller, &miss)).await {
-            Passed::Answer(response) => AtCache::Answered(response),
-            Passed::Refused(refusal) => AtCache::Refused(refusal),
-            Passed::Alone => AtCache::Missed(miss),
-            Passed::Admitted(permit) => AtCache::Admitted(permit),
-        },
+        Lookup::Missed(miss) => {
+            if let Some(answer) = traveller.answer_in_crowd(client, &miss) {
+                return AtCache::Answered(answer);
+            }
+            match Box::pin(through_flights(traveller, &miss)).await {
+                Passed::Answer(response) => AtCache::Answered(response),
+                Passed::Refused(refusal) => AtCache::Refused(refusal),
+                Passed::Alone => AtCache::Missed(miss),
+                Passed::Admitted(permit) => AtCache::Admitted(permit),
+            }
+        }
     }
 }
 

@@ -137,6 +137,7 @@ async fn sample(
         };
         let mut sample = worker.pipeline.drain_flash_crowd(worker.shared.clock.now());
         sample.cached = worker.cache.take_answered();
+        sample.spared = worker.cache.take_spared();
         worker.cache.follow();
         worker.metrics.requests.unique_offered.add(sample.live.unique_offered);
         worker.metrics.bound_hits.add(Bound::LatencyCells, sample.live.responses_unclassed);

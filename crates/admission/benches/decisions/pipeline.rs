@@ -58,6 +58,7 @@ impl Bench {
             url_class: (drawn >> 2) as u32,
             client_key: (drawn >> 20) % 500,
             position: Position::Usual,
+            is_uncounted: false,
         };
         let request = AdmissionRequest {
             service: self.service,
@@ -72,6 +73,7 @@ impl Bench {
             deadline: None,
             closed: None,
             signs: Default::default(),
+            asking: Default::default(),
         };
         self.pipeline.arrive(self.now, request, 7)
     }

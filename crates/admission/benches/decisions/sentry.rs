@@ -52,6 +52,7 @@ impl Bench {
             url_class: rng.next_u64() as u32,
             client_key: rng.below(500),
             position: Position::Usual,
+            is_uncounted: false,
         };
         Self {
             gates: (0..GATES).map(|gate| SentryGate::new(common.clone(), gate, &policy, &plan)).collect(),

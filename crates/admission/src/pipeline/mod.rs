@@ -17,7 +17,8 @@
 //! dropped ends as [`Outcome::Abandoned`].
 //!
 //! *Demand* is counted once, at the door, whatever becomes of a request: offered, and offered without recognised retries
-//! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow.
+//! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow. What asks
+//! again for a request that was counted, or for the shell itself, is neither ([`Asking`]); admitted, it takes its shares like others.
 //!
 //! *Clients' shares* are asked once, before the stages, and give a request its position in its class: `shares` by what each client's
 //! requests took at the origin, [`fairness`](crate::fairness) by what clients that behave alike are offered together.
@@ -56,8 +57,8 @@ pub use ledger::Ledger;
 pub use order::{Resource, StageName};
 pub use refused_attempts::RefusedAttempts;
 pub use request::{
-    AdmissionRequest, Arrival, CandidateOpinion, Delivery, FailureSource, OriginReport, OriginShare, Outcome,
-    Permit, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
+    AdmissionRequest, Arrival, Asking, CandidateOpinion, Delivery, FailureSource, OriginReport, OriginShare,
+    Outcome, Permit, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
 };
 pub use service::ServiceSettings;
 pub use verdict::{LoadCause, LoadVerdict, Situation, VerdictKeeper};
@@ -410,6 +411,20 @@ impl<T> Pipeline<T> {
     #[must_use]
     pub fn oldest_waiting(&self, now: Instant, key: ServiceKey, class: usize) -> Duration {
         self.sentry(key).map_or(Duration::ZERO, |gate| gate.oldest_held(now, class))
+    }
+
+    /// Demand, counted once.
+    fn observe_offered(&mut self, request: &AdmissionRequest, is_retry: bool) {
+        self.ledger.offered += 1;
+        self.ledger.unique_offered += u64::from(!is_retry);
+        self.stages.flash_crowd.observe_offered(request.host_key);
+        if let Some(service) = self.service_mut(request.service) {
+            service.ledger.offered += 1;
+            service.ledger.unique_offered += u64::from(!is_retry);
+            if let Some(sentry) = service.sentry_for(request) {
+                sentry.gate.observe_offered(request.for_sentry(), is_retry);
+            }
+        }
     }
 
     fn sentry(&self, key: ServiceKey) -> Option<&SentryGate<request::Waiter<T>>> {

@@ -5,8 +5,8 @@ use super::request::{CandidateKey, SlotShare, Waiter};
 use super::service::find;
 use super::service_stages::{Judgement, SlotCheck, figures};
 use super::{
-    AdmissionRequest, Arrival, CandidateOpinion, Delivery, FlashCrowdOptions, Judged, OriginShare, Outcome,
-    Permit, Pipeline, Refusal, Released, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
+    AdmissionRequest, Arrival, Asking, CandidateOpinion, Delivery, FlashCrowdOptions, Judged, OriginShare,
+    Outcome, Permit, Pipeline, Refusal, Released, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
 };
 use crate::fairness::Cause;
 use crate::flash_crowd::{GatePair, Standing};
@@ -173,8 +173,10 @@ impl<T> Pipeline<T> {
     /// A request arrives. O([`CLASSES`](flashweir_core::limits::CLASSES) +
     /// [`CLIENT_LANES`](flashweir_core::limits::CLIENT_LANES)).
     pub fn arrive(&mut self, now: Instant, request: AdmissionRequest, kept: T) -> Arrival<T> {
-        let is_retry = self.attempts.is_retry(now, request.person_key);
-        self.observe_offered(&request, is_retry);
+        let is_retry = request.is_counted() && self.attempts.is_retry(now, request.person_key);
+        if request.is_counted() {
+            self.observe_offered(&request, is_retry);
+        }
         let refused = |refusal| Arrival::Refused(refusal);
         (self.demoted, self.was_person) = (None, false);
         if request.is_late(now) {
@@ -248,8 +250,9 @@ impl<T> Pipeline<T> {
     pub fn leave(&mut self, now: Instant, ticket: Ticket) -> Option<T> {
         let service = find(&mut self.services, ticket.service)?;
         let waiter = service.sentry.as_mut()?.gate.leave(now, ticket.ticket)?;
-        service.ledger.left += 1;
-        self.ledger.left += 1;
+        let left = u64::from(waiter.request.is_counted());
+        service.ledger.left += left;
+        self.ledger.left += left;
         if let Some((candidate, key)) = service.candidate_of(waiter.candidate) {
             candidate.live_left(now, key);
         }
@@ -351,7 +354,9 @@ impl<T> Pipeline<T> {
         let standing = service.standing(now, request, position);
         if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, standing) {
             if !self.stages.flash_crowd_options.is_shadow {
-                self.stages.flash_crowd.refuse(request.host_key, standing);
+                if request.is_counted() {
+                    self.stages.flash_crowd.refuse(request.host_key, standing);
+                }
                 service.cancel(slot);
                 return Checked::Shed(StageName::FlashCrowd, shed);
             }
@@ -405,6 +410,7 @@ impl<T> Pipeline<T> {
             }
             service.upstream.commit();
             service.ledger.admitted += 1;
+            service.ledger.again += u64::from(!request.is_counted());
             service.origin_shares += 1;
             if let Some((policy, key)) = service.candidate_of(candidate) {
                 policy.live_let_in(now, key);
@@ -412,10 +418,12 @@ impl<T> Pipeline<T> {
             origin = Some(OriginShare { service: key, slot, charge, candidate });
         }
         self.ledger.admitted += 1;
+        self.ledger.again += u64::from(!request.is_counted());
         if self.judged(key) == Judged::Whole {
             self.stages.flash_crowd.entered();
         }
-        if is_retry {
+        // Who asks again has been remembered as refused.
+        if is_retry || request.asking == Asking::Again {
             self.attempts.forget(request.person_key);
         }
         Permit { service: key, origin }
@@ -433,6 +441,7 @@ impl<T> Pipeline<T> {
         // A person's page and its assets are a burst; fairness judges whether there are too many of them.
         let is_over = !is_person && service.shares.is_over(now, request.class, request.client_key);
         match (is_over, demoted) {
+            _ if request.asking == Asking::Refresh => (Position::HotSpot, None),
             // What the client had at the origin is its own doing, and said first.
             (true, _) => (Position::OverShare, None),
             (false, Some(_)) => (Position::OverShare, demoted),
@@ -461,22 +470,9 @@ impl<T> Pipeline<T> {
 
     /// Many requests wait, or one is refused. That of a client over its share says only that others come first.
     fn is_short_at(&mut self, now: Instant, request: &AdmissionRequest, position: Position) {
-        let service = self.service_mut(request.service).filter(|_| position < Position::OverShare);
+        let says_so = position < Position::OverShare && request.is_counted();
+        let service = self.service_mut(request.service).filter(|_| says_so);
         service.into_iter().for_each(|service| service.shares.is_short_at(now));
-    }
-
-    /// Demand, counted once.
-    fn observe_offered(&mut self, request: &AdmissionRequest, is_retry: bool) {
-        self.ledger.offered += 1;
-        self.ledger.unique_offered += u64::from(!is_retry);
-        self.stages.flash_crowd.observe_offered(request.host_key);
-        if let Some(service) = self.service_mut(request.service) {
-            service.ledger.offered += 1;
-            service.ledger.unique_offered += u64::from(!is_retry);
-            if let Some(sentry) = service.sentry_for(request) {
-                sentry.gate.observe_offered(request.for_sentry(), is_retry);
-            }
-        }
     }
 
     fn enqueue(&mut self, now: Instant, waiter: Waiter<T>) -> Arrival<T> {
@@ -558,18 +554,23 @@ impl<T> Pipeline<T> {
             shed.reason = Reason::FairShare;
         }
         debug_assert_eq!(stage, StageName::of(shed.reason), "{:?}", shed.reason);
-        self.ledger.refuse(stage);
-        self.attempts_replaced += u64::from(self.attempts.remember(now, request.person_key));
+        let is_counted = request.is_counted();
+        if is_counted {
+            self.ledger.refuse(stage);
+            self.attempts_replaced += u64::from(self.attempts.remember(now, request.person_key));
+        }
         let mut refusal = Refusal { stage, shed, sentry: None, candidate: None, demoted };
         let Some(service) = self.service_mut(request.service) else { return refusal };
-        service.ledger.refuse(stage);
-        if shed.reason != Reason::CallerDeadline {
+        if is_counted {
+            service.ledger.refuse(stage);
+        }
+        if is_counted && shed.reason != Reason::CallerDeadline {
             service.fairness.refuse(now);
         }
         if let Some(sentry) = service.sentry_for(request) {
             if stage == StageName::Sentry {
                 refusal.sentry = Some(figures(&sentry.gate, now, request.class));
-            } else {
+            } else if is_counted {
                 sentry.gate.observe_refused_elsewhere(request.for_sentry());
             }
         }

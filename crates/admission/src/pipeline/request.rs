@@ -15,6 +15,19 @@ pub struct ServiceKey {
     pub(super) serial: u32,
 }
 
+/// Whether a request is demand: whether a client sent it, and it has not been counted yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asking {
+    /// It arrives.
+    #[default]
+    First,
+    /// It has arrived before and was refused, or gave its turn to another one, and asks once more. What it was counted as
+    /// stands: it is neither demand nor, refused again, a refusal.
+    Again,
+    /// No client sent it: the shell wants a newer copy of what it has. It comes after what clients send.
+    Refresh,
+}
+
 /// What the stages need to know of a request: numbers only, made by the classifier.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest {
@@ -42,6 +55,8 @@ pub struct AdmissionRequest {
     pub closed: Option<Reason>,
     /// What it shows of its client, for shares among clients by what they have in common.
     pub signs: RequestSigns,
+    /// Whether it is to be counted.
+    pub asking: Asking,
 }
 
 impl AdmissionRequest {
@@ -50,9 +65,15 @@ impl AdmissionRequest {
         self.deadline.is_some_and(|deadline| now >= deadline)
     }
 
+    /// Whether it is demand, and its refusal evidence.
+    pub(super) fn is_counted(&self) -> bool {
+        self.asking == Asking::First
+    }
+
     pub(super) fn for_sentry(&self) -> Asked {
         let Self { class, url_class, client_key, .. } = *self;
-        Asked { class, url_class, client_key, position: Position::Usual }
+        let is_counted = self.is_counted();
+        Asked { class, url_class, client_key, position: Position::Usual, is_uncounted: !is_counted }
     }
 }
 

@@ -98,7 +98,7 @@ impl<T> Service<T> {
         }
     }
 
-    /// Gathers evidence of people; while the service is short, counts the request, and says why its client is over a fair share, if so.
+    /// Gathers evidence of people; while the service is short, counts the request once, and says why its client is over a fair share, if so.
     pub(super) fn judge_fairly(
         &mut self,
         now: Instant,
@@ -106,7 +106,7 @@ impl<T> Service<T> {
         evidence: &Evidence,
     ) -> Judgement {
         let signs = &request.signs;
-        if signs.person_key == 0 || request.closed.is_some() {
+        if signs.person_key == 0 || request.closed.is_some() || !request.is_counted() {
             return Judgement::default();
         }
         let known = evidence.observe(now, signs.person_key, signs.conduct);

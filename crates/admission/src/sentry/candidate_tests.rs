@@ -283,6 +283,7 @@ fn comparing_allocates_nothing() {
                 url_class: n,
                 client_key: n.into(),
                 position: Position::ALL[n as usize % 3],
+                is_uncounted: false,
             };
             let key = gate.arrive(now, asked).expect("few are compared");
             match n % 5 {

@@ -115,7 +115,8 @@ impl<T> SentryGate<T> {
             if self.take(now, most) {
                 return SlotOpinion::Pass(Slot { is_guaranteed: true });
             }
-            self.in_flight.class(coming.asked.class.into()).without_room += 1;
+            self.in_flight.class(coming.asked.class.into()).without_room +=
+                u64::from(!coming.asked.is_uncounted);
         }
         match self.plan.decide {
             Decide::Reservation => self.check_reserved(now, &coming),
@@ -222,8 +223,9 @@ impl<T> SentryGate<T> {
     /// The client of one that waits has gone.
     pub fn leave(&mut self, now: Instant, ticket: Ticket) -> Option<T> {
         let gone = self.take_out(now, ticket)?;
-        self.in_flight.class(class_of(gone.place.queue)).left += 1;
-        Some(gone.value.1)
+        let (asked, request) = gone.value;
+        self.in_flight.class(class_of(gone.place.queue)).left += u64::from(!asked.is_uncounted);
+        Some(request)
     }
 
     /// Takes one that waits out of the queue, because another stage refuses it: see
@@ -478,10 +480,12 @@ impl<T> SentryGate<T> {
     }
 
     pub(super) fn shed(&mut self, reason: Reason, coming: &Coming) -> Shed {
-        let counts = self.in_flight.class(coming.asked.class.into());
-        counts.shed += 1;
-        counts.shed_by_test += u64::from(matches!(reason, Reason::Threshold | Reason::Batch));
-        counts.shed_cost_us += u64::from(coming.cost_us);
+        if !coming.asked.is_uncounted {
+            let counts = self.in_flight.class(coming.asked.class.into());
+            counts.shed += 1;
+            counts.shed_by_test += u64::from(matches!(reason, Reason::Threshold | Reason::Batch));
+            counts.shed_cost_us += u64::from(coming.cost_us);
+        }
         Shed { reason, retry_after: coming.class.retry_after }
     }
 

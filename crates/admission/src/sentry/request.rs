@@ -16,6 +16,8 @@ pub struct Asked {
     pub client_key: u64,
     /// Where it comes among those of its class.
     pub position: Position,
+    /// It is no demand, and its refusal no evidence: it was counted before, or no client sent it.
+    pub is_uncounted: bool,
 }
 
 /// Where a request comes among those of its class while the service is short.

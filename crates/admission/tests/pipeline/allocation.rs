@@ -59,6 +59,7 @@ fn crowd(
             deadline: None,
             closed: None,
             signs: Default::default(),
+            asking: Default::default(),
         };
         match pipeline.arrive(now, request, n) {
             Arrival::Admitted(permit, _) => {

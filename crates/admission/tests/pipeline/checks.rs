@@ -12,7 +12,7 @@ impl World {
     /// Conservation: nothing is lost, nothing is counted twice, by any worker or service.
     pub(crate) fn check(&self) {
         for worker in 0..WORKERS {
-            let waiting = self.waiting(|request| request.worker == worker);
+            let waiting = self.waiting(|request| request.worker == worker && request.is_counted);
             check_ledger(self.pipelines[worker].ledger(), &self.counted[worker], waiting);
         }
         for (version, service) in self.services.iter().enumerate() {
@@ -38,9 +38,9 @@ impl World {
             assert_eq!(pipeline.service_ledger(key), None, "the ledger of a service that is gone");
             return;
         }
-        let waiting = self.waiting(is_of);
+        let waiting = self.waiting(|request| is_of(request) && request.is_counted);
         check_ledger(pipeline.service_ledger(key).expect("it is there"), &at.counted, waiting);
-        assert_eq!(pipeline.waiting(key) as u64, waiting);
+        assert_eq!(pipeline.waiting(key) as u64, self.waiting(is_of));
     }
 
     /// Slots and places in queues that all workers share.
@@ -98,6 +98,12 @@ impl World {
             self.agreements[worker].add(&agreement);
             assert!(!self.setup.has_ceiling_twins || of_candidate == sample, "{of_candidate:?}, {sample:?}");
         }
+        let uncounted = core::array::from_fn::<_, CLASSES, _>(|class| {
+            self.waiting(|it| {
+                (it.worker, it.service, it.class, it.is_counted) == (worker, version, class, false)
+            })
+        });
+        let pipeline = &mut self.pipelines[worker];
         let at = &mut self.services[version].at[worker];
         let Some(key) = at.key else { return };
         let _compared = pipeline.drain_candidate(now, key);
@@ -111,7 +117,11 @@ impl World {
             sums.refused += counts.shed + counts.shed_elsewhere;
             sums.left += counts.left;
             let accounted = sums.admitted + sums.refused + sums.left + u64::from(counts.held);
-            assert_eq!(sums.offered, accounted, "class {class} of version {version} at worker {worker}");
+            assert_eq!(
+                sums.offered + at.again[class] + uncounted[class],
+                accounted,
+                "class {class} of version {version} at worker {worker}"
+            );
         }
     }
 
@@ -203,8 +213,9 @@ impl World {
 }
 
 fn check_ledger(ledger: &Ledger, counted: &Counted, waiting: u64) {
-    let Ledger { offered, unique_offered, admitted, refused, left, ended } = *ledger;
-    assert_eq!(offered, admitted + ledger.shed() + left + waiting, "{ledger:?}, {waiting} waiting");
+    let Ledger { offered, unique_offered, admitted, again, refused, left, ended } = *ledger;
+    assert_eq!(again, counted.again);
+    assert_eq!(offered + again, admitted + ledger.shed() + left + waiting, "{ledger:?}, {waiting} waiting");
     assert!(unique_offered <= offered);
     let known = (counted.offered, counted.admitted, counted.refused, counted.left, counted.ended);
     assert_eq!((offered, admitted, refused, left, ended), known);

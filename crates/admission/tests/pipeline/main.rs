@@ -5,6 +5,7 @@
 //! `PROPTEST_CASES=20000 cargo test -p flashweir-admission --test pipeline` looks longer.
 
 mod allocation;
+mod asked_again;
 mod checks;
 mod ops;
 mod planning;

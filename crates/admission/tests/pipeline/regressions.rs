@@ -2,7 +2,7 @@
 
 use flashweir_admission::flash_crowd::{self, Limit, Standing};
 use flashweir_admission::pipeline::{
-    AdmissionRequest, Arrival, OriginReport, Outcome, Permit, Pipeline, Released, ServiceKey,
+    AdmissionRequest, Arrival, Asking, OriginReport, Outcome, Permit, Pipeline, Released, ServiceKey,
     ServiceSettings, SharedByWorkers, StageName, Ticket,
 };
 use flashweir_admission::sentry::{Common, Plan, Policy, SentryPlanner};
@@ -35,6 +35,7 @@ fn request(service: ServiceKey) -> AdmissionRequest {
         deadline: None,
         closed: None,
         signs: Default::default(),
+        asking: Asking::First,
     }
 }
 

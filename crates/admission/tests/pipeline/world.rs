@@ -7,8 +7,8 @@ use flashweir_admission::flash_crowd::{Agreement, Response, Standing};
 use flashweir_admission::gapping::Restriction;
 use flashweir_admission::ladder::Orders;
 use flashweir_admission::pipeline::{
-    AdmissionRequest, Arrival, FlashCrowdOptions, OriginShare, Outcome, Permit, Pipeline, Released,
-    ServiceKey, SharedByWorkers, StageName, Ticket,
+    AdmissionRequest, Arrival, Asking, FlashCrowdOptions, OriginShare, Outcome, Permit, Pipeline, Refusal,
+    Released, ServiceKey, SharedByWorkers, StageName, Ticket,
 };
 use flashweir_admission::sentry::{Asked, Common, Plan, Policy};
 use flashweir_core::{Duration, Instant, Rate, Reason};
@@ -59,6 +59,7 @@ pub(crate) enum Decision {
 pub(crate) struct Counted {
     pub(crate) offered: u64,
     pub(crate) admitted: u64,
+    pub(crate) again: u64,
     pub(crate) refused: [u64; StageName::COUNT],
     pub(crate) left: u64,
     pub(crate) ended: u64,
@@ -93,6 +94,8 @@ pub(crate) struct ServiceAtWorker {
     pub(crate) counted: Counted,
     pub(crate) flow: Flow,
     pub(crate) sums: [ClassSums; CLASSES],
+    /// Admitted by the sentry without having been counted as offered.
+    pub(crate) again: [u64; CLASSES],
 }
 
 pub(crate) struct Request {
@@ -100,6 +103,7 @@ pub(crate) struct Request {
     pub(crate) service: usize,
     pub(crate) class: usize,
     pub(crate) is_exempt: bool,
+    pub(crate) is_counted: bool,
     pub(crate) deadline: Option<Instant>,
     pub(crate) state: State,
 }
@@ -291,6 +295,12 @@ impl World {
         self.next_id += 1;
         let client_key = client.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let asked = Asked { class: class as u8, url_class: client as u32, client_key, ..Asked::default() };
+        let asking = match client {
+            10 => Asking::Again,
+            11 => Asking::Refresh,
+            _ => Asking::First,
+        };
+        let is_counted = asking == Asking::First;
         let request = AdmissionRequest {
             service: self.key(worker, version),
             class: class as u8,
@@ -304,7 +314,7 @@ impl World {
             url_class: client as u32,
             host_key: service as u64,
             person_key: client_key,
-            candidate: (!is_exempt).then_some(asked),
+            candidate: (!is_exempt && is_counted).then_some(asked),
             is_beyond_sender_share: client % 4 == 3,
             deadline: (client % 5 == 4).then_some(self.now + DEADLINE),
             closed: is_closed.then_some(Reason::Draining),
@@ -318,27 +328,28 @@ impl World {
                 },
                 values: [1 + (client % 3) as u32; SIGNS],
             },
+            asking,
         };
         for counted in self.counts(worker, version) {
-            counted.offered += 1;
+            counted.offered += u64::from(is_counted);
         }
         let deadline = request.deadline;
-        let new = |state| Request { worker, service: version, class, is_exempt, deadline, state };
+        let new = |state| Request { worker, service: version, class, is_exempt, is_counted, deadline, state };
         match self.pipelines[worker].arrive(self.now, request, id) {
             Arrival::Admitted(permit, _) => {
-                self.count_admitted(id, worker, version);
                 self.requests.insert(id, new(State::admitted(permit)));
+                self.count_admitted(id, worker, version);
             }
             Arrival::Queued(ticket, displaced) => {
                 self.decisions.push(Decision::Queued(id));
                 self.requests.insert(id, new(State::Waiting(ticket)));
                 if let Some((other, refusal)) = displaced {
-                    self.count_refused(other, worker, version, refusal.stage, refusal.shed.reason);
-                    self.remove_waiting(other);
+                    self.refuse_waiting(other, &refusal);
                 }
             }
             Arrival::Refused(refusal) => {
-                self.count_refused(id, worker, version, refusal.stage, refusal.shed.reason);
+                let decision = Decision::Refused(id, refusal.stage, refusal.shed.reason);
+                self.count_refused(decision, worker, version, is_counted);
             }
         }
         id
@@ -357,8 +368,7 @@ impl World {
                 self.spent.push((worker, ticket));
             }
             Some(Released::Refused(id, refusal)) => {
-                self.count_refused(id, worker, version, refusal.stage, refusal.shed.reason);
-                self.remove_waiting(id);
+                self.refuse_waiting(id, &refusal);
             }
         }
         true
@@ -382,25 +392,24 @@ impl World {
     pub(crate) fn leave(&mut self, id: u64) {
         let request = &self.requests[&id];
         let State::Waiting(ticket) = request.state else { panic!("it waits") };
-        let (worker, version) = (request.worker, request.service);
+        let (worker, version, left) = (request.worker, request.service, u64::from(request.is_counted));
         if request.deadline.is_some_and(|deadline| self.now >= deadline) {
             return self.expire(id, ticket);
         }
         assert_eq!(self.pipelines[worker].leave(self.now, ticket), Some(id));
         self.decisions.push(Decision::Left(id));
         for counted in self.counts(worker, version) {
-            counted.left += 1;
+            counted.left += left;
         }
         self.remove_waiting(id);
     }
 
     /// The deadline of a request that waits is over before its client leaves.
     fn expire(&mut self, id: u64, ticket: Ticket) {
-        let (worker, version) = (self.requests[&id].worker, self.requests[&id].service);
+        let worker = self.requests[&id].worker;
         let (expired, refusal) = self.pipelines[worker].expire(self.now, ticket).expect("it waits");
         assert_eq!((expired, refusal.shed.reason), (id, Reason::CallerDeadline));
-        self.count_refused(id, worker, version, refusal.stage, refusal.shed.reason);
-        self.remove_waiting(id);
+        self.refuse_waiting(id, &refusal);
     }
 
     pub(crate) fn take_share(&mut self, id: u64) {
@@ -470,16 +479,29 @@ impl World {
 
     fn count_admitted(&mut self, id: u64, worker: usize, version: usize) {
         self.decisions.push(Decision::Admitted(id));
+        let Request { class, is_exempt, is_counted, .. } = self.requests[&id];
+        let again = u64::from(!is_counted);
         for counted in self.counts(worker, version) {
             counted.admitted += 1;
+            counted.again += again;
         }
+        self.services[version].at[worker].again[class] += again * u64::from(!is_exempt);
     }
 
-    fn count_refused(&mut self, id: u64, worker: usize, version: usize, stage: StageName, reason: Reason) {
-        self.decisions.push(Decision::Refused(id, stage, reason));
-        for counted in self.counts(worker, version) {
-            counted.refused[stage as usize] += 1;
+    fn refuse_waiting(&mut self, id: u64, refusal: &Refusal) {
+        let Request { worker, service, is_counted, .. } = self.requests[&id];
+        let decision = Decision::Refused(id, refusal.stage, refusal.shed.reason);
+        self.count_refused(decision, worker, service, is_counted);
+        self.remove_waiting(id);
+    }
+
+    fn count_refused(&mut self, decision: Decision, worker: usize, version: usize, is_counted: bool) {
+        if let Decision::Refused(_, stage, _) = decision {
+            for counted in self.counts(worker, version) {
+                counted.refused[stage as usize] += u64::from(is_counted);
+            }
         }
+        self.decisions.push(decision);
     }
 
     fn remove_waiting(&mut self, id: u64) {

@@ -92,6 +92,7 @@ fn deciding_allocates_nothing() {
                     url_class: request as u32 % 9,
                     client_key: request % 31,
                     position: Position::ALL[request as usize % 3],
+                    is_uncounted: false,
                 };
                 match gates[gate].arrive(now, asked, request) {
                     Arrived::Admit(_, permit) => permits.push((gate, permit)),

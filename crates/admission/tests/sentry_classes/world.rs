@@ -155,6 +155,7 @@ impl World {
                         url_class: url,
                         client_key: client,
                         position: Position::ALL[client as usize % 3],
+                        is_uncounted: false,
                     },
                 )?;
             }

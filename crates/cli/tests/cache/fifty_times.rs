@@ -86,15 +86,29 @@ fn a_cacheable_page_is_answered_and_its_server_hardly_asked() {
 
 #[test]
 fn a_grace_serves_five_times_what_the_server_can() {
-    let (upstream, _) = slow("");
+    check_grace("crowd");
+}
+
+/// Nobody is refused here, as copies answer from the beginning: the crowd is seen by those.
+#[test]
+fn so_it_does_where_the_cache_is_always_in_use() {
+    check_grace("always");
+}
+
+fn check_grace(mode: &str) {
+    let (upstream, fetches) = slow("");
     let classes = "[{ name = \"hot\", grace = \"2s\", match = { path = \"/page\" } }, { name = \"others\" }]";
-    let gateway = gateway(&upstream, "crowd").set("class", classes).start();
-    let [crowd, _] = send(&gateway);
+    let gateway = gateway(&upstream, mode).set("class", classes).start();
+    let [crowd, others] = send(&gateway);
     let (good, offered) = in_time(&crowd);
+    let fetches = fetches.load(Ordering::SeqCst) as f64;
     println!("with a grace {good} of {offered}, {:.1} times the capacity", good / CROWD_S / CAPACITY_RPS);
+    println!("others: {:?} in time; {fetches} for the page at the server", in_time(&others));
     assert!(
         good >= 5.0 * CAPACITY_RPS * CROWD_S,
         "{good} of {offered} in time; refused: {}",
         crowd["refused_by_reason"]
     );
+    // The page leaves the others their room; in the first seconds it is all over the server.
+    assert!(fetches <= 0.4 * CAPACITY_RPS * CROWD_S, "{fetches} fetches in {CROWD_S} s");
 }

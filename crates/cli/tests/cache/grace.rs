@@ -64,7 +64,7 @@ fn who_would_be_refused_gets_a_copy_that_says_so() {
         }
         let metrics = gateway.metrics();
         assert_eq!(metrics.value("flashweir_cache_answers_total{how=\"grace\"}"), 3.0);
-        assert_eq!(metrics.sum("flashweir_requests_shed"), 0.0);
+        assert_eq!(metrics.sum("flashweir_requests_shed_total"), 0.0);
         let refused = get(&mut gateway.connect(), "/other", "");
         assert_eq!(refused.status(), 503, "there is no copy of this");
         latch.open();

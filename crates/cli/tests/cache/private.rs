@@ -4,46 +4,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use flashweir_testkit::{Client, Latch, Message, Upstream, eventually};
+use flashweir_testkit::{Client, Latch, PRIVATE, Upstream, eventually, is_made_for, private_case};
 
 use crate::scene::{cache_status, caching, get, head, number, numbered};
 
-/// Answers of which each is for one user, whatever the origin says of caching. Field lines of the answer, and of both users.
-const PRIVATE: [(&str, &str, &str); 11] = [
-    ("Cache-Control: private, max-age=60\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("Cache-Control: no-store\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("Cache-Control: public, s-maxage=60\r\nSet-Cookie: id=1\r\n", "", ""),
-    ("Cache-Control: max-age=60\r\nVary: *\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("Cache-Control: max-age=60\r\n", "Authorization: Basic YTph\r\n", "Authorization: Basic Yjpi\r\n"),
-    (
-        "Cache-Control: public, s-maxage=60\r\n",
-        "Authorization: Basic YTph\r\n",
-        "Authorization: Basic Yjpi\r\n",
-    ),
-    // The origin forgot to say that it depends on the cookie.
-    ("Cache-Control: max-age=60\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("Cache-Control: public, max-age=60\r\nVary: Cookie\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("Cache-Control: no-cache\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("Cache-Control: public, max-age=60, private=\"x\"\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-];
-
 /// A server that says all of them, by the number in the target.
 fn scripted() -> Upstream {
-    numbered(|request| {
-        let target = request.start.split(' ').nth(1).unwrap_or_default();
-        let index: usize = target.trim_start_matches('/').parse().expect("a number");
-        (200, PRIVATE[index].0.to_owned())
-    })
-}
-
-fn is_for(answer: &Message, fields: &str) -> bool {
-    let value = fields.trim().split_once(": ").map_or("-", |(_, value)| value).to_owned();
-    let text = answer.text();
-    match fields.starts_with("Authorization") {
-        true => text.ends_with(&format!("authorization={value}")),
-        false => text.contains(&format!("cookie={value};")),
-    }
+    numbered(|request| (200, PRIVATE[private_case(request)].0.to_owned()))
 }
 
 /// Both users ask several times, in turn, and get their own answers only.
@@ -54,7 +21,7 @@ fn check_users(mut first: Client, mut second: Client, index: usize) {
         let client = if is_first { &mut first } else { &mut second };
         let answer = get(client, &format!("/{index}"), fields);
         assert_eq!(answer.status(), 200);
-        assert!(is_for(&answer, fields), "case {index}: {fields} got {}", answer.text());
+        assert!(is_made_for(&answer, fields), "case {index}: {fields} got {}", answer.text());
         numbers.push(number(&answer));
     }
     numbers[..4].sort_unstable();
@@ -110,7 +77,7 @@ fn at_the_same_time() {
         for (client, fields) in &mut users {
             let answer = client.response();
             assert_eq!(answer.status(), 200, "case {index}");
-            assert!(is_for(&answer, fields), "case {index}: {fields} got {}", answer.text());
+            assert!(is_made_for(&answer, fields), "case {index}: {fields} got {}", answer.text());
             numbers.push(number(&answer));
         }
         numbers.sort_unstable();
@@ -181,7 +148,7 @@ fn check_becoming_private(first: &'static str, (status, field): (u16, &'static s
                 .filter(|it| *it != format!("of={of}") && head(&answer).contains(it))
                 .collect();
             assert!(others.is_empty(), "{context}");
-            assert!(number(&answer) == 1 || is_for(&answer, fields), "{context}");
+            assert!(number(&answer) == 1 || is_made_for(&answer, fields), "{context}");
             own += usize::from(number(&answer) > 1);
         }
         // Both users and the third have theirs, some time after the second in which the first answer is fresh.

@@ -103,6 +103,32 @@ fn only_what_the_origin_makes_fresh_for_all_is_stored() {
     }
 }
 
+/// §3.1, §5.2: directives and fields that mean nothing here pass, both ways, and are stored with the rest; the body is not touched.
+#[test]
+fn directives_and_unknown_fields_pass_and_are_kept() {
+    const DIRECTIVES: &str = "max-age=60, no-transform, future-word=\"a, b\"";
+    let upstream = numbered(|request| {
+        let told = request.field("cache-control").unwrap_or("-");
+        let fields = format!("Cache-Control: {DIRECTIVES}\r\nX-Unknown: a; b\r\nX-Told: {told}\r\n");
+        (200, format!("{fields}Connection: X-Hop\r\nX-Hop: 1\r\nCache-Status: origin; hit\r\n"))
+    });
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    let asked = "Cache-Control: max-stale=7, future-word\r\n";
+    let (first, copy) = (get(&mut client, "/page", asked), get(&mut client, "/page", asked));
+    assert_eq!(cache_status(&copy), "origin; hit", "the first member is that of the cache behind");
+    assert_eq!((number(&copy), copy.text()), (1, first.text()));
+    for answer in [&first, &copy] {
+        assert_eq!(answer.field("cache-control"), Some(DIRECTIVES), "{}", head(answer));
+        assert_eq!(answer.field("x-unknown"), Some("a; b"), "{}", head(answer));
+        assert_eq!(answer.field("x-told"), Some("max-stale=7, future-word"), "{}", head(answer));
+        assert!(!answer.fields.has("x-hop"), "{}", head(answer));
+        let text = head(answer).to_ascii_lowercase();
+        let members: Vec<_> = text.lines().filter(|line| line.starts_with("cache-status:")).collect();
+        assert!(members.len() == 2 && members[1].contains("flashweir; "), "{text}");
+    }
+}
+
 /// §4: a stored answer to GET answers HEAD, conditional requests and ranges.
 #[test]
 fn head_conditions_and_ranges_are_answered_from_the_store() {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use flashweir_testkit::{Client, Flashweir, Gateway, GatewayBuilder, Message, Upstream};
+pub(crate) use flashweir_testkit::number_of as number;
+use flashweir_testkit::{Client, Flashweir, Gateway, GatewayBuilder, Message, Upstream, own_answer};
 
 /// The program under test.
 pub(crate) fn binary() -> Flashweir {
@@ -13,17 +14,14 @@ pub(crate) fn binary() -> Flashweir {
 /// What the server answers: status and field lines.
 pub(crate) type Answer = (u16, String);
 
-/// A server that answers as it is told, with a body of the answer's number and of what it knows of who asks:
-/// `3 for cookie=a=1; authorization=-`.
+/// A server that answers as it is told, with [`own_answer`]s.
 pub(crate) fn numbered(answer: impl Fn(&Message) -> Answer + Send + Sync + 'static) -> Upstream {
     let count = Arc::new(AtomicUsize::new(0));
     Upstream::start(move |connection| {
         while let Some(request) = connection.read_request() {
             let number = count.fetch_add(1, Ordering::SeqCst) + 1;
             let (status, fields) = answer(&request);
-            let who = |name: &str| request.field(name).unwrap_or("-").to_owned();
-            let body =
-                format!("{number} for cookie={}; authorization={}", who("cookie"), who("authorization"));
+            let body = own_answer(number, &request);
             let is_sent = match (status, request.start.starts_with("HEAD ")) {
                 (304, _) => connection.send(format!("HTTP/1.1 304 Scripted\r\n{fields}\r\n")),
                 (_, true) => connection
@@ -58,13 +56,6 @@ pub(crate) fn get(client: &mut Client, target: &str, fields: &str) -> Message {
 /// An answer's head, to show it.
 pub(crate) fn head(answer: &Message) -> String {
     String::from_utf8_lossy(&answer.head).into_owned()
-}
-
-/// The number of an answer.
-pub(crate) fn number(answer: &Message) -> usize {
-    let text = answer.text();
-    let number = text.split(' ').next().and_then(|number| number.parse().ok());
-    number.unwrap_or_else(|| panic!("no number: {} {text}", head(answer)))
 }
 
 /// What an answer says of the cache, without the time to live; empty where it says nothing.

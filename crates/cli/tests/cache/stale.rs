@@ -12,21 +12,26 @@ fn while_it_is_fetched_again_a_stale_answer_serves() {
     let upstream = numbered(|_| (200, "Cache-Control: max-age=1, stale-while-revalidate=600\r\n".to_owned()));
     let gateway = caching(&upstream).start();
     let mut client = gateway.connect();
-    assert_eq!(number(&get(&mut client, "/", "")), 1);
+    let mut sent = 0.0;
+    let mut ask = || {
+        sent += 1.0;
+        get(&mut client, "/", "")
+    };
+    assert_eq!(number(&ask()), 1);
     let stale = eventually("its second to pass", || {
-        let answer = get(&mut client, "/", "");
+        let answer = ask();
         cache_status(&answer).contains("stale-while-revalidate").then_some(answer)
     });
     assert!(number(&stale) >= 1);
-    eventually("the new answer", || (number(&get(&mut client, "/", "")) > number(&stale)).then_some(()));
+    eventually("the new answer", || (number(&ask()) > number(&stale)).then_some(()));
+    gateway.wait_in_flight(0);
     let metrics = gateway.metrics();
     assert!(metrics.value("flashweir_cache_answers_total{how=\"stale_while_revalidate\"}") >= 1.0);
-    let offered = metrics.value("flashweir_requests_offered_total");
-    assert_eq!(
-        metrics.value("flashweir_requests_admitted_total"),
-        offered,
-        "each refresh is a request like others"
-    );
+    let counts = ["offered", "admitted", "completed"]
+        .map(|name| metrics.value(&format!("flashweir_requests_{name}_total")));
+    assert_eq!(counts, [sent; 3], "a refresh is no client's request");
+    assert!(gateway.status()["cache"]["refreshes"].as_u64() >= Some(1));
+    assert_eq!(metrics.sum("flashweir_class_offered_total"), sent);
 }
 
 /// A server that fails once it is told so.

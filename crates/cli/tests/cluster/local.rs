@@ -4,10 +4,10 @@
 #![expect(clippy::disallowed_methods, reason = "gateways take their time")]
 
 use crate::scene::{
-    CAPACITY_RPS, at_origin, crowd, finish, follower, gateway, leader, number, origin, shared, standing,
-    with_key,
+    CAPACITY_RPS, at_origin, crowd, finish, follower, gateway, leader, leader_of, number, origin, shared,
+    standing, with_key,
 };
-use flashweir_testkit::{Client, Gateway, Signal, eventually, free_address, until};
+use flashweir_testkit::{Client, Clocks, FakeClock, Gateway, Signal, eventually, free_address, until};
 use std::time::{Duration, Instant};
 
 /// The limit is found within seconds; on a machine ten times slower within this time.
@@ -99,6 +99,29 @@ fn reports_of_others_are_refused_and_change_nothing() {
     ] {
         assert_eq!(Client::connect(listen).ask(request).status(), expected, "{request}");
     }
+}
+
+/// Goal: clocks of gateways may differ. Method: a leader whose clock is a day ahead, and then one at the same address whose clock is right:
+/// its term would be smaller than the one that the other gateway knows.
+#[test]
+fn a_leader_with_an_earlier_clock_leads_on() {
+    const TEST: &str = "a_leader_with_an_earlier_clock_leads_on";
+    const DAY_S: i64 = 86_400;
+    let Some(clock) = FakeClock::require(TEST, env!("CARGO_BIN_EXE_flashweir"), Clocks::TimeOfDay) else {
+        return;
+    };
+    clock.shift_s(DAY_S);
+    let (origin, listen) = (origin(), free_address());
+    let ahead = leader_of(&clock.binary(), &origin, listen).start();
+    let other = follower(&origin, listen).start();
+    eventually("both share", || is_sharing(&ahead).and(is_sharing(&other)));
+    let term = number(&shared(&other), "term");
+    ahead.process().signal(Signal::Kill);
+    eventually("the leader is missed", || (standing(&other) == "holding").then_some(()));
+    let right = leader(&origin, listen).start();
+    eventually("both share again", || is_sharing(&right).and(is_sharing(&other)));
+    assert!(number(&shared(&other), "term") > term, "a later term than that of {term}");
+    assert_eq!(number(&shared(&other), "gateways"), 2.0);
 }
 
 /// Goal: gateways with other targets are told apart, by name, instead of dividing a plan that is not theirs.

@@ -94,7 +94,10 @@ fn gateways_outlive_the_nats_server() {
     eventually("the server is missed", || {
         all.iter().all(|gateway| standing(gateway) == "holding").then_some(())
     });
-    assert!(all.iter().all(|gateway| gateway.get("/").status() == 200));
+    for gateway in &all {
+        let answer = gateway.get("/");
+        assert_eq!(answer.status(), 200, "{answer:?} {}", shared(gateway));
+    }
     let _server = start(&program, address, directory);
     until("both share again", NEW_LEADER_WITHIN, || {
         all.iter().all(|gateway| standing(gateway) == "sharing").then_some(())

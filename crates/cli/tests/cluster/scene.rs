@@ -26,7 +26,11 @@ pub(crate) fn origin() -> Origin {
 
 /// A gateway with one worker before the origin, without the cluster's section. The flash-crowd stage is off: the sentry owns the limit.
 pub(crate) fn gateway(origin: &Origin, name: &str) -> GatewayBuilder {
-    let builder = GatewayBuilder::new(&binary()).upstream(&origin.url()).text("gateway.name", name);
+    gateway_of(&binary(), origin, name)
+}
+
+fn gateway_of(binary: &Flashweir, origin: &Origin, name: &str) -> GatewayBuilder {
+    let builder = GatewayBuilder::new(binary).upstream(&origin.url()).text("gateway.name", name);
     // Services are recognised by name, and the first has the gateway's.
     builder.set("gateway.workers", "1").text("flash_crowd.mode", "off")
 }
@@ -37,7 +41,12 @@ pub(crate) fn with_key(builder: GatewayBuilder, key: &str) -> GatewayBuilder {
 }
 
 pub(crate) fn leader(origin: &Origin, listen: SocketAddr) -> GatewayBuilder {
-    with_key(gateway(origin, "shop"), KEY).text("cluster.listen", &listen.to_string())
+    leader_of(&binary(), origin, listen)
+}
+
+/// A leader by another program, as one whose clock is wrong.
+pub(crate) fn leader_of(binary: &Flashweir, origin: &Origin, listen: SocketAddr) -> GatewayBuilder {
+    with_key(gateway_of(binary, origin, "shop"), KEY).text("cluster.listen", &listen.to_string())
 }
 
 pub(crate) fn follower(origin: &Origin, leader: SocketAddr) -> GatewayBuilder {

@@ -5,6 +5,7 @@ mod commands;
 mod load;
 mod policy;
 mod replay;
+mod requirements;
 
 use flashweir_testkit::Flashweir;
 

@@ -1,7 +1,7 @@
 //! Goal: one owner of replicas, one leader, one clear event for each fault, and replicas that stay as they are meanwhile. Method: the real
 //! binary against a scripted API server and a scripted gateway.
 
-use crate::scripted_api::{ScriptedApi, scripted_gateway, spec};
+use crate::scripted_api::{ScriptedApi, gateway_without_pods, scripted_gateway, spec};
 use flashweir_testkit::{Client, Process, Signal, free_address, until};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -155,6 +155,87 @@ fn an_api_server_in_trouble_is_said_once_and_left_in_peace() {
     assert_eq!(api.state().orders, [2]);
     let log = stop(control);
     assert_eq!(log.matches("policies cannot be followed").count(), 2, "{log}");
+}
+
+/// An API server that takes requests and answers none is as good as one that is gone: said once, replicas stay, and it goes on by itself.
+#[test]
+fn an_api_server_that_stands_still_is_said_once() {
+    let gateway = scripted_gateway();
+    let api = ScriptedApi::start(with("minReplicas", json!(2)));
+    api.state().gateways = vec![gateway.address()];
+    let control = api.control("a", &[]);
+    until("the first order", WITHIN, || (api.state().orders == [2]).then_some(()));
+    api.state().stands_still = true;
+    let lost = "policies cannot be followed; replicas stay as they are";
+    until("the warning", WITHIN, || control.stderr().contains(lost).then_some(()));
+    let requests = api.state().requests;
+    until("further calls", WITHIN, || (api.state().requests > requests + 2).then_some(()));
+    api.state().stands_still = false;
+    until("it is heard again", WITHIN, || control.stderr().contains("policies are followed").then_some(()));
+    api.state().spec["minReplicas"] = json!(3);
+    until("the next order", WITHIN, || (api.state().orders == [2, 3]).then_some(()));
+    let log = stop(control);
+    assert_eq!(log.matches(lost).count(), 1, "{log}");
+}
+
+/// Two policies for one workload: the older one scales it, the other says whose it is.
+#[test]
+fn a_target_has_one_policy_and_the_other_is_told_which() {
+    let gateway = scripted_gateway();
+    let api = ScriptedApi::start(with("minReplicas", json!(3)));
+    api.state().gateways = vec![gateway.address()];
+    api.state().later.insert("again".to_owned(), with("minReplicas", json!(7)));
+    let control = api.control("a", &[]);
+    until("the older one's order", WITHIN, || (api.state().orders == [3]).then_some(()));
+    let message = until("the condition of the other", WITHIN, || {
+        let condition = api.state().later_status.get("again")?["conditions"][0].clone();
+        (condition["reason"] == "TargetTaken").then(|| condition["message"].clone())
+    });
+    assert_eq!(message, "OverloadPolicy web scales the same target");
+    let requests = api.state().requests;
+    until("further plans", WITHIN, || (api.state().requests > requests + 40).then_some(()));
+    assert_eq!(api.state().orders, [3]);
+    assert_eq!(reasons(&api).iter().filter(|it| *it == "TargetTaken").count(), 1, "{:?}", reasons(&api));
+    stop(control);
+}
+
+/// A policy that asks for more than its pool has changes nothing and says why, once.
+#[test]
+fn a_policy_that_asks_for_more_than_the_pool_says_so_and_changes_nothing() {
+    let gateway = scripted_gateway();
+    let mut greedy = with("minReplicas", json!(5));
+    greedy["pool"] = json!({ "name": "all", "servers": 4 });
+    let api = ScriptedApi::start(greedy);
+    api.state().gateways = vec![gateway.address()];
+    let control = api.control("a", &[]);
+    let message = until("the condition", WITHIN, || {
+        let condition = api.state().status["conditions"][0].clone();
+        (condition["reason"] == "InvalidPolicy").then(|| condition["message"].clone())
+    });
+    assert_eq!(message, "spec.pool.servers is 4: expected 5 to 1000000");
+    let requests = api.state().requests;
+    until("further plans", WITHIN, || (api.state().requests > requests + 40).then_some(()));
+    assert!(api.state().orders.is_empty(), "{:?}", api.state().orders);
+    assert_eq!(reasons(&api), ["InvalidPolicy"]);
+    api.state().spec["pool"]["servers"] = json!(6);
+    until("an order once there is room", WITHIN, || (api.state().orders == [5]).then_some(()));
+    stop(control);
+}
+
+/// A workload without pods, and nothing known of how long a request takes: demand brings one all the same.
+#[test]
+fn the_first_requests_at_a_workload_without_pods_order_one() {
+    let gateway = gateway_without_pods();
+    let api = ScriptedApi::start(with("minReplicas", json!(0)));
+    {
+        let mut state = api.state();
+        (state.replicas, state.pods) = (0, Vec::new());
+        state.gateways = vec![gateway.address()];
+    }
+    let control = api.control("a", &[]);
+    until("a pod is ordered", WITHIN, || (api.state().orders == [1]).then_some(()));
+    let log = stop(control);
+    assert!(log.contains("Deployment web scaled from 0 to 1"), "{log}");
 }
 
 /// Goal: a leader that stands still is replaced, and writes nothing when it wakes up.

@@ -3,8 +3,10 @@
 use crate::BINARY;
 use flashweir_testkit::{Connection, Flashweir, Message, Process, Upstream};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
@@ -30,6 +32,11 @@ pub(crate) struct State {
     pub(crate) status_writes: usize,
     /// Answers of this status to everything.
     pub(crate) refuses: Option<u16>,
+    /// Takes every request and answers none.
+    pub(crate) stands_still: bool,
+    /// Policies that came after the first, and what was written of each.
+    pub(crate) later: BTreeMap<String, Value>,
+    pub(crate) later_status: BTreeMap<String, Value>,
     /// The next write of replicas meets a version that changed meanwhile.
     pub(crate) conflicts: usize,
     /// Addresses of the gateways' admin listeners, and of the workload's pods.
@@ -58,6 +65,9 @@ impl ScriptedApi {
             orders: Vec::new(),
             status_writes: 0,
             refuses: None,
+            stands_still: false,
+            later: BTreeMap::new(),
+            later_status: BTreeMap::new(),
             conflicts: 0,
             gateways: Vec::new(),
             pods: vec!["10.0.0.1:8080".parse().expect("an address")],
@@ -127,17 +137,30 @@ pub(crate) fn spec() -> Value {
 
 /// A gateway whose demand never changes.
 pub(crate) fn scripted_gateway() -> Upstream {
-    let status = json!({
-        "workers": 1, "requests": { "offered": 100, "unique_offered": 100 },
-        "services": [{ "name": "default", "demand": [
-            { "name": "default", "offered": 100, "admitted": 100, "refused": {} },
-        ]}],
-    });
-    let status = status.to_string();
+    gateway_with(|| (100, 100))
+}
+
+/// A gateway that is asked for more each time, and has nobody to serve it.
+pub(crate) fn gateway_without_pods() -> Upstream {
+    let offered = AtomicU64::new(0);
+    gateway_with(move || (offered.fetch_add(5, Ordering::Relaxed), 0))
+}
+
+/// A gateway by the requests that it was offered and has admitted.
+fn gateway_with(counts: impl Fn() -> (u64, u64) + Send + Sync + 'static) -> Upstream {
     Upstream::start(move |connection| {
-        while connection.read_request().is_some()
-            && connection.answer(200, "Content-Type: application/json\r\n", &status)
-        {}
+        while connection.read_request().is_some() {
+            let (offered, admitted) = counts();
+            let status = json!({
+                "workers": 1, "requests": { "offered": offered, "unique_offered": offered },
+                "services": [{ "name": "default", "demand": [
+                    { "name": "default", "offered": offered, "admitted": admitted, "refused": {} },
+                ]}],
+            });
+            if !connection.answer(200, "Content-Type: application/json\r\n", status.to_string()) {
+                return;
+            }
+        }
     })
 }
 
@@ -148,6 +171,12 @@ fn answer(connection: &mut Connection, request: &Message, state: &Mutex<State>) 
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let mut state = lock(state);
     state.requests += 1;
+    if state.stands_still {
+        drop(state);
+        // Until whoever asked gives up.
+        connection.stall();
+        return false;
+    }
     let (status, object) = match state.refuses {
         Some(code) => (code, failure(code, "on request of the test")),
         None if query.contains("watch=1") || query.contains("watch=true") => {
@@ -165,11 +194,26 @@ fn answer(connection: &mut Connection, request: &Message, state: &Mutex<State>) 
 
 fn reply(state: &mut State, method: &str, path: &str, query: &str, body: &Value) -> (u16, Value) {
     match (method, path) {
-        ("GET", POLICIES) => (200, list("flashweir.dev/v1alpha1", "OverloadPolicy", vec![policy(state)])),
+        ("GET", POLICIES) => {
+            let later = state.later.iter().map(|(name, spec)| {
+                let status = state.later_status.get(name).cloned().unwrap_or_else(|| json!({}));
+                policy(name, "2026-01-02T00:00:00Z", spec, &status)
+            });
+            let all = [first(state)].into_iter().chain(later).collect();
+            (200, list("flashweir.dev/v1alpha1", "OverloadPolicy", all))
+        }
         ("PATCH", path) if path.starts_with(POLICIES) && path.ends_with("/status") => {
-            state.status_writes += 1;
-            state.status = body["status"].clone();
-            (200, policy(state))
+            let status = body["status"].clone();
+            match path.split('/').rev().nth(1) {
+                Some(name) if state.later.contains_key(name) => {
+                    state.later_status.insert(name.to_owned(), status);
+                }
+                _ => {
+                    state.status_writes += 1;
+                    state.status = status;
+                }
+            }
+            (200, first(state))
         }
         ("GET", SCALE) => (200, scale(state)),
         ("PATCH", SCALE) => {
@@ -220,11 +264,18 @@ fn keep(state: &mut State, body: &Value, version: u64) -> Value {
     lease
 }
 
-fn policy(state: &State) -> Value {
+fn first(state: &State) -> Value {
+    policy("web", "2026-01-01T00:00:00Z", &state.spec, &state.status)
+}
+
+fn policy(name: &str, created: &str, spec: &Value, status: &Value) -> Value {
     json!({
         "apiVersion": "flashweir.dev/v1alpha1", "kind": "OverloadPolicy",
-        "metadata": { "name": "web", "namespace": "default", "uid": "1", "generation": 1, "resourceVersion": "1" },
-        "spec": state.spec, "status": state.status,
+        "metadata": {
+            "name": name, "namespace": "default", "uid": name, "generation": 1, "resourceVersion": "1",
+            "creationTimestamp": created,
+        },
+        "spec": spec, "status": status,
     })
 }
 

@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub(crate) use flashweir_testkit::number_of as number;
 use flashweir_testkit::{
     Client, Flashweir, Gateway, GatewayBuilder, Message, Metrics, Process, Signal, Upstream, eventually,
-    free_address,
+    free_address, own_answer,
 };
 use tempfile::TempDir;
 
@@ -19,19 +20,13 @@ pub(crate) fn binary() -> Flashweir {
     Flashweir::new(env!("CARGO_BIN_EXE_flashweir"))
 }
 
-/// An origin that answers as it is told, with the number of the answer and what it knows of the user.
+/// An origin that answers as it is told, with [`own_answer`]s.
 pub(crate) fn numbered(fields: impl Fn(&Message, usize) -> String + Send + Sync + 'static) -> Upstream {
     let count = Arc::new(AtomicUsize::new(0));
     Upstream::start(move |connection| {
         while let Some(request) = connection.read_request() {
             let number = count.fetch_add(1, Ordering::SeqCst) + 1;
-            let who = |name: &str| request.field(name).unwrap_or("-").to_owned();
-            let body = format!(
-                "{number} for cookie={}; authorization={}; host={}",
-                who("cookie"),
-                who("authorization"),
-                who("host")
-            );
+            let body = own_answer(number, &request);
             if !connection.answer(200, &fields(&request, number), body) {
                 return;
             }
@@ -180,11 +175,4 @@ impl Cluster {
 /// A GET of the site with further field lines.
 pub(crate) fn get(client: &mut Client, target: &str, fields: &str) -> Message {
     client.ask(&format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n{fields}\r\n"))
-}
-
-/// The number of an answer.
-pub(crate) fn number(answer: &Message) -> usize {
-    let text = answer.text();
-    let number = text.split(' ').next().and_then(|number| number.parse().ok());
-    number.unwrap_or_else(|| panic!("no number in {} {text}", answer.status()))
 }

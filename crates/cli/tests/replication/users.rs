@@ -1,47 +1,12 @@
 //! Two users on the way through a redirector and a replica: what is made for one never reaches the other.
 
-use flashweir_testkit::{Client, Latch, Message, Upstream};
+use flashweir_testkit::{Client, Latch, PRIVATE, Upstream, is_made_for, private_case};
 
 use crate::scene::{Cluster, distributor, get, number, numbered};
 
-/// Field lines of the answer, and of both users. Each answer is for one user, whatever the origin says of caching.
-const PRIVATE: [(&str, &str, &str); 8] = [
-    ("Cache-Control: private, max-age=60\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("Cache-Control: no-store\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("Cache-Control: public, s-maxage=60\r\nSet-Cookie: id=1\r\n", "", ""),
-    ("Cache-Control: max-age=60\r\nVary: *\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    (
-        "Cache-Control: public, s-maxage=60\r\n",
-        "Authorization: Basic YTph\r\n",
-        "Authorization: Basic Yjpi\r\n",
-    ),
-    ("Cache-Control: max-age=60\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("Cache-Control: public, max-age=60\r\nVary: Cookie\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-    ("", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
-];
-
-fn user_of(fields: &str) -> &str {
-    fields.trim().split_once(": ").map_or("-", |(_, value)| value)
-}
-
 /// Says all of them, by the number in the target.
 fn scripted() -> Upstream {
-    numbered(|request, _| PRIVATE[case_of(request)].0.to_owned())
-}
-
-fn case_of(request: &Message) -> usize {
-    let target = request.start.split(' ').nth(1).unwrap_or_default();
-    let path = target.split('?').next().unwrap_or_default();
-    path.trim_start_matches('/').parse().expect("the number of a case")
-}
-
-/// Whether an answer was made for the user with these field lines.
-fn is_for(answer: &Message, fields: &str) -> bool {
-    let expected = match fields.starts_with("Authorization") {
-        true => format!("authorization={};", user_of(fields)),
-        false => format!("cookie={};", user_of(fields)),
-    };
-    answer.text().contains(&expected)
+    numbered(|request, _| PRIVATE[private_case(request)].0.to_owned())
 }
 
 #[test]
@@ -58,7 +23,7 @@ fn no_private_answer_reaches_another_user_through_a_replica() {
             for (is_first, fields) in [(true, a), (false, b), (true, a), (false, b)] {
                 let client = if is_first { &mut first } else { &mut second };
                 let answer = get(client, &format!("/{index}"), fields);
-                assert!(is_for(&answer, fields), "case {index}: {fields} got {}", answer.text());
+                assert!(is_made_for(&answer, fields), "case {index}: {fields} got {}", answer.text());
                 numbers.push((number(&answer), is_first));
             }
             // A user may get its own answer twice, never the other's.
@@ -77,7 +42,7 @@ fn users_who_ask_at_the_same_time_get_their_own() {
     let opened = latch.clone();
     let origin = numbered(move |request, _| {
         opened.wait();
-        PRIVATE[case_of(request)].0.to_owned()
+        PRIVATE[private_case(request)].0.to_owned()
     });
     // Never full: what does not fit would go to the origin around the replica.
     let cluster = Cluster::start_with(&origin, 1, |it| it.set("replication.high_watermark", "100000.0"));
@@ -101,7 +66,7 @@ fn users_who_ask_at_the_same_time_get_their_own() {
         .map(|(client, fields, index)| {
             let answer = client.response();
             assert_eq!(answer.status(), 200, "case {index}");
-            assert!(is_for(&answer, fields), "case {index}: {fields} got {}", answer.text());
+            assert!(is_made_for(&answer, fields), "case {index}: {fields} got {}", answer.text());
             number(&answer)
         })
         .collect();
@@ -128,7 +93,7 @@ fn redirected_users_get_their_own() {
                 let request = format!("GET {target} HTTP/1.1\r\nHost: {replica}\r\n\r\n");
                 answer = Client::connect(replica).ask(&request);
             }
-            assert!(is_for(&answer, fields), "case {index}: {fields} got {}", answer.text());
+            assert!(is_made_for(&answer, fields), "case {index}: {fields} got {}", answer.text());
             numbers.push(number(&answer));
         }
         numbers.sort_unstable();

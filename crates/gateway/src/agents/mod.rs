@@ -7,19 +7,16 @@ mod report;
 
 pub(crate) use report::{Machines, machines_json};
 
+use crate::exchange::{ExchangeError, exchange};
 use crate::shared::{Live, Shared};
 use bytes::Bytes;
 use flashweir_core::limits::{AGENT_POLLS, AGENT_REPORT_BYTES};
 use flashweir_core::{Duration, Shortage};
 use flashweir_telemetry::{AgentAnswer, Happening};
-use http::header::{CONNECTION, HOST};
 use http::{Request, Uri};
-use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper_util::rt::TokioIo;
 use report::{MachineReport, ReportError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -31,18 +28,8 @@ const ANSWER_WITHIN: Duration = Duration::from_millis(800);
 /// Why an agent gave no report.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
-    #[error("no answer within {ANSWER_WITHIN:?}")]
-    Timeout,
-    #[error("{0}")]
-    Connection(#[from] std::io::Error),
-    #[error("{0}")]
-    Http(#[from] hyper::Error),
-    #[error("{0}")]
-    Request(#[from] http::Error),
-    #[error("answered {0}")]
-    Status(http::StatusCode),
-    #[error("the body cannot be read")]
-    Body,
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
     #[error(transparent)]
     Report(#[from] ReportError),
 }
@@ -70,8 +57,7 @@ async fn ask_all(shared: &Shared, live: &Live, room: &Arc<Semaphore>) -> BTreeMa
         asked.spawn_local(async move {
             // Never closed.
             let _place = room.acquire_owned().await;
-            let answer = tokio::time::timeout(ANSWER_WITHIN, ask(&agent)).await;
-            (name, answer.unwrap_or(Err(AskError::Timeout)))
+            (name, ask(&agent).await)
         });
     }
     let mut reports = BTreeMap::new();
@@ -85,7 +71,10 @@ async fn ask_all(shared: &Shared, live: &Live, room: &Arc<Semaphore>) -> BTreeMa
                 reports.insert(name, MachineReport { at, short_of, utilisation_milli, explanation });
             }
             Err(error) => {
-                let is_report = matches!(error, AskError::Report(_) | AskError::Body | AskError::Status(_));
+                let is_report = matches!(
+                    error,
+                    AskError::Report(_) | AskError::Exchange(ExchangeError::Body | ExchangeError::Status(_))
+                );
                 control.count_agent(if is_report { AgentAnswer::Malformed } else { AgentAnswer::NoAnswer });
                 shared.warn(Happening::Agent, format_args!("an agent gave no report: {error}"));
             }
@@ -117,23 +106,7 @@ fn publish(shared: &Shared, live: &Live, reports: &BTreeMap<String, MachineRepor
 }
 
 async fn ask(agent: &Uri) -> Result<(Shortage, u32, String), AskError> {
-    // Both were checked with the configuration.
-    let (host, port) = (agent.host().unwrap_or_default(), agent.port_u16().unwrap_or(80));
-    let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let connection = tokio::task::spawn_local(connection);
-    let authority = agent.authority().map_or("", |authority| authority.as_str());
-    let request = Request::get("/load").header(HOST, authority).header(CONNECTION, "close");
-    let answer = sender.send_request(request.body(Empty::<Bytes>::new())?).await;
-    let read = async {
-        let response = answer?;
-        if !response.status().is_success() {
-            return Err(AskError::Status(response.status()));
-        }
-        let body = Limited::new(response.into_body(), AGENT_REPORT_BYTES).collect().await;
-        Ok(report::parse(&body.map_err(|_| AskError::Body)?.to_bytes())?)
-    };
-    let report = read.await;
-    connection.abort();
-    report
+    let bounds = (ANSWER_WITHIN, AGENT_REPORT_BYTES);
+    let body = exchange(agent, Request::get("/load"), Bytes::new(), bounds).await?;
+    Ok(report::parse(&body)?)
 }

@@ -2,10 +2,14 @@
 //!
 //! Copies are made of responses to requests of the class itself: those that the pipeline admits go to the origin anyway, and
 //! theirs are kept where nothing in them is anybody's own (`flashweir_cache::Judgement::Grace`).
+//!
+//! *In a crowd* each request for a hot document would find the room that the one before it left, and fill the origin: those who want
+//! something else would wait behind it. So there a copy answers all, as long as there is one, and is made anew when half of its grace is
+//! over, by one request that comes after those of clients (`refresh`).
 
 use super::lookup::Miss;
 use super::passage::{Passed, Traveller};
-use crate::connection::Body;
+use crate::connection::{Body, Client};
 use crate::pipeline::{Admission, Instead, Permit};
 use crate::refusal::Refusal;
 use crate::request::answer_unfit;
@@ -13,10 +17,16 @@ use crate::upstream_error::plain;
 use flashweir_cache::{CacheStatus, Joined, Stored};
 use flashweir_core::Instant;
 use http::{Response, StatusCode};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A copy is made again when it has this part (1/n) of its grace behind it: collecting a body costs more than passing it on.
 const RENEWED_AFTER_PARTS: u32 = 8;
+
+/// In a crowd, when it has this part behind it.
+const RENEWED_IN_CROWD_AFTER_PARTS: u32 = 2;
+/// If that fails, it is tried again after this part.
+const TRIED_AGAIN_AFTER_PARTS: u32 = 4;
 
 /// What the pipeline made of a request that the cache had no answer for.
 #[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
@@ -28,6 +38,28 @@ pub(crate) enum AtPipeline {
 }
 
 impl Traveller<'_> {
+    /// The copy that answers the request in a crowd, whether there is room at the origin or not. None where one fetch for all is allowed
+    /// anyway: that is as good for the others, and newer.
+    pub(crate) fn answer_in_crowd(&mut self, client: &Rc<Client>, miss: &Miss) -> Option<Response<Body>> {
+        if miss.grace.is_zero() || !self.worker.cache.is_crowded(self.classified.host_key) {
+            return None;
+        }
+        let now = self.received;
+        let is_due =
+            |stored: &Stored| stored.since_received(now) >= miss.grace / RENEWED_IN_CROWD_AFTER_PARTS;
+        let mut copy = self.copy(miss, now).filter(|stored| !stored.is_reusable())?;
+        if is_due(&copy) {
+            // Another worker may have made it anew.
+            let newer = self.copy_of_others(miss, now);
+            copy = newer.filter(|newer| newer.since_received(now) < copy.since_received(now)).unwrap_or(copy);
+        }
+        let permit = self.admit_copy(now)?;
+        if is_due(&copy) {
+            self.refresh(client, Box::new(miss.clone()), miss.grace / TRIED_AGAIN_AFTER_PARTS);
+        }
+        Some(self.asker().answer(&copy, CacheStatus::Grace, Some(permit)))
+    }
+
     /// Asks the pipeline, with what there is instead of a refusal.
     pub(crate) async fn admit(&mut self, miss: &Miss) -> AtPipeline {
         // It may have waited for a flight.
@@ -45,6 +77,7 @@ impl Traveller<'_> {
             Admission::Refused(refusal) => AtPipeline::Refused(refusal),
             Admission::Copy(permit) => match copy {
                 Some(stored) => {
+                    self.worker.cache.count_spared();
                     AtPipeline::Answered(self.asker().answer(&stored, CacheStatus::Grace, Some(permit)))
                 }
                 None => unreachable!("a place for a copy is given where there is one"),
@@ -58,15 +91,15 @@ impl Traveller<'_> {
         if miss.grace.is_zero() {
             return None;
         }
-        let cache = &self.worker.cache;
-        let fields = &self.head.headers;
-        let known = cache.find(miss.hash, &miss.key(), miss.service, fields);
-        if let Some(stored) = known.filter(|stored| miss.may_use(stored, now)) {
-            return Some(stored);
-        }
+        let known = self.worker.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
+        known.filter(|stored| miss.may_use(stored, now)).or_else(|| self.copy_of_others(miss, now))
+    }
+
+    /// The newest that any worker has.
+    fn copy_of_others(&self, miss: &Miss, now: Instant) -> Option<Arc<Stored>> {
         match self.join(miss, now, false) {
             Joined::Absent(Some(stored)) | Joined::Stored(stored) if miss.may_use(&stored, now) => {
-                cache.insert(miss.hash, stored.clone());
+                self.worker.cache.insert(miss.hash, stored.clone());
                 Some(stored)
             }
             _ => None,

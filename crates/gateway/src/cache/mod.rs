@@ -38,6 +38,7 @@ pub(crate) use lookup::{Invalidation, Lookup, Miss, look_up};
 pub(crate) use opening::CacheOpening;
 pub(crate) use passage::{Passed, Traveller, through_flights};
 pub(crate) use purge::{PurgeQuery, invalidate, invalidate_document, purge};
+pub(crate) use refresh::REFRESH_EVERY;
 pub(crate) use shared::{CacheShared, status};
 pub(crate) use worker::WorkerCache;
 
@@ -59,10 +60,10 @@ pub(crate) fn counted_as(how: CacheStatus) -> CacheAnswer {
 /// As what a response that was not stored is counted.
 pub(crate) fn refusal_of(why: NotStored) -> CacheRefusal {
     match why {
-        NotStored::Authorization => CacheRefusal::Authorization,
         NotStored::SetCookie => CacheRefusal::SetCookie,
         NotStored::NoStore => CacheRefusal::NoStore,
-        NotStored::Private => CacheRefusal::Private,
+        // Requests with credentials never come so far.
+        NotStored::Private | NotStored::Authorization => CacheRefusal::Private,
         NotStored::NoCache => CacheRefusal::NoCache,
         NotStored::Status => CacheRefusal::Status,
         NotStored::NotFresh => CacheRefusal::NotFresh,

@@ -11,7 +11,7 @@ use crate::context::{Current, WorkerContext};
 use crate::feedback::Sender;
 use crate::finish::Source;
 use crate::forward::{Onward, pass_on};
-use crate::pipeline::{Admission, CopyPermit, Instead, Permit};
+use crate::pipeline::{Admission, CopyPermit, Decided, Instead, Permit};
 use crate::refusal::Refusal;
 use crate::request::answer_unfit;
 use bytes::Bytes;
@@ -33,7 +33,7 @@ const WAITS_AT_MOST: Duration = Duration::from_secs(10);
 /// Flights that one request takes part in: beyond that the document is none that one request can fetch for others.
 pub(super) const FLIGHTS_TRIED: u32 = 3;
 /// A fetch that was refused is tried again after this time while others wait for it, and so often: a refusal of one request is none of
-/// all. A retry is a request like others for the pipeline, and counted as one.
+/// all. No client sends a retry: it is neither demand nor, refused, a refusal.
 const RETRIED_AFTER: Duration = Duration::from_millis(20);
 const RETRIES_MAX: u32 = 50;
 
@@ -238,7 +238,10 @@ impl Traveller<'_> {
             Led::Refused(refusal) => return Passed::Refused(refusal),
             Led::Copy(permit) => {
                 return match stand_in {
-                    Some((stored, how)) => Passed::Answer(self.asker().answer(&stored, how, Some(permit))),
+                    Some((stored, how)) => {
+                        worker.cache.count_spared();
+                        Passed::Answer(self.asker().answer(&stored, how, Some(permit)))
+                    }
                     None => Passed::Alone,
                 };
             }
@@ -250,28 +253,40 @@ impl Traveller<'_> {
     async fn admit_lead(&mut self, flight: &Flight, has_copy: bool) -> Led {
         let worker = self.worker;
         let (key, full) = (self.key, self.client.full);
-        let instead = if has_copy { Instead::Copy } else { Instead::Nothing };
-        let mut retries = 0;
-        loop {
-            let now = worker.shared.clock.now();
-            // Its own deadline must not end a fetch for all.
-            let asked = Classified { deadline: None, ..self.heard(now) };
-            let refusal = match worker.pipeline.admit_or(now, key, &asked, full, instead) {
-                Admission::Admitted(permit) => return Led::Admitted(permit),
-                Admission::Copy(permit) => return Led::Copy(permit),
+        let now = worker.shared.clock.now();
+        // Its own deadline must not end a fetch for all.
+        let asked = Classified { deadline: None, ..self.heard(now) };
+        if has_copy {
+            return match worker.pipeline.admit_or(now, key, &asked, full, Instead::Copy) {
+                Admission::Copy(permit) => Led::Copy(permit),
+                Admission::Admitted(permit) => Led::Admitted(permit),
+                Admission::Refused(refusal) => Led::Refused(refusal),
                 Admission::Waits(wait) => match wait.await {
-                    Ok(permit) => return Led::Admitted(permit),
-                    Err(refusal) => refusal,
+                    Ok(permit) => Led::Admitted(permit),
+                    Err(refusal) => Led::Refused(refusal),
                 },
-                Admission::Refused(refusal) => refusal,
                 Admission::Deferred(_) => unreachable!("no flight was said to answer it"),
             };
-            if retries == RETRIES_MAX || !flight.is_shared() || worker.shared.is_draining() {
-                return Led::Refused(refusal);
+        }
+        let mut asked = worker.pipeline.admit_or(now, key, &asked, full, Instead::Flight);
+        let mut retries = 0;
+        loop {
+            let deferred = match asked.decided().await {
+                Decided::Admitted(permit) => return Led::Admitted(permit),
+                Decided::Refused(refusal) => return Led::Refused(refusal),
+                Decided::Deferred(deferred) => deferred,
+            };
+            if retries < RETRIES_MAX && flight.is_shared() && !worker.shared.is_draining() {
+                retries += 1;
+                tokio::time::sleep(RETRIED_AFTER).await;
+                worker.metrics.cache.fetch_retries.increment();
+                asked = deferred.ask_again(worker.shared.clock.now(), full);
+                continue;
             }
-            retries += 1;
-            tokio::time::sleep(RETRIED_AFTER).await;
-            worker.metrics.requests.offered.increment();
+            return match deferred.alone(worker.shared.clock.now(), full).await {
+                Ok(permit) => Led::Admitted(permit),
+                Err(refusal) => Led::Refused(refusal),
+            };
         }
     }
 

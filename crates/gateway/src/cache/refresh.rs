@@ -7,18 +7,23 @@ use super::passage::Traveller;
 use crate::classify::Classified;
 use crate::connection::Client;
 use crate::feedback::Sender;
-use crate::pipeline::Admission;
+use crate::pipeline::Decided;
 use flashweir_cache::Joined;
+use flashweir_core::Duration;
 use http::StatusCode;
 use std::rc::Rc;
 use tokio::task::spawn_local;
 
+/// A stale document is fetched again at most once in this time by one worker, however often it is used.
+pub(crate) const REFRESH_EVERY: Duration = Duration::from_secs(1);
+
 impl Traveller<'_> {
-    /// Begins to fetch the document again, unless that was done a moment ago. The fetch is a request like others for the pipeline,
-    /// and counted as one; refused, it is tried again at a later use.
-    pub(crate) fn refresh(&self, client: &Rc<Client>, miss: Box<Miss>) {
+    /// Begins to fetch the document again, unless that was done within this time (at most [`REFRESH_EVERY`]). The fetch waits behind what clients send, and is counted as
+    /// none of theirs; refused, it is tried again at a later use.
+    pub(crate) fn refresh(&self, client: &Rc<Client>, miss: Box<Miss>, not_within: Duration) {
         let now = self.worker.shared.clock.now();
-        if !miss.part.may_lead || !self.worker.cache.is_refresh_due(now, miss.hash) {
+        let not_within = not_within.min(REFRESH_EVERY);
+        if !miss.part.may_lead || !self.worker.cache.is_refresh_due(now, miss.hash, not_within) {
             return;
         }
         let (worker, current, client) = (self.worker.clone(), self.current.clone(), client.clone());
@@ -56,15 +61,9 @@ impl Traveller<'_> {
         let Joined::Leads(lead, flight, stale) = joined else { return };
         let leader = Leader::new(worker.shared.clone(), lead, flight.clone());
         let _interest = Interest::new(flight);
-        worker.metrics.requests.offered.increment();
-        let permit = match worker.pipeline.admit(now, self.key, self.classified, None) {
-            Admission::Admitted(permit) => permit,
-            Admission::Waits(wait) => match wait.await {
-                Ok(permit) => permit,
-                Err(_) => return,
-            },
-            Admission::Refused(_) | Admission::Copy(_) | Admission::Deferred(_) => return,
-        };
+        worker.metrics.cache.refreshes.increment();
+        let asked = worker.pipeline.admit_refresh(now, self.key, self.classified);
+        let Decided::Admitted(permit) = asked.decided().await else { return };
         match self.job(permit, miss, stale, Some(leader)) {
             Ok(job) => {
                 match job.run().await {

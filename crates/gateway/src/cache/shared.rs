@@ -106,5 +106,7 @@ pub(crate) fn status(shared: &Shared) -> Value {
         "open_hosts": hosts.collect::<Vec<_>>(),
         "answers": answers,
         "fetches": shared.telemetry.sum(|worker| worker.cache.fetches.value()),
+        "fetch_retries": shared.telemetry.sum(|worker| worker.cache.fetch_retries.value()),
+        "refreshes": shared.telemetry.sum(|worker| worker.cache.refreshes.value()),
     })
 }

@@ -14,9 +14,9 @@
 use super::flight::{Candidate, Interest, Landed};
 use super::lookup::{Miss, could_share};
 use super::passage::{FLIGHTS_TRIED, Passed, Traveller, Waiting};
-use crate::pipeline::{Admission, Decided, Deferred, Ended, Instead, Wait};
+use crate::pipeline::{Admission, Decided, Deferred, Instead, Wait};
 use flashweir_cache::{CacheStatus, Joined, Mark, Stored};
-use flashweir_core::{Duration, Instant};
+use flashweir_core::{Duration, Instant, Reason};
 use flashweir_telemetry::Bound;
 use http::Method;
 use std::sync::Arc;
@@ -35,22 +35,14 @@ enum Pending {
 
 impl Pending {
     /// There is nothing to share.
-    async fn alone(self, now: Instant) -> Passed {
-        match self {
-            Self::Queued(wait) => match wait.await {
-                Ok(permit) => Passed::Admitted(permit),
-                Err(refusal) => Passed::Refused(refusal),
-            },
-            Self::Deferred(deferred) => deferred.end(now).into(),
-        }
-    }
-}
-
-impl From<Ended> for Passed {
-    fn from(ended: Ended) -> Self {
-        match ended {
-            Ended::Refused(refusal) => Self::Refused(refusal),
-            Ended::AsksAgain => Self::Alone,
+    async fn alone(self, now: Instant, full: Option<Reason>) -> Passed {
+        let decided = match self {
+            Self::Queued(wait) => wait.await,
+            Self::Deferred(deferred) => deferred.alone(now, full).await,
+        };
+        match decided {
+            Ok(permit) => Passed::Admitted(permit),
+            Err(refusal) => Passed::Refused(refusal),
         }
     }
 }
@@ -61,8 +53,7 @@ impl Traveller<'_> {
         !has_body && self.head.method == Method::GET && self.worker.cache.opens_in_crowds()
     }
 
-    /// Asks the pipeline; where there is no room at once, asks for an answer that others wait for, too. [`Passed::Alone`]: the pipeline is
-    /// to be asked once more, as for another request.
+    /// Asks the pipeline; where there is no room at once, asks for an answer that others wait for, too.
     pub(crate) async fn admit_or_share(&mut self) -> Passed {
         let now = self.received;
         let (key, full, asked) = (self.key, self.client.full, self.heard(now));
@@ -81,10 +72,10 @@ impl Traveller<'_> {
         let worker = self.worker;
         let now = worker.shared.clock.now();
         let miss = could_share(worker, self.current, self.classified, &self.hop, self.head, false);
-        let Some(miss) = miss else { return pending.alone(now).await };
+        let Some(miss) = miss else { return pending.alone(now, self.client.full).await };
         let Some(_place) = worker.shared.cache.wait() else {
             worker.metrics.bound_hits.increment(Bound::CacheWaiters);
-            return pending.alone(now).await;
+            return pending.alone(now, self.client.full).await;
         };
         // Of no use to a caller whose time is over, either.
         let put_off_until =
@@ -154,7 +145,7 @@ impl Traveller<'_> {
             }
             drop(candidate);
         }
-        pending.alone(worker.shared.clock.now()).await
+        pending.alone(worker.shared.clock.now(), self.client.full).await
     }
 
     fn is_answered_by(&self, miss: &Miss, stored: &Stored) -> bool {
@@ -177,9 +168,11 @@ impl Traveller<'_> {
             (Some(permit), _) => permit,
             (None, Pending::Deferred(deferred)) => match deferred.answer(now) {
                 Ok(permit) => permit,
-                Err(ended) => return ended.into(),
+                Err(deferred) => {
+                    return Pending::Deferred(deferred).alone(now, self.client.full).await;
+                }
             },
-            (None, pending) => return pending.alone(now).await,
+            (None, pending) => return pending.alone(now, self.client.full).await,
         };
         Passed::Answer(self.asker().answer(stored, how, Some(permit)))
     }

@@ -4,7 +4,7 @@ use crate::shared::Shared;
 use arc_swap::{ArcSwap, Cache as Latest};
 use flashweir_admission::flash_crowd::HostCount;
 use flashweir_cache::{Inserted, Key, Mark, Marks, Reservation, Store, Stored};
-use flashweir_config::{Cache, CacheMode};
+use flashweir_config::{CacheMode, Config};
 use flashweir_core::limits::{CACHE_REFRESHES, HOT_SPOT_ENTRIES};
 use flashweir_core::{Duration, Instant};
 use flashweir_measure::SpaceSaving;
@@ -14,19 +14,20 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
 
-/// A stale document is fetched again at most once in this time by one worker, however often it is used.
-const REFRESH_EVERY: Duration = Duration::from_secs(1);
-
 /// Never leaves its worker's thread.
 pub(crate) struct WorkerCache {
     shared: Arc<Shared>,
     metrics: Arc<WorkerMetrics>,
     mode: Cell<CacheMode>,
+    /// Whether it matters to which hosts a crowd came.
+    follows_crowds: Cell<bool>,
     store: RefCell<Store>,
     marks: RefCell<Marks>,
     open: RefCell<OpenHosts>,
     /// Requests that the cache answered, by host: the detector does not see them.
     answered: RefCell<SpaceSaving<HOT_SPOT_ENTRIES>>,
+    /// Requests that a copy spared a refusal or a wait.
+    spared: Cell<u64>,
     /// Documents fetched again lately, and until when they are not to be fetched once more.
     refreshed: RefCell<Vec<(u64, Instant)>>,
 }
@@ -46,19 +47,23 @@ impl WorkerCache {
         let cache = Self {
             metrics,
             mode: Cell::new(CacheMode::Off),
+            follows_crowds: Cell::new(false),
             store: RefCell::new(Store::new(0)),
             marks: RefCell::default(),
             open: RefCell::new(open),
             answered: RefCell::default(),
+            spared: Cell::new(0),
             refreshed: RefCell::default(),
             shared,
         };
-        cache.configure(&cache.shared.live.load().config.cache);
+        cache.configure(&cache.shared.live.load().config);
         cache
     }
 
     /// Takes over a configuration. What a store holds that was filled under another mode is let go.
-    pub(crate) fn configure(&self, config: &Cache) {
+    pub(crate) fn configure(&self, config: &Config) {
+        self.follows_crowds.set(follows_crowds(config));
+        let config = &config.cache;
         if self.mode.replace(config.mode) != config.mode {
             self.store.borrow_mut().clear();
             self.marks.borrow_mut().clear();
@@ -78,16 +83,21 @@ impl WorkerCache {
         match self.mode.get() {
             CacheMode::Off => false,
             CacheMode::Always => true,
-            CacheMode::Crowd => {
-                let open = &mut *self.open.borrow_mut();
-                let latest = open.latest.load();
-                if !Arc::ptr_eq(latest, &open.in_force) {
-                    open.in_force = latest.clone();
-                    self.close_others(&open.in_force);
-                }
-                open.in_force.contains(&host_key)
+            CacheMode::Crowd => self.is_crowded(host_key),
+        }
+    }
+
+    /// Whether a crowd came to this host; said only where it matters ([`follows_crowds`]). Cost as of [`is_in_use`](Self::is_in_use).
+    pub(crate) fn is_crowded(&self, host_key: u64) -> bool {
+        let open = &mut *self.open.borrow_mut();
+        let latest = open.latest.load();
+        if !Arc::ptr_eq(latest, &open.in_force) {
+            open.in_force = latest.clone();
+            if self.mode.get() == CacheMode::Crowd {
+                self.close_others(&open.in_force);
             }
         }
+        open.in_force.contains(&host_key)
     }
 
     /// Whether requests for one document that find no room at the origin may be one fetch, wherever the cache is closed.
@@ -154,7 +164,7 @@ impl WorkerCache {
 
     /// The cache answered a request for this host.
     pub(crate) fn count_answer(&self, host_key: u64) {
-        if self.mode.get() == CacheMode::Crowd {
+        if self.follows_crowds.get() {
             self.answered.borrow_mut().hit(host_key, 1);
         }
     }
@@ -167,15 +177,37 @@ impl WorkerCache {
         hosts
     }
 
-    /// Whether a stale document is to be fetched again now; then not once more for a second.
-    pub(crate) fn is_refresh_due(&self, now: Instant, hash: u64) -> bool {
+    /// A copy answers a request that would have been refused or have had to wait.
+    pub(crate) fn count_spared(&self) {
+        self.spared.set(self.spared.get() + 1);
+    }
+
+    /// How many there were since the last time.
+    pub(crate) fn take_spared(&self) -> u64 {
+        self.spared.take()
+    }
+
+    /// Whether a stale document is to be fetched again now; then not once more within this time.
+    pub(crate) fn is_refresh_due(&self, now: Instant, hash: u64, not_within: Duration) -> bool {
         let refreshed = &mut *self.refreshed.borrow_mut();
         refreshed.retain(|(_, until)| now < *until);
         if refreshed.len() >= CACHE_REFRESHES || refreshed.iter().any(|(known, _)| *known == hash) {
             return false;
         }
-        refreshed.push((hash, now + REFRESH_EVERY));
+        refreshed.push((hash, now + not_within));
         true
+    }
+}
+
+/// Whether it matters to which hosts a crowd came: where the cache is in use for those alone, or where copies may be given a grace.
+pub(crate) fn follows_crowds(config: &Config) -> bool {
+    match config.cache.mode {
+        CacheMode::Off => false,
+        CacheMode::Crowd => true,
+        CacheMode::Always => {
+            let mut classes = config.services.iter().flat_map(|service| &service.classes);
+            classes.any(|class| !class.grace.is_zero())
+        }
     }
 }
 

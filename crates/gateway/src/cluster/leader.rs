@@ -144,10 +144,13 @@ impl Leader {
         is_new
     }
 
-    /// What all gateways are to know now. `answers` names the report that it answers.
+    /// What all gateways are to know now. `answers` names the report that it answers: whose that is, is told of its own share alone, so that answers
+    /// do not grow with the number of gateways.
     pub(crate) fn broadcast(&self, answers: (u64, u64)) -> Broadcast {
         let service = |(name, led): (&String, &Led)| {
-            let value: ServiceBroadcast = led.leader.last()?.clone();
+            let ServiceBroadcast { shares, plan, in_flight } = led.leader.last()?;
+            let shares = if answers.1 == 0 { shares.clone() } else { shares.for_one(answers.0) };
+            let value = ServiceBroadcast { shares, plan: plan.clone(), in_flight: *in_flight };
             Some(OfService { name: name.clone(), policy: led.policy, value })
         };
         Broadcast {
@@ -165,6 +168,7 @@ const FORGET_AFTER: Duration = Duration::from_secs(60);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashweir_admission::sentry::{ClassCounts, Sample};
     use flashweir_provisioning::shares::ShareReport;
 
     fn report(gateway: u64, sequence: u64, term: u64, policy: u64) -> Report {
@@ -212,5 +216,100 @@ mod tests {
         let broadcast = leader.broadcast((0, 0));
         let shares = &broadcast.services[0].value.shares.shares;
         assert_eq!(shares.iter().map(|(gateway, _)| *gateway).collect::<Vec<_>>(), [7]);
+    }
+
+    /// Goal: what a gateway is answered does not grow with the number of gateways, and says what it needs: its share, and how many there are.
+    #[test]
+    fn an_answer_has_the_share_of_who_asked_alone() {
+        let mut leader = leader();
+        for now_ms in [600, 700] {
+            let now = Instant::from_millis(now_ms);
+            (1..=9).for_each(|gateway| leader.observe(now, &report(gateway, now_ms, 5, 1)).expect("counted"));
+            leader.step(now);
+        }
+        let of = |answers| leader.broadcast(answers).services[0].value.shares.clone();
+        let (all, one) = (of((0, 0)), of((7, 700)));
+        assert_eq!((all.shares.len(), all.gateways), (9, 9));
+        assert_eq!((one.shares, one.gateways, one.limit), (vec![(7, all.shares[6].1)], 9, all.limit));
+    }
+
+    /// Processor time of this thread: what others do beside it does not count.
+    fn processor_s() -> f64 {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("a kernel that counts");
+        let nanos: f64 = text.split(' ').next().and_then(|first| first.parse().ok()).expect("a number");
+        nanos / 1e9
+    }
+
+    /// A measurement, by `make bench-leader`: a leader takes a report of each of 1,000 gateways ten times a second and answers each. Counted are the
+    /// seal of each report, its decoding, the rounds with their plans, and the sealed answers; HTTP and the kernel are not.
+    #[test]
+    #[ignore = "a measurement of the optimised build: make bench-leader"]
+    fn what_a_thousand_gateways_cost_their_leader() {
+        const GATEWAYS: u64 = 1_000;
+        const SECONDS: u64 = 10;
+        let keys = super::super::seal::Keys::new([(1, b"correct-horse-battery-staple".as_slice())]);
+        let mut leader = leader();
+        let (mut spent_s, mut settled, mut bytes) = (0.0, 0, 0);
+        let mut shares = vec![(Default::default(), 1.0); GATEWAYS as usize];
+        // The first second is not counted: the leader listens.
+        for tenth in 1..=10 * (SECONDS + 1) {
+            let now = Instant::from_millis(100 * tenth);
+            let report = |gateway: u64| {
+                let (applied, share) = shares[gateway as usize];
+                let class = ClassCounts {
+                    offered: 40,
+                    admitted: 10,
+                    completed: 10,
+                    in_flight: 1,
+                    ..ClassCounts::default()
+                };
+                let sample = Sample {
+                    from: Instant::from_millis(100 * (tenth - 1)),
+                    to: now,
+                    offered: 40,
+                    admitted: 10,
+                    completed: 10,
+                    shed: 30,
+                    in_flight: 1,
+                    in_flight_nanos: 100_000_000,
+                    waiting_nanos: 100_000_000,
+                    classes: vec![class],
+                    ..Sample::default()
+                };
+                let of_shares =
+                    ShareReport { gateway, applied, share, offered: 40, admitted: 10, in_flight: 1 };
+                let value = ServiceReport { share: of_shares, sample, limit: 1_000, knee_milli: 0 };
+                let services = vec![OfService { name: "shop".to_owned(), policy: 1, value }];
+                Report { gateway, name: format!("gw-{gateway}"), sequence: tenth, term: 5, services }
+                    .seal(&keys)
+            };
+            let reports: Vec<Vec<u8>> = (0..GATEWAYS).map(report).collect();
+            let before_s = processor_s();
+            for (place, sealed) in reports.iter().enumerate() {
+                let report = Report::open(&keys, sealed).expect("its own seal");
+                leader.observe(now, &report).expect("counted");
+                bytes += leader.broadcast((report.gateway, report.sequence)).seal(&keys).len();
+                if place % 200 == 199 {
+                    leader.step(now);
+                }
+            }
+            if tenth > 10 {
+                spent_s += processor_s() - before_s;
+                settled += 1;
+            }
+            if let Some(of) = leader.broadcast((0, 0)).services.first() {
+                let shares_now = &of.value.shares;
+                for (gateway, share) in (0..).zip(&mut shares) {
+                    *share = shares_now.share_of(gateway).map_or(*share, |now| (shares_now.epoch, now));
+                }
+            }
+        }
+        let part = spent_s / (0.1 * f64::from(settled));
+        println!(
+            "a leader of {GATEWAYS} gateways: {:.1} % of a core, answers of {} bytes",
+            part * 100.0,
+            bytes as u64 / GATEWAYS / 10 / (SECONDS + 1)
+        );
+        assert_eq!(leader.gateways().count() as u64, GATEWAYS);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A report and a broadcast, told apart so that none is taken for the other; the last byte is the version.
 const REPORT: &[u8; 4] = b"FWR\x01";
-const BROADCAST: &[u8; 4] = b"FWB\x01";
+const BROADCAST: &[u8; 4] = b"FWB\x02";
 
 /// What one gateway reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +124,7 @@ impl Broadcast {
             to.put_f64(broadcast.shares.limit);
             to.put_u32(broadcast.in_flight);
             put_bytes(to, &flashweir_wire::encode(&*broadcast.plan));
+            to.put_u32(broadcast.shares.gateways);
             to.put_u16(broadcast.shares.shares.len().min(GATEWAYS) as u16);
             for &(gateway, share) in broadcast.shares.shares.iter().take(GATEWAYS) {
                 to.put_u64(gateway);
@@ -143,9 +144,14 @@ impl Broadcast {
             let epoch = take_epoch(from)?;
             let (limit, in_flight) = (from.try_get_f64()?, from.try_get_u32()?);
             let plan = Arc::new(flashweir_wire::decode(take_bytes(from)?)?);
+            let gateways = from.try_get_u32()?;
             let shares = (0..from.try_get_u16()?).map(|_| Ok((from.try_get_u64()?, from.try_get_f64()?)));
             let shares = shares.collect::<Result<Vec<_>, MessageError>>()?;
-            Ok(ServiceBroadcast { shares: ShareBroadcast { epoch, limit, shares }, plan, in_flight })
+            Ok(ServiceBroadcast {
+                shares: ShareBroadcast { epoch, limit, gateways, shares },
+                plan,
+                in_flight,
+            })
         })?;
         end(from)?;
         Ok(Self { term, answers, leader, services })
@@ -248,6 +254,7 @@ mod tests {
         let shares = ShareBroadcast {
             epoch: Epoch { term: 4, sequence: 9 },
             limit: 8.0,
+            gateways: 2,
             shares: vec![(3, 2.5), (7, 5.5)],
         };
         let value = ServiceBroadcast { shares, plan: Arc::new(plan), in_flight: 5 };

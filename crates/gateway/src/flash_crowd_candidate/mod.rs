@@ -37,6 +37,8 @@ pub(crate) struct FlashCrowdSample {
     pub(crate) live: Sample,
     /// Requests that the cache answered, by host: no stage saw them.
     pub(crate) cached: Vec<HostCount>,
+    /// Requests that a copy spared a refusal or a wait.
+    pub(crate) spared: u64,
     /// And what its candidate did.
     pub(crate) candidate: Option<Box<CandidateSample>>,
 }

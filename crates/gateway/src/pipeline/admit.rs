@@ -4,11 +4,12 @@ use super::copies::CopyPermit;
 use super::deferred::{Deferred, Instead, Why, may_defer};
 use super::host::{Inner, PipelineHost};
 use super::permit::{Permit, Times};
-use super::wait::{Wait, Waiting};
+use super::wait::{Decided, Wait, Waiting};
 use crate::classify::Classified;
 use crate::refusal::Refusal;
+use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::flash_crowd::Standing;
-use flashweir_admission::pipeline::{AdmissionRequest, Arrival, ServiceKey};
+use flashweir_admission::pipeline::{AdmissionRequest, Arrival, Asking, ServiceKey};
 use flashweir_admission::retry_after::AT_A_BOUND;
 use flashweir_admission::sentry::{Asked, Position};
 use flashweir_core::{Instant, Reason, Shed};
@@ -28,6 +29,19 @@ pub(crate) enum Admission {
     Copy(CopyPermit),
     /// It would have been refused; its caller may yet have another answer for it.
     Deferred(Box<Deferred>),
+}
+
+impl Admission {
+    /// The same once it no longer waits. For requests that something else may answer ([`Instead::Flight`]).
+    pub(crate) async fn decided(self) -> Decided {
+        match self {
+            Self::Admitted(permit) => Decided::Admitted(permit),
+            Self::Refused(refusal) => Decided::Refused(refusal),
+            Self::Deferred(deferred) => Decided::Deferred(deferred),
+            Self::Waits(mut wait) => wait.turn(|| false).await,
+            Self::Copy(_) => unreachable!("a place for a copy is given where there is one"),
+        }
+    }
 }
 
 impl PipelineHost {
@@ -52,16 +66,52 @@ impl PipelineHost {
         full: Option<Reason>,
         instead: Instead,
     ) -> Admission {
-        let closed = if self.shared.is_draining() { Some(Reason::Draining) } else { full };
+        self.ask(now, asked, admission_request(key, asked, self.closed(full)), instead)
+    }
+
+    /// The gateway wants a newer copy of a stored response that a request of `asked` was answered with. No client sent it: it is no
+    /// demand, no client's share is charged with it, and its refusal is nobody's.
+    pub(crate) fn admit_refresh(
+        self: &Rc<Self>,
+        now: Instant,
+        key: ServiceKey,
+        asked: &Classified,
+    ) -> Admission {
+        let asked = Classified {
+            client_key: 0,
+            source: None,
+            candidate: None,
+            signs: RequestSigns::default(),
+            ..*asked
+        };
+        let request =
+            AdmissionRequest { asking: Asking::Refresh, ..admission_request(key, &asked, self.closed(None)) };
+        self.ask(now, &asked, request, Instead::Flight)
+    }
+
+    /// Why the door is closed to a request, if it is.
+    pub(super) fn closed(&self, full: Option<Reason>) -> Option<Reason> {
+        if self.shared.is_draining() { Some(Reason::Draining) } else { full }
+    }
+
+    pub(super) fn ask(
+        self: &Rc<Self>,
+        now: Instant,
+        asked: &Classified,
+        request: AdmissionRequest,
+        instead: Instead,
+    ) -> Admission {
+        let (key, is_first) = (request.service, request.asking == Asking::First);
         let inner = &mut *self.inner.borrow_mut();
         inner.follow_flash_crowd(now);
         inner.follow_service(now, key);
-        let request = admission_request(key, asked, closed);
         let has_planner = inner.hosted(key).is_some_and(|hosted| hosted.sentry.is_some());
         if has_planner && asked.standing != Standing::Exempt {
             self.shared.rest.wake();
         }
-        inner.count_class(key, asked.class, |class| class.offered.increment());
+        if is_first {
+            inner.count_class(key, asked.class, |class| class.offered.increment());
+        }
         let slot = inner.waiting.vacant_key();
         let arrival = inner.pipeline.arrive(now, request, slot);
         if let Some(cause) = inner.pipeline.demoted() {
@@ -77,8 +127,7 @@ impl PipelineHost {
                     inner.shed_in_shadow(now, key, asked, &refusal);
                 }
                 let times = Times { received: now, sent: now };
-                inner.count_class(key, asked.class, |class| class.admitted.increment());
-                Admission::Admitted(Permit::new(self.clone(), permit, times))
+                Admission::Admitted(Permit::new(self.clone(), inner, permit, (asked.class, &request), times))
             }
             Arrival::Refused(refusal) => {
                 match instead {
@@ -87,7 +136,7 @@ impl PipelineHost {
                             return Admission::Copy(permit);
                         }
                     }
-                    Instead::Flight if may_defer(&refusal) => {
+                    Instead::Flight if may_defer(&request, &refusal) => {
                         return Admission::Deferred(Deferred::new(
                             self.clone(),
                             *asked,
@@ -118,8 +167,10 @@ impl PipelineHost {
                 if let Some((other, refusal)) = displaced {
                     inner.refuse_waiting(now, other, &refusal);
                 }
-                self.metrics.requests.held.increment();
-                inner.count_class(key, asked.class, |class| class.held.increment());
+                if is_first {
+                    self.metrics.requests.held.increment();
+                    inner.count_class(key, asked.class, |class| class.held.increment());
+                }
                 self.call_attendant(inner, key);
                 Admission::Waits(Wait::new(self.clone(), queued_as, now, asked.deadline))
             }
@@ -163,6 +214,7 @@ pub(super) fn admission_request(
         host_key: asked.host_key,
         person_key: asked.person_key,
         candidate: candidate.map(|candidate| Asked {
+            is_uncounted: false,
             class: candidate.class,
             url_class: asked.url_class,
             client_key: candidate.client_key,
@@ -172,5 +224,6 @@ pub(super) fn admission_request(
         deadline: asked.deadline,
         closed,
         signs: asked.signs,
+        asking: Asking::First,
     }
 }

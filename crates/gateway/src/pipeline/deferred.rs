@@ -4,12 +4,14 @@
 //! the response that another request fetches, or the refusal after all. Until then the request holds no place in the gateway; its
 //! caller bounds how many there are (`CACHE_WAITERS`).
 
+use super::admit::Admission;
 use super::copies::CopyPermit;
 use super::host::PipelineHost;
+use super::permit::Permit;
 use super::wait::{Decided, Wait};
 use crate::classify::Classified;
 use crate::refusal::Refusal;
-use flashweir_admission::pipeline::{self, AdmissionRequest};
+use flashweir_admission::pipeline::{self, AdmissionRequest, Asking};
 use flashweir_core::{Instant, Reason};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -43,24 +45,18 @@ pub(super) enum Why {
     GaveWay,
 }
 
-/// What becomes of one for which there is no other answer.
-pub(crate) enum Ended {
-    /// It is refused.
-    Refused(Refusal),
-    /// It is to ask the pipeline once more, as another request: this one has been counted as one that left.
-    AsksAgain,
-}
-
-/// Only a refusal for want of room at the origin or on the way there: a door that is closed stays closed.
-pub(super) fn may_defer(refusal: &pipeline::Refusal) -> bool {
-    !matches!(
+/// Only a refusal for want of room at the origin or on the way there: a door that is closed stays closed. That of a request that no
+/// client sent is nobody's.
+pub(super) fn may_defer(request: &AdmissionRequest, refusal: &pipeline::Refusal) -> bool {
+    let is_for_room = !matches!(
         refusal.shed.reason,
         Reason::Draining
             | Reason::CallerDeadline
             | Reason::Connections
             | Reason::ConnectionsPerClient
             | Reason::RequestsInFlight
-    )
+    );
+    is_for_room || request.asking == Asking::Refresh
 }
 
 impl Deferred {
@@ -74,32 +70,61 @@ impl Deferred {
         Box::new(Self { host, asked, request, why: Some(why) })
     }
 
-    /// There is no other answer.
-    pub(crate) fn end(mut self, now: Instant) -> Ended {
+    /// There is no other answer: it is refused, or asks the pipeline once more where it had a turn.
+    pub(crate) async fn alone(
+        self: Box<Self>,
+        now: Instant,
+        full: Option<Reason>,
+    ) -> Result<Box<Permit>, Refusal> {
+        let mut deferred = self;
+        // Twice at most: one that asks again keeps its turn.
+        loop {
+            deferred = match deferred.refuse(now) {
+                Ok(refusal) => return Err(refusal),
+                Err(deferred) => match deferred.ask_again(now, full).decided().await {
+                    Decided::Admitted(permit) => return Ok(permit),
+                    Decided::Refused(refusal) => return Err(refusal),
+                    Decided::Deferred(deferred) => deferred,
+                },
+            };
+        }
+    }
+
+    /// The refusal, counted now; none where it was not refused.
+    pub(super) fn refuse(mut self: Box<Self>, now: Instant) -> Result<Refusal, Box<Self>> {
         let Some(Why::Refused(refusal)) = self.why.take_if(|why| matches!(why, Why::Refused(_))) else {
-            return Ended::AsksAgain;
+            return Err(self);
         };
         let inner = &mut *self.host.inner.borrow_mut();
         let cost_us = inner.pipeline.cost_us(&self.request);
-        Ended::Refused(inner.shed(now, self.request.service, &self.asked, &refusal, cost_us))
+        Ok(inner.shed(now, self.request.service, &self.asked, &refusal, cost_us))
     }
 
-    /// A copy answers it, where the gateway has a place for it.
-    pub(crate) fn answer(mut self, now: Instant) -> Result<CopyPermit, Ended> {
+    /// Asks the pipeline once more, for the room that there may be now. The request's demand and its refusal have been counted, and are
+    /// not counted again; nor are those of this try.
+    pub(crate) fn ask_again(mut self: Box<Self>, now: Instant, full: Option<Reason>) -> Admission {
+        self.why = None;
+        let closed = self.host.closed(full);
+        let request = AdmissionRequest { asking: Asking::Again, candidate: None, closed, ..self.request };
+        self.host.ask(now, &self.asked, request, Instead::Flight)
+    }
+
+    /// A copy answers it; none, and it is as it was, where the gateway has no place for that.
+    pub(crate) fn answer(mut self: Box<Self>, now: Instant) -> Result<CopyPermit, Box<Self>> {
         let permit = CopyPermit::take(&self.host, &mut self.host.inner.borrow_mut(), now, &self.request);
         match permit {
             Some(permit) => {
                 self.why = None;
                 Ok(permit)
             }
-            None => Err(self.end(now)),
+            None => Err(self),
         }
     }
 }
 
 impl Drop for Deferred {
     fn drop(&mut self) {
-        if self.why.is_some() {
+        if self.why.is_some() && self.request.asking != Asking::Refresh {
             let inner = self.host.inner.borrow();
             self.host.metrics.requests.left.increment();
             let cost_us = inner.pipeline.cost_us(&self.request);

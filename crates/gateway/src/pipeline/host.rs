@@ -240,6 +240,7 @@ impl PipelineHost {
         FlashCrowdSample {
             live: pipeline.drain_flash_crowd(now),
             cached: Vec::new(),
+            spared: 0,
             candidate: flash_crowd_candidate.as_ref().and_then(|follower| follower.drain(now, pipeline)),
         }
     }

@@ -22,7 +22,7 @@ mod wait;
 
 pub(crate) use admit::Admission;
 pub(crate) use copies::CopyPermit;
-pub(crate) use deferred::{Deferred, Ended, Instead};
+pub(crate) use deferred::{Deferred, Instead};
 pub(crate) use host::PipelineHost;
 pub(crate) use permit::Permit;
 pub(crate) use slow_clients::Yielding;

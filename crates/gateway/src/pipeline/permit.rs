@@ -4,13 +4,15 @@
 //! (a tunnel, an event stream, a client that does not take more); then its slot is free. And the *request's*:
 //! the client has been handed everything, or is gone; that is what the counters of requests tell.
 
-use super::host::PipelineHost;
+use super::host::{Inner, PipelineHost};
 use super::place::Place;
 use super::slow_clients::Yielding;
 use crate::load_report::Told;
-use flashweir_admission::pipeline::{self, Delivery, FailureSource, Judged, OriginReport, Outcome};
+use flashweir_admission::pipeline::{
+    self, AdmissionRequest, Asking, Delivery, FailureSource, Judged, OriginReport, Outcome,
+};
 use flashweir_core::Instant;
-use flashweir_telemetry::Unmeasured;
+use flashweir_telemetry::{Counter, RequestMetrics, Unmeasured};
 use http::StatusCode;
 use std::rc::Rc;
 
@@ -28,6 +30,8 @@ pub(crate) struct Permit {
     yielding: Option<Rc<Yielding>>,
     /// What the origin says of the request and of itself.
     report: OriginReport,
+    /// A client sent it: it is counted among the requests.
+    is_clients: bool,
 }
 
 /// A request's beginnings.
@@ -41,12 +45,22 @@ pub(crate) struct Times {
 
 impl Permit {
     /// A request that goes to the origin now.
-    pub(super) fn new(host: Rc<PipelineHost>, mut permit: pipeline::Permit, times: Times) -> Box<Self> {
-        host.metrics.requests.admitted.increment();
+    pub(super) fn new(
+        host: Rc<PipelineHost>,
+        inner: &Inner,
+        mut permit: pipeline::Permit,
+        (class, request): (u8, &AdmissionRequest),
+        times: Times,
+    ) -> Box<Self> {
+        let is_clients = request.asking != Asking::Refresh;
+        if is_clients {
+            host.metrics.requests.admitted.increment();
+            inner.count_class(request.service, class, |class| class.admitted.increment());
+        }
         let at_origin = permit.take_origin_share().map(|share| Place::new(host.clone(), share));
         let report = OriginReport::default();
         // It goes through many hands, and into the response's body.
-        Box::new(Self { host, permit: Some(permit), times, at_origin, yielding: None, report })
+        Box::new(Self { host, permit: Some(permit), times, at_origin, yielding: None, report, is_clients })
     }
 
     /// When the request was received.
@@ -127,7 +141,7 @@ impl Permit {
     /// The upstream answered in full, and the client gets it from here; an answer of 5xx finishes too, but not without error:
     /// an error that came quickly must not look like a fast service.
     pub(crate) fn handed_over(mut self: Box<Self>, status: StatusCode) -> Option<Delivery> {
-        self.host.metrics.requests.completed.increment();
+        self.count(|requests| &requests.completed);
         self.finish(match status.is_server_error() {
             true => Outcome::Failed(FailureSource::Origin),
             false => Outcome::Completed(self.report),
@@ -142,9 +156,15 @@ impl Permit {
 
     /// It failed, and whose doing that was.
     pub(crate) fn failed(mut self: Box<Self>, source: FailureSource) {
-        self.host.metrics.requests.failed.increment();
+        self.count(|requests| &requests.failed);
         let delivery = self.finish(Outcome::Failed(source));
         debug_assert!(delivery.is_none(), "what failed is not delivered");
+    }
+
+    fn count(&self, counter: impl FnOnce(&RequestMetrics) -> &Counter) {
+        if self.is_clients {
+            counter(&self.host.metrics.requests).increment();
+        }
     }
 
     fn end_at_origin(&mut self, outcome: Outcome) {
@@ -167,7 +187,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if self.permit.is_some() {
-            self.host.metrics.requests.abandoned.increment();
+            self.count(|requests| &requests.abandoned);
             self.host.metrics.measurement.unmeasured.increment(Unmeasured::Cancelled);
             let delivery = self.finish(Outcome::Abandoned);
             debug_assert!(delivery.is_none(), "what was abandoned is not delivered");

@@ -54,6 +54,7 @@ impl Scene {
             deadline: None,
             closed: None,
             signs: Default::default(),
+            asking: Default::default(),
         };
         let arrival = host.inner.borrow_mut().pipeline.arrive(shared.clock.now(), request, 0);
         let Arrival::Admitted(mut permit, _) = arrival else { panic!("there is room") };

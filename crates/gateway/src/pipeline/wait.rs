@@ -1,14 +1,13 @@
 //! A request that waits for its turn.
 
 use super::copies::CopyPermit;
-use super::deferred::{Deferred, Ended, Why, may_defer};
+use super::deferred::{Deferred, Why, may_defer};
 use super::host::{Inner, PipelineHost};
 use super::permit::{Permit, Times};
 use crate::classify::Classified;
 use crate::refusal::Refusal;
-use flashweir_admission::pipeline::{self, AdmissionRequest, Outcome, Released, Ticket};
+use flashweir_admission::pipeline::{self, AdmissionRequest, Asking, Outcome, Released, Ticket};
 use flashweir_core::Instant;
-use flashweir_telemetry::ClassMetrics;
 use std::mem;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -90,10 +89,9 @@ impl Wait {
                 Decided::Deferred(Deferred::new(host, asked, request, Why::GaveWay))
             }
             Ok(permit) => {
-                let count = |class: &ClassMetrics| class.admitted.increment();
-                host.inner.borrow().count_class(request.service, asked.class, count);
                 let times = Times { received: self.received, sent: now };
-                Decided::Admitted(Permit::new(host, permit, times))
+                let inner = &*host.inner.borrow();
+                Decided::Admitted(Permit::new(host.clone(), inner, permit, (asked.class, &request), times))
             }
             Err(Denied::Refused(refusal)) => Decided::Refused(refusal),
             Err(Denied::Deferred(refusal)) => {
@@ -133,9 +131,9 @@ impl Future for Wait {
         self.poll_decided(cx, &|| false).map(|decided| match decided {
             Decided::Admitted(permit) => Ok(permit),
             Decided::Refused(refusal) => Err(refusal),
-            Decided::Deferred(deferred) => match deferred.end(self.host.shared.clock.now()) {
-                Ended::Refused(refusal) => Err(refusal),
-                Ended::AsksAgain => unreachable!("it does not give way"),
+            Decided::Deferred(deferred) => match deferred.refuse(self.host.shared.clock.now()) {
+                Ok(refusal) => Err(refusal),
+                Err(_) => unreachable!("it does not give way"),
             },
         })
     }
@@ -179,12 +177,14 @@ impl PipelineHost {
                 (asked, request, None)
             }
         };
-        self.metrics.requests.left.increment();
-        let cost_us = inner.pipeline.cost_us(&request);
-        inner.count_class(request.service, asked.class, |class| {
-            class.left.increment();
-            class.unmet_us.add(cost_us.into());
-        });
+        if request.asking != Asking::Refresh {
+            self.metrics.requests.left.increment();
+            let cost_us = inner.pipeline.cost_us(&request);
+            inner.count_class(request.service, asked.class, |class| {
+                class.left.increment();
+                class.unmet_us.add(cost_us.into());
+            });
+        }
         drop(inner);
         if let Some(permit) = permit {
             self.withdraw(now, &request, permit);
@@ -235,7 +235,7 @@ impl Inner {
     pub(super) fn refuse_waiting(&mut self, now: Instant, slot: usize, refusal: &pipeline::Refusal) {
         if let Waiting::ForTurn { asked, request, defers, .. } = &self.waiting[slot] {
             let (asked, request) = (*asked, *request);
-            if *defers && may_defer(refusal) {
+            if *defers && may_defer(&request, refusal) {
                 self.decide(slot, Err(Denied::Deferred(*refusal)));
                 return;
             }

@@ -5,6 +5,7 @@ use super::report::{Orca, Orders, Report, ReportedDocument};
 use super::routing::SAMPLE_EVERY;
 use super::station::watermarks;
 use crate::cache::{PurgeQuery, invalidate, invalidate_document};
+use crate::exchange::{ExchangeError, exchange};
 use crate::shared::Shared;
 use bytes::Bytes;
 use flashweir_config::{Replication, ReplicationRole, ReplicationRules};
@@ -12,13 +13,10 @@ use flashweir_core::limits::{REPORT_BYTES, REPORT_DOCUMENTS};
 use flashweir_core::{Duration, Instant};
 use flashweir_replication::ReportSchedule;
 use flashweir_telemetry::{Happening, ReplicaReportOutcome};
-use http::header::{CONNECTION, CONTENT_TYPE, HOST};
+use http::header::CONTENT_TYPE;
 use http::{Request, Uri};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_util::rt::TokioIo;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::spawn_local;
 
@@ -174,29 +172,14 @@ impl Interval {
 /// Documents counted in one interval.
 const DOCUMENTS_MAX: usize = flashweir_core::limits::REPLICATION_COUNTED * 4;
 
-/// Why a report did not arrive.
-#[derive(Debug, thiserror::Error)]
-enum TellError {
-    #[error("no answer within {ANSWER_WITHIN:?}")]
-    Timeout,
-    #[error("{0}")]
-    Connection(#[from] std::io::Error),
-    #[error("{0}")]
-    Http(#[from] hyper::Error),
-    #[error("{0}")]
-    Request(#[from] http::Error),
-    #[error("answered {0}")]
-    Status(http::StatusCode),
-    #[error("the answer cannot be read")]
-    Body,
-}
-
 /// Sends a report and does what the answer says.
 async fn tell(shared: Arc<Shared>, redirector: Uri, body: Bytes) {
-    let answer = tokio::time::timeout(ANSWER_WITHIN, send(&redirector, body)).await;
+    let request = Request::post("/replication/report").header(CONTENT_TYPE, "application/json");
+    let answer = exchange(&redirector, request, body, (ANSWER_WITHIN, REPORT_BYTES)).await;
+    let orders = answer.and_then(|body| Orders::parse(&body).ok_or(ExchangeError::Body));
     let control = shared.telemetry.control();
     let reports = &control.replication.reports;
-    match answer.unwrap_or(Err(TellError::Timeout)) {
+    match orders {
         Ok(orders) => {
             reports.increment(ReplicaReportOutcome::Taken);
             obey(&shared, &orders);
@@ -217,26 +200,4 @@ fn obey(shared: &Shared, orders: &Orders) {
     if !orders.purge.is_empty() || !orders.invalidate.is_empty() {
         shared.telemetry.control().count_purge(Some(purged as u64));
     }
-}
-
-async fn send(redirector: &Uri, body: Bytes) -> Result<Orders, TellError> {
-    // Both were checked with the configuration.
-    let (host, port) = (redirector.host().unwrap_or_default(), redirector.port_u16().unwrap_or(80));
-    let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let connection = spawn_local(connection);
-    let authority = redirector.authority().map_or("", |authority| authority.as_str());
-    let request = Request::post("/replication/report").header(HOST, authority).header(CONNECTION, "close");
-    let request = request.header(CONTENT_TYPE, "application/json").body(Full::new(body))?;
-    let read = async {
-        let response = sender.send_request(request).await?;
-        if !response.status().is_success() {
-            return Err(TellError::Status(response.status()));
-        }
-        let body = Limited::new(response.into_body(), REPORT_BYTES).collect().await;
-        Orders::parse(&body.map_err(|_| TellError::Body)?.to_bytes()).ok_or(TellError::Body)
-    };
-    let orders = read.await;
-    connection.abort();
-    orders
 }

@@ -17,7 +17,7 @@ pub const DECAY: Duration = Duration::from_secs(15);
 /// assert_eq!(holder.share(Instant::ZERO), 0.0);
 /// let epoch = Epoch { term: 1, sequence: 1 };
 /// let shares = vec![(3, 60.0), (7, 40.0)];
-/// assert!(holder.apply(Instant::ZERO, &ShareBroadcast { epoch, limit: 100.0, shares }));
+/// assert!(holder.apply(Instant::ZERO, &ShareBroadcast { epoch, limit: 100.0, gateways: 2, shares }));
 /// assert_eq!(holder.share(Instant::from_secs(15)), 40.0);
 /// assert_eq!(holder.share(Instant::from_secs(30)), 50.0);
 /// ```
@@ -45,7 +45,7 @@ impl ShareHolder {
         if broadcast.epoch <= self.epoch {
             return false;
         }
-        self.equal = broadcast.limit / broadcast.shares.len().max(1) as f64;
+        self.equal = broadcast.limit / f64::from(broadcast.gateways.max(1));
         self.epoch = broadcast.epoch;
         // A leader that does not hear this gateway has given its share to the others: as if there were none.
         if let Some(share) = broadcast.share_of(self.gateway) {

@@ -210,7 +210,9 @@ impl ShareLeader {
             }
             shares.push((gateway, share));
         }
-        Some(ShareBroadcast { epoch: self.epoch, limit: self.limit, shares })
+        // At most GATEWAYS.
+        let gateways = shares.len() as u32;
+        Some(ShareBroadcast { epoch: self.epoch, limit: self.limit, gateways, shares })
     }
 }
 

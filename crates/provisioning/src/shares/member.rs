@@ -69,6 +69,7 @@ pub struct ServiceMember {
     slots: SlotGate,
     began: Instant,
     applied_at: Option<Instant>,
+    /// The newest broadcast, from the first that had a share for it on.
     last: Option<ServiceBroadcast>,
     /// What is used while there is no share.
     own_limit: u32,
@@ -133,13 +134,15 @@ impl ServiceMember {
         }
     }
 
-    /// Takes a broadcast; false, and nothing changed, if it is not newer than the last one.
+    /// Takes a broadcast; false, and nothing changed, if it is not newer than the last one. One of a leader that has not heard of this
+    /// gateway yet has no share for it, and is no reason to admit nothing: the gateway goes on as before.
     pub fn apply(&mut self, now: Instant, broadcast: &ServiceBroadcast) -> bool {
         let is_new = self.holder.apply(now, &broadcast.shares);
-        if is_new {
-            if broadcast.shares.share_of(self.gateway).is_some() {
-                self.applied_at = Some(now);
-            }
+        let has_share = broadcast.shares.share_of(self.gateway).is_some();
+        if is_new && has_share {
+            self.applied_at = Some(now);
+        }
+        if is_new && (has_share || self.last.is_some()) {
             self.last = Some(broadcast.clone());
         }
         is_new
@@ -192,7 +195,7 @@ impl ServiceMember {
             epoch: self.holder.applied(),
             limit: shares.map_or(0.0, |shares| shares.limit),
             share: if shares.is_some() { self.holder.share(now) } else { f64::from(self.own_limit) },
-            gateways: shares.map_or(0, |shares| shares.shares.len()),
+            gateways: shares.map_or(0, |shares| shares.gateways as usize),
             elsewhere: self.elsewhere(now).0,
             silence: self.applied_at.map(|at| now.saturating_since(at)),
         }

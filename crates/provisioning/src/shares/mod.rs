@@ -72,11 +72,20 @@ pub struct ShareBroadcast {
     pub epoch: Epoch,
     /// The limit that is divided, for gateways that lose the leader.
     pub limit: f64,
+    /// How many gateways share it, where not all of them are told of each other's share.
+    pub gateways: u32,
     /// Gateways and their shares, by ascending gateway. One that is not in it was not heard, and is as good as without a leader.
     pub shares: Vec<(u64, f64)>,
 }
 
 impl ShareBroadcast {
+    /// What one gateway needs of it. O(log gateways).
+    #[must_use]
+    pub fn for_one(&self, gateway: u64) -> Self {
+        let shares = self.share_of(gateway).map(|share| (gateway, share));
+        Self { shares: shares.into_iter().collect(), ..*self }
+    }
+
     /// The share of one gateway. O(log gateways).
     #[must_use]
     pub fn share_of(&self, gateway: u64) -> Option<f64> {

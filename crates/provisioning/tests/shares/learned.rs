@@ -71,6 +71,39 @@ fn a_gateway_that_starts_waits_for_a_share_and_then_acts_alone() {
     assert_eq!(member.report(later).share.share, f64::from(own.limit), "others leave it what it uses");
 }
 
+/// Goal: a gateway that hears of a leader before the leader hears of it admits one request at a time until it has a share, and keeps at least that
+/// where the leader dies at that moment. It failed with a share of nothing, kept for 15 s.
+#[test]
+fn a_gateway_that_the_leader_has_not_heard_of_admits_one_request_at_a_time() {
+    let mut leader = ServiceLeader::new(Instant::from_millis(100), 5, &policy());
+    let mut old = members(1);
+    run(&mut leader, &mut old, &[60], 200..5_000);
+    let at = Instant::from_millis;
+    let mut new = ServiceMember::new(at(5_000), 2, 1);
+    assert!(new.apply(at(5_010), leader.last().expect("a broadcast")));
+    assert_eq!((new.standing(at(5_010)), new.plan(at(5_010), &own_plan(), 0).limit), (Standing::Joining, 1));
+    new.observe(0, &sample(at(5_100), 1, 60));
+    old[0].observe(0, &sample(at(5_100), 1, 60));
+    for member in [&mut new, &mut old[0]] {
+        leader.observe(at(5_110), &member.report(at(5_100))).expect("a report that counts");
+    }
+    // Its first broadcast is its last one.
+    assert!(new.apply(at(5_120), leader.step(at(5_120)).expect("a broadcast")));
+    let lonely = at(10_000);
+    let share = new.figures(lonely).share;
+    assert!(new.standing(lonely) == Standing::Holding && share >= 1.0, "{share}");
+    assert!(new.plan(lonely, &own_plan(), 0).limit >= 1);
+    // A leader that never hears of it, because there are too many: it stays up.
+    let mut unheard = ServiceMember::new(at(5_000), 3, 1);
+    unheard.apply(at(5_010), leader.last().expect("a broadcast"));
+    let late = at(5_000) + JOIN_WAIT;
+    unheard.apply(late, leader.last().expect("a broadcast"));
+    assert_eq!(
+        (unheard.standing(late), unheard.plan(late, &own_plan(), 0).limit),
+        (Standing::Alone, own_plan().limit)
+    );
+}
+
 #[test]
 fn a_new_leader_goes_on_from_the_plan_in_force() {
     let policy = policy();

@@ -14,6 +14,10 @@ pub struct CacheMetrics {
     pub answers: CounterSet<CacheAnswer>,
     /// Responses fetched for the cache, those fetched again included.
     pub fetches: Counter,
+    /// Fetches that were refused and tried again for those who wait for them.
+    pub fetch_retries: Counter,
+    /// Stored responses that were to be fetched again without a client's request; in `/status`.
+    pub refreshes: Counter,
     /// Responses stored.
     pub stored: Counter,
     /// Responses that were not, by why.
@@ -69,6 +73,11 @@ impl WorkerGroup for CacheMetrics {
             copies,
             &[
                 ("cache_fetches", "Responses that the cache asked an upstream for.", |c| &c.fetches),
+                (
+                    "cache_fetch_retries",
+                    "Times that a refused fetch was tried again for the requests that wait for it.",
+                    |c| &c.fetch_retries,
+                ),
                 ("cache_stored", "Responses stored.", |c| &c.stored),
                 ("cache_evicted", "Responses evicted to make room for others.", |c| &c.evicted),
                 (
@@ -130,8 +139,6 @@ labels! {
     }
     /// Why a response was not stored.
     CacheRefusal, "why" {
-        /// Its request had credentials.
-        Authorization => "authorization",
         /// It sets a cookie.
         SetCookie => "set_cookie",
         /// It says `no-store`.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::api::KubernetesApi;
+use super::plane::{ControlPlane, Login};
 use crate::process::{Process, Signal};
 
 /// Between two looks at the pods of the node.
@@ -22,19 +23,34 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const BEAT_EVERY: Duration = Duration::from_secs(8);
 /// A pod that was asked to stop is killed after this.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
-/// A date for everything: conditions need one, and nothing here reads it.
+/// A date for the node: its condition needs one, and nothing reads it.
 const DATE: &str = "2026-01-01T00:00:00Z";
 
 /// Starts, probes and stops the pods of one node until it is dropped.
 #[derive(Debug)]
 pub struct ProcessKubelet {
     stopping: Arc<AtomicBool>,
+    running: Arc<Mutex<Vec<RunningPod>>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// A pod whose process runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RunningPod {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) container: String,
+    pub(super) labels: Value,
+    /// The process.
+    pub(super) id: u32,
 }
 
 struct Pod {
     process: Process,
+    about: RunningPod,
     address: SocketAddr,
+    /// When it began, as Kubernetes writes times.
+    began: String,
     is_ready: bool,
     kill_at: Option<Instant>,
 }
@@ -44,7 +60,16 @@ struct Node {
     name: String,
     directory: TempDir,
     pods: BTreeMap<String, Pod>,
+    running: Arc<Mutex<Vec<RunningPod>>>,
     addresses: u16,
+    accounts: Option<Accounts>,
+}
+
+/// What pods with a service account get.
+struct Accounts {
+    login: Login,
+    /// Where their programs are, beside the system's.
+    programs: PathBuf,
 }
 
 impl ProcessKubelet {
@@ -55,13 +80,30 @@ impl ProcessKubelet {
     /// When the node cannot be registered.
     #[must_use]
     pub fn start(api: KubernetesApi, node: &str) -> Self {
-        let stopping = Arc::<AtomicBool>::default();
+        Self::begin(api, node, None)
+    }
+
+    /// As [`ProcessKubelet::start`]; a pod with a service account has `$KUBECONFIG` with a token of that account, and finds programs in `programs`, as in
+    /// an image.
+    ///
+    /// # Panics
+    /// When the node cannot be registered.
+    #[must_use]
+    pub fn start_with_accounts(plane: &ControlPlane, node: &str, programs: &Path) -> Self {
+        let accounts = Accounts { login: plane.login(), programs: programs.to_owned() };
+        Self::begin(plane.administrator(), node, Some(accounts))
+    }
+
+    fn begin(api: KubernetesApi, node: &str, accounts: Option<Accounts>) -> Self {
+        let (stopping, running) = (Arc::<AtomicBool>::default(), Arc::<Mutex<_>>::default());
         let mut node = Node {
             api,
             name: node.to_owned(),
             directory: TempDir::new().expect("a fresh directory"),
             pods: BTreeMap::new(),
+            running: running.clone(),
             addresses: 1,
+            accounts,
         };
         let object = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node.name } });
         let _node = node.api.create("/api/v1/nodes", &object).expect_ok("the node");
@@ -69,7 +111,12 @@ impl ProcessKubelet {
             let stopping = stopping.clone();
             std::thread::spawn(move || node.run(&stopping))
         };
-        Self { stopping, thread: Some(thread) }
+        Self { stopping, running, thread: Some(thread) }
+    }
+
+    /// Pods whose processes run, for [`ResourceMetrics`](super::ResourceMetrics).
+    pub(super) fn running(&self) -> Arc<Mutex<Vec<RunningPod>>> {
+        self.running.clone()
     }
 }
 
@@ -103,7 +150,7 @@ impl Node {
             "addresses": [{ "type": "InternalIP", "address": "10.244.255.2" }],
             "conditions": [{
                 "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready",
-                "lastHeartbeatTime": format!("{:.0}", Timestamp::now()), "lastTransitionTime": DATE,
+                "lastHeartbeatTime": date(), "lastTransitionTime": DATE,
             }],
         }});
         self.patch(&format!("/api/v1/nodes/{}/status", self.name), &status)
@@ -127,14 +174,17 @@ impl Node {
                 self.stop(&uid, object);
             } else if let Some(pod) = self.pods.get(&uid) {
                 let is_new = !pod.is_ready && TcpStream::connect(pod.address).is_ok();
-                if is_new && self.patch(&format!("{}/status", path_of(object)), &running(object, pod.address))
-                {
+                let status = || running(object, pod);
+                if is_new && self.patch(&format!("{}/status", path_of(object)), &status()) {
                     self.pods.entry(uid).and_modify(|pod| pod.is_ready = true);
                 }
             } else {
                 self.start(uid, object);
             }
         }
+        let running = self.pods.values().filter(|pod| pod.kill_at.is_none()).map(|pod| pod.about.clone());
+        // A list is replaced as a whole.
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = running.collect();
     }
 
     fn start(&mut self, uid: String, object: &Value) {
@@ -144,8 +194,12 @@ impl Node {
         let container = &object["spec"]["containers"][0];
         let words =
             ["command", "args"].iter().flat_map(|key| container[key].as_array().into_iter().flatten());
-        let mut words =
-            words.filter_map(Value::as_str).map(|word| word.replace("$(POD_IP)", &ip.to_string()));
+        let mounted = |word: &str| self.mounted(&uid, container, word);
+        let words =
+            words.filter_map(Value::as_str).map(|word| mounted(&word.replace("$(POD_IP)", &ip.to_string())));
+        // One whose account is not there yet is tried again at the next look.
+        let Some(environment) = self.environment(object) else { return };
+        let mut words = environment.into_iter().chain(words);
         let (Some(program), Some(port)) = (words.next(), container["ports"][0]["containerPort"].as_u64())
         else {
             return;
@@ -153,7 +207,41 @@ impl Node {
         let arguments = words.map(OsString::from);
         let process = Process::start(&PathBuf::from(program), self.directory.path(), arguments);
         let address = SocketAddr::from((ip, port as u16));
-        self.pods.insert(uid, Pod { process, address, is_ready: false, kill_at: None });
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let metadata = &object["metadata"];
+        let about = RunningPod {
+            namespace: text(&metadata["namespace"]),
+            name: text(&metadata["name"]),
+            container: text(&container["name"]),
+            labels: metadata["labels"].clone(),
+            id: process.id(),
+        };
+        let pod = Pod { process, about, address, began: date(), is_ready: false, kill_at: None };
+        self.pods.insert(uid, pod);
+    }
+
+    /// The words that run a pod's command with its account; none where that has no token yet.
+    fn environment(&self, object: &Value) -> Option<Vec<String>> {
+        let account = object["spec"]["serviceAccountName"].as_str().filter(|name| *name != "default");
+        let (Some(account), Some(accounts)) = (account, &self.accounts) else { return Some(Vec::new()) };
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+        let request = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
+        let answer = self.api.try_call("POST", &path, Some(("application/json", &request))).ok()?;
+        let login = accounts.login.write(account, answer.body["status"]["token"].as_str()?);
+        let path = format!("PATH={}:/usr/bin:/bin", accounts.programs.display());
+        Some(vec!["/usr/bin/env".to_owned(), format!("KUBECONFIG={}", login.display()), path])
+    }
+
+    /// A word of a command with the container's mounts in this node's folder: each is an empty one.
+    fn mounted(&self, uid: &str, container: &Value, word: &str) -> String {
+        let mounts = container["volumeMounts"].as_array().into_iter().flatten();
+        let mounts = mounts.filter_map(|mount| mount["mountPath"].as_str());
+        mounts.fold(word.to_owned(), |word, mount| {
+            let folder = self.directory.path().join(format!("{uid}{}", mount.replace('/', "-")));
+            std::fs::create_dir_all(&folder).expect("a writable directory");
+            word.replace(&format!("{mount}/"), &format!("{}/", folder.display()))
+        })
     }
 
     /// Asks the process to stop, and removes the pod when it is gone.
@@ -186,17 +274,22 @@ fn path_of(pod: &Value) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", text("namespace"), text("name"))
 }
 
-fn running(pod: &Value, address: SocketAddr) -> Value {
-    let ip = address.ip().to_string();
-    let container = &pod["spec"]["containers"][0];
-    let condition = |kind: &str| json!({ "type": kind, "status": "True", "lastTransitionTime": DATE });
+/// Now, as Kubernetes writes times: an autoscaler goes by when pods began and got ready.
+pub(super) fn date() -> String {
+    format!("{:.0}", Timestamp::now())
+}
+
+fn running(object: &Value, pod: &Pod) -> Value {
+    let (ip, now) = (pod.address.ip().to_string(), date());
+    let container = &object["spec"]["containers"][0];
+    let condition = |kind: &str| json!({ "type": kind, "status": "True", "lastTransitionTime": now });
     let conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"].map(condition);
     json!({ "status": {
-        "phase": "Running", "podIP": ip, "podIPs": [{ "ip": ip }], "hostIP": "10.244.255.2", "startTime": DATE,
+        "phase": "Running", "podIP": ip, "podIPs": [{ "ip": ip }], "hostIP": "10.244.255.2", "startTime": pod.began,
         "conditions": conditions,
         "containerStatuses": [{
             "name": container["name"], "image": container["image"], "imageID": "process", "ready": true,
-            "started": true, "restartCount": 0, "state": { "running": { "startedAt": DATE } },
+            "started": true, "restartCount": 0, "state": { "running": { "startedAt": pod.began } },
         }],
     }})
 }

@@ -7,7 +7,9 @@
 mod api;
 mod kubelet;
 mod plane;
+mod resource_metrics;
 
 pub use api::{ApiAnswer, KubernetesApi};
 pub use kubelet::ProcessKubelet;
 pub use plane::ControlPlane;
+pub use resource_metrics::ResourceMetrics;

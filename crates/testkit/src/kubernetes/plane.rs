@@ -42,6 +42,15 @@ impl ControlPlane {
     /// When it does not start.
     #[must_use]
     pub fn require(test: &str, tools: &Path, users: &[&str]) -> Option<Self> {
+        Self::require_with(test, tools, users, &[])
+    }
+
+    /// As [`ControlPlane::require`], with further options of the controller manager; of one that is there twice the last counts.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn require_with(test: &str, tools: &Path, users: &[&str], controllers: &[&str]) -> Option<Self> {
         let binary = tools.join("testplane");
         if !binary.exists() {
             skip(
@@ -50,10 +59,10 @@ impl ControlPlane {
             );
             return None;
         }
-        Some(Self::start(binary, users))
+        Some(Self::start(binary, users, controllers))
     }
 
-    fn start(binary: PathBuf, users: &[&str]) -> Self {
+    fn start(binary: PathBuf, users: &[&str], controllers: &[&str]) -> Self {
         let directory = TempDir::new().expect("a fresh directory");
         let (address, etcd_client, etcd_peer) = (free_address(), free_address(), free_address());
         let authority = write_files(directory.path(), users);
@@ -95,11 +104,12 @@ impl ControlPlane {
             let given = quick.iter().chain(more).map(|it| (*it).to_owned());
             common.iter().cloned().chain(given).chain([port()]).collect::<Vec<_>>()
         };
-        let controllers = options(&[
+        let of_controllers = [
             "--service-account-private-key-file=accounts.key",
             "--horizontal-pod-autoscaler-sync-period=1s",
             "--cert-dir=controllers",
-        ]);
+        ];
+        let controllers = options(&[of_controllers.as_slice(), controllers].concat());
         plane.begin("kube-controller-manager", &controllers);
         let scheduler = options(&["--cert-dir=scheduler"]);
         plane.begin("kube-scheduler", &scheduler);
@@ -139,6 +149,8 @@ impl ControlPlane {
             "--service-account-signing-key-file=accounts.key".to_owned(),
             "--token-auth-file=tokens.csv".to_owned(),
             "--authorization-mode=RBAC".to_owned(),
+            // To other API servers by their pods' addresses: there is no proxy for those of Services.
+            "--enable-aggregator-routing=true".to_owned(),
             // No pod of these tests has an account.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
         ];
@@ -185,15 +197,33 @@ impl ControlPlane {
     /// When it cannot be written.
     #[must_use]
     pub fn kubeconfig(&self, user: &str) -> PathBuf {
-        let file = self.directory.path().join(format!("{user}.kubeconfig"));
+        self.login().write(user, user)
+    }
+
+    pub(super) fn login(&self) -> Login {
+        Login { directory: self.directory.path().to_owned(), address: self.address }
+    }
+}
+
+/// How programs log in.
+#[derive(Clone, Debug)]
+pub(super) struct Login {
+    directory: PathBuf,
+    address: SocketAddr,
+}
+
+impl Login {
+    /// A file by which a program logs in with this token; `name` tells it from others.
+    pub(super) fn write(&self, name: &str, token: &str) -> PathBuf {
+        let file = self.directory.join(format!("{name}.kubeconfig"));
         // YAML may be JSON.
         let config: Value = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "it",
             "clusters": [{ "name": "it", "cluster": {
                 "server": format!("https://{}", self.address),
-                "certificate-authority": self.directory.path().join("authority.pem"),
+                "certificate-authority": self.directory.join("authority.pem"),
             }}],
-            "users": [{ "name": "it", "user": { "token": user } }],
+            "users": [{ "name": "it", "user": { "token": token } }],
             "contexts": [{ "name": "it", "context": { "cluster": "it", "user": "it", "namespace": "default" } }],
         });
         fs::write(&file, config.to_string()).expect("a writable directory");

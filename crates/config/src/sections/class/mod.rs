@@ -78,7 +78,8 @@ pub struct ClassFile {
     pub exempt: bool,
     /// Where a request of the class would be refused or have to wait, and the cache has an answer no older than this, it gets
     /// that, although HTTP would not let it be reused: only if nothing in it was made for one user (docs/cache.md has the rule), and
-    /// with `Cache-Status` saying so. Needs `cache.mode`. 0 gives none.
+    /// with `Cache-Status` saying so. In a crowd it serves all who may have it, so that there is room for others. Needs `cache.mode`.
+    /// 0 gives none.
     /// Valid: `0s` to `1m`. Raised: older answers in a crowd, and fewer refusals. Lowered: more refusals.
     /// Example: `grace = "2s"`.
     #[serde(default = "no_grace")]

@@ -15,7 +15,7 @@ use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::flash_crowd::{Response, Standing};
 use flashweir_admission::ladder::Rungs;
 use flashweir_admission::pipeline::{
-    self, AdmissionRequest, Arrival, Delivery, GatewayCount, Judged, Outcome, Permit, Released,
+    self, AdmissionRequest, Arrival, Asking, Delivery, GatewayCount, Judged, Outcome, Permit, Released,
     ServiceSettings, SharedByWorkers, StageName, Ticket,
 };
 use flashweir_admission::retry_after::{AT_A_BOUND, RetryAfter};
@@ -141,6 +141,7 @@ impl GateStage {
             deadline: None,
             closed: None,
             signs: asked.signs,
+            asking: Asking::First,
         };
         let waiting = Waiting { attempt, class: asked.class, person_key: asked.person_key };
         let arrival = worker.pipeline.arrive(now, request, waiting);

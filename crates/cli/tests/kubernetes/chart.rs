@@ -1,0 +1,110 @@
+//! Goal: the chart is what its users get. Method: `helm lint`, and `helm install` as in docs/kubernetes.md into a real control plane, where its pods run with
+//! the rights of the chart's own service accounts; then it is uninstalled.
+
+use crate::BINARY;
+use crate::workload::{DEPLOYMENTS, POLICIES, Workload, ready, tools};
+use flashweir_testkit::{Client, ControlPlane, Process, ProcessKubelet, Testbed, skip, until};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Ten times what a busy machine takes.
+const WITHIN: Duration = Duration::from_secs(120);
+/// The values of the page's command.
+const VALUES: [&str; 6] = [
+    "--set",
+    "policy.scaleTargetRef.name=web",
+    "--set",
+    "policy.service=web",
+    "--set",
+    "policy.maxReplicas=8",
+];
+
+/// Where `make helm` puts it.
+fn helm(test: &str) -> Option<PathBuf> {
+    let helm = tools().join("helm");
+    if helm.exists() {
+        return Some(helm);
+    }
+    skip(test, "helm is not installed: `make helm CLUSTER_TESTS=1` builds it from its Go module");
+    None
+}
+
+fn chart() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/helm/flashweir").display().to_string()
+}
+
+#[test]
+fn the_chart_is_without_reproach() {
+    let Some(helm) = helm("the_chart_is_without_reproach") else { return };
+    let directory = TempDir::new().expect("a directory");
+    let chart = chart();
+    for values in [&VALUES[..], &[]] {
+        let words = ["lint", "--strict", &chart].into_iter().chain(values.iter().copied());
+        let finished = Process::run(&helm, directory.path(), WITHIN, words);
+        assert_eq!(finished.code(), Some(0), "{} {}", finished.stdout, finished.stderr);
+    }
+}
+
+#[test]
+fn the_chart_installs_serves_and_leaves() {
+    const TEST: &str = "the_chart_installs_serves_and_leaves";
+    let Some(helm) = helm(TEST) else { return };
+    if !tools().join("testplane").exists() {
+        // Said there, with how to get it.
+        assert!(ControlPlane::require(TEST, &tools(), &[]).is_none());
+        return;
+    }
+    let Some(testbed) = Testbed::require(TEST, &["chart"]) else { return };
+    testbed.own("chart", "10.244.0.0/16");
+    testbed.inside("chart", || install(TEST, &helm));
+}
+
+fn install(test: &str, helm: &Path) {
+    let plane = ControlPlane::require(test, &tools(), &[]).expect("a control plane");
+    let api = plane.administrator();
+    let directory = TempDir::new().expect("a directory");
+    let programs = Path::new(BINARY).parent().expect("a folder");
+    let _kubelet = ProcessKubelet::start_with_accounts(&plane, "node", programs);
+    // Pods of the chart listen on all addresses, which are all this node's, so the workload has a port of its own.
+    let origin =
+        [BINARY, "origin", "--listen", "$(POD_IP):8070", "--work-ms", "0", "--iterations-per-ms", "1000"];
+    let web = Workload {
+        name: "web",
+        service: "web",
+        ports: &[("http", 8070)],
+        command: &origin,
+        replicas: 1,
+        processor: None,
+    };
+    web.create(&api);
+    let login = plane.kubeconfig("administrator").display().to_string();
+    let run = |words: &[&str]| {
+        let words = words.iter().copied().chain(["--kubeconfig", &login]);
+        let finished = Process::run(helm, directory.path(), WITHIN, words);
+        assert_eq!(finished.code(), Some(0), "{} {}", finished.stdout, finished.stderr);
+    };
+    let chart = chart();
+    // One copy of the controller, for the same reason.
+    let words = [&["install", "flashweir", &chart, "--set", "control.replicas=1"], &VALUES[..]].concat();
+    run(&words);
+    let gateway = until("a gateway of the chart", WITHIN, || ready(&api, "flashweir").first().copied());
+    until("an answer through it", WITHIN, || {
+        let mut client = Client::try_connect(SocketAddr::new(gateway, 8080)).ok()?;
+        client.try_send("GET / HTTP/1.1\r\nHost: web\r\nConnection: close\r\n\r\n").ok()?;
+        (client.try_response().ok()?.status() == 200).then_some(())
+    });
+    until("the controller follows the chart's policy", WITHIN, || {
+        let condition = api.get(&format!("{POLICIES}/flashweir")).body["status"]["conditions"][0].clone();
+        (condition["reason"] == "ReplicasSet").then_some(())
+    });
+    run(&["uninstall", "flashweir", "--wait"]);
+    for (path, name) in
+        [(DEPLOYMENTS, "flashweir"), (DEPLOYMENTS, "flashweir-control"), (POLICIES, "flashweir")]
+    {
+        until(&format!("{name} gone"), WITHIN, || {
+            (api.get(&format!("{path}/{name}")).status == 404).then_some(())
+        });
+    }
+}

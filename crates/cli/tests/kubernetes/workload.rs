@@ -1,0 +1,123 @@
+//! Deployments of processes in a real cluster, and what the API server says of them.
+
+use crate::manifests::{document, read};
+use flashweir_testkit::KubernetesApi;
+use serde_json::{Value, json};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+pub(crate) const POLICIES: &str = "/apis/flashweir.dev/v1alpha1/namespaces/default/overloadpolicies";
+pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+
+/// Where `make testplane` puts the control plane, beside the profile's own folder.
+pub(crate) fn tools() -> PathBuf {
+    Path::new(crate::BINARY).ancestors().nth(2).expect("a target directory").join("tools/bin")
+}
+
+pub(crate) fn create(api: &KubernetesApi, path: &str, object: &Value) {
+    let _created = api.create(path, object).expect_ok(path);
+}
+
+/// A Deployment of processes with a Service of the same ports.
+pub(crate) struct Workload<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) service: &'a str,
+    pub(crate) ports: &'a [(&'a str, u16)],
+    pub(crate) command: &'a [&'a str],
+    pub(crate) replicas: u32,
+    /// Processor time that a pod asks for, of which an autoscaler takes its parts.
+    pub(crate) processor: Option<&'a str>,
+}
+
+impl Workload<'_> {
+    pub(crate) fn create(&self, api: &KubernetesApi) {
+        let Self { name, service, ports, command, replicas, processor } = *self;
+        let labels = json!({ "app": name });
+        let container_ports: Vec<Value> =
+            ports.iter().map(|(name, port)| json!({ "name": name, "containerPort": port })).collect();
+        let service_ports: Vec<Value> = ports
+            .iter()
+            .map(|(name, port)| json!({ "name": name, "port": port, "targetPort": port }))
+            .collect();
+        let resources = processor.map_or(json!({}), |cpu| json!({ "requests": { "cpu": cpu } }));
+        create(
+            api,
+            "/api/v1/namespaces/default/services",
+            &json!({
+                "apiVersion": "v1", "kind": "Service", "metadata": { "name": service },
+                "spec": { "clusterIP": "None", "selector": labels, "ports": service_ports },
+            }),
+        );
+        create(
+            api,
+            DEPLOYMENTS,
+            &json!({
+                "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name },
+                "spec": {
+                    "replicas": replicas, "selector": { "matchLabels": labels },
+                    "template": { "metadata": { "labels": labels }, "spec": {
+                        "terminationGracePeriodSeconds": 3,
+                        "containers": [{
+                            "name": "it", "image": "process", "command": command, "ports": container_ports,
+                            "resources": resources,
+                        }],
+                    }},
+                },
+            }),
+        );
+    }
+}
+
+/// Addresses of a Service's ready pods.
+pub(crate) fn ready(api: &KubernetesApi, service: &str) -> Vec<IpAddr> {
+    let path = format!(
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{service}"
+    );
+    let slices = api.get(&path).body;
+    let endpoints = slices["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|slice| slice["endpoints"].as_array().cloned());
+    let ready = endpoints.flatten().filter(|endpoint| endpoint["conditions"]["ready"] == true);
+    ready.filter_map(|endpoint| endpoint["addresses"][0].as_str()?.parse().ok()).collect()
+}
+
+fn scale_of(name: &str) -> String {
+    format!("{DEPLOYMENTS}/{name}/scale")
+}
+
+/// Replicas that are wanted.
+pub(crate) fn scale(api: &KubernetesApi, name: &str) -> u32 {
+    api.get(&scale_of(name)).body["spec"]["replicas"].as_u64().unwrap_or(0) as u32
+}
+
+pub(crate) fn order(api: &KubernetesApi, name: &str, replicas: u32) {
+    let patch = json!({ "spec": { "replicas": replicas } });
+    let _scale = api.merge(&scale_of(name), &patch).expect_ok("scale");
+}
+
+/// Gives a user the rights of a Role in a manifest.
+pub(crate) fn grant(api: &KubernetesApi, file: &str, user: &str) {
+    let role = document(&read(file), "Role");
+    create(api, ROLES, &role);
+    create(
+        api,
+        BINDINGS,
+        &json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": { "name": user },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"] },
+            "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }],
+        }),
+    );
+}
+
+/// The custom resource, and the rights of controllers and gateways.
+pub(crate) fn install(api: &KubernetesApi) {
+    let definition = document(&read("overloadpolicies.yaml"), "CustomResourceDefinition");
+    create(api, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition);
+    grant(api, "control.yaml", "control");
+    grant(api, "gateway.yaml", "gateway");
+}
