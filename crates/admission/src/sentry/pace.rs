@@ -113,8 +113,9 @@ impl Pace {
         let level = self.in_flight_s / self.span_s.max(1e-9);
         let shared_by = knee.map_or(1.0, |knee| (level / knee.max(1e-9)).max(1.0));
         let unit_us = self.stretch() / shared_by * 1e6;
-        let alone_us = |cost: &Cost| if cost.count > 0.0 { ((cost.mean * unit_us) as u32).max(1) } else { 0 };
-        self.costs.iter().map(alone_us).collect()
+        let alone_us = |class: u16| ((self.mean(class) * unit_us) as u32).max(1);
+        let has_run = |class: u16| self.costs.get(usize::from(class)).is_some_and(|cost| cost.count > 0.0);
+        (0..URL_CLASSES as u16).map(|class| if has_run(class) { alone_us(class) } else { 0 }).collect()
     }
 
     /// By how much requests of late took longer than they cost; 1 while nothing is known.

@@ -1,6 +1,5 @@
 //! The limit that is worth most under what is known of the origin.
 
-
 use super::Seen;
 use super::change::{Changes, Evidence, Suspicion};
 use super::curve::Curve;
