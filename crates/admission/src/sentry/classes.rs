@@ -62,8 +62,8 @@ pub(super) struct Service {
     pub(super) quantile_over_mean: f64,
     /// How many times more than it did the origin may do, as far as known; infinite while nothing is.
     pub(super) headroom: f64,
-    /// See [`ClassPlan::oldest_first_below`]: this part of the places to wait.
-    pub(super) oldest_first_share: f64,
+    /// Most of a burst waits at the gates.
+    pub(super) holds_bursts: bool,
 }
 
 impl Service {
@@ -195,8 +195,14 @@ impl Classes {
         let late_s = service.p95_s.unwrap_or(service.usual_s);
         let wait_s = ((target_s - late_s) / 2.0).clamp(WAIT_LEAST_SHARE * target_s, 0.5 * hold_s);
         let worth_it = Duration::from_secs_f64(hold_s);
+        let guaranteed_rate = self.guaranteed_rate(service, policy.guaranteed_rate);
         let (hold_len, hold_for) = if service.headroom.is_finite() {
-            let places = libm::ceil(served_rps * wait_s * service.headroom);
+            // A burst that comes while no request is refused may fill twice the places: what is left of it is answered in time. And what is
+            // promised has places, however slow the moment is.
+            let is_calm = service.holds_bursts && self.refused() < CALM_SHARE;
+            let wait_s = if is_calm { (2.0 * wait_s).min(hold_s) } else { wait_s };
+            let promised = if service.holds_bursts { guaranteed_rate.per_second() * hold_s } else { 0.0 };
+            let places = libm::ceil((served_rps * wait_s * service.headroom).max(promised));
             ((places as u32).clamp(1, REQUESTS_HELD as u32), worth_it)
         } else {
             (REQUESTS_HELD as u32, worth_it.max(target * HELD_AT_START_TARGETS))
@@ -207,15 +213,15 @@ impl Classes {
             hold_len: policy.queue.map_or(hold_len, |queue| queue.min(REQUESTS_HELD as u32)),
             hold_for,
             newest_first_after: worth_it / 2,
-            oldest_first_below: if service.headroom.is_finite() {
-                (f64::from(hold_len) * service.oldest_first_share) as u32
+            oldest_first_below: if service.holds_bursts && service.headroom.is_finite() {
+                (f64::from(hold_len) * OLDEST_FIRST_SHARE) as u32
             } else {
                 0
             },
             target,
             delay: Duration::ZERO,
             admit_share: u32::MAX,
-            guaranteed_rate: self.guaranteed_rate(service, policy.guaranteed_rate),
+            guaranteed_rate,
             retry_after: class.retry_after(served_rps),
         }
     }
@@ -292,6 +298,10 @@ impl Class {
     }
 }
 
+/// An old queue is served in the order in which it came while no more than this part of its places is taken.
+const OLDEST_FIRST_SHARE: f64 = 0.5;
+/// No crowd is there while so small a share of requests is refused.
+const CALM_SHARE: f64 = 0.01;
 /// How long the plan says that a guarantee could not be kept.
 const BROKEN_FOR: Duration = Duration::from_secs(10);
 /// How fast rates follow.

@@ -51,13 +51,9 @@ impl LimitLearner {
         }
     }
 
-    /// The part of the places to wait up to which an old queue is served in the order in which it came. (Judged with the model only: the
-    /// other rule lets most of a burst wait at the origin.)
-    pub(super) fn oldest_first_share(&self) -> f64 {
-        match self {
-            Self::Experiments(_) => 0.0,
-            Self::Model(_) => 0.5,
-        }
+    /// Whether the limit is so near the knee that most of a burst waits at the gate, and not at the origin.
+    pub(super) fn holds_bursts(&self) -> bool {
+        matches!(self, Self::Model(_))
     }
 
     /// Goes on from what another planner of the same origin found.

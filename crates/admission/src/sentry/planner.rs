@@ -211,7 +211,7 @@ impl SentryPlanner {
             p95_s: self.plan.explanation.response_p95_s,
             quantile_over_mean: self.quantile_over_mean,
             headroom: learned.headroom,
-            oldest_first_share: self.rule.oldest_first_share(),
+            holds_bursts: self.rule.holds_bursts(),
         }
     }
 

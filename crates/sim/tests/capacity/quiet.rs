@@ -1,7 +1,7 @@
 //! Goal: nobody notices the sentry while there is room. Method: an hour of traffic at 69 % of what the origin can do, with
 //! the sentry and without, the same requests.
 
-use flashweir_admission::sentry;
+use flashweir_admission::sentry::{self, Learner};
 use flashweir_core::Duration;
 use flashweir_sim::request::{ClassModel, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
@@ -23,14 +23,20 @@ fn hour(policy: Policy, seed: u64) -> Outcome {
 
 #[test]
 fn an_hour_of_quiet_traffic_is_left_alone() {
-    let guarded = hour(Policy::sentry(SentryPolicy::new(sentry::Policy::single(TARGET))), 1);
     let open = hour(Policy::None, 1);
+    for learner in [Learner::Experiments, Learner::Model] {
+        let policy = SentryPolicy { learner, ..SentryPolicy::new(sentry::Policy::single(TARGET)) };
+        compare(&hour(Policy::sentry(policy), 1), &open);
+    }
+}
+
+fn compare(guarded: &Outcome, open: &Outcome) {
     let (ours, theirs) = (guarded.totals(), open.totals());
     assert!(ours.offered > 450_000 && ours.offered == theirs.offered);
     assert_eq!((ours.shed_total(), ours.completed), (0, theirs.completed));
     for share in [0.5, 0.99, 0.999] {
         let of = |outcome: &Outcome| outcome.classes[0].latency_us.quantile(share).expect("responses");
-        let (with_us, without_us) = (of(&guarded), of(&open));
+        let (with_us, without_us) = (of(guarded), of(open));
         println!("{share}: {with_us} µs with, {without_us} µs without");
         // A histogram tells them to 3 %.
         assert!(with_us as f64 <= 1.04 * without_us as f64, "{share}: {with_us} µs, {without_us} µs without");

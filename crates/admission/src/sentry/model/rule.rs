@@ -334,7 +334,7 @@ impl ModelRule {
         self.learned.target_infeasible = is_knee_known && p95_alone_s > look.target_s;
     }
 
-    /// Work done a second in answers in time, those that are late counted for little, less the cost of a line at the origin.
+    /// Work done a second in answers in time, those that are late counted for little, less what a line at the origin costs.
     fn worth(&self, look: &Look, limit: u32) -> f64 {
         let in_flight = f64::from(limit);
         let within = TARGET_SHARE * look.target_s / self.unit.max(1e-12);
@@ -342,7 +342,8 @@ impl ModelRule {
             let in_time = self.shape.share_within(within / unit_s);
             in_flight / unit_s * (LATE_WORTH + (1.0 - LATE_WORTH) * in_time)
         });
-        done * libm::exp(-LINE_COST * libm::log(in_flight))
+        let of_target = self.unit * self.curve.mean(in_flight, |unit_s| unit_s) / look.target_s;
+        done * (1.0 - LINE_COST * of_target.min(1.0))
     }
 
     /// The share of answers that are expected in time.
@@ -357,17 +358,14 @@ impl ModelRule {
                 .min(limit_max)
         };
         let limits = || (-STEPS_DOWN..=STEPS_UP).map(at_step);
-        let highest = limits().map(|limit| self.worth(look, limit)).fold(0.0, f64::max);
-        let enough = highest * (1.0 - INDIFFERENCE);
-        let best = limits().find(|limit| self.worth(look, *limit) >= enough).unwrap_or(self.learned.limit);
-        let now = self.worth(look, self.learned.limit);
+        let worth = |limit| self.worth(look, limit);
+        let enough = limits().map(worth).fold(0.0, f64::max) * (1.0 - INDIFFERENCE);
+        let best = limits().find(|&limit| worth(limit) >= enough).unwrap_or(self.learned.limit);
         // While no request is refused nobody gains by a shorter line at the origin, but by answers in time.
-        let is_lower_better = is_refusing || {
-            let in_time = |limit| self.in_time(look, limit);
-            in_time(best) > in_time(self.learned.limit) + LOWER_GAIN
-        };
+        let is_lower_better =
+            is_refusing || self.in_time(look, best) > self.in_time(look, self.learned.limit) + LOWER_GAIN;
         match best.cmp(&self.learned.limit) {
-            Ordering::Greater if now < enough => {
+            Ordering::Greater if worth(self.learned.limit) < enough => {
                 self.move_to(look, best);
                 Rule::Raise
             }
@@ -475,8 +473,8 @@ const HEADROOM: f64 = 4.0;
 const TARGET_SHARE: f64 = 0.75;
 /// A late answer is worth a twentieth of one in time: where no limit meets the target, throughput decides.
 const LATE_WORTH: f64 = 0.05;
-/// What a limit loses with each factor e, because what waits at the origin can no longer be refused or put in order.
-const LINE_COST: f64 = 0.025;
+/// What a limit loses if answers take the whole target at the origin, because what is there can no longer be refused or put in order.
+const LINE_COST: f64 = 0.1;
 /// What is known of limits below, down to a quarter, is to be worth this many completions of regular requests, or else fewer in flight
 /// are tried: if not more than half of what that can cost is expected to be lost, and if what is lost over the windows that it takes is
 /// no more than this many seconds of work.
@@ -489,10 +487,10 @@ const LOOK_COST_S: f64 = 0.2;
 /// takes so much larger a share of answers in time.
 const INDIFFERENCE: f64 = 0.003;
 const LOWER_GAIN: f64 = 0.02;
-/// One move goes up by a factor of 2 and down by a factor of 4 at most.
+/// One move goes up or down by a factor of 2 at most.
 const STEPS_AN_OCTAVE: f64 = 4.0;
 const STEPS_UP: i32 = 4;
-const STEPS_DOWN: i32 = 8;
+const STEPS_DOWN: i32 = 4;
 /// After smaller moves (logarithm) nothing has to settle.
 const SMALL_MOVE: f64 = 0.15;
 /// The limit binds if this part of it is in use.
