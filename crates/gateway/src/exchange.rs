@@ -26,7 +26,7 @@ pub(crate) enum ExchangeError {
     Body,
 }
 
-/// The body of the answer, of at most so many bytes, if it comes in time and says that the request succeeded. The address was checked
+/// The body of the answer, of at most this many bytes, if it comes in time and says that the request succeeded. The address was checked
 /// with the configuration.
 pub(crate) async fn exchange(
     node: &Uri,

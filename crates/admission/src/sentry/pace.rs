@@ -18,7 +18,7 @@ use flashweir_core::limits::URL_CLASSES;
 #[derive(Debug)]
 pub(super) struct Pace {
     costs: Vec<Cost>,
-    /// The requests that costs rest on, and their costs added up.
+    /// Over all URL classes: the number of requests that costs rest on, and their mean cost.
     known: Cost,
     /// What a request of a usual mix costs is 1, and stays so while all costs drift: this is one over what it costs here.
     scale: f64,
@@ -128,7 +128,7 @@ impl Pace {
 /// follow and not the costs of those that run.
 const PACE_MEMORY: f64 = 30.0;
 const COST_MEMORY: f64 = 2_000.0;
-/// What is not known of a URL class is as if so many requests had cost what those of the mix do.
+/// Requests of the usual mix that a URL class begins with, as its prior.
 const PRIOR: f64 = 1.0;
 /// What a request of a class of which nothing is known tells of the pace, in requests of known ones.
 const UNKNOWN: f64 = 0.1;
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(alone_us[9], 0);
     }
 
-    /// Goal: what requests cost is told from each other, not from how long they took before. Method: a crawler that asks for another
+    /// Goal: costs are relative to other requests of the same time, not to how long requests took before. Method: a crawler that asks for another
     /// page each time, and times that grow from 10 ms to 1 s within 100 requests, twenty times, each time ending at once.
     #[test]
     fn costs_stay_while_times_rise_and_fall() {

@@ -111,7 +111,7 @@ fn what_waits_again_and_leaves_or_is_admitted_counts_as_work_alone() {
     }
 }
 
-/// Goal: a copy that is made anew takes no client's turn. Method: it came first, and waits behind the client.
+/// Goal: a refresh of a copy takes no client's turn. Method: it came first, and waits behind the client.
 #[test]
 fn a_refresh_goes_behind_what_clients_send() {
     let Busy { mut pipeline, key, permit } = Busy::new();

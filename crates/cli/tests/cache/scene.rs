@@ -14,7 +14,7 @@ pub(crate) fn binary() -> Flashweir {
 /// What the server answers: status and field lines.
 pub(crate) type Answer = (u16, String);
 
-/// A server that answers as it is told, with [`own_answer`]s.
+/// A server whose answers its requests choose, with [`own_answer`]s.
 pub(crate) fn numbered(answer: impl Fn(&Message) -> Answer + Send + Sync + 'static) -> Upstream {
     let count = Arc::new(AtomicUsize::new(0));
     Upstream::start(move |connection| {

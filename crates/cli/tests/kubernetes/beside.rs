@@ -119,7 +119,7 @@ fn tell(found: &[Found]) {
         );
     }
     println!(
-        "wanted of `planned`: 0.9 of the oracle's; nobody refused from {:?} after enough are ready on; 1 reversal",
+        "wanted of `planned`: 0.9 of the oracle's; no request refused from {:?} after enough are ready on; 1 reversal",
         2 * squeezed(INTERVAL_S)
     );
 }

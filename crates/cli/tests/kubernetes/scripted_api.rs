@@ -140,7 +140,7 @@ pub(crate) fn scripted_gateway() -> Upstream {
     gateway_with(|| (100, 100))
 }
 
-/// A gateway that is asked for more each time, and has nobody to serve it.
+/// A gateway with more demand each time, and no server for it.
 pub(crate) fn gateway_without_pods() -> Upstream {
     let offered = AtomicU64::new(0);
     gateway_with(move || (offered.fetch_add(5, Ordering::Relaxed), 0))

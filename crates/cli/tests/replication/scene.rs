@@ -20,7 +20,7 @@ pub(crate) fn binary() -> Flashweir {
     Flashweir::new(env!("CARGO_BIN_EXE_flashweir"))
 }
 
-/// An origin that answers as it is told, with [`own_answer`]s.
+/// An origin whose answers its requests choose, with [`own_answer`]s.
 pub(crate) fn numbered(fields: impl Fn(&Message, usize) -> String + Send + Sync + 'static) -> Upstream {
     let count = Arc::new(AtomicUsize::new(0));
     Upstream::start(move |connection| {

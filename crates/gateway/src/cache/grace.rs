@@ -4,7 +4,7 @@
 //! theirs are kept where nothing in them is anybody's own (`flashweir_cache::Judgement::Grace`).
 //!
 //! *In a crowd* each request for a hot document would find the room that the one before it left, and fill the origin: those who want
-//! something else would wait behind it. So there a copy answers all, as long as there is one, and is made anew when half of its grace is
+//! something else would wait behind it. So there a copy answers all, as long as there is one, and is fetched again when half of its grace is
 //! over, by one request that comes after those of clients (`refresh`).
 
 use super::lookup::Miss;
@@ -49,7 +49,7 @@ impl Traveller<'_> {
             |stored: &Stored| stored.since_received(now) >= miss.grace / RENEWED_IN_CROWD_AFTER_PARTS;
         let mut copy = self.copy(miss, now).filter(|stored| !stored.is_reusable())?;
         if is_due(&copy) {
-            // Another worker may have made it anew.
+            // Another worker may have fetched a newer one.
             let newer = self.copy_of_others(miss, now);
             copy = newer.filter(|newer| newer.since_received(now) < copy.since_received(now)).unwrap_or(copy);
         }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// How often the directory is tidied and its size told.
 const TIDIES_EVERY: Duration = Duration::from_secs(1);
 
-/// Copies spare so many requests of the last second a refusal or a wait, and this part (1/n) of all: more comes than can be served, though
-/// nobody is refused.
+/// If copies spare at least this many requests of the last second a refusal or a wait, and at least this part (1/n) of all, more requests
+/// come than can be served, though none is refused.
 const SPARED_MIN: f64 = 8.0;
 const SPARED_PART: f64 = 4.0;
 

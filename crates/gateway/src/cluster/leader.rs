@@ -144,7 +144,7 @@ impl Leader {
         is_new
     }
 
-    /// What all gateways are to know now. `answers` names the report that it answers: whose that is, is told of its own share alone, so that answers
+    /// What all gateways are to know now. `answers` names the report that it answers: its sender gets its own share alone, so that answers
     /// do not grow with the number of gateways.
     pub(crate) fn broadcast(&self, answers: (u64, u64)) -> Broadcast {
         let service = |(name, led): (&String, &Led)| {

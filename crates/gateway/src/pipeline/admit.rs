@@ -70,7 +70,7 @@ impl PipelineHost {
     }
 
     /// The gateway wants a newer copy of a stored response that a request of `asked` was answered with. No client sent it: it is no
-    /// demand, no client's share is charged with it, and its refusal is nobody's.
+    /// demand, no client's share is charged with it, and its refusal is not counted.
     pub(crate) fn admit_refresh(
         self: &Rc<Self>,
         now: Instant,

@@ -5,7 +5,7 @@
 //! uneven requests are ([`shape`]) tells how many of them would be in time.
 //!
 //! *The rule* ([`rule`]): the limit is the one that is worth most under that distribution, in work done a second in answers in time; of
-//! limits that are worth the same, the lowest. It goes up by at most a factor of two and down by four at once. Upwards nothing is probed:
+//! limits that are worth the same, the lowest. It goes up or down by at most a factor of two at once. Upwards nothing is probed:
 //! while it is not known whether more in flight would do more, a higher limit is worth more by itself. Downwards a limit that has stood
 //! still is tried at .7 now and then, where that costs at most .2 s of work.
 //!

@@ -361,7 +361,7 @@ impl ModelRule {
         let worth = |limit| self.worth(look, limit);
         let enough = limits().map(worth).fold(0.0, f64::max) * (1.0 - INDIFFERENCE);
         let best = limits().find(|&limit| worth(limit) >= enough).unwrap_or(self.learned.limit);
-        // While no request is refused nobody gains by a shorter line at the origin, but by answers in time.
+        // While no request is refused a shorter line at the origin brings nothing; answers in time do.
         let is_lower_better =
             is_refusing || self.in_time(look, best) > self.in_time(look, self.learned.limit) + LOWER_GAIN;
         match best.cmp(&self.learned.limit) {
