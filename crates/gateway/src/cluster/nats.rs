@@ -8,6 +8,7 @@
 //! | reports | `SUBJECT.cluster.report`, ten a second and gateway, read by the leader |
 //! | shares | `SUBJECT.cluster.share`, one a round, read by all |
 //!
+//! The bucket is in the server's memory, so a server that starts again has none: whoever finds no lease to take makes the bucket anew.
 //! A leader whose renewal is refused, or is not answered within [`LEASE`], stops to lead; what it might still send is of an older term and dropped.
 //! Messages have the same seals as with the local engine: the right to publish on the server is no right to divide a limit.
 
@@ -15,7 +16,7 @@ use super::leader::Leader;
 use super::message::{Broadcast, MessageError, Report};
 use super::{Cluster, REPORT_EVERY, STEP_EVERY, refuse};
 use crate::shared::Shared;
-use async_nats::jetstream::kv::{Config as BucketConfig, Store};
+use async_nats::jetstream::kv::{Config as BucketConfig, CreateError, CreateErrorKind, Store};
 use async_nats::jetstream::stream::StorageType;
 use async_nats::{Client, ConnectOptions, Subscriber};
 use bytes::Bytes;
@@ -88,14 +89,7 @@ async fn join(
     let options = ConnectOptions::new().name(&cluster.name).request_timeout(Some(ANSWER_WITHIN));
     // Reports that pile up while the connection is away are of no use afterwards.
     let client = timeout(2 * ANSWER_WITHIN, options.connect(servers)).await??;
-    let config = BucketConfig {
-        bucket: format!("{}_cluster", nats.subject),
-        history: 1,
-        max_age: LEASE,
-        storage: StorageType::Memory,
-        ..BucketConfig::default()
-    };
-    let bucket = async_nats::jetstream::new(client.clone()).create_key_value(config).await?;
+    let bucket = open_bucket(&client, &format!("{}_cluster", nats.subject)).await?;
     let gateway = Gateway {
         shared: shared.clone(),
         cluster: cluster.clone(),
@@ -106,6 +100,18 @@ async fn join(
     let reports = client.subscribe(gateway.subject_of("report")).await?;
     let shares = client.subscribe(gateway.subject_of("share")).await?;
     Ok((Rc::new(gateway), bucket, reports, shares))
+}
+
+/// The bucket of the lease, made where the server has none.
+async fn open_bucket(client: &Client, name: &str) -> Result<Store, NatsError> {
+    let config = BucketConfig {
+        bucket: name.to_owned(),
+        history: 1,
+        max_age: LEASE,
+        storage: StorageType::Memory,
+        ..BucketConfig::default()
+    };
+    Ok(async_nats::jetstream::new(client.clone()).create_key_value(config).await?)
 }
 
 impl Gateway {
@@ -201,7 +207,7 @@ impl Gateway {
     }
 
     /// Gets the lease when no gateway has it, and keeps it.
-    async fn hold_lease(self: Rc<Self>, bucket: Store) {
+    async fn hold_lease(self: Rc<Self>, mut bucket: Store) {
         let name = Bytes::from(self.cluster.name.clone());
         let mut tries = interval(RENEW_EVERY);
         tries.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -222,14 +228,28 @@ impl Gateway {
                         Err(_) => {}
                     }
                 }
-                None => {
-                    let created = timeout(ANSWER_WITHIN, bucket.create(KEY, name.clone())).await;
-                    if let Ok(Ok(revision)) = created {
+                None => match timeout(ANSWER_WITHIN, bucket.create(KEY, name.clone())).await {
+                    Ok(Ok(revision)) => {
                         held.set(Some((revision, asked_at)));
                         self.begin_term(unix_millis_now().max(self.cluster.term().saturating_add(1)));
                     }
-                }
+                    Ok(Err(error)) if !is_taken(&error) => self.restore_bucket(&mut bucket).await,
+                    // Another gateway has the lease, or no server answers.
+                    Ok(Err(_)) | Err(_) => {}
+                },
             }
+        }
+    }
+
+    /// A server that started again has lost the bucket. Where it is there, this changes nothing.
+    async fn restore_bucket(&self, bucket: &mut Store) {
+        match timeout(ANSWER_WITHIN, open_bucket(&self.client, &bucket.name)).await {
+            Ok(Ok(opened)) => *bucket = opened,
+            Ok(Err(error)) => {
+                refuse(&self.shared, format_args!("the lease cannot be had from NATS: {error}"))
+            }
+            // No server answers: the next try is soon.
+            Err(_) => {}
         }
     }
 
@@ -253,4 +273,9 @@ impl Gateway {
         held.set(None);
         *self.leader.borrow_mut() = None;
     }
+}
+
+/// Another gateway has the lease.
+fn is_taken(error: &CreateError) -> bool {
+    error.kind() == CreateErrorKind::AlreadyExists
 }
