@@ -41,6 +41,7 @@ record!(ClassCounts {
     shed_elsewhere,
     shed,
     shed_by_test,
+    shed_over_share,
     without_room,
     left,
     completed,

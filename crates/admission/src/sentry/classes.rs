@@ -42,6 +42,8 @@ struct Class {
     rank: u8,
     offered_rps: f64,
     shed_rps: f64,
+    /// Of these, of clients over their share.
+    shed_over_share_rps: f64,
     held: u32,
 }
 
@@ -100,6 +102,8 @@ impl Classes {
             class.held = counts.held;
             class.offered_rps += (counts.offered as f64 / span_s - class.offered_rps) * part;
             class.shed_rps += (counts.shed as f64 / span_s - class.shed_rps) * part;
+            class.shed_over_share_rps +=
+                (counts.shed_over_share as f64 / span_s - class.shed_over_share_rps) * part;
         }
         if sample.classes.iter().any(|counts| counts.without_room > 0) {
             self.promise_broken_at = Some(sample.to);
@@ -196,16 +200,17 @@ impl Classes {
         let wait_s = ((target_s - late_s) / 2.0).clamp(WAIT_LEAST_SHARE * target_s, 0.5 * hold_s);
         let worth_it = Duration::from_secs_f64(hold_s);
         let guaranteed_rate = self.guaranteed_rate(service, policy.guaranteed_rate);
-        let (hold_len, hold_for) = if service.headroom.is_finite() {
-            // A burst that comes while no request is refused may fill twice the places: what is left of it is answered in time. And what is
-            // promised has places, however slow the moment is.
-            let is_calm = service.holds_bursts && self.refused() < CALM_SHARE;
-            let wait_s = if is_calm { (2.0 * wait_s).min(hold_s) } else { wait_s };
-            let promised = if service.holds_bursts { guaranteed_rate.per_second() * hold_s } else { 0.0 };
-            let places = libm::ceil((served_rps * wait_s * service.headroom).max(promised));
-            ((places as u32).clamp(1, REQUESTS_HELD as u32), worth_it)
+        // What is promised has places, however slow the moment is, and is served in the order in which it comes.
+        let promised = libm::ceil(guaranteed_rate.per_second() * hold_s);
+        let (hold_len, hold_for, oldest_first_below) = if service.headroom.is_finite() {
+            // A burst of a class of which hardly any request is refused may fill twice the places: what is left of it is answered in time.
+            let wait_s =
+                if class.refused_within_share() < CALM_SHARE { (2.0 * wait_s).min(hold_s) } else { wait_s };
+            let places = libm::ceil(served_rps * wait_s * service.headroom).max(promised);
+            let places = places.clamp(1.0, REQUESTS_HELD as f64);
+            (places as u32, worth_it, (OLDEST_FIRST_SHARE * places).max(promised) as u32)
         } else {
-            (REQUESTS_HELD as u32, worth_it.max(target * HELD_AT_START_TARGETS))
+            (REQUESTS_HELD as u32, worth_it.max(target * HELD_AT_START_TARGETS), 0)
         };
         ClassPlan {
             rank: class.rank,
@@ -213,11 +218,7 @@ impl Classes {
             hold_len: policy.queue.map_or(hold_len, |queue| queue.min(REQUESTS_HELD as u32)),
             hold_for,
             newest_first_after: worth_it / 2,
-            oldest_first_below: if service.holds_bursts && service.headroom.is_finite() {
-                (f64::from(hold_len) * OLDEST_FIRST_SHARE) as u32
-            } else {
-                0
-            },
+            oldest_first_below,
             target,
             delay: Duration::ZERO,
             admit_share: u32::MAX,
@@ -289,6 +290,13 @@ impl Classes {
 }
 
 impl Class {
+    /// The share that is refused of the requests of clients within their share.
+    fn refused_within_share(&self) -> f64 {
+        let offered_rps = self.offered_rps - self.shed_over_share_rps;
+        let shed_rps = (self.shed_rps - self.shed_over_share_rps).max(0.0);
+        if offered_rps > 0.0 { shed_rps / offered_rps } else { 0.0 }
+    }
+
     /// The time until what waits is served, times how many come for each one that is served.
     fn retry_after(&self, served_rps: f64) -> Duration {
         let served_rps = served_rps.max(0.1);
@@ -300,8 +308,8 @@ impl Class {
 
 /// An old queue is served in the order in which it came while no more than this part of its places is taken.
 const OLDEST_FIRST_SHARE: f64 = 0.5;
-/// No crowd is there while so small a share of requests is refused.
-const CALM_SHARE: f64 = 0.01;
+/// A class has bursts, not a crowd, while so small a share of its requests is refused.
+const CALM_SHARE: f64 = 0.05;
 /// How long the plan says that a guarantee could not be kept.
 const BROKEN_FOR: Duration = Duration::from_secs(10);
 /// How fast rates follow.

@@ -484,6 +484,8 @@ impl<T> SentryGate<T> {
             let counts = self.in_flight.class(coming.asked.class.into());
             counts.shed += 1;
             counts.shed_by_test += u64::from(matches!(reason, Reason::Threshold | Reason::Batch));
+            let is_over_share = coming.asked.position == Position::OverShare;
+            counts.shed_over_share += u64::from(is_over_share || reason == Reason::ClientShare);
             counts.shed_cost_us += u64::from(coming.cost_us);
         }
         Shed { reason, retry_after: coming.class.retry_after }

@@ -13,9 +13,9 @@ use flashweir_measure::Histogram;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Learner {
     /// Each move is an experiment that is judged (see `limit`): what the product does.
-    #[default]
     Experiments,
     /// A distribution over origins, from all traffic (see `model`): to compare with.
+    #[default]
     Model,
 }
 

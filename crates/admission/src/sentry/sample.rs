@@ -69,6 +69,8 @@ pub struct ClassCounts {
     pub shed: u64,
     /// Of these, refused by a threshold's share or a round's test, whatever room there was.
     pub shed_by_test: u64,
+    /// Of these, refused because their clients are over their share.
+    pub shed_over_share: u64,
     /// Within the guaranteed rate, and no room even so: those waited, or were refused.
     pub without_room: u64,
     /// Clients that went while they waited. Offered are the admitted, the shed here or elsewhere, those who left and
@@ -225,6 +227,7 @@ impl ClassCounts {
         self.shed_elsewhere += other.shed_elsewhere;
         self.shed += other.shed;
         self.shed_by_test += other.shed_by_test;
+        self.shed_over_share += other.shed_over_share;
         self.without_room += other.without_room;
         self.left += other.left;
         self.completed += other.completed;

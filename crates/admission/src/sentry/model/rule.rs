@@ -131,7 +131,8 @@ impl ModelRule {
         let is_turned_over = self.is_turned_over(look);
         let lasts = self.open.span_s >= WINDOW_S_MIN.max(SPAN_AGES * look.age_s);
         if is_turned_over && is_stationary && lasts {
-            return self.close(look, false);
+            // More clients left in vain than got an answer: what they waited for takes longer than they waited.
+            return self.close(look, self.open.left_late > self.open.completed);
         }
         if is_turned_over && self.may_raise_early(look, lasts) {
             self.early_rate = self.open.work_rate(look.variation);
@@ -185,7 +186,8 @@ impl ModelRule {
     fn is_turned_over(&self, look: &Look) -> bool {
         let open = &self.open;
         let turnover = open.in_flight().max(COMPLETED_MIN + look.variation.within);
-        open.is_bound() && open.completed >= turnover && open.span_s >= open.latency_each_s()
+        let latency_each_s = open.latency_s / (open.completed + open.left_late).max(1.0);
+        open.is_bound() && open.completed + open.left_late >= turnover && open.span_s >= latency_each_s
     }
 
     /// Since the limit moved, long requests have had time to end, too: few in flight are nearly as old as the move.
@@ -249,8 +251,6 @@ impl ModelRule {
         self.early_rate = if open.shed > 0.0 { f64::INFINITY } else { open.work_rate(look.variation) };
         if suspicion == Suspicion::Changed {
             self.curve.forget();
-            self.early_rate = 0.0;
-            self.early_s = f64::INFINITY;
         }
         if suspicion != Suspicion::Open || self.suspects.len() >= SUSPECTS_MAX {
             for suspect in core::mem::take(&mut self.suspects) {
@@ -265,7 +265,6 @@ impl ModelRule {
             self.curve.forget();
             self.curve.add(&evidence);
             self.suspects.clear();
-            (self.early_rate, self.early_s) = (0.0, f64::INFINITY);
             self.update(look);
         }
         self.ceiling *= CEILING_GROWTH;
@@ -330,8 +329,9 @@ impl ModelRule {
         }
         self.learned.knee = is_knee_known.then_some(servers);
         self.learned.alone_s = Some(self.curve.alone_s());
-        let p95_alone_s = self.curve.alone_s() * self.unit * self.shape.quantile(0.95);
-        self.learned.target_infeasible = is_knee_known && p95_alone_s > look.target_s;
+        // With as many in flight as there are servers: fewer would leave some idle.
+        let p95_s = self.curve.mean(servers, |unit_s| unit_s) * self.unit * self.shape.quantile(0.95);
+        self.learned.target_infeasible = is_knee_known && p95_s > look.target_s;
     }
 
     /// Work done a second in answers in time, those that are late counted for little, less what a line at the origin costs.
@@ -357,10 +357,11 @@ impl ModelRule {
             round(f64::from(self.learned.limit) * libm::exp2(f64::from(step) / STEPS_AN_OCTAVE))
                 .min(limit_max)
         };
-        let limits = || (-STEPS_DOWN..=STEPS_UP).map(at_step);
+        let limits = || (-STEPS_SEEN..=STEPS_UP).map(at_step);
         let worth = |limit| self.worth(look, limit);
         let enough = limits().map(worth).fold(0.0, f64::max) * (1.0 - INDIFFERENCE);
         let best = limits().find(|&limit| worth(limit) >= enough).unwrap_or(self.learned.limit);
+        let best = best.max(at_step(-STEPS_DOWN));
         // While no request is refused a shorter line at the origin brings nothing; answers in time do.
         let is_lower_better =
             is_refusing || self.in_time(look, best) > self.in_time(look, self.learned.limit) + LOWER_GAIN;
@@ -459,7 +460,7 @@ const UNHINDERED: f64 = 1.1;
 /// Windows kept apart because of a suspicion.
 const SUSPECTS_MAX: usize = 8;
 /// What is remembered is of two origins if it is so unlikely (logarithm) of any one.
-const MISFIT_MAX: f64 = 6.0;
+const MISFIT_MAX: f64 = 10.0;
 /// Squared coefficients of variation are believed between these.
 const VARIATION_MIN: f64 = 0.02;
 const VARIATION_MAX: f64 = 16.0;
@@ -491,6 +492,7 @@ const LOWER_GAIN: f64 = 0.02;
 const STEPS_AN_OCTAVE: f64 = 4.0;
 const STEPS_UP: i32 = 4;
 const STEPS_DOWN: i32 = 4;
+const STEPS_SEEN: i32 = 12;
 /// After smaller moves (logarithm) nothing has to settle.
 const SMALL_MOVE: f64 = 0.15;
 /// The limit binds if this part of it is in use.

@@ -58,7 +58,7 @@ impl Shape {
 /// Times remembered.
 const MEMORY: f64 = 500.0;
 /// What is assumed counts like this many times.
-const PRIOR: f64 = 5.0;
+const PRIOR: f64 = 2.0;
 
 #[cfg(test)]
 mod tests {
