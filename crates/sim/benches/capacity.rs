@@ -1,14 +1,12 @@
 //! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by cell.
 //!
-//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace] [model] [WORD...]`: only cells
-//! whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), K seeds each; `trace` prints the limits taken; `model`
-//! has the other learner.
+//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace] [WORD...]`: only cells
+//! whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), K seeds each; `trace` prints the limits taken.
 
 #[path = "../tests/capacity/cell.rs"]
 mod cell;
 
 use cell::{Cell, Change, Score, Spread};
-use flashweir_admission::sentry::Learner;
 use flashweir_core::Rng;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,15 +15,10 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let number = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)?.parse::<u64>().ok());
     let seed = number("seed=").unwrap_or(1);
-    let learner = match words.iter().any(|word| word == "model") {
-        true => Learner::Model,
-        false => Learner::Experiments,
-    };
-    let mut cells = all_cells(learner);
+    let mut cells = all_cells();
     const OPTIONS: [&str; 4] = ["sample=", "shuffle=", "seed=", "seeds="];
     let is_option = |word: &str| OPTIONS.iter().any(|option| word.starts_with(option));
-    let filters: Vec<&String> =
-        words.iter().filter(|word| !is_option(word) && *word != "trace" && *word != "model").collect();
+    let filters: Vec<&String> = words.iter().filter(|word| !is_option(word) && *word != "trace").collect();
     cells.retain(|cell| {
         let name = format!("{cell} ");
         filters.iter().all(|word| name.contains(&format!("{word} ")))
@@ -45,7 +38,7 @@ fn main() {
     print_summary(&scored);
 }
 
-fn all_cells(learner: Learner) -> Vec<Cell> {
+fn all_cells() -> Vec<Cell> {
     use Change::{ColdStart, FewerCores, MixShift, MoreCores, Pool, Retrograde, Slower, Steady};
     let changes = [
         Steady,
@@ -65,7 +58,7 @@ fn all_cells(learner: Learner) -> Vec<Cell> {
                 for target_s in [0.3, 1.0, 3.0] {
                     for load in [1.5, 3.0, 10.0] {
                         for change in changes {
-                            cells.push(Cell { cores, work_ms, spread, target_s, load, change, learner });
+                            cells.push(Cell { cores, work_ms, spread, target_s, load, change });
                         }
                     }
                 }

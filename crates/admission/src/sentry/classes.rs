@@ -64,8 +64,6 @@ pub(super) struct Service {
     pub(super) quantile_over_mean: f64,
     /// How many times more than it did the origin may do, as far as known; infinite while nothing is.
     pub(super) headroom: f64,
-    /// Most of a burst waits at the gates.
-    pub(super) holds_bursts: bool,
 }
 
 impl Service {

@@ -84,8 +84,7 @@ impl Deciding {
         };
         // Either needs to know how many the origin serves at once; a sentry that is itself overloaded makes do with what it surely does not.
         let is_overloaded = matches!(self.policing, Policing::Auto) && is_threshold;
-        let at_most = (is_overloaded && service.holds_bursts && service.headroom <= 1.0)
-            .then_some(f64::from(service.limit));
+        let at_most = (is_overloaded && service.headroom <= 1.0).then_some(f64::from(service.limit));
         let Some(knee) = service.knee.or(at_most) else { return (Decide::Reservation, most(plans)) };
         if is_threshold {
             let claims = classes.claims(|class| classes.cost_s(class));

@@ -54,13 +54,6 @@ impl Measured {
         (self.latency_s / work).clamp(by_little_s / slack, by_little_s * slack).max(1e-12)
     }
 
-    /// The relative standard error of [`unit_s`](Self::unit_s) and the work rate.
-    pub(super) fn error(&self, variation: Variation) -> f64 {
-        let completed = self.completed.max(1.0);
-        let few = FEW * (1.0 + variation.within) * self.in_flight() / completed;
-        libm::sqrt(variation.within / completed + few * few)
-    }
-
     /// The mean time of the completed at the origin, seconds.
     pub(super) fn latency_each_s(&self) -> f64 {
         self.latency_s / self.completed.max(1.0)
@@ -88,7 +81,5 @@ pub(super) struct Variation {
 
 /// How much of the work of those in flight may be done or not at either end of a stretch.
 const UNDER_WAY: f64 = 0.3;
-/// However alike requests are, a rate is not known before about as many have completed as are in flight.
-const FEW: f64 = 0.13;
 /// Requests without an answer, over those with one. Some clients always leave.
 const FAILED_MOST: f64 = 0.25;

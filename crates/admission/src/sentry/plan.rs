@@ -117,17 +117,15 @@ pub enum Rule {
     None,
     /// The limit does not bind: nothing is to be decided.
     Quiet,
-    /// Not yet measured; the limit doubles as long as that helps.
+    /// Before there is evidence: doubled while twice as many do much more, halved where what is in flight is late already.
     Start,
-    /// More in flight served more, or would.
+    /// More in flight are expected to do more in time.
     Raise,
-    /// The limit was moved to the knee that throughput and inherent service time tell.
+    /// Fewer are expected to do as much, or more of it in time.
     Knee,
-    /// Lowered to see whether throughput falls.
+    /// Lowered to see whether fewer do as much.
     Trim,
-    /// Lowering cost throughput: taken back.
-    Restore,
-    /// Lowered because responses take longer than the target.
+    /// Lowered because the origin refuses requests.
     Target,
     /// Rises because the planner that set it failed.
     Decay,
@@ -142,7 +140,6 @@ impl Rule {
         Self::Raise,
         Self::Knee,
         Self::Trim,
-        Self::Restore,
         Self::Target,
         Self::Decay,
     ];
@@ -157,7 +154,6 @@ impl Rule {
             Self::Raise => "raise",
             Self::Knee => "knee",
             Self::Trim => "trim",
-            Self::Restore => "restore",
             Self::Target => "target",
             Self::Decay => "decay",
         }

@@ -2,19 +2,17 @@
 
 use super::classes::{Classes, Service};
 use super::deciding::Deciding;
-use super::inherent::Inherent;
-use super::learner::{Learner, LimitLearner};
-use super::limit::MARGIN;
 use super::look::Look;
 use super::measured::Measured;
-use super::model::Seen;
+use super::model::{ModelRule, Seen};
 use super::plan::{Decide, Explanation, Plan, Rule};
 use super::policy::Policy;
 use super::sample::{LevelSum, Sample};
+use super::work::WorkMeter;
 use crate::{Binding, Flow, Planner};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use flashweir_core::{Duration, Instant};
+use flashweir_core::Instant;
 use flashweir_measure::Histogram;
 use flashweir_measure::histogram::bucket_middle;
 
@@ -26,8 +24,8 @@ pub struct SentryPlanner {
     deciding: Deciding,
     /// What the gates measured since the last plan.
     gathered: Sample,
-    inherent: Inherent,
-    rule: LimitLearner,
+    work: WorkMeter,
+    rule: ModelRule,
     /// What was observed since the last plan.
     pending: Measured,
     /// Responses since the limit last moved, and the ages at the last sample.
@@ -41,8 +39,6 @@ pub struct SentryPlanner {
     lately_rps: f64,
     /// How many times the mean response time the 95th percentile is.
     quantile_over_mean: f64,
-    /// How busy the origin says that it is, smoothed, and when it last did.
-    utilisation: Option<(f64, Instant)>,
     /// The median of a recent stretch of responses, for how long waiting is worth it.
     usual_s: Option<f64>,
     next_plan_at: Instant,
@@ -53,13 +49,7 @@ impl SentryPlanner {
     /// Nothing is known yet.
     #[must_use]
     pub fn new(policy: Arc<Policy>) -> Self {
-        Self::with_learner(policy, Learner::default())
-    }
-
-    /// The same with a learner to compare.
-    #[must_use]
-    pub fn with_learner(policy: Arc<Policy>, learner: Learner) -> Self {
-        let rule = LimitLearner::new(learner);
+        let rule = ModelRule::new();
         let mut classes = Classes::new(policy.clone());
         let plan = Plan {
             epoch: 0,
@@ -88,7 +78,7 @@ impl SentryPlanner {
             policy,
             classes,
             gathered: Sample::default(),
-            inherent: Inherent::new(learner),
+            work: WorkMeter::new(),
             rule,
             pending: Measured::default(),
             latency_us: Histogram::new(),
@@ -97,7 +87,6 @@ impl SentryPlanner {
             in_flight: 0.0,
             lately_rps: 0.0,
             quantile_over_mean: QUANTILE_OVER_MEAN,
-            utilisation: None,
             usual_s: None,
             next_plan_at: Instant::ZERO,
             plan,
@@ -120,27 +109,25 @@ impl SentryPlanner {
         &self.plan
     }
 
-    /// The 95th percentile, ages counted, and what it is at least (two standard errors below).
-    fn p95_s(&mut self) -> (Option<f64>, Option<f64>) {
+    /// The 95th percentile of responses, ages counted.
+    fn p95_s(&mut self) -> Option<f64> {
         let mut all = self.latency_us.clone();
         all.add(&self.age_us);
         let count = all.count();
         if count < QUANTILE_LEAST {
-            return (None, None);
+            return None;
         }
-        let quantile_s = |share: f64| all.quantile(share).map(|us| us as f64 / 1e6);
-        let p95_s = quantile_s(0.95);
+        let p95_s = all.quantile(0.95).map(|us| us as f64 / 1e6);
         let sum_s: f64 = all.buckets().map(|bucket| bucket.middle() as f64 / 1e6 * bucket.count as f64).sum();
         let over_mean = p95_s.unwrap_or(0.0) * count as f64 / sum_s.max(1e-9);
         if count >= OVER_MEAN_LEAST {
             self.quantile_over_mean = over_mean.clamp(1.0, QUANTILE_OVER_MEAN_MOST);
         }
-        let error = libm::sqrt(0.95 * 0.05 / count as f64);
-        (p95_s, quantile_s(0.95 - 2.0 * error))
+        p95_s
     }
 
     fn learn(&mut self, sample: &Sample) {
-        let work = self.inherent.observe(sample);
+        let work = self.work.observe(sample);
         let span_s = sample.to.saturating_since(sample.from).as_secs_f64();
         let by_test: u64 = sample.classes.iter().map(|class| class.shed_by_test).sum();
         self.pending.add(&Measured {
@@ -162,12 +149,6 @@ impl SentryPlanner {
             self.completed_rps += (sample.completed as f64 / span_s - self.completed_rps) * part;
             self.lately_rps *= libm::exp(-span_s / LATELY_S);
             self.in_flight += (sample.in_flight_nanos as f64 / 1e9 / span_s - self.in_flight) * part;
-        }
-        self.utilisation = self.utilisation.filter(|(_, told_at)| sample.to < *told_at + TOLD_FOR);
-        if sample.utilisations > 0 {
-            let told = (sample.utilisation_milli as f64 / sample.utilisations as f64 / 1e3).min(1.0);
-            let before = self.utilisation.map_or(told, |(utilisation, _)| utilisation);
-            self.utilisation = Some((before + (told - before) * part, sample.to));
         }
         self.classes.observe(sample);
         self.deciding.observe(sample);
@@ -211,7 +192,6 @@ impl SentryPlanner {
             p95_s: self.plan.explanation.response_p95_s,
             quantile_over_mean: self.quantile_over_mean,
             headroom: learned.headroom,
-            holds_bursts: self.rule.holds_bursts(),
         }
     }
 
@@ -240,22 +220,18 @@ impl Planner for SentryPlanner {
         if sample.to > sample.from {
             self.learn(&sample);
         }
-        let (p95_s, p95_least_s) = self.p95_s();
+        let p95_s = self.p95_s();
         let tick = core::mem::take(&mut self.pending);
         let look = Look {
             now,
             tick,
-            variation: self.inherent.variation(),
-            low_level: self.inherent.low_level(),
-            p95_s,
-            p95_least_s,
+            variation: self.work.variation(),
             target_s: self.classes.target().as_secs_f64(),
             age_s: mean_s(&self.age_us),
-            utilisation: self.utilisation.map(|(utilisation, _)| utilisation),
         };
         let mut window = self.rule.learned().window;
         window.add(&tick);
-        let rule = self.rule.look(&look, || seen(&sample, &tick), &sample.latency_us, &self.age_us);
+        let rule = self.rule.look(&look, &seen(&sample, &tick), &sample.latency_us, &self.age_us);
         let learned = self.rule.learned();
         if self.latency_us.count() >= USUAL_LEAST {
             self.usual_s = self.latency_us.quantile(0.5).map(|us| us as f64 / 1e6);
@@ -312,8 +288,8 @@ const OVER_MEAN_LEAST: u64 = 20;
 const QUANTILE_MOST: u64 = 2_000;
 const USUAL_LEAST: u64 = 10;
 const RATE_MEMORY_S: f64 = 1.0;
-/// What an origin said of itself is believed for so long.
-const TOLD_FOR: Duration = Duration::from_secs(5);
+/// The limit is this many times what the origin works on at once, as a rule.
+const MARGIN: f64 = 1.2;
 /// The limit is lowered for tests of a few seconds: for so long that is no reason to believe in less capacity.
 const LATELY_S: f64 = 10.0;
 /// Of exponential response times, which those of an origin that shares itself are like: ln 20. And the most, whatever

@@ -1,7 +1,7 @@
 //! One cell of the capacity matrix: an origin, a crowd and what changes, and how the sentry fares in it against somebody
 //! who knows the origin and has the same queue.
 
-use flashweir_admission::sentry::{self, Learner};
+use flashweir_admission::sentry;
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{
     ClassModel, Fault, FaultKind, Outcome, Overflow, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
@@ -27,8 +27,6 @@ pub(crate) struct Cell {
     pub(crate) load: f64,
     /// What changes.
     pub(crate) change: Change,
-    /// How the sentry learns.
-    pub(crate) learner: Learner,
 }
 
 /// How work is distributed.
@@ -232,11 +230,7 @@ impl Cell {
         let class = ClassModel::new("replaced", Work::Constant(Duration::ZERO));
         Scenario {
             classes: self.classes(),
-            policy: Policy::sentry(SentryPolicy {
-                known_limits,
-                learner: self.learner,
-                ..SentryPolicy::new(policy)
-            }),
+            policy: Policy::sentry(SentryPolicy { known_limits, ..SentryPolicy::new(policy) }),
             faults,
             seed,
             bin: Duration::from_millis(BIN_MS),
@@ -346,7 +340,7 @@ impl Cell {
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cores, work_ms, spread, target_s, load, change, learner: _ } = self;
+        let Self { cores, work_ms, spread, target_s, load, change } = self;
         write!(f, "c={cores} s={work_ms} {spread:?} R={target_s} x{load} {change:?}")
     }
 }

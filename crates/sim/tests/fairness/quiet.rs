@@ -2,10 +2,9 @@
 //! that their busiest second stays below what the site can do; a third of the requests comes from one address without sessions.
 
 use crate::plant::{CAPACITY_RPS, Protection, policy};
-use flashweir_admission::sentry::Learner;
 use flashweir_core::Duration;
 use flashweir_sim::request::{
-    ClassModel, NetworkModel, Policy, Scenario, SentryPolicy, ServerModel, SignModel, Work, run,
+    ClassModel, NetworkModel, Scenario, ServerModel, SignModel, Work, run,
 };
 use flashweir_testkit::trace_counts;
 use flashweir_workload::people::{Habits, Session};
@@ -46,12 +45,10 @@ fn quiet_hours_of_all_recordings_demote_no_client() {
             }
             let scaled: Vec<f64> = rates.iter().map(|rate| rate * 0.9 * CAPACITY_RPS / busiest).collect();
             looked_at += 1;
-            for learner in [Learner::Experiments, Learner::Model] {
-                let outcome = run(&scenario(&scaled, learner, seed)).expect("a run");
-                requests += outcome.totals().offered;
-                let of_all = outcome.classes.iter().flat_map(|class| &class.demotions.by_second);
-                demoted += of_all.sum::<u64>();
-            }
+            let outcome = run(&scenario(&scaled, seed)).expect("a run");
+            requests += outcome.totals().offered;
+            let of_all = outcome.classes.iter().flat_map(|class| &class.demotions.by_second);
+            demoted += of_all.sum::<u64>();
         }
         println!("{file}: {demoted} of {requests} requests demoted so far, in {looked_at} stretches");
     }
@@ -59,7 +56,7 @@ fn quiet_hours_of_all_recordings_demote_no_client() {
     assert_eq!(demoted, 0, "of {requests}");
 }
 
-fn scenario(rates: &[f64], learner: Learner, seed: u64) -> Scenario {
+fn scenario(rates: &[f64], seed: u64) -> Scenario {
     let arrivals = |part: f64| {
         let profile = RateProfile::from_bins(Duration::from_secs(1), rates.iter().map(|rate| rate * part));
         ArrivalProcess::Poisson(profile.expect("a profile"))
@@ -81,12 +78,8 @@ fn scenario(rates: &[f64], learner: Learner, seed: u64) -> Scenario {
         signs: Some(SignModel::crawler(NonZeroU32::MIN)),
         ..ClassModel::new("a quiet crawler", work)
     };
-    let mut policy = policy(Protection::Default);
-    if let Policy::Pipeline(pipeline) = &mut policy {
-        pipeline.sentry = pipeline.sentry.take().map(|sentry| SentryPolicy { learner, ..sentry });
-    }
     Scenario {
-        policy,
+        policy: policy(Protection::Default),
         seed,
         classes: vec![people.clone(), crawler],
         network: NetworkModel::Delay(Duration::from_millis(1)),

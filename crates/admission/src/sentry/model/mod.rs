@@ -17,9 +17,6 @@
 //!
 //! *Cost:* a look that closes no window, O(levels seen); one that does, O(origins · levels). *Memory:* bounded by both.
 //! *Fails* where a limit of 8 is far below what quiet times need and requests are very uneven: the first seconds are spent on finding out.
-//!
-//! This is a candidate beside the rule in force ([`super::limit`]), chosen by [`Learner`](super::Learner) in the simulator;
-//! docs/algorithms/cataclysm.md has both side by side.
 
 mod change;
 mod curve;
@@ -28,6 +25,25 @@ mod rule;
 mod shape;
 
 pub(super) use rule::ModelRule;
+
+use super::measured::Measured;
+
+/// What the rule knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Learned {
+    pub(super) limit: u32,
+    pub(super) knee: Option<f64>,
+    /// What a unit of work takes when it is alone, seconds.
+    pub(super) alone_s: Option<f64>,
+    /// How many times more than it did the origin may do, as far as known: 1 once a limit was found that is not to be raised, infinite
+    /// while nothing is known.
+    pub(super) headroom: f64,
+    pub(super) target_infeasible: bool,
+    /// Since the limit last moved and settled, or was last looked at.
+    pub(super) window: Measured,
+    /// What is measured now still belongs to the limit before.
+    pub(super) is_settling: bool,
+}
 
 /// Work done at one number in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,10 +1,9 @@
 //! The limit that is worth most under what is known of the origin.
 
-use super::Seen;
 use super::change::{Changes, Evidence, Suspicion};
 use super::curve::Curve;
 use super::shape::Shape;
-use crate::sentry::learner::Learned;
+use super::{Learned, Seen};
 use crate::sentry::look::Look;
 use crate::sentry::measured::Measured;
 use crate::sentry::plan::Rule;

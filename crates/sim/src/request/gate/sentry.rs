@@ -4,7 +4,7 @@ use super::counts::GateCounts;
 use super::witness::Witness;
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::ladder::{Rungs, in_order};
-use flashweir_admission::sentry::{Common, Costs, Learner, Plan, Policing, Policy, Sample, SentryPlanner};
+use flashweir_admission::sentry::{Common, Costs, Plan, Policing, Policy, Sample, SentryPlanner};
 use flashweir_core::limits::{CLASSES, WORKERS};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use std::sync::Arc;
@@ -17,8 +17,6 @@ pub struct SentryPolicy {
     /// Limits set by hand, each from its moment on (in order), instead of learned ones: what somebody who knows the
     /// server would do, with the same queue.
     pub known_limits: Vec<(Instant, u32)>,
-    /// How limits are learned.
-    pub learner: Learner,
     /// Workers, each with a gate of its own; the limit is on all of them together. What one of several tells another
     /// (a plan, that there is room) takes up to 200 µs to get there. A client's requests go to one worker.
     pub workers: usize,
@@ -40,13 +38,7 @@ impl SentryPolicy {
     /// The sentry as it is: it learns the limit. One worker.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        Self {
-            policy: Arc::new(policy),
-            known_limits: Vec::new(),
-            learner: Learner::default(),
-            workers: 1,
-            decision_time: Duration::ZERO,
-        }
+        Self { policy: Arc::new(policy), known_limits: Vec::new(), workers: 1, decision_time: Duration::ZERO }
     }
 
     /// What is wrong with it, if anything, and in which part.
@@ -107,10 +99,7 @@ impl SentryPlanning {
         losses: Rng,
         crossings: Rng,
     ) -> Self {
-        let driver = PlannerDriver::new(
-            SentryPlanner::with_learner(policy.policy.clone(), policy.learner),
-            Instant::ZERO,
-        );
+        let driver = PlannerDriver::new(SentryPlanner::new(policy.policy.clone()), Instant::ZERO);
         let mut plan = driver.planner().current().clone();
         replace_limit(&mut plan, &policy.known_limits, Instant::ZERO);
         Self {
