@@ -6,6 +6,8 @@ mod chart;
 mod cluster;
 mod control;
 mod external_scaler;
+mod gateways;
+mod gateways_false_leader;
 mod manifests;
 mod scripted_api;
 mod upstreams;

@@ -64,11 +64,10 @@ impl Reporting {
                     sleep(back_off.failed()).await;
                 }
                 leader => {
-                    if leader == Leader::Unknown {
-                        self.say("no gateway of the Service holds the Lease".to_owned());
-                    }
                     tokio::select! {
-                        () = sleep(SAY_EVERY) => {}
+                        () = sleep(SAY_EVERY), if leader == Leader::Unknown => {
+                            self.say("no gateway of the Service holds the Lease".to_owned());
+                        }
                         () = changed(&mut self.seen, &mut self.members) => {}
                     }
                 }
