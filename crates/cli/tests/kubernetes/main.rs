@@ -6,6 +6,7 @@ mod chart;
 mod cluster;
 mod control;
 mod external_scaler;
+mod gateway_faults;
 mod gateways;
 mod gateways_false_leader;
 mod manifests;
