@@ -130,7 +130,7 @@ impl Leader {
         self.election.borrow_mut().set_least_term(least_term);
     }
 
-    /// When another's Lease may be taken over; none: nobody holds it, as far as is known.
+    /// When another's Lease may be taken over; none: no other is known to hold it.
     pub(crate) fn expires_at(&self) -> Option<tokio::time::Instant> {
         self.election.borrow().expires_at().map(|at| self.timer_at(at))
     }
@@ -145,7 +145,7 @@ impl Leader {
         self.began + at.saturating_since(Instant::ZERO)
     }
 
-    /// Writes of the Lease so far, whatever became of them.
+    /// Writes of the Lease so far, those that failed included.
     pub(crate) fn writes(&self) -> u64 {
         self.writes.get()
     }

@@ -64,7 +64,7 @@ pub struct CarrierCounts {
 }
 
 impl CarrierCounts {
-    /// So many writes of the lease were asked for since the start.
+    /// Sets the number of writes of the lease that were asked for since the start.
     pub fn set_lease_writes(&self, writes: u64) {
         self.lease_writes.store(writes, Ordering::Relaxed);
     }
@@ -79,7 +79,7 @@ impl CarrierCounts {
 /// The gateway's end.
 #[derive(Debug)]
 pub struct ClusterLink {
-    /// The lease; none while another holds it, or nobody.
+    /// The lease; none while this gateway does not hold it.
     pub lease: watch::Receiver<Option<HeldLease>>,
     /// What arrives.
     pub arrivals: mpsc::Receiver<ClusterArrival>,

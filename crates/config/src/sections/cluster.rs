@@ -76,7 +76,7 @@ pub enum Engine {
     Follower(String),
     /// By NATS, whoever holds the lease leads.
     Nats(Nats),
-    /// In Kubernetes, whoever holds the Lease leads.
+    /// In Kubernetes, the holder of the Lease leads.
     Kubernetes(KubernetesGateways),
 }
 

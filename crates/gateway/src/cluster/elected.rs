@@ -90,7 +90,7 @@ impl Elected {
         Some(broadcast.seal(&self.cluster.keys))
     }
 
-    /// Takes what a leader says, if it is the answer to `expected` or that asks for nothing; counts it.
+    /// Takes what a leader says, if it is what this gateway expects, and counts it.
     pub(super) fn take_share(&self, sealed: &[u8], is_expected: impl FnOnce(&Broadcast) -> bool) {
         let outcome = match Broadcast::open(&self.cluster.keys, sealed) {
             Ok(broadcast) if is_expected(&broadcast) => self.cluster.apply(self.now(), &broadcast),
@@ -117,7 +117,9 @@ impl Elected {
     }
 
     pub(super) fn step_down(&self) {
-        tracing::warn!("the lease is lost: another gateway divides the limits of the cluster");
+        tracing::warn!(
+            "the lease is lost or given up: this gateway divides the limits of its cluster no longer"
+        );
         *self.leader.borrow_mut() = None;
     }
 }

@@ -1,4 +1,4 @@
-//! Which gateway leads: whoever holds the Lease. The rule is `lease`'s; here is when the API server is asked.
+//! Which gateway leads: the holder of the Lease. The rule is `lease`'s; here is when the API server is asked.
 //!
 //! The holder writes the Lease four times within its duration, and nothing else: some two writes a second, whatever the number of gateways and of reports.
 //! The others watch it, and read and write it once its end has come, a random moment apart. A gateway stands only while its Service has it, because

@@ -1,7 +1,7 @@
 //! Carries a gateway's reports to the one that leads, and the answers back.
 //!
-//! The leader is whoever holds the Lease, where its Service has it: a gateway reports nowhere else. A report is waited for until it has its answer; what
-//! was measured meanwhile is in the next one. After a failure another connection is tried, ever later.
+//! The leader is the holder of the Lease, if the Service has an endpoint for it: a gateway reports nowhere else. The next report is sent after the answer to the last
+//! one, and has what was measured meanwhile. After a failure another connection is tried, ever later, or when the Lease has changed.
 
 use super::stream::ReportStream;
 use super::watches::{Members, Seen};
@@ -61,7 +61,10 @@ impl Reporting {
                 Leader::At(address) => {
                     let Err(why) = self.follow(address, &mut back_off).await else { continue };
                     self.say(format!("from {address}: {why}"));
-                    sleep(back_off.failed()).await;
+                    tokio::select! {
+                        () = sleep(back_off.failed()) => {}
+                        () = changed(&mut self.seen, &mut self.members) => {}
+                    }
                 }
                 leader => {
                     tokio::select! {

@@ -51,7 +51,7 @@ impl Backoff for Waits {
     }
 }
 
-/// Follows the Service's EndpointSlices until nobody listens.
+/// Follows the Service's EndpointSlices until the future is dropped.
 pub(super) async fn follow_members(
     client: Client,
     namespace: &str,
@@ -76,7 +76,7 @@ pub(super) async fn follow_members(
     follow(slices, config, "the gateways' EndpointSlices", take).await;
 }
 
-/// Follows one Lease until nobody listens.
+/// Follows one Lease until the future is dropped.
 pub(super) async fn follow_lease(client: Client, namespace: &str, name: &str, seen: watch::Sender<Seen>) {
     let api = Api::namespaced_with(client, namespace, &leases());
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));

@@ -1,6 +1,6 @@
 //! This gateway as one of several before the same services.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::ControlMetrics;
@@ -30,7 +30,8 @@ pub struct ClusterFigures {
 #[derive(Debug, Default)]
 pub(crate) struct ClusterMetrics {
     is_leader: AtomicBool,
-    lease_writes: AtomicU64,
+    /// None but in Kubernetes.
+    lease_writes: Mutex<Option<u64>>,
     services: Mutex<Vec<ClusterFigures>>,
 }
 
@@ -48,7 +49,7 @@ impl ControlMetrics {
 
     /// Writes of the Lease in Kubernetes that this gateway has asked for since its start.
     pub fn publish_lease_writes(&self, writes: u64) {
-        self.cluster.lease_writes.store(writes, Ordering::Relaxed);
+        *self.cluster.lease_writes.lock().unwrap_or_else(PoisonError::into_inner) = Some(writes);
     }
 }
 
@@ -70,7 +71,8 @@ impl MetricGroup for ClusterGroup {
         let is_leader = self.0.cluster.is_leader.load(Ordering::Relaxed);
         scrape.flag("cluster_is_leader", "1 while this gateway divides the limits.", is_leader);
         let help = "Writes of the Lease that this gateway asked the API server of Kubernetes for; it writes nothing else there.";
-        scrape.counter("cluster_lease_writes", help, self.0.cluster.lease_writes.load(Ordering::Relaxed));
+        let writes = *self.0.cluster.lease_writes.lock().unwrap_or_else(PoisonError::into_inner);
+        scrape.counter("cluster_lease_writes", help, writes);
         let help = "Reports of gateways to this one as their leader.";
         scrape.counter_set("cluster_reports", help, &[&*self.0], |control| &control.cluster_reports);
         let help = "Shares that this gateway heard of, by how they were taken.";
