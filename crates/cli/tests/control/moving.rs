@@ -126,27 +126,24 @@ fn servers_move_to_the_application_to_which_the_crowd_comes() {
     });
     let begun = Instant::now();
     let crowds: Vec<Load> = lanes.iter().flat_map(Lane::crowds).collect();
-    let mut rows: [Vec<Row>; 2] = Default::default();
+    let mut rows: Vec<[Row; 2]> = Vec::new();
     while begun.elapsed().as_secs_f64() < ENDS_S {
-        let next = EVERY * (rows[0].len() as u32 + 1);
+        let next = EVERY * (rows.len() as u32 + 1);
         std::thread::park_timeout(next.saturating_sub(begun.elapsed()));
-        for (lane, rows) in lanes.iter().zip(&mut rows) {
-            rows.push(lane.look(begun.elapsed().as_secs_f64()));
-        }
+        rows.push(lanes.each_ref().map(|lane| lane.look(begun.elapsed().as_secs_f64())));
     }
     crowds.into_iter().for_each(|crowd| drop(crowd.finish(STOPS_WITHIN * 3)));
     let last = lanes.each_ref().map(|lane| lane.look(ENDS_S));
     println!("   at  moving: servers, admitted/s          fixed: servers, admitted/s");
     let mut before = [Row::default(); 2];
-    for place in 0..rows[0].len() {
-        let now = [rows[0][place], rows[1][place]];
+    for now in &rows {
         let told = [0, 1].map(|lane| {
             let (now, before): (Row, Row) = (now[lane], before[lane]);
             let rate = |it: usize| (now.admitted[it] - before.admitted[it]) as f64 / (now.at_s - before.at_s);
             format!("{:>2} {:>2}  {:>6.1} {:>6.1}", now.servers[0], now.servers[1], rate(0), rate(1))
         });
         println!("{:>5.0}  {}                  {}", now[0].at_s, told[0], told[1]);
-        before = now;
+        before = *now;
     }
     let revenue = last.map(|row| row.admitted.iter().sum::<u64>());
     for (lane, revenue) in lanes.iter().zip(revenue) {
@@ -155,7 +152,7 @@ fn servers_move_to_the_application_to_which_the_crowd_comes() {
     println!("moving earns {:.3} of fixed", revenue[0] as f64 / revenue[1] as f64);
     println!("one server serves {SERVER_RPS}/s");
     let most = |from: f64, to: f64, it: usize| {
-        let inside = rows[0].iter().filter(|row| (from..to).contains(&row.at_s));
+        let inside = rows.iter().map(|row| row[0]).filter(|row| (from..to).contains(&row.at_s));
         inside.map(|row| row.servers[it]).max().unwrap_or(0)
     };
     let (first, second) = (most(0.0, CROWD_ENDS_S, 0), most(LATER_S, ENDS_S, 1));

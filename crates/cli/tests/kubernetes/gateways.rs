@@ -94,7 +94,7 @@ impl Gateway {
 /// One that stands still does not answer: the wait is bounded.
 fn get(ip: IpAddr, path: &str) -> Option<String> {
     let mut client = Client::try_connect(SocketAddr::new(ip, 9900)).ok()?;
-    client.try_send(&format!("GET {path} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")).ok()?;
+    client.try_send(format!("GET {path} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")).ok()?;
     Some(client.try_response().ok()?.text())
 }
 

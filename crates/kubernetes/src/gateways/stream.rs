@@ -233,3 +233,88 @@ impl Service<Request<Body>> for Requests {
         Box::pin(self.0.send_request(request))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tonic::Code;
+
+    /// A leader that answers with the report, reversed; it refuses an empty one, and does not lead for one that says so.
+    async fn leader() -> (SocketAddr, impl Future<Output = ()>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (arrivals, mut reports) = mpsc::channel(4);
+        let answers = async move {
+            while let Some(ClusterArrival::Report { sealed, answer }) = reports.recv().await {
+                let answered = match sealed.as_slice() {
+                    b"" => Err(ReportRefusal::Report("too short for a tag".to_owned())),
+                    b"follower" => Err(ReportRefusal::NotLeading),
+                    report => Ok(report.iter().rev().copied().collect()),
+                };
+                answer.send(answered).expect("who has asked waits");
+            }
+        };
+        let run = async {
+            tokio::select! {
+                () = serve(listener, arrivals) => {}
+                () = answers => {}
+            }
+        };
+        (address, run)
+    }
+
+    async fn refused(leader: SocketAddr, report: &[u8]) -> (Code, String) {
+        let mut stream = ReportStream::open(leader).await.expect("a stream");
+        match stream.exchange(report.to_vec()).await.expect_err("no answer") {
+            ReportError::Status(status) => (status.code(), status.message().to_owned()),
+            other => panic!("{other}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn each_report_has_an_answer_and_a_refusal_says_why() {
+        let (address, run) = leader().await;
+        let asked = async {
+            let mut stream = ReportStream::open(address).await.expect("a stream");
+            for report in [b"abc".to_vec(), vec![7; CLUSTER_MESSAGE_BYTES], b"xy".to_vec()] {
+                let answer = stream.exchange(report.clone()).await.expect("an answer");
+                assert!(answer.iter().rev().eq(&report), "{} bytes", report.len());
+            }
+            let tag = "too short for a tag".to_owned();
+            assert_eq!(refused(address, b"").await, (Code::PermissionDenied, tag));
+            let leads = "this gateway does not lead".to_owned();
+            assert_eq!(refused(address, b"follower").await, (Code::Unavailable, leads));
+            // More than a message may have ends the stream before it is read.
+            let mut stream = ReportStream::open(address).await.expect("a stream");
+            let long = stream.exchange(vec![7; CLUSTER_MESSAGE_BYTES + 64]).await;
+            assert!(long.is_err(), "{} bytes", long.unwrap_or_default().len());
+        };
+        tokio::select! {
+            () = asked => {}
+            () = run => panic!("it serves until it is dropped"),
+        }
+    }
+
+    /// What is no HTTP/2 is closed, and disturbs no one.
+    #[tokio::test]
+    async fn bytes_that_are_no_stream_are_closed() {
+        let (address, run) = leader().await;
+        let asked = async {
+            for junk in [&b"POST /reports HTTP/1.1\r\nHost: a\r\n\r\n"[..], &[0; 64]] {
+                let mut stream = TcpStream::connect(address).await.expect("a connection");
+                stream.write_all(junk).await.expect("sent");
+                let mut rest = Vec::new();
+                // A reset is an end, too.
+                let _reset = stream.read_to_end(&mut rest).await;
+            }
+            let mut stream = ReportStream::open(address).await.expect("a stream");
+            assert_eq!(stream.exchange(b"abc".to_vec()).await.expect("an answer"), b"cba");
+        };
+        tokio::select! {
+            () = asked => {}
+            () = run => panic!("it serves until it is dropped"),
+        }
+    }
+}
