@@ -1,7 +1,7 @@
 //! The stream of gRPC between a gateway and the one that leads: sealed messages both ways, an answer to each report. Bytes in, bytes out: what they
 //! say, and who sealed them, is the gateway's to judge.
 //!
-//! Bounds: [`GATEWAYS`] connections, [`STREAMS`] streams of each, [`CLUSTER_MESSAGE_BYTES`] a message, and no connection without a report for [`IDLE`].
+//! Bounds: [`GATEWAYS`] connections, two streams of each, [`CLUSTER_MESSAGE_BYTES`] a message, and ten seconds without a report.
 
 use flashweir_core::Duration;
 use flashweir_core::limits::{CLUSTER_MESSAGE_BYTES, GATEWAYS};
