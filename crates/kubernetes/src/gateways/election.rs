@@ -59,14 +59,16 @@ impl Election {
         let mut tries = Tries { next: now, back_off, rng: Rng::new(random_u64()) };
         let mut not_listed = Some(now + LISTED_WITHIN);
         loop {
-            let is_member = self.members.borrow().as_ref().is_some_and(|known| known.contains(&self.own));
+            let is_member = self.members.borrow().as_ref().map(|known| known.contains(&self.own));
+            // Before the API server has answered it is not known.
+            let (is_member, is_missing) = (is_member == Some(true), is_member == Some(false));
             let wanted = *self.candidacy.borrow();
             if is_member {
                 not_listed = None;
             }
             tokio::select! {
                 () = sleep_until(tries.next), if is_member && wanted.stands => self.step(&mut tries).await,
-                () = sleep_until(not_listed.unwrap_or(now)), if not_listed.is_some() => {
+                () = sleep_until(not_listed.unwrap_or(now)), if is_missing && not_listed.is_some() => {
                     warn!(
                         own = %self.own, service = self.service,
                         "the Service has no endpoint with this gateway's address and port for reports: it cannot lead"
