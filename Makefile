@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak h2spec helm nats-server testplane bench-gateways bench-leader bench-scale compare compare-cache compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak h2spec helm nats-server testplane bench-gateways bench-leader bench-pool bench-scale compare compare-cache compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -165,6 +165,10 @@ compare-cache: setup-bench
 	@scripts/install-missing.sh varnishd=varnish valgrind=valgrind wrk=wrk curl=curl
 	$(CARGO) build --release --locked -p flashweir-cli
 	scripts/compare-cache.sh target/release/flashweir $(ROUNDS) $(SECONDS)
+
+# Two applications that share a pool of servers, by real processes: a crowd at one, then at the other, and servers that move (CAT-F7, scaled); three minutes.
+bench-pool: setup-test
+	$(CARGO) test --locked -p flashweir-cli --test control -- --ignored --nocapture moving
 
 # A cluster of real processes: what a redirector and replicas save, cost and add, the herd of the published rules and its absence, and ten
 # thousand requests that wait for one document; half an hour, PARTS, ROUNDS and SECONDS shorten it.

@@ -1,6 +1,7 @@
 //! What `flashweir control` and `flashweir run` do on Kubernetes; with the feature `kubernetes`.
 
-use flashweir_config::{Config, Log, Overrides};
+use flashweir_config::{Config, ConfigError, Engine, KubernetesGateways, Log, Overrides};
+use flashweir_gateway::ClusterLink;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tokio::sync::watch;
@@ -44,9 +45,56 @@ pub(crate) struct UpstreamArgs {
     /// answered, without it the gateway waits.
     #[arg(long, value_name = "[NAMESPACE/]NAME[:PORT]")]
     upstream_service: Option<String>,
-    /// The file that names the API server [default: $KUBECONFIG, then the pod's service account].
-    #[arg(long, value_name = "FILE", requires = "upstream_service")]
+    /// The file that names the API server, for --upstream-service and --cluster-service [default: $KUBECONFIG, then the pod's service account].
+    #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+}
+
+/// Several gateways of a Service that share its limit.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClusterArgs {
+    /// Share limits with the other gateways of this Service of Kubernetes, as flashweir-gateways:reports; docs/several-gateways.md.
+    #[arg(long, value_name = "[NAMESPACE/]NAME[:PORT]")]
+    cluster_service: Option<String>,
+    /// This gateway's own address and port for reports of the others: \"$(POD_IP):9920\" in a pod's command.
+    #[arg(long, value_name = "ADDR")]
+    cluster_listen: Option<String>,
+    /// The file with the keys that all gateways have, one a line: a number, a blank and the key.
+    #[arg(long, value_name = "FILE")]
+    cluster_keys: Option<PathBuf>,
+}
+
+impl ClusterArgs {
+    /// Puts the flags where the configuration finds them.
+    pub(crate) fn apply(self, overrides: &mut Overrides) {
+        overrides.cluster_service = self.cluster_service;
+        overrides.cluster_listen = self.cluster_listen;
+        overrides.cluster_keys = self.cluster_keys;
+    }
+}
+
+/// Takes part in the cluster of gateways, where the configuration names one in Kubernetes.
+pub(crate) fn join(config: &Config, kubeconfig: Option<PathBuf>) -> anyhow::Result<Option<ClusterLink>> {
+    match &config.cluster.engine {
+        Some(Engine::Kubernetes(gateways)) => join_gateways(gateways, kubeconfig),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(feature = "kubernetes")]
+fn join_gateways(
+    gateways: &KubernetesGateways,
+    kubeconfig: Option<PathBuf>,
+) -> anyhow::Result<Option<ClusterLink>> {
+    use flashweir_kubernetes::gateways::{GatewaysSettings, join_gateways};
+    let KubernetesGateways { listen, namespace, service, port, lease } = gateways.clone();
+    Ok(Some(join_gateways(GatewaysSettings { listen, namespace, service, port, lease, kubeconfig })?))
+}
+
+/// The gateway says what is missing.
+#[cfg(not(feature = "kubernetes"))]
+fn join_gateways(_: &KubernetesGateways, _: Option<PathBuf>) -> anyhow::Result<Option<ClusterLink>> {
+    Ok(None)
 }
 
 #[cfg(feature = "kubernetes")]
@@ -89,21 +137,32 @@ impl ControllerArgs {
 const WITHOUT: &str = "this build is without Kubernetes; build it with the feature `kubernetes` (`cargo build --features kubernetes`)";
 
 impl UpstreamArgs {
+    /// The file that names the API server, where there is use for one.
+    pub(crate) fn kubeconfig(self, config: &Config) -> anyhow::Result<Option<PathBuf>> {
+        let is_used =
+            self.upstream_service.is_some() || matches!(config.cluster.engine, Some(Engine::Kubernetes(_)));
+        if self.kubeconfig.is_some() && !is_used {
+            let problem = "has no use without --upstream-service or cluster.kubernetes".to_owned();
+            return Err(ConfigError::InFlag { flag: "--kubeconfig", problem }.into());
+        }
+        Ok(self.kubeconfig)
+    }
+
     /// Follows the Service, if one is named. Puts its pods into `overrides` where no other upstreams are given: then it waits for the first
     /// of them, once the rest of the configuration has been found right.
     pub(crate) fn follow(
-        self,
+        &self,
         config_file: Option<&Path>,
         overrides: &mut Overrides,
     ) -> anyhow::Result<Option<watch::Receiver<Vec<String>>>> {
-        let Some(service) = self.upstream_service else { return Ok(None) };
+        let Some(service) = &self.upstream_service else { return Ok(None) };
         let must_wait = overrides.upstream_urls.is_empty();
         let some_url = ["http://127.0.0.1:1".to_owned()];
         let urls = if must_wait { some_url.to_vec() } else { overrides.upstream_urls.clone() };
         let with_any = Overrides { upstream_urls: urls, ..overrides.clone() };
         let config = Config::load(config_file, &with_any)?;
         crate::logging::start(&config.log);
-        let mut servers = watch_service(&service, self.kubeconfig)?;
+        let mut servers = watch_service(service, self.kubeconfig.clone())?;
         if must_wait {
             tracing::info!(service, "waits for the first pod that is ready");
             let runtime = tokio::runtime::Builder::new_current_thread().build()?;

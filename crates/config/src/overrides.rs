@@ -13,6 +13,12 @@ pub struct Overrides {
     pub listen_addresses: Vec<String>,
     /// `--admin ADDR`; replaces `admin.address`.
     pub admin_address: Option<String>,
+    /// `--cluster-service SERVICE`; replaces `cluster.kubernetes`.
+    pub cluster_service: Option<String>,
+    /// `--cluster-listen ADDR`; replaces `cluster.listen`.
+    pub cluster_listen: Option<String>,
+    /// `--cluster-keys FILE`; replaces `cluster.keys_file`. Relative to the working directory.
+    pub cluster_keys: Option<PathBuf>,
     /// `--kernel`; there must be an interface then.
     pub kernel: bool,
     /// `--interface NAME`, repeatable; replaces `kernel.interface` when not empty.
@@ -78,6 +84,9 @@ impl Overrides {
             ("upstream.urls", "--upstream", !self.upstream_urls.is_empty()),
             ("listen.address", "--listen", !self.listen_addresses.is_empty()),
             ("admin.address", "--admin", self.admin_address.is_some()),
+            ("cluster.kubernetes", "--cluster-service", self.cluster_service.is_some()),
+            ("cluster.listen", "--cluster-listen", self.cluster_listen.is_some()),
+            ("cluster.keys_file", "--cluster-keys", self.cluster_keys.is_some()),
             ("kernel.interface", "--interface", !self.interfaces.is_empty()),
             ("kernel.protect", "--protect", !self.protect.is_empty()),
             ("kernel.pin", "--pin", self.pin.is_some()),

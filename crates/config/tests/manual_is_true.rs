@@ -80,11 +80,11 @@ fn with(key: &Key, line: &str) -> Result<Config, String> {
         let is_other_of_two = [("query", "header"), ("file", "keys")].contains(&(key.name.as_str(), name));
         let is_excluded = (is_other_of_two && section == key.section)
             || (section.starts_with("sentry.ladder") && !key.section.starts_with("sentry.ladder"));
-        // A cluster has one engine, and a subject only with NATS.
+        // A cluster has one engine, a subject only with NATS, and a Lease only in Kubernetes.
         let needs = |names: &[&str]| key.section == "cluster" && names.contains(&key.name.as_str());
         let is_other_engine = section == "cluster"
             && match name {
-                "leader" => needs(&["listen", "nats", "subject"]),
+                "leader" => needs(&["listen", "nats", "subject", "kubernetes", "lease"]),
                 "nats" => !needs(&["subject"]),
                 _ => false,
             };
@@ -109,6 +109,10 @@ fn needed_beside(key: &Key) -> &'static [(&'static str, &'static str)] {
             ("replication", "url = 'http://a'"),
             ("cache", "mode = 'always'"),
         ],
+        ("cluster", "kubernetes") => &[("cluster", "listen = '10.0.0.4:9920'")],
+        ("cluster", "lease") => {
+            &[("cluster", "kubernetes = 'gateways'"), ("cluster", "listen = '10.0.0.4:9920'")]
+        }
         ("class[0].match", "sender") => &[("feedback", "senders = ['10.0.0.0/8']")],
         _ => &[],
     }

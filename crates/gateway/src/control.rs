@@ -63,8 +63,8 @@ pub(crate) struct Control {
     /// URLs of the servers that take requests, from outside.
     pub(crate) servers: Option<watch::Receiver<Vec<String>>>,
     pub(crate) commands: Vec<mpsc::Sender<Command>>,
-    /// Where other gateways report, if this one leads.
-    pub(crate) cluster: Option<cluster::LeaderListener>,
+    /// What sharing limits with other gateways needs.
+    pub(crate) cluster: cluster::Means,
     pub(crate) stopped: mpsc::Receiver<Stopped>,
 }
 
@@ -128,7 +128,9 @@ impl Control {
         }
         spawn_local(watch_upstreams(self.shared.clone()));
         spawn_local(watch_agents(self.shared.clone()));
-        spawn_local(cluster::run(self.shared.clone(), self.cluster.take()));
+        let means = std::mem::replace(&mut self.cluster, cluster::Means::None);
+        let lease = means.lease();
+        spawn_local(cluster::run(self.shared.clone(), means));
         spawn_local(replication::attend(self.shared.clone()));
         spawn_local(watch_certificates(self.shared.clone()));
         spawn_local(watch_memory(self.shared.clone()));
@@ -161,6 +163,7 @@ impl Control {
             self.take_gate_away(kernel.take()).await;
         }
         let outcome = self.drain().await;
+        cluster::leave(lease).await;
         leave_kernel.cancel();
         if let Some(kernel) = kernel {
             // It ends at once, or has ended by a panic, which has been told.

@@ -42,6 +42,11 @@ pub enum GatewayError {
         "this flashweir was built without NATS; build it with `--features nats`, or use cluster.listen and cluster.leader instead of cluster.nats"
     )]
     WithoutNats,
+    /// A cluster of Kubernetes was asked for, and this build or this command has no part in one.
+    #[error(
+        "this flashweir was built without Kubernetes; build it with `--features kubernetes`, or use cluster.listen and cluster.leader instead of cluster.kubernetes"
+    )]
+    WithoutKubernetes,
     /// The certificate or key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -90,6 +95,7 @@ impl GatewayError {
             | Self::Datagrams { .. }
             | Self::ClusterListen { .. }
             | Self::WithoutNats
+            | Self::WithoutKubernetes
             | Self::Record { .. }
             | Self::Tls(_)
             | Self::Upstream(_)

@@ -1,7 +1,7 @@
 //! Builds a gateway from its configuration, in the order in which things may fail: files, ports, threads.
 
 use crate::admin::AdminServer;
-use crate::cluster::{Cluster, LeaderListener};
+use crate::cluster::{Cluster, Means};
 use crate::commands::{WorkerEnds, connect};
 use crate::control::{Control, Planners, Signals};
 use crate::descriptors;
@@ -15,12 +15,12 @@ use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
 use crate::state_file;
 use crate::worker;
-use flashweir_config::{Config, Engine, Overrides};
+use flashweir_config::{Config, Overrides};
 use flashweir_core::limits;
 use flashweir_http::client::TrustedProxies;
 use flashweir_http::listen::{WorkerListeners, bind};
 use flashweir_http::tls::ServerTls;
-use flashweir_runtime::StateFile;
+use flashweir_runtime::{ClusterLink, StateFile};
 use std::fmt;
 use std::future::pending;
 use std::net::{SocketAddr, UdpSocket};
@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 /// A gateway to run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Launch {
     /// What was configured, checked.
     pub config: Config,
@@ -44,6 +44,8 @@ pub struct Launch {
     pub record: Option<PathBuf>,
     /// URLs of the servers that take requests now, from outside; they win over file and flags once there are any.
     pub servers: Option<watch::Receiver<Vec<String>>>,
+    /// What carries the messages of gateways that share a limit, where the configuration says that another crate does: in Kubernetes.
+    pub cluster: Option<ClusterLink>,
 }
 
 /// Runs a gateway on this thread and one more for each worker, until SIGTERM or SIGINT has drained it.
@@ -72,7 +74,7 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] naming what cannot be had; then no port is held.
     pub fn bind(launch: Launch) -> Result<Self, GatewayError> {
-        let Launch { mut config, config_file, overrides, record, servers } = launch;
+        let Launch { mut config, config_file, overrides, record, servers, cluster } = launch;
         let workers = worker_count(&config);
         let refuse_only = descriptors::fit(&mut config, workers, descriptors::raise_limit());
         let tls = match &config.listen.tls {
@@ -83,7 +85,7 @@ impl Gateway {
         // Attached before a port opens, so that nothing is held when it cannot be.
         let mut kernel = KernelGuard::open(&config)?;
         let listeners = bind(&config.listen.addresses, workers)?;
-        let cluster = leader_listener(&config)?;
+        let cluster = Means::open(&config.cluster, cluster)?;
         let listening_on = listeners[0].addresses().map_err(GatewayError::Start)?;
         let datagrams = config.feedback.udp.map(bind_datagrams).transpose()?;
         if let Some(kernel) = &mut kernel {
@@ -171,18 +173,6 @@ fn bind_datagrams(address: SocketAddr) -> Result<UdpSocket, GatewayError> {
         Ok(socket)
     });
     socket.map_err(|source| GatewayError::Datagrams { address, source })
-}
-
-/// The port at which other gateways report, where this one leads; and an error where it cannot share limits as configured.
-fn leader_listener(config: &Config) -> Result<Option<LeaderListener>, GatewayError> {
-    match config.cluster.engine {
-        Some(Engine::Leader(address)) => {
-            let taken = LeaderListener::bind(address);
-            taken.map(Some).map_err(|source| GatewayError::ClusterListen { address, source })
-        }
-        Some(Engine::Nats(_)) if cfg!(not(feature = "nats")) => Err(GatewayError::WithoutNats),
-        _ => Ok(None),
-    }
 }
 
 /// One for each core unless configured, and never more than decision ids can name.

@@ -71,6 +71,7 @@ mod worker;
 
 pub use classify::{CandidateClass, Classified, Classifier};
 pub use error::GatewayError;
+pub use flashweir_runtime::ClusterLink;
 pub use launch::{Gateway, Launch, run};
 #[doc(hidden)]
 pub use load_report::take_load_report;

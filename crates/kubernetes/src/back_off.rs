@@ -13,6 +13,7 @@ const DOUBLINGS_MAX: u32 = 6;
 #[derive(Debug)]
 pub struct BackOff {
     failures: u32,
+    longest: Duration,
     rng: Rng,
 }
 
@@ -20,14 +21,20 @@ impl BackOff {
     /// None yet; `seed` spreads the waits of several controllers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { failures: 0, rng: Rng::new(seed) }
+        Self::up_to(seed, LONGEST)
+    }
+
+    /// As [`BackOff::new`], with another longest wait.
+    #[must_use]
+    pub fn up_to(seed: u64, longest: Duration) -> Self {
+        Self { failures: 0, longest, rng: Rng::new(seed) }
     }
 
     /// One more. The wait: half of the doubled time for sure, the other half at random, so that many clients do not return together.
     pub fn failed(&mut self) -> Duration {
         let doublings = self.failures.min(DOUBLINGS_MAX);
         self.failures = self.failures.saturating_add(1);
-        let whole = (FIRST * (1 << doublings)).min(LONGEST);
+        let whole = (FIRST * (1 << doublings)).min(self.longest);
         whole.mul_f64(0.5 + self.rng.unit_f64() / 2.0)
     }
 

@@ -266,19 +266,11 @@ impl Cluster {
 
     /// A Lease, if it exists.
     pub(crate) async fn lease(&self, namespace: &str, name: &str) -> Result<Option<LeaseRecord>, ApiError> {
-        let Some(object) = within(self.api(namespace, &leases()).get_opt(name)).await? else {
-            return Ok(None);
-        };
-        let spec = |key: &str| object.data.pointer("/spec")?.get(key);
-        Ok(Some(LeaseRecord {
-            holder: spec("holderIdentity").and_then(Value::as_str).map(str::to_owned),
-            duration: Duration::from_secs(spec("leaseDurationSeconds").and_then(Value::as_u64).unwrap_or(1)),
-            transitions: spec("leaseTransitions").and_then(Value::as_u64).unwrap_or(0),
-            version: object.metadata.resource_version.clone().unwrap_or_default(),
-        }))
+        let object = within(self.api(namespace, &leases()).get_opt(name)).await?;
+        Ok(object.as_ref().map(lease_record))
     }
 
-    /// Does what an election says; [`ApiError::Conflict`] when another was first.
+    /// Does what an election says; the version that the Lease has then, or [`ApiError::Conflict`] when another was first.
     pub(crate) async fn write_lease(
         &self,
         namespace: &str,
@@ -286,12 +278,12 @@ impl Cluster {
         holder: &str,
         duration: Duration,
         step: &LeaseStep,
-    ) -> Result<(), ApiError> {
+    ) -> Result<String, ApiError> {
         let resource = leases();
         let (version, transitions) = match step {
             LeaseStep::Create { transitions } => (None, *transitions),
             LeaseStep::Replace { version, transitions } => (Some(version.clone()), *transitions),
-            LeaseStep::Wait => return Ok(()),
+            LeaseStep::Wait => return Ok(String::new()),
         };
         let now = format!("{:.6}", Timestamp::now());
         let mut object = DynamicObject::new(name, &resource).within(namespace).data(json!({ "spec": {
@@ -301,10 +293,22 @@ impl Cluster {
         object.metadata.resource_version = version.clone();
         let api = self.api(namespace, &resource);
         let parameters = PostParams::default();
-        match version {
-            None => within(api.create(&parameters, &object)).await.map(drop),
-            Some(_) => within(api.replace(name, &parameters, &object)).await.map(drop),
-        }
+        let written = match version {
+            None => within(api.create(&parameters, &object)).await?,
+            Some(_) => within(api.replace(name, &parameters, &object)).await?,
+        };
+        Ok(written.metadata.resource_version.unwrap_or_default())
+    }
+}
+
+/// What a Lease says.
+pub(crate) fn lease_record(object: &DynamicObject) -> LeaseRecord {
+    let spec = |key: &str| object.data.pointer("/spec")?.get(key);
+    LeaseRecord {
+        holder: spec("holderIdentity").and_then(Value::as_str).map(str::to_owned),
+        duration: Duration::from_secs(spec("leaseDurationSeconds").and_then(Value::as_u64).unwrap_or(1)),
+        transitions: spec("leaseTransitions").and_then(Value::as_u64).unwrap_or(0),
+        version: object.metadata.resource_version.clone().unwrap_or_default(),
     }
 }
 
@@ -321,7 +325,8 @@ pub(crate) struct Event<'a> {
     pub(crate) is_warning: bool,
 }
 
-fn leases() -> ApiResource {
+/// The kind by which candidates agree who leads.
+pub(crate) fn leases() -> ApiResource {
     kind("coordination.k8s.io", "v1", "Lease", "leases")
 }
 

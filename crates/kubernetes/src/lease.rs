@@ -47,8 +47,10 @@ pub enum LeaseStep {
 pub struct Election {
     identity: String,
     duration: Duration,
-    /// The version that was last seen, and when it was seen first.
-    seen: Option<(String, Instant)>,
+    /// Of another holder: the version that was last seen, when it was seen first, and for how long it counts.
+    seen: Option<(String, Instant, Duration)>,
+    /// Terms below this are known to have been used.
+    least_term: u64,
     /// Until when this candidate leads, and in which term.
     held: Option<(Instant, u64)>,
 }
@@ -57,7 +59,7 @@ impl Election {
     /// A candidate that leads nothing yet. `identity` must be unique; `duration` is for its own Leases.
     #[must_use]
     pub fn new(identity: String, duration: Duration) -> Self {
-        Self { identity, duration, seen: None, held: None }
+        Self { identity, duration, seen: None, least_term: 1, held: None }
     }
 
     /// As what it stands in the Lease.
@@ -72,26 +74,43 @@ impl Election {
         self.duration
     }
 
+    /// The next term is at least this, though the Lease may count fewer transitions: it was deleted, or its holder wants a new term.
+    pub fn set_least_term(&mut self, least_term: u64) {
+        self.least_term = least_term;
+    }
+
+    /// When the Lease of another, as it was last seen, may be taken over; none: there is none.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<Instant> {
+        self.seen.as_ref().map(|(_, since, duration)| *since + *duration)
+    }
+
     /// What to do about a Lease that was read at `now`; none: there is no such object.
     pub fn step(&mut self, now: Instant, read: Option<&LeaseRecord>) -> LeaseStep {
         let Some(lease) = read else {
-            self.held = None;
-            return LeaseStep::Create { transitions: 1 };
+            (self.held, self.seen) = (None, None);
+            return LeaseStep::Create { transitions: self.least_term.max(1) };
         };
-        let replace = |transitions| LeaseStep::Replace { version: lease.version.clone(), transitions };
+        let least_term = self.least_term;
+        let replace = |transitions: u64| LeaseStep::Replace {
+            version: lease.version.clone(),
+            transitions: transitions.max(least_term),
+        };
         let holder = lease.holder.as_deref().unwrap_or_default();
         if holder == self.identity {
+            self.seen = None;
             return replace(lease.transitions);
         }
         // Another has it, so this candidate has it no more, however long its own time still runs.
         self.held = None;
         if holder.is_empty() {
+            self.seen = None;
             return replace(lease.transitions + 1);
         }
         let since = match &self.seen {
-            Some((version, since)) if *version == lease.version => *since,
+            Some((version, since, _)) if *version == lease.version => *since,
             _ => {
-                self.seen = Some((lease.version.clone(), now));
+                self.seen = Some((lease.version.clone(), now, lease.duration));
                 now
             }
         };
@@ -116,6 +135,12 @@ impl Election {
     #[must_use]
     pub fn term(&self, now: Instant) -> Option<u64> {
         self.held.filter(|(until, _)| *until > now).map(|(_, term)| term)
+    }
+
+    /// Until when it leads, and in which term.
+    #[must_use]
+    pub fn held(&self) -> Option<(Instant, u64)> {
+        self.held
     }
 
     /// Whether it still leads when something that takes `within` has ended.
@@ -165,6 +190,42 @@ mod tests {
         assert_eq!(candidate.step(at(0), None), LeaseStep::Create { transitions: 1 });
         let expected = LeaseStep::Replace { version: "9".to_owned(), transitions: 6 };
         assert_eq!(candidate.step(at(0), Some(&record("", 5, 9))), expected);
+    }
+
+    #[test]
+    fn a_term_is_never_one_that_was_used() {
+        let mut candidate = Election::new("b".to_owned(), DURATION);
+        candidate.set_least_term(9);
+        assert_eq!(
+            candidate.step(at(0), None),
+            LeaseStep::Create { transitions: 9 },
+            "a Lease that was deleted"
+        );
+        let replace = |transitions| LeaseStep::Replace { version: "5".to_owned(), transitions };
+        assert_eq!(candidate.step(at(0), Some(&record("", 3, 5))), replace(9));
+        assert_eq!(candidate.step(at(0), Some(&record("", 20, 5))), replace(21));
+        candidate.written(at(0), 21);
+        candidate.set_least_term(21);
+        assert_eq!(candidate.step(at(1), Some(&record("b", 21, 5))), replace(21), "renewed in the same term");
+        candidate.set_least_term(22);
+        assert_eq!(
+            candidate.step(at(1), Some(&record("b", 21, 5))),
+            replace(22),
+            "a new term of the same holder"
+        );
+    }
+
+    #[test]
+    fn the_end_of_anothers_lease_is_known_and_a_version_seen_again_does_not_move_it() {
+        let mut candidate = Election::new("b".to_owned(), DURATION);
+        assert_eq!(candidate.expires_at(), None);
+        candidate.step(at(100), Some(&record("a", 1, 1)));
+        candidate.step(at(900), Some(&record("a", 1, 1)));
+        assert_eq!(candidate.expires_at(), Some(at(2_100)));
+        candidate.step(at(1_000), Some(&record("a", 1, 2)));
+        assert_eq!(candidate.expires_at(), Some(at(3_000)));
+        candidate.step(at(1_100), Some(&record("", 1, 3)));
+        assert_eq!(candidate.expires_at(), None, "given up");
     }
 
     #[test]

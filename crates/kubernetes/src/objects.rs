@@ -69,14 +69,31 @@ impl<'a> Port<'a> {
 /// the API documents it. Sorted, each once.
 #[must_use]
 pub fn ready_endpoints<'a>(slices: impl IntoIterator<Item = &'a Value>, port: Port<'_>) -> Vec<SocketAddr> {
+    let is_ready = |endpoint: &Value| {
+        let condition = |name: &str| endpoint.pointer("/conditions")?.get(name)?.as_bool();
+        condition("ready").unwrap_or(true) && !condition("terminating").unwrap_or(false)
+    };
+    endpoints(slices, port, is_ready).into_iter().collect()
+}
+
+/// Addresses of all endpoints of EndpointSlices, ready or not.
+#[must_use]
+pub fn all_endpoints<'a>(
+    slices: impl IntoIterator<Item = &'a Value>,
+    port: Port<'_>,
+) -> BTreeSet<SocketAddr> {
+    endpoints(slices, port, |_| true)
+}
+
+fn endpoints<'a>(
+    slices: impl IntoIterator<Item = &'a Value>,
+    port: Port<'_>,
+    is_wanted: impl Fn(&Value) -> bool,
+) -> BTreeSet<SocketAddr> {
     let mut found = BTreeSet::new();
     for slice in slices {
         let Some(port) = port_of(slice, port) else { continue };
-        for endpoint in items(slice.get("endpoints")) {
-            let condition = |name: &str| endpoint.pointer("/conditions")?.get(name)?.as_bool();
-            if !condition("ready").unwrap_or(true) || condition("terminating").unwrap_or(false) {
-                continue;
-            }
+        for endpoint in items(slice.get("endpoints")).filter(|endpoint| is_wanted(endpoint)) {
             // The API says: the addresses of one endpoint are interchangeable, and clients take the first.
             let address = items(endpoint.get("addresses")).next().and_then(Value::as_str);
             found.extend(
@@ -84,7 +101,7 @@ pub fn ready_endpoints<'a>(slices: impl IntoIterator<Item = &'a Value>, port: Po
             );
         }
     }
-    found.into_iter().collect()
+    found
 }
 
 fn port_of(slice: &Value, wanted: Port<'_>) -> Option<u16> {
@@ -149,6 +166,13 @@ mod tests {
         assert_eq!(texts(Port::of("admin")), ["10.244.0.2:9900", "10.244.0.3:9900"]);
         assert_eq!(texts(Port::of("8080")), texts(Port::of("")));
         assert!(texts(Port::of("https")).is_empty());
+    }
+
+    #[test]
+    fn gateways_that_are_not_ready_are_there_all_the_same() {
+        let found: Vec<String> =
+            all_endpoints(&[slice()], Port::Named("admin")).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["10.244.0.2:9900", "10.244.0.3:9900", "10.244.0.4:9900", "10.244.0.5:9900"]);
     }
 
     #[test]

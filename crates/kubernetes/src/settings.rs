@@ -68,6 +68,9 @@ pub enum KubernetesError {
     /// An address cannot be listened on.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
+    /// The port for other gateways' reports cannot be had.
+    #[error("cannot listen on {0} for reports of other gateways: {1}")]
+    Reports(SocketAddr, std::io::Error),
     /// The runtime, a thread or a signal handler cannot be started.
     #[error("{0}")]
     Io(std::io::Error),
@@ -77,7 +80,7 @@ impl KubernetesError {
     /// Whether another try with the same arguments fails again.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
-        matches!(self, Self::Usage(_) | Self::Client(_))
+        matches!(self, Self::Usage(_) | Self::Client(_) | Self::Reports(..))
     }
 }
 

@@ -7,13 +7,12 @@
 use crate::cluster::{self, connect, endpoint_slices, of_service};
 use crate::objects::{Port, ready_endpoints};
 use crate::settings::KubernetesError;
+use crate::watched::Watched;
 use flashweir_core::Duration;
 use flashweir_core::limits::UPSTREAM_ADDRESSES;
 use futures::StreamExt as _;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::{WatchStreamExt as _, watcher};
-use serde_json::Value;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -82,8 +81,8 @@ pub fn watch_service(
 async fn follow(slices: Api<DynamicObject>, service: &ServiceReference, sender: &watch::Sender<Vec<String>>) {
     let config = watcher::Config::default().labels(&of_service(&service.name));
     let mut events = pin!(watcher(slices, config).default_backoff());
-    let mut known = BTreeMap::new();
-    let (mut listed, mut is_heard, mut is_cut) = (BTreeMap::new(), true, false);
+    let mut known = Watched::default();
+    let (mut is_heard, mut is_cut) = (true, false);
     loop {
         // A change waits for those that come with it.
         let event = match tokio::time::timeout(GATHERED_FOR, events.next()).await {
@@ -101,7 +100,7 @@ async fn follow(slices: Api<DynamicObject>, service: &ServiceReference, sender: 
                     info!(service = service.name, "API server heard again");
                 }
                 is_heard = true;
-                take(event, &mut known, &mut listed);
+                known.take(event);
             }
             Err(error) => {
                 if is_heard {
@@ -114,31 +113,13 @@ async fn follow(slices: Api<DynamicObject>, service: &ServiceReference, sender: 
     }
 }
 
-/// Slices by name. A list replaces all that is known, once it is whole.
-fn take(
-    event: watcher::Event<DynamicObject>,
-    known: &mut BTreeMap<String, Value>,
-    listed: &mut BTreeMap<String, Value>,
-) {
-    let named = |slice: DynamicObject| (slice.metadata.name.clone().unwrap_or_default(), slice.data);
-    match event {
-        watcher::Event::Init => listed.clear(),
-        watcher::Event::InitApply(slice) => listed.extend([named(slice)]),
-        watcher::Event::InitDone => *known = std::mem::take(listed),
-        watcher::Event::Apply(slice) => known.extend([named(slice)]),
-        watcher::Event::Delete(slice) => {
-            known.remove(&named(slice).0);
-        }
-    }
-}
-
 fn hand_over(
-    known: &BTreeMap<String, Value>,
+    known: &Watched,
     service: &ServiceReference,
     sender: &watch::Sender<Vec<String>>,
     is_cut: &mut bool,
 ) {
-    let ready = ready_endpoints(known.values(), Port::of(&service.port));
+    let ready = ready_endpoints(known.objects().map(|slice| &slice.data), Port::of(&service.port));
     if ready.len() > UPSTREAM_ADDRESSES && !std::mem::replace(is_cut, true) {
         warn!(
             service = service.name,

@@ -5,6 +5,7 @@
 mod admin;
 mod baseline_keeper;
 mod clock;
+mod cluster_link;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 mod plan;
@@ -15,6 +16,10 @@ mod state_file;
 pub use admin::{AdminListener, metrics_response, problem};
 pub use baseline_keeper::BaselineKeeper;
 pub use clock::{Clock, unix_millis_now, unix_seconds_now};
+pub use cluster_link::{
+    Candidacy, CarrierCounts, ClusterArrival, ClusterCarrier, ClusterLink, HeldLease, ReportRefusal,
+    cluster_link,
+};
 pub use flashweir_config::flash_crowd_planner as planner;
 pub use plan::{plan_json, tell_change, tell_verdict};
 pub use random::random_u64;

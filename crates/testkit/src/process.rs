@@ -61,6 +61,21 @@ impl Finished {
     }
 }
 
+/// Sends a signal to a process that a test has started, by its id; false when it is gone.
+pub(crate) fn signal_process(id: u32, signal: Signal) -> bool {
+    use rustix::process::Signal as Kernel;
+    let signal = match signal {
+        Signal::Terminate => Kernel::TERM,
+        Signal::Interrupt => Kernel::INT,
+        Signal::Reload => Kernel::HUP,
+        Signal::Kill => Kernel::KILL,
+        Signal::Pause => Kernel::STOP,
+        Signal::Resume => Kernel::CONT,
+    };
+    let id = Pid::from_raw(id.cast_signed()).expect("a child's id is positive");
+    kill_process(id, signal).is_ok()
+}
+
 impl Process {
     /// Starts `program` in `directory`.
     ///
@@ -117,17 +132,7 @@ impl Process {
     /// # Panics
     /// Never: a child's id is positive.
     pub fn try_signal(&self, signal: Signal) -> bool {
-        use rustix::process::Signal as Kernel;
-        let signal = match signal {
-            Signal::Terminate => Kernel::TERM,
-            Signal::Interrupt => Kernel::INT,
-            Signal::Reload => Kernel::HUP,
-            Signal::Kill => Kernel::KILL,
-            Signal::Pause => Kernel::STOP,
-            Signal::Resume => Kernel::CONT,
-        };
-        let id = Pid::from_raw(self.child.id().cast_signed()).expect("a child's id is positive");
-        kill_process(id, signal).is_ok()
+        signal_process(self.id(), signal)
     }
 
     /// How it ended, if it has.

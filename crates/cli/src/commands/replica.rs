@@ -6,7 +6,7 @@ use flashweir_config::{Config, DurationText, Overrides, ReplicaFlags, SizeText};
 use flashweir_gateway::Launch;
 
 use super::load::values::within;
-use crate::logging;
+use crate::{kubernetes, logging};
 
 /// Keep copies of an origin's documents, and report the load to redirectors.
 ///
@@ -76,12 +76,14 @@ impl ReplicaArgs {
         };
         let config = Config::load(self.config.as_deref(), &overrides)?;
         logging::start(&config.log);
+        let cluster = kubernetes::join(&config, None)?;
         flashweir_gateway::run(Launch {
             config,
             config_file: self.config,
             overrides,
             record: None,
             servers: None,
+            cluster,
         })?;
         Ok(())
     }

@@ -17,6 +17,8 @@ pub(crate) struct RunArgs {
     upstreams: Vec<String>,
     #[command(flatten)]
     kubernetes: kubernetes::UpstreamArgs,
+    #[command(flatten)]
+    cluster: kubernetes::ClusterArgs,
     /// Where clients connect; repeat it for several addresses [default: 127.0.0.1:8080].
     #[arg(long = "listen", value_name = "ADDR")]
     listen: Vec<String>,
@@ -76,13 +78,15 @@ impl RunArgs {
             log_level: self.log,
             ..Overrides::default()
         };
+        self.cluster.apply(&mut overrides);
         let servers = self.kubernetes.follow(self.config.as_deref(), &mut overrides)?;
         let config = Config::load(self.config.as_deref(), &overrides)?;
         if servers.is_none() {
             logging::start(&config.log);
         }
-        let record = self.record;
-        flashweir_gateway::run(Launch { config, config_file: self.config, overrides, record, servers })?;
+        let cluster = kubernetes::join(&config, self.kubernetes.kubeconfig(&config)?)?;
+        let (config_file, record) = (self.config, self.record);
+        flashweir_gateway::run(Launch { config, config_file, overrides, record, servers, cluster })?;
         Ok(())
     }
 }

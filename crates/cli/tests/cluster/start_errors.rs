@@ -43,3 +43,31 @@ fn nats_without_the_feature_is_refused_in_one_line() {
     assert_eq!(finished.code(), Some(64), "{}", finished.stderr);
     assert!(finished.stderr.contains("built without NATS"), "{}", finished.stderr);
 }
+
+#[test]
+fn kubernetes_without_the_feature_or_a_cluster_is_refused_in_one_line() {
+    let origin = origin();
+    let builder = with_key(gateway(&origin, "shop"), KEY)
+        .text("cluster.kubernetes", "flashweir-gateways:reports")
+        .text("cluster.listen", &free_address().to_string());
+    let builder =
+        if cfg!(feature = "kubernetes") { builder.argument("--kubeconfig=no-such-file") } else { builder };
+    let finished = builder.start_in_vain();
+    assert_eq!(finished.code(), Some(64), "{}", finished.stderr);
+    let expected = if cfg!(feature = "kubernetes") {
+        "expected a service account in a pod, $KUBECONFIG or --kubeconfig FILE"
+    } else {
+        "built without Kubernetes"
+    };
+    assert!(finished.stderr.contains(expected), "{}", finished.stderr);
+    assert_eq!(finished.stderr.lines().filter(|line| line.starts_with("flashweir: ")).count(), 1);
+}
+
+#[test]
+fn a_file_that_names_the_api_server_without_use_is_refused() {
+    let origin = origin();
+    let finished = gateway(&origin, "shop").argument("--kubeconfig=config").start_in_vain();
+    assert_eq!(finished.code(), Some(64));
+    let expected = "--kubeconfig: has no use without --upstream-service or cluster.kubernetes";
+    assert!(finished.stderr.contains(expected), "{}", finished.stderr);
+}

@@ -4,7 +4,7 @@
 use crate::BINARY;
 use crate::workload::{DEPLOYMENTS, POLICIES, Workload, ready, tools};
 use flashweir_testkit::{Client, ControlPlane, Process, ProcessKubelet, Testbed, skip, until};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -20,6 +20,9 @@ const VALUES: [&str; 6] = [
     "--set",
     "policy.maxReplicas=8",
 ];
+
+/// Two gateways, which share the limit; each on its pod's address, because all addresses are this node's.
+const SEVERAL: [&str; 4] = ["--set", "gateway.replicas=2", "--set", "gateway.bindAddress=$(POD_IP)"];
 
 /// Where `make helm` puts it.
 fn helm(test: &str) -> Option<PathBuf> {
@@ -40,7 +43,7 @@ fn the_chart_is_without_reproach() {
     let Some(helm) = helm("the_chart_is_without_reproach") else { return };
     let directory = TempDir::new().expect("a directory");
     let chart = chart();
-    for values in [&VALUES[..], &[]] {
+    for values in [&VALUES[..], &SEVERAL, &[]] {
         let words = ["lint", "--strict", &chart].into_iter().chain(values.iter().copied());
         let finished = Process::run(&helm, directory.path(), WITHIN, words);
         assert_eq!(finished.code(), Some(0), "{} {}", finished.stdout, finished.stderr);
@@ -87,9 +90,13 @@ fn install(test: &str, helm: &Path) {
     };
     let chart = chart();
     // One copy of the controller, for the same reason.
-    let words = [&["install", "flashweir", &chart, "--set", "control.replicas=1"], &VALUES[..]].concat();
-    run(&words);
-    let gateway = until("a gateway of the chart", WITHIN, || ready(&api, "flashweir").first().copied());
+    let values = [&["flashweir", &chart, "--set", "control.replicas=1"], &VALUES[..], &SEVERAL].concat();
+    run(&[&["install"], &values[..]].concat());
+    let gateways = until("two gateways of the chart that share", WITHIN, || {
+        let gateways = ready(&api, "flashweir-gateways");
+        (gateways.len() == 2 && gateways.iter().all(|ip| shares(*ip))).then_some(gateways)
+    });
+    let gateway = gateways[0];
     until("an answer through it", WITHIN, || {
         let mut client = Client::try_connect(SocketAddr::new(gateway, 8080)).ok()?;
         client.try_send("GET / HTTP/1.1\r\nHost: web\r\nConnection: close\r\n\r\n").ok()?;
@@ -99,6 +106,12 @@ fn install(test: &str, helm: &Path) {
         let condition = api.get(&format!("{POLICIES}/flashweir")).body["status"]["conditions"][0].clone();
         (condition["reason"] == "ReplicasSet").then_some(())
     });
+    // The key outlives an upgrade: gateways of the old and the new one understand each other.
+    let key = || api.get("/api/v1/namespaces/default/secrets/flashweir-gateways").body["data"].clone();
+    let drawn = key();
+    assert!(drawn["cluster.keys"].as_str().is_some_and(|text| text.len() > 40), "{drawn}");
+    run(&[&["upgrade"], &values[..]].concat());
+    assert_eq!(key(), drawn);
     run(&["uninstall", "flashweir", "--wait"]);
     for (path, name) in
         [(DEPLOYMENTS, "flashweir"), (DEPLOYMENTS, "flashweir-control"), (POLICIES, "flashweir")]
@@ -107,4 +120,13 @@ fn install(test: &str, helm: &Path) {
             (api.get(&format!("{path}/{name}")).status == 404).then_some(())
         });
     }
+}
+
+/// Whether the gateway has a share of a limit that two divide.
+fn shares(gateway: IpAddr) -> bool {
+    let Ok(mut client) = Client::try_connect(SocketAddr::new(gateway, 9900)) else { return false };
+    let asked = client.try_send("GET /status HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n");
+    let Some(answer) = asked.ok().and_then(|()| client.try_response().ok()) else { return false };
+    let service = &answer.json()["cluster"]["services"][0];
+    service["standing"] == "sharing" && service["gateways"] == 2
 }

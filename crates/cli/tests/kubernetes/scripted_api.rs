@@ -238,6 +238,9 @@ fn reply(state: &mut State, method: &str, path: &str, query: &str, body: &Value)
             state.events.push(body.clone());
             (201, body.clone())
         }
+        ("GET", LEASES) => {
+            (200, list("coordination.k8s.io/v1", "Lease", state.lease.iter().cloned().collect()))
+        }
         (_, path) if path.starts_with(LEASES) => lease(state, method, body),
         _ => (404, failure(404, &format!("{method} {path} is not scripted"))),
     }

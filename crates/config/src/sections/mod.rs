@@ -175,7 +175,7 @@ impl Config {
         Link::check(&file.link)?;
         let config = Self {
             feedback: Arc::new(Feedback::check(file.feedback, directory, &services, &listen)?),
-            cluster: Cluster::check(file.cluster, directory, &listen, admin.address)?,
+            cluster: Cluster::check(file.cluster, directory, overrides, &listen, admin.address)?,
             fairness: Arc::new(Fairness::check(file.fairness, directory)?),
             services,
             client,
@@ -205,6 +205,7 @@ fn apply(file: &mut File, overrides: &Overrides) -> Result<(), Problem> {
     file.kernel.apply(overrides)?;
     file.link.apply(overrides)?;
     file.admin.apply(overrides);
+    file.cluster.apply(overrides);
     file.gateway.apply(overrides);
     file.replication.apply(&mut file.cache, overrides);
     file.log.apply(overrides)

@@ -3,13 +3,13 @@
 
 use super::leader::Leader;
 use super::message::{Broadcast, MessageError, Report};
-use super::{Cluster, REPORT_EVERY, STEP_EVERY, count_report, refuse};
+use super::{Cluster, REPORT_EVERY, STEP_EVERY, count_report, refuse, refuse_report};
 use crate::shared::Shared;
 use bytes::Bytes;
 use flashweir_core::limits::{CLUSTER_MESSAGE_BYTES, GATEWAYS};
 use flashweir_core::{Duration, Instant};
 use flashweir_runtime::unix_millis_now;
-use flashweir_telemetry::{BroadcastOutcome, ReportOutcome};
+use flashweir_telemetry::BroadcastOutcome;
 use http::header::HOST;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -167,11 +167,7 @@ async fn answer(
     match leading.answer(&body.to_bytes()) {
         Ok(answer) => Ok(Response::new(Full::from(answer))),
         Err(error) => {
-            let control = leading.shared.telemetry.control();
-            let is_forged = matches!(error, MessageError::Seal(_));
-            let outcome = if is_forged { ReportOutcome::Forged } else { ReportOutcome::Malformed };
-            control.cluster_reports.increment(outcome);
-            refuse(&leading.shared, format_args!("a report was refused: {error}"));
+            refuse_report(&leading.shared, &error);
             plain(StatusCode::FORBIDDEN, format!("{error}\n"))
         }
     }

@@ -3,12 +3,14 @@
 //! The rules are `flashweir_provisioning::shares`. Each gateway collects what its sentries measure ([`Cluster::observe`]), reports it ten times a
 //! second to the leader, and carries out its part of the leader's plan ([`Cluster::plan`]). Messages are sealed with a key that all
 //! gateways have (`seal`, `message`). The leader is a gateway, too (`leader`): with the local engine the one that the operator names (`local`),
-//! with NATS the one that holds a lease (`nats`). All of it is on the control thread; a request's path sees a plan, as ever.
+//! otherwise the one that holds a lease (`elected`): of NATS (`nats`), or by a link whose carrier is another crate, as in Kubernetes (`linked`). All of it is on the control thread; a request's path sees a plan, as ever.
 //!
 //! *Failure modes*: without the leader each gateway keeps its share, then goes to an equal one; a gateway that starts and hears of no leader acts by
 //! its own plan. A leader that is slow costs freshness; one that lies has the key.
 
+mod elected;
 mod leader;
+mod linked;
 mod local;
 mod message;
 #[cfg(feature = "nats")]
@@ -16,21 +18,24 @@ mod nats;
 mod seal;
 mod status;
 
+use crate::error::GatewayError;
 use crate::sentry::Sentry;
 use crate::shared::Shared;
 use flashweir_admission::sentry::{Plan, Policy, Sample};
 use flashweir_config::Engine;
 use flashweir_core::{Duration, Hasher64, Instant};
 use flashweir_provisioning::shares::{ServiceMember, Standing};
-use flashweir_runtime::UrlKey;
+use flashweir_runtime::{ClusterLink, HeldLease, UrlKey};
 use flashweir_telemetry::{BroadcastOutcome, ClusterFigures, Happening, ReportOutcome};
 use leader::{Planned, ReportError};
-use message::{Broadcast, OfService, Report};
+use message::{Broadcast, MessageError, OfService, Report};
 use seal::Keys;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
-pub(crate) use local::LeaderListener;
+use local::LeaderListener;
 
 /// Between two reports: the share's smoothing and silences are in these units (`flashweir_provisioning::shares`).
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -76,7 +81,7 @@ impl Cluster {
         config.cluster.engine.as_ref()?;
         Some(Arc::new(Self {
             gateway,
-            name: config.cluster.name.as_ref().unwrap_or(&config.gateway.name).clone(),
+            name: config.cluster.name.clone().unwrap_or_else(|| name_of(config)),
             keys: Keys::new(config.cluster.keys.iter()),
             workers,
             state: Mutex::default(),
@@ -111,13 +116,11 @@ impl Cluster {
     }
 
     /// The newest term that is known.
-    #[cfg(feature = "nats")]
     fn term(&self) -> u64 {
         self.state().term
     }
 
     /// There is a leader of this term.
-    #[cfg(feature = "nats")]
     fn learn_term(&self, term: u64) {
         let mut state = self.state();
         state.term = state.term.max(term);
@@ -243,27 +246,93 @@ impl Membership {
     }
 }
 
+/// What people call a gateway that has no name of its own.
+fn name_of(config: &flashweir_config::Config) -> String {
+    match &config.cluster.engine {
+        Some(Engine::Kubernetes(kubernetes)) => kubernetes.listen.to_string(),
+        _ => config.gateway.name.clone(),
+    }
+}
+
 /// Tells policies apart, the same in every gateway of one build.
 fn fingerprint(policy: &Policy) -> u64 {
     Hasher64::new(0, 0).hash(&[format!("{policy:?}").as_bytes()])
 }
 
+/// What this gateway's engine needs from the start on.
+#[derive(Debug)]
+pub(crate) enum Means {
+    /// Nothing.
+    None,
+    /// The port at which the others report.
+    Listener(LeaderListener),
+    /// What carries the messages.
+    Link(ClusterLink),
+}
+
+impl Means {
+    /// As configured.
+    pub(crate) fn open(
+        config: &flashweir_config::Cluster,
+        link: Option<ClusterLink>,
+    ) -> Result<Self, GatewayError> {
+        match (&config.engine, link) {
+            (&Some(Engine::Leader(address)), _) => {
+                let taken = LeaderListener::bind(address);
+                taken.map(Self::Listener).map_err(|source| GatewayError::ClusterListen { address, source })
+            }
+            (Some(Engine::Nats(_)), _) if cfg!(not(feature = "nats")) => Err(GatewayError::WithoutNats),
+            (Some(Engine::Kubernetes(_)), None) => Err(GatewayError::WithoutKubernetes),
+            (Some(Engine::Kubernetes(_)), Some(link)) => Ok(Self::Link(link)),
+            _ => Ok(Self::None),
+        }
+    }
+
+    /// The lease, where this gateway may hold one that it has to give up.
+    pub(crate) fn lease(&self) -> Option<watch::Receiver<Option<HeldLease>>> {
+        match self {
+            Self::Link(link) => Some(link.lease.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// Reports, leads and follows, as configured, until the future is dropped.
-pub(crate) async fn run(shared: Arc<Shared>, listener: Option<LeaderListener>) {
+pub(crate) async fn run(shared: Arc<Shared>, means: Means) {
     let Some(cluster) = shared.cluster.clone() else { return };
     let engine = shared.live.load().config.cluster.engine.clone();
-    match (engine, listener) {
-        (Some(Engine::Leader(_)), Some(listener)) => local::lead(shared, cluster, listener).await,
+    match (engine, means) {
+        (Some(Engine::Leader(_)), Means::Listener(listener)) => local::lead(shared, cluster, listener).await,
         (Some(Engine::Follower(leader)), _) => local::follow(shared, cluster, leader).await,
         #[cfg(feature = "nats")]
         (Some(Engine::Nats(nats)), _) => nats::run(shared, cluster, nats).await,
+        (Some(Engine::Kubernetes(_)), Means::Link(link)) => linked::run(shared, cluster, link).await,
         _ => {}
     }
 }
 
+/// Waits until a gateway that stops has given its lease up, so that another need not wait for its end; not for long.
+pub(crate) async fn leave(lease: Option<watch::Receiver<Option<HeldLease>>>) {
+    if let Some(mut lease) = lease {
+        // One that is not given up ends by itself.
+        let _ended_anyway = timeout(LEAVES_WITHIN, lease.wait_for(Option::is_none)).await;
+    }
+}
+
+/// Two calls of the API server, on an idle machine some milliseconds.
+const LEAVES_WITHIN: Duration = Duration::from_secs(1);
+
 /// Counts a message that was not taken and logs it, not too often.
 fn refuse(shared: &Shared, why: std::fmt::Arguments<'_>) {
     shared.warn(Happening::Cluster, why);
+}
+
+/// Counts a message that is no report of this cluster.
+fn refuse_report(shared: &Shared, error: &MessageError) {
+    let is_forged = matches!(error, MessageError::Seal(_));
+    let outcome = if is_forged { ReportOutcome::Forged } else { ReportOutcome::Malformed };
+    shared.telemetry.control().cluster_reports.increment(outcome);
+    refuse(shared, format_args!("a report was refused: {error}"));
 }
 
 /// Counts a report at the leader, and logs why it was not taken.

@@ -12,8 +12,7 @@
 //! A leader whose renewal is refused, or is not answered within [`LEASE`], stops to lead; what it might still send is of an older term and dropped.
 //! Messages have the same seals as with the local engine: the right to publish on the server is no right to divide a limit.
 
-use super::leader::Leader;
-use super::message::{Broadcast, MessageError, Report};
+use super::elected::Elected;
 use super::{Cluster, REPORT_EVERY, STEP_EVERY, refuse};
 use crate::shared::Shared;
 use async_nats::jetstream::kv::{Config as BucketConfig, CreateError, CreateErrorKind, Store};
@@ -22,9 +21,9 @@ use async_nats::{Client, ConnectOptions, Subscriber};
 use bytes::Bytes;
 use flashweir_core::{Duration, Instant};
 use flashweir_runtime::unix_millis_now;
-use flashweir_telemetry::{BroadcastOutcome, ReportOutcome};
+use flashweir_telemetry::BroadcastOutcome;
 use futures_util::StreamExt as _;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::task::spawn_local;
@@ -45,12 +44,9 @@ type NatsError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What the tasks of this engine share.
 struct Gateway {
-    shared: Arc<Shared>,
-    cluster: Arc<Cluster>,
+    elected: Elected,
     client: Client,
     subject: String,
-    /// While this gateway leads.
-    leader: RefCell<Option<Leader>>,
 }
 
 /// Takes part in the cluster until the future is dropped.
@@ -91,11 +87,9 @@ async fn join(
     let client = timeout(2 * ANSWER_WITHIN, options.connect(servers)).await??;
     let bucket = open_bucket(&client, &format!("{}_cluster", nats.subject)).await?;
     let gateway = Gateway {
-        shared: shared.clone(),
-        cluster: cluster.clone(),
+        elected: Elected::new(shared, cluster),
         client: client.clone(),
         subject: format!("{}.cluster", nats.subject),
-        leader: RefCell::new(None),
     };
     let reports = client.subscribe(gateway.subject_of("report")).await?;
     let shares = client.subscribe(gateway.subject_of("share")).await?;
@@ -119,104 +113,63 @@ impl Gateway {
         format!("{}.{what}", self.subject)
     }
 
-    fn now(&self) -> Instant {
-        self.shared.clock.now()
-    }
-
     /// Reports, and divides while it leads.
     async fn work(self: Rc<Self>) {
         let mut steps = interval(STEP_EVERY);
         steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (report, share) = (self.subject_of("report"), self.subject_of("share"));
+        let keys = &self.elected.cluster.keys;
         let mut report_at = Instant::ZERO;
         loop {
             steps.tick().await;
-            let now = self.now();
+            let now = self.elected.now();
             if now >= report_at {
                 report_at = now + REPORT_EVERY;
-                self.cluster.publish(&self.shared);
-                self.follow_configuration();
-                let sealed = self.cluster.report(now).seal(&self.cluster.keys);
+                let sealed = self.elected.report(now).seal(keys);
                 self.send(&report, sealed).await;
             }
-            let broadcast = self.leader.borrow_mut().as_mut().and_then(|leader| {
-                leader.step(now).then(|| leader.broadcast((0, 0)).seal(&self.cluster.keys))
-            });
-            if let Some(broadcast) = broadcast {
-                self.send(&share, broadcast).await;
+            if let Some(broadcast) = self.elected.step(now) {
+                self.send(&share, broadcast.seal(keys)).await;
             }
         }
-    }
-
-    /// Services that a reload has changed are led from the start, in a new term: the lease is given up for it.
-    fn follow_configuration(&self) {
-        let mut leader = self.leader.borrow_mut();
-        if leader.as_ref().is_some_and(|leader| !leader.leads(&self.cluster.planned())) {
-            *leader = None;
-        }
-        let gateways = leader.iter().flat_map(Leader::gateways).map(|(name, at)| (name.to_owned(), at));
-        self.cluster.set_leader(leader.is_some(), gateways.collect());
     }
 
     /// A message that cannot be sent now is not sent: the next one is newer.
     async fn send(&self, subject: &str, bytes: Vec<u8>) {
         let sent = timeout(REPORT_EVERY, self.client.publish(subject.to_owned(), Bytes::from(bytes))).await;
         if !matches!(sent, Ok(Ok(()))) {
-            refuse(&self.shared, format_args!("a message to the cluster could not be sent by NATS"));
+            refuse(&self.elected.shared, format_args!("a message to the cluster could not be sent by NATS"));
         }
     }
 
     async fn take_reports(self: Rc<Self>, mut reports: Subscriber) {
         while let Some(message) = reports.next().await {
-            if self.leader.borrow().is_none() {
-                continue;
+            // All gateways hear all reports.
+            if self.elected.term().is_some() {
+                // Counted there.
+                let _refused = self.elected.take_report(&message.payload);
             }
-            let report = match Report::open(&self.cluster.keys, &message.payload) {
-                Ok(report) => report,
-                Err(error) => {
-                    let is_forged = matches!(error, MessageError::Seal(_));
-                    let outcome = if is_forged { ReportOutcome::Forged } else { ReportOutcome::Malformed };
-                    self.shared.telemetry.control().cluster_reports.increment(outcome);
-                    refuse(&self.shared, format_args!("a report was refused: {error}"));
-                    continue;
-                }
-            };
-            let now = self.now();
-            if self.leader.borrow().as_ref().is_some_and(|leader| leader.term() < report.term) {
-                // Another gateway leads already, or led with a clock that is ahead of this one.
-                self.cluster.learn_term(report.term);
-                *self.leader.borrow_mut() = None;
-                continue;
-            }
-            let outcome = self.leader.borrow_mut().as_mut().map(|leader| leader.observe(now, &report));
-            super::count_report(&self.shared, outcome.unwrap_or(Ok(())), &report.name);
         }
     }
 
     async fn take_shares(self: Rc<Self>, mut shares: Subscriber) {
         while let Some(message) = shares.next().await {
-            let outcome = match Broadcast::open(&self.cluster.keys, &message.payload) {
-                Ok(broadcast) => self.cluster.apply(self.now(), &broadcast),
-                Err(error) => {
-                    refuse(&self.shared, format_args!("a share was refused: {error}"));
-                    BroadcastOutcome::Forged
-                }
-            };
-            self.shared.telemetry.control().cluster_broadcasts.increment(outcome);
+            self.elected.take_share(&message.payload, |broadcast| broadcast.answers == (0, 0));
         }
     }
 
     /// Gets the lease when no gateway has it, and keeps it.
     async fn hold_lease(self: Rc<Self>, mut bucket: Store) {
-        let name = Bytes::from(self.cluster.name.clone());
+        let cluster = &self.elected.cluster;
+        let name = Bytes::from(cluster.name.clone());
         let mut tries = interval(RENEW_EVERY);
         tries.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // The revision of the last renewal, and when it was asked for.
         let held: Cell<Option<(u64, Instant)>> = Cell::new(None);
         loop {
             tries.tick().await;
-            let asked_at = self.now();
-            let leads = self.leader.borrow().is_some();
+            let asked_at = self.elected.now();
+            let leads = self.elected.term().is_some();
             match held.get().filter(|_| leads) {
                 Some((revision, renewed_at)) => {
                     let renewed = timeout(ANSWER_WITHIN, bucket.update(KEY, name.clone(), revision)).await;
@@ -224,14 +177,16 @@ impl Gateway {
                         Ok(Ok(revision)) => held.set(Some((revision, asked_at))),
                         // Refused, or without an answer for so long that another gateway may have it.
                         Ok(Err(_)) => self.step_down(&held),
-                        Err(_) if self.now().saturating_since(renewed_at) >= LEASE => self.step_down(&held),
+                        Err(_) if self.elected.now().saturating_since(renewed_at) >= LEASE => {
+                            self.step_down(&held)
+                        }
                         Err(_) => {}
                     }
                 }
                 None => match timeout(ANSWER_WITHIN, bucket.create(KEY, name.clone())).await {
                     Ok(Ok(revision)) => {
                         held.set(Some((revision, asked_at)));
-                        self.begin_term(unix_millis_now().max(self.cluster.term().saturating_add(1)));
+                        self.begin_term(unix_millis_now().max(cluster.term().saturating_add(1)));
                     }
                     Ok(Err(error)) if !is_taken(&error) => self.restore_bucket(&mut bucket).await,
                     // Another gateway has the lease, or no server answers.
@@ -246,7 +201,7 @@ impl Gateway {
         match timeout(ANSWER_WITHIN, open_bucket(&self.client, &bucket.name)).await {
             Ok(Ok(opened)) => *bucket = opened,
             Ok(Err(error)) => {
-                refuse(&self.shared, format_args!("the lease cannot be had from NATS: {error}"))
+                refuse(&self.elected.shared, format_args!("the lease cannot be had from NATS: {error}"))
             }
             // No server answers: the next try is soon.
             Err(_) => {}
@@ -254,13 +209,8 @@ impl Gateway {
     }
 
     fn begin_term(&self, term: u64) {
-        let leader = Leader::new(self.now(), term, self.cluster.name.clone(), &self.cluster.planned());
-        tracing::info!(term, "this gateway divides the limits of its cluster");
         // The others learn the term, so that their reports count.
-        let hello = leader.broadcast((0, 0));
-        self.cluster.apply(self.now(), &hello);
-        let hello = hello.seal(&self.cluster.keys);
-        *self.leader.borrow_mut() = Some(leader);
+        let hello = self.elected.begin_term(term).seal(&self.elected.cluster.keys);
         let (client, subject) = (self.client.clone(), self.subject_of("share"));
         spawn_local(async move {
             // What is lost is said again by the first broadcast.
@@ -269,9 +219,8 @@ impl Gateway {
     }
 
     fn step_down(&self, held: &Cell<Option<(u64, Instant)>>) {
-        tracing::warn!("the lease is lost: another gateway divides the limits of the cluster");
         held.set(None);
-        *self.leader.borrow_mut() = None;
+        self.elected.step_down();
     }
 }
 

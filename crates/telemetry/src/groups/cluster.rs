@@ -30,6 +30,8 @@ pub struct ClusterFigures {
 #[derive(Debug, Default)]
 pub(crate) struct ClusterMetrics {
     is_leader: AtomicBool,
+    /// None but in Kubernetes.
+    lease_writes: Mutex<Option<u64>>,
     services: Mutex<Vec<ClusterFigures>>,
 }
 
@@ -43,6 +45,11 @@ impl ControlMetrics {
         self.cluster.is_leader.store(is_leader, Ordering::Relaxed);
         // Replaced whole: a writer that panicked leaves what was known before.
         *self.cluster.services.lock().unwrap_or_else(PoisonError::into_inner) = services;
+    }
+
+    /// Writes of the Lease in Kubernetes that this gateway has asked for since its start.
+    pub fn publish_lease_writes(&self, writes: u64) {
+        *self.cluster.lease_writes.lock().unwrap_or_else(PoisonError::into_inner) = Some(writes);
     }
 }
 
@@ -63,6 +70,9 @@ impl MetricGroup for ClusterGroup {
         scrape.gauge_series("cluster_standing", help, &["service", "standing"], standing);
         let is_leader = self.0.cluster.is_leader.load(Ordering::Relaxed);
         scrape.flag("cluster_is_leader", "1 while this gateway divides the limits.", is_leader);
+        let help = "Writes of the Lease that this gateway asked the API server of Kubernetes for; it writes nothing else there.";
+        let writes = *self.0.cluster.lease_writes.lock().unwrap_or_else(PoisonError::into_inner);
+        scrape.counter("cluster_lease_writes", help, writes);
         let help = "Reports of gateways to this one as their leader.";
         scrape.counter_set("cluster_reports", help, &[&*self.0], |control| &control.cluster_reports);
         let help = "Shares that this gateway heard of, by how they were taken.";

@@ -28,6 +28,8 @@ pub struct ApiAnswer {
     pub status: u16,
     /// The object; null where the answer is none.
     pub body: Value,
+    /// As it came.
+    pub text: String,
 }
 
 impl ApiAnswer {
@@ -126,6 +128,6 @@ impl KubernetesApi {
         let (head, body) = answer.split_once("\r\n\r\n").ok_or(ErrorKind::UnexpectedEof)?;
         let status =
             head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or(ErrorKind::InvalidData)?;
-        Ok(ApiAnswer { status, body: serde_json::from_str(body).unwrap_or_default() })
+        Ok(ApiAnswer { status, body: serde_json::from_str(body).unwrap_or_default(), text: body.to_owned() })
     }
 }

@@ -2,20 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::api::KubernetesApi;
 use super::plane::{ControlPlane, Login};
-use crate::process::{Process, Signal};
+use crate::process::{Process, Signal, signal_process};
 
 /// Between two looks at the pods of the node.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -41,6 +43,7 @@ pub(super) struct RunningPod {
     pub(super) name: String,
     pub(super) container: String,
     pub(super) labels: Value,
+    pub(super) ip: IpAddr,
     /// The process.
     pub(super) id: u32,
 }
@@ -112,6 +115,13 @@ impl ProcessKubelet {
             std::thread::spawn(move || node.run(&stopping))
         };
         Self { stopping, running, thread: Some(thread) }
+    }
+
+    /// Sends a signal to the process of the pod with this address; false where there is none. The cluster does not hear of it, as when a machine fails.
+    #[must_use]
+    pub fn signal(&self, ip: IpAddr, signal: Signal) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.iter().find(|pod| pod.ip == ip).is_some_and(|pod| signal_process(pod.id, signal))
     }
 
     /// Pods whose processes run, for [`ResourceMetrics`](super::ResourceMetrics).
@@ -197,7 +207,10 @@ impl Node {
         let mounted = |word: &str| self.mounted(&uid, container, word);
         let words =
             words.filter_map(Value::as_str).map(|word| mounted(&word.replace("$(POD_IP)", &ip.to_string())));
-        // One whose account is not there yet is tried again at the next look.
+        // One whose Secret or account is not there yet is tried again at the next look.
+        if !self.write_secrets(&uid, object, container) {
+            return;
+        }
         let Some(environment) = self.environment(object) else { return };
         let mut words = environment.into_iter().chain(words);
         let (Some(program), Some(port)) = (words.next(), container["ports"][0]["containerPort"].as_u64())
@@ -214,6 +227,7 @@ impl Node {
             name: text(&metadata["name"]),
             container: text(&container["name"]),
             labels: metadata["labels"].clone(),
+            ip: ip.into(),
             id: process.id(),
         };
         let pod = Pod { process, about, address, began: date(), is_ready: false, kill_at: None };
@@ -233,14 +247,40 @@ impl Node {
         Some(vec!["/usr/bin/env".to_owned(), format!("KUBECONFIG={}", login.display()), path])
     }
 
-    /// A word of a command with the container's mounts in this node's folder: each is an empty one.
+    /// Writes what a container mounts of Secrets; false where one is not there yet.
+    fn write_secrets(&self, uid: &str, object: &Value, container: &Value) -> bool {
+        let mount_of = |volume: &Value| {
+            let mounts = container["volumeMounts"].as_array().into_iter().flatten();
+            let mut found = mounts.filter(|mount| mount["name"] == volume["name"]);
+            found.next().and_then(|mount| mount["mountPath"].as_str())
+        };
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        object["spec"]["volumes"].as_array().into_iter().flatten().all(|volume| {
+            let Some(secret) = volume["secret"]["secretName"].as_str() else { return true };
+            let Some(mount) = mount_of(volume) else { return true };
+            let path = format!("/api/v1/namespaces/{namespace}/secrets/{secret}");
+            let Ok(answer) = self.api.try_call("GET", &path, None) else { return false };
+            let folder = self.folder(uid, mount);
+            for (name, value) in answer.body["data"].as_object().into_iter().flatten() {
+                let content = STANDARD.decode(value.as_str().unwrap_or_default()).expect("base64");
+                std::fs::write(folder.join(name), content).expect("a writable directory");
+            }
+            answer.status == 200
+        })
+    }
+
+    fn folder(&self, uid: &str, mount: &str) -> PathBuf {
+        let folder = self.directory.path().join(format!("{uid}{}", mount.replace('/', "-")));
+        std::fs::create_dir_all(&folder).expect("a writable directory");
+        folder
+    }
+
+    /// A word of a command with the container's mounts in this node's folder: each is an empty one, or has a Secret in it.
     fn mounted(&self, uid: &str, container: &Value, word: &str) -> String {
         let mounts = container["volumeMounts"].as_array().into_iter().flatten();
         let mounts = mounts.filter_map(|mount| mount["mountPath"].as_str());
         mounts.fold(word.to_owned(), |word, mount| {
-            let folder = self.directory.path().join(format!("{uid}{}", mount.replace('/', "-")));
-            std::fs::create_dir_all(&folder).expect("a writable directory");
-            word.replace(&format!("{mount}/"), &format!("{}/", folder.display()))
+            word.replace(&format!("{mount}/"), &format!("{}/", self.folder(uid, mount).display()))
         })
     }
 

@@ -17,3 +17,9 @@ allowPrivilegeEscalation: false
 capabilities: {drop: [ALL]}
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
+
+{{- /* Not empty where there are, or may come to be, several gateways: they share the limit. */ -}}
+{{- define "flashweir.shares" -}}
+{{- $scaled := dig "gateways" "scaleTargetRef" "" .Values.policy }}
+{{- if or (gt (int .Values.gateway.replicas) 1) $scaled }}yes{{ end }}
+{{- end }}

@@ -41,6 +41,7 @@ impl Running {
             overrides: Overrides::default(),
             record: None,
             servers: None,
+            cluster: None,
         };
         let gateway = Gateway::bind(launch).expect("ports");
         let (address, admin) = (gateway.addresses()[0], gateway.admin_address());

@@ -1,6 +1,8 @@
 //! Goal: `flashweir control` runs copies, waits for those that crash, tells other programs, and leaves nothing behind. Method: the real
 //! binary with real processes on loopback.
 
+mod moving;
+
 use flashweir_testkit::{
     Client, Flashweir, GatewayBuilder, Process, Signal, eventually, free_address, until,
 };
