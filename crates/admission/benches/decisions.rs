@@ -5,6 +5,8 @@
 mod pipeline;
 #[path = "decisions/sentry.rs"]
 mod sentry;
+#[path = "decisions/ticks.rs"]
+mod ticks;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use flashweir_admission::flash_crowd::{
@@ -102,6 +104,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2));
-    targets = token_bucket, gate, planner_tick, sentry::decisions, sentry::refusals, sentry::compared, pipeline::decisions
+    targets = token_bucket, gate, planner_tick, ticks::ticks, sentry::decisions, sentry::refusals, sentry::compared, pipeline::decisions
 }
 criterion_main!(benches);
