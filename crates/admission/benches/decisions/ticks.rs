@@ -1,7 +1,9 @@
 //! The sentry's planner: eight classes in a crowd, two hundred pages, a tick each 20 ms.
 
 use criterion::{Criterion, Throughput};
-use flashweir_admission::sentry::{ClassCounts, ClassPolicy, LevelSum, Policy, Sample, SentryPlanner, UrlSum};
+use flashweir_admission::sentry::{
+    ClassCounts, ClassPolicy, LevelSum, Policy, Sample, SentryPlanner, UrlSum,
+};
 use flashweir_admission::{Binding, Planner as _};
 use flashweir_core::{Duration, Instant, Rng};
 use flashweir_measure::histogram::index;
@@ -51,7 +53,8 @@ fn sample(tick: u64, rng: &mut Rng) -> Sample {
 }
 
 pub(super) fn ticks(c: &mut Criterion) {
-    let classes = (0..CLASSES).map(|rank| ClassPolicy { revenue: 10.0 - rank as f64, ..ClassPolicy::default() });
+    let classes =
+        (0..CLASSES).map(|rank| ClassPolicy { revenue: 10.0 - rank as f64, ..ClassPolicy::default() });
     let policy = Policy { classes: classes.collect(), ..Policy::single(Duration::from_secs(1)) };
     let mut planner = SentryPlanner::new(Arc::new(policy));
     let (mut rng, mut tick) = (Rng::new(1), 0);

@@ -123,8 +123,10 @@ fn a_guarantee_is_told_as_it_would_be() {
 /// Small requests of the one class, large ones of the other: what never ran is estimated by its own class's cost.
 #[test]
 fn costs_of_what_never_ran_are_its_own() {
-    let crowd = Crowd { classes: vec![(300.0, 0.01), (150.0, 0.04)], ..crowd(5, 2) };
-    check("dear before cheap", &crowd, &policy(&[10.0, 1.0], 1_000), &policy(&[1.0, 10.0], 1_000), 0.08);
+    let crowds =
+        [5, 15, 25, 35].map(|seed| Crowd { classes: vec![(300.0, 0.01), (150.0, 0.04)], ..crowd(seed, 2) });
+    let (live, candidate) = (policy(&[10.0, 1.0], 1_000), policy(&[1.0, 10.0], 1_000));
+    check_mean("dear before cheap", &crowds, &live, &candidate, 0.08);
 }
 
 #[test]

@@ -176,12 +176,20 @@ fn in_quiet_nobody_is_refused_and_the_price_is_nothing() {
 
 #[test]
 fn in_a_crowd_the_price_is_what_the_marginal_class_is_worth() {
-    let mut crowd = crowd(Policing::Reservation, 1);
-    crowd.classes[0].0 = 120.0;
-    let outcome = run(&crowd, everybody);
-    // Silver is partly let in: 3 for 15.5 ms.
-    assert!((120.0..300.0).contains(&outcome.plan.price), "{}", outcome.plan.price);
-    let costs = &outcome.plan.costs;
-    let cost_us = costs.of(0, 0);
-    assert!((11_000..26_000).contains(&cost_us), "service time under load: {cost_us}");
+    // Silver is partly let in: 3 for 15.5 ms. What is offered varies, so at moments it is bronze.
+    let mut earned = Vec::new();
+    for seed in 1..=7 {
+        let mut crowd = crowd(Policing::Reservation, seed);
+        crowd.classes[0].0 = 150.0;
+        let plan = run(&crowd, everybody).plan;
+        let cost_us = plan.costs.of(0, 1);
+        println!("price {:.0}/s, cost {cost_us} µs", plan.price);
+        earned.push((plan.price * f64::from(cost_us) / 1e6, cost_us));
+    }
+    earned.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let (of_one, _) = earned[earned.len() / 2];
+    assert!((2.5..3.5).contains(&of_one), "{of_one} for a request");
+    earned.sort_by_key(|(_, cost_us)| *cost_us);
+    let (_, cost_us) = earned[earned.len() / 2];
+    assert!((11_000..20_000).contains(&cost_us), "service time under load: {cost_us}");
 }

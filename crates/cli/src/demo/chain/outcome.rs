@@ -180,13 +180,17 @@ mod tests {
     fn processor_time_is_that_of_all_threads() {
         assert_eq!(on_processor("1500000000 20 30\n"), Some(1_500_000_000));
         assert_eq!(on_processor(""), None);
-        let before_s = processor_s(std::process::id()).unwrap();
-        let mut sum = 0_u64;
-        let worked = std::thread::spawn(move || {
-            (0..30_000_000_u64).for_each(|number| sum = std::hint::black_box(sum ^ number));
-            processor_s(std::process::id()).unwrap()
-        });
-        assert!(worked.join().unwrap() > before_s);
+        // A thread of another test that ends takes its time along.
+        let has_grown = || {
+            let before_s = processor_s(std::process::id()).unwrap();
+            let mut sum = 0_u64;
+            let worked = std::thread::spawn(move || {
+                (0..30_000_000_u64).for_each(|number| sum = std::hint::black_box(sum ^ number));
+                processor_s(std::process::id()).unwrap()
+            });
+            worked.join().unwrap() > before_s
+        };
+        assert!((0..20).any(|_| has_grown()));
     }
 
     #[test]
