@@ -52,6 +52,8 @@ struct Class {
 pub(super) struct Service {
     pub(super) limit: u32,
     pub(super) knee: Option<f64>,
+    /// Servers as far as anything is known of them.
+    pub(super) servers: Option<f64>,
     /// Requests in flight, on average.
     pub(super) in_flight: f64,
     /// Requests per second that can be completed, as far as seen.
@@ -68,7 +70,7 @@ pub(super) struct Service {
 
 impl Service {
     pub(super) fn knee_milli(&self) -> u64 {
-        let knee = self.knee.unwrap_or(0.0).clamp(0.0, f64::from(SENTRY_IN_FLIGHT));
+        let knee = self.knee.or(self.servers).unwrap_or(0.0).clamp(0.0, f64::from(SENTRY_IN_FLIGHT));
         (knee * 1_000.0) as u64
     }
 }

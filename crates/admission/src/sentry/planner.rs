@@ -185,6 +185,7 @@ impl SentryPlanner {
         Service {
             limit: learned.limit,
             knee: learned.knee,
+            servers: learned.servers,
             in_flight: self.in_flight,
             capacity_rps: self.capacity_rps(learned.limit),
             lately_rps: self.lately_rps,

@@ -33,6 +33,8 @@ use super::measured::Measured;
 pub(super) struct Learned {
     pub(super) limit: u32,
     pub(super) knee: Option<f64>,
+    /// Servers as far as anything is known of them, not more than the limit: what costs go by.
+    pub(super) servers: Option<f64>,
     /// What a unit of work takes when it is alone, seconds.
     pub(super) alone_s: Option<f64>,
     /// How many times more than it did the origin may do, as far as known: 1 once a limit was found that is not to be raised, infinite

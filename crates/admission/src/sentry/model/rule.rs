@@ -49,6 +49,7 @@ impl ModelRule {
             learned: Learned {
                 limit: START,
                 knee: None,
+                servers: None,
                 alone_s: None,
                 headroom: f64::INFINITY,
                 target_infeasible: false,
@@ -271,9 +272,7 @@ impl ModelRule {
         // A request may wait though the limit is not reached: clients over their share are let in below the knee only.
         let is_reached = open.in_flight() > REACHED * f64::from(self.learned.limit);
         let limit_max = if is_reached { limit_max } else { limit_max.min(self.learned.limit) };
-        // Where somebody waits all the time it is as if some were refused: whoever is in front of this gateway may do so.
-        let is_short = open.shed > 0.0 || open.waiting_s > WAITING * open.span_s;
-        self.decide(look, limit_max, is_short)
+        self.decide(look, limit_max, open.shed > 0.0)
     }
 
     fn evidence(&self, look: &Look, is_overdue: bool) -> Evidence {
@@ -329,6 +328,7 @@ impl ModelRule {
             self.learned.headroom = self.learned.headroom.min(HEADROOM);
         }
         self.learned.knee = is_knee_known.then_some(servers);
+        self.learned.servers = Some(servers.min(f64::from(self.learned.limit)));
         self.learned.alone_s = Some(self.curve.alone_s());
         // With as many in flight as there are servers: fewer would leave some idle.
         let p95_s = self.curve.mean(servers, |unit_s| unit_s) * self.unit * self.shape.quantile(0.95);
@@ -353,7 +353,7 @@ impl ModelRule {
         self.curve.mean(f64::from(limit), |unit_s| self.shape.share_within(within / unit_s))
     }
 
-    fn decide(&mut self, look: &Look, limit_max: u32, is_short: bool) -> Rule {
+    fn decide(&mut self, look: &Look, limit_max: u32, is_refusing: bool) -> Rule {
         let at_step = |step: i32| {
             round(f64::from(self.learned.limit) * libm::exp2(f64::from(step) / STEPS_AN_OCTAVE))
                 .min(limit_max)
@@ -363,9 +363,9 @@ impl ModelRule {
         let enough = limits().map(worth).fold(0.0, f64::max) * (1.0 - INDIFFERENCE);
         let best = limits().find(|&limit| worth(limit) >= enough).unwrap_or(self.learned.limit);
         let best = best.max(at_step(-STEPS_DOWN));
-        // While there is room a shorter line at the origin brings nothing; answers in time do.
+        // While no request is refused a shorter line at the origin brings nothing; answers in time do.
         let is_lower_better =
-            is_short || self.in_time(look, best) > self.in_time(look, self.learned.limit) + LOWER_GAIN;
+            is_refusing || self.in_time(look, best) > self.in_time(look, self.learned.limit) + LOWER_GAIN;
         match best.cmp(&self.learned.limit) {
             Ordering::Greater if worth(self.learned.limit) < enough => {
                 self.move_to(look, best);
@@ -376,7 +376,7 @@ impl ModelRule {
                 self.move_to(look, best);
                 Rule::Knee
             }
-            _ if is_short && self.may_look_below(look) => {
+            _ if is_refusing && self.may_look_below(look) => {
                 self.learned.headroom = 1.0;
                 let below = self.below();
                 self.move_to(look, below);
@@ -489,8 +489,6 @@ const LOOK_COST_S: f64 = 0.2;
 /// takes so much larger a share of answers in time.
 const INDIFFERENCE: f64 = 0.003;
 const LOWER_GAIN: f64 = 0.02;
-/// The part of a window in which somebody waits, from which on it is as if requests were refused.
-const WAITING: f64 = 0.95;
 /// One move goes up or down by a factor of 2 at most.
 const STEPS_AN_OCTAVE: f64 = 4.0;
 const STEPS_UP: i32 = 4;
