@@ -91,7 +91,7 @@ impl CandidatePlanner {
         if now >= self.costs_at {
             self.costs_at = now + REFRESH;
             let own = self.classes.costs(now);
-            let by_url_class_us = self.pace.alone_us(service.knee);
+            let by_url_class_us = self.pace.alone_us(service.knee.or(service.servers));
             let by_class_us = own.by_class_us.clone();
             self.costs = Arc::new(Costs { by_url_class_us, by_class_us, usual_us: own.usual_us });
         }
