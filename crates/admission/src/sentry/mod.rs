@@ -16,7 +16,7 @@
 //!
 //! The rule, in short. What is known of the origin is how likely each of a grid of origins is (servers, time alone, contention), by how
 //! long requests took at each number in flight. The limit is the one worth most under that distribution, in answers in time a second; of
-//! limits worth the same, the lowest. [`model`] has it whole.
+//! limits worth the same, the lowest. `model` has it whole.
 //!
 //! Cold start: eight in flight, doubled while that does more; everybody else waits, up to four targets, because nobody is to be refused for
 //! lack of samples. Known weakness: where two requests complete a second, the first quarter of a minute of a crowd is spent on finding out.

@@ -3,9 +3,7 @@
 
 use crate::plant::{CAPACITY_RPS, Protection, policy};
 use flashweir_core::Duration;
-use flashweir_sim::request::{
-    ClassModel, NetworkModel, Scenario, ServerModel, SignModel, Work, run,
-};
+use flashweir_sim::request::{ClassModel, NetworkModel, Scenario, ServerModel, SignModel, Work, run};
 use flashweir_testkit::trace_counts;
 use flashweir_workload::people::{Habits, Session};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
