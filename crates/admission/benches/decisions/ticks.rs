@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const CLASSES: usize = 8;
 const TICK_MS: u64 = 20;
-/// A second: some of its ticks close a window, and the distribution over origins is made anew.
+/// A second: some of its ticks close a window, and the distribution over origins is computed again.
 const TICKS: u64 = 50;
 const PAGES: u64 = 200;
 /// Of each tick: 500 a second, 8 in flight, so that each takes 16 ms.

@@ -362,15 +362,14 @@ impl<T> SentryGate<T> {
         lane: usize,
         request: T,
     ) -> Enqueued<T> {
-        let is_over_share = coming.asked.position == Position::OverShare;
         let queue = queue_of(coming.asked.class.into(), coming.asked.position);
-        let places =
-            if is_over_share { coming.class.hold_len.div_ceil(SPARE_PART) } else { coming.class.hold_len };
+        let places = coming.class.hold_len.div_ceil(if coming.is_over_share() { SPARE_PART } else { 1 });
         let place = Place { queue, lane, cost_us: coming.cost_us.max(1) };
         let has_place = self.common.take_hold(queue, places);
         // Whoever is displaced leaves the place to the one who comes.
         let displaced = if has_place { None } else { self.displace(now, &coming, &place) };
         if !has_place && displaced.is_none() {
+            let is_over_share = coming.is_over_share();
             let reason = if is_over_share { Reason::ClientShare } else { self.no_room(coming.class.limit) };
             return Enqueued::Shed(request, self.shed(reason, &coming));
         }
@@ -484,8 +483,7 @@ impl<T> SentryGate<T> {
             let counts = self.in_flight.class(coming.asked.class.into());
             counts.shed += 1;
             counts.shed_by_test += u64::from(matches!(reason, Reason::Threshold | Reason::Batch));
-            let is_over_share = coming.asked.position == Position::OverShare;
-            counts.shed_over_share += u64::from(is_over_share || reason == Reason::ClientShare);
+            counts.shed_over_share += u64::from(coming.is_over_share() || reason == Reason::ClientShare);
             counts.shed_cost_us += u64::from(coming.cost_us);
         }
         Shed { reason, retry_after: coming.class.retry_after }
@@ -514,7 +512,7 @@ impl<T> SentryGate<T> {
             Position::ALL.into_iter().take_while(|&position| position <= last).any(held)
                 || is_more_important
                     && held(Position::OverShare)
-                    && (coming.asked.position == Position::OverShare || self.is_spare())
+                    && (coming.is_over_share() || self.is_spare())
         })
     }
 

@@ -18,7 +18,7 @@
 //! long requests took at each number in flight. The limit is the one worth most under that distribution, in answers in time a second; of
 //! limits worth the same, the lowest. `model` has it whole.
 //!
-//! Cold start: eight in flight, doubled while that does more; everybody else waits, up to four targets, because nobody is to be refused for
+//! Cold start: eight in flight, doubled while that does more; all others wait, up to four targets, because no request is to be refused for
 //! lack of samples. Known weakness: where two requests complete a second, the first quarter of a minute of a crowd is spent on finding out.
 //! Source: Urgaonkar and Shenoy, Cataclysm §3 (the in-flight test), with a learned limit.
 

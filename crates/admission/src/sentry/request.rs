@@ -137,3 +137,10 @@ pub(super) struct Coming {
     pub(super) class: ClassPlan,
     pub(super) cost_us: u32,
 }
+
+impl Coming {
+    /// Whether its client has more than its share.
+    pub(super) fn is_over_share(&self) -> bool {
+        self.asked.position == Position::OverShare
+    }
+}

@@ -8,7 +8,7 @@
 //! | reports | `SUBJECT.cluster.report`, ten a second and gateway, read by the leader |
 //! | shares | `SUBJECT.cluster.share`, one a round, read by all |
 //!
-//! The bucket is in the server's memory, so a server that starts again has none: whoever finds no lease to take makes the bucket anew.
+//! The bucket is in the server's memory, so a server that starts again has none: a gateway that finds no bucket makes it again.
 //! A leader whose renewal is refused, or is not answered within [`LEASE`], stops to lead; what it might still send is of an older term and dropped.
 //! Messages have the same seals as with the local engine: the right to publish on the server is no right to divide a limit.
 

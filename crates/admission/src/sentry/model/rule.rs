@@ -131,7 +131,7 @@ impl ModelRule {
         let is_turned_over = self.is_turned_over(look);
         let lasts = self.open.span_s >= WINDOW_S_MIN.max(SPAN_AGES * look.age_s);
         if is_turned_over && is_stationary && lasts {
-            // More clients left in vain than got an answer: what they waited for takes longer than they waited.
+            // More clients left without an answer than got one: what they waited for takes longer than they waited.
             return self.close(look, self.open.left_late > self.open.completed);
         }
         if is_turned_over && self.may_raise_early(look, lasts) {
