@@ -47,8 +47,7 @@ fn gate<T>(plan: &Plan) -> SentryGate<T> {
     SentryGate::new(Arc::new(Common::new(1)), 0, &Policy::single(TARGET), plan)
 }
 
-const ANSWERED: Ending =
-    Ending { completed: true, withdrawn: false, measured_us: None, utilisation_milli: None };
+const ANSWERED: Ending = Ending { completed: true, withdrawn: false, measured_us: None };
 
 /// Everybody's whereabouts, kept beside the gate.
 #[derive(Default)]
@@ -172,8 +171,6 @@ proptest! {
                 sample.waiting_nanos = if waits { nanos } else { 0 };
                 sample.latency_us.record_many(latency_us, completed);
                 sample.age_us.record_many(latency_us / 2, in_flight);
-                // Whatever the origin says of itself.
-                (sample.utilisations, sample.utilisation_milli) = (completed, completed * (latency_us % 3_000));
                 if completed > 0 {
                     let latency_us_squared = latency_us.pow(2).saturating_mul(completed);
                     let latency_us = latency_us * completed;

@@ -8,7 +8,7 @@
 use crate::acks::{Finished, RATE_BYTES_MIN};
 use crate::context::WorkerContext;
 use crate::feedback::TrailerQuota;
-use crate::load_report::{self, Told};
+use crate::load_report;
 use crate::pipeline::Permit;
 use crate::slow_readers::Reading;
 use crate::tracked::Wire;
@@ -248,9 +248,8 @@ impl Body for ForwardedBody {
             && let Some(trailers) = frame.trailers_mut()
         {
             watch.quota.iter().for_each(|quota| quota.hear(&watch.worker, trailers));
-            let utilisation_milli = load_report::take_load(trailers, &watch.worker.metrics.upstream);
+            load_report::take_load(trailers, &watch.worker.metrics.upstream);
             prepare_trailers(trailers);
-            watch.permit.origin_told(Told { took_us: None, utilisation_milli });
         }
         match &polled {
             Poll::Pending => watch.wait(),

@@ -28,8 +28,6 @@ record!(Sample {
     waiting_nanos,
     latency_us,
     age_us,
-    utilisations,
-    utilisation_milli,
     classes,
     urls,
     levels,

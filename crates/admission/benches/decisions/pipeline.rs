@@ -15,7 +15,7 @@ use std::sync::Arc;
 const CLASSES: usize = 4;
 /// Requests drawn beforehand: too many for branch prediction to learn them.
 const REQUESTS: usize = 65_536;
-const COMPLETED: Outcome = Outcome::Completed(OriginReport { measured_us: None, utilisation_milli: None });
+const COMPLETED: Outcome = Outcome::Completed(OriginReport { measured_us: None });
 
 struct Bench {
     pipeline: Pipeline<u64>,

@@ -198,16 +198,14 @@ pub enum FailureSource {
 pub struct OriginReport {
     /// How long the request took, microseconds.
     pub measured_us: Option<u32>,
-    /// How busy the origin is, thousandths.
-    pub utilisation_milli: Option<u32>,
 }
 
 impl Outcome {
     /// As the sentry takes it.
     pub(super) fn at_origin(self) -> Ending {
         match self {
-            Self::Completed(OriginReport { measured_us, utilisation_milli }) => {
-                Ending { completed: true, withdrawn: false, measured_us, utilisation_milli }
+            Self::Completed(OriginReport { measured_us }) => {
+                Ending { completed: true, withdrawn: false, measured_us }
             }
             Self::Failed(FailureSource::Origin) => Ending::default(),
             Self::Failed(FailureSource::Gateway | FailureSource::Client)

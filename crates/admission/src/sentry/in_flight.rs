@@ -119,10 +119,6 @@ impl InFlight {
         if permit.asked.position < Position::OverShare {
             self.sample.latency_us.record(latency_us);
         }
-        if let Some(utilisation_milli) = ending.utilisation_milli {
-            self.sample.utilisations += 1;
-            self.sample.utilisation_milli += u64::from(utilisation_milli);
-        }
         let shared_us = self.served_nanos.wrapping_sub(permit.served_nanos) / 1_000;
         let service_us = ending.measured_us.map_or(shared_us, u64::from);
         class.service_us = class.service_us.saturating_add(service_us);

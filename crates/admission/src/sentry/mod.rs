@@ -58,6 +58,7 @@ pub use common::Common;
 pub use gate::SentryGate;
 pub use hold::Ticket;
 pub use in_flight::{Paused, Permit};
+pub use model::Constants;
 pub use plan::{BatchTest, ClassPlan, Costs, Decide, Explanation, Plan, Rule};
 pub use planner::SentryPlanner;
 pub use policy::{ClassPolicy, LadderStep, Policing, Policy};

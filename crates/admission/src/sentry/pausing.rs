@@ -38,8 +38,7 @@ mod tests {
     use flashweir_core::Duration;
     use proptest::prelude::*;
 
-    const COMPLETED: Ending =
-        Ending { completed: true, withdrawn: false, measured_us: None, utilisation_milli: None };
+    const COMPLETED: Ending = Ending { completed: true, withdrawn: false, measured_us: None };
 
     /// So many gates of one service with this limit and no queue.
     fn gates(count: usize, limit: u32) -> Vec<SentryGate<()>> {

@@ -123,8 +123,6 @@ pub enum Rule {
     Raise,
     /// Fewer are expected to do as much, or more of it in time.
     Knee,
-    /// Lowered to see whether fewer do as much.
-    Trim,
     /// Lowered because the origin refuses requests.
     Target,
     /// Rises because the planner that set it failed.
@@ -133,16 +131,8 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order of their discriminants.
-    pub const ALL: &'static [Self] = &[
-        Self::None,
-        Self::Quiet,
-        Self::Start,
-        Self::Raise,
-        Self::Knee,
-        Self::Trim,
-        Self::Target,
-        Self::Decay,
-    ];
+    pub const ALL: &'static [Self] =
+        &[Self::None, Self::Quiet, Self::Start, Self::Raise, Self::Knee, Self::Target, Self::Decay];
 
     /// The one spelling used in metrics, logs and `/status`.
     #[must_use]
@@ -153,7 +143,6 @@ impl Rule {
             Self::Start => "start",
             Self::Raise => "raise",
             Self::Knee => "knee",
-            Self::Trim => "trim",
             Self::Target => "target",
             Self::Decay => "decay",
         }

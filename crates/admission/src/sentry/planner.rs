@@ -4,7 +4,7 @@ use super::classes::{Classes, Service};
 use super::deciding::Deciding;
 use super::look::Look;
 use super::measured::Measured;
-use super::model::{ModelRule, Seen};
+use super::model::{Constants, ModelRule, Seen};
 use super::plan::{Decide, Explanation, Plan, Rule};
 use super::policy::Policy;
 use super::sample::{LevelSum, Sample};
@@ -49,7 +49,13 @@ impl SentryPlanner {
     /// Nothing is known yet.
     #[must_use]
     pub fn new(policy: Arc<Policy>) -> Self {
-        let rule = ModelRule::new();
+        Self::with_constants(policy, Constants::SHIPPED)
+    }
+
+    /// The same with other numbers in the rule: to find out what depends on them.
+    #[must_use]
+    pub fn with_constants(policy: Arc<Policy>, constants: Constants) -> Self {
+        let rule = ModelRule::new(constants);
         let mut classes = Classes::new(policy.clone());
         let plan = Plan {
             epoch: 0,

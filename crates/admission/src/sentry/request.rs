@@ -48,14 +48,11 @@ pub struct Ending {
     pub withdrawn: bool,
     /// What the origin says that it took, microseconds.
     pub measured_us: Option<u32>,
-    /// How busy the origin says that it is, thousandths.
-    pub utilisation_milli: Option<u32>,
 }
 
 impl Ending {
     /// One that was taken back.
-    pub const WITHDRAWN: Self =
-        Self { completed: false, withdrawn: true, measured_us: None, utilisation_milli: None };
+    pub const WITHDRAWN: Self = Self { completed: false, withdrawn: true, measured_us: None };
 }
 
 /// A slot in flight that is reserved for one request.

@@ -42,10 +42,6 @@ pub struct Sample {
     pub latency_us: Histogram,
     /// How long those in flight have been in flight, microseconds.
     pub age_us: Histogram,
-    /// How many of the completed came with how busy the origin says that it is, and that added up, thousandths.
-    pub utilisations: u64,
-    /// See there.
-    pub utilisation_milli: u64,
     /// By class, in the policy's order.
     pub classes: Vec<ClassCounts>,
     /// The completed by URL class, at most [`URL_CLASSES`](flashweir_core::limits::URL_CLASSES).
@@ -154,8 +150,6 @@ impl Sample {
         self.in_flight_nanos = self.in_flight_nanos.saturating_add(other.in_flight_nanos);
         // Whether anybody waited is asked, not how many.
         self.waiting_nanos = self.waiting_nanos.max(other.waiting_nanos);
-        self.utilisations += other.utilisations;
-        self.utilisation_milli = self.utilisation_milli.saturating_add(other.utilisation_milli);
         self.latency_us.add(&other.latency_us);
         self.age_us.add(&other.age_us);
         self.classes.resize(self.classes.len().max(other.classes.len()), ClassCounts::default());

@@ -194,7 +194,7 @@ fn limiting() -> impl Strategy<Value = Limiting> {
 }
 
 fn outcome() -> impl Strategy<Value = Outcome> {
-    let reported = OriginReport { measured_us: Some(4_000), utilisation_milli: Some(700) };
+    let reported = OriginReport { measured_us: Some(4_000) };
     prop_oneof![
         4 => Just(Outcome::Completed(OriginReport::default())),
         2 => Just(Outcome::Completed(reported)),

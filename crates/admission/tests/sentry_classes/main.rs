@@ -170,12 +170,7 @@ fn every_class_number_and_every_moment_is_fit() {
                 gate.end(
                     now,
                     permit,
-                    Ending {
-                        completed: true,
-                        measured_us: Some(u32::MAX),
-                        utilisation_milli: Some(u32::MAX),
-                        ..Ending::default()
-                    },
+                    Ending { completed: true, measured_us: Some(u32::MAX), ..Ending::default() },
                 );
             }
             while gate.next(now).is_some() {}

@@ -87,11 +87,7 @@ impl Permit {
 
     /// The origin has said something, before the body or behind it.
     pub(crate) fn origin_told(&mut self, told: Told) {
-        let before = self.report;
-        self.report = OriginReport {
-            measured_us: told.took_us.or(before.measured_us),
-            utilisation_milli: told.utilisation_milli.or(before.utilisation_milli),
-        };
+        self.report = OriginReport { measured_us: told.took_us.or(self.report.measured_us) };
     }
 
     /// The origin is done, or the rest is no work: the slot there is free for the next.

@@ -12,7 +12,7 @@ use flashweir_http::client::TrustedProxies;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-const DONE: Outcome = Outcome::Completed(OriginReport { measured_us: None, utilisation_milli: None });
+const DONE: Outcome = Outcome::Completed(OriginReport { measured_us: None });
 
 /// One request at the origin, and who looks after slow clients.
 struct Scene {

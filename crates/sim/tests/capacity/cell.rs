@@ -1,7 +1,7 @@
 //! One cell of the capacity matrix: an origin, a crowd and what changes, and how the sentry fares in it against somebody
 //! who knows the origin and has the same queue.
 
-use flashweir_admission::sentry;
+use flashweir_admission::sentry::{self, Constants};
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{
     ClassModel, Fault, FaultKind, Outcome, Overflow, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
@@ -70,7 +70,7 @@ pub(crate) struct Score {
     pub(crate) share: f64,
     /// Its throughput over that of the same one: what counts where the target cannot be met.
     pub(crate) throughput_share: f64,
-    /// The first, leaving the first second of the crowd and after each change out.
+    /// The first, leaving the first second of the crowd and after each change out, and who came within a target of its end.
     pub(crate) settled_share: f64,
     /// Goodput per second of somebody who knows the origin.
     pub(crate) known_rps: f64,
@@ -80,7 +80,7 @@ pub(crate) struct Score {
     pub(crate) recovery_s: f64,
     /// Requests refused before the crowd came, of how many.
     pub(crate) refused_in_quiet: (u64, u64),
-    /// The share of time during the crowd in which the target was reported infeasible, by plans that changed something.
+    /// The share of the crowd, from its fourth second on, in which the target was reported infeasible.
     pub(crate) reported_infeasible: f64,
 }
 
@@ -198,7 +198,7 @@ impl Cell {
         }
     }
 
-    fn scenario(&self, known_limits: Vec<(Instant, u32)>, seed: u64) -> Scenario {
+    fn scenario(&self, known_limits: Vec<(Instant, u32)>, seed: u64, constants: Constants) -> Scenario {
         let mut server = ServerModel::processor_sharing(self.cores);
         match self.change {
             Change::Retrograde(contention) => server.contention = contention,
@@ -230,7 +230,11 @@ impl Cell {
         let class = ClassModel::new("replaced", Work::Constant(Duration::ZERO));
         Scenario {
             classes: self.classes(),
-            policy: Policy::sentry(SentryPolicy { known_limits, ..SentryPolicy::new(policy) }),
+            policy: Policy::sentry(SentryPolicy {
+                known_limits,
+                constants: Box::new(constants),
+                ..SentryPolicy::new(policy)
+            }),
             faults,
             seed,
             bin: Duration::from_millis(BIN_MS),
@@ -240,7 +244,12 @@ impl Cell {
 
     /// The sentry alone.
     pub(crate) fn run(&self, seed: u64) -> Outcome {
-        run(&self.scenario(Vec::new(), seed)).expect("a run")
+        self.run_with(seed, Constants::SHIPPED)
+    }
+
+    /// The same with other numbers in its rule.
+    pub(crate) fn run_with(&self, seed: u64, constants: Constants) -> Outcome {
+        run(&self.scenario(Vec::new(), seed, constants)).expect("a run")
     }
 
     /// Somebody who knows the origin: the best of several limits relative to the cores there are at each moment.
@@ -253,7 +262,9 @@ impl Cell {
                 limits.push(known);
             }
         }
-        let outcomes = limits.into_iter().map(|limits| run(&self.scenario(limits, seed)).expect("a run"));
+        let outcomes = limits
+            .into_iter()
+            .map(|limits| run(&self.scenario(limits, seed, Constants::SHIPPED)).expect("a run"));
         outcomes.max_by_key(|outcome| outcome.began_within(self.crowd_bins()).goodput).expect("a limit")
     }
 
@@ -271,7 +282,7 @@ impl Cell {
         cores
     }
 
-    fn crowd_bins(&self) -> Range<usize> {
+    pub(crate) fn crowd_bins(&self) -> Range<usize> {
         let (begin_s, length_s) = self.crowd_s();
         bin(begin_s)..bin(begin_s + length_s)
     }
@@ -294,7 +305,8 @@ impl Cell {
         let changes = self.changes_s();
         let (mut settled, mut possible) = (0.0, 0.0);
         for (index, change) in changes.iter().enumerate() {
-            let end = changes.get(index + 1).copied().unwrap_or(begin_s + length_s);
+            // Who waits when the crowd goes is answered after it: that is the queue's length, not the limit.
+            let end = changes.get(index + 1).copied().unwrap_or(begin_s + length_s - self.target_s);
             let (ours, known) = share(bin(change + 1.0)..bin(end));
             settled += ours;
             possible += known;
@@ -302,8 +314,14 @@ impl Cell {
         let mut latency_us = ours.classes[0].latency_us.clone();
         ours.classes[1..].iter().for_each(|class| latency_us.add(&class.latency_us));
         let quiet = ours.began_within(0..crowd.start);
-        let told: Vec<_> = ours.limits.iter().filter(|taken| taken.at >= at(begin_s + 3.0)).collect();
-        let infeasible = told.iter().filter(|taken| taken.plan.explanation.target_infeasible).count();
+        let (from, end) = (at(begin_s + 3.0), at(begin_s + length_s));
+        let mut told_s = 0.0;
+        for (index, taken) in ours.limits.iter().enumerate() {
+            let next = ours.limits.get(index + 1).map_or(end, |next| next.at.min(end));
+            if taken.plan.explanation.target_infeasible {
+                told_s += next.saturating_since(taken.at.max(from)).as_secs_f64();
+            }
+        }
         Score {
             share: mine / theirs.max(1.0),
             throughput_share: completed(ours) / completed(known).max(1.0),
@@ -312,7 +330,7 @@ impl Cell {
             p99_over_target: latency_us.quantile(0.99).unwrap_or(0) as f64 / 1e6 / self.target_s,
             recovery_s: self.recovery_s(ours, known),
             refused_in_quiet: (quiet.shed_total(), quiet.offered),
-            reported_infeasible: infeasible as f64 / told.len().max(1) as f64,
+            reported_infeasible: told_s / (length_s - 3.0),
         }
     }
 

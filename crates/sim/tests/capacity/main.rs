@@ -4,7 +4,7 @@
 mod cell;
 mod quiet;
 
-use cell::{Cell, Change, Spread};
+use cell::{Cell, Change, Score, Spread};
 
 fn cell(cores: u32, work_ms: u32, spread: Spread, target_s: f64, load: f64, change: Change) -> Cell {
     let cell = Cell { cores, work_ms, spread, target_s, load, change };
@@ -12,15 +12,24 @@ fn cell(cores: u32, work_ms: u32, spread: Spread, target_s: f64, load: f64, chan
     cell
 }
 
-/// What was measured, less a percent or two for changes that help in one cell and hurt in another.
+/// Each cell with so many crowds.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
+
+/// What was measured in the mean of the crowds, less a percent or two for changes that help in one cell and hurt in another.
 #[track_caller]
 fn check(cell: Cell, share_least: f64, recovery_most_s: f64) {
-    let score = cell.score(1);
-    println!("{cell}: {score:?}");
-    assert!(cell.is_feasible() && score.known_rps > 0.0);
-    assert!(score.share >= share_least, "{cell}: {score:?}");
-    assert!(score.settled_share >= share_least && score.recovery_s <= recovery_most_s, "{cell}: {score:?}");
-    assert_eq!((score.refused_in_quiet.0, score.reported_infeasible), (0, 0.0), "{cell}: {score:?}");
+    let scores: Vec<Score> = SEEDS.map(|seed| cell.score(seed)).collect();
+    let mean = |value: fn(&Score) -> f64| scores.iter().map(value).sum::<f64>() / scores.len() as f64;
+    let (share, settled) = (mean(|score| score.share), mean(|score| score.settled_share));
+    println!("{cell}: {share:.4} {settled:.4}");
+    assert!(share >= share_least && settled >= share_least, "{cell}: {share} {settled} {scores:?}");
+    for score in &scores {
+        assert!(
+            cell.is_feasible() && score.known_rps > 0.0 && score.recovery_s <= recovery_most_s,
+            "{cell}: {score:?}"
+        );
+        assert_eq!((score.refused_in_quiet.0, score.reported_infeasible), (0, 0.0), "{cell}: {score:?}");
+    }
 }
 
 #[test]
@@ -34,7 +43,8 @@ fn steady_crowds_get_what_the_origin_can_do() {
 fn a_changed_origin_is_found_within_three_seconds() {
     check(cell(16, 100, Spread::Constant, 1.0, 3.0, Change::Slower), 0.97, 3.0);
     check(cell(16, 15, Spread::Exponential, 1.0, 1.5, Change::MoreCores), 0.96, 3.0);
-    check(cell(16, 100, Spread::Constant, 3.0, 1.5, Change::FewerCores), 0.92, 3.0);
+    // Somebody who knows has let the queue grow before the cores go: from second to second the two are not comparable.
+    check(cell(16, 100, Spread::Constant, 3.0, 1.5, Change::FewerCores), 0.9, 3.0);
     check(cell(4, 15, Spread::Constant, 1.0, 3.0, Change::Slower), 0.95, 3.0);
     check(cell(16, 15, Spread::Heavy, 1.0, 10.0, Change::MoreCores), 0.91, 3.0);
 }
@@ -57,5 +67,5 @@ fn a_target_that_cannot_be_met_is_reported() {
     let score = cell(4, 100, Spread::Exponential, 0.3, 3.0, Change::Steady).score(1);
     println!("{score:?}");
     assert!(score.reported_infeasible > 0.0 && score.p99_over_target > 1.0, "{score:?}");
-    assert!(score.share > 0.8 && score.throughput_share > 0.84, "{score:?}");
+    assert!(score.share > 0.9 && score.throughput_share > 0.9, "{score:?}");
 }

@@ -1,6 +1,8 @@
 //! Whether the origin is another one than before: cumulative sums of log-likelihood ratios (Page, 1954), one for each factor by which
 //! times may have changed. Only windows at one number in flight are compared with each other: another limit may change times by itself.
 
+use super::constants::Constants;
+
 /// A window of traffic, as evidence of the origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Evidence {
@@ -17,9 +19,10 @@ pub(super) struct Evidence {
 }
 
 /// The sums.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Changes {
-    sums: [f64; FACTORS.len()],
+    k: Constants,
+    sums: [f64; 6],
 }
 
 /// What the sums say.
@@ -34,23 +37,30 @@ pub(super) enum Suspicion {
 }
 
 impl Changes {
+    pub(super) fn new(k: Constants) -> Self {
+        Self { k, sums: [0.0; 6] }
+    }
+
     /// Takes one window: the logarithm of its times over those remembered at that number in flight, with its variance; `None` where
     /// nothing is remembered to compare with.
     pub(super) fn judge(&mut self, difference: Option<(f64, f64)>) -> Suspicion {
         let Some((difference, variance)) = difference else {
-            *self = Self::default();
+            self.sums = [0.0; 6];
             return Suspicion::No;
         };
-        for (sum, factor) in self.sums.iter_mut().zip(FACTORS) {
+        let k = self.k;
+        let (root, fourth) = (libm::sqrt(k.factor), libm::sqrt(libm::sqrt(k.factor)));
+        let factors = [1.0 / k.factor, 1.0 / root, 1.0 / fourth, fourth, root, k.factor];
+        for (sum, factor) in self.sums.iter_mut().zip(factors) {
             let by = libm::log(factor);
             let ratio = (by * difference - by * by / 2.0) / variance;
-            *sum = (*sum + ratio.min(RATIO_MAX)).max(0.0);
+            *sum = (*sum + ratio.min(k.alarm / 2.0)).max(0.0);
         }
         let highest = self.sums.into_iter().fold(0.0, f64::max);
-        if highest > ALARM {
-            *self = Self::default();
+        if highest >= k.alarm {
+            self.sums = [0.0; 6];
             Suspicion::Changed
-        } else if highest >= SUSPICIOUS {
+        } else if highest >= k.alarm / 2.0 {
             Suspicion::Open
         } else {
             Suspicion::No
@@ -58,22 +68,13 @@ impl Changes {
     }
 }
 
-/// Factors by which times may change at once: what lies between is found by the nearest.
-const FACTORS: [f64; 4] = [0.4, 0.65, 1.5, 2.5];
-/// A change must be e⁶ times as likely as none, so that chance seldom raises it.
-const ALARM: f64 = 6.0;
-/// One window says this much at most, so that an alarm takes at least two: mean times of uneven requests have long tails.
-const RATIO_MAX: f64 = 4.0;
-/// From here on a window is kept apart from what is remembered.
-const SUSPICIOUS: f64 = 2.0;
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn two_windows_with_times_of_three_times_the_length_are_a_change_and_one_is_none() {
-        let mut changes = Changes::default();
+        let mut changes = Changes::new(Constants::SHIPPED);
         let mut window = |times: f64| changes.judge(Some((libm::log(times), 0.1)));
         assert_eq!([window(1.05), window(3.0), window(0.8)], [Suspicion::No, Suspicion::Open, Suspicion::No]);
         assert_eq!([window(3.0), window(3.0)], [Suspicion::Open, Suspicion::Changed]);
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn uncertain_windows_and_those_at_another_number_in_flight_say_nothing() {
-        let mut changes = Changes::default();
+        let mut changes = Changes::new(Constants::SHIPPED);
         assert_eq!(changes.judge(Some((libm::log(3.0), 2.0))), Suspicion::No);
         assert_eq!(changes.judge(Some((libm::log(3.0), 0.1))), Suspicion::Open);
         assert_eq!(changes.judge(None), Suspicion::No);

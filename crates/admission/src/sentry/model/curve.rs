@@ -1,8 +1,10 @@
 //! What is known of the origin: times by number in flight, and how likely each origin is under them.
 
 use super::change::Evidence;
+use super::constants::Constants;
 use super::origins::{ORIGINS, PerOrigin, Stretch, log_prior, servers, zeros};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// Levels of requests in flight, quarter octaves.
 const LEVELS: usize = 66;
@@ -10,14 +12,15 @@ const LEVELS: usize = 66;
 /// Times by level, and the distribution over origins.
 #[derive(Debug)]
 pub(super) struct Curve {
+    k: Constants,
     levels: Box<[Level; LEVELS]>,
     /// What was known before the origin last changed.
     before: Option<Before>,
     probability: PerOrigin,
     /// Logarithm of the time of a unit of work alone, seconds.
     log_alone_s: PerOrigin,
-    /// Variance of `log_alone_s`, given the origin.
-    alone_variance: f64,
+    /// The same time, seconds.
+    alone_s_each: PerOrigin,
     misfit: f64,
 }
 
@@ -26,6 +29,13 @@ pub(super) struct Curve {
 struct Before {
     probability: PerOrigin,
     log_alone_s: f64,
+}
+
+/// How long something takes, and the logarithm of that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Time {
+    pub(super) s: f64,
+    pub(super) log_s: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,14 +50,25 @@ struct Level {
     log_level: f64,
 }
 
+/// What one level says.
+#[derive(Debug)]
+struct Point {
+    /// One over the variance of `log_s`.
+    weight: f64,
+    /// Logarithm of the time of a unit of work, seconds.
+    log_s: f64,
+    stretch: Stretch,
+}
+
 impl Curve {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(k: Constants) -> Self {
         let mut curve = Self {
+            k,
             levels: Box::new([Level::default(); LEVELS]),
             before: None,
             probability: zeros(),
             log_alone_s: zeros(),
-            alone_variance: 1.0,
+            alone_s_each: zeros(),
             misfit: 0.0,
         };
         curve.update();
@@ -64,16 +85,9 @@ impl Curve {
         self.levels.iter().map(|level| level.completed).sum()
     }
 
-    /// How much is known of numbers in flight in this range, in completions of regular requests.
-    pub(super) fn weight_between(&self, least: f64, most: f64) -> f64 {
-        let last = index(most);
-        self.levels[index(least).min(last)..=last].iter().map(|level| level.weight).sum()
-    }
-
     /// Takes evidence.
     pub(super) fn add(&mut self, evidence: &Evidence) {
         let level = self.level(evidence.in_flight);
-        level.fade((WEIGHT_MAX / (level.weight + evidence.weight)).min(1.0));
         level.time_s += evidence.time_s;
         level.work += evidence.work;
         level.completed += evidence.completed;
@@ -102,9 +116,9 @@ impl Curve {
     fn log_prior(&self, origin: usize, log_alone_s: f64) -> f64 {
         let Some(before) = &self.before else { return log_prior(origin) };
         let any = libm::exp(log_prior(origin)) / EACH;
-        let distance = (log_alone_s - before.log_alone_s) / ALONE_SPREAD;
-        let same_alone = libm::exp(-0.5 * distance * distance) / ALONE_SPREAD * any;
-        libm::log(before.probability[origin] + same_alone + NEITHER * any)
+        let distance = (log_alone_s - before.log_alone_s) / self.k.model_error;
+        let same_alone = libm::exp(-0.5 * distance * distance) / self.k.model_error * any;
+        libm::log(before.probability[origin] + same_alone + self.k.model_error * any)
     }
 
     /// How far what is remembered is from what any one origin would do: minus the logarithm of the likelihood of the likeliest.
@@ -112,49 +126,44 @@ impl Curve {
         self.misfit
     }
 
-    fn likeliest(&self) -> usize {
-        (0..ORIGINS).fold(
-            0,
-            |best, origin| if self.probability[origin] > self.probability[best] { origin } else { best },
-        )
-    }
-
     /// The distribution under all evidence.
     pub(super) fn update(&mut self) {
-        let mut points = [(0.0_f64, 0.0_f64, None); LEVELS];
-        let mut count = 0;
-        for level in
-            self.levels.iter().filter(|level| level.weight > 0.02 && level.time_s > 0.0 && level.work > 0.0)
-        {
-            let weight = 1.0 / (1.0 / level.weight + MODEL_ERROR * MODEL_ERROR);
-            let stretch = Stretch::at(libm::exp(level.log_level / level.completed));
-            points[count] = (weight, libm::log(level.time_s / level.work), Some(stretch));
-            count += 1;
-        }
+        let known =
+            self.levels.iter().filter(|level| level.weight > 0.02 && level.time_s > 0.0 && level.work > 0.0);
+        let points: Vec<Point> = known.map(|level| self.point(level)).collect();
         let mut most = f64::NEG_INFINITY;
-        let total: f64 = points[..count].iter().map(|point| point.0).sum();
+        let total: f64 = points.iter().map(|point| point.weight).sum::<f64>().max(1e-9);
+        self.misfit = f64::INFINITY;
         for origin in 0..ORIGINS {
             let (mut sum, mut squares) = (0.0, 0.0);
-            for (weight, log_s, stretch) in &points[..count] {
-                let Some(stretch) = stretch else { continue };
-                let own = log_s - stretch.log(origin);
+            for Point { weight, log_s, stretch } in &points {
+                let own = log_s - stretch.of(origin).log;
                 sum += weight * own;
                 squares += weight * own * own;
             }
-            let total = total.max(1e-9);
             self.log_alone_s[origin] = sum / total;
-            self.probability[origin] =
-                self.log_prior(origin, sum / total) - 0.5 * (squares - sum * sum / total);
+            let misfit = 0.5 * (squares - sum * sum / total);
+            self.misfit = self.misfit.min(misfit);
+            self.probability[origin] = self.log_prior(origin, sum / total) - misfit;
             most = most.max(self.probability[origin]);
         }
-        self.alone_variance = 1.0 / total.max(1e-9);
-        self.misfit = misfit(&points[..count], self.likeliest());
         let mut all = 0.0;
         for probability in self.probability.iter_mut() {
             *probability = libm::exp(*probability - most);
             all += *probability;
         }
+        for (alone_s, log_s) in self.alone_s_each.iter_mut().zip(self.log_alone_s.iter()) {
+            *alone_s = libm::exp(*log_s);
+        }
         self.probability.iter_mut().for_each(|probability| *probability /= all);
+    }
+
+    fn point(&self, level: &Level) -> Point {
+        Point {
+            weight: 1.0 / (1.0 / level.weight + self.k.model_error * self.k.model_error),
+            log_s: libm::log(level.time_s / level.work),
+            stretch: Stretch::at(libm::exp(level.log_level / level.completed)),
+        }
     }
 
     /// By which factor times at this level differ from those remembered there (logarithm), and its variance beyond that of the
@@ -162,11 +171,14 @@ impl Curve {
     pub(super) fn difference(&self, in_flight: f64, unit_s: f64) -> Option<(f64, f64)> {
         let level = &self.levels[index(in_flight)];
         let weight = level.weight;
-        if weight < COMPARABLE || level.work <= 0.0 {
+        if weight < self.k.enough || level.work <= 0.0 {
             return None;
         }
         let at = libm::log(in_flight.max(1.0)) - level.log_level / level.completed;
-        Some((libm::log(unit_s * level.work / level.time_s) - at, 1.0 / weight + MODEL_ERROR * MODEL_ERROR))
+        Some((
+            libm::log(unit_s * level.work / level.time_s) - at,
+            1.0 / weight + self.k.model_error * self.k.model_error,
+        ))
     }
 
     /// The number of servers (its geometric mean) and the standard deviation of its logarithm.
@@ -185,14 +197,18 @@ impl Curve {
         libm::exp(self.likely().map(|origin| self.probability[origin] * self.log_alone_s[origin]).sum())
     }
 
-    /// The mean over origins of `value(time of a unit of work at this number in flight, seconds)`.
-    pub(super) fn mean(&self, in_flight: f64, value: impl Fn(f64) -> f64) -> f64 {
+    /// The mean over origins of `value(time of a unit of work at this number in flight)`.
+    pub(super) fn mean(&self, in_flight: f64, value: impl Fn(Time) -> f64) -> f64 {
         let stretch = Stretch::at(in_flight);
-        self.likely()
-            .map(|origin| {
-                self.probability[origin] * value(libm::exp(self.log_alone_s[origin] + stretch.log(origin)))
-            })
-            .sum()
+        let of_one = |origin: usize| {
+            let stretch = stretch.of(origin);
+            let time = Time {
+                s: self.alone_s_each[origin] * stretch.value,
+                log_s: self.log_alone_s[origin] + stretch.log,
+            };
+            self.probability[origin] * value(time)
+        };
+        self.likely().map(of_one).sum()
     }
 
     fn likely(&self) -> impl Iterator<Item = usize> + '_ {
@@ -210,36 +226,17 @@ impl Level {
     }
 }
 
-fn misfit(points: &[(f64, f64, Option<Stretch>)], origin: usize) -> f64 {
-    let (mut total, mut sum, mut squares) = (1e-9, 0.0, 0.0);
-    for (weight, log_s, stretch) in points {
-        let Some(stretch) = stretch else { continue };
-        let weight = 1.0 / (1.0 / weight + MISFIT_ERROR * MISFIT_ERROR);
-        let own = log_s - stretch.log(origin);
-        total += weight;
-        sum += weight * own;
-        squares += weight * own * own;
-    }
-    0.5 * (squares - sum * sum / total)
-}
-
 fn index(in_flight: f64) -> usize {
     ((4.0 * libm::log2(in_flight.max(1.0)) + 0.5) as usize).min(LEVELS - 1)
 }
 
 /// Evidence at a level to compare with, in completions of regular requests.
-const COMPARABLE: f64 = 4.0;
 /// More evidence at one level than this is as good as this much: the model is not that right.
-const WEIGHT_MAX: f64 = 800.0;
 /// The model is right to so much.
-const MODEL_ERROR: f64 = 0.05;
 /// What of a misfit is no sign of a change, at each number in flight.
-const MISFIT_ERROR: f64 = 0.2;
 /// Numbers of servers in the grid.
 const EACH: f64 = 53.0;
 /// Standard deviation of the logarithm of a time alone that stays as it was.
-const ALONE_SPREAD: f64 = 0.2;
-const NEITHER: f64 = 0.1;
 /// Less likely origins are left out of sums.
 const NEGLIGIBLE: f64 = 1e-4;
 
@@ -249,7 +246,7 @@ mod tests {
 
     /// Windows of an origin with four servers, where a unit of work takes 10 ms alone.
     fn learned(levels: &[f64]) -> Curve {
-        let mut curve = Curve::new();
+        let mut curve = Curve::new(Constants::SHIPPED);
         levels
             .iter()
             .for_each(|&in_flight| see(&mut curve, in_flight, 0.01 * f64::max(in_flight / 4.0, 1.0)));
@@ -268,14 +265,14 @@ mod tests {
         let (servers, spread) = curve.servers();
         assert!((3.4..4.8).contains(&servers) && spread < 0.3, "{servers} ± {spread}");
         assert!((0.009..0.011).contains(&curve.alone_s()), "{}", curve.alone_s());
-        let unit_s = curve.mean(8.0, |unit_s| unit_s);
+        let unit_s = curve.mean(8.0, |unit| unit.s);
         assert!((0.018..0.022).contains(&unit_s), "{unit_s}");
     }
 
     #[test]
     fn one_level_does_not_tell_how_many_servers_there_are() {
         assert!(learned(&[8.0, 8.0, 8.0]).servers().1 > 1.0);
-        assert!(!Curve::new().is_informed() && learned(&[8.0]).is_informed());
+        assert!(!Curve::new(Constants::SHIPPED).is_informed() && learned(&[8.0]).is_informed());
     }
 
     #[test]
@@ -320,12 +317,12 @@ mod tests {
 
     #[test]
     fn where_requests_hinder_each_other_fewer_do_more() {
-        let mut curve = Curve::new();
+        let mut curve = Curve::new(Constants::SHIPPED);
         for in_flight in [1.0, 4.0, 16.0, 64.0, 128.0] {
             let stretch = f64::max(in_flight / 16.0, 1.0) * (1.0 + 0.02 * (in_flight - 1.0));
             see(&mut curve, in_flight, 0.01 * stretch);
         }
-        let done = |in_flight: f64| curve.mean(in_flight, |unit_s| in_flight / unit_s);
+        let done = |in_flight: f64| curve.mean(in_flight, |unit| in_flight / unit.s);
         assert!(done(16.0) > 1.5 * done(128.0), "{} {}", done(16.0), done(128.0));
     }
 }

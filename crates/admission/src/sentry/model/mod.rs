@@ -19,11 +19,13 @@
 //! *Fails* where a limit of 8 is far below what quiet times need and requests are very uneven: the first seconds are spent on finding out.
 
 mod change;
+mod constants;
 mod curve;
 mod origins;
 mod rule;
 mod shape;
 
+pub use constants::Constants;
 pub(super) use rule::ModelRule;
 
 use super::measured::Measured;

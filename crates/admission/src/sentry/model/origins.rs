@@ -34,38 +34,62 @@ pub(super) fn log_prior(origin: usize) -> f64 {
     if servers(origin) * contention > SERVERS_CONTENDED { UNLIKELY } else { libm::log(prior) }
 }
 
-/// The logarithm of a request's time over its time alone, at one number in flight.
+/// A request's time over its time alone, at one number in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
-    /// The number in flight in quarter octaves.
-    quarter: f64,
-    contended: [f64; CONTENTIONS.len()],
+    queueing: [Factor; SERVERS],
+    contended: [Factor; CONTENTIONS.len()],
+}
+
+/// A factor and its logarithm.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Factor {
+    pub(super) value: f64,
+    pub(super) log: f64,
 }
 
 impl Stretch {
+    /// `(1 + (n/c)⁸)^⅛ · (1 + κ (n − 1))` for every c and κ: 1 below the knee, rising like n above it; rounded a little, since a real
+    /// origin takes the next request a little later. O(numbers of servers + contentions).
     pub(super) fn at(in_flight: f64) -> Self {
         let in_flight = in_flight.max(1.0);
-        Self {
-            quarter: 4.0 * libm::log2(in_flight),
-            contended: CONTENTIONS.map(|(contention, _)| libm::log1p(contention * (in_flight - 1.0))),
+        let log = libm::log(in_flight);
+        let mut queueing = [Factor::ONE; SERVERS];
+        for (index, factor) in queueing.iter_mut().enumerate() {
+            *factor = factor_of_queueing(log - index as f64 * QUARTER_OCTAVE, in_flight, index);
         }
+        let contended = CONTENTIONS.map(|(contention, _)| Factor::new(1.0 + contention * (in_flight - 1.0)));
+        Self { queueing, contended }
     }
 
-    /// `ln((1 + (n/c)⁸)^⅛ · (1 + κ (n − 1)))`: 0 below the knee, rising like n above it; rounded a little, since a real origin
-    /// takes the next request a little later. O(1).
-    pub(super) fn log(&self, origin: usize) -> f64 {
-        queueing(self.quarter - (origin / CONTENTIONS.len()) as f64)
-            + self.contended[origin % CONTENTIONS.len()]
+    /// For one origin. O(1).
+    pub(super) fn of(&self, origin: usize) -> Factor {
+        let (one, other) =
+            (self.queueing[origin / CONTENTIONS.len()], self.contended[origin % CONTENTIONS.len()]);
+        Factor { value: one.value * other.value, log: one.log + other.log }
     }
 }
 
-/// `ln (1 + r⁸)^⅛` for r = 2^(quarter/4).
-fn queueing(quarter: f64) -> f64 {
-    if quarter < -6.0 {
-        0.0
-    } else if quarter > 6.0 {
-        quarter * (core::f64::consts::LN_2 / 4.0)
+impl Factor {
+    const ONE: Self = Self { value: 1.0, log: 0.0 };
+
+    fn new(value: f64) -> Self {
+        Self { value, log: libm::log(value) }
+    }
+}
+
+/// `(1 + r⁸)^⅛` for r requests a server, ln r given.
+fn factor_of_queueing(log: f64, in_flight: f64, index: usize) -> Factor {
+    if log < -FAR {
+        Factor::ONE
+    } else if log > FAR {
+        Factor { value: in_flight / libm::exp2(index as f64 / 4.0), log }
     } else {
-        libm::log1p(libm::exp2(2.0 * quarter)) / 8.0
+        let log = libm::log1p(libm::exp(8.0 * log)) / 8.0;
+        Factor { value: libm::exp(log), log }
     }
 }
+
+const QUARTER_OCTAVE: f64 = core::f64::consts::LN_2 / 4.0;
+/// So far from the knee (logarithm) nothing is rounded.
+const FAR: f64 = 1.0;

@@ -3,9 +3,9 @@
 use super::change::{Changes, Evidence, Suspicion};
 use super::curve::Curve;
 use super::shape::Shape;
-use super::{Learned, Seen};
+use super::{Constants, Learned, Seen};
 use crate::sentry::look::Look;
-use crate::sentry::measured::Measured;
+use crate::sentry::measured::{Measured, Variation};
 use crate::sentry::plan::Rule;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -16,6 +16,7 @@ use flashweir_measure::Histogram;
 /// The limit, and what is known.
 #[derive(Debug)]
 pub(in crate::sentry) struct ModelRule {
+    k: Constants,
     learned: Learned,
     curve: Curve,
     shape: Shape,
@@ -44,10 +45,11 @@ pub(in crate::sentry) struct ModelRule {
 }
 
 impl ModelRule {
-    pub(in crate::sentry) fn new() -> Self {
+    pub(in crate::sentry) fn new(k: Constants) -> Self {
         Self {
+            k,
             learned: Learned {
-                limit: START,
+                limit: k.start as u32,
                 knee: None,
                 servers: None,
                 alone_s: None,
@@ -56,9 +58,9 @@ impl ModelRule {
                 window: Measured::default(),
                 is_settling: false,
             },
-            curve: Curve::new(),
-            shape: Shape::new(),
-            changes: Changes::default(),
+            curve: Curve::new(k),
+            shape: Shape::new(k),
+            changes: Changes::new(k),
             suspects: Vec::new(),
             open: Measured::default(),
             open_us: Histogram::new(),
@@ -76,7 +78,7 @@ impl ModelRule {
 
     /// Goes on from what another planner of the same origin found.
     pub(in crate::sentry) fn resume(&mut self, limit: u32, knee: Option<f64>) {
-        *self = Self::new();
+        *self = Self::new(self.k);
         self.learned.limit = limit.clamp(1, SENTRY_IN_FLIGHT);
         (self.learned.knee, self.learned.headroom) = (knee, 1.0);
     }
@@ -101,11 +103,11 @@ impl ModelRule {
         let was_calm = self.calm_s > 0.0;
         let is_waiting = tick.waiting_s > 0.0 || tick.shed > 0.0;
         self.calm_s = if is_waiting { 0.0 } else { self.calm_s + tick.span_s };
-        if is_stationary && self.calm_s > CALM * self.usual_s * (1.0 + look.variation.all) {
+        if is_stationary && self.calm_s > self.usual_s * (1.0 + look.variation.all) {
             self.learn_freely(look, seen);
         }
         // Those who were there before the limit moved have gone when the others are as old, on average, as the move.
-        self.learned.is_settling &= self.moved_s(look) < look.age_s.min(SETTLE_TARGETS_MAX * look.target_s);
+        self.learned.is_settling &= self.moved_s(look) < look.age_s;
         if self.learned.is_settling {
             return Rule::None;
         }
@@ -113,7 +115,7 @@ impl ModelRule {
         self.open.add(&tick);
         self.open_us.add(latency_us);
         if self.open.is_refused_by_origin(self.learned.limit) {
-            self.ceiling = REFUSED_STEP * self.open.in_flight().min(f64::from(self.learned.limit));
+            self.ceiling = self.open.in_flight().min(f64::from(self.learned.limit)) / self.k.much;
             self.move_to(look, round(self.ceiling));
             return Rule::Target;
         }
@@ -129,7 +131,7 @@ impl ModelRule {
             return Rule::Start;
         }
         let is_turned_over = self.is_turned_over(look);
-        let lasts = self.open.span_s >= WINDOW_S_MIN.max(SPAN_AGES * look.age_s);
+        let lasts = self.open.span_s >= look.age_s;
         if is_turned_over && is_stationary && lasts {
             // More clients left without an answer than got one: what they waited for takes longer than they waited.
             return self.close(look, self.open.left_late > self.open.completed);
@@ -140,7 +142,7 @@ impl ModelRule {
             self.move_to(look, self.learned.limit.saturating_mul(2));
             return Rule::Start;
         }
-        if !self.open.is_bound() && self.open.span_s > QUIET_S.max(2.0 * self.usual_s) {
+        if !self.open.is_bound() && self.open.span_s > self.k.quiet_s.max(2.0 * self.usual_s) {
             self.close_quietly(look);
             return Rule::Quiet;
         }
@@ -153,10 +155,10 @@ impl ModelRule {
 
     fn learn_unit(&mut self, tick: &Measured) {
         if tick.completed > 0.0 {
-            self.unit_count = (self.unit_count + tick.completed).min(MEMORY);
+            self.unit_count = (self.unit_count + tick.completed).min(self.k.memory);
             let part = (tick.completed / self.unit_count).min(1.0);
             self.unit += (tick.work / tick.completed - self.unit) * part;
-            let part = (tick.completed / self.unit_count.min(USUAL_COUNT)).min(1.0);
+            let part = (tick.completed / self.unit_count.min(self.k.usual_count)).min(1.0);
             self.usual_s += (tick.latency_each_s() - self.usual_s) * part;
         }
     }
@@ -179,35 +181,35 @@ impl ModelRule {
     }
 
     fn fade(&mut self, weight: f64) {
-        self.curve.fade(libm::exp(-weight.min(FADE_MAX) / MEMORY));
+        self.curve.fade(libm::exp(-(weight / self.k.memory).min(self.k.window_share)));
     }
 
     /// As many were completed as are in flight, and more where requests are uneven.
     fn is_turned_over(&self, look: &Look) -> bool {
         let open = &self.open;
-        let turnover = open.in_flight().max(COMPLETED_MIN + look.variation.within);
+        let turnover = open.in_flight().max(self.k.enough + look.variation.within);
         let latency_each_s = open.latency_s / (open.completed + open.left_late).max(1.0);
         open.is_bound() && open.completed + open.left_late >= turnover && open.span_s >= latency_each_s
     }
 
     /// Since the limit moved, long requests have had time to end, too: few in flight are nearly as old as the move.
     fn is_stationary(&self, look: &Look, age_us: &Histogram) -> bool {
-        let reach_s = (self.moved_s(look) / 2.0).min(SETTLE_TARGETS_MAX * look.target_s);
+        let reach_s = self.moved_s(look) / 2.0;
         let old = age_us.buckets().filter(|bucket| bucket.middle() as f64 > 1e6 * reach_s);
-        old.map(|bucket| bucket.count).sum::<u64>() as f64 <= OLD_MAX * age_us.count() as f64
+        old.map(|bucket| bucket.count).sum::<u64>() as f64 <= self.k.old_share * age_us.count() as f64
     }
 
     /// Far fewer were completed than usual: the ages of those in flight tell what they take.
     fn is_overdue(&self, look: &Look) -> bool {
         let open = &self.open;
         let expected_s = match self.curve.is_informed() {
-            true => self.usual_s.max(self.unit * self.curve.mean(open.in_flight(), |unit_s| unit_s)),
+            true => self.usual_s.max(self.unit * self.curve.mean(open.in_flight(), |unit| unit.s)),
             false => self.usual_s,
         };
         let expected = open.in_flight_s / expected_s.max(1e-9);
         let is_there_time =
-            expected > OVERDUE * open.in_flight().max(COMPLETED_MIN) && look.age_s > expected_s;
-        let are_few = open.completed * OVERDUE < expected && open.failed == 0.0;
+            expected > self.k.factor * open.in_flight().max(self.k.enough) && look.age_s > expected_s;
+        let are_few = open.completed * self.k.factor < expected && open.failed == 0.0;
         open.is_bound() && self.usual_s > 0.0 && open.in_flight() > 0.8 && is_there_time && are_few
     }
 
@@ -224,14 +226,17 @@ impl ModelRule {
     fn may_raise_early(&self, look: &Look, lasts: bool) -> bool {
         let open = &self.open;
         let is_first = open.shed == 0.0 || !self.curve.is_informed();
-        let does_more = lasts && is_first && open.work_rate(look.variation) > EARLY_GAIN * self.early_rate;
-        let is_held_up =
-            look.age_s.min(look.variation.within * open.latency_each_s()) > LONG * open.latency_each_s();
+        let does_more = lasts && is_first && open.work_rate(look.variation) > self.k.much * self.early_rate;
+        let is_held_up = look.age_s > self.k.factor * open.latency_each_s();
         self.learned.knee.is_none()
-            && look.age_s < look.target_s / 2.0
-            && open.in_flight() > REACHED * f64::from(self.learned.limit)
-            && (does_more || is_held_up && self.median_s() < UNHINDERED * self.early_s)
+            && (look.age_s < look.target_s / 2.0 || !does_more)
+            && self.is_reached(open)
+            && (does_more || is_held_up && self.is_unhindered())
             && 2.0 * f64::from(self.learned.limit) < self.ceiling
+    }
+
+    fn is_unhindered(&self) -> bool {
+        self.median_s() < self.k.much * self.early_s
     }
 
     fn median_s(&self) -> f64 {
@@ -261,24 +266,23 @@ impl ModelRule {
         self.shape.add(&self.open_us, open.latency_each_s());
         self.restart();
         self.update(look);
-        if self.curve.misfit() > MISFIT_MAX {
+        if self.curve.misfit() > self.k.alarm {
             self.curve.forget();
             self.curve.add(&evidence);
             self.suspects.clear();
             self.update(look);
         }
-        self.ceiling *= CEILING_GROWTH;
+        self.ceiling *= 1.0 + self.k.window_share;
         let limit_max = if is_overdue { self.learned.limit } else { round(self.ceiling) };
         // A request may wait though the limit is not reached: clients over their share are let in below the knee only.
-        let is_reached = open.in_flight() > REACHED * f64::from(self.learned.limit);
+        let is_reached = self.is_reached(&open);
         let limit_max = if is_reached { limit_max } else { limit_max.min(self.learned.limit) };
-        self.decide(look, limit_max, open.shed > 0.0)
+        self.decide(look, limit_max, open.shed > 0.0 || open.left_late > open.completed)
     }
 
     fn evidence(&self, look: &Look, is_overdue: bool) -> Evidence {
         let open = &self.open;
-        let within = look.variation.within.max(VARIATION_MIN);
-        let all = look.variation.all.max(VARIATION_MIN);
+        let Variation { within, all } = look.variation;
         let (mut work, mut completed) = (open.work, open.completed);
         let mut unit_s = self.unit_s(look);
         if is_overdue {
@@ -289,9 +293,7 @@ impl ModelRule {
         }
         // Ages show long requests before they end.
         let by_ages = if open.completed > 0.0 {
-            (2.0 * look.age_s / open.latency_each_s().max(1e-9) - 1.0).min(VARIATION_MAX)
-                * look.variation.within
-                / look.variation.all
+            (2.0 * look.age_s / open.latency_each_s().max(1e-9) - 1.0) * within / all
         } else {
             1.0
         };
@@ -321,53 +323,60 @@ impl ModelRule {
         self.is_stale = false;
         self.curve.update();
         let (servers, spread) = self.curve.servers();
-        let is_knee_known = spread < KNOWN_SPREAD;
+        let is_knee_known = spread < libm::log(self.k.factor) / 2.0;
         if is_knee_known {
             self.learned.headroom = 1.0;
-        } else if self.curve.completed() > KNOWN_COUNT {
-            self.learned.headroom = self.learned.headroom.min(HEADROOM);
+        } else if self.curve.completed() > 2.0 * self.k.enough {
+            self.learned.headroom = self.learned.headroom.min(self.k.factor);
         }
         self.learned.knee = is_knee_known.then_some(servers);
         self.learned.servers = Some(servers.min(f64::from(self.learned.limit)));
         self.learned.alone_s = Some(self.curve.alone_s());
         // With as many in flight as there are servers: fewer would leave some idle.
-        let p95_s = self.curve.mean(servers, |unit_s| unit_s) * self.unit * self.shape.quantile(0.95);
+        let p95_s = self.curve.mean(servers, |unit| unit.s) * self.unit * self.shape.quantile(0.95);
         self.learned.target_infeasible = is_knee_known && p95_s > look.target_s;
     }
 
     /// Work done a second in answers in time, those that are late counted for little, less what a line at the origin costs.
     fn worth(&self, look: &Look, limit: u32) -> f64 {
         let in_flight = f64::from(limit);
-        let within = TARGET_SHARE * look.target_s / self.unit.max(1e-12);
-        let done = self.curve.mean(in_flight, |unit_s| {
-            let in_time = self.shape.share_within(within / unit_s);
-            in_flight / unit_s * (LATE_WORTH + (1.0 - LATE_WORTH) * in_time)
+        let log_within = libm::log(self.k.target_share * look.target_s / self.unit.max(1e-12));
+        let done = self.curve.mean(in_flight, |unit| {
+            let in_time = self.shape.share_within_log(log_within - unit.log_s);
+            in_flight / unit.s * (self.k.late_worth + (1.0 - self.k.late_worth) * in_time)
         });
-        let of_target = self.unit * self.curve.mean(in_flight, |unit_s| unit_s) / look.target_s;
-        done * (1.0 - LINE_COST * of_target.min(1.0))
+        let of_target = self.unit * self.curve.mean(in_flight, |unit| unit.s) / look.target_s;
+        done * (1.0 - self.k.line_cost * of_target.min(1.0))
     }
 
     /// The share of answers that are expected in time.
     fn in_time(&self, look: &Look, limit: u32) -> f64 {
-        let within = TARGET_SHARE * look.target_s / self.unit.max(1e-12);
-        self.curve.mean(f64::from(limit), |unit_s| self.shape.share_within(within / unit_s))
+        let log_within = libm::log(self.k.target_share * look.target_s / self.unit.max(1e-12));
+        self.curve.mean(f64::from(limit), |unit| self.shape.share_within_log(log_within - unit.log_s))
     }
 
     fn decide(&mut self, look: &Look, limit_max: u32, is_refusing: bool) -> Rule {
         let at_step = |step: i32| {
-            round(f64::from(self.learned.limit) * libm::exp2(f64::from(step) / STEPS_AN_OCTAVE))
-                .min(limit_max)
+            let limit =
+                f64::from(self.learned.limit) * libm::exp2(f64::from(step) / f64::from(STEPS_AN_OCTAVE));
+            round(limit).min(limit_max)
         };
-        let limits = || (-STEPS_SEEN..=STEPS_UP).map(at_step);
-        let worth = |limit| self.worth(look, limit);
-        let enough = limits().map(worth).fold(0.0, f64::max) * (1.0 - INDIFFERENCE);
-        let best = limits().find(|&limit| worth(limit) >= enough).unwrap_or(self.learned.limit);
-        let best = best.max(at_step(-STEPS_DOWN));
+        let mut worths: Vec<(u32, f64)> = Vec::new();
+        for limit in (-STEPS_SEEN..=STEPS_AN_OCTAVE).map(at_step) {
+            if worths.last().is_none_or(|last| last.0 < limit) {
+                worths.push((limit, self.worth(look, limit)));
+            }
+        }
+        let most = worths.iter().map(|(_, worth)| *worth).fold(0.0, f64::max);
+        let enough = most * (1.0 - self.k.indifference);
+        let best =
+            worths.iter().find(|(_, worth)| *worth >= enough).map_or(self.learned.limit, |best| best.0);
+        let best = best.max(at_step(-STEPS_AN_OCTAVE));
         // While no request is refused a shorter line at the origin brings nothing; answers in time do.
-        let is_lower_better =
-            is_refusing || self.in_time(look, best) > self.in_time(look, self.learned.limit) + LOWER_GAIN;
+        let is_lower_better = is_refusing
+            || self.in_time(look, best) > self.in_time(look, self.learned.limit) + self.k.model_error;
         match best.cmp(&self.learned.limit) {
-            Ordering::Greater if worth(self.learned.limit) < enough => {
+            Ordering::Greater if self.worth(look, self.learned.limit) < enough => {
                 self.move_to(look, best);
                 Rule::Raise
             }
@@ -376,14 +385,8 @@ impl ModelRule {
                 self.move_to(look, best);
                 Rule::Knee
             }
-            _ if is_refusing && self.may_look_below(look) => {
-                self.learned.headroom = 1.0;
-                let below = self.below();
-                self.move_to(look, below);
-                Rule::Trim
-            }
             _ => {
-                if self.curve.completed() > KNOWN_COUNT && limit_max > self.learned.limit {
+                if self.curve.completed() > 2.0 * self.k.enough && limit_max > self.learned.limit {
                     self.learned.headroom = 1.0;
                 }
                 Rule::None
@@ -391,31 +394,17 @@ impl ModelRule {
         }
     }
 
-    /// What is remembered of fewer in flight fades while the limit stands still, and then nothing tells whether fewer would do as much. To
-    /// find out costs little where requests are short.
-    fn may_look_below(&self, look: &Look) -> bool {
-        let (limit, below) = (f64::from(self.learned.limit), f64::from(self.below()));
-        let work = |in_flight: f64| self.curve.mean(in_flight, |unit_s| in_flight / unit_s);
-        let loss = (1.0 - work(below) / work(limit)).max(0.0);
-        let most = 1.0 - below / limit;
-        self.learned.limit > 1
-            && self.curve.weight_between(LOOKED_BELOW * limit, below) < LOOK_WEIGHT
-            && loss < LOOK_LOSS * most
-            && most * LOOK_WINDOWS * self.usual_s.max(WINDOW_S_MIN) < LOOK_COST_S
-            && self.moved_s(look) > LOOK_WINDOWS * self.usual_s.max(WINDOW_S_MIN)
-    }
-
-    fn below(&self) -> u32 {
-        round(f64::from(self.learned.limit) * core::f64::consts::FRAC_1_SQRT_2).min(self.learned.limit - 1)
+    /// Whether what is in flight is much of the limit.
+    fn is_reached(&self, measured: &Measured) -> bool {
+        measured.in_flight() > f64::from(self.learned.limit) / self.k.much
     }
 
     fn move_to(&mut self, look: &Look, limit: u32) {
         let limit = limit.clamp(1, SENTRY_IN_FLIGHT);
-        let change = libm::fabs(libm::log(f64::from(limit) / f64::from(self.learned.limit)));
-        self.learned.limit = limit;
-        if change > SMALL_MOVE {
-            self.moved_at = look.now;
+        if limit != self.learned.limit {
+            self.learned.limit = limit;
             self.learned.is_settling = true;
+            self.moved_at = look.now;
             self.restart();
         }
     }
@@ -430,75 +419,9 @@ fn round(value: f64) -> u32 {
     ((value + 0.5) as u32).max(1)
 }
 
-/// Requests in flight while nothing is known.
-const START: u32 = 8;
-/// Completions over their dispersion that are remembered; one window makes what is remembered older by [`FADE_MAX`] at most, or the
-/// windows of a fast service would outvote everything within a second.
-const MEMORY: f64 = 400.0;
-const FADE_MAX: f64 = 4.0;
-const USUAL_COUNT: f64 = 20.0;
-/// Usual times (times one and their variation) after which an origin is as if no request had ever waited.
-const CALM: f64 = 2.0;
-/// Evidence while the limit does not bind is taken over this often, and windows of fast services are at least this long, seconds.
-const QUIET_S: f64 = 0.5;
-const WINDOW_S_MIN: f64 = 0.1;
-/// Completions of a window, at least.
-const COMPLETED_MIN: f64 = 3.0;
-/// And it lasts this many mean ages of those in flight: shorter ones share their long requests with their neighbours.
-const SPAN_AGES: f64 = 1.0;
-/// By how much fewer completions than usual are far fewer.
-const OVERDUE: f64 = 2.5;
-/// The share of those in flight that may be older than half of the time since the limit moved.
-const OLD_MAX: f64 = 0.15;
-/// However old those in flight are, this many targets are long enough to settle.
-const SETTLE_TARGETS_MAX: f64 = 4.0;
-/// Twice as many in flight that do this much more are welcome before there is evidence.
-const EARLY_GAIN: f64 = 1.4;
-/// A window is long in coming if those in flight are older, by this factor, than what is completed.
-const LONG: f64 = 2.0;
-/// Requests whose median time is no more than this part longer than the shortest are not in each other's way.
-const UNHINDERED: f64 = 1.1;
 /// Windows kept apart because of a suspicion.
 const SUSPECTS_MAX: usize = 8;
-/// What is remembered is of two origins if it is so unlikely (logarithm) of any one.
-const MISFIT_MAX: f64 = 10.0;
-/// Squared coefficients of variation are believed between these.
-const VARIATION_MIN: f64 = 0.02;
-const VARIATION_MAX: f64 = 16.0;
-/// The number of servers is known if it is to a factor of 1.65 (standard deviation of the logarithm); the capacity, after this many
-/// completions.
-const KNOWN_SPREAD: f64 = 0.5;
-const KNOWN_COUNT: f64 = 8.0;
-/// Until then an origin may do this many times more than it did.
-const HEADROOM: f64 = 4.0;
-/// The part of the target that the origin may take: the rest is for waiting at the gate.
-const TARGET_SHARE: f64 = 0.75;
-/// A late answer is worth a twentieth of one in time: where no limit meets the target, throughput decides.
-const LATE_WORTH: f64 = 0.05;
-/// What a limit loses if answers take the whole target at the origin, because what is there can no longer be refused or put in order.
-const LINE_COST: f64 = 0.1;
-/// What is known of limits below, down to a quarter, is to be worth this many completions of regular requests, or else fewer in flight
-/// are tried: if not more than half of what that can cost is expected to be lost, and if what is lost over the windows that it takes is
-/// no more than this many seconds of work.
-const LOOKED_BELOW: f64 = 0.25;
-const LOOK_WEIGHT: f64 = 8.0;
-const LOOK_LOSS: f64 = 0.5;
-const LOOK_WINDOWS: f64 = 2.0;
-const LOOK_COST_S: f64 = 0.2;
-/// Limits that are worth as much as the best to this part are as good; to lower one while no request is refused
-/// takes so much larger a share of answers in time.
-const INDIFFERENCE: f64 = 0.003;
-const LOWER_GAIN: f64 = 0.02;
-/// One move goes up or down by a factor of 2 at most.
-const STEPS_AN_OCTAVE: f64 = 4.0;
-const STEPS_UP: i32 = 4;
-const STEPS_DOWN: i32 = 4;
-/// But what is worth most may be three octaves below: where all answers are late, half the limit may bring none in time either.
+/// Limits that are compared are so many steps an octave apart. A move goes up or down by a factor of two at most; what is worth most may be
+/// three octaves below, as half the limit may bring no answer in time either.
+const STEPS_AN_OCTAVE: i32 = 4;
 const STEPS_SEEN: i32 = 12;
-/// After smaller moves (logarithm) nothing has to settle.
-const SMALL_MOVE: f64 = 0.15;
-/// The limit binds if this part of it is in use.
-const REACHED: f64 = 0.7;
-/// An origin that refuses gets this part of what is in flight there; by so much a window without refusals raises that again.
-const REFUSED_STEP: f64 = 0.75;
-const CEILING_GROWTH: f64 = 1.005;

@@ -1,12 +1,16 @@
 //! How uneven times are: the distribution of a request's time over the mean.
 
+use super::constants::Constants;
 use flashweir_measure::Histogram;
 
 /// Decaying counts of times over their mean, in quarter octaves.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
+    k: Constants,
     counts: [f64; BINS],
     count: f64,
+    /// The share below each bin, and all.
+    below: [f64; BINS + 1],
 }
 
 const BINS: usize = 40;
@@ -14,8 +18,19 @@ const BINS: usize = 40;
 const MIDDLE: f64 = 24.0;
 
 impl Shape {
-    pub(super) fn new() -> Self {
-        Self { counts: [0.0; BINS], count: 0.0 }
+    pub(super) fn new(k: Constants) -> Self {
+        let mut shape = Self { k, counts: [0.0; BINS], count: 0.0, below: [0.0; BINS + 1] };
+        shape.add_up();
+        shape
+    }
+
+    fn add_up(&mut self) {
+        let (mut below, all) = (0.0, self.count + self.k.enough);
+        for (bin, share) in self.below.iter_mut().enumerate() {
+            let times_mean = libm::exp2((bin as f64 - 0.5 - MIDDLE) / 4.0);
+            *share = (below + self.k.enough * (1.0 - libm::exp(-times_mean))) / all;
+            below += self.counts.get(bin).copied().unwrap_or(0.0);
+        }
     }
 
     /// Takes times of one stretch with this mean.
@@ -24,7 +39,7 @@ impl Shape {
         if new < 1.0 || mean_s <= 0.0 {
             return;
         }
-        let part = libm::exp(-new / MEMORY);
+        let part = libm::exp(-new / self.k.memory);
         self.counts.iter_mut().for_each(|count| *count *= part);
         self.count = self.count * part + new;
         for bucket in times_us.buckets() {
@@ -32,17 +47,21 @@ impl Shape {
             let bin = 4.0 * libm::log2(over_mean.max(1e-9)) + MIDDLE + 0.5;
             self.counts[(bin.max(0.0) as usize).min(BINS - 1)] += bucket.count as f64;
         }
+        self.add_up();
     }
 
-    /// The share of requests that take at most this many times the mean; as of exponential times while little is known.
+    /// The share of requests that take at most this many times the mean; as of exponential times while little is known. O(1).
     pub(super) fn share_within(&self, times_mean: f64) -> f64 {
-        let position = 4.0 * libm::log2(times_mean.max(1e-9)) + MIDDLE + 0.5;
-        let whole = position.max(0.0).min(BINS as f64) as usize;
-        let below: f64 = self.counts[..whole.min(BINS)].iter().sum();
-        let partly =
-            self.counts.get(whole).map_or(0.0, |count| count * (position - whole as f64).clamp(0.0, 1.0));
-        let prior = 1.0 - libm::exp(-times_mean);
-        (below + partly + PRIOR * prior) / (self.count + PRIOR)
+        self.share_within_log(libm::log(times_mean.max(1e-9)))
+    }
+
+    /// The same by the logarithm.
+    pub(super) fn share_within_log(&self, log_times_mean: f64) -> f64 {
+        let position = log_times_mean * (4.0 / core::f64::consts::LN_2) + (MIDDLE + 0.5);
+        let position = position.clamp(0.0, BINS as f64);
+        let whole = (position as usize).min(BINS - 1);
+        let (low, high) = (self.below[whole], self.below[whole + 1]);
+        low + (high - low) * (position - whole as f64)
     }
 
     /// The time over the mean that this share of requests takes at most.
@@ -55,17 +74,12 @@ impl Shape {
     }
 }
 
-/// Times remembered.
-const MEMORY: f64 = 500.0;
-/// What is assumed counts like this many times.
-const PRIOR: f64 = 2.0;
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn shape(times_ms: &[u64]) -> Shape {
-        let (mut shape, mut times_us) = (Shape::new(), Histogram::new());
+        let (mut shape, mut times_us) = (Shape::new(Constants::SHIPPED), Histogram::new());
         (0..50).for_each(|_| times_ms.iter().for_each(|ms| times_us.record(ms * 1_000)));
         let mean_s = times_ms.iter().sum::<u64>() as f64 / 1e3 / times_ms.len() as f64;
         shape.add(&times_us, mean_s);
@@ -74,7 +88,7 @@ mod tests {
 
     #[test]
     fn before_anything_is_seen_times_are_exponential() {
-        let shape = Shape::new();
+        let shape = Shape::new(Constants::SHIPPED);
         assert!((shape.share_within(1.0) - 0.632).abs() < 1e-3);
         assert!((2.9..3.4).contains(&shape.quantile(0.95)), "{}", shape.quantile(0.95));
     }
@@ -89,7 +103,7 @@ mod tests {
 
     #[test]
     fn nothing_is_learned_from_nothing() {
-        let (mut shape, before) = (Shape::new(), Shape::new());
+        let (mut shape, before) = (Shape::new(Constants::SHIPPED), Shape::new(Constants::SHIPPED));
         shape.add(&Histogram::new(), 1.0);
         shape.add(&Histogram::new(), 0.0);
         assert_eq!(shape.share_within(0.5), before.share_within(0.5));

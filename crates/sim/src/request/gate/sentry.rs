@@ -4,7 +4,7 @@ use super::counts::GateCounts;
 use super::witness::Witness;
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::ladder::{Rungs, in_order};
-use flashweir_admission::sentry::{Common, Costs, Plan, Policing, Policy, Sample, SentryPlanner};
+use flashweir_admission::sentry::{Common, Constants, Costs, Plan, Policing, Policy, Sample, SentryPlanner};
 use flashweir_core::limits::{CLASSES, WORKERS};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub struct SentryPolicy {
     /// Processor time of its worker that one decision takes: how busy deciding keeps the workers, by which automatic
     /// policing goes. Deciding delays nobody.
     pub decision_time: Duration,
+    /// The numbers of the rule that learns the limit.
+    pub constants: Box<Constants>,
 }
 
 /// A plan of the sentry that changed something.
@@ -38,7 +40,13 @@ impl SentryPolicy {
     /// The sentry as it is: it learns the limit. One worker.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        Self { policy: Arc::new(policy), known_limits: Vec::new(), workers: 1, decision_time: Duration::ZERO }
+        Self {
+            policy: Arc::new(policy),
+            known_limits: Vec::new(),
+            workers: 1,
+            decision_time: Duration::ZERO,
+            constants: Box::new(Constants::SHIPPED),
+        }
     }
 
     /// What is wrong with it, if anything, and in which part.
@@ -99,7 +107,10 @@ impl SentryPlanning {
         losses: Rng,
         crossings: Rng,
     ) -> Self {
-        let driver = PlannerDriver::new(SentryPlanner::new(policy.policy.clone()), Instant::ZERO);
+        let driver = PlannerDriver::new(
+            SentryPlanner::with_constants(policy.policy.clone(), *policy.constants),
+            Instant::ZERO,
+        );
         let mut plan = driver.planner().current().clone();
         replace_limit(&mut plan, &policy.known_limits, Instant::ZERO);
         Self {

@@ -1,72 +1,32 @@
 //! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by cell.
 //!
-//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace] [WORD...]`: only cells
-//! whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), K seeds each; `trace` prints the limits taken.
+//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace|sensitivity] [WORD...]`: only cells
+//! whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), K seeds each; `trace` prints the limits taken,
+//! and `sensitivity` what depends on each number of the rule that learns the limit.
 
-#[path = "../tests/capacity/cell.rs"]
-mod cell;
+mod matrix;
+mod sensitivity;
 
-use cell::{Cell, Change, Score, Spread};
-use flashweir_core::Rng;
+use matrix::Words;
+use matrix::cell::{Cell, Score};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let number = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)?.parse::<u64>().ok());
-    let seed = number("seed=").unwrap_or(1);
-    let mut cells = all_cells();
-    const OPTIONS: [&str; 4] = ["sample=", "shuffle=", "seed=", "seeds="];
-    let is_option = |word: &str| OPTIONS.iter().any(|option| word.starts_with(option));
-    let filters: Vec<&String> = words.iter().filter(|word| !is_option(word) && *word != "trace").collect();
-    cells.retain(|cell| {
-        let name = format!("{cell} ");
-        filters.iter().all(|word| name.contains(&format!("{word} ")))
-    });
-    let mut rng = Rng::new(number("shuffle=").unwrap_or(99));
-    for last in (1..cells.len()).rev() {
-        cells.swap(last, rng.below(last as u64 + 1) as usize);
-    }
-    cells.truncate(number("sample=").unwrap_or(u64::MAX) as usize);
-    assert!(!cells.is_empty(), "no cell has all of the words {filters:?}");
-    if words.iter().any(|word| word == "trace") {
+    let words = Words::given();
+    let seed = words.number("seed=").unwrap_or(1);
+    let seeds = seed..seed + words.number("seeds=").unwrap_or(1);
+    let cells = words.cells(&["trace", "sensitivity"]);
+    if words.has("trace") {
         return cells.iter().for_each(|cell| trace(cell, seed));
     }
-    let mut scored = score_all(&cells, seed..seed + number("seeds=").unwrap_or(1));
+    if words.has("sensitivity") {
+        return sensitivity::print(&cells, &seeds);
+    }
+    let mut scored = score_all(&cells, seeds);
     scored.sort_by(|(_, one), (_, other)| one.share.total_cmp(&other.share));
     print_cells(&scored);
     print_summary(&scored);
-}
-
-fn all_cells() -> Vec<Cell> {
-    use Change::{ColdStart, FewerCores, MixShift, MoreCores, Pool, Retrograde, Slower, Steady};
-    let changes = [
-        Steady,
-        FewerCores,
-        Slower,
-        MoreCores,
-        ColdStart,
-        Retrograde(0.005),
-        Retrograde(0.02),
-        Pool,
-        MixShift,
-    ];
-    let mut cells = Vec::new();
-    for cores in [1, 4, 16, 64] {
-        for work_ms in [1, 15, 100, 500] {
-            for spread in [Spread::Constant, Spread::Exponential, Spread::Heavy, Spread::ByPage] {
-                for target_s in [0.3, 1.0, 3.0] {
-                    for load in [1.5, 3.0, 10.0] {
-                        for change in changes {
-                            cells.push(Cell { cores, work_ms, spread, target_s, load, change });
-                        }
-                    }
-                }
-            }
-        }
-    }
-    cells.retain(Cell::makes_sense);
-    cells
 }
 
 fn score_all(cells: &[Cell], seeds: std::ops::Range<u64>) -> Vec<(Cell, Score)> {

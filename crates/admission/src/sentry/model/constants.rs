@@ -1,0 +1,85 @@
+//! The numbers of the rule: all there are but for the grid of origins and the bounds of tables. What each does when it is halved or
+//! doubled is in the documentation and is printed by `cargo bench -p flashweir-sim --bench capacity -- sensitivity`.
+
+macro_rules! constants {
+    ($($(#[$doc:meta])* $name:ident = $value:expr;)*) => {
+        /// The numbers of the rule that learns the limit, each with its reason. Nobody has to set them: other ones are for finding out
+        /// what depends on them.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct Constants {
+            $($(#[$doc])* pub $name: f64,)*
+        }
+
+        impl Constants {
+            /// As shipped.
+            pub const SHIPPED: Self = Self { $($name: $value,)* };
+            /// Their names.
+            pub const NAMES: &[&str] = &[$(stringify!($name),)*];
+
+            /// One of them; `None` where there is none of this name.
+            pub fn by_name(&mut self, name: &str) -> Option<&mut f64> {
+                match name {
+                    $(stringify!($name) => Some(&mut self.$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+constants! {
+    /// Requests in flight while nothing is known: few for one processor, and enough to tell how uneven requests are.
+    start = 8.0;
+    /// Completions of regular requests that are remembered: to tell a number of servers from the next one in the grid takes a hundred, and
+    /// what is remembered of other limits is needed when the load changes.
+    memory = 400.0;
+    /// One window makes what is remembered older by this part at most, or the windows of a fast service would outvote everything else
+    /// within a second.
+    window_share = 0.01;
+    /// Completions over which it is averaged what requests usually take: by that it is seen that far fewer come back.
+    usual_count = 20.0;
+    /// While the limit does not bind evidence is taken over so often, seconds: often enough to know the origin when a crowd comes.
+    quiet_s = 0.5;
+    /// Completions of regular requests from which on anything is evidence: the mean of so many is known to a half.
+    enough = 4.0;
+    /// Changes of the origin are looked for at this factor and at its root, and so many times fewer completions than usual are far fewer;
+    /// the number of servers is known if it is to the root (standard deviation), and until then an origin may do so many times more.
+    factor = core::f64::consts::E;
+    /// So many of those in flight may be older than half of the time since the limit moved, or short requests have ended under the new
+    /// limit and long ones have not.
+    old_share = 0.15;
+    /// Half an octave, the least that is much: twice as many in flight that do so much more are welcome before there is evidence; one over
+    /// it is the part of a limit that counts as reached, and of what is in flight that an origin which refuses is given.
+    much = core::f64::consts::SQRT_2;
+    /// The part of the target that the origin may take: the rest is for waiting at the gate.
+    target_share = 0.75;
+    /// What a late answer is worth of one in time: where no limit meets the target, throughput decides.
+    late_worth = 0.05;
+    /// What a limit loses if answers take the whole target at the origin, because what is there can no longer be refused or put in order.
+    line_cost = 0.1;
+    /// Limits that are worth as much as the best to this part are as good, and the lowest of them is taken.
+    indifference = 0.003;
+    /// The model is right to so much: to tell origins apart by less, to keep a time that is so much as it was, and to lower a limit while no
+    /// request is refused for less, would be to believe in noise.
+    model_error = 0.05;
+    /// Another origin must be so much likelier (logarithm) than the one that is known, so that chance seldom raises a false alarm; from
+    /// half of it on windows are kept apart, and one window says that much at most, so that an alarm takes two.
+    alarm = 6.0;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_its_name() {
+        let mut constants = Constants::SHIPPED;
+        for name in Constants::NAMES {
+            *constants.by_name(name).expect("a name of the list") += 1.0;
+        }
+        assert_eq!(constants.memory, Constants::SHIPPED.memory + 1.0);
+        assert_eq!(constants.alarm, Constants::SHIPPED.alarm + 1.0);
+        assert_eq!(constants.by_name("limit"), None);
+        assert!(Constants::NAMES.len() <= 15, "so many can be explained");
+    }
+}

@@ -1,0 +1,85 @@
+//! The cells of the capacity matrix, and which of them the words of a command choose.
+
+#[path = "../../tests/capacity/cell.rs"]
+pub(crate) mod cell;
+
+use cell::{Cell, Change, Spread};
+use flashweir_core::Rng;
+
+/// The words of the command.
+pub(crate) struct Words(Vec<String>);
+
+impl Words {
+    /// As they were given.
+    pub(crate) fn given() -> Self {
+        Self(std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect())
+    }
+
+    /// The number behind `key`, as in `seed=3`.
+    pub(crate) fn number(&self, key: &str) -> Option<u64> {
+        self.0.iter().find_map(|word| word.strip_prefix(key)?.parse().ok())
+    }
+
+    /// Whether this word is among them.
+    pub(crate) fn has(&self, word: &str) -> bool {
+        self.0.iter().any(|one| one == word)
+    }
+
+    /// The cells whose names have all words that are neither options (`sample=N`) nor one of `commands`: N of them where `sample=N` is given, another
+    /// sample for each `shuffle=M`.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub(crate) fn cells(&self, commands: &[&str]) -> Vec<Cell> {
+        let filters: Vec<&String> =
+            self.0.iter().filter(|word| !is_option(word) && !commands.contains(&word.as_str())).collect();
+        let mut cells = all_cells();
+        cells.retain(|cell| {
+            let name = format!("{cell} ");
+            filters.iter().all(|word| name.contains(&format!("{word} ")))
+        });
+        let mut rng = Rng::new(self.number("shuffle=").unwrap_or(99));
+        for last in (1..cells.len()).rev() {
+            cells.swap(last, rng.below(last as u64 + 1) as usize);
+        }
+        cells.truncate(self.number("sample=").unwrap_or(u64::MAX) as usize);
+        assert!(!cells.is_empty(), "no cell has all of the words {filters:?}");
+        cells
+    }
+}
+
+/// `R=1` and `c=4` are words of a cell's name.
+fn is_option(word: &str) -> bool {
+    ["sample=", "shuffle=", "seed=", "seeds="].iter().any(|option| word.starts_with(option))
+}
+
+fn all_cells() -> Vec<Cell> {
+    use Change::{ColdStart, FewerCores, MixShift, MoreCores, Pool, Retrograde, Slower, Steady};
+    let changes = [
+        Steady,
+        FewerCores,
+        Slower,
+        MoreCores,
+        ColdStart,
+        Retrograde(0.005),
+        Retrograde(0.02),
+        Pool,
+        MixShift,
+    ];
+    let mut cells = Vec::new();
+    for cores in [1, 4, 16, 64] {
+        for work_ms in [1, 15, 100, 500] {
+            for spread in [Spread::Constant, Spread::Exponential, Spread::Heavy, Spread::ByPage] {
+                for target_s in [0.3, 1.0, 3.0] {
+                    for load in [1.5, 3.0, 10.0] {
+                        for change in changes {
+                            cells.push(Cell { cores, work_ms, spread, target_s, load, change });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    cells.retain(Cell::makes_sense);
+    cells
+}

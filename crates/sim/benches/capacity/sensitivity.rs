@@ -1,0 +1,108 @@
+//! The matrix with each number of the rule halved and doubled, as rows of a Markdown table: means take a cell for 1 at most; *moved* counts
+//! cells whose share is another by more than 0.02.
+
+use crate::matrix::cell::Cell;
+use flashweir_admission::sentry::Constants;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What one run is judged by: goodput and completions over those of somebody who knows the origin.
+#[derive(Clone, Copy)]
+struct Shares {
+    good: f64,
+    completed: f64,
+    refused_in_quiet: u64,
+}
+
+/// Runs all of them and prints the table.
+pub(crate) fn print(cells: &[Cell], seeds: &Range<u64>) {
+    let jobs: Vec<(Cell, u64)> =
+        cells.iter().flat_map(|cell| seeds.clone().map(move |seed| (*cell, seed))).collect();
+    let variants = variants();
+    let rows = run_all(&jobs, &variants);
+    println!(
+        "{} runs of each variant, of which {} with a target that can be met",
+        jobs.len(),
+        feasible(&jobs).count()
+    );
+    println!(
+        "| constant | value | mean | at least 0.90 | worst | moved | throughput, target that cannot be met | cells that refuse in quiet |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for (at, (name, value, _)) in variants.iter().enumerate() {
+        print_row(name, *value, &jobs, &rows, at);
+    }
+}
+
+/// The rule as it is, and with each of its numbers halved and doubled.
+fn variants() -> Vec<(&'static str, f64, Constants)> {
+    let mut variants = vec![("as shipped", f64::NAN, Constants::SHIPPED)];
+    for &name in Constants::NAMES {
+        for factor in [0.5, 2.0] {
+            let mut constants = Constants::SHIPPED;
+            let value = constants.by_name(name).expect("a name of the list");
+            *value *= factor;
+            variants.push((name, *value, constants));
+        }
+    }
+    variants
+}
+
+/// Shares by job and variant, on two threads.
+fn run_all(jobs: &[(Cell, u64)], variants: &[(&str, f64, Constants)]) -> Vec<Vec<Shares>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((cell, seed)) = jobs.get(at) else { return done };
+            done.push((at, shares(cell, *seed, variants)));
+        }
+    };
+    let mut all: Vec<(usize, Vec<Shares>)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+    });
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, shares)| shares).collect()
+}
+
+fn shares(cell: &Cell, seed: u64, variants: &[(&str, f64, Constants)]) -> Vec<Shares> {
+    let crowd = cell.crowd_bins();
+    let known = cell.known(seed).began_within(crowd.clone());
+    let of_one = |constants: Constants| {
+        let outcome = cell.run_with(seed, constants);
+        let ours = outcome.began_within(crowd.clone());
+        Shares {
+            good: ours.goodput as f64 / (known.goodput as f64).max(1.0),
+            completed: ours.completed as f64 / (known.completed as f64).max(1.0),
+            refused_in_quiet: outcome.began_within(0..crowd.start).shed_total(),
+        }
+    };
+    variants.iter().map(|(_, _, constants)| of_one(*constants)).collect()
+}
+
+fn feasible(jobs: &[(Cell, u64)]) -> impl Iterator<Item = usize> + '_ {
+    jobs.iter().enumerate().filter(|(_, (cell, _))| cell.is_feasible()).map(|(at, _)| at)
+}
+
+fn print_row(name: &str, value: f64, jobs: &[(Cell, u64)], rows: &[Vec<Shares>], variant: usize) {
+    let good: Vec<f64> = feasible(jobs).map(|at| rows[at][variant].good).collect();
+    let count = good.len().max(1) as f64;
+    let mean = good.iter().map(|share| share.min(1.0)).sum::<f64>() / count;
+    let most = good.iter().filter(|share| **share >= 0.9).count() as f64 / count;
+    let worst = good.iter().copied().fold(f64::INFINITY, f64::min);
+    let moved = feasible(jobs).filter(|&at| (rows[at][variant].good - rows[at][0].good).abs() > 0.02).count();
+    let infeasible: Vec<f64> = jobs
+        .iter()
+        .zip(rows)
+        .filter(|((cell, _), _)| !cell.is_feasible())
+        .map(|(_, row)| row[variant].completed.min(1.0))
+        .collect();
+    let throughput = infeasible.iter().sum::<f64>() / infeasible.len().max(1) as f64;
+    let refusing = feasible(jobs).filter(|&at| rows[at][variant].refused_in_quiet > 0).count();
+    let value = if value.is_nan() { String::new() } else { format!("{value:.4}") };
+    println!(
+        "| {name} | {value} | {mean:.3} | {most:.2} | {worst:.3} | {moved} | {throughput:.3} | {refusing} |"
+    );
+}
