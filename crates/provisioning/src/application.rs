@@ -199,7 +199,8 @@ impl Application {
         let horizon = start_up + interval;
         let trends = [windows.panic, windows.trend].map(|window| self.trend_rps(now, window, horizon));
         let trend_rps = trends.into_iter().flatten().fold(0.0, f64::max);
-        let forecast = |level_rps: f64| (level_rps * self.season.growth(now, horizon)).max(trend_rps);
+        let growth = self.season.growth(now, horizon);
+        let forecast = |level_rps: f64| (level_rps * growth).max(trend_rps);
         let forecast_rps = forecast(level_rps);
         let (mix, mix_rps) =
             if is_panic && panic_rps > 0.0 { (panic, panic_rps) } else { (stable, offered_rps) };
@@ -222,38 +223,25 @@ impl Application {
         let (Some(found), Some(with_margin)) = (found, with_margin) else {
             return Need { rates, needed: None, after_ebb: None, wanted: planned, explanation };
         };
-        // While requests are refused, no demand has passed.
-        let ebb = if refused_share > 0.0 { None } else { self.ebb_rps(now, &windows, start_up) };
-        let after_ebb = ebb.map(|(rate_rps, is_certain)| (forecast(rate_rps), is_certain));
-        let after_ebb = after_ebb.filter(|(rate_rps, _)| *rate_rps < forecast_rps);
-        let after_ebb = after_ebb.and_then(|(forecast_rps, is_certain)| {
-            let found = sized(policy, &self.demand, &scaled(forecast_rps * RELEASE_MARGIN), target)?;
-            Some((forecast_rps, is_certain, found))
-        });
         self.correct(now, &windows, interval, found.servers, planned, refused_share);
         let [needed, kept] = [found, with_margin].map(|sized| self.corrected(sized));
-        let after_ebb = after_ebb.map(|(forecast_rps, is_certain, found)| {
-            // In an ebb without refusals more servers are ordered for a rate between two numbers of servers, at most.
-            let servers_max = if is_certain { needed.min(planned) } else { needed };
-            let servers = self.corrected(found).min(servers_max);
-            EbbNeed { rates: scaled(forecast_rps), forecast_rps, servers, is_certain }
-        });
-        let release = RELEASE_MIN.max(start_up * RELEASE_START_UPS);
+        // While requests are refused, no demand has passed.
+        let ebb = if refused_share > 0.0 { None } else { self.ebb_rps(now, &windows, start_up) };
+        let ebb = ebb.map(|(rate_rps, is_certain)| (forecast(rate_rps), is_certain));
+        let after_ebb =
+            ebb.filter(|(rate_rps, _)| *rate_rps < forecast_rps).and_then(|(rate_rps, is_certain)| {
+                let found = sized(policy, &self.demand, &scaled(rate_rps * RELEASE_MARGIN), target)?;
+                // In an ebb without refusals more servers are ordered for a rate between two numbers of servers, at most.
+                let servers_max = if is_certain { needed.min(planned) } else { needed };
+                let servers = self.corrected(found).min(servers_max);
+                Some(EbbNeed { rates: scaled(rate_rps), forecast_rps: rate_rps, servers, is_certain })
+            });
         // The window begins when demand has fallen, not when the level of a minute has followed.
         let present = after_ebb.filter(|ebb| ebb.is_certain).map_or(kept, |ebb| ebb.servers);
-        self.release.observe(now, present, release);
-        let is_known = now.saturating_since(*self.sized_since.get_or_insert(now)) >= release;
         // Demand that has passed keeps servers, and orders none.
         let is_past = after_ebb.filter(|_| needed > planned);
         let needed = is_past.map_or(needed, |ebb| ebb.servers);
-        let most = self.release.most().max(needed);
-        let (wanted, rule) = match () {
-            () if needed > planned && is_panic => (needed, Rule::Panic),
-            () if needed > planned => (needed, Rule::Predict),
-            () if most < planned && (is_panic || !is_known) => (planned, Rule::Hold),
-            () if most < planned => (most, Rule::Release),
-            () => (planned, Rule::Keep),
-        };
+        let (wanted, rule) = self.wanted(now, start_up, present, needed, planned);
         let rule = if found.model.is_none() { Rule::TargetInfeasible } else { rule };
         let explanation = Explanation { rule, servers_needed: Some(needed), ..explanation };
         // Servers that it has are needed with the margin: else one would move to and fro between applications at an edge.
@@ -263,6 +251,29 @@ impl Application {
             need.plan_for(ebb);
         }
         need
+    }
+
+    /// Servers that it is to have, with what was needed within the release window; `present` is what is needed now, with a margin.
+    fn wanted(
+        &mut self,
+        now: Instant,
+        start_up: Duration,
+        present: u32,
+        needed: u32,
+        planned: u32,
+    ) -> (u32, Rule) {
+        let is_panic = now < self.panic_until;
+        let release = RELEASE_MIN.max(start_up * RELEASE_START_UPS);
+        self.release.observe(now, present, release);
+        let is_known = now.saturating_since(*self.sized_since.get_or_insert(now)) >= release;
+        let most = self.release.most().max(needed);
+        match () {
+            () if needed > planned && is_panic => (needed, Rule::Panic),
+            () if needed > planned => (needed, Rule::Predict),
+            () if most < planned && (is_panic || !is_known) => (planned, Rule::Hold),
+            () if most < planned => (most, Rule::Release),
+            () => (planned, Rule::Keep),
+        }
     }
 
     /// The upper limit of the rate after demand has fallen, and whether chance does not explain the fall: the highest rate of all windows of the
