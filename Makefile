@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak h2spec helm nats-server testplane bench-gateways bench-leader bench-pool bench-scale compare compare-cache compare-cost cataclysm testbed envoy build check directions
+.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak h2spec helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp
 
 CARGO ?= cargo
@@ -62,6 +62,18 @@ helm: setup-test
 # machine, ROUNDS shortens it.
 bench-gateways: setup-test
 	ROUNDS=$(or $(ROUNDS),5) $(CARGO) test --locked -p flashweir-cli --test cluster -- --ignored --nocapture --test-threads 1 numbers
+
+# The same with gateways that are the pods of a Service in a real control plane, by the Lease and the streams between them. Three minutes a round
+# once the control plane is built; ROUNDS (5).
+bench-gateways-kubernetes: setup-test
+	$(MAKE) testplane CLUSTER_TESTS=1
+	ROUNDS=$(or $(ROUNDS),5) $(CARGO) test --locked -p flashweir-cli --features kubernetes --test kubernetes -- --ignored --nocapture admit_what_one_does
+
+# Gateways that are added as their processors fill, in a real control plane, each with a tenth of a processor (CAT-F6, scaled): four minutes
+# once the control plane is built. Needs root: a control group keeps each gateway's part.
+bench-sentries: setup-test
+	$(MAKE) testplane CLUSTER_TESTS=1
+	$(CARGO) test --locked -p flashweir-cli --features kubernetes --test kubernetes -- --ignored --nocapture processors_fill
 
 # What 1,000 gateways that report ten times a second cost the one that leads: some seconds once built.
 bench-leader: setup

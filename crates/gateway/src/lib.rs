@@ -47,6 +47,7 @@ mod launch;
 mod load_report;
 mod pipeline;
 mod planner_task;
+mod processors;
 mod recording;
 mod refusal;
 mod reload;

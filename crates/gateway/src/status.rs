@@ -4,6 +4,7 @@ use crate::agents::machines_json;
 use crate::cache;
 use crate::decisions::Explained;
 use crate::feedback;
+use crate::processors;
 use crate::replication;
 use crate::sentry::told;
 use crate::shared::Shared;
@@ -28,7 +29,8 @@ pub(crate) fn status(shared: &Shared, config_file: Option<&str>) -> Value {
         "uptime_s": shared.clock.now().as_secs_f64(),
         "draining": shared.is_draining(),
         "workers": workers,
-        "processor_s": processor_time_s(),
+        "processors": processors::usable(workers),
+        "processor_s": processors::used_s(),
         "config_file": config_file,
         "listening_on": shared.listening_on.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "requests": requests(shared),
@@ -285,16 +287,6 @@ fn demand(shared: &Shared, service: &Service, class: &Class) -> Value {
         "admitted": sum(|class| class.admitted.value()),
         "refused": refused.collect::<Map<String, Value>>(),
     })
-}
-
-/// Processor time of all threads since the start, seconds; none where the kernel does not say.
-fn processor_time_s() -> Option<f64> {
-    /// Places of the times in user and kernel mode after the name of the program, which may hold anything (proc(5)).
-    const TIMES: std::ops::Range<usize> = 11..13;
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = fields.get(TIMES)?.iter().map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
-    Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 fn class(class: &Class) -> Value {

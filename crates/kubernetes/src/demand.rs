@@ -43,8 +43,8 @@ pub struct GatewayReading {
     pub quantile_factor: Option<f64>,
     /// Processor time that the gateway has used, seconds; none where it does not say.
     pub processor_s: Option<f64>,
-    /// Its workers: the processors that it may use.
-    pub workers: u32,
+    /// Processors that it may use: one for each worker, or less by a quota.
+    pub processors: f64,
 }
 
 /// Totals of one class.
@@ -95,7 +95,10 @@ impl GatewayReading {
             capacity_rps: number("capacity_rps"),
             quantile_factor: number("quantile_over_mean"),
             processor_s: status.get("processor_s").and_then(Value::as_f64),
-            workers: count(status, "workers") as u32,
+            processors: status
+                .get("processors")
+                .and_then(Value::as_f64)
+                .unwrap_or_else(|| count(status, "workers") as f64),
         })
     }
 
@@ -272,7 +275,7 @@ fn sentry_load(counted: &[(&Gateway, &(GatewayReading, Duration))], listed: usiz
     let shares: Vec<f64> = counted
         .iter()
         .filter_map(|(_, (counted, over))| {
-            let share = counted.processor_s? / over.as_secs_f64() / f64::from(counted.workers);
+            let share = counted.processor_s? / over.as_secs_f64() / counted.processors;
             share.is_finite().then(|| share.clamp(0.0, 1.0))
         })
         .collect();
@@ -293,7 +296,7 @@ mod tests {
 
     fn status(offered: u64, admitted: u64, capacity_rps: f64) -> Value {
         json!({
-            "workers": 2, "processor_s": offered as f64 / 1_000.0,
+            "processors": 2.0, "processor_s": offered as f64 / 1_000.0,
             "requests": { "offered": offered * 2, "unique_offered": offered },
             "services": [{
                 "name": "shop",

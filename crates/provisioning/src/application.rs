@@ -10,6 +10,7 @@
 //! | servers | [`queueing`](crate::queueing) for that rate and the first target |
 //! | error of the model | if requests are refused although all servers that the model asks for are up, it asks for too few: its answers are multiplied by what was missing, remembered for an hour |
 //! | release | what the last start-up times needed, each with a margin, is kept (`release`) |
+//! | ebb | where the pool is short, demand that has fallen by more than chance explains counts at the rate of the last 10 s or of the last start-up time, whichever is longer: the minute before is a reason to keep servers, not to withhold them from an application that refuses requests |
 //!
 //! The answer is a number of servers, not a step: an order that is under way is not ordered again (the paper's reactive step of one more
 //! server every five minutes follows no crowd that doubles faster than in five minutes times its servers, and with shorter steps
@@ -77,9 +78,36 @@ pub(crate) struct Need {
     pub(crate) rates: ClassRates,
     /// Servers that it needs for them.
     pub(crate) needed: Option<u32>,
+    /// What is left of both where demand has fallen and others need the servers.
+    pub(crate) after_ebb: Option<EbbNeed>,
     /// Servers that it is to have, if the pool has them.
     pub(crate) wanted: u32,
     pub(crate) explanation: Explanation,
+}
+
+/// What an application needs after its demand has fallen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EbbNeed {
+    rates: ClassRates,
+    forecast_rps: f64,
+    servers: u32,
+    /// Whether chance does not explain it.
+    is_certain: bool,
+}
+
+impl Need {
+    /// Forgets the demand that has passed: for a pool that is short. What it wants stays, for what the others leave.
+    pub(crate) fn give_up_the_past(&mut self) {
+        if let Some(ebb) = self.after_ebb.filter(|ebb| ebb.is_certain) {
+            self.plan_for(ebb);
+        }
+    }
+
+    fn plan_for(&mut self, ebb: EbbNeed) {
+        let EbbNeed { rates, forecast_rps, servers, .. } = ebb;
+        (self.rates, self.needed) = (rates, Some(servers));
+        (self.explanation.forecast_rps, self.explanation.servers_needed) = (forecast_rps, Some(servers));
+    }
 }
 
 /// Windows are whole intervals between plans.
@@ -171,7 +199,9 @@ impl Application {
         let horizon = start_up + interval;
         let trends = [windows.panic, windows.trend].map(|window| self.trend_rps(now, window, horizon));
         let trend_rps = trends.into_iter().flatten().fold(0.0, f64::max);
-        let forecast_rps = (level_rps * self.season.growth(now, horizon)).max(trend_rps);
+        let growth = self.season.growth(now, horizon);
+        let forecast = |level_rps: f64| (level_rps * growth).max(trend_rps);
+        let forecast_rps = forecast(level_rps);
         let (mix, mix_rps) =
             if is_panic && panic_rps > 0.0 { (panic, panic_rps) } else { (stable, offered_rps) };
         let scaled = |times: f64| mix.map(|rate| if mix_rps > 0.0 { rate * times / mix_rps } else { 0.0 });
@@ -191,37 +221,93 @@ impl Application {
             start_up,
         };
         let (Some(found), Some(with_margin)) = (found, with_margin) else {
-            return Need { rates, needed: None, wanted: planned, explanation };
+            return Need { rates, needed: None, after_ebb: None, wanted: planned, explanation };
         };
         self.correct(now, &windows, interval, found.servers, planned, refused_share);
         let [needed, kept] = [found, with_margin].map(|sized| self.corrected(sized));
+        // While requests are refused, no demand has passed.
+        let ebb = if refused_share > 0.0 { None } else { self.ebb_rps(now, &windows, start_up) };
+        let ebb = ebb.map(|(rate_rps, is_certain)| (forecast(rate_rps), is_certain));
+        let after_ebb =
+            ebb.filter(|(rate_rps, _)| *rate_rps < forecast_rps).and_then(|(rate_rps, is_certain)| {
+                let found = sized(policy, &self.demand, &scaled(rate_rps * RELEASE_MARGIN), target)?;
+                // In an ebb without refusals more servers are ordered for a rate between two numbers of servers, at most.
+                let servers_max = if is_certain { needed.min(planned) } else { needed };
+                let servers = self.corrected(found).min(servers_max);
+                Some(EbbNeed { rates: scaled(rate_rps), forecast_rps: rate_rps, servers, is_certain })
+            });
+        // The window begins when demand has fallen, not when the level of a minute has followed.
+        let present = after_ebb.filter(|ebb| ebb.is_certain).map_or(kept, |ebb| ebb.servers);
+        // Demand that has passed keeps servers, and orders none.
+        let is_past = after_ebb.filter(|_| needed > planned);
+        let needed = is_past.map_or(needed, |ebb| ebb.servers);
+        let (wanted, rule) = self.wanted(now, start_up, present, needed, planned);
+        let rule = if found.model.is_none() { Rule::TargetInfeasible } else { rule };
+        let explanation = Explanation { rule, servers_needed: Some(needed), ..explanation };
+        // Servers that it has are needed with the margin: else one would move to and fro between applications at an edge.
+        let needed = needed.max(kept.min(planned));
+        let mut need = Need { rates, needed: Some(needed), after_ebb, wanted, explanation };
+        if let Some(ebb) = is_past {
+            need.plan_for(ebb);
+        }
+        need
+    }
+
+    /// Servers that it is to have, with what was needed within the release window; `present` is what is needed now, with a margin.
+    fn wanted(
+        &mut self,
+        now: Instant,
+        start_up: Duration,
+        present: u32,
+        needed: u32,
+        planned: u32,
+    ) -> (u32, Rule) {
+        let is_panic = now < self.panic_until;
         let release = RELEASE_MIN.max(start_up * RELEASE_START_UPS);
-        self.release.observe(now, kept, release);
+        self.release.observe(now, present, release);
         let is_known = now.saturating_since(*self.sized_since.get_or_insert(now)) >= release;
         let most = self.release.most().max(needed);
-        let (wanted, rule) = match () {
+        match () {
             () if needed > planned && is_panic => (needed, Rule::Panic),
             () if needed > planned => (needed, Rule::Predict),
             () if most < planned && (is_panic || !is_known) => (planned, Rule::Hold),
             () if most < planned => (most, Rule::Release),
             () => (planned, Rule::Keep),
-        };
-        let rule = if found.model.is_none() { Rule::TargetInfeasible } else { rule };
-        let explanation = Explanation { rule, servers_needed: Some(needed), ..explanation };
-        Need { rates, needed: Some(needed), wanted, explanation }
+        }
+    }
+
+    /// The upper limit of the rate after demand has fallen, and whether chance does not explain the fall: the highest rate of all windows of the
+    /// last start-up time, because a server that is given away in a shorter lull comes back too late.
+    fn ebb_rps(&self, now: Instant, windows: &Windows, start_up: Duration) -> Option<(f64, bool)> {
+        let count = start_up.min(windows.stable).as_nanos().div_ceil(windows.panic.as_nanos().max(1)).max(1);
+        let each = (0..count as u32).map(|place| windows.panic * place);
+        let rate = |newest| self.demand.rate_rps(now, newest + windows.panic, newest);
+        let rate_rps = each.map(rate).fold(0.0, f64::max);
+        let before = windows.panic * count as u32;
+        let expected = self.expected(now, before, windows)?;
+        let is_certain = rate_rps * windows.panic.as_secs_f64() < expected - self.chance(expected);
+        Some((self.upper_rps(rate_rps, windows.panic), is_certain))
+    }
+
+    /// Requests that the level of the time until `before` ago lets expect in a panic window; none while that time is too short to say.
+    fn expected(&self, now: Instant, before: Duration, windows: &Windows) -> Option<f64> {
+        if self.demand.covers(now) < before + windows.panic {
+            return None;
+        }
+        let before_rps = self.demand.rate_rps(now, before + windows.stable, before);
+        Some(before_rps * windows.panic.as_secs_f64())
+    }
+
+    /// By how much a count may differ from what is expected.
+    fn chance(&self, expected: f64) -> f64 {
+        // Of few requests the variance is that of one more.
+        SURGE_ERRORS * libm::sqrt(self.dispersion() * (expected + 1.0))
     }
 
     /// Whether the last seconds brought more than the level before explains.
     fn is_surge(&self, now: Instant, windows: &Windows, panic_rps: f64) -> bool {
-        let (panic, stable) = (windows.panic, windows.stable);
-        if self.demand.covers(now) < panic * 2 {
-            return false;
-        }
-        let before_rps = self.demand.rate_rps(now, panic + stable, panic);
-        let [seconds, dispersion] = [panic.as_secs_f64(), self.dispersion()];
-        let expected = before_rps * seconds;
-        // Of few requests the variance is that of one more.
-        panic_rps * seconds > expected + SURGE_ERRORS * libm::sqrt(dispersion * (expected + 1.0))
+        let Some(expected) = self.expected(now, windows.panic, windows) else { return false };
+        panic_rps * windows.panic.as_secs_f64() > expected + self.chance(expected)
     }
 
     fn trend_rps(&self, now: Instant, window: Duration, horizon: Duration) -> Option<f64> {

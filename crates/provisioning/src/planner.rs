@@ -2,7 +2,8 @@
 //!
 //! **Decides** servers, sentries and the target of each application, every interval ([`Policy::interval`]), in one epoch.
 //! **From** [`Sample`]s of gateways. **The rule** (repaired): what each application needs (`application`); the pool's
-//! [`partition`](crate::partition) by revenue; servers that are left stay with those that hold them; and only where an application still has fewer
+//! [`partition`](crate::partition) by revenue; servers that are left stay with those that hold them, with those that earn least the last; where all
+//! together need more than the pool, demand that has passed is no need; and only where an application still has fewer
 //! than it needs, a longer target of its ladder, the nearest that its servers can keep, within what is permitted at its rate. Back at nine tenths of the rate, so
 //! that a rate at the edge does not move the target for ever. **Why not the paper's table of targets by rate:** a relaxed target buys
 //! hardly any throughput (63.4 to 64.0 requests a second and server for 1 s to 2 s); given up while servers are free it buys nothing.
@@ -20,12 +21,13 @@ use crate::policy::{ApplicationPolicy, Mode, Policy, PolicyError};
 use crate::published::{PublishedNeed, PublishedRules};
 use crate::revenue::RevenueCurve;
 use crate::sample::Sample;
-use crate::sizing::{revenue_curve, sized};
+use crate::sizing::{revenue_curve, revenue_per_server_s, sized};
 use alloc::vec::Vec;
 use flashweir_admission::{Binding, Flow, Planner};
 use flashweir_core::{Duration, Instant};
 
-/// For how many start-up times a partition is made: a server moves where it earns a ninth more.
+/// For how many start-up times a partition is made: a server moves where it earns a ninth more. That holds for faster starts, too: needs are whole
+/// servers, so that the earnings of one server jump with each of them, and servers that start at once would move at each jump.
 const PARTITION_START_UPS: f64 = 10.0;
 /// It is made for this long at least, seconds.
 const PARTITION_MIN_S: f64 = 600.0;
@@ -77,9 +79,12 @@ impl ProvisioningPlanner {
         let planned = self.planned();
         let interval = self.policy.interval;
         let each = self.applications.iter_mut().zip(&self.policy.applications).zip(&planned);
-        let needs: Vec<Need> = each
+        let mut needs: Vec<Need> = each
             .map(|((application, policy), &planned)| application.need(now, policy, interval, planned))
             .collect();
+        if self.is_pool_short(&needs) {
+            needs.iter_mut().for_each(Need::give_up_the_past);
+        }
         let (servers, is_short_of_minimum) = self.divide(&needs, &planned);
         let plans = needs.iter().zip(servers).enumerate().map(|(place, (need, servers))| {
             let (policy, application) = (&self.policy.applications[place], &mut self.applications[place]);
@@ -91,7 +96,17 @@ impl ProvisioningPlanner {
         (plans.collect(), is_short_of_minimum)
     }
 
-    /// Servers of each application: the partition, then what is left to those who want to keep more than they need.
+    /// Whether the applications need more servers than there are, each within its bounds.
+    fn is_pool_short(&self, needs: &[Need]) -> bool {
+        let both = needs.iter().zip(&self.policy.applications);
+        let needed = both.map(|(need, policy)| {
+            u64::from(need.needed.unwrap_or(0).clamp(policy.servers_min, policy.servers_max))
+        });
+        needed.sum::<u64>() > u64::from(self.policy.pool)
+    }
+
+    /// Servers of each application: the partition, then what is left to those who want to keep more than they need, in the order of what
+    /// a server earns there.
     fn divide(&self, needs: &[Need], planned: &[u32]) -> (Vec<u32>, bool) {
         let policies = &self.policy.applications;
         let both = || self.applications.iter().zip(policies).zip(needs);
@@ -103,6 +118,8 @@ impl ProvisioningPlanner {
             .collect();
         let start_ups_s: Vec<f64> =
             both().map(|((application, policy), _)| application.start_up(policy).as_secs_f64()).collect();
+        let longest_s = start_ups_s.iter().copied().fold(0.0, f64::max);
+        let horizon_s = PARTITION_MIN_S.max(PARTITION_START_UPS * longest_s);
         let claims: Vec<Claim<'_>> = both()
             .enumerate()
             .map(|(place, ((_, policy), need))| Claim {
@@ -116,18 +133,25 @@ impl ProvisioningPlanner {
                 },
                 servers_max: policy.servers_max,
                 refused_share: need.explanation.refused_share,
-                start_up_s: start_ups_s[place],
+                start_up_s: start_ups_s[place].max(horizon_s / PARTITION_START_UPS),
             })
             .collect();
-        let longest_s = start_ups_s.iter().copied().fold(0.0, f64::max);
-        let horizon_s = PARTITION_MIN_S.max(PARTITION_START_UPS * longest_s);
         let cost = MoveCost { horizon_s, revenue: self.policy.move_revenue };
         let found = partition(self.policy.pool, &claims, cost);
         let mut servers = found.servers;
         let mut left = self.policy.pool - servers.iter().sum::<u32>();
-        for (claim, (servers, need)) in claims.iter().zip(servers.iter_mut().zip(needs)) {
-            let more = need.wanted.min(claim.servers_max).saturating_sub(*servers).min(left);
-            *servers += more;
+        let worth: Vec<f64> = both()
+            .map(|((application, policy), need)| {
+                revenue_per_server_s(policy, &application.demand, &need.rates)
+            })
+            .collect();
+        let mut by_worth: Vec<usize> = (0..claims.len()).collect();
+        // Stable: of equal worth the first keeps its servers.
+        by_worth.sort_by(|&one, &other| worth[other].total_cmp(&worth[one]));
+        for place in by_worth {
+            let wanted = needs[place].wanted.min(claims[place].servers_max);
+            let more = wanted.saturating_sub(servers[place]).min(left);
+            servers[place] += more;
             left -= more;
         }
         (servers, found.is_short_of_minimum)

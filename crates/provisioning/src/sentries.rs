@@ -2,7 +2,8 @@
 //!
 //! **Published** (Cataclysm §4.2): above 80 % for 30 s, one more; below a lower threshold, one fewer, never none. The paper does not give the
 //! lower threshold. **Repair S-1:** one more at a time follows no crowd that doubles in a minute; the number is the one with which
-//! the measured work keeps each sentry at 60 %. **Repair S-2:** one fewer only where the others then stay below 60 %, for five
+//! the measured work keeps each sentry at 60 %; at once where one is above 80 %, and one more than that after 30 s in which one stays there, because
+//! a new sentry has clients only when these look for sentries again. **Repair S-2:** one fewer only where the others then stay below 60 %, for five
 //! minutes on end: the published rule, with any lower threshold above half of the upper one, moves one sentry back and forth.
 
 use crate::policy::Mode;
@@ -64,7 +65,9 @@ impl SentryCount {
             *since = is_so.then(|| since.unwrap_or(now));
             since.is_some_and(|since| now.saturating_since(since) >= time)
         };
-        let high_for = if self.mode == Mode::Published { HIGH_FOR } else { Duration::ZERO };
+        // Where the work of all needs no more of them, one is too busy only until clients have found the others.
+        let is_enough = self.mode == Mode::Repaired && wanted <= serving;
+        let high_for = if self.mode == Mode::Published || is_enough { HIGH_FOR } else { Duration::ZERO };
         if lasts(&mut self.high_since, is_high, high_for) {
             (count, self.high_since) = (wanted.max(serving + 1).min(COUNT_MAX), None);
         }
@@ -107,6 +110,13 @@ mod tests {
         assert_eq!((at(1_010, load(5, 0.4)), at(1_309, load(5, 0.4)), at(1_310, load(5, 0.4))), (5, 5, 4));
         assert_eq!(at(1_320, load(5, f64::NAN)), 4);
         assert_eq!(at(1_330, load(u32::MAX, 1.0)), 4_096, "bounded");
+        let mut uneven = SentryCount::new(Mode::Repaired);
+        let mut at = |second, load| uneven.plan(Instant::from_secs(second), load);
+        assert_eq!(at(0, load(1, 0.85)), 2);
+        // Once it ordered one more with each plan until clients had moved.
+        let first_has_all = Some(SentryLoad { count: 2, busiest: 0.9, mean: 0.45 });
+        assert_eq!([1, 2, 10, 30].map(|second| at(second, first_has_all)), [2; 4]);
+        assert_eq!((at(31, first_has_all), at(32, load(3, 0.3))), (3, 3), "they do not move");
         let mut restarted = SentryCount::new(Mode::Repaired);
         assert_eq!(restarted.plan(Instant::ZERO, load(4, 0.5)), 4);
     }

@@ -83,3 +83,16 @@ pub(crate) fn revenue_curve(
     let work: f64 = classes.iter().map(|class| class.rate_rps * class.service_s).sum();
     RevenueCurve::new(&classes, work / f64::from(servers.max(1)))
 }
+
+/// What a server earns in a second while it serves this mix of classes; of no demand, while it serves the most important class.
+pub(crate) fn revenue_per_server_s(policy: &ApplicationPolicy, demand: &Demand, rates: &ClassRates) -> f64 {
+    let (mut revenue, mut work_s) = (0.0, 0.0);
+    let none = rates.iter().all(|rate| *rate <= 0.0);
+    for (class, value) in policy.classes.iter().enumerate() {
+        let rate = if none { f64::from(u8::from(class == 0)) } else { rates[class] };
+        revenue += rate * value.revenue;
+        work_s += rate * demand.service(class).map_or(0.0, |(mean_s, _)| mean_s);
+    }
+    // What is not known may be worth much.
+    if work_s > 0.0 { revenue / work_s } else { f64::INFINITY }
+}

@@ -212,3 +212,36 @@ fn three_gateways_plan_as_one() {
     };
     assert_eq!(plan(1), plan(3));
 }
+
+/// Goal: servers that are kept only for what has passed go to the application that refuses requests, and of those that keep some the one gives
+/// them up whose servers earn least. Method: two applications whose crowds have ended, the cheaper one first, and a third that needs three servers more
+/// than are free. Once all of the last minute's demand counted, and the first application in the file kept its servers.
+#[test]
+fn servers_of_passed_demand_go_where_requests_are_refused() {
+    let of_worth = |revenue| ApplicationPolicy {
+        classes: vec![ClassValue { revenue, ..ClassValue::default() }],
+        start_up: Duration::from_secs(10),
+        ..ApplicationPolicy::single(Duration::from_secs(1))
+    };
+    let applications: Vec<_> = [1.0, 5.0, 3.0].map(of_worth).to_vec();
+    // 50/s and server: five servers each, then one.
+    let interval = |offered: u64, refused_percent, ready| Interval {
+        offered: [offered * 10, 0],
+        refused_percent,
+        service_s: 0.02,
+        ready,
+        starting: 0,
+        busy: 0.0,
+    };
+    let crowd = || vec![interval(200, 0, 5), interval(200, 0, 5), interval(50, 0, 2)];
+    let after = || vec![interval(30, 0, 5), interval(30, 0, 5), interval(200, 50, 2)];
+    let intervals: Vec<_> =
+        (0..20).map(|_| crowd()).chain((0..2).map(|_| after())).map(|each| (10_000, each)).collect();
+    let plans = drive(Policy::new(12, applications), &intervals);
+    let servers = |plan: &Plan| plan.applications.iter().map(|it| it.servers).collect::<Vec<_>>();
+    let (before, last) = (servers(&plans[19]), servers(plans.last().expect("plans")));
+    println!("{before:?} {last:?}");
+    assert_eq!(before[..2], [5, 5]);
+    assert!(last[2] >= 5, "{last:?}");
+    assert_eq!((last[1], last.iter().sum::<u32>()), (5, 12), "the dearer one keeps its servers: {last:?}");
+}

@@ -22,10 +22,10 @@ const SERVERS_MAX: u16 = 8;
 const START_UP_S: u32 = 3;
 /// Demand before the crowd and after it, of one server's.
 const USUAL_PART: f64 = 0.5;
-const QUIET: Duration = Duration::from_secs(8);
-const CROWD: Duration = Duration::from_secs(32);
-/// Servers are kept for a minute after they were needed last.
-const TAIL: Duration = Duration::from_secs(72);
+const QUIET: Duration = Duration::from_secs(6);
+const CROWD: Duration = Duration::from_secs(30);
+/// Servers are kept for a minute after they were needed last; then it is seen that they go, and that no request is refused.
+const TAIL: Duration = Duration::from_secs(80);
 const PATIENCE: Duration = Duration::from_secs(2);
 const TARGET: Duration = Duration::from_secs(1);
 const SOURCES: u32 = 4_000;

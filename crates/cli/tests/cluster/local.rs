@@ -3,10 +3,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "gateways take their time")]
 
-use crate::scene::{
-    CAPACITY_RPS, at_origin, crowd, finish, follower, gateway, leader, leader_of, number, origin, shared,
-    standing, with_key,
-};
+use crate::scene::{follower, gateway, leader, leader_of, number, origin, shared, standing, with_key};
+use crate::shared_limit::{CAPACITY_RPS, counts, crowd, finish};
 use flashweir_testkit::{Client, Clocks, FakeClock, Gateway, Signal, eventually, free_address, until};
 use std::time::{Duration, Instant};
 
@@ -26,8 +24,8 @@ fn the_limit_is_divided_and_what_remains_of_it_outlives_the_leader() {
     let second = follower(&origin, listen).start();
     eventually("both share", || is_sharing(&first).and(is_sharing(&second)));
     let crowds = vec![
-        crowd(first.address(), 1.5 * CAPACITY_RPS, 50, 1),
-        crowd(second.address(), 0.5 * CAPACITY_RPS, 50, 2),
+        crowd(first.address(), 1.5 * CAPACITY_RPS, 50, 1, &[]),
+        crowd(second.address(), 0.5 * CAPACITY_RPS, 50, 2, &[]),
     ];
     until("shares by demand", LEARNED_WITHIN, || {
         let (of_first, of_second) = (shared(&first), shared(&second));
@@ -150,14 +148,14 @@ fn three_gateways_have_no_more_at_the_origin_than_the_limit() {
     let rates = [1.0, 0.5, 0.5];
     let crowds = all.iter().zip(rates).zip(1..);
     let crowds = crowds
-        .map(|((gateway, rate), seed)| crowd(gateway.address(), rate * CAPACITY_RPS, 20, seed))
+        .map(|((gateway, rate), seed)| crowd(gateway.address(), rate * CAPACITY_RPS, 20, seed, &[]))
         .collect();
     let until = Instant::now() + Duration::from_secs(18);
     let (mut looks, mut over, mut sum) = (0u32, 0u32, 0.0);
     while Instant::now() < until {
         // The limit moves while it is learned; what is there belongs to the larger of two.
         let before = number(&shared(&first), "limit");
-        let there = at_origin(&all) as f64;
+        let there = counts(&all).1 as f64;
         let limit = before.max(number(&shared(&first), "limit"));
         looks += 1;
         // Each share is rounded up for moments.

@@ -6,4 +6,5 @@ mod nats;
 mod numbers;
 mod relay;
 mod scene;
+mod shared_limit;
 mod start_errors;

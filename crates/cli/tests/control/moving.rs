@@ -156,12 +156,21 @@ fn servers_move_to_the_application_to_which_the_crowd_comes() {
         inside.map(|row| row.servers[it]).max().unwrap_or(0)
     };
     let (first, second) = (most(0.0, CROWD_ENDS_S, 0), most(LATER_S, ENDS_S, 1));
+    let all_s =
+        rows.iter().map(|row| row[0]).find(|row| row.at_s > LATER_S && row.servers[1] == u32::from(MAX));
+    let waited_s = all_s.map_or(f64::INFINITY, |row| row.at_s - LATER_S - STEPS_S[0]);
+    println!("the second crowd has {MAX} servers {waited_s:.0} s after its first step");
     println!(
         "most servers: {first} in the first crowd, {second} in the second (the paper and the simulator: 8, 8)"
     );
+    let orders = lanes[0].control.stderr();
+    println!("orders of the lane that moves:");
+    orders.lines().filter(|line| line.contains("servers ordered")).for_each(|line| println!("{line}"));
     for lane in lanes {
         lane.control.signal(flashweir_testkit::Signal::Terminate);
         assert_eq!(lane.control.finish(STOPS_WITHIN).code(), Some(0));
     }
     assert!(first >= 7 && second >= 7 && revenue[0] > revenue[1], "{first} {second} {revenue:?}");
+    // The first crowd has left by then: it had to wait 52 s for what was kept for that.
+    assert!(waited_s <= 2.0 * STEPS_S[0], "{waited_s} s");
 }

@@ -127,6 +127,7 @@ fn the_status_says_what_is_limited_by_what_and_why() {
         "version",
         "uptime_s",
         "workers",
+        "processors",
         "plan",
         "limits",
         "binds",

@@ -5,11 +5,10 @@
 //! between plans and the configured start are: the gateway's and the planner's own are as they are.
 
 use crate::manifests::{document, read};
-use crate::workload::{POLICIES, Workload, create, install, order, ready, scale, tools};
+use crate::workload::{Cluster, POLICIES, Workload, create, install, order, ready, scale};
 use crate::{BINARY, PEOPLE};
 use flashweir_testkit::{
-    Client, ControlPlane, Flashweir, KubernetesApi, Load, Process, ProcessKubelet, ResourceMetrics, Testbed,
-    until,
+    Client, ControlPlane, Flashweir, KubernetesApi, Load, Process, ProcessKubelet, ResourceMetrics, until,
 };
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -55,17 +54,6 @@ fn squeezed(seconds: f64) -> Duration {
 #[test]
 #[ignore = "six minutes of measurements: make bench-scale"]
 fn a_crowd_beside_an_autoscaler_and_one_who_knew_it() {
-    if !tools().join("testplane").exists() {
-        // Said there, with how to get it.
-        assert!(ControlPlane::require(TEST, &tools(), &[]).is_none());
-        return;
-    }
-    let Some(testbed) = Testbed::require(TEST, &["beside"]) else { return };
-    testbed.own("beside", "10.244.0.0/16");
-    testbed.inside("beside", measure);
-}
-
-fn measure() {
     let of = |seconds| format!("{:.2}s", squeezed(seconds).as_secs_f64());
     let options = [
         format!("--horizontal-pod-autoscaler-sync-period={}", of(SYNC_S)),
@@ -73,9 +61,12 @@ fn measure() {
         format!("--horizontal-pod-autoscaler-cpu-initialization-period={}", of(300.0)),
         format!("--horizontal-pod-autoscaler-initial-readiness-delay={}", of(30.0)),
     ];
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let plane = ControlPlane::require_with(TEST, &tools(), &["control", "gateway"], &options);
-    let plane = plane.expect("a control plane");
+    let controllers: Vec<&str> = options.iter().map(String::as_str).collect();
+    let users = &["control", "gateway"];
+    Cluster { test: TEST, namespace: "beside", users, controllers: &controllers }.play(measure);
+}
+
+fn measure(plane: ControlPlane) {
     let api = plane.administrator();
     install(&api);
     let kubelet = ProcessKubelet::start(api.clone(), "node");
@@ -138,6 +129,7 @@ fn begin(api: &KubernetesApi, name: &str, login: &str) {
         command: &["/bin/sh", "-c", &start],
         replicas: USUAL_PODS,
         processor: Some(POD_PROCESSOR),
+        processor_limit: None,
     }
     .create(api);
     let upstream = format!("--upstream-service=default/{name}:http");
@@ -160,6 +152,7 @@ fn begin(api: &KubernetesApi, name: &str, login: &str) {
         command: &gateway,
         replicas: 1,
         processor: None,
+        processor_limit: None,
     }
     .create(api);
 }

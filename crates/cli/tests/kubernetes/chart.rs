@@ -2,8 +2,8 @@
 //! the rights of the chart's own service accounts; then it is uninstalled.
 
 use crate::BINARY;
-use crate::workload::{DEPLOYMENTS, POLICIES, Workload, ready, tools};
-use flashweir_testkit::{Client, ControlPlane, Process, ProcessKubelet, Testbed, skip, until};
+use crate::workload::{Cluster, DEPLOYMENTS, POLICIES, Workload, ready, tools};
+use flashweir_testkit::{Client, ControlPlane, Process, ProcessKubelet, skip, until};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -54,22 +54,15 @@ fn the_chart_is_without_reproach() {
 fn the_chart_installs_serves_and_leaves() {
     const TEST: &str = "the_chart_installs_serves_and_leaves";
     let Some(helm) = helm(TEST) else { return };
-    if !tools().join("testplane").exists() {
-        // Said there, with how to get it.
-        assert!(ControlPlane::require(TEST, &tools(), &[]).is_none());
-        return;
-    }
-    let Some(testbed) = Testbed::require(TEST, &["chart"]) else { return };
-    testbed.own("chart", "10.244.0.0/16");
-    testbed.inside("chart", || install(TEST, &helm));
+    let cluster = Cluster { test: TEST, namespace: "chart", ..Cluster::default() };
+    cluster.play(|plane| install(&plane, &helm));
 }
 
-fn install(test: &str, helm: &Path) {
-    let plane = ControlPlane::require(test, &tools(), &[]).expect("a control plane");
+fn install(plane: &ControlPlane, helm: &Path) {
     let api = plane.administrator();
     let directory = TempDir::new().expect("a directory");
     let programs = Path::new(BINARY).parent().expect("a folder");
-    let _kubelet = ProcessKubelet::start_with_accounts(&plane, "node", programs);
+    let _kubelet = ProcessKubelet::start_with_accounts(plane, "node", programs);
     // Pods of the chart listen on all addresses, which are all this node's, so the workload has a port of its own.
     let origin =
         [BINARY, "origin", "--listen", "$(POD_IP):8070", "--work-ms", "0", "--iterations-per-ms", "1000"];
@@ -80,6 +73,7 @@ fn install(test: &str, helm: &Path) {
         command: &origin,
         replicas: 1,
         processor: None,
+        processor_limit: None,
     };
     web.create(&api);
     let login = plane.kubeconfig("administrator").display().to_string();

@@ -2,10 +2,10 @@
 //! as real processes, the real binary, with the rights of `deploy/kubernetes` and no others.
 
 use crate::manifests::{document, read};
-use crate::workload::{POLICIES, Workload, create, install, order, ready, scale, tools};
+use crate::workload::{Cluster, POLICIES, Workload, create, install, order, ready, scale};
 use crate::{BINARY, PEOPLE};
 use flashweir_testkit::{
-    Client, ControlPlane, Flashweir, KubernetesApi, Load, Process, ProcessKubelet, Signal, Testbed, until,
+    Client, ControlPlane, Flashweir, KubernetesApi, Load, Process, ProcessKubelet, Signal, until,
 };
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};
@@ -26,20 +26,13 @@ fn condition(api: &KubernetesApi) -> Value {
 
 #[test]
 fn a_crowd_is_relieved_in_a_real_cluster() {
-    const TEST: &str = "a_crowd_is_relieved_in_a_real_cluster";
-    if !tools().join("testplane").exists() {
-        // Said there, with how to get it.
-        assert!(ControlPlane::require(TEST, &tools(), &[]).is_none());
-        return;
-    }
-    let Some(testbed) = Testbed::require(TEST, &["cluster"]) else { return };
-    testbed.own("cluster", "10.244.0.0/16");
-    testbed.inside("cluster", || {
-        let started = Instant::now();
-        let plane = ControlPlane::require(TEST, &tools(), &["control", "gateway"]).expect("a control plane");
-        println!("control plane: {:?}", started.elapsed());
-        Scene::begin(plane).play();
-    });
+    let cluster = Cluster {
+        test: "a_crowd_is_relieved_in_a_real_cluster",
+        namespace: "cluster",
+        users: &["control", "gateway"],
+        ..Cluster::default()
+    };
+    cluster.play(|plane| Scene::begin(plane).play());
 }
 
 struct Scene {
@@ -82,6 +75,7 @@ impl Scene {
             command: &origin,
             replicas: 1,
             processor: None,
+            processor_limit: None,
         };
         web.create(&api);
         let login = self.plane.kubeconfig("gateway").display().to_string();

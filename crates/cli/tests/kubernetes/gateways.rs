@@ -2,11 +2,11 @@
 //! control plane, gateways as pods with the rights of `deploy/kubernetes/gateway.yaml` and no others, which are killed, stopped, stood still and added.
 
 use crate::gateways_false_leader::FalseLeader;
-use crate::workload::{Workload, grant, ready, tools};
+use crate::shared_limit::{CAPACITY_RPS, WAIT_MS, WORKERS};
+use crate::workload::{Cluster, Workload, grant, ready};
 use crate::{BINARY, PEOPLE};
 use flashweir_testkit::{
-    Client, ControlPlane, Flashweir, KubernetesApi, Load, Metrics, Process, ProcessKubelet, Signal, Testbed,
-    until,
+    Client, ControlPlane, Flashweir, KubernetesApi, Load, Metrics, Process, ProcessKubelet, Signal, until,
 };
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};
@@ -19,25 +19,20 @@ const WITHIN: Duration = Duration::from_secs(120);
 pub(crate) const SERVICE: &str = "flashweir-gateways";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/flashweir-gateways";
 pub(crate) const KEY: &str = "correct-horse-battery-staple";
-/// What the origin can do: ten requests at once, 50 ms each.
-const CAPACITY_RPS: f64 = 200.0;
 /// The holder writes four times in two seconds; the API server has a Lease of its own.
 const WRITES_PER_S: f64 = 2.0;
 
 #[test]
 fn gateways_of_a_service_share_its_limit_in_a_real_cluster() {
-    const TEST: &str = "gateways_of_a_service_share_its_limit_in_a_real_cluster";
-    if !tools().join("testplane").exists() {
-        // Said there, with how to get it.
-        assert!(ControlPlane::require(TEST, &tools(), &[]).is_none());
-        return;
-    }
-    let Some(testbed) = Testbed::require(TEST, &["gateways"]) else { return };
-    testbed.own("gateways", "10.244.0.0/16");
-    testbed.inside("gateways", || {
-        let plane = ControlPlane::require(TEST, &tools(), &["gateway"]).expect("a control plane");
+    let cluster = Cluster {
+        test: "gateways_of_a_service_share_its_limit_in_a_real_cluster",
+        namespace: "gateways",
+        users: &["gateway"],
+        ..Cluster::default()
+    };
+    cluster.play(|plane| {
         let began = Instant::now();
-        let mut scene = Scene::begin(plane);
+        let mut scene = Scene::begin(plane, 3);
         let said = |what: &str| println!("{:5.1} s {what}", began.elapsed().as_secs_f64());
         scene.share();
         said("the limit is shared");
@@ -62,14 +57,14 @@ fn gateways_of_a_service_share_its_limit_in_a_real_cluster() {
 
 /// What one gateway says.
 #[derive(Clone, Debug)]
-struct Gateway {
-    ip: IpAddr,
+pub(crate) struct Gateway {
+    pub(crate) ip: IpAddr,
     cluster: Value,
 }
 
 impl Gateway {
     /// None where it does not answer.
-    fn ask(ip: IpAddr) -> Option<Self> {
+    pub(crate) fn ask(ip: IpAddr) -> Option<Self> {
         let status: Value = serde_json::from_str(&get(ip, "/status")?).ok()?;
         Some(Self { ip, cluster: status["cluster"].clone() })
     }
@@ -111,17 +106,17 @@ fn all_share(gateways: &[Gateway], count: usize, term: u64) -> bool {
     gateways.len() == count && gateways.iter().all(shares)
 }
 
-struct Scene {
+pub(crate) struct Scene {
     // Dropped in this order: crowds, pods, their node, then the API server that the node asks.
     crowds: Vec<Load>,
     kubelet: ProcessKubelet,
-    api: KubernetesApi,
+    pub(crate) api: KubernetesApi,
     plane: ControlPlane,
     directory: TempDir,
 }
 
 impl Scene {
-    fn begin(plane: ControlPlane) -> Self {
+    pub(crate) fn begin(plane: ControlPlane, gateways: u32) -> Self {
         let api = plane.administrator();
         grant(&api, "gateway.yaml", "gateway");
         let kubelet = ProcessKubelet::start(api.clone(), "node");
@@ -131,17 +126,18 @@ impl Scene {
             |name: &str, text: &str| std::fs::write(scene.file(name), text).expect("a writable directory");
         write("cluster.keys", &format!("1 {KEY}\n"));
         write("gateway.toml", "gateway.name = \"shop\"\ngateway.workers = 1\nflash_crowd.mode = \"off\"\n");
+        let (workers, wait_ms) = (WORKERS.to_string(), WAIT_MS.to_string());
         let origin = [
             BINARY,
             "origin",
             "--listen",
             "$(POD_IP):8080",
             "--workers",
-            "10",
+            &workers,
             "--work-ms",
             "0",
             "--wait-ms",
-            "50",
+            &wait_ms,
             "--iterations-per-ms",
             "1000",
         ];
@@ -152,6 +148,7 @@ impl Scene {
             command: &origin,
             replicas: 1,
             processor: None,
+            processor_limit: None,
         };
         web.create(&scene.api);
         let command = scene.command("gateway", "$(POD_IP)", SERVICE, "cluster.keys");
@@ -162,7 +159,7 @@ impl Scene {
             service: SERVICE,
             ports: &ports,
             command: &command,
-            replicas: 3,
+            replicas: gateways,
             ..web
         };
         gateways.create(&scene.api);
@@ -196,7 +193,7 @@ impl Scene {
         ready(&self.api, SERVICE).into_iter().filter_map(Gateway::ask).collect()
     }
 
-    fn wait_shared(&self, what: &str, count: usize, term: u64) -> Vec<Gateway> {
+    pub(crate) fn wait_shared(&self, what: &str, count: usize, term: u64) -> Vec<Gateway> {
         until(what, WITHIN, || {
             let gateways = self.gateways();
             all_share(&gateways, count, term).then_some(gateways)
@@ -298,9 +295,16 @@ impl Scene {
         assert_eq!(self.leader().number("gateways"), 3.0);
     }
 
-    fn start(&self, ip: &str, service: &str, keys: &str, user: &str) -> Process {
+    pub(crate) fn start(&self, ip: &str, service: &str, keys: &str, user: &str) -> Process {
         let command = self.command(user, ip, service, keys);
         Flashweir::new(BINARY).start(self.directory.path(), &command[1..])
+    }
+
+    /// A gateway that shares nothing.
+    pub(crate) fn start_alone(&self, ip: &str) -> Process {
+        let command = self.command("gateway", ip, SERVICE, "cluster.keys");
+        let own = command[1..].iter().filter(|word| !word.starts_with("--cluster-"));
+        Flashweir::new(BINARY).start(self.directory.path(), own)
     }
 
     /// A leader with the right key, by the Lease of another Service, that goes back to an older term.

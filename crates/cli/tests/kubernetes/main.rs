@@ -7,10 +7,14 @@ mod cluster;
 mod control;
 mod external_scaler;
 mod gateway_faults;
+mod gateway_numbers;
 mod gateways;
 mod gateways_false_leader;
 mod manifests;
 mod scripted_api;
+mod sentries;
+#[path = "../cluster/shared_limit.rs"]
+mod shared_limit;
 mod upstreams;
 mod workload;
 

@@ -1,7 +1,7 @@
 //! Deployments of processes in a real cluster, and what the API server says of them.
 
 use crate::manifests::{document, read};
-use flashweir_testkit::KubernetesApi;
+use flashweir_testkit::{ControlPlane, KubernetesApi, Testbed};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,34 @@ const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/ro
 /// Where `make testplane` puts the control plane, beside the profile's own folder.
 pub(crate) fn tools() -> PathBuf {
     Path::new(crate::BINARY).ancestors().nth(2).expect("a target directory").join("tools/bin")
+}
+
+/// What a test in a real cluster needs.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Cluster<'a> {
+    pub(crate) test: &'a str,
+    /// Namespace of the machine's network in which it runs.
+    pub(crate) namespace: &'a str,
+    /// Who may log in.
+    pub(crate) users: &'a [&'a str],
+    /// Further options of the controller manager.
+    pub(crate) controllers: &'a [&'a str],
+}
+
+impl Cluster<'_> {
+    /// Starts a control plane and plays a test in it; where one cannot be had, the test is skipped with a loud line.
+    pub(crate) fn play(&self, play: impl FnOnce(ControlPlane) + Send) {
+        let Self { test, namespace, users, controllers } = *self;
+        let require = || ControlPlane::require_with(test, &tools(), users, controllers);
+        if !tools().join("testplane").exists() {
+            // Said there, with how to get it.
+            assert!(require().is_none());
+            return;
+        }
+        let Some(testbed) = Testbed::require(test, &[namespace]) else { return };
+        testbed.own(namespace, "10.244.0.0/16");
+        testbed.inside(namespace, || play(require().expect("a control plane")));
+    }
 }
 
 pub(crate) fn create(api: &KubernetesApi, path: &str, object: &Value) {
@@ -29,11 +57,13 @@ pub(crate) struct Workload<'a> {
     pub(crate) replicas: u32,
     /// Processor time that a pod asks for, of which an autoscaler takes its parts.
     pub(crate) processor: Option<&'a str>,
+    /// Processor time that a pod may use.
+    pub(crate) processor_limit: Option<&'a str>,
 }
 
 impl Workload<'_> {
     pub(crate) fn create(&self, api: &KubernetesApi) {
-        let Self { name, service, ports, command, replicas, processor } = *self;
+        let Self { name, service, ports, command, replicas, processor, processor_limit } = *self;
         let labels = json!({ "app": name });
         let container_ports: Vec<Value> =
             ports.iter().map(|(name, port)| json!({ "name": name, "containerPort": port })).collect();
@@ -41,7 +71,8 @@ impl Workload<'_> {
             .iter()
             .map(|(name, port)| json!({ "name": name, "port": port, "targetPort": port }))
             .collect();
-        let resources = processor.map_or(json!({}), |cpu| json!({ "requests": { "cpu": cpu } }));
+        let of = |processor: Option<&str>| processor.map_or(json!({}), |cpu| json!({ "cpu": cpu }));
+        let resources = json!({ "requests": of(processor), "limits": of(processor_limit) });
         create(
             api,
             "/api/v1/namespaces/default/services",

@@ -3,4 +3,5 @@
 
 mod crowd;
 mod invariants;
+mod moving;
 mod quiet;

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 use super::api::KubernetesApi;
 use super::plane::{ControlPlane, Login};
+use super::processor_limit::ProcessorLimit;
 use crate::process::{Process, Signal, signal_process};
 
 /// Between two looks at the pods of the node.
@@ -49,7 +50,9 @@ pub(super) struct RunningPod {
 }
 
 struct Pod {
+    // Dropped in this order: a group goes after its processes.
     process: Process,
+    _limit: Option<ProcessorLimit>,
     about: RunningPod,
     address: SocketAddr,
     /// When it began, as Kubernetes writes times.
@@ -77,7 +80,7 @@ struct Accounts {
 
 impl ProcessKubelet {
     /// A node of this name. Pods get addresses of 10.244.0.0/16, which must be the namespace's own; `$(POD_IP)` in a container's command is its
-    /// pod's. To be dropped before the control plane.
+    /// pod's. A limit of processor time is kept by a control group. To be dropped before the control plane.
     ///
     /// # Panics
     /// When the node cannot be registered.
@@ -212,7 +215,9 @@ impl Node {
             return;
         }
         let Some(environment) = self.environment(object) else { return };
-        let mut words = environment.into_iter().chain(words);
+        let limit = ProcessorLimit::of(container, &uid);
+        let join = limit.iter().flat_map(ProcessorLimit::words);
+        let mut words = join.chain(environment).chain(words);
         let (Some(program), Some(port)) = (words.next(), container["ports"][0]["containerPort"].as_u64())
         else {
             return;
@@ -230,7 +235,8 @@ impl Node {
             ip: ip.into(),
             id: process.id(),
         };
-        let pod = Pod { process, about, address, began: date(), is_ready: false, kill_at: None };
+        let pod =
+            Pod { process, _limit: limit, about, address, began: date(), is_ready: false, kill_at: None };
         self.pods.insert(uid, pod);
     }
 
