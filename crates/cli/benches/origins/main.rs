@@ -91,8 +91,7 @@ fn measure(visits: &Visits, row: &mut Row) -> Result<(), String> {
                 Err(why) => eprintln!("no static limit was found: {why}"),
             }
         }
-        let [calm_s, crowd_s] = row.lengths_s;
-        let crowd = Crowd::whole(row.overload, capacity_rps, calm_s, crowd_s);
+        let crowd = Crowd::whole(row, capacity_rps, round);
         let mut order = Protection::ALL.to_vec();
         // Backwards every other time, so that a change of the machine's speed falls on all.
         if round % 2 == 1 {

@@ -22,8 +22,14 @@ const QUEUE_TIMEOUTS_MS: Knob<'_, u32> =
 
 /// Tries settings one after the other; why not, if one could not be tried.
 pub(crate) fn search(visits: &Visits, origin: Origin, capacity_rps: f64) -> Result<Found, String> {
-    let crowd =
-        Crowd { overload: OVERLOAD, capacity_rps, calm_s: CALM_S, crowd_s: CROWD_S, first: SETTLED_AFTER };
+    let crowd = Crowd {
+        overload: OVERLOAD,
+        capacity_rps,
+        calm_s: CALM_S,
+        crowd_s: CROWD_S,
+        first: SETTLED_AFTER,
+        round: 0,
+    };
     let SearchFound { trials, is_at_edge } =
         best(MAXCONNS, QUEUE_TIMEOUTS_MS, |maxconn, queue_timeout_ms| {
             let setting = Setting { maxconn, queue_timeout_ms };

@@ -6,7 +6,7 @@ use crate::protection::{Kind, Standing, Tools};
 use crate::watch::Watch;
 use flashweir_load::LoadResult;
 use flashweir_testkit::{Gateway, GatewayBuilder};
-use flashweir_trials::origins::{CALM_LOAD, Counts, FIRST, Origin, Protection, Run, TARGET};
+use flashweir_trials::origins::{CALM_LOAD, Counts, FIRST, Origin, Protection, Row, Run, TARGET};
 use flashweir_workload::RateProfile;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,12 +25,14 @@ pub(crate) struct Crowd {
     pub(crate) crowd_s: u64,
     /// Beginning of the crowd that is judged separately.
     pub(crate) first: Duration,
+    pub(crate) round: usize,
 }
 
 impl Crowd {
     /// The one of the table.
-    pub(crate) fn whole(overload: f64, capacity_rps: f64, calm_s: u64, crowd_s: u64) -> Self {
-        Self { overload, capacity_rps, calm_s, crowd_s, first: FIRST }
+    pub(crate) fn whole(row: &Row, capacity_rps: f64, round: usize) -> Self {
+        let [calm_s, crowd_s] = row.lengths_s;
+        Self { overload: row.overload, capacity_rps, calm_s, crowd_s, first: FIRST, round }
     }
 
     fn profile(&self) -> Result<RateProfile, String> {
@@ -101,7 +103,7 @@ impl Visits {
         let belief = match front {
             Front::Other(_) => None,
             Front::Gateway(gateway, watch) => {
-                let name = format!("{}-{}", origin.key(), crowd.overload);
+                let name = format!("{}-{}-{}", origin.key(), crowd.overload, crowd.round + 1);
                 let trace = self.trace.as_deref().map(|folder| (folder, name.as_str()));
                 let belief = watch.stop(load.started, [moments[1], moments[2]], trace);
                 drop(gateway);
