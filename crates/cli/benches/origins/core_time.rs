@@ -1,4 +1,8 @@
-//! How much of core 0 was neither idle nor the origin's.
+//! How long core 0 was not idle.
+//!
+//! All processes of an origin may run there only. While one of them has work the core is not idle, and on a quiet machine nothing else
+//! runs there, so this is the time in which the origin had work. The origin's own account falls short of it: the waiting of several processes
+//! overlaps and cannot be added up, and interrupts are nobody's. The difference is told, for it is also what other programs took.
 
 use std::fs;
 
@@ -20,10 +24,10 @@ impl CoreTime {
         Some(Self { all, idle: ticks.get(3)? + ticks.get(4)? })
     }
 
-    /// The share of the time since `before` in which the core did something other than the origin, which was busy for the share `busy`.
-    pub(crate) fn taken_since(self, before: Self, busy: f64) -> Option<f64> {
+    /// The share of the time since `before` in which the core was not idle; `None` if no time has passed.
+    pub(crate) fn busy_since(self, before: Self) -> Option<f64> {
         let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
         let idle = self.idle.saturating_sub(before.idle);
-        Some((1.0 - idle as f64 / all as f64 - busy).max(0.0))
+        Some((1.0 - idle as f64 / all as f64).max(0.0))
     }
 }

@@ -120,15 +120,16 @@ impl Measure<'_> {
         }
     }
 
-    /// What became of the time between two moments, and how much of the core others took meanwhile.
+    /// What became of the time between two moments, and how much of the core the origin's account does not show.
     pub(crate) fn share(&self, from: usize, to: usize) -> Result<(Share, Option<f64>), String> {
         match self {
             Self::OnCore { ruler, core, .. } => {
                 let useful = ruler.useful(from, to).map_err(|error| error.to_string())?;
                 let at = |moment: usize| core.get(moment).copied().flatten();
-                let taken =
-                    at(from).zip(at(to)).and_then(|(before, after)| after.taken_since(before, useful.busy));
-                Ok((Share { busy: useful.busy, in_time: useful.in_time }, taken))
+                let not_idle = at(from).zip(at(to)).and_then(|(before, after)| after.busy_since(before));
+                let busy = not_idle.map_or(useful.busy, |not_idle| not_idle.max(useful.busy));
+                let taken = not_idle.map(|_| busy - useful.busy);
+                Ok((Share { busy, in_time: useful.in_time }, taken))
             }
             Self::OfLink(ruler) => {
                 let share = ruler.share(from, to).ok_or("the run ended before the link was read")?;

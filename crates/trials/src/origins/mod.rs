@@ -122,7 +122,8 @@ pub struct Run {
     pub first: Share,
     /// The crowd from its third second on.
     pub settled: Share,
-    /// Share of the origin's core that neither the origin had nor idled, in the settled stretch; absent where no core is the bottleneck.
+    /// Of the busy share of the settled stretch, what the scheduler's account of the origin does not show: interrupts, and whatever else ran on
+    /// its core. Absent where no core is the bottleneck.
     pub taken: Option<f64>,
     /// What the requests of the settled stretch came to.
     pub counts: Counts,

@@ -4,7 +4,7 @@ use super::{BAR, Belief, CALM_LOAD, FIRST, Origin, Protection, Report, Row, Run,
 use crate::spread::{cell, median};
 use std::fmt::Write;
 
-/// A share of the core that others took is mentioned from here on.
+/// A part of the busy share that is not in the origin's account is mentioned from here on.
 const TAKEN_WORTH_MENTIONING: f64 = 0.005;
 
 impl Report {
@@ -40,8 +40,9 @@ impl Report {
         let first = self.table(|run| run.first.useful());
         format!(
             "## Useful share, from the third second of the crowd on\n\nMedian [least–most] of the rounds; the bar for Flashweir is {BAR}.\n\n{settled}\n\
-             ## Useful share of the first {} seconds of the crowd\n\n{first}",
-            FIRST.as_secs()
+             ## Useful share of the first {} seconds of the crowd\n\n{first}\n{}",
+            FIRST.as_secs(),
+            self.gaps()
         )
     }
 
@@ -54,8 +55,19 @@ impl Report {
             let _ =
                 writeln!(text, "| {} | {}× | {} | {cells} |", row.origin.name(), row.overload, row.rounds);
         }
+        text
+    }
+
+    /// What the table has no number for.
+    fn gaps(&self) -> String {
+        let mut text = String::new();
         for missing in self.rows.iter().flat_map(|row| row.missing.iter()) {
-            let _ = write!(text, "\nNot measured: {missing}.\n");
+            let _ = writeln!(text, "Not measured: {missing}.\n");
+        }
+        for origin in Origin::ALL {
+            if !self.rows.iter().any(|row| row.origin == origin) {
+                let _ = writeln!(text, "Not measured yet: {}.\n", origin.name());
+            }
         }
         text
     }
@@ -89,7 +101,7 @@ impl Report {
             );
             let taken = share(|run| run.taken.unwrap_or_default());
             if taken >= TAKEN_WORTH_MENTIONING {
-                let _ = write!(text, " Other processes and the kernel had {taken:.3} of the core.");
+                let _ = write!(text, " Of the core's busy share {taken:.3} is not in the origin's account.");
             }
             let best = median(row.values(Protection::Haproxy, |run| run.settled.useful()));
             if let Some((best, found)) = best.zip(row.found.as_ref()) {
@@ -143,7 +155,7 @@ fn details(row: &Row) -> String {
     let [calm_s, crowd_s] = row.lengths_s;
     let mut text = format!(
         "### {}, {}×\n\n{calm_s} s of calm at {CALM_LOAD} of the capacity, then a crowd of {crowd_s} s. Capacity before each round: {} requests/s.\n\n\
-         | through | busy × in time | refused | left | failed | p99 of admitted | refused in calm | core taken by others |\n\
+         | through | busy × in time | refused | left | failed | p99 of admitted | refused in calm | not in the origin's account |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|\n",
         row.origin.name(),
         row.overload,
@@ -195,10 +207,10 @@ fn believed(belief: &Belief) -> String {
 
 const READING: &str = "## How to read it
 
-- *Useful* of an origin on its core: the share of the time in which its processes ran or one of them waited for the core, times the share of \
-its completions that reached a client within one second. The application counts a completion when its work is done, also for a client that has left. Of several \
-processes on one core the waiting cannot be added up, so their running time counts: what others take of the core lowers the number, and the last column \
-says how much that was.
+- *Useful* of an origin on its core: the share of the time in which the core was not idle, times the share of its completions that reached a client \
+within one second. All of an origin's processes run on that core only, and nothing else was started there. The application counts a completion when its work is \
+done, also for a client that has left. The last column is the part of the busy share that the scheduler's account of the origin's processes does not show \
+(interrupts, other programs): useful is less by that at most.
 - *Useful* of the link: the bytes that answers in time need at the least (body, head, and the headers of full frames), over the link's rate. *Busy* is the \
 bytes that it carried, over the same.
 - The loads are multiples of what the origin completes in a closed loop right before the round. Arrivals are a Poisson process; each client comes \
