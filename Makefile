@@ -1,6 +1,6 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak h2spec helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions
-.PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp
+.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak h2spec helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins
+.PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins
 
 CARGO ?= cargo
 TOOLS = $(or $(CARGO_TARGET_DIR),target)/tools
@@ -11,6 +11,10 @@ TEST_TOOLS = curl=curl nginx=nginx-light gzip=gzip go=golang-go faketime=faketim
 KERNEL_TOOLS = clang=clang pkg-config=pkg-config /usr/include/bpf/bpf_helpers.h=libbpf-dev \
 	/usr/include/gelf.h=libelf-dev /usr/include/zlib.h=zlib1g-dev
 BENCH_TOOLS = nginx=nginx-light haproxy=haproxy wrk=wrk taskset=util-linux
+
+# What the real origins are; Python's driver of PostgreSQL and the database's own programs are no commands.
+ORIGIN_TOOLS = $(PHP_TOOLS) $(BENCH_TOOLS) $(NETWORK_TOOLS) gunicorn=gunicorn node=nodejs psql=postgresql-client setpriv=util-linux \
+	/usr/lib/postgresql=postgresql /usr/lib/python3/dist-packages/psycopg2=python3-psycopg2
 
 # Debian puts PHP's version into the program's name.
 PHP_TOOLS = taskset=util-linux nginx=nginx-light $(notdir $(firstword $(wildcard /usr/sbin/php-fpm*) php-fpm))=php-fpm
@@ -202,6 +206,12 @@ bench-useful: setup
 bench-composition: setup-test
 	$(CARGO) bench --locked -p flashweir-cli --bench composition
 
+# PHP-FPM, Python WSGI, Node, PostgreSQL and files over a narrow link under a crowd: behind nothing, Flashweir, HAProxy with the best
+# static limit that a search finds, and Envoy. Quarter of an hour on an otherwise idle machine with two cores; the link needs root. ONLY,
+# OVERLOAD, ROUNDS, SECONDS and SEARCH as told in crates/cli/benches/origins/main.rs. Writes docs/origins.md and docs/origins.json.
+bench-origins: setup-origins envoy
+	$(CARGO) bench --locked -p flashweir-cli --bench origins
+
 # A figure of the Cataclysm paper on three real servers, one of them PHP; 3 minutes. Writes docs/reproduction-real.md.
 cataclysm: setup-php
 	$(CARGO) bench --locked -p flashweir-cli --bench cataclysm
@@ -229,6 +239,8 @@ setup-test: setup-kernel
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(TEST_TOOLS)
 setup-bench:
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(BENCH_TOOLS)
+setup-origins:
+	@scripts/install-missing.sh $(BUILD_TOOLS) $(ORIGIN_TOOLS)
 setup-php:
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(PHP_TOOLS)
 setup-tcp:

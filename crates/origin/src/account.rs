@@ -1,14 +1,19 @@
-//! What an origin in another process does with its time: the scheduler's account of its threads, and the origin's own
+//! What an origin in other processes does with its time: the scheduler's account of its threads, and the origin's own
 //! count of completed requests.
+//!
+//! `flashweir origin` is one process that answers how many requests it has completed. An application server is a tree of processes, and
+//! under a crowd it answers no question in time: its application appends one byte to a file for each completed request.
 //!
 //! [`flashweir_measure::useful`] makes a share of two readings. A [`Ruler`] takes the readings while a crowd is sent.
 
+use crate::processes::with_descendants;
 use crate::request::COMPLETED_PATH;
 use flashweir_measure::useful::{Reading, ThreadTime, Useful};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::PathBuf;
+use std::slice;
 use std::time::{Duration, Instant};
 
 /// An origin under a flood answers from a thread that shares its core with thousands of connections.
@@ -19,44 +24,102 @@ const ANSWER_BYTES_MAX: u64 = 4_096;
 /// Reads the account of one origin.
 #[derive(Clone, Debug)]
 pub struct Meter {
-    process: u32,
-    address: SocketAddr,
+    processes: Processes,
+    completions: Completions,
     /// Zero of the readings' clock.
     epoch: Instant,
+}
+
+/// The processes that are the origin.
+#[derive(Clone, Debug)]
+enum Processes {
+    One(u32),
+    /// These and their descendants at the moment of a reading.
+    Trees(Vec<u32>),
+}
+
+/// Where the number of completed requests is.
+#[derive(Clone, Debug)]
+enum Completions {
+    /// The origin that listens here answers it.
+    Asked(SocketAddr),
+    /// The length of this file, bytes.
+    Marked(PathBuf),
 }
 
 impl Meter {
     /// Of the origin that listens at `address` in the process of this id.
     #[must_use]
     pub fn new(process: u32, address: SocketAddr) -> Self {
-        Self { process, address, epoch: Instant::now() }
+        let (processes, completions) = (Processes::One(process), Completions::Asked(address));
+        Self { processes, completions, epoch: Instant::now() }
     }
 
-    /// The account now. Opens a connection to the origin and a file for each of its threads; the two are read within
-    /// about a millisecond of each other.
+    /// Of an application server: the processes of these ids with all their descendants, whose application appends one byte to
+    /// the file `marks` for each completed request.
+    #[must_use]
+    pub fn of_trees(roots: Vec<u32>, marks: PathBuf) -> Self {
+        let (processes, completions) = (Processes::Trees(roots), Completions::Marked(marks));
+        Self { processes, completions, epoch: Instant::now() }
+    }
+
+    /// The account now. Reads a file for each thread of the origin, and opens a connection to an origin that is asked; all
+    /// within about a millisecond.
     ///
     /// # Errors
-    /// The process is gone, this system has no `schedstat`, or the origin does not answer within two seconds.
+    /// The process (of several, a root) is gone, this system has no `schedstat`, the origin does not answer within two seconds, or
+    /// there is no file of marks.
     pub fn read(&self) -> io::Result<Reading> {
-        let completed = completed(self.address)?;
-        let folder = format!("/proc/{}", self.process);
-        let mut threads = Vec::new();
-        for entry in fs::read_dir(Path::new(&folder).join("task")).map_err(|error| at(&folder, &error))? {
-            let path = entry?.path();
-            let id = path.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or_default();
-            let file = path.join("schedstat");
-            let text = match fs::read_to_string(&file) {
-                Ok(text) => text,
-                // The thread ended since the folder was read. Without its folder, that is; otherwise the file is missing.
-                Err(_) if !path.exists() => continue,
-                Err(error) => return Err(at(&file.display().to_string(), &error)),
-            };
-            let parsed = ThreadTime::parse(id, &text);
-            threads.push(parsed.map_err(|error| invalid(format!("{}: {error}", file.display())))?);
+        let completed = self.completions.read()?;
+        let (roots, processes) = match &self.processes {
+            Processes::One(process) => (slice::from_ref(process), vec![*process]),
+            Processes::Trees(roots) => (roots.as_slice(), with_descendants(roots)),
+        };
+        let (mut threads, mut on_one_core) = (Vec::new(), true);
+        for process in processes {
+            match threads_of(process).and_then(|threads| Ok((threads, is_on_one_core(process)?))) {
+                Ok((of_this, is_on_one)) => {
+                    threads.extend(of_this);
+                    on_one_core &= is_on_one;
+                }
+                // A worker that ended since the tree was read.
+                Err(error) if error.kind() == ErrorKind::NotFound && !roots.contains(&process) => {}
+                Err(error) => return Err(error),
+            }
         }
         let at_ns = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Ok(Reading { at_ns, threads, on_one_core: is_on_one_core(&folder)?, completed })
+        Ok(Reading { at_ns, threads, on_one_core, completed })
     }
+}
+
+impl Completions {
+    fn read(&self) -> io::Result<u64> {
+        match self {
+            Self::Asked(address) => completed(*address),
+            Self::Marked(marks) => {
+                Ok(fs::metadata(marks).map_err(|error| at(&marks.display().to_string(), &error))?.len())
+            }
+        }
+    }
+}
+
+fn threads_of(process: u32) -> io::Result<Vec<ThreadTime>> {
+    let folder = format!("/proc/{process}/task");
+    let mut threads = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(|error| at(&folder, &error))? {
+        let path = entry?.path();
+        let id = path.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or_default();
+        let file = path.join("schedstat");
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            // The thread ended since the folder was read. Without its folder, that is; otherwise the file is missing.
+            Err(_) if !path.exists() => continue,
+            Err(error) => return Err(at(&file.display().to_string(), &error)),
+        };
+        let parsed = ThreadTime::parse(id, &text);
+        threads.push(parsed.map_err(|error| invalid(format!("{}: {error}", file.display())))?);
+    }
+    Ok(threads)
 }
 
 /// Readings at given moments of a run, each with the number of answers in time until then.
@@ -123,8 +186,8 @@ fn completed(address: SocketAddr) -> io::Result<u64> {
 
 /// Whether all threads of a process were last restricted to one core: its `status` speaks for its first thread, and
 /// [`placement`](crate::placement) moves all.
-fn is_on_one_core(process: &str) -> io::Result<bool> {
-    let file = format!("{process}/status");
+fn is_on_one_core(process: u32) -> io::Result<bool> {
+    let file = format!("/proc/{process}/status");
     let status = fs::read_to_string(&file).map_err(|error| at(&file, &error))?;
     let cores = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     Ok(cores.is_some_and(|cores| cores.trim().parse::<u32>().is_ok()))
@@ -169,6 +232,36 @@ mod tests {
         ruler.look(3 * second, 5);
         let useful = ruler.useful(0, 1).unwrap();
         assert!(useful.busy > 0.0 && useful.in_time == 1.0 && useful.processor_ms.is_some(), "{useful:?}");
+    }
+
+    /// A shell and its child, which is the one that computes: its time counts as the origin's, and so do bytes of the file.
+    #[test]
+    fn the_work_of_a_child_process_counts() {
+        let marks = std::env::temp_dir().join(format!("flashweir-marks-{}", std::process::id()));
+        let work = "sh -c 'printf . >> \"$0\"; while :; do :; done' \"$0\" & read line; kill $!";
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", work, &marks.display().to_string()])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let meter = Meter::of_trees(vec![shell.id()], marks.clone());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let running_ns =
+            |reading: &Reading| reading.threads.iter().map(|thread| thread.running_ns).sum::<u64>();
+        let reading = loop {
+            match meter.read() {
+                Ok(reading) if running_ns(&reading) > 50_000_000 => break reading,
+                other => assert!(Instant::now() < deadline, "the child does not compute: {other:?}"),
+            }
+            std::thread::park_timeout(Duration::from_millis(10));
+        };
+        // The end of its input ends the shell, which ends its child.
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        fs::remove_file(&marks).unwrap();
+        assert!(reading.completed == 1 && reading.threads.len() >= 2, "{reading:?}");
+        let gone = meter.read().unwrap_err();
+        assert_eq!(gone.kind(), ErrorKind::NotFound, "{gone}");
     }
 
     #[test]

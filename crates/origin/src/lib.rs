@@ -17,12 +17,14 @@
 //!
 //! `?ms=F` changes the work of one request to F milliseconds.
 //!
-//! [`account`] reads from outside what an origin in another process does with its time; [`placement`] gives it a core.
+//! [`account`] reads from outside what an origin in another process does with its time; [`placement`] gives it a core;
+//! [`processes`] finds all processes of an application server.
 
 pub mod account;
 mod body;
 mod calibration;
 pub mod placement;
+pub mod processes;
 mod request;
 mod serve;
 mod work;

@@ -22,6 +22,8 @@ pub struct TokenBucket {
 pub struct QueueBooks {
     /// Frames that left.
     pub sent: u64,
+    /// Bytes of these.
+    pub sent_bytes: u64,
     /// Frames refused for want of room.
     pub dropped: u64,
     /// Frames that wait now.
@@ -46,6 +48,11 @@ impl QueueBooks {
         let count = |what: &'static str| {
             books[0][what].as_u64().ok_or_else(|| TestbedError::Answer { what, text: text.clone() })
         };
-        Ok(Self { sent: count("packets")?, dropped: count("drops")?, waiting: count("qlen")? })
+        Ok(Self {
+            sent: count("packets")?,
+            sent_bytes: count("bytes")?,
+            dropped: count("drops")?,
+            waiting: count("qlen")?,
+        })
     }
 }

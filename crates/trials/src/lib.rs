@@ -7,10 +7,12 @@
 //! - [`cataclysm`]: a figure of the Cataclysm paper on three real servers (`make cataclysm`).
 //! - [`useful`]: how much of an origin's time each composition of the gateway puts to use (`make bench-useful`).
 //! - [`composition`]: narrow links, calm stretches of real days and surges through the gateway (`make bench-composition`).
+//! - [`origins`]: application servers, a database and a link behind each protection (`make bench-origins`).
 
 pub mod cataclysm;
 pub mod comparison;
 pub mod composition;
+pub mod origins;
 mod percentile;
 mod spread;
 pub mod useful;

@@ -223,7 +223,7 @@ fn errors_say_what_is_wrong_and_where() {
     bytes[0] = 9;
     assert_eq!(
         error(&bytes),
-        "flash-crowd plan: byte 1: version 9 of the encoding; this build reads version 6"
+        "flash-crowd plan: byte 1: version 9 of the encoding; this build reads version 7"
     );
 }
 

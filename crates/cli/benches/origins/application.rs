@@ -1,0 +1,118 @@
+//! An application server on core 0: its processes, its address, and the file with a byte for each completed request.
+
+use crate::machine;
+use flashweir_origin::account::Meter;
+use flashweir_origin::processes::with_descendants;
+use flashweir_testkit::{Client, Php, Process, Signal, until};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Servers of many processes start in a second or two.
+const STARTS_WITHIN: Duration = Duration::from_secs(20);
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+/// The name of the file of marks in an application's directory.
+const MARKS: &str = "marks";
+
+/// One that runs; ended when dropped.
+pub(crate) struct Application {
+    pub(crate) address: SocketAddr,
+    /// Requests in flight that keep all of it busy.
+    pub(crate) concurrency: usize,
+    roots: Vec<u32>,
+    marks: PathBuf,
+    // Dropped in this order: those that ask end before those that answer.
+    _servers: Vec<Server>,
+    _php: Option<Php>,
+    _directory: Directory,
+}
+
+/// What its servers have in common: a directory for the sources and the marks.
+pub(crate) struct Directory(TempDir);
+
+impl Directory {
+    pub(crate) fn new() -> Self {
+        let directory = Self(TempDir::new().expect("a fresh directory"));
+        fs::write(directory.marks(), "").expect("a writable directory");
+        directory
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn marks(&self) -> PathBuf {
+        self.path().join(MARKS)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path().join(name), text).expect("a writable directory");
+    }
+}
+
+/// A server that ends its own workers when it is interrupted; killed, it would leave them behind.
+pub(crate) struct Server(Process);
+
+impl Server {
+    pub(crate) fn start(program: &Path, directory: &Directory, arguments: &[&str]) -> Self {
+        Self(Process::start(program, directory.path(), arguments))
+    }
+
+    /// Waits until it does something, and fails with what it said if it ends before.
+    pub(crate) fn wait<T>(&mut self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        until(what, STARTS_WITHIN, || {
+            assert!(self.0.ended().is_none(), "{what}: it ended at its start: {}", self.0.stderr());
+            look()
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.0.ended().is_none() {
+            self.0.try_signal(Signal::Interrupt);
+            until("the end of a server", ENDS_WITHIN, || self.0.ended());
+        }
+    }
+}
+
+impl Application {
+    /// Waits until the last of `servers` answers at `address`, and gives all of them core 0.
+    pub(crate) fn of_servers(
+        address: SocketAddr,
+        concurrency: usize,
+        directory: Directory,
+        mut servers: Vec<Server>,
+    ) -> Self {
+        for server in &mut servers {
+            server.wait("the application's port", || Client::try_connect(address).ok());
+        }
+        let roots = servers.iter().map(|server| server.0.id()).collect();
+        Self::new(address, concurrency, roots, directory, servers, None)
+    }
+
+    pub(crate) fn of_php(php: Php, concurrency: usize, directory: Directory) -> Self {
+        Self::new(php.address(), concurrency, php.processes(), directory, Vec::new(), Some(php))
+    }
+
+    fn new(
+        address: SocketAddr,
+        concurrency: usize,
+        roots: Vec<u32>,
+        directory: Directory,
+        servers: Vec<Server>,
+        php: Option<Php>,
+    ) -> Self {
+        // The parents first: a worker that is started meanwhile takes after its parent.
+        roots.iter().copied().for_each(machine::give_core_0);
+        with_descendants(&roots).into_iter().for_each(machine::give_core_0);
+        let marks = directory.marks();
+        Self { address, concurrency, roots, marks, _servers: servers, _php: php, _directory: directory }
+    }
+
+    pub(crate) fn meter(&self) -> Meter {
+        Meter::of_trees(self.roots.clone(), self.marks.clone())
+    }
+}

@@ -1,0 +1,151 @@
+//! An origin that runs, of whichever kind: where it is, what it can do, and what becomes of its time.
+
+use crate::application::Application;
+use crate::core_time::CoreTime;
+use crate::link::{self, BehindLink, LinkRuler};
+use crate::{node, php, postgres, wsgi};
+use flashweir_load::{Progress, Sources};
+use flashweir_origin::account::Ruler;
+use flashweir_testkit::NarrowLink;
+use flashweir_trials::origins::{Origin, Share};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(3);
+/// A closed loop on a busy machine may complete too few to tell; once more, for longer.
+const MEASURED_AGAIN: u32 = 2;
+
+pub(crate) enum Place {
+    OnCore(Application),
+    BehindLink(BehindLink),
+}
+
+impl Place {
+    /// Starts a fresh one; why not, if something is missing.
+    pub(crate) fn start(origin: Origin) -> Result<Self, String> {
+        match origin {
+            Origin::Php => php::start().map(Self::OnCore),
+            Origin::Wsgi => wsgi::start().map(Self::OnCore),
+            Origin::Node => node::start().map(Self::OnCore),
+            Origin::Postgres => postgres::start().map(Self::OnCore),
+            Origin::Static => BehindLink::start().map(Self::BehindLink),
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        match self {
+            Self::OnCore(application) => application.address,
+            Self::BehindLink(origin) => origin.network.address(),
+        }
+    }
+
+    /// What clients ask for, without the slash before it.
+    pub(crate) fn path(&self) -> &'static str {
+        match self {
+            Self::OnCore(_) => "page",
+            Self::BehindLink(_) => BehindLink::path(),
+        }
+    }
+
+    /// Addresses of clients, if they are not those of loopback.
+    pub(crate) fn sources(&self) -> Option<Sources> {
+        match self {
+            Self::OnCore(_) => None,
+            // All addresses of the network but its first and its last.
+            Self::BehindLink(_) => {
+                Some(Sources { count: 65_534, network: NarrowLink::CLIENTS.parse().expect("a network") })
+            }
+        }
+    }
+
+    /// Runs `work` where clients and protections are.
+    pub(crate) fn outside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match self {
+            Self::OnCore(_) => work(),
+            Self::BehindLink(origin) => origin.network.as_client(work),
+        }
+    }
+
+    /// Requests a second that it completes in a closed loop.
+    pub(crate) fn capacity_rps(&self) -> Result<f64, String> {
+        let (url, concurrency) = match self {
+            // What fits through the link is known.
+            Self::BehindLink(_) => return Ok(BehindLink::answers_rps()),
+            Self::OnCore(application) => {
+                (format!("http://{}/page", application.address), application.concurrency)
+            }
+        };
+        let measure = |time| flashweir_load::measure_capacity(&url, concurrency, time);
+        let measured =
+            measure(CAPACITY_MEASURED_FOR).or_else(|_| measure(CAPACITY_MEASURED_FOR * MEASURED_AGAIN));
+        measured.map_err(|error| error.to_string())
+    }
+
+    /// Packets that this machine lost because it was too busy to carry them.
+    pub(crate) fn lost(&self) -> u64 {
+        match self {
+            Self::OnCore(_) => 0,
+            Self::BehindLink(origin) => origin.network.lost(),
+        }
+    }
+
+    pub(crate) fn measure(&self, moments: &[Duration]) -> Measure<'_> {
+        match self {
+            Self::OnCore(application) => Measure::OnCore {
+                ruler: Ruler::new(application.meter(), moments),
+                moments: moments.to_vec(),
+                core: Vec::new(),
+            },
+            Self::BehindLink(origin) => Measure::OfLink(LinkRuler::new(origin, moments)),
+        }
+    }
+}
+
+/// Reads an origin's account at given moments.
+pub(crate) enum Measure<'a> {
+    OnCore { ruler: Ruler, moments: Vec<Duration>, core: Vec<Option<CoreTime>> },
+    OfLink(LinkRuler<'a>),
+}
+
+impl Measure<'_> {
+    pub(crate) fn look(&mut self, progress: &Progress) {
+        match self {
+            Self::OnCore { ruler, moments, core } => {
+                ruler.look(progress.elapsed, progress.totals.goodput);
+                if moments.get(core.len()).is_some_and(|moment| progress.elapsed >= *moment) {
+                    core.push(CoreTime::read());
+                }
+            }
+            Self::OfLink(ruler) => ruler.look(progress),
+        }
+    }
+
+    /// What became of the time between two moments, and how much of the core the origin's account does not show.
+    pub(crate) fn share(&self, from: usize, to: usize) -> Result<(Share, Option<f64>), String> {
+        match self {
+            Self::OnCore { ruler, core, .. } => {
+                let useful = ruler.useful(from, to).map_err(|error| error.to_string())?;
+                let at = |moment: usize| core.get(moment).copied().flatten();
+                let not_idle = at(from).zip(at(to)).and_then(|(before, after)| after.busy_since(before));
+                let busy = not_idle.map_or(useful.busy, |not_idle| not_idle.max(useful.busy));
+                let taken = not_idle.map(|_| busy - useful.busy);
+                Ok((Share { busy, in_time: useful.in_time }, taken))
+            }
+            Self::OfLink(ruler) => {
+                let share = ruler.share(from, to).ok_or("the run ended before the link was read")?;
+                Ok((share, None))
+            }
+        }
+    }
+}
+
+/// What the link is, in words.
+pub(crate) fn about_the_link() -> String {
+    format!(
+        "nginx with a file of {} kB behind a link of {} Mb/s with room for {} packets and {} ms each way, by `tc` between network namespaces",
+        link::BODY_BYTES / 1_000,
+        link::RATE_BITS_PER_S / 1_000_000,
+        link::PACKETS,
+        link::DELAY.as_millis()
+    )
+}

@@ -1,0 +1,29 @@
+//! The processes of an application server: the one that was started, and the workers that it starts.
+
+use std::fs;
+
+/// Processes of one origin at most: application servers have some tens.
+pub const PROCESSES_MAX: usize = 4_096;
+
+/// `roots` and all their descendants now, parents first. A process that ends meanwhile may be among them or not. At most
+/// [`PROCESSES_MAX`]; two files are read for each thread.
+#[must_use]
+pub fn with_descendants(roots: &[u32]) -> Vec<u32> {
+    let mut found = roots.to_vec();
+    let mut next = 0;
+    while let Some(&process) = found.get(next).filter(|_| found.len() < PROCESSES_MAX) {
+        found.extend(children(process));
+        next += 1;
+    }
+    found.truncate(PROCESSES_MAX);
+    found
+}
+
+/// Each thread has children of its own.
+fn children(process: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
