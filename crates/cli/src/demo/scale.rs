@@ -252,8 +252,15 @@ mod tests {
 
     #[test]
     fn refusals_and_servers_are_timed_from_the_crowd() {
-        let rows =
-            [row(8, 0, 1), row(9, 60, 1), row(15, 10, 4), row(16, 0, 5), row(41, 0, 5), row(101, 0, 2)];
+        let (begins, ends) = (QUIET.as_secs(), (QUIET + CROWD).as_secs());
+        let rows = [
+            row(begins, 0, 1),
+            row(begins + 1, 60, 1),
+            row(begins + 7, 10, 4),
+            row(begins + 8, 0, 5),
+            row(ends + 1, 0, 5),
+            row(ends + 61, 0, 2),
+        ];
         let course = Course::of(&rows);
         assert_eq!((course.refused_until_s, course.servers_most), (Some(7.0), 5));
         assert_eq!((course.released_after_s, course.servers_last), (Some(61.0), 2));

@@ -5,9 +5,8 @@
 //! uneven requests are ([`shape`]) tells how many of them would be in time.
 //!
 //! *The rule* ([`rule`]): the limit is the one that is worth most under that distribution, in work done a second in answers in time; of
-//! limits that are worth the same, the lowest. It goes up or down by at most a factor of two at once. Upwards nothing is probed:
-//! while it is not known whether more in flight would do more, a higher limit is worth more by itself. Downwards a limit that has stood
-//! still is tried at .7 now and then, where that costs at most .2 s of work.
+//! limits that are worth the same, the lowest. It goes up or down by at most a factor of two at once. Nothing is probed: while it is not
+//! known whether more in flight would do more, a higher limit is worth more by itself. Its numbers are in [`constants`].
 //!
 //! *Evidence* is a window in which as many requests were completed as are in flight, and which began late enough after the last move of the
 //! limit that long requests have had time to end, too: in earlier ones the short are over and the long are not, and the origin seems
