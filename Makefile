@@ -208,7 +208,7 @@ bench-composition: setup-test
 
 # PHP-FPM, Python WSGI, Node, PostgreSQL and files over a narrow link under a crowd: behind nothing, Flashweir, HAProxy with the best
 # static limit that a search finds, and Envoy. Quarter of an hour on an otherwise idle machine with two cores; the link needs root. ONLY,
-# OVERLOAD, ROUNDS, SECONDS and SEARCH as told in crates/cli/benches/origins/main.rs. Writes docs/origins.md and docs/origins.json.
+# OVERLOAD, ROUNDS, SECONDS and SEARCH are described in crates/cli/benches/origins/main.rs. Writes docs/origins.md and docs/origins.json.
 bench-origins: setup-origins envoy
 	$(CARGO) bench --locked -p flashweir-cli --bench origins
 

@@ -10,7 +10,7 @@
 //! | servers | [`queueing`](crate::queueing) for that rate and the first target |
 //! | error of the model | if requests are refused although all servers that the model asks for are up, it asks for too few: its answers are multiplied by what was missing, remembered for an hour |
 //! | release | what the last start-up times needed, each with a margin, is kept (`release`) |
-//! | ebb | where the pool is short, demand that has fallen by more than chance explains counts at the rate of the last 10 s or of the last start-up time, whichever is longer: the minute before is a reason to keep servers, not to withhold them from an application that refuses requests |
+//! | ebb | where the pool is short, demand that has fallen by more than chance explains counts at the rate of the last 10 s or of the last start-up time, the longer of both: the minute before is a reason to keep servers, not to withhold them from an application that refuses requests |
 //!
 //! The answer is a number of servers, not a step: an order that is under way is not ordered again (the paper's reactive step of one more
 //! server every five minutes follows no crowd that doubles faster than in five minutes times its servers, and with shorter steps

@@ -2,7 +2,7 @@
 //!
 //! All processes of an origin may run there only. While one of them has work the core is not idle, and on a quiet machine nothing else
 //! runs there, so this is the time in which the origin had work. The origin's own account falls short of it: the waiting of several processes
-//! overlaps and cannot be added up, and interrupts are nobody's. The difference is told, for it is also what other programs took.
+//! overlaps and cannot be added up, and no process is charged for interrupts. The difference is printed, for it is also what other programs took.
 
 use std::fs;
 

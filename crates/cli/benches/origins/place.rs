@@ -1,4 +1,4 @@
-//! An origin that runs, of whichever kind: where it is, what it can do, and what becomes of its time.
+//! A running origin of any kind: where it is, what it can do, and what becomes of its time.
 
 use crate::application::Application;
 use crate::core_time::CoreTime;

@@ -25,7 +25,7 @@ pub(super) fn gunicorn(
 ) -> Result<Server, String> {
     let program = require_program("gunicorn", "an origin").ok_or("`gunicorn` is missing")?;
     let marks = format!("MARKS={}", directory.marks().display());
-    // Threads with work to do would keep a worker that is told to stop.
+    // Threads with work to do would keep a worker that is to stop.
     let mut arguments =
         vec!["--bind", address, "--log-level", "warning", "--graceful-timeout", "1", "--env", &marks];
     environment.iter().for_each(|line| arguments.extend(["--env", line]));

@@ -6,7 +6,7 @@ use flashweir_admission::sentry::Constants;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What one run is judged by: goodput and completions over those of somebody who knows the origin.
+/// What one run is judged by: goodput and completions over those of the best fixed limit.
 #[derive(Clone, Copy)]
 struct Shares {
     good: f64,

@@ -1,5 +1,5 @@
-//! The numbers of the rule: all there are but for the grid of origins and the bounds of tables. What each does when it is halved or
-//! doubled is in the documentation and is printed by `cargo bench -p flashweir-sim --bench capacity -- sensitivity`.
+//! The numbers that the rule is set by. Beside them there are the grid of origins, bounds of tables, and what belongs to measuring: of
+//! samples (`measured`, `work`, `pace`). What each does when it is halved or doubled is in the documentation and is printed by `cargo bench -p flashweir-sim --bench capacity -- sensitivity`.
 
 macro_rules! constants {
     ($($(#[$doc:meta])* $name:ident = $value:expr;)*) => {
@@ -40,16 +40,17 @@ constants! {
     usual_count = 20.0;
     /// While the limit does not bind evidence is taken over so often, seconds: often enough to know the origin when a crowd comes.
     quiet_s = 0.5;
-    /// Completions of regular requests from which on anything is evidence: the mean of so many is known to a half.
+    /// Completions of regular requests from which on anything is evidence: their mean is known to a half.
     enough = 4.0;
-    /// Changes of the origin are looked for at this factor and at its root, and so many times fewer completions than usual are far fewer;
-    /// the number of servers is known if it is to the root (standard deviation), and until then an origin may do so many times more.
+    /// Changes of the origin are looked for at this factor, its second and its fourth root; completions are far fewer than usual if they are
+    /// fewer by this factor. The number of servers is known if its standard deviation is the root, and until then an origin may do more than
+    /// it did by this factor.
     factor = core::f64::consts::E;
-    /// So many of those in flight may be older than half of the time since the limit moved, or short requests have ended under the new
-    /// limit and long ones have not.
+    /// The share of requests in flight that may be older than half of the time since the limit moved: with more of them, short requests have
+    /// ended under the new limit and long ones have not.
     old_share = 0.15;
-    /// Half an octave, the least that is much: twice as many in flight that do so much more are welcome before there is evidence; one over
-    /// it is the part of a limit that counts as reached, and of what is in flight that an origin which refuses is given.
+    /// Half an octave, the least that is much: if twice as many in flight do more by this factor, they are let in before there is evidence.
+    /// One over it is the part of a limit that counts as reached, and the part of what is in flight that an origin which refuses gets.
     much = core::f64::consts::SQRT_2;
     /// The part of the target that the origin may take: the rest is for waiting at the gate.
     target_share = 0.75;
@@ -80,6 +81,6 @@ mod tests {
         assert_eq!(constants.memory, Constants::SHIPPED.memory + 1.0);
         assert_eq!(constants.alarm, Constants::SHIPPED.alarm + 1.0);
         assert_eq!(constants.by_name("limit"), None);
-        assert!(Constants::NAMES.len() <= 15, "so many can be explained");
+        assert!(Constants::NAMES.len() <= 15, "each has a row in the documentation");
     }
 }

@@ -421,7 +421,7 @@ fn round(value: f64) -> u32 {
 
 /// Windows kept apart because of a suspicion.
 const SUSPECTS_MAX: usize = 8;
-/// Limits that are compared are so many steps an octave apart. A move goes up or down by a factor of two at most; what is worth most may be
+/// Steps an octave between the limits that are compared. A move goes up or down by a factor of two at most; what is worth most may be
 /// three octaves below, as half the limit may bring no answer in time either.
 const STEPS_AN_OCTAVE: i32 = 4;
 const STEPS_SEEN: i32 = 12;
