@@ -122,16 +122,9 @@ fn begin(api: &KubernetesApi, name: &str, login: &str) {
         squeezed(START_S).as_secs_f64(),
         flashweir_origin::calibrate(),
     );
-    Workload {
-        name,
-        service: name,
-        ports: &[("http", 8080)],
-        command: &["/bin/sh", "-c", &start],
-        replicas: USUAL_PODS,
-        processor: Some(POD_PROCESSOR),
-        processor_limit: None,
-    }
-    .create(api);
+    let (ports, command) = ([("http", 8080)], ["/bin/sh", "-c", &start]);
+    let pods = Workload::one_pod(name, name, &ports, &command);
+    Workload { replicas: USUAL_PODS, processor: Some(POD_PROCESSOR), ..pods }.create(api);
     let upstream = format!("--upstream-service=default/{name}:http");
     let state = format!("--state-file={name}.json");
     let gateway = [
@@ -145,16 +138,8 @@ fn begin(api: &KubernetesApi, name: &str, login: &str) {
         &state,
         "--workers=1",
     ];
-    Workload {
-        name: &gateways(name),
-        service: &gateways(name),
-        ports: &[("http", 8081), ("admin", 9900)],
-        command: &gateway,
-        replicas: 1,
-        processor: None,
-        processor_limit: None,
-    }
-    .create(api);
+    let gateways = gateways(name);
+    Workload::one_pod(&gateways, &gateways, &[("http", 8081), ("admin", 9900)], &gateway).create(api);
 }
 
 fn gateways(name: &str) -> String {

@@ -2,7 +2,7 @@
 //! the rights of the chart's own service accounts; then it is uninstalled.
 
 use crate::BINARY;
-use crate::workload::{Cluster, DEPLOYMENTS, POLICIES, Workload, ready, tools};
+use crate::workload::{Cluster, DEPLOYMENTS, POLICIES, create_origin, ready, tools};
 use flashweir_testkit::{Client, ControlPlane, Process, ProcessKubelet, skip, until};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -64,18 +64,7 @@ fn install(plane: &ControlPlane, helm: &Path) {
     let programs = Path::new(BINARY).parent().expect("a folder");
     let _kubelet = ProcessKubelet::start_with_accounts(plane, "node", programs);
     // Pods of the chart listen on all addresses, which are all this node's, so the workload has a port of its own.
-    let origin =
-        [BINARY, "origin", "--listen", "$(POD_IP):8070", "--work-ms", "0", "--iterations-per-ms", "1000"];
-    let web = Workload {
-        name: "web",
-        service: "web",
-        ports: &[("http", 8070)],
-        command: &origin,
-        replicas: 1,
-        processor: None,
-        processor_limit: None,
-    };
-    web.create(&api);
+    create_origin(&api, 8070, &[]);
     let login = plane.kubeconfig("administrator").display().to_string();
     let run = |words: &[&str]| {
         let words = words.iter().copied().chain(["--kubeconfig", &login]);

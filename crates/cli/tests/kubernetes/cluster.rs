@@ -2,7 +2,7 @@
 //! as real processes, the real binary, with the rights of `deploy/kubernetes` and no others.
 
 use crate::manifests::{document, read};
-use crate::workload::{Cluster, POLICIES, Workload, create, install, order, ready, scale};
+use crate::workload::{Cluster, POLICIES, Workload, create, create_origin, install, order, ready, scale};
 use crate::{BINARY, PEOPLE};
 use flashweir_testkit::{
     Client, ControlPlane, Flashweir, KubernetesApi, Load, Process, ProcessKubelet, Signal, until,
@@ -56,28 +56,7 @@ impl Scene {
     fn play(mut self) {
         let api = self.api.clone();
         // 25 requests/s and pod, without using the processor: pods share the machine's.
-        let origin = [
-            BINARY,
-            "origin",
-            "--listen",
-            "$(POD_IP):8080",
-            "--work-ms",
-            "0",
-            "--wait-ms",
-            "40",
-            "--iterations-per-ms",
-            "1000",
-        ];
-        let web = Workload {
-            name: "web",
-            service: "web",
-            ports: &[("http", 8080)],
-            command: &origin,
-            replicas: 1,
-            processor: None,
-            processor_limit: None,
-        };
-        web.create(&api);
+        create_origin(&api, 8080, &["--wait-ms", "40"]);
         let login = self.plane.kubeconfig("gateway").display().to_string();
         let gateway = [
             BINARY,
@@ -90,14 +69,8 @@ impl Scene {
             "--state-file=baseline.json",
             "--workers=1",
         ];
-        let gateways = Workload {
-            name: "flashweir",
-            service: "flashweir-gateways",
-            ports: &[("http", 8081), ("admin", 9900)],
-            command: &gateway,
-            ..web
-        };
-        gateways.create(&api);
+        let ports = [("http", 8081), ("admin", 9900)];
+        Workload::one_pod("flashweir", "flashweir-gateways", &ports, &gateway).create(&api);
         let gateway = until("a gateway", WITHIN, || ready(&api, "flashweir-gateways").first().copied());
         let (door, admin) = (SocketAddr::new(gateway, 8081), SocketAddr::new(gateway, 9900));
         assert_eq!(Client::get(door, "/").status(), 200);

@@ -3,7 +3,7 @@
 
 use crate::gateways_false_leader::FalseLeader;
 use crate::shared_limit::{CAPACITY_RPS, WAIT_MS, WORKERS};
-use crate::workload::{Cluster, Workload, grant, ready};
+use crate::workload::{Cluster, Workload, create_origin, grant, ready};
 use crate::{BINARY, PEOPLE};
 use flashweir_testkit::{
     Client, ControlPlane, Flashweir, KubernetesApi, Load, Metrics, Process, ProcessKubelet, Signal, until,
@@ -127,42 +127,12 @@ impl Scene {
         write("cluster.keys", &format!("1 {KEY}\n"));
         write("gateway.toml", "gateway.name = \"shop\"\ngateway.workers = 1\nflash_crowd.mode = \"off\"\n");
         let (workers, wait_ms) = (WORKERS.to_string(), WAIT_MS.to_string());
-        let origin = [
-            BINARY,
-            "origin",
-            "--listen",
-            "$(POD_IP):8080",
-            "--workers",
-            &workers,
-            "--work-ms",
-            "0",
-            "--wait-ms",
-            &wait_ms,
-            "--iterations-per-ms",
-            "1000",
-        ];
-        let web = Workload {
-            name: "web",
-            service: "web",
-            ports: &[("http", 8080)],
-            command: &origin,
-            replicas: 1,
-            processor: None,
-            processor_limit: None,
-        };
-        web.create(&scene.api);
+        create_origin(&scene.api, 8080, &["--workers", &workers, "--wait-ms", &wait_ms]);
         let command = scene.command("gateway", "$(POD_IP)", SERVICE, "cluster.keys");
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         let ports = [("http", 8081), ("admin", 9900), ("reports", 9920)];
-        let gateways = Workload {
-            name: "flashweir",
-            service: SERVICE,
-            ports: &ports,
-            command: &command,
-            replicas: gateways,
-            ..web
-        };
-        gateways.create(&scene.api);
+        Workload { replicas: gateways, ..Workload::one_pod("flashweir", SERVICE, &ports, &command) }
+            .create(&scene.api);
         scene
     }
 

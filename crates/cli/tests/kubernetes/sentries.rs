@@ -5,7 +5,7 @@
 //! and Kubernetes. What a request costs is measured first; the steps are those parts of a full gateway that the paper's are of its 19,000 requests/s.
 
 use crate::manifests::{document, read};
-use crate::workload::{Cluster, POLICIES, Workload, create, install, ready, scale};
+use crate::workload::{Cluster, POLICIES, Workload, create, create_origin, install, ready, scale};
 use crate::{BINARY, PEOPLE};
 use flashweir_testkit::{
     Client, ControlPlane, Flashweir, KubernetesApi, Load, Process, ProcessKubelet, until,
@@ -68,30 +68,7 @@ fn measure(plane: ControlPlane) {
 
 /// Origins that wait, and the first gateway.
 fn begin(api: &KubernetesApi, plane: &ControlPlane, directory: &TempDir) {
-    let origin = [
-        BINARY,
-        "origin",
-        "--listen",
-        "$(POD_IP):8080",
-        "--workers",
-        "200",
-        "--work-ms",
-        "0",
-        "--wait-ms",
-        "5",
-        "--iterations-per-ms",
-        "1000",
-    ];
-    let web = Workload {
-        name: "web",
-        service: "web",
-        ports: &[("http", 8080)],
-        command: &origin,
-        replicas: 1,
-        processor: None,
-        processor_limit: None,
-    };
-    web.create(api);
+    create_origin(api, 8080, &["--workers", "200", "--wait-ms", "5"]);
     let file = directory.path().join("gateway.toml");
     std::fs::write(&file, "gateway.name = \"shop\"\ngateway.workers = 1\nflash_crowd.mode = \"off\"\n")
         .expect("a writable directory");
@@ -108,15 +85,9 @@ fn begin(api: &KubernetesApi, plane: &ControlPlane, directory: &TempDir) {
         "--admin=$(POD_IP):9900",
         "--state-file=$(POD_IP).json",
     ];
-    let gateways = Workload {
-        name: "flashweir",
-        service: SERVICE,
-        ports: &[("http", 8081), ("admin", 9900)],
-        command: &gateway,
-        processor_limit: Some(LIMIT),
-        ..web
-    };
-    gateways.create(api);
+    let ports = [("http", 8081), ("admin", 9900)];
+    Workload { processor_limit: Some(LIMIT), ..Workload::one_pod("flashweir", SERVICE, &ports, &gateway) }
+        .create(api);
 }
 
 fn control(api: &KubernetesApi, plane: &ControlPlane, directory: &TempDir) -> Process {

@@ -1,5 +1,6 @@
 //! Deployments of processes in a real cluster, and what the API server says of them.
 
+use crate::BINARY;
 use crate::manifests::{document, read};
 use flashweir_testkit::{ControlPlane, KubernetesApi, Testbed};
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/ro
 
 /// Where `make testplane` puts the control plane, beside the profile's own folder.
 pub(crate) fn tools() -> PathBuf {
-    Path::new(crate::BINARY).ancestors().nth(2).expect("a target directory").join("tools/bin")
+    Path::new(BINARY).ancestors().nth(2).expect("a target directory").join("tools/bin")
 }
 
 /// What a test in a real cluster needs.
@@ -61,7 +62,24 @@ pub(crate) struct Workload<'a> {
     pub(crate) processor_limit: Option<&'a str>,
 }
 
-impl Workload<'_> {
+/// One pod of `flashweir origin` with these options behind the Service `web`, whose port `http` this is.
+pub(crate) fn create_origin(api: &KubernetesApi, port: u16, options: &[&str]) {
+    let address = format!("$(POD_IP):{port}");
+    let origin = [BINARY, "origin", "--listen", &address, "--work-ms", "0", "--iterations-per-ms", "1000"];
+    Workload::one_pod("web", "web", &[("http", port)], &[&origin, options].concat()).create(api);
+}
+
+impl<'a> Workload<'a> {
+    /// One pod, which may use any processor time.
+    pub(crate) fn one_pod(
+        name: &'a str,
+        service: &'a str,
+        ports: &'a [(&'a str, u16)],
+        command: &'a [&'a str],
+    ) -> Self {
+        Self { name, service, ports, command, replicas: 1, processor: None, processor_limit: None }
+    }
+
     pub(crate) fn create(&self, api: &KubernetesApi) {
         let Self { name, service, ports, command, replicas, processor, processor_limit } = *self;
         let labels = json!({ "app": name });
