@@ -196,7 +196,7 @@ bench-recording: setup-bench
 	$(CARGO) bench --locked -p flashweir-cli --bench recording
 
 # How much of a real origin's time goes into answers in time, behind NEWS alone, the sentry alone and both; 13 minutes on an otherwise
-# idle machine with two cores, ROUNDS and SECONDS shorten it.
+# idle machine with two cores, PAGES, ROUNDS and SECONDS shorten it.
 bench-useful: setup
 	$(CARGO) bench --locked -p flashweir-cli --bench useful
 

@@ -8,7 +8,7 @@
 //! The column of NEWS alone is that of a short calm and a crowd judged from its second second. After five seconds of calm and
 //! judged from the fifth second of the crowd it reaches 0.75 to 0.97 at three times the capacity (`tests/news/crowd.rs`).
 //!
-//! In the environment: ROUNDS, and SECONDS, the length of a run. 13 minutes as they are.
+//! In the environment: ROUNDS; SECONDS, the length of a run; PAGES, milliseconds of some of the pages. 13 minutes as they are.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -35,7 +35,15 @@ fn main() {
         eprintln!("not measured: the origin needs a core to itself, and this process may use only one");
         return;
     };
-    let in_all = rounds as usize * PAGES_MS.len() * LOADS.len() * Composition::ALL.len();
+    let pages = std::env::var("PAGES").unwrap_or_default();
+    let is_asked =
+        |page_ms: &u32| pages.is_empty() || pages.split_whitespace().any(|page| page == page_ms.to_string());
+    let pages_ms: Vec<u32> = PAGES_MS.into_iter().filter(is_asked).collect();
+    if pages_ms.is_empty() {
+        eprintln!("not measured: PAGES names none of {PAGES_MS:?}");
+        return;
+    }
+    let in_all = rounds as usize * pages_ms.len() * LOADS.len() * Composition::ALL.len();
     let (core, judged_s) = (stage.origin_core(), crowd::judged_for(length).as_secs_f64());
     println!(
         "{in_all} runs of {seconds} s; the origin has core {core} to itself; the last {judged_s:.1} s of each crowd are measured\n"
@@ -43,7 +51,7 @@ fn main() {
     let mut runs = Vec::with_capacity(in_all);
     let mut begun = 0;
     for round in 0..rounds as usize {
-        for page_ms in PAGES_MS {
+        for &page_ms in &pages_ms {
             let capacity_rps = stage.capacity_rps(page_ms);
             for case in Case::all(page_ms, round) {
                 begun += 1;
