@@ -2,7 +2,7 @@
 
 use super::change::Evidence;
 use super::constants::Constants;
-use super::origins::{ORIGINS, PerOrigin, Stretch, log_prior, servers, zeros};
+use super::origins::{ORIGINS, PerOrigin, SERVERS, Stretch, log_servers, priors, zeros};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -14,14 +14,25 @@ const LEVELS: usize = 66;
 pub(super) struct Curve {
     k: Constants,
     levels: Box<[Level; LEVELS]>,
+    /// How likely each origin is before anything is measured; 0 for those that are none.
+    prior: PerOrigin,
     /// What was known before the origin last changed.
     before: Option<Before>,
     probability: PerOrigin,
     /// Logarithm of the time of a unit of work alone, seconds.
     log_alone_s: PerOrigin,
-    /// The same time, seconds.
-    alone_s_each: PerOrigin,
+    /// Those that count.
+    likely: Vec<Likely>,
     misfit: f64,
+}
+
+/// An origin that is not negligible.
+#[derive(Clone, Copy, Debug)]
+struct Likely {
+    origin: usize,
+    probability: f64,
+    /// Of a unit of work.
+    alone: Time,
 }
 
 /// What was known of an origin before it changed.
@@ -65,10 +76,11 @@ impl Curve {
         let mut curve = Self {
             k,
             levels: Box::new([Level::default(); LEVELS]),
+            prior: priors(),
             before: None,
             probability: zeros(),
             log_alone_s: zeros(),
-            alone_s_each: zeros(),
+            likely: Vec::new(),
             misfit: 0.0,
         };
         curve.update();
@@ -114,8 +126,8 @@ impl Curve {
     /// The logarithm of how likely an origin is before the evidence in `levels`, given its time alone. After a change either the number
     /// of servers is as it was, or the time alone, or neither.
     fn log_prior(&self, origin: usize, log_alone_s: f64) -> f64 {
-        let Some(before) = &self.before else { return log_prior(origin) };
-        let any = libm::exp(log_prior(origin)) / EACH;
+        let Some(before) = &self.before else { return libm::log(self.prior[origin]) };
+        let any = self.prior[origin] / SERVERS as f64;
         let distance = (log_alone_s - before.log_alone_s) / self.k.model_error;
         let same_alone = libm::exp(-0.5 * distance * distance) / self.k.model_error * any;
         libm::log(before.probability[origin] + same_alone + self.k.model_error * any)
@@ -135,6 +147,10 @@ impl Curve {
         let total: f64 = points.iter().map(|point| point.weight).sum::<f64>().max(1e-9);
         self.misfit = f64::INFINITY;
         for origin in 0..ORIGINS {
+            if self.prior[origin] == 0.0 {
+                self.probability[origin] = f64::NEG_INFINITY;
+                continue;
+            }
             let (mut sum, mut squares) = (0.0, 0.0);
             for Point { weight, log_s, stretch } in &points {
                 let own = log_s - stretch.of(origin).log;
@@ -152,10 +168,15 @@ impl Curve {
             *probability = libm::exp(*probability - most);
             all += *probability;
         }
-        for (alone_s, log_s) in self.alone_s_each.iter_mut().zip(self.log_alone_s.iter()) {
-            *alone_s = libm::exp(*log_s);
+        self.likely.clear();
+        for (origin, probability) in self.probability.iter_mut().enumerate() {
+            *probability /= all;
+            if *probability > NEGLIGIBLE {
+                let log_s = self.log_alone_s[origin];
+                let alone = Time { s: libm::exp(log_s), log_s };
+                self.likely.push(Likely { origin, probability: *probability, alone });
+            }
         }
-        self.probability.iter_mut().for_each(|probability| *probability /= all);
     }
 
     fn point(&self, level: &Level) -> Point {
@@ -184,35 +205,28 @@ impl Curve {
     /// The number of servers (its geometric mean) and the standard deviation of its logarithm.
     pub(super) fn servers(&self) -> (f64, f64) {
         let (mut mean, mut squares) = (0.0, 0.0);
-        for origin in self.likely() {
-            let log = libm::log(servers(origin));
-            mean += self.probability[origin] * log;
-            squares += self.probability[origin] * log * log;
+        for one in &self.likely {
+            let log = log_servers(one.origin);
+            mean += one.probability * log;
+            squares += one.probability * log * log;
         }
         (libm::exp(mean), libm::sqrt((squares - mean * mean).max(0.0)))
     }
 
     /// What a unit of work takes alone, seconds.
     pub(super) fn alone_s(&self) -> f64 {
-        libm::exp(self.likely().map(|origin| self.probability[origin] * self.log_alone_s[origin]).sum())
+        libm::exp(self.likely.iter().map(|one| one.probability * one.alone.log_s).sum())
     }
 
     /// The mean over origins of `value(time of a unit of work at this number in flight)`.
     pub(super) fn mean(&self, in_flight: f64, value: impl Fn(Time) -> f64) -> f64 {
         let stretch = Stretch::at(in_flight);
-        let of_one = |origin: usize| {
-            let stretch = stretch.of(origin);
-            let time = Time {
-                s: self.alone_s_each[origin] * stretch.value,
-                log_s: self.log_alone_s[origin] + stretch.log,
-            };
-            self.probability[origin] * value(time)
+        let of_one = |one: &Likely| {
+            let stretch = stretch.of(one.origin);
+            let time = Time { s: one.alone.s * stretch.value, log_s: one.alone.log_s + stretch.log };
+            one.probability * value(time)
         };
-        self.likely().map(of_one).sum()
-    }
-
-    fn likely(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..ORIGINS).filter(|&origin| self.probability[origin] > NEGLIGIBLE)
+        self.likely.iter().map(of_one).sum()
     }
 }
 
@@ -230,13 +244,6 @@ fn index(in_flight: f64) -> usize {
     ((4.0 * libm::log2(in_flight.max(1.0)) + 0.5) as usize).min(LEVELS - 1)
 }
 
-/// Evidence at a level to compare with, in completions of regular requests.
-/// More evidence at one level than this is as good as this much: the model is not that right.
-/// The model is right to so much.
-/// What of a misfit is no sign of a change, at each number in flight.
-/// Numbers of servers in the grid.
-const EACH: f64 = 53.0;
-/// Standard deviation of the logarithm of a time alone that stays as it was.
 /// Less likely origins are left out of sums.
 const NEGLIGIBLE: f64 = 1e-4;
 

@@ -3,14 +3,12 @@
 use alloc::boxed::Box;
 
 /// The number of servers c in quarter octaves, from 1 to 8,192.
-const SERVERS: usize = 53;
+pub(super) const SERVERS: usize = 53;
 /// By how much each request in flight beyond the first slows all others (κ), and how likely that is before anything is measured.
 const CONTENTIONS: [(f64, f64); 6] =
     [(0.0, 0.6), (0.002, 0.1), (0.005, 0.1), (0.01, 0.08), (0.02, 0.07), (0.05, 0.05)];
 /// Servers times κ, at most.
 const SERVERS_CONTENDED: f64 = 2.0;
-/// The logarithm of a probability that is none.
-const UNLIKELY: f64 = -100.0;
 /// Origins in the grid.
 pub(super) const ORIGINS: usize = SERVERS * CONTENTIONS.len();
 
@@ -22,16 +20,21 @@ pub(super) fn zeros() -> PerOrigin {
     Box::new([0.0; ORIGINS])
 }
 
-/// The number of servers of an origin.
-pub(super) fn servers(origin: usize) -> f64 {
-    libm::exp2((origin / CONTENTIONS.len()) as f64 / 4.0)
+/// The logarithm of the number of servers of an origin.
+pub(super) fn log_servers(origin: usize) -> f64 {
+    (origin / CONTENTIONS.len()) as f64 * QUARTER_OCTAVE
 }
 
-/// The logarithm of how likely an origin is before anything is measured: every number of servers, up to a factor, is as
-/// likely as any other, if they do more than half as many would: more are as if there were no more.
-pub(super) fn log_prior(origin: usize) -> f64 {
-    let (contention, prior) = CONTENTIONS[origin % CONTENTIONS.len()];
-    if servers(origin) * contention > SERVERS_CONTENDED { UNLIKELY } else { libm::log(prior) }
+/// How likely each origin is before anything is measured, up to a factor: every number of servers is as likely as any other, if they do
+/// more than half as many would: more are as if there were no more.
+pub(super) fn priors() -> PerOrigin {
+    let mut priors = zeros();
+    for (origin, prior) in priors.iter_mut().enumerate() {
+        let (contention, likely) = CONTENTIONS[origin % CONTENTIONS.len()];
+        let is_one = libm::exp(log_servers(origin)) * contention <= SERVERS_CONTENDED;
+        *prior = if is_one { likely } else { 0.0 };
+    }
+    priors
 }
 
 /// A request's time over its time alone, at one number in flight.
@@ -56,7 +59,7 @@ impl Stretch {
         let log = libm::log(in_flight);
         let mut queueing = [Factor::ONE; SERVERS];
         for (index, factor) in queueing.iter_mut().enumerate() {
-            *factor = factor_of_queueing(log - index as f64 * QUARTER_OCTAVE, in_flight, index);
+            *factor = factor_of_queueing(log - index as f64 * QUARTER_OCTAVE);
         }
         let contended = CONTENTIONS.map(|(contention, _)| Factor::new(1.0 + contention * (in_flight - 1.0)));
         Self { queueing, contended }
@@ -78,18 +81,17 @@ impl Factor {
     }
 }
 
-/// `(1 + r⁸)^⅛` for r requests a server, ln r given.
-fn factor_of_queueing(log: f64, in_flight: f64, index: usize) -> Factor {
+/// `(1 + rᵖ)^(1/p)` for r requests a server, p being [`SHARPNESS`], ln r given.
+fn factor_of_queueing(log: f64) -> Factor {
     if log < -FAR {
-        Factor::ONE
-    } else if log > FAR {
-        Factor { value: in_flight / libm::exp2(index as f64 / 4.0), log }
-    } else {
-        let log = libm::log1p(libm::exp(8.0 * log)) / 8.0;
-        Factor { value: libm::exp(log), log }
+        return Factor::ONE;
     }
+    let log = if log > FAR { log } else { libm::log1p(libm::exp(SHARPNESS * log)) / SHARPNESS };
+    Factor { value: libm::exp(log), log }
 }
 
+/// How sharp the knee is: the exponent of the sum of both ways to be slow.
+const SHARPNESS: f64 = 8.0;
 const QUARTER_OCTAVE: f64 = core::f64::consts::LN_2 / 4.0;
-/// So far from the knee (logarithm) nothing is rounded.
-const FAR: f64 = 1.0;
+/// So far from the knee (logarithm) nothing is rounded: by less than a part in three thousand.
+const FAR: f64 = 8.0 / SHARPNESS;
