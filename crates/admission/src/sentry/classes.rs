@@ -62,6 +62,8 @@ pub(super) struct Service {
     pub(super) lately_rps: f64,
     /// The median response time, and the 95th percentile.
     pub(super) usual_s: f64,
+    /// The longest that the median may become when the limit is reached.
+    pub(super) in_line_s: f64,
     pub(super) p95_s: Option<f64>,
     pub(super) quantile_over_mean: f64,
     /// How many times more than it did the origin may do, as far as known; infinite while nothing is.
@@ -195,7 +197,11 @@ impl Classes {
         let served_rps = self.left_over_rps(service, index);
         // Whoever waits longer would not be answered within the target, and whoever would wait longer than half of
         // what is left besides the response itself is better told at once.
-        let hold_s = (target_s - service.usual_s).max(HOLD_LEAST_SHARE * target_s);
+        // A burst that is over soon waits in the hope that the origin is no slower with more in flight. In a crowd somebody is refused
+        // anyway: better those who might be late.
+        let is_burst = class.refused_within_share() < CALM_SHARE;
+        let response_s = if is_burst { service.usual_s } else { service.in_line_s };
+        let hold_s = (target_s - response_s).max(HOLD_LEAST_SHARE * target_s);
         let late_s = service.p95_s.unwrap_or(service.usual_s);
         let wait_s = ((target_s - late_s) / 2.0).clamp(WAIT_LEAST_SHARE * target_s, 0.5 * hold_s);
         let worth_it = Duration::from_secs_f64(hold_s);
@@ -204,8 +210,7 @@ impl Classes {
         let promised = libm::ceil(guaranteed_rate.per_second() * hold_s);
         let (hold_len, hold_for, oldest_first_below) = if service.headroom.is_finite() {
             // A burst of a class of which hardly any request is refused may fill twice the places: what is left of it is answered in time.
-            let wait_s =
-                if class.refused_within_share() < CALM_SHARE { (2.0 * wait_s).min(hold_s) } else { wait_s };
+            let wait_s = if is_burst { (2.0 * wait_s).min(hold_s) } else { wait_s };
             let places = libm::ceil(served_rps * wait_s * service.headroom).max(promised);
             let places = places.clamp(1.0, REQUESTS_HELD as f64);
             (places as u32, worth_it, (OLDEST_FIRST_SHARE * places).max(promised) as u32)

@@ -39,10 +39,23 @@ pub struct SentryPlanner {
     lately_rps: f64,
     /// How many times the mean response time the 95th percentile is.
     quantile_over_mean: f64,
-    /// The median of a recent stretch of responses, for how long waiting is worth it.
-    usual_s: Option<f64>,
+    usual: Usual,
     next_plan_at: Instant,
     plan: Plan,
+}
+
+/// The median of a recent stretch of responses, for how long waiting is worth it, and how many were in flight.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usual {
+    median_s: f64,
+    in_flight: f64,
+}
+
+impl Usual {
+    /// The median if as many are in flight as may be, and all of them stand in line.
+    fn in_line_s(&self, limit: u32) -> f64 {
+        self.median_s * (f64::from(limit) / self.in_flight.max(1.0)).max(1.0)
+    }
 }
 
 impl SentryPlanner {
@@ -93,7 +106,7 @@ impl SentryPlanner {
             in_flight: 0.0,
             lately_rps: 0.0,
             quantile_over_mean: QUANTILE_OVER_MEAN,
-            usual_s: None,
+            usual: Usual::default(),
             next_plan_at: Instant::ZERO,
             plan,
         };
@@ -195,7 +208,8 @@ impl SentryPlanner {
             in_flight: self.in_flight,
             capacity_rps: self.capacity_rps(learned.limit),
             lately_rps: self.lately_rps,
-            usual_s: self.usual_s.unwrap_or(0.0),
+            usual_s: self.usual.median_s,
+            in_line_s: self.usual.in_line_s(learned.limit),
             p95_s: self.plan.explanation.response_p95_s,
             quantile_over_mean: self.quantile_over_mean,
             headroom: learned.headroom,
@@ -241,7 +255,8 @@ impl Planner for SentryPlanner {
         let rule = self.rule.look(&look, &seen(&sample, &tick), &sample.latency_us, &self.age_us);
         let learned = self.rule.learned();
         if self.latency_us.count() >= USUAL_LEAST {
-            self.usual_s = self.latency_us.quantile(0.5).map(|us| us as f64 / 1e6);
+            let median_s = self.latency_us.quantile(0.5).map_or(0.0, |us| us as f64 / 1e6);
+            self.usual = Usual { median_s, in_flight: self.in_flight };
         }
         if learned.is_settling || self.latency_us.count() > QUANTILE_MOST {
             self.latency_us.clear();

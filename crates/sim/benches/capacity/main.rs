@@ -1,60 +1,50 @@
 //! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by cell.
 //!
-//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace|sensitivity] [WORD...]`: only cells
-//! whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), K seeds each; `trace` prints the limits taken,
-//! and `sensitivity` what depends on each number of the rule that learns the limit.
+//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace|sensitivity|changes] [WORD...]`: only
+//! cells whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), K seeds each; `trace` prints the limits
+//! taken, `sensitivity` what depends on each number of the rule that learns the limit, and `changes` how soon a change of the origin is found.
 
+mod changes;
 mod matrix;
 mod sensitivity;
+mod threads;
 
 use matrix::Words;
 use matrix::cell::{Cell, Score};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn main() {
     let words = Words::given();
     let seed = words.number("seed=").unwrap_or(1);
     let seeds = seed..seed + words.number("seeds=").unwrap_or(1);
-    let cells = words.cells(&["trace", "sensitivity"]);
+    let cells = words.cells(&["trace", "sensitivity", "changes"]);
     if words.has("trace") {
         return cells.iter().for_each(|cell| trace(cell, seed));
     }
     if words.has("sensitivity") {
         return sensitivity::print(&cells, &seeds);
     }
-    let mut scored = score_all(&cells, seeds);
+    if words.has("changes") {
+        return changes::print(&cells, &seeds);
+    }
+    let mut scored = threads::on_all(matrix::runs(&cells, &seeds), |(cell, seed)| (cell, cell.score(seed)));
     scored.sort_by(|(_, one), (_, other)| one.share.total_cmp(&other.share));
     print_cells(&scored);
     print_summary(&scored);
 }
 
-fn score_all(cells: &[Cell], seeds: std::ops::Range<u64>) -> Vec<(Cell, Score)> {
-    let next = AtomicUsize::new(0);
-    let jobs: Vec<(Cell, u64)> =
-        cells.iter().flat_map(|cell| seeds.clone().map(move |seed| (*cell, seed))).collect();
-    std::thread::scope(|scope| {
-        let work = || {
-            let mut scored = Vec::new();
-            while let Some((cell, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                scored.push((*cell, cell.score(*seed)));
-            }
-            scored
-        };
-        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
-    })
-}
-
 fn print_cells(scored: &[(Cell, Score)]) {
-    println!("share through settled p99/R  90% at   possible/s  refused in quiet  infeasible told  cell");
+    println!(
+        "share through settled p95/R p99/R  90% at   possible/s  refused in quiet  infeasible told  cell"
+    );
     for (cell, score) in scored {
         let mark = if cell.is_feasible() { ' ' } else { '!' };
         println!(
-            "{:>5.3} {:>7.3} {:>6.3} {:>6.2} {:>6.1} s {:>10.1} {:>8}/{:<8} {:>6.2} {mark} {cell}",
+            "{:>5.3} {:>7.3} {:>6.3} {:>5.2} {:>5.2} {:>6.1} s {:>10.1} {:>8}/{:<8} {:>6.2} {mark} {cell}",
             score.share,
             score.throughput_share,
             score.settled_share,
+            score.p95_over_target,
             score.p99_over_target,
             score.recovery_s,
             score.known_rps,
@@ -82,7 +72,10 @@ fn print_summary(scored: &[(Cell, Score)]) {
             groups.entry(format!("{feasible} {key}")).or_default().push(score);
         }
     }
-    println!("\n{:<28} cells   mean  worst  >=.95  >=.90  through settled  90% in 3 s  told infeasible", "");
+    println!(
+        "\n{:<28} cells   mean  worst  >=.95  >=.90  through settled  90% in 3 s  told infeasible  p95<=R  p99<=1.25R",
+        ""
+    );
     for (key, scores) in groups {
         let count = scores.len() as f64;
         let part =
@@ -92,7 +85,7 @@ fn print_summary(scored: &[(Cell, Score)]) {
         };
         let worst = scores.iter().map(|score| score.share).fold(f64::INFINITY, f64::min);
         println!(
-            "{key:<28} {count:>5} {:>6.3} {worst:>6.3} {:>6.2} {:>6.2} {:>8.3} {:>7.3} {:>11.2} {:>16.2}",
+            "{key:<28} {count:>5} {:>6.3} {worst:>6.3} {:>6.2} {:>6.2} {:>8.3} {:>7.3} {:>11.2} {:>16.2} {:>7.2} {:>11.2}",
             mean_of(&|score| score.share),
             part(&|score| score.share >= 0.95),
             part(&|score| score.share >= 0.90),
@@ -100,6 +93,8 @@ fn print_summary(scored: &[(Cell, Score)]) {
             mean_of(&|score| score.settled_share),
             part(&|score| score.recovery_s <= 3.0),
             mean_of(&|score| score.reported_infeasible),
+            part(&|score| score.p95_over_target <= 1.0),
+            part(&|score| score.p99_over_target <= 1.25),
         );
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod cell;
 
 use cell::{Cell, Change, Spread};
 use flashweir_core::Rng;
+use std::ops::Range;
 
 /// The words of the command.
 pub(crate) struct Words(Vec<String>);
@@ -46,6 +47,11 @@ impl Words {
         assert!(!cells.is_empty(), "no cell has all of the words {filters:?}");
         cells
     }
+}
+
+/// Each cell with each seed.
+pub(crate) fn runs(cells: &[Cell], seeds: &Range<u64>) -> Vec<(Cell, u64)> {
+    cells.iter().flat_map(|cell| seeds.clone().map(move |seed| (*cell, seed))).collect()
 }
 
 /// `R=1` and `c=4` are words of a cell's name.

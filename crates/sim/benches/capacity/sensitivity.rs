@@ -2,9 +2,9 @@
 //! cells whose share is another by more than 0.02.
 
 use crate::matrix::cell::Cell;
+use crate::{matrix, threads};
 use flashweir_admission::sentry::Constants;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What one run is judged by: goodput and completions over those of the best fixed limit.
 #[derive(Clone, Copy)]
@@ -16,10 +16,9 @@ struct Shares {
 
 /// Runs all of them and prints the table.
 pub(crate) fn print(cells: &[Cell], seeds: &Range<u64>) {
-    let jobs: Vec<(Cell, u64)> =
-        cells.iter().flat_map(|cell| seeds.clone().map(move |seed| (*cell, seed))).collect();
+    let jobs = matrix::runs(cells, seeds);
     let variants = variants();
-    let rows = run_all(&jobs, &variants);
+    let rows = threads::on_all(jobs.clone(), |(cell, seed)| shares(&cell, seed, &variants));
     println!(
         "{} runs of each variant, of which {} with a target that can be met",
         jobs.len(),
@@ -46,25 +45,6 @@ fn variants() -> Vec<(&'static str, f64, Constants)> {
         }
     }
     variants
-}
-
-/// Shares by job and variant, on two threads.
-fn run_all(jobs: &[(Cell, u64)], variants: &[(&str, f64, Constants)]) -> Vec<Vec<Shares>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some((cell, seed)) = jobs.get(at) else { return done };
-            done.push((at, shares(cell, *seed, variants)));
-        }
-    };
-    let mut all: Vec<(usize, Vec<Shares>)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
-    });
-    all.sort_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, shares)| shares).collect()
 }
 
 fn shares(cell: &Cell, seed: u64, variants: &[(&str, f64, Constants)]) -> Vec<Shares> {

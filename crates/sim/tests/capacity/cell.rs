@@ -74,8 +74,10 @@ pub(crate) struct Score {
     pub(crate) settled_share: f64,
     /// Goodput per second of somebody who knows the origin.
     pub(crate) known_rps: f64,
-    /// The 99th percentile of all responses over the target.
-    pub p99_over_target: f64,
+    /// The 95th percentile of all responses over the target.
+    pub(crate) p95_over_target: f64,
+    /// The 99th.
+    pub(crate) p99_over_target: f64,
     /// The longest that it took after a change (or the crowd's beginning) to nine tenths of the goodput known to be possible, seconds.
     pub(crate) recovery_s: f64,
     /// Requests refused before the crowd came, of how many.
@@ -115,14 +117,15 @@ impl Cell {
         f64::from(self.work_ms) / 1e3
     }
 
-    fn capacity_rps(&self) -> f64 {
+    /// Requests per second that the origin can do at first.
+    pub(crate) fn capacity_rps(&self) -> f64 {
         let contention = if let Change::Retrograde(contention) = self.change { contention } else { 0.0 };
         f64::from(self.cores) / self.work_s() / (1.0 + contention * f64::from(self.cores - 1))
     }
 
     /// When the crowd begins and how long it stays, seconds: long enough to see something of slow origins, short enough
     /// not to take all day for fast ones.
-    fn crowd_s(&self) -> (f64, f64) {
+    pub(crate) fn crowd_s(&self) -> (f64, f64) {
         let offered_rps = self.capacity_rps() * self.load;
         let length_s = (1.5e6 / offered_rps).clamp(9.0, 30.0);
         let length_s = if self.capacity_rps() < 50.0 { 60.0 } else { length_s };
@@ -131,7 +134,7 @@ impl Cell {
     }
 
     /// Moments at which the best limit may change, from the crowd's beginning on, seconds.
-    fn changes_s(&self) -> Vec<f64> {
+    pub(crate) fn changes_s(&self) -> Vec<f64> {
         let (begin_s, length_s) = self.crowd_s();
         match self.change {
             Change::FewerCores | Change::Slower => {
@@ -313,6 +316,7 @@ impl Cell {
         }
         let mut latency_us = ours.classes[0].latency_us.clone();
         ours.classes[1..].iter().for_each(|class| latency_us.add(&class.latency_us));
+        let over_target = |share| latency_us.quantile(share).unwrap_or(0) as f64 / 1e6 / self.target_s;
         let quiet = ours.began_within(0..crowd.start);
         let (from, end) = (at(begin_s + 3.0), at(begin_s + length_s));
         let mut told_s = 0.0;
@@ -327,7 +331,8 @@ impl Cell {
             throughput_share: completed(ours) / completed(known).max(1.0),
             settled_share: settled / possible.max(1.0),
             known_rps: theirs / length_s,
-            p99_over_target: latency_us.quantile(0.99).unwrap_or(0) as f64 / 1e6 / self.target_s,
+            p95_over_target: over_target(0.95),
+            p99_over_target: over_target(0.99),
             recovery_s: self.recovery_s(ours, known),
             refused_in_quiet: (quiet.shed_total(), quiet.offered),
             reported_infeasible: told_s / (length_s - 3.0),
@@ -363,7 +368,7 @@ impl fmt::Display for Cell {
     }
 }
 
-fn at(seconds: f64) -> Instant {
+pub(crate) fn at(seconds: f64) -> Instant {
     Instant::from_duration(Duration::from_secs_f64(seconds))
 }
 

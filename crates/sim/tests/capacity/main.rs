@@ -25,7 +25,10 @@ fn check(cell: Cell, share_least: f64, recovery_most_s: f64) {
     assert!(share >= share_least && settled >= share_least, "{cell}: {share} {settled} {scores:?}");
     for score in &scores {
         assert!(
-            cell.is_feasible() && score.known_rps > 0.0 && score.recovery_s <= recovery_most_s,
+            cell.is_feasible()
+                && score.known_rps > 0.0
+                && score.recovery_s <= recovery_most_s
+                && score.p95_over_target <= 1.0,
             "{cell}: {score:?}"
         );
         assert_eq!((score.refused_in_quiet.0, score.reported_infeasible), (0, 0.0), "{cell}: {score:?}");
