@@ -3,6 +3,7 @@
 
 mod cell;
 mod quiet;
+mod short_calm;
 
 use cell::{Cell, Change, Score, Spread};
 
