@@ -60,6 +60,8 @@ fn an_interface_that_goes_is_divided_again_once_it_is_back() {
     ip(&["link", "add", RECEIVERS, "type", "veth", "peer", "name", "other"]);
     ip(&["link", "set", RECEIVERS, "up"]);
     eventually("its return", || (scene.link()["attached"] == true).then_some(()));
+    // The line comes right after the status.
+    eventually("a line about it", || router.stderr().contains("divided again").then_some(()));
     let said = router.stderr();
     assert_eq!(said.matches("the link's interface is gone").count(), 1, "{said}");
     assert_eq!(said.matches("divided again").count(), 1, "{said}");
