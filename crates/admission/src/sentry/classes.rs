@@ -62,7 +62,7 @@ pub(super) struct Service {
     pub(super) lately_rps: f64,
     /// The median response time, and the 95th percentile.
     pub(super) usual_s: f64,
-    /// The longest that the median may become when the limit is reached.
+    /// The longest that the median may become when the limit is reached, as far as known.
     pub(super) in_line_s: f64,
     pub(super) p95_s: Option<f64>,
     pub(super) quantile_over_mean: f64,

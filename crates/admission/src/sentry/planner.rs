@@ -209,7 +209,10 @@ impl SentryPlanner {
             capacity_rps: self.capacity_rps(learned.limit),
             lately_rps: self.lately_rps,
             usual_s: self.usual.median_s,
-            in_line_s: self.usual.in_line_s(learned.limit),
+            in_line_s: match learned.knee {
+                Some(_) => self.usual.median_s,
+                None => self.usual.in_line_s(learned.limit),
+            },
             p95_s: self.plan.explanation.response_p95_s,
             quantile_over_mean: self.quantile_over_mean,
             headroom: learned.headroom,
