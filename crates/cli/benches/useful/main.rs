@@ -35,7 +35,7 @@ fn main() {
         eprintln!("not measured: the origin needs a core to itself, and this process may use only one");
         return;
     };
-    let pages = std::env::var("PAGES").unwrap_or_default();
+    let pages = std::env::var_os("PAGES").and_then(|text| text.into_string().ok()).unwrap_or_default();
     let is_asked =
         |page_ms: &u32| pages.is_empty() || pages.split_whitespace().any(|page| page == page_ms.to_string());
     let pages_ms: Vec<u32> = PAGES_MS.into_iter().filter(is_asked).collect();
