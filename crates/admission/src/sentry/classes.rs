@@ -197,7 +197,7 @@ impl Classes {
         let served_rps = self.left_over_rps(service, index);
         // Whoever waits longer would not be answered within the target, and whoever would wait longer than half of
         // what is left besides the response itself is better told at once.
-        // A burst that is over soon waits in the hope that the origin is no slower with more in flight. In a crowd somebody is refused
+        // A burst that is over soon waits in the hope that the origin is no slower with more in flight. In a crowd requests are refused
         // anyway: better those who might be late.
         let is_burst = class.refused_within_share() < CALM_SHARE;
         let response_s = if is_burst { service.usual_s } else { service.in_line_s };

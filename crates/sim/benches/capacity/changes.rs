@@ -100,7 +100,7 @@ fn limit_found_s(cell: &Cell, outcome: &Outcome, during: &Range<Instant>) -> Opt
         .map(|(_, at_s)| at_s)
 }
 
-/// To the first request after which those who are answered are in time as often as by somebody who knows the origin, seconds; none where
+/// To the first request after which those who are answered are in time as often as behind the best fixed limit, seconds; none where
 /// that is never.
 fn in_time_again_s(ours: &Outcome, known: &Outcome, during: &Range<Instant>) -> Option<f64> {
     let bin_s = ours.bin.as_secs_f64();
