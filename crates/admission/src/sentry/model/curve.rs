@@ -57,6 +57,8 @@ struct Level {
     /// Completions, and these over their dispersion.
     completed: f64,
     weight: f64,
+    /// The most that `weight` was.
+    weight_max: f64,
     /// Σ completions · ln n.
     log_level: f64,
 }
@@ -104,6 +106,7 @@ impl Curve {
         level.work += evidence.work;
         level.completed += evidence.completed;
         level.weight += evidence.weight;
+        level.weight_max = level.weight_max.max(level.weight);
         level.log_level += evidence.completed * libm::log(evidence.in_flight.max(1.0));
     }
 
@@ -140,8 +143,7 @@ impl Curve {
 
     /// The distribution under all evidence.
     pub(super) fn update(&mut self) {
-        let known =
-            self.levels.iter().filter(|level| level.weight > 0.02 && level.time_s > 0.0 && level.work > 0.0);
+        let known = self.levels.iter().filter(|level| level.is_evidence());
         let points: Vec<Point> = known.map(|level| self.point(level)).collect();
         let mut most = f64::NEG_INFINITY;
         let total: f64 = points.iter().map(|point| point.weight).sum::<f64>().max(1e-9);
@@ -231,6 +233,11 @@ impl Curve {
 }
 
 impl Level {
+    /// One request that was quick by chance says nothing: the logarithm of its time may be anything below the usual one.
+    fn is_evidence(&self) -> bool {
+        self.weight > 0.02 && self.weight_max > 1.0 && self.time_s > 0.0 && self.work > 0.0
+    }
+
     fn fade(&mut self, part: f64) {
         self.time_s *= part;
         self.work *= part;

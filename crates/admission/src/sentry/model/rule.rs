@@ -31,6 +31,8 @@ pub(in crate::sentry) struct ModelRule {
     calm_s: f64,
     /// The curve has more than the distribution.
     is_stale: bool,
+    /// One in twenty answers is later than the target where as few are in flight as the origin has servers.
+    is_late: bool,
     /// Work done a second when the limit was last raised before there was evidence.
     early_rate: f64,
     /// The least median of times at the origin under any limit since the origin last changed, seconds.
@@ -67,6 +69,7 @@ impl ModelRule {
             moved_at: Instant::ZERO,
             calm_s: 0.0,
             is_stale: false,
+            is_late: false,
             early_rate: 0.0,
             early_s: f64::INFINITY,
             ceiling: f64::from(SENTRY_IN_FLIGHT),
@@ -333,8 +336,10 @@ impl ModelRule {
         self.learned.servers = Some(servers.min(f64::from(self.learned.limit)));
         self.learned.alone_s = Some(self.curve.alone_s());
         // With as many in flight as there are servers: fewer would leave some idle.
-        let p95_s = self.curve.mean(servers, |unit| unit.s) * self.unit * self.shape.quantile(0.95);
-        self.learned.target_infeasible = is_knee_known && p95_s > look.target_s;
+        let in_flight = servers.min(f64::from(self.learned.limit));
+        let p95_s = self.curve.mean(in_flight, |unit| unit.s) * self.unit * self.shape.quantile(0.95);
+        self.is_late = p95_s > look.target_s;
+        self.learned.target_infeasible &= self.is_late;
     }
 
     /// Work done a second in answers in time, those that are late counted for little, less what a line at the origin costs.
@@ -375,6 +380,9 @@ impl ModelRule {
         // While no request is refused a shorter line at the origin brings nothing; answers in time do.
         let is_lower_better = is_refusing
             || self.in_time(look, best) > self.in_time(look, self.learned.limit) + self.k.model_error;
+        if best >= self.learned.limit && self.curve.completed() > 2.0 * self.k.enough {
+            self.learned.target_infeasible |= self.is_late;
+        }
         match best.cmp(&self.learned.limit) {
             Ordering::Greater if self.worth(look, self.learned.limit) < enough => {
                 self.move_to(look, best);
