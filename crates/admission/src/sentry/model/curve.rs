@@ -222,13 +222,26 @@ impl Curve {
 
     /// The mean over origins of `value(time of a unit of work at this number in flight)`.
     pub(super) fn mean(&self, in_flight: f64, value: impl Fn(Time) -> f64) -> f64 {
+        let [mean] = self.means(in_flight, |unit| [value(unit)]);
+        mean
+    }
+
+    /// The same of several values. O(numbers of servers + contentions + likely origins · values).
+    pub(super) fn means<const N: usize>(
+        &self,
+        in_flight: f64,
+        values: impl Fn(Time) -> [f64; N],
+    ) -> [f64; N] {
         let stretch = Stretch::at(in_flight);
-        let of_one = |one: &Likely| {
+        let mut means = [0.0; N];
+        for one in &self.likely {
             let stretch = stretch.of(one.origin);
             let time = Time { s: one.alone.s * stretch.value, log_s: one.alone.log_s + stretch.log };
-            one.probability * value(time)
-        };
-        self.likely.iter().map(of_one).sum()
+            for (mean, value) in means.iter_mut().zip(values(time)) {
+                *mean += one.probability * value;
+            }
+        }
+        means
     }
 }
 

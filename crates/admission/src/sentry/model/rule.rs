@@ -346,11 +346,11 @@ impl ModelRule {
     fn worth(&self, look: &Look, limit: u32) -> f64 {
         let in_flight = f64::from(limit);
         let log_within = libm::log(self.k.target_share * look.target_s / self.unit.max(1e-12));
-        let done = self.curve.mean(in_flight, |unit| {
+        let [done, unit_s] = self.curve.means(in_flight, |unit| {
             let in_time = self.shape.share_within_log(log_within - unit.log_s);
-            in_flight / unit.s * (self.k.late_worth + (1.0 - self.k.late_worth) * in_time)
+            [in_flight / unit.s * (self.k.late_worth + (1.0 - self.k.late_worth) * in_time), unit.s]
         });
-        let of_target = self.unit * self.curve.mean(in_flight, |unit| unit.s) / look.target_s;
+        let of_target = self.unit * unit_s / look.target_s;
         done * (1.0 - self.k.line_cost * of_target.min(1.0))
     }
 
