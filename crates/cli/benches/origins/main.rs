@@ -54,6 +54,11 @@ fn main() {
     let only = text("ONLY");
     let is_asked =
         |origin: &Origin| only.as_ref().is_none_or(|only| only.split(',').any(|key| key == origin.key()));
+    let is_known = |key: &str| key == "none" || Origin::ALL.iter().any(|origin| origin.key() == key);
+    if let Some(unknown) = only.iter().flat_map(|only| only.split(',')).find(|key| !is_known(key)) {
+        eprintln!("not measured: ONLY names {unknown:?}, which is no origin");
+        return;
+    }
     let is_stored = text("SEARCH").is_some_and(|search| search == "stored");
     let placement = machine::leave_core_0_to_the_origin();
     let visits = Visits { tools: Tools::find(), trace: std::env::var_os("TRACE").map(PathBuf::from) };

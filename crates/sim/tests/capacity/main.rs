@@ -74,8 +74,8 @@ fn a_target_that_cannot_be_met_is_reported() {
     assert!(score.share > 0.9 && score.throughput_share > 0.9, "{score:?}");
 }
 
-/// Goal: a target that no limit meets is told for as long as it is so, and not only while the number of servers is known. Method: four crowds;
-/// a rule that told it only then told it in two of them, and in another for a fiftieth of the time.
+/// Goal: a target that no limit meets is reported during the whole crowd, and not only while the number of servers is known. Method: four
+/// crowds; a rule that reported it only then did so for none of one crowd and for a fiftieth of another.
 #[test]
 fn a_target_that_cannot_be_met_stays_reported() {
     for seed in 1..=4 {
