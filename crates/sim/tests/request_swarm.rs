@@ -13,6 +13,7 @@ use flashweir_sim::request::{
     SentryPolicy, ServerModel, ShedReason, Transfer, Wire, Work, run,
 };
 use flashweir_sim::router::{Controller, Reading, RouterSettings};
+use flashweir_testkit::number_from_environment;
 use flashweir_workload::documents::{Pareto, Popularity, Sizes};
 use flashweir_workload::people::{Habits, Retry, Session, SessionLength, Wait};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
@@ -317,17 +318,11 @@ fn several_workers(scenario: &Scenario) -> bool {
     scenario.policy.sentry_policy().is_some_and(|sentry| sentry.workers > 1)
 }
 
-fn from_environment(name: &str, otherwise: u64) -> u64 {
-    let text = std::env::var_os(name);
-    text.map_or(otherwise, |text| {
-        text.to_str().and_then(|text| text.parse().ok()).expect("a number of seeds")
-    })
-}
-
 #[test]
 fn whatever_happens_adds_up() {
     let mut seen = [0u64; 22];
-    let (from, seeds) = (from_environment("SWARM_FROM", 0), from_environment("SWARM_SEEDS", SEEDS));
+    let (from, seeds) =
+        (number_from_environment("SWARM_FROM", 0), number_from_environment("SWARM_SEEDS", SEEDS));
     for seed in from..from + seeds {
         // A failing check panics; this is what repeats it.
         println!("SWARM_FROM={seed} SWARM_SEEDS=1 cargo test -p flashweir-sim --test request_swarm");

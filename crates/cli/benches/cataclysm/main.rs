@@ -11,7 +11,7 @@ mod machine;
 mod servers;
 
 use flashweir_load::LoadResult;
-use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Load, skip};
+use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Load, number_from_environment, skip};
 use flashweir_trials::cataclysm::{Crowd, Facts, Finding};
 use servers::Servers;
 use std::fs;
@@ -32,7 +32,7 @@ fn main() {
         println!("0 passed, 0 failed");
         return;
     }
-    let speed_up = machine::number_from_environment("SPEED_UP", SPEED_UP).clamp(1.0, SPEED_UP_MOST);
+    let speed_up = number_from_environment("SPEED_UP", SPEED_UP).clamp(1.0, SPEED_UP_MOST);
     machine::leave_core_0_to_the_origin();
     let binary = Flashweir::new(env!("CARGO_BIN_EXE_flashweir"));
     let Some(servers) = Servers::start(&binary) else {

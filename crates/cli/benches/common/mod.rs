@@ -10,8 +10,3 @@ pub(crate) fn is_asked_to_measure() -> bool {
     }
     is_asked
 }
-
-/// A number from the environment, or the usual one.
-pub(crate) fn number_from_environment(name: &str, usual: u64) -> u64 {
-    std::env::var_os(name).and_then(|text| text.to_str()?.parse().ok()).unwrap_or(usual)
-}

@@ -42,10 +42,6 @@ pub(crate) fn description() -> String {
     format!("{} cores of {model}, Linux {}", cores(), release.trim())
 }
 
-pub(crate) fn number_from_environment<T: std::str::FromStr>(name: &str, default: T) -> T {
-    std::env::var_os(name).and_then(|text| text.to_str()?.parse().ok()).unwrap_or(default)
-}
-
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -13,6 +13,7 @@ mod stage;
 mod table;
 mod tuning;
 
+use flashweir_testkit::number_from_environment;
 use flashweir_trials::comparison::Scene;
 use protection::Tools;
 use stage::Stage;
@@ -28,8 +29,8 @@ fn main() {
         println!("0 passed, 0 failed");
         return;
     }
-    let rounds = machine::number_from_environment("ROUNDS", ROUNDS).max(1);
-    let crowd_s = machine::number_from_environment("SECONDS", CROWD_S).max(3);
+    let rounds = number_from_environment("ROUNDS", ROUNDS).max(1);
+    let crowd_s = number_from_environment("SECONDS", CROWD_S).max(3);
     let placement = machine::leave_core_0_to_the_origin();
     let stage = Stage::new(Tools::find());
     let contestants = tuning::contestants(&stage);

@@ -1,9 +1,8 @@
 //! Calm stretches of real days through the default composition.
 
-use crate::common::number_from_environment;
 use crate::common::stage::{Stage, send};
 use crate::traces;
-use flashweir_testkit::StatusWatch;
+use flashweir_testkit::{StatusWatch, number_from_environment};
 use flashweir_trials::composition::calm::{LOADS, Run, rates, stretch};
 use flashweir_trials::useful::Composition;
 use flashweir_workload::RateProfile;

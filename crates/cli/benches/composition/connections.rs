@@ -1,7 +1,7 @@
 //! New connections by the thousand, through the sentry alone and the default composition in turn.
 
-use crate::common::number_from_environment;
 use crate::common::stage::{Stage, send};
+use flashweir_testkit::number_from_environment;
 use flashweir_trials::composition::connections::{COMPOSITIONS, CONNECTIONS_RPS, PAGE_MS, Run};
 use flashweir_trials::useful::Composition;
 use flashweir_workload::RateProfile;

@@ -1,9 +1,10 @@
 //! A narrow link between network namespaces; gateway and origin behind it.
 
-use crate::common::number_from_environment;
 use crate::common::stage::{binary, compose, people};
 use flashweir_load::{LoadResult, Sources};
-use flashweir_testkit::{GatewayBuilder, NarrowLink, Nginx, Origin, RateLimit, StatusWatch};
+use flashweir_testkit::{
+    GatewayBuilder, NarrowLink, Nginx, Origin, RateLimit, StatusWatch, number_from_environment,
+};
 use flashweir_trials::comparison::{Knob, best};
 use flashweir_trials::composition::link::{CALM, CROWD, Guard, Link, RATE_LIMITS, Run};
 use flashweir_trials::useful::Composition;

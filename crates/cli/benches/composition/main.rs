@@ -16,8 +16,8 @@ mod nodes;
 mod surge;
 mod traces;
 
-use common::number_from_environment;
 use common::stage::Stage;
+use flashweir_testkit::number_from_environment;
 use flashweir_trials::composition as judged;
 
 const ROUNDS: u64 = 3;

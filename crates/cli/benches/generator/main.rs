@@ -11,6 +11,7 @@
 mod highest;
 mod tools;
 
+use flashweir_testkit::number_from_environment;
 use highest::highest_held;
 use tools::{Bench, Held};
 
@@ -94,8 +95,4 @@ fn spread(mut values: Vec<f64>) -> String {
     let shown = |value: f64| if value < 10.0 { format!("{value:.2}") } else { format!("{value:.0}") };
     let (first, last) = (values[0], values[values.len() - 1]);
     format!("{:>8} [{}–{}]", shown(values[values.len() / 2]), shown(first), shown(last))
-}
-
-fn number_from_environment<T: std::str::FromStr>(name: &str, default: T) -> T {
-    std::env::var_os(name).and_then(|text| text.to_str()?.parse().ok()).unwrap_or(default)
 }

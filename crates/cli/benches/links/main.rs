@@ -18,8 +18,7 @@ mod scene;
 
 use std::time::Duration;
 
-use common::number_from_environment;
-use flashweir_testkit::{PATIENCE, Process, Signal};
+use flashweir_testkit::{PATIENCE, Process, Signal, number_from_environment};
 use scene::{LINK_BITS_PER_S, RECEIVERS, ROUTER, SENDERS, Scene, Shares, Source};
 
 const SECONDS: u64 = 30;

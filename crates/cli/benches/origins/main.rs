@@ -30,6 +30,7 @@ mod visit;
 mod watch;
 mod wsgi;
 
+use flashweir_testkit::number_from_environment;
 use flashweir_trials::origins::{Found, Origin, Protection, Row};
 use place::Place;
 use protection::{Kind, Tools, haproxy::Setting};
@@ -47,9 +48,9 @@ fn main() {
     if !common::is_asked_to_measure() {
         return;
     }
-    let rounds = machine::number_from_environment("ROUNDS", ROUNDS).max(1);
-    let crowd_s = machine::number_from_environment("SECONDS", CROWD_S).max(CROWD_S_MIN);
-    let overload = machine::number_from_environment("OVERLOAD", OVERLOAD).max(1.0);
+    let rounds = number_from_environment("ROUNDS", ROUNDS).max(1);
+    let crowd_s = number_from_environment("SECONDS", CROWD_S).max(CROWD_S_MIN);
+    let overload = number_from_environment("OVERLOAD", OVERLOAD).max(1.0);
     let text = |name| std::env::var_os(name).and_then(|text| text.into_string().ok());
     let only = text("ONLY");
     let is_asked =

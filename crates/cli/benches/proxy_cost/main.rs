@@ -11,6 +11,7 @@ mod sentry;
 mod servers;
 mod wrk;
 
+use flashweir_testkit::number_from_environment;
 use servers::{Candidate, Directory};
 use std::time::Duration;
 
@@ -132,8 +133,4 @@ fn smallest(values: &[f64]) -> f64 {
 
 fn largest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
-}
-
-fn number_from_environment<T: std::str::FromStr>(name: &str, default: T) -> T {
-    std::env::var_os(name).and_then(|text| text.to_str()?.parse().ok()).unwrap_or(default)
 }

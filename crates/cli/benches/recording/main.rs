@@ -8,7 +8,7 @@
 #[path = "../proxy_cost/cpu.rs"]
 mod cpu;
 
-use flashweir_testkit::free_address;
+use flashweir_testkit::{free_address, number_from_environment};
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -178,8 +178,4 @@ fn tell(what: &str, mut values: Vec<f64>, bar: &str) {
     let (Some(least), Some(most)) = (values.first(), values.last()) else { return };
     let median = values[values.len() / 2];
     println!("{what}: {median:.2} [{least:.2} to {most:.2}], {bar}");
-}
-
-fn number_from_environment(name: &str, usual: u64) -> u64 {
-    std::env::var_os(name).and_then(|text| text.to_str()?.parse().ok()).unwrap_or(usual)
 }

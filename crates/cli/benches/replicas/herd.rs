@@ -1,8 +1,8 @@
 //! RADAR-F4.8 and F4.10 to F4.12: a step of load on two replicas of which one has every document, by both sets of rules.
 
 use crate::cluster::{Cluster, Settings};
-use crate::common::number_from_environment;
 use crate::{Bench, crowd, median};
+use flashweir_testkit::number_from_environment;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 

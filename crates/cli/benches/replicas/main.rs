@@ -22,8 +22,7 @@ mod saved;
 mod server;
 mod waiters;
 
-use common::number_from_environment;
-use flashweir_testkit::Flashweir;
+use flashweir_testkit::{Flashweir, number_from_environment};
 
 const ROUNDS: u64 = 3;
 const PARTS: &str = "server,levels,saved,herd,waiters";

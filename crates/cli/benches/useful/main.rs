@@ -14,8 +14,8 @@
 mod common;
 mod crowd;
 
-use common::number_from_environment;
 use common::stage::Stage;
+use flashweir_testkit::number_from_environment;
 use flashweir_trials::useful::{Case, Composition, LOADS, PAGES_MS, text};
 use std::time::Duration;
 

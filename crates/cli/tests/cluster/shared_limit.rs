@@ -1,12 +1,9 @@
 //! What several gateways that share one origin's limit admit: crowds that are spread unlike over them, and what is read meanwhile. The same for every engine: here with
 //! the leader that is configured, in `tests/kubernetes` with the one that is found.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "what is measured takes its time, and its option comes from the environment"
-)]
+#![expect(clippy::disallowed_methods, reason = "what is measured takes its time")]
 
-use flashweir_testkit::{Flashweir, Load};
+use flashweir_testkit::{Flashweir, Load, number_from_environment};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::thread::sleep;
@@ -109,7 +106,7 @@ pub(crate) fn measure(all: &[&impl MeasuredGateway], seed: u64, more: &[&str]) -
 
 /// Rounds to measure, by the environment.
 pub(crate) fn rounds() -> u64 {
-    std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5)
+    number_from_environment("ROUNDS", 5)
 }
 
 /// What each number of gateways admitted of what one by itself did.

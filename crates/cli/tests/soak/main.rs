@@ -12,6 +12,7 @@ mod scene;
 mod servers;
 mod troubles;
 
+use flashweir_testkit::number_from_environment;
 use std::time::Duration;
 
 /// Of the run that is part of every test run.
@@ -25,6 +26,8 @@ fn a_few_seconds_of_everything_at_random() {
 #[test]
 #[ignore = "as long as one likes: make soak"]
 fn everything_at_random_for_as_long_as_one_likes() {
-    let number = |name: &str| std::env::var_os(name).and_then(|text| text.to_str()?.parse::<u64>().ok());
-    scene::soak(number("SEED").unwrap_or(1), Duration::from_secs(number("SECONDS").unwrap_or(60)));
+    scene::soak(
+        number_from_environment("SEED", 1),
+        Duration::from_secs(number_from_environment("SECONDS", 60)),
+    );
 }

@@ -14,6 +14,7 @@ mod point;
 mod real;
 mod simulated;
 
+use flashweir_testkit::number_from_environment;
 use std::time::Duration;
 
 use point::{Flow, Point};
@@ -116,8 +117,4 @@ fn spread(flows: &[Flow], value: impl Fn(&Flow) -> f64) -> [f64; 3] {
     let mut values: Vec<f64> = flows.iter().map(value).collect();
     values.sort_by(f64::total_cmp);
     [values[0], values[values.len() / 2], values[values.len() - 1]]
-}
-
-fn number_from_environment<T: std::str::FromStr>(name: &str, default: T) -> T {
-    std::env::var_os(name).and_then(|text| text.to_str()?.parse().ok()).unwrap_or(default)
 }

@@ -7,6 +7,7 @@ use std::hash::Hasher as _;
 use std::net::IpAddr;
 
 use flashweir_core::Rng;
+use flashweir_testkit::number_from_environment;
 use flashweir_testkit::packet::{ETHERNET_BYTES, Glance, MSS_OPTION, flag, glance};
 use siphasher::sip::SipHasher13;
 
@@ -33,10 +34,9 @@ fn random_frames_are_judged_as_the_rules_say() {
 #[test]
 #[ignore = "as long as one likes: make fuzz-kernel"]
 fn random_frames_for_as_long_as_one_likes() {
-    let number = |name: &str| std::env::var_os(name).and_then(|text| text.to_str()?.parse::<u64>().ok());
-    let until = std::time::Instant::now() + Duration::from_secs(number("SECONDS").unwrap_or(60));
+    let until = std::time::Instant::now() + Duration::from_secs(number_from_environment("SECONDS", 60));
     let Some(mut fuzz) = Fuzz::require("random frames, long") else { return };
-    let first = number("SEED").unwrap_or(1);
+    let first = number_from_environment("SEED", 1);
     let mut seed = first;
     while std::time::Instant::now() < until {
         fuzz.run(seed, 1_000);
