@@ -7,15 +7,17 @@
 //! ALARM: cut by `clamp(quality/(1−m/4), 0.7, 0.98)`, never below T, and not while responses improve or
 //! the backlog drains by itself; PROBE once quality ≥ 1−m/2, from 0.9 of the most that was completed
 //! during the alarm: what a service completes while its backlog lasts is its capacity.
-//! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds, 5 % then
+//! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds,
 //! 10 % a decision, at most 1.2 of what completes, but 1 % near where it last failed, or up by half when it does not bind.
 //! Frozen while another stage (the sentry) refuses what the ceiling would let in, so that less than 0.9 of it is used.
 //! Released when offered stays under 0.8 of the ceiling for three intervals and three seconds, whatever
 //! quality is: a ceiling that does not bind is not what helps.
 //!
-//! Where delivery is judged, the queue on the link is DRAINED: after the alarm, and when it stands at the floor K, for the time in which
-//! it goes three tenths of what is completed are let in, then K. A link that carried K before the crowd carries it beside a crowd's
-//! refusals, but hardly more, so what came before the alarm would stand before every response.
+//! Where delivery is judged, the queue on the link is DRAINED: after the alarm, and when it stands at the floor K, three tenths of what is
+//! completed are let in until responses are as usual or as much comes out as goes in (where nothing comes out, for the time in which the
+//! queue should have gone); then K. A link that carried K before the crowd carries it beside a crowd's
+//! refusals, but hardly more, so what came before the alarm would stand before every response. What clients have given up is on the
+//! link, too, until their kernels' answers have come back: at 2 Mb/s for five seconds after a crowd of five times what it carries.
 //!
 //! Each decision asks for fresh evidence: responses to requests admitted after the previous one. That makes the
 //! loop's pace its own dead time, so it cannot act twice on one backlog however short the interval is. Only one
@@ -45,9 +47,8 @@ const STANDING_S: f64 = 0.2;
 const STARVED_AFTER: Duration = Duration::from_secs(3);
 /// What the floor falls to where a queue stands at it.
 const FLOOR_STEP: f64 = 0.95;
-/// Probe steps: first and largest while it binds, near the last failure, and when it does not bind.
-const PROBE_FIRST: f64 = 0.05;
-const PROBE_LARGEST: f64 = 0.10;
+/// Probe steps: while it binds, near the last failure, and when it does not bind.
+const PROBE_STEP: f64 = 0.10;
 /// Probing stays within this multiple of what was completed lately: further up it would be blind, since the
 /// responses that come back first are the quick ones.
 const PROBE_AHEAD: f64 = 1.2;
@@ -89,7 +90,6 @@ pub(super) struct RateLimit {
     failed_at_rps: f64,
     completed_most_rps: f64,
     alarm_since: Instant,
-    probe_step: f64,
     carried_rps: f64,
     /// What was carried, until the capacity for that is lost.
     floor_rps: f64,
@@ -98,7 +98,7 @@ pub(super) struct RateLimit {
     unmoved: u8,
     evidence_from: Instant,
     slack_since: Option<Instant>,
-    /// Until when a standing queue is drained.
+    /// When a standing queue that is drained should be gone.
     drains_until: Option<Instant>,
 }
 
@@ -113,7 +113,6 @@ impl RateLimit {
             failed_at_rps: f64::INFINITY,
             completed_most_rps: 0.0,
             alarm_since: Instant::ZERO,
-            probe_step: PROBE_FIRST,
             carried_rps: 0.0,
             floor_rps: FLOOR_RPS,
             last_quality: 1.0,
@@ -156,7 +155,7 @@ impl RateLimit {
         let by_quality_rps = measured.entered_rps * quality;
         self.set(now, by_quality_rps.min(drain_rate_rps(measured)).max(carried_rps));
         if self.acts && measured.judges_delivery && backlog_s(measured) >= DRAIN_S {
-            self.drain(now, measured, DRAIN_S);
+            self.drain(now, measured, backlog_s(measured));
         }
         Rule::Raise
     }
@@ -180,7 +179,7 @@ impl RateLimit {
             return Rule::Yield;
         }
         if let Some(until) = self.drains_until {
-            return self.go_on_draining(now, until, measured);
+            return self.go_on_draining(now, until, measured, judged);
         }
         // Only counts that lie wholly within the alarm are those of a saturated service.
         if self.mode == Mode::Alarm && spans_only_since(now, measured, self.alarm_since) {
@@ -239,7 +238,7 @@ impl RateLimit {
         }
     }
 
-    /// For the time in which a queue on the link is gone less is let in than was carried before, then as much.
+    /// Until a queue of this length on the link is gone less is let in than was carried before, then as much.
     fn drain(&mut self, now: Instant, measured: &Measurement, queue_s: f64) -> Rule {
         self.drains_until = Some(now + Duration::from_secs_f64(queue_s / (1.0 - DRAIN_LEAST)));
         self.ceiling_rps = FLOOR_RPS.max(DRAIN_LEAST * measured.completed_rps.max(self.carried_rps));
@@ -263,9 +262,20 @@ impl RateLimit {
             && brings_nothing(measured)
     }
 
-    fn go_on_draining(&mut self, now: Instant, until: Instant, measured: &Measurement) -> Rule {
-        let is_early = now.saturating_since(self.alarm_since) < STARVED_AFTER * 2;
-        if now < until || (is_early && brings_nothing(measured)) {
+    fn go_on_draining(
+        &mut self,
+        now: Instant,
+        until: Instant,
+        measured: &Measurement,
+        judged: Option<Judgement>,
+    ) -> Rule {
+        let may_end = if brings_nothing(measured) {
+            now >= until && now.saturating_since(self.alarm_since) >= STARVED_AFTER * 2
+        } else {
+            let is_as_usual = judged.is_some_and(|judged| judged.quality >= 1.0 - judged.margin / 2.0);
+            is_as_usual || (spans_only_since(now, measured, self.evidence_from) && flows_through(measured))
+        };
+        if !may_end {
             return Rule::None;
         }
         self.drains_until = None;
@@ -277,7 +287,6 @@ impl RateLimit {
         self.mode = Mode::Alarm;
         self.alarm_since = now;
         self.completed_most_rps = 0.0;
-        self.probe_step = PROBE_FIRST;
         self.unmoved = 0;
     }
 
@@ -322,9 +331,8 @@ impl RateLimit {
         let target_rps = if self.ceiling_rps >= near_rps {
             self.ceiling_rps * (1.0 + PROBE_NEAR_FAILURE)
         } else {
-            let step = self.probe_step;
-            self.probe_step = (step * 2.0).min(PROBE_LARGEST);
-            (self.ceiling_rps * (1.0 + step)).min(near_rps.max(self.ceiling_rps * (1.0 + PROBE_NEAR_FAILURE)))
+            (self.ceiling_rps * (1.0 + PROBE_STEP))
+                .min(near_rps.max(self.ceiling_rps * (1.0 + PROBE_NEAR_FAILURE)))
         };
         let ahead_rps = PROBE_AHEAD * measured.completed_rps;
         self.set(now, target_rps.min(ahead_rps).max(self.ceiling_rps));
@@ -395,6 +403,13 @@ fn falls_behind(measured: &Measurement) -> bool {
 fn drains_by_itself(measured: &Measurement) -> bool {
     let spare_rps = measured.completed_rps - measured.entered_rps;
     spare_rps > 0.0 && measured.excess_s * measured.completed_rps <= DRAIN_PATIENCE_S * spare_rps
+}
+
+/// Whether no more ends than goes in: nothing is left of what stood there. Where less than half of it is completed, all that is let in
+/// waits behind what stands.
+fn flows_through(measured: &Measurement) -> bool {
+    let ended_rps = measured.completed_rps + measured.unfinished_rps;
+    ended_rps <= measured.entered_rps && measured.completed_rps >= 0.5 * measured.entered_rps
 }
 
 /// Whether of what goes in hardly anything reaches its client.

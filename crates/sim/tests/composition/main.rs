@@ -63,7 +63,7 @@ fn a_narrow_link_carries_nine_tenths_of_what_the_best_fixed_rate_gets_through() 
             let found = (1..=4).map(|seed| crowd(plant, 5.0, Composition::Default, seed).0);
             let worst = found.min_by(|one, other| one.goodput.total_cmp(&other.goodput)).expect("a seed");
             println!("{plant:?}: best fixed rate {best:.3}, default {:.3}", worst.goodput);
-            // The slow link reaches .905, .880 and .886.
+            // The slow link reaches .923, .940 and .871.
             let bar = if bits_per_s == 2_000_000 { 0.87 } else { 0.9 };
             assert!(worst.goodput >= bar * best, "{plant:?}: {worst:?}, at best {best}");
             assert_eq!(worst.refused_in_calm, 0, "{plant:?}");
