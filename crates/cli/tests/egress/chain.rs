@@ -1,8 +1,9 @@
 //! Goal: where a user request needs several calls to an overloaded service, work is not begun that is refused deeper. Method: a crowd of
 //! twice what the origin can do comes to a front end that makes 1, 2 or 3 calls for each user request, one after the other, through three
 //! gateways in a row. Without coordination the front end calls the first gateway itself and no gateway asks another for less; with it,
-//! the front end calls through the sidecar, which refuses user requests at their first call or not at all. An oracle completes as many
-//! user requests as the origin has room for calls. `cargo test -p flashweir-cli --test egress chain -- --nocapture` prints the numbers.
+//! the front end calls through the sidecar, which refuses user requests at their first call or not at all. Each call has a second, the
+//! gateways' target, and a user request one for each of its calls. An oracle completes as many user requests as the origin has room for
+//! calls. `cargo test -p flashweir-cli --test egress chain -- --nocapture` prints the numbers.
 
 use crate::scene::{Egress, KEY, binary};
 use flashweir_testkit::{Client, Connection, Gateway, GatewayBuilder, Load, Origin, Upstream};
@@ -82,8 +83,8 @@ fn run(calls: usize, coordinates: bool) -> Run {
     let front_end = front_end(calls, egress.as_ref().map_or(edge.address(), |egress| egress.address));
     let oracle_rps = capacity_rps / calls as f64;
     let rate = format!("{:.1}", OVERLOAD * oracle_rps);
-    let arguments =
-        ["--rate", &rate, "--duration", &format!("{LENGTH_S}s"), "--target", "1s", "--timeout", "3s"];
+    let (length, target, timeout) = (format!("{LENGTH_S}s"), format!("{calls}s"), format!("{}s", 3 * calls));
+    let arguments = ["--rate", &rate, "--duration", &length, "--target", &target, "--timeout", &timeout];
     let result = Load::start(&binary(), &format!("{}/", front_end.url()), &arguments).finish(WITHIN);
     let judged = JUDGED_FROM_S..LENGTH_S as u64;
     let series = result["series"].as_array().expect("a series");
@@ -100,10 +101,11 @@ fn run(calls: usize, coordinates: bool) -> Run {
     let refused = [&edge, &middle, &node].map(|it| it.metrics().sum("flashweir_requests_shed_total"));
     let run = Run { of_oracle: good_rps / oracle_rps, refused_at_node: refused[2] / offered_calls.max(1.0) };
     println!(
-        "{calls} calls, {}: capacity {capacity_rps:.0}/s, {good_rps:.1} user requests/s in time, {:.3} of the oracle's; {offered_calls} calls, \
-         refused by edge, middle and node {refused:?}",
+        "{calls} calls, {}: capacity {capacity_rps:.0}/s, {good_rps:.1} user requests/s in time, {:.3} of the oracle's, 99 % of those \
+         completed within {} ms; {offered_calls} calls, refused by edge, middle and node {refused:?}",
         if coordinates { "with coordination" } else { "without" },
         run.of_oracle,
+        result["latency_ms"]["p99"],
     );
     if let Some(egress) = &egress {
         println!("  sidecar: {}", egress.node());
