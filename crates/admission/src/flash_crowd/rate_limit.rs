@@ -14,8 +14,7 @@
 //! quality is: a ceiling that does not bind is not what helps.
 //!
 //! Where delivery is judged, the queue on the link is DRAINED: after the alarm, and when it stands at the floor K, three tenths of what is
-//! completed are let in until responses are as usual or as much comes out as goes in (where nothing comes out, for the time in which the
-//! queue should have gone); then K. A link that carried K before the crowd carries it beside a crowd's
+//! completed are let in until responses are as usual or no more ends than goes in; then K. A link that carried K before the crowd carries it beside a crowd's
 //! refusals, but hardly more, so what came before the alarm would stand before every response. What clients have given up is on the
 //! link, too, until their kernels' answers have come back: at 2 Mb/s for five seconds after a crowd of five times what it carries.
 //!
@@ -45,6 +44,8 @@ const DRAIN_LEAST: f64 = 0.3;
 const STANDING_S: f64 = 0.2;
 /// Time without a completed response after which all clients are taken to leave before theirs has come.
 const STARVED_AFTER: Duration = Duration::from_secs(3);
+/// However little of what is let in reaches its clients: a longer drain has not helped.
+const DRAIN_LONGEST: Duration = Duration::from_secs(30);
 /// What the floor falls to where a queue stands at it.
 const FLOOR_STEP: f64 = 0.95;
 /// Probe steps: while it binds, near the last failure, and when it does not bind.
@@ -98,8 +99,8 @@ pub(super) struct RateLimit {
     unmoved: u8,
     evidence_from: Instant,
     slack_since: Option<Instant>,
-    /// When a standing queue that is drained should be gone.
-    drains_until: Option<Instant>,
+    /// A standing queue is being drained.
+    drains: bool,
 }
 
 impl RateLimit {
@@ -120,7 +121,7 @@ impl RateLimit {
             unmoved: 0,
             evidence_from: Instant::ZERO,
             slack_since: None,
-            drains_until: None,
+            drains: false,
         }
     }
 
@@ -150,12 +151,12 @@ impl RateLimit {
         self.floor_rps = FLOOR_RPS.max(carried_rps);
         self.failed_at_rps = f64::INFINITY;
         self.slack_since = None;
-        self.drains_until = None;
+        self.drains = false;
         self.last_quality = quality;
         let by_quality_rps = measured.entered_rps * quality;
         self.set(now, by_quality_rps.min(drain_rate_rps(measured)).max(carried_rps));
         if self.acts && measured.judges_delivery && backlog_s(measured) >= DRAIN_S {
-            self.drain(now, measured, backlog_s(measured));
+            self.drain(now, measured);
         }
         Rule::Raise
     }
@@ -178,8 +179,8 @@ impl RateLimit {
             self.hold(now);
             return Rule::Yield;
         }
-        if let Some(until) = self.drains_until {
-            return self.go_on_draining(now, until, measured, judged);
+        if self.drains {
+            return self.go_on_draining(now, measured, judged);
         }
         // Only counts that lie wholly within the alarm are those of a saturated service.
         if self.mode == Mode::Alarm && spans_only_since(now, measured, self.alarm_since) {
@@ -187,7 +188,7 @@ impl RateLimit {
         }
         let Some(judged) = judged else {
             if self.is_starved(now, measured) {
-                return self.drain_at_floor(now, measured, DRAIN_PATIENCE_S);
+                return self.drain_at_floor(now, measured);
             }
             return self.guard_capacity(now, measured);
         };
@@ -205,7 +206,7 @@ impl RateLimit {
             }
             Mode::Alarm if self.acts && self.is_within(self.floor_rps) && is_standing(measured) => {
                 // Refusals, too, are on their way to clients; where they take more room than answers nothing helps.
-                self.drain_at_floor(now, measured, 2.0 * measured.excess_s)
+                self.drain_at_floor(now, measured)
             }
             Mode::Alarm if improves || drains_by_itself(measured) => self.hold(now),
             Mode::Alarm => self.cut(now, measured, judged.quality / (1.0 - margin / 4.0)),
@@ -238,18 +239,18 @@ impl RateLimit {
         }
     }
 
-    /// Until a queue of this length on the link is gone less is let in than was carried before, then as much.
-    fn drain(&mut self, now: Instant, measured: &Measurement, queue_s: f64) -> Rule {
-        self.drains_until = Some(now + Duration::from_secs_f64(queue_s / (1.0 - DRAIN_LEAST)));
+    /// Until the queue on the link is gone less is let in than was carried before, then as much.
+    fn drain(&mut self, now: Instant, measured: &Measurement) -> Rule {
+        self.drains = true;
         self.ceiling_rps = FLOOR_RPS.max(DRAIN_LEAST * measured.completed_rps.max(self.carried_rps));
         self.evidence_from = now;
         Rule::Cut
     }
 
     /// The link does not carry the floor beside the refusals of this crowd.
-    fn drain_at_floor(&mut self, now: Instant, measured: &Measurement, queue_s: f64) -> Rule {
+    fn drain_at_floor(&mut self, now: Instant, measured: &Measurement) -> Rule {
         self.floor_rps = FLOOR_RPS.max(self.floor_rps * FLOOR_STEP);
-        self.drain(now, measured, queue_s)
+        self.drain(now, measured)
     }
 
     /// Whether a link that gets no more than the floor has brought hardly any response to its client for long: all leave before.
@@ -262,23 +263,15 @@ impl RateLimit {
             && brings_nothing(measured)
     }
 
-    fn go_on_draining(
-        &mut self,
-        now: Instant,
-        until: Instant,
-        measured: &Measurement,
-        judged: Option<Judgement>,
-    ) -> Rule {
-        let may_end = if brings_nothing(measured) {
-            now >= until && now.saturating_since(self.alarm_since) >= STARVED_AFTER * 2
-        } else {
-            let is_as_usual = judged.is_some_and(|judged| judged.quality >= 1.0 - judged.margin / 2.0);
-            is_as_usual || (spans_only_since(now, measured, self.evidence_from) && flows_through(measured))
-        };
-        if !may_end {
+    fn go_on_draining(&mut self, now: Instant, measured: &Measurement, judged: Option<Judgement>) -> Rule {
+        let is_as_usual = judged.is_some_and(|judged| judged.quality >= 1.0 - judged.margin / 2.0);
+        let is_gone =
+            is_as_usual || (spans_only_since(now, measured, self.evidence_from) && flows_through(measured));
+        let is_long = now.saturating_since(self.evidence_from) >= DRAIN_LONGEST;
+        if !(is_long || is_gone && !brings_nothing(measured)) {
             return Rule::None;
         }
-        self.drains_until = None;
+        self.drains = false;
         self.set(now, self.floor_rps);
         Rule::ProbeUp
     }

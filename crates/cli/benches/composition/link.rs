@@ -104,6 +104,8 @@ impl Place {
             refused_in_calm: sum(0..CALM_S, |second| second.refused),
             is_spoilt: load.saturated || self.network.lost() > lost_before,
         };
+        let in_time: Vec<u64> = load.totals.series.iter().map(|second| second.goodput).collect();
+        eprintln!("in time, by second: {in_time:?}");
         let per_s = |count| sum(self.judged(), count) as f64 / self.judged_s as f64;
         eprintln!(
             "{:.1}/s in time of {:.1}/s offered, {:.1} refused, {:.1} late, {:.1} given up, {:.1} errors; {}, ceiling {ceiling_rps:.1?}",
