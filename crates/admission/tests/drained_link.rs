@@ -5,16 +5,15 @@
 #[path = "common/drained_responses.rs"]
 mod drained_responses;
 
-use flashweir_admission::Flow;
-use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Plan, Response, Sample, Settings};
+use flashweir_admission::{Flow, PlannerDriver};
 use flashweir_core::{Duration, Instant};
 use std::collections::VecDeque;
 
 const TICK: Duration = Duration::from_millis(100);
 const USUAL_RPS: f64 = 15.0;
 const CROWD_RPS: f64 = 150.0;
-/// What the link carries in a tick.
+/// What the link carries in a tick while it works.
 const CARRIED_PER_TICK: usize = 2;
 const USUAL_S: f32 = 0.03;
 
@@ -24,6 +23,7 @@ struct Link {
     now: Instant,
     standing: VecDeque<Instant>,
     owed: f64,
+    carried_per_tick: usize,
     plan: Option<Plan>,
 }
 
@@ -31,14 +31,21 @@ impl Link {
     fn new() -> Self {
         let planner = FlashCrowdPlanner::new(Settings::default(), &Baseline::default());
         let planner = PlannerDriver::new(planner, Instant::ZERO);
-        Self { planner, now: Instant::ZERO, standing: VecDeque::new(), owed: 0.0, plan: None }
+        Self {
+            planner,
+            now: Instant::ZERO,
+            standing: VecDeque::new(),
+            owed: 0.0,
+            carried_per_tick: CARRIED_PER_TICK,
+            plan: None,
+        }
     }
 
     fn ceiling_rps(&self) -> Option<f64> {
         self.plan.as_ref().and_then(|plan| plan.explanation.ceiling_rps)
     }
 
-    /// A tick in which so many come, a second.
+    /// A tick in which requests come at this rate.
     fn go_on(&mut self, offered_rps: f64) {
         let from = self.now;
         self.now += TICK;
@@ -48,7 +55,7 @@ impl Link {
         self.owed -= admitted as f64;
         self.standing.extend((0..admitted).map(|_| from));
         let carried: Vec<Instant> =
-            self.standing.drain(..CARRIED_PER_TICK.min(self.standing.len())).collect();
+            self.standing.drain(..self.carried_per_tick.min(self.standing.len())).collect();
         let responses = carried.iter().map(|&started| Response {
             started,
             bytes: 8_000,
@@ -73,28 +80,50 @@ impl Link {
     }
 }
 
+impl Link {
+    /// One at the alarm that a crowd raises after calm.
+    fn alarmed() -> Self {
+        let mut link = Self::new();
+        (0..300).for_each(|_| link.go_on(USUAL_RPS));
+        assert_eq!((link.ceiling_rps(), link.standing.len() <= 2), (None, true), "calm");
+        let alarm = (0..50).find(|_| {
+            link.go_on(CROWD_RPS);
+            link.ceiling_rps().is_some()
+        });
+        assert!(alarm.is_some(), "an alarm within five seconds");
+        assert!(link.standing.len() > 100, "{} answers stand on the link", link.standing.len());
+        link
+    }
+
+    /// Goes on until about as much as before the crowd is let in; seconds.
+    fn drain_s(&mut self) -> f64 {
+        let mut drained_for_s = 0.0;
+        while self.ceiling_rps().is_some_and(|ceiling_rps| ceiling_rps < 0.8 * USUAL_RPS) {
+            drained_for_s += TICK.as_secs_f64();
+            assert!(drained_for_s < 60.0, "{} answers stand on the link still", self.standing.len());
+            self.go_on(CROWD_RPS);
+        }
+        drained_for_s
+    }
+}
+
 #[test]
 fn a_queue_on_a_link_is_drained_to_its_end() {
-    let mut link = Link::new();
-    (0..300).for_each(|_| link.go_on(USUAL_RPS));
-    assert_eq!((link.ceiling_rps(), link.standing.len() <= 2), (None, true), "calm");
-    let alarm = (0..50).find(|_| {
-        link.go_on(CROWD_RPS);
-        link.ceiling_rps().is_some()
-    });
-    assert!(alarm.is_some(), "an alarm within five seconds");
+    let mut link = Link::alarmed();
     let stood = link.standing.len();
-    assert!(stood > 100, "{stood} answers stand on the link");
-
-    let mut drained_for_s = 0.0;
-    while link.ceiling_rps().is_some_and(|ceiling_rps| ceiling_rps < 0.8 * USUAL_RPS) {
-        drained_for_s += TICK.as_secs_f64();
-        assert!(drained_for_s < 60.0, "{} answers stand on the link still", link.standing.len());
-        link.go_on(CROWD_RPS);
-    }
+    let drained_for_s = link.drain_s();
     println!("{stood} answers stood on the link and {} after {drained_for_s:.1} s", link.standing.len());
     assert!(link.standing.len() <= 20, "{} answers stand on the link", link.standing.len());
     // What is let in meanwhile takes a third of the link.
     let needed_s = stood as f64 / (20.0 - 0.3 * USUAL_RPS);
     assert!(drained_for_s <= needed_s + 2.0, "{drained_for_s} s in place of {needed_s}");
+}
+
+/// Goal: a drain ends where the queue never goes. Method: from the alarm on the link carries nothing.
+#[test]
+fn a_drain_that_does_not_help_ends_after_half_a_minute() {
+    let mut link = Link::alarmed();
+    link.carried_per_tick = 0;
+    let drained_for_s = link.drain_s();
+    assert!((29.0..=31.0).contains(&drained_for_s), "{drained_for_s} s");
 }

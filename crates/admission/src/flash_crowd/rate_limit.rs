@@ -14,9 +14,9 @@
 //! quality is: a ceiling that does not bind is not what helps.
 //!
 //! Where delivery is judged, the queue on the link is DRAINED: after the alarm, and when it stands at the floor K, three tenths of what is
-//! completed are let in until responses are as usual or no more ends than goes in; then K. A link that carried K before the crowd carries it beside a crowd's
-//! refusals, but hardly more, so what came before the alarm would stand before every response. What clients have given up is on the
-//! link, too, until their kernels' answers have come back: at 2 Mb/s for five seconds after a crowd of five times what it carries.
+//! completed are let in until responses are as usual or no more ends than goes in; then K. A link that carried K before the crowd
+//! carries it beside a crowd's refusals, but hardly more, so what came before the alarm would stand before every response. How long the
+//! queue takes to go is not known: a part of the answers that clients have given up is sent all the same.
 //!
 //! Each decision asks for fresh evidence: responses to requests admitted after the previous one. That makes the
 //! loop's pace its own dead time, so it cannot act twice on one backlog however short the interval is. Only one
@@ -44,8 +44,10 @@ const DRAIN_LEAST: f64 = 0.3;
 const STANDING_S: f64 = 0.2;
 /// Time without a completed response after which all clients are taken to leave before theirs has come.
 const STARVED_AFTER: Duration = Duration::from_secs(3);
-/// However little of what is let in reaches its clients: a longer drain has not helped.
+/// A drain ends after this long in any case: one that has not helped by then does not help.
 const DRAIN_LONGEST: Duration = Duration::from_secs(30);
+/// Below this part of what goes in, what is completed says that all of it waits behind a queue.
+const FLOWS_FROM: f64 = 0.5;
 /// What the floor falls to where a queue stands at it.
 const FLOOR_STEP: f64 = 0.95;
 /// Probe steps: while it binds, near the last failure, and when it does not bind.
@@ -265,10 +267,10 @@ impl RateLimit {
 
     fn go_on_draining(&mut self, now: Instant, measured: &Measurement, judged: Option<Judgement>) -> Rule {
         let is_as_usual = judged.is_some_and(|judged| judged.quality >= 1.0 - judged.margin / 2.0);
-        let is_gone =
-            is_as_usual || (spans_only_since(now, measured, self.evidence_from) && flows_through(measured));
+        let is_gone = spans_only_since(now, measured, self.evidence_from) && flows_through(measured);
         let is_long = now.saturating_since(self.evidence_from) >= DRAIN_LONGEST;
-        if !(is_long || is_gone && !brings_nothing(measured)) {
+        // Quick responses of a moment ago don't count while hardly anything comes out.
+        if !(is_long || (is_as_usual || is_gone) && !brings_nothing(measured)) {
             return Rule::None;
         }
         self.drains = false;
@@ -398,11 +400,10 @@ fn drains_by_itself(measured: &Measurement) -> bool {
     spare_rps > 0.0 && measured.excess_s * measured.completed_rps <= DRAIN_PATIENCE_S * spare_rps
 }
 
-/// Whether no more ends than goes in: nothing is left of what stood there. Where less than half of it is completed, all that is let in
-/// waits behind what stands.
+/// Whether no more ends than goes in, and not because all that goes in waits: nothing is left of what stood there.
 fn flows_through(measured: &Measurement) -> bool {
     let ended_rps = measured.completed_rps + measured.unfinished_rps;
-    ended_rps <= measured.entered_rps && measured.completed_rps >= 0.5 * measured.entered_rps
+    ended_rps <= measured.entered_rps && measured.completed_rps >= FLOWS_FROM * measured.entered_rps
 }
 
 /// Whether of what goes in hardly anything reaches its client.
