@@ -369,9 +369,13 @@ impl Scene {
         assert!(!gateways.iter().any(|it| it.ip == former.ip && it.is_leader()), "{gateways:?}");
     }
 
-    /// Without an API server no gateway leads; every gateway serves, and keeps its share for 15 s.
+    /// Without an API server no gateway leads; every gateway serves, and keeps its share for 15 s. The crowds are gone before it: a gateway that one is
+    /// at may refuse anybody, the more so after it stood still.
     fn lose_the_api_server(&mut self) {
+        self.crowds.clear();
         let before = self.gateways();
+        let serves = |it: &Gateway| Client::get(SocketAddr::new(it.ip, 8081), "/").status() == 200;
+        until("the gateways serve after the crowd", WITHIN, || before.iter().all(serves).then_some(()));
         let term = before.iter().map(Gateway::term).max().expect("a term");
         let limit = before[0].number("limit");
         self.plane.kill_api_server();
@@ -380,7 +384,7 @@ impl Scene {
         let look = |ip: IpAddr| Gateway::ask(ip).expect("an answer");
         until("equal shares", WITHIN, || {
             for gateway in &before {
-                assert_eq!(Client::get(SocketAddr::new(gateway.ip, 8081), "/").status(), 200);
+                assert!(serves(gateway), "{gateway:?}");
                 answers += 1;
             }
             let now: Vec<Gateway> = before.iter().map(|it| look(it.ip)).collect();
