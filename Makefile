@@ -1,5 +1,8 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak h2spec helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins
+.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp \
+	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak \
+	h2spec helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
+	bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins
 
 CARGO ?= cargo

@@ -7,7 +7,8 @@
 //! The origin is one that waits, as for a database: four programs work on each call before it, and would take its time on a small machine.
 //!
 //! Without coordination each call is judged by itself and most user requests fail at one of theirs, after work was done for them. With it, the
-//! sidecar of the front end refuses at the first call or not at all.
+//! sidecar of the front end refuses at the first call or not at all. Each call has the gateways' target and a user request that of all its
+//! calls: they are made one after the other.
 
 use super::{NODE, Options, front_end, gateway};
 use crate::demo::children::{Family, Origin, Sidecar};
@@ -29,7 +30,9 @@ const QUIET: Duration = Duration::from_secs(3);
 const CROWD: Duration = Duration::from_secs(12);
 /// From here on it is judged, and until this much before its end: what is asked last is answered after the end.
 const JUDGED_AFTER: Duration = Duration::from_secs(3);
-const JUDGED_BEFORE_END: Duration = Duration::from_secs(1);
+const JUDGED_BEFORE_END: Duration = CHAIN_TARGET;
+const CHAIN_TARGET: Duration = TARGET.saturating_mul(CALLS);
+const CHAIN_PATIENCE: Duration = PATIENCE.saturating_mul(CALLS);
 
 /// What became of the user requests.
 #[derive(Clone, Debug, Serialize)]
@@ -71,7 +74,7 @@ pub(super) fn visit(
     let profile = RateProfile::constant(QUIET_LOAD * oracle_rps, QUIET)?
         .then(RateProfile::constant(OVERLOAD * oracle_rps, CROWD)?);
     let target = Target::parse(&format!("http://{front_end}/"))?;
-    let class = ClassPlan { timeout: PATIENCE, good_within: TARGET, ..ClassPlan::get(&target)? };
+    let class = ClassPlan { timeout: CHAIN_PATIENCE, good_within: CHAIN_TARGET, ..ClassPlan::get(&target)? };
     let schedule = Schedule::one(ArrivalProcess::Poisson(profile), options.seed);
     let plan = LoadPlan { seed: options.seed, ..LoadPlan::new(target, schedule, class) };
     let load = flashweir_load::run(plan, |_| ())?;
