@@ -13,6 +13,9 @@
 //! | yes | no | slow_backend | none; after a minute the baseline drifts to the new normal |
 //! | yes | yes | popular | alarm, after three such evaluations of the last four; two where evaluations share no counts, and one where they are four times worse |
 //!
+//! Before thirty responses have come two more things are worse: less than a quarter comes out of what usually does, and a queue grows on
+//! the link.
+//!
 //! Repairs (docs/algorithms/news.md): compare before update; the signals' baselines move only at the usual demand, so a
 //! crowd cannot drag them down, however slowly it comes; they are means over a minute (7.5 intervals if longer). A surge
 //! that is carried becomes the usual demand, and then its signals count. The margin is at least δ and three standard
@@ -52,6 +55,10 @@ const UNMISTAKABLE: f64 = 0.25;
 /// A service that carries a surge completes what it did before, and more; below this part of the usual it does not. Of
 /// thirty that are expected, chance leaves fewer than eight once in a million.
 const COLLAPSED: f64 = 0.25;
+/// Where less than this part of what is handed over comes out, it waits for what was handed over before.
+const HELD_BELOW: f64 = 0.5;
+/// The best of the latest few responses took twice as long as is usual.
+const WAITED_BELOW: f64 = 0.5;
 /// Of twelve that are expected, chance leaves none six times in a million.
 const CEASED_EXPECTED: f64 = 12.0;
 
@@ -162,6 +169,17 @@ impl Detector {
             is_worse: true,
             has_risen: self.has_risen(measured),
         })
+    }
+
+    /// A queue grows on the link: of what is handed over less than half comes out, and what comes out has waited. The fastest tenth of the
+    /// last thirty responses would know it when thirty have come over the narrow link, and all the crowd stands on it by then. Downloads
+    /// that take long leave the quick responses beside them as they were.
+    pub(super) fn judge_queue(&self, measured: &Measurement) -> Option<Judgement> {
+        let is_held = measured.judges_delivery
+            && measured.entered_rps * measured.span_s >= RESPONSES_MIN as f64
+            && measured.completed_rps + measured.unfinished_rps < HELD_BELOW * measured.entered_rps;
+        let quality = measured.latest_score.filter(|score| is_held && *score < WAITED_BELOW)?;
+        Some(Judgement { quality, margin: self.delta, is_worse: true, has_risen: self.has_risen(measured) })
     }
 
     fn has_risen(&self, measured: &Measurement) -> bool {

@@ -160,8 +160,8 @@ fn decide_repaired(
     binding: &Binding,
 ) -> Decision {
     let is_normal = limit.mode() == Mode::Normal;
-    let collapse = if is_normal { detector.judge_collapse(measured) } else { None };
-    let judged = collapse.or_else(|| detector.judge(measured));
+    let early = || detector.judge_collapse(measured).or_else(|| detector.judge_queue(measured));
+    let judged = is_normal.then(early).flatten().or_else(|| detector.judge(measured));
     let (rule, cause) = if is_normal {
         match judged {
             Some(judgement) if detector.alarms(judgement) => {

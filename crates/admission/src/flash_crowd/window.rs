@@ -16,6 +16,8 @@ use flashweir_measure::fastest::{descending, fastest_count};
 pub(super) const RESPONSES_MIN: usize = 30;
 /// The canaries: the fastest tenth (p of NEWS §4.1).
 const FASTEST: f64 = 0.10;
+/// The latest responses are so many at least: in calm the best of so many is seldom far from the usual.
+const LATEST_MIN: usize = 5;
 /// Counts are averaged over at least this long.
 pub(super) const COUNT_SPAN: Duration = Duration::from_secs(1);
 /// Responses older than this (or one interval) say nothing about now; at one request a second it still
@@ -31,6 +33,7 @@ pub(super) struct Window {
     responses: VecDeque<Responses>,
     scores: Speeds,
     rates: Speeds,
+    latest_score: Option<f64>,
 }
 
 /// Sums of the gates' samples over one tick.
@@ -86,6 +89,8 @@ pub(super) struct Measurement {
     pub(super) fast_rate: Option<Fastest>,
     /// Latency scores of the fastest tenth, when at least thirty responses are scored.
     pub(super) fast_score: Option<Fastest>,
+    /// The best latency score of the latest few responses, where these are scored.
+    pub(super) latest_score: Option<f64>,
     /// Mean time the fastest tenth waited beyond the usual, seconds: the backlog they met.
     pub(super) excess_s: f64,
     /// Responses looked at.
@@ -138,6 +143,11 @@ impl Speeds {
             left -= item.count as usize;
             item.count > 0
         });
+    }
+
+    /// 0 of none.
+    fn best(&self) -> f64 {
+        self.items.iter().fold(0.0, |best, item| best.max(f64::from(item.speed)))
     }
 
     /// A mean over all; not of none.
@@ -244,6 +254,7 @@ impl Window {
             unfinished_rps,
             fast_rate: large_enough.then(|| Fastest::of(&self.rates)),
             fast_score: scored.then(|| Fastest::of(&self.scores)),
+            latest_score: self.latest_score,
             excess_s: if scored { self.scores.mean(|item| f64::from(item.excess_s)) } else { 0.0 },
             responses,
         }
@@ -254,10 +265,14 @@ impl Window {
     fn gather(&mut self, now: Instant, evidence_from: Instant) -> usize {
         self.scores.clear();
         self.rates.clear();
+        self.latest_score = None;
         let (mut latencies, mut observed) = (0, now);
         for responses in self.responses.iter().rev() {
             if responses.observed != observed {
                 observed = responses.observed;
+                if self.latest_score.is_none() && self.scores.count >= LATEST_MIN {
+                    self.latest_score = Some(self.scores.best());
+                }
                 let enough = self.scores.count.max(self.rates.count) >= RESPONSES_MIN;
                 if enough && now.saturating_since(observed) >= self.interval {
                     break;
