@@ -82,9 +82,11 @@ bench-sentries: setup-test
 	$(MAKE) testplane CLUSTER_TESTS=1
 	$(CARGO) test --locked -p flashweir-cli --features kubernetes --test kubernetes -- --ignored --nocapture processors_fill
 
-# What 1,000 gateways that report ten times a second cost the one that leads: some seconds once built.
+# What 1,000 gateways that report ten times a second cost the one that leads, its messages and plans alone and then over HTTP at a real gateway:
+# half a minute once built.
 bench-leader: setup
 	$(CARGO) test --release --locked -p flashweir-gateway --lib -- --ignored --nocapture what_a_thousand_gateways_cost_their_leader
+	$(CARGO) bench --locked -p flashweir-cli --bench leader
 
 # One crowd at three services of one real control plane: replicas by `flashweir control`, by an autoscaler on processors, and by one who knew it.
 # Six minutes once the control plane is built; SQUEEZE divides its ten minutes (3).

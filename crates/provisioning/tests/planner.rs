@@ -218,21 +218,9 @@ fn three_gateways_plan_as_one() {
 /// than are free. Once all of the last minute's demand counted, and the first application in the file kept its servers.
 #[test]
 fn servers_of_passed_demand_go_where_requests_are_refused() {
-    let of_worth = |revenue| ApplicationPolicy {
-        classes: vec![ClassValue { revenue, ..ClassValue::default() }],
-        start_up: Duration::from_secs(10),
-        ..ApplicationPolicy::single(Duration::from_secs(1))
-    };
     let applications: Vec<_> = [1.0, 5.0, 3.0].map(of_worth).to_vec();
-    // 50/s and server: five servers each, then one.
-    let interval = |offered: u64, refused_percent, ready| Interval {
-        offered: [offered * 10, 0],
-        refused_percent,
-        service_s: 0.02,
-        ready,
-        starting: 0,
-        busy: 0.0,
-    };
+    // Five servers each, then one.
+    let interval = ten_seconds;
     let crowd = || vec![interval(200, 0, 5), interval(200, 0, 5), interval(50, 0, 2)];
     let after = || vec![interval(30, 0, 5), interval(30, 0, 5), interval(200, 50, 2)];
     let intervals: Vec<_> =
@@ -244,4 +232,48 @@ fn servers_of_passed_demand_go_where_requests_are_refused() {
     assert_eq!(before[..2], [5, 5]);
     assert!(last[2] >= 5, "{last:?}");
     assert_eq!((last[1], last.iter().sum::<u32>()), (5, 12), "the dearer one keeps its servers: {last:?}");
+}
+
+/// An application whose requests are worth this much; its servers start in 10 s.
+fn of_worth(revenue: f64) -> ApplicationPolicy {
+    ApplicationPolicy {
+        classes: vec![ClassValue { revenue, ..ClassValue::default() }],
+        start_up: Duration::from_secs(10),
+        ..ApplicationPolicy::single(Duration::from_secs(1))
+    }
+}
+
+/// Ten seconds of requests that take 20 ms: 50/s and server.
+fn ten_seconds(rate_rps: u64, refused_percent: u64, ready: u32) -> Interval {
+    Interval { offered: [rate_rps * 10, 0], refused_percent, service_s: 0.02, ready, starting: 0, busy: 0.0 }
+}
+
+/// Servers of each application by plan: `before` for 200 s, then `after` for 200 s.
+fn servers_by_plan(policy: Policy, before: &[Interval], after: &[Interval]) -> Vec<Vec<u32>> {
+    let each = |intervals: &[Interval]| vec![(10_000, intervals.to_vec()); 20];
+    let plans = drive(policy, &[each(before), each(after)].concat());
+    plans.iter().map(|plan| plan.applications.iter().map(|it| it.servers).collect()).collect()
+}
+
+/// Goal: the release window begins when demand falls. Method: demand falls from five servers' to one's; the window is 60 s, so that one more plan gives all
+/// back. Once the window began when the level of the last minute had followed, a minute later.
+#[test]
+fn servers_are_given_back_one_window_after_demand_has_fallen() {
+    let policy = Policy::new(12, vec![of_worth(1.0)]);
+    let servers = servers_by_plan(policy, &[ten_seconds(200, 0, 5)], &[ten_seconds(30, 0, 5)]);
+    let servers: Vec<u32> = servers.iter().map(|each| each[0]).collect();
+    let last = servers[39];
+    let given_back = servers[20..].iter().position(|&each| each == last);
+    assert_eq!((servers[19], last, given_back), (5, 1, Some(6)), "{servers:?}");
+}
+
+/// Goal: demand that has passed orders nothing. Method: the cheaper of two applications has too few servers throughout its crowd, because the dearer one needs
+/// them; both crowds end at once. Once the level of the last minute ordered servers for the cheaper crowd after it had left.
+#[test]
+fn demand_that_has_passed_orders_no_servers() {
+    let policy = Policy::new(10, vec![of_worth(5.0), of_worth(1.0)]);
+    let crowd = [ten_seconds(390, 0, 9), ten_seconds(200, 75, 1)];
+    let servers = servers_by_plan(policy, &crowd, &[ten_seconds(30, 0, 9), ten_seconds(30, 0, 1)]);
+    assert!(servers[19][1] <= 2, "it has too few servers in its crowd: {servers:?}");
+    assert!(servers[20..].iter().all(|each| each[1] <= servers[19][1]), "{servers:?}");
 }
