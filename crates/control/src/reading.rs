@@ -1,6 +1,6 @@
 //! What a gateway's `/status` says of demand, as the planner's samples.
 
-use crate::service_time::{Passed, ServiceTimes};
+use crate::service_time::ServiceTimes;
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationSample, ClassCounts, Moments, PoolState};
 use serde_json::Value;
@@ -79,8 +79,7 @@ impl Readings {
             (since(reading.offered, before.offered)? as f64 * unique_part(&reading, &before)).round() as u64;
         let admitted = since(reading.admitted, before.admitted)?;
         let refused = since(reading.refused, before.refused)?;
-        let passed = Passed { span, offered, admitted, refused };
-        let known = self.times.known(now, passed, reading.capacity_rps);
+        let known = self.times.known(now, offered, refused, reading.capacity_rps);
         let service = known.map_or_else(Moments::default, |known| known.moments(admitted));
         let application = ApplicationSample {
             classes: vec![ClassCounts { offered, admitted, refused, service }],
@@ -117,7 +116,7 @@ mod tests {
         let mut readings = Readings::default();
         let pool = PoolState { ready: 2, ..PoolState::default() };
         let mut at = |second, offered, admitted, pool| {
-            let reading = Reading::of(&status(offered, admitted, 50.0), None).expect("a gateway's");
+            let reading = Reading::of(&status(offered, admitted, 100.0), None).expect("a gateway's");
             readings.sample(Instant::from_secs(second), Duration::from_secs(10), reading, pool)
         };
         assert_eq!(at(0, 1_000, 1_000, pool), None);
@@ -127,7 +126,7 @@ mod tests {
             (1_000, 500, 500, 500)
         );
         let later = at(20, 3_000, 2_000, pool).expect("a sample").classes[0];
-        assert!((later.service.mean_s().expect("known") - 0.04).abs() < 1e-12);
+        assert!((later.service.mean_s().expect("known") - 0.02).abs() < 1e-12);
         // Another copy serves: what the gateway knows is of two.
         let more = PoolState { ready: 3, ..PoolState::default() };
         assert_eq!(at(30, 3_100, 2_100, more).expect("a sample").classes[0].service.count, 0);

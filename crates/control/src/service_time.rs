@@ -9,9 +9,6 @@ const MEASURED_AFTER: Duration = Duration::from_secs(5);
 const ESTIMATED_AFTER: Duration = Duration::from_secs(20);
 /// Requests are refused where at least this part of them is; less is chance or a bound of the gateway.
 const REFUSED_MIN: f64 = 0.01;
-/// A capacity is measured where at least this part of it is admitted: in the interval in which a crowd comes, too, unless it comes near its end.
-/// Where a few of a few requests are refused, for any reason, nothing says what more the servers would have done.
-const USED_MIN: f64 = 0.75;
 
 /// Turns a capacity into the time of one server for one request.
 ///
@@ -23,27 +20,6 @@ pub struct ServiceTimes {
     ready: Option<(u32, Instant)>,
     /// Whether a capacity was measured while requests were refused.
     is_measured: bool,
-}
-
-/// What passed in an interval, requests of all gateways of a service.
-#[derive(Clone, Copy, Debug)]
-pub struct Passed {
-    /// How long it was.
-    pub span: Duration,
-    /// Offered.
-    pub offered: u64,
-    /// Admitted.
-    pub admitted: u64,
-    /// Refused.
-    pub refused: u64,
-}
-
-impl Passed {
-    /// Whether as much was let in as can be, so that it shows what can be.
-    fn uses(&self, capacity_rps: f64) -> bool {
-        let is_refusing = self.refused as f64 > REFUSED_MIN * self.offered.max(self.refused) as f64;
-        is_refusing && self.admitted as f64 >= USED_MIN * capacity_rps * self.span.as_secs_f64()
-    }
 }
 
 /// A mean time for one request, and how much it counts.
@@ -63,12 +39,17 @@ impl ServiceTimes {
         }
     }
 
-    /// What a capacity, requests a second, says of one server, read after an interval in which this passed; none where it says nothing.
-    pub fn known(&mut self, now: Instant, passed: Passed, capacity_rps: Option<f64>) -> Option<ServiceTime> {
+    /// What a capacity says of one server, read after an interval with these counts of requests; none where it says nothing.
+    pub fn known(
+        &mut self,
+        now: Instant,
+        offered: u64,
+        refused: u64,
+        capacity_rps: Option<f64>,
+    ) -> Option<ServiceTime> {
         let (ready, since) = self.ready.filter(|(ready, _)| *ready > 0)?;
-        let capacity_rps = capacity_rps?;
-        let mean_s = f64::from(ready) / capacity_rps;
-        let is_measured = passed.uses(capacity_rps);
+        let mean_s = f64::from(ready) / capacity_rps?;
+        let is_measured = refused as f64 > REFUSED_MIN * offered.max(refused) as f64;
         let after = if is_measured { MEASURED_AFTER } else { ESTIMATED_AFTER };
         let counts = is_measured || !self.is_measured;
         let is_known = counts && now.saturating_since(since) >= after && mean_s.is_finite() && mean_s > 0.0;
@@ -91,11 +72,6 @@ impl ServiceTime {
 mod tests {
     use super::*;
 
-    /// A second.
-    fn passed(offered: u64, admitted: u64) -> Passed {
-        Passed { span: Duration::from_secs(1), offered, admitted, refused: offered - admitted }
-    }
-
     /// Goal: an order in a crowd rests on what was measured in it, not on the calm before. It failed when estimates in calm counted for
     /// each request: a crowd of four times the capacity then got its servers one after the other, for half a minute.
     #[test]
@@ -104,7 +80,7 @@ mod tests {
         let mut moments = |second, ready, offered, admitted, capacity_rps| {
             let now = Instant::from_secs(second);
             times.see(now, ready);
-            let known = times.known(now, passed(offered, admitted), Some(capacity_rps));
+            let known = times.known(now, offered, offered - admitted, Some(capacity_rps));
             known.map(|known| known.moments(admitted)).unwrap_or_default()
         };
         for second in 0..20 {
@@ -126,32 +102,14 @@ mod tests {
         assert_eq!(moments(38, 2, 160, 80, 80.0).count, 80);
     }
 
-    /// One of twenty refused by chance in calm measures nothing. It failed when any refusal did: what was estimated at 120/s then stayed in
-    /// force for good, and no better estimate was taken.
-    #[test]
-    fn a_refusal_in_calm_measures_no_capacity() {
-        let mut times = ServiceTimes::default();
-        times.see(Instant::ZERO, 1);
-        let mut known = |second, admitted, capacity_rps| {
-            times.known(Instant::from_secs(second), passed(20, admitted), Some(capacity_rps))
-        };
-        assert_eq!(known(30, 19, 120.0), Some(ServiceTime { mean_s: 1.0 / 120.0, is_measured: false }));
-        assert_eq!(known(31, 20, 40.0), Some(ServiceTime { mean_s: 1.0 / 40.0, is_measured: false }));
-        // The gateway's estimate is still of the calm while servers can do no more than a third of it.
-        let estimated = Some(ServiceTime { mean_s: 1.0 / 60.0, is_measured: false });
-        assert_eq!(known(32, 15, 60.0), estimated);
-        assert_eq!(known(33, 15, 20.0), Some(ServiceTime { mean_s: 1.0 / 20.0, is_measured: true }));
-        assert_eq!(known(34, 20, 60.0), None, "what was measured stays in force");
-    }
-
     #[test]
     fn nothing_is_known_of_no_servers_or_of_no_capacity() {
         let mut times = ServiceTimes::default();
-        assert_eq!(times.known(Instant::from_secs(60), passed(10, 0), Some(1.0)), None);
+        assert_eq!(times.known(Instant::from_secs(60), 10, 10, Some(1.0)), None);
         times.see(Instant::ZERO, 1);
-        assert_eq!(times.known(Instant::from_secs(60), passed(10, 0), None), None);
-        assert_eq!(times.known(Instant::from_secs(60), passed(10, 0), Some(0.0)), None);
+        assert_eq!(times.known(Instant::from_secs(60), 10, 10, None), None);
+        assert_eq!(times.known(Instant::from_secs(60), 10, 10, Some(0.0)), None);
         times.see(Instant::ZERO, 0);
-        assert_eq!(times.known(Instant::from_secs(60), passed(10, 0), Some(1.0)), None);
+        assert_eq!(times.known(Instant::from_secs(60), 10, 10, Some(1.0)), None);
     }
 }

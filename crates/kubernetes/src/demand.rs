@@ -7,7 +7,7 @@
 //! person count once: each class is scaled by the gateway's ratio of unique to all requests. **A server's time** for one request is
 //! the number of servers over the capacity that the sentries have learned, where [`ServiceTimes`] takes it.
 
-use flashweir_control::service_time::{Passed, ServiceTime, ServiceTimes};
+use flashweir_control::service_time::{ServiceTime, ServiceTimes};
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationSample, ClassCounts, Moments, PoolState, SentryLoad};
 use serde_json::Value;
@@ -204,11 +204,9 @@ impl Demand {
                 if gateway.silent_for > 0 { span.as_secs_f64() / over.as_secs_f64().max(1e-3) } else { 1.0 };
             add(&mut sums, counted, classes, scale);
         }
-        let all = |count: fn(&Counts) -> f64| sums.iter().map(count).sum::<f64>().round() as u64;
-        let [offered, admitted, refused] =
-            [all(|sum| sum.offered), all(|sum| sum.admitted), all(|sum| sum.refused)];
-        let passed = Passed { span, offered, admitted, refused };
-        let service = self.times.known(now, passed, whole_capacity_rps(&counted));
+        let [offered, refused] = [|sum: &Counts| sum.offered, |sum: &Counts| sum.refused]
+            .map(|count| sums.iter().map(count).sum::<f64>().round() as u64);
+        let service = self.times.known(now, offered, refused, whole_capacity_rps(&counted));
         let classes = sums.iter().map(|sum| sum.counts(service)).collect();
         let factors: Vec<f64> =
             counted.iter().filter_map(|(_, (counted, _))| counted.quantile_factor).collect();
