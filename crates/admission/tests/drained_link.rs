@@ -111,7 +111,7 @@ impl Link {
     }
 }
 
-/// It failed when only the fastest tenth of thirty answers told, that is after 1.8 s, when 234 stood there.
+/// It failed when only the fastest tenth of thirty answers was judged: 234 stood there by then.
 #[test]
 fn an_alarm_does_not_wait_for_thirty_answers_over_a_narrow_link() {
     let link = Link::alarmed();

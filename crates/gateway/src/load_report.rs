@@ -4,7 +4,7 @@
 //! - `Server-Timing` (W3C Server Timing): the duration of `cpu`, or else of `app`, is what the request took. Others are
 //!   left alone on purpose: `total` counts what the request waited inside the origin, which the sentry knows better.
 //! - ORCA (the load reports of xDS): `endpoint-load-metrics` as `TEXT`, `JSON` or `BIN`, and the older binary fields. Of
-//!   it the utilisation is told, the application's own before the processor's. It weighs the servers of a pool, within a
+//!   it the utilisation is read, the application's own before the processor's. It weighs the servers of a pool, within a
 //!   factor of two; the sentry decides nothing by it, for it measures what the origin does, so an origin that lies moves no limit.
 //!
 //! Read strictly and within bounds: what is malformed, too long, negative, infinite, no number or absurdly large is

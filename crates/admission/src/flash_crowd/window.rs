@@ -16,7 +16,7 @@ use flashweir_measure::fastest::{descending, fastest_count};
 pub(super) const RESPONSES_MIN: usize = 30;
 /// The canaries: the fastest tenth (p of NEWS §4.1).
 const FASTEST: f64 = 0.10;
-/// The latest responses are so many at least: in calm the best of so many is seldom far from the usual.
+/// The fewest latest responses that are judged: in calm the best of five is seldom far from the usual.
 const LATEST_MIN: usize = 5;
 /// Counts are averaged over at least this long.
 pub(super) const COUNT_SPAN: Duration = Duration::from_secs(1);

@@ -30,7 +30,7 @@ use tokio::task::LocalSet;
 const EVERY: Duration = Duration::from_millis(100);
 /// As in a gateway: a leader that is later than this counts as silent.
 const ANSWER_WITHIN: Duration = Duration::from_millis(500);
-/// The leader listens for half a second, and reports have told the term by then.
+/// The leader listens for half a second, and gateways know its term by then.
 const WARM_UP: Duration = Duration::from_secs(2);
 /// For how long the leader's cost without any report is measured.
 const IDLE_FOR: Duration = Duration::from_secs(2);
