@@ -44,7 +44,7 @@ constants! {
     enough = 4.0;
     /// Changes of the origin are looked for at this factor, its second and its fourth root; completions are far fewer than usual if they are
     /// fewer by this factor. The number of servers is known if its standard deviation is the root, and until then an origin may do more than
-    /// it did by this factor.
+    /// it did by this factor. A limit is lowered to less than a half where with a half the share of answers in time is below one over it.
     factor = core::f64::consts::E;
     /// The share of requests in flight that may be older than half of the time since the limit moved: with more of them, short requests have
     /// ended under the new limit and long ones have not.

@@ -33,6 +33,8 @@ pub(in crate::sentry) struct ModelRule {
     is_stale: bool,
     /// One in twenty answers is later than the target where as few are in flight as the origin has servers.
     is_late: bool,
+    /// The number of servers was known once.
+    was_knee_known: bool,
     /// Work done a second when the limit was last raised before there was evidence.
     early_rate: f64,
     /// The least median of times at the origin under any limit since the origin last changed, seconds.
@@ -70,6 +72,7 @@ impl ModelRule {
             calm_s: 0.0,
             is_stale: false,
             is_late: false,
+            was_knee_known: false,
             early_rate: 0.0,
             early_s: f64::INFINITY,
             ceiling: f64::from(SENTRY_IN_FLIGHT),
@@ -84,6 +87,7 @@ impl ModelRule {
         *self = Self::new(self.k);
         self.learned.limit = limit.clamp(1, SENTRY_IN_FLIGHT);
         (self.learned.knee, self.learned.headroom) = (knee, 1.0);
+        self.was_knee_known = knee.is_some();
     }
 
     /// What is known.
@@ -332,6 +336,7 @@ impl ModelRule {
         } else if self.curve.completed() > 2.0 * self.k.enough {
             self.learned.headroom = self.learned.headroom.min(self.k.factor);
         }
+        self.was_knee_known |= is_knee_known;
         self.learned.knee = is_knee_known.then_some(servers);
         self.learned.servers = Some(servers.min(f64::from(self.learned.limit)));
         self.learned.alone_s = Some(self.curve.alone_s());
@@ -366,8 +371,13 @@ impl ModelRule {
                 f64::from(self.learned.limit) * libm::exp2(f64::from(step) / f64::from(STEPS_AN_OCTAVE));
             round(limit).min(limit_max)
         };
+        // Too high a limit costs answers where requests are refused; before anything is refused, and before the knee was found, doubling
+        // finds it soonest.
+        let up = if is_refusing || self.was_knee_known { STEPS_AN_OCTAVE / 2 } else { STEPS_AN_OCTAVE };
+        // Half an octave above 1 is less than 2.
+        let one_more = (self.learned.limit + 1).min(limit_max);
         let mut worths: Vec<(u32, f64)> = Vec::new();
-        for limit in (-STEPS_SEEN..=STEPS_AN_OCTAVE).map(at_step) {
+        for limit in (-STEPS_SEEN..=up).map(at_step).chain([one_more]) {
             if worths.last().is_none_or(|last| last.0 < limit) {
                 worths.push((limit, self.worth(look, limit)));
             }
@@ -376,7 +386,10 @@ impl ModelRule {
         let enough = most * (1.0 - self.k.indifference);
         let best =
             worths.iter().find(|(_, worth)| *worth >= enough).map_or(self.learned.limit, |best| best.0);
-        let best = best.max(at_step(-STEPS_AN_OCTAVE));
+        let half = at_step(-STEPS_AN_OCTAVE);
+        // Where nearly all are late with half as many in flight, too, half is not low enough.
+        let is_half_late = self.in_time(look, half) < 1.0 / self.k.factor;
+        let best = if is_half_late { best } else { best.max(half) };
         // While no request is refused a shorter line at the origin brings nothing; answers in time do.
         let is_lower_better = is_refusing
             || self.in_time(look, best) > self.in_time(look, self.learned.limit) + self.k.model_error;
@@ -429,7 +442,7 @@ fn round(value: f64) -> u32 {
 
 /// Windows kept apart because of a suspicion.
 const SUSPECTS_MAX: usize = 8;
-/// Steps an octave between the limits that are compared. A move goes up or down by a factor of two at most; what is worth most may be
-/// three octaves below, as half the limit may bring no answer in time either.
+/// Steps an octave between the limits that are compared. A move goes up by an octave at most, by half of one in a crowd and once the knee was
+/// found; down by an octave, and by three where half the limit would bring hardly an answer in time either.
 const STEPS_AN_OCTAVE: i32 = 4;
 const STEPS_SEEN: i32 = 12;
