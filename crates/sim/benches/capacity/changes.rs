@@ -2,7 +2,7 @@
 //! first request after which the next twenty that are completed are in time as often, but for a tenth, as behind the best fixed limit; three
 //! times the servers, when the limit is nine tenths of their number.
 
-use crate::matrix::cell::{Cell, Change, Spread, at};
+use crate::cell::{Cell, Change, Spread, at};
 use crate::threads;
 use flashweir_core::Instant;
 use flashweir_sim::request::{Counts, Outcome};
@@ -25,11 +25,11 @@ struct Found {
 }
 
 /// Runs the cells in which the origin changes, and prints a row of a Markdown table for each change and spread of work.
-pub(crate) fn print(cells: &[Cell], seeds: &Range<u64>) {
+pub(crate) fn print(cells: &[Cell], seeds: &[u64]) {
     let mut rows: BTreeMap<String, (Vec<Option<Found>>, Cell)> = BTreeMap::new();
     for cell in cells.iter().filter(|cell| cell.is_feasible()) {
         let Some(changed) = changed(cell) else { continue };
-        let found = threads::on_all(seeds.clone().collect(), |seed| find(cell, seed, &changed));
+        let found = threads::on_all(seeds.to_vec(), |seed| find(cell, seed, &changed));
         let key = format!("{:?} | {:?} | {}", cell.change, cell.spread, cell.work_ms);
         rows.entry(key).or_insert_with(|| (Vec::new(), *cell)).0.extend(found);
     }
@@ -81,7 +81,7 @@ fn find(cell: &Cell, seed: u64, (during, rate_rps): &(Range<Instant>, f64)) -> O
     let outcome = cell.run(seed);
     let took_s = match cell.change {
         Change::MoreCores => limit_found_s(cell, &outcome, during)?,
-        _ => in_time_again_s(&outcome, &cell.known(seed), during)?,
+        _ => in_time_again_s(&outcome, &cell.known(&[seed])[0], during)?,
     };
     let before = outcome.limits.iter().rev().find(|taken| taken.at < during.start)?;
     let response_s = before.plan.explanation.in_flight / before.plan.explanation.completed_rps;

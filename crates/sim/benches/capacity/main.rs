@@ -1,25 +1,29 @@
 //! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by cell.
 //!
 //! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace|sensitivity|changes] [WORD...]`: only
-//! cells whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), K seeds each; `trace` prints the limits
+//! cells whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), the crowds of K seeds together in each; `trace` prints the limits
 //! taken, `sensitivity` what depends on each number of the rule that learns the limit, and `changes` how soon a change of the origin is found.
 
+#[path = "../../tests/capacity/cell.rs"]
+mod cell;
 mod changes;
 mod matrix;
+#[path = "../../tests/capacity/score.rs"]
+mod score;
 mod sensitivity;
 mod threads;
 
+use cell::Cell;
 use matrix::Words;
-use matrix::cell::{Cell, Score};
+use score::Score;
 use std::collections::BTreeMap;
 
 fn main() {
     let words = Words::given();
-    let seed = words.number("seed=").unwrap_or(1);
-    let seeds = seed..seed + words.number("seeds=").unwrap_or(1);
+    let seeds = words.seeds();
     let cells = words.cells(&["trace", "sensitivity", "changes"]);
     if words.has("trace") {
-        return cells.iter().for_each(|cell| trace(cell, seed));
+        return cells.iter().for_each(|cell| trace(cell, seeds[0]));
     }
     if words.has("sensitivity") {
         return sensitivity::print(&cells, &seeds);
@@ -27,7 +31,7 @@ fn main() {
     if words.has("changes") {
         return changes::print(&cells, &seeds);
     }
-    let mut scored = threads::on_all(matrix::runs(&cells, &seeds), |(cell, seed)| (cell, cell.score(seed)));
+    let mut scored = threads::on_all(cells, |cell| (cell, Score::of(&cell, &seeds)));
     scored.sort_by(|(_, one), (_, other)| one.share.total_cmp(&other.share));
     print_cells(&scored);
     print_summary(&scored);
@@ -35,13 +39,14 @@ fn main() {
 
 fn print_cells(scored: &[(Cell, Score)]) {
     println!(
-        "share through settled p95/R p99/R  90% at   possible/s  refused in quiet  infeasible told  cell"
+        "share  worst through settled p95/R p99/R  90% at   possible/s  refused in quiet  infeasible told  cell"
     );
     for (cell, score) in scored {
         let mark = if cell.is_feasible() { ' ' } else { '!' };
         println!(
-            "{:>5.3} {:>7.3} {:>6.3} {:>5.2} {:>5.2} {:>6.1} s {:>10.1} {:>8}/{:<8} {:>6.2} {mark} {cell}",
+            "{:>5.3} {:>6.3} {:>7.3} {:>6.3} {:>5.2} {:>5.2} {:>6.1} s {:>10.1} {:>8}/{:<8} {:>6.2} {mark} {cell}",
             score.share,
+            score.worst_share,
             score.throughput_share,
             score.settled_share,
             score.p95_over_target,
@@ -73,7 +78,7 @@ fn print_summary(scored: &[(Cell, Score)]) {
         }
     }
     println!(
-        "\n{:<28} cells   mean  worst  >=.95  >=.90  through settled  90% in 3 s  told infeasible  p95<=R  p99<=1.25R",
+        "\n{:<28} cells   mean  worst   crowd  >=.95  >=.90  through settled  90% in 3 s  told infeasible  p95<=R  p99<=1.25R",
         ""
     );
     for (key, scores) in groups {
@@ -83,10 +88,14 @@ fn print_summary(scored: &[(Cell, Score)]) {
         let mean_of = |value: &dyn Fn(&Score) -> f64| {
             scores.iter().map(|score| value(score).min(1.0)).sum::<f64>() / count
         };
-        let worst = scores.iter().map(|score| score.share).fold(f64::INFINITY, f64::min);
+        let least = |value: &dyn Fn(&Score) -> f64| {
+            scores.iter().map(|score| value(score)).fold(f64::INFINITY, f64::min)
+        };
         println!(
-            "{key:<28} {count:>5} {:>6.3} {worst:>6.3} {:>6.2} {:>6.2} {:>8.3} {:>7.3} {:>11.2} {:>16.2} {:>7.2} {:>11.2}",
+            "{key:<28} {count:>5} {:>6.3} {:>6.3} {:>7.3} {:>6.2} {:>6.2} {:>8.3} {:>7.3} {:>11.2} {:>16.2} {:>7.2} {:>11.2}",
             mean_of(&|score| score.share),
+            least(&|score| score.share),
+            least(&|score| score.worst_share),
             part(&|score| score.share >= 0.95),
             part(&|score| score.share >= 0.90),
             mean_of(&|score| score.throughput_share),

@@ -1,11 +1,7 @@
 //! The cells of the capacity matrix, and which of them the words of a command choose.
 
-#[path = "../../tests/capacity/cell.rs"]
-pub(crate) mod cell;
-
-use cell::{Cell, Change, Spread};
+use crate::cell::{Cell, Change, Spread};
 use flashweir_core::Rng;
-use std::ops::Range;
 
 /// The words of the command.
 pub(crate) struct Words(Vec<String>);
@@ -19,6 +15,12 @@ impl Words {
     /// The number behind `key`, as in `seed=3`.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         self.0.iter().find_map(|word| word.strip_prefix(key)?.parse().ok())
+    }
+
+    /// Seeds of crowds: `seeds=` of them from `seed=` on, one from 1 on where nothing is said.
+    pub(crate) fn seeds(&self) -> Vec<u64> {
+        let first = self.number("seed=").unwrap_or(1);
+        (first..first + self.number("seeds=").unwrap_or(1)).collect()
     }
 
     /// Whether this word is among them.
@@ -47,11 +49,6 @@ impl Words {
         assert!(!cells.is_empty(), "no cell has all of the words {filters:?}");
         cells
     }
-}
-
-/// Each cell with each seed.
-pub(crate) fn runs(cells: &[Cell], seeds: &Range<u64>) -> Vec<(Cell, u64)> {
-    cells.iter().flat_map(|cell| seeds.clone().map(move |seed| (*cell, seed))).collect()
 }
 
 /// `R=1` and `c=4` are words of a cell's name.

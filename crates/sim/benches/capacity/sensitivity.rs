@@ -1,12 +1,13 @@
 //! The matrix with each number of the rule halved and doubled, as rows of a Markdown table: means take a cell for 1 at most; *moved* counts
 //! cells whose share is another by more than 0.02.
 
-use crate::matrix::cell::Cell;
-use crate::{matrix, threads};
+use crate::cell::Cell;
+use crate::threads;
 use flashweir_admission::sentry::Constants;
+use flashweir_sim::request::Outcome;
 use std::ops::Range;
 
-/// What one run is judged by: goodput and completions over those of the best fixed limit.
+/// What a cell is judged by: goodput and completions over those of the best fixed limit.
 #[derive(Clone, Copy)]
 struct Shares {
     good: f64,
@@ -15,21 +16,21 @@ struct Shares {
 }
 
 /// Runs all of them and prints the table.
-pub(crate) fn print(cells: &[Cell], seeds: &Range<u64>) {
-    let jobs = matrix::runs(cells, seeds);
+pub(crate) fn print(cells: &[Cell], seeds: &[u64]) {
     let variants = variants();
-    let rows = threads::on_all(jobs.clone(), |(cell, seed)| shares(&cell, seed, &variants));
+    let rows = threads::on_all(cells.to_vec(), |cell| shares(&cell, seeds, &variants));
     println!(
-        "{} runs of each variant, of which {} with a target that can be met",
-        jobs.len(),
-        feasible(&jobs).count()
+        "{} cells, {} crowds in each, of which {} with a target that can be met",
+        cells.len(),
+        seeds.len(),
+        feasible(cells).count()
     );
     println!(
         "| constant | value | mean | at least 0.90 | worst | moved | throughput, target that cannot be met | cells that refuse in quiet |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     for (at, (name, value, _)) in variants.iter().enumerate() {
-        print_row(name, *value, &jobs, &rows, at);
+        print_row(name, *value, cells, &rows, at);
     }
 }
 
@@ -47,40 +48,52 @@ fn variants() -> Vec<(&'static str, f64, Constants)> {
     variants
 }
 
-fn shares(cell: &Cell, seed: u64, variants: &[(&str, f64, Constants)]) -> Vec<Shares> {
+fn shares(cell: &Cell, seeds: &[u64], variants: &[(&str, f64, Constants)]) -> Vec<Shares> {
     let crowd = cell.crowd_bins();
-    let known = cell.known(seed).began_within(crowd.clone());
+    let [theirs_good, theirs_completed, _] = sums(&cell.known(seeds), &crowd);
     let of_one = |constants: Constants| {
-        let outcome = cell.run_with(seed, constants);
-        let ours = outcome.began_within(crowd.clone());
+        let runs: Vec<Outcome> = seeds.iter().map(|seed| cell.run_with(*seed, constants)).collect();
+        let [good, completed, refused_in_quiet] = sums(&runs, &crowd);
         Shares {
-            good: ours.goodput as f64 / (known.goodput as f64).max(1.0),
-            completed: ours.completed as f64 / (known.completed as f64).max(1.0),
-            refused_in_quiet: outcome.began_within(0..crowd.start).shed_total(),
+            good: good as f64 / (theirs_good as f64).max(1.0),
+            completed: completed as f64 / (theirs_completed as f64).max(1.0),
+            refused_in_quiet,
         }
     };
     variants.iter().map(|(_, _, constants)| of_one(*constants)).collect()
 }
 
-fn feasible(jobs: &[(Cell, u64)]) -> impl Iterator<Item = usize> + '_ {
-    jobs.iter().enumerate().filter(|(_, (cell, _))| cell.is_feasible()).map(|(at, _)| at)
+/// Goodput, completions and, before the crowd, refusals.
+fn sums(runs: &[Outcome], crowd: &Range<usize>) -> [u64; 3] {
+    let mut sums = [0; 3];
+    for outcome in runs {
+        let (counts, quiet) = (outcome.began_within(crowd.clone()), outcome.began_within(0..crowd.start));
+        let one = [counts.goodput, counts.completed, quiet.shed_total()];
+        sums.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
+    }
+    sums
 }
 
-fn print_row(name: &str, value: f64, jobs: &[(Cell, u64)], rows: &[Vec<Shares>], variant: usize) {
-    let good: Vec<f64> = feasible(jobs).map(|at| rows[at][variant].good).collect();
+fn feasible(cells: &[Cell]) -> impl Iterator<Item = usize> + '_ {
+    cells.iter().enumerate().filter(|(_, cell)| cell.is_feasible()).map(|(at, _)| at)
+}
+
+fn print_row(name: &str, value: f64, cells: &[Cell], rows: &[Vec<Shares>], variant: usize) {
+    let good: Vec<f64> = feasible(cells).map(|at| rows[at][variant].good).collect();
     let count = good.len().max(1) as f64;
     let mean = good.iter().map(|share| share.min(1.0)).sum::<f64>() / count;
     let most = good.iter().filter(|share| **share >= 0.9).count() as f64 / count;
     let worst = good.iter().copied().fold(f64::INFINITY, f64::min);
-    let moved = feasible(jobs).filter(|&at| (rows[at][variant].good - rows[at][0].good).abs() > 0.02).count();
-    let infeasible: Vec<f64> = jobs
+    let moved =
+        feasible(cells).filter(|&at| (rows[at][variant].good - rows[at][0].good).abs() > 0.02).count();
+    let infeasible: Vec<f64> = cells
         .iter()
         .zip(rows)
-        .filter(|((cell, _), _)| !cell.is_feasible())
+        .filter(|(cell, _)| !cell.is_feasible())
         .map(|(_, row)| row[variant].completed.min(1.0))
         .collect();
     let throughput = infeasible.iter().sum::<f64>() / infeasible.len().max(1) as f64;
-    let refusing = feasible(jobs).filter(|&at| rows[at][variant].refused_in_quiet > 0).count();
+    let refusing = feasible(cells).filter(|&at| rows[at][variant].refused_in_quiet > 0).count();
     let value = if value.is_nan() { String::new() } else { format!("{value:.4}") };
     println!(
         "| {name} | {value} | {mean:.3} | {most:.2} | {worst:.3} | {moved} | {throughput:.3} | {refusing} |"

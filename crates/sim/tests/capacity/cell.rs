@@ -1,5 +1,5 @@
-//! One cell of the capacity matrix: an origin, a crowd and what changes, and how the sentry fares in it against somebody
-//! who knows the origin and has the same queue.
+//! One cell of the capacity matrix: an origin, a crowd and what changes; runs of the sentry in it, and of somebody who knows the origin and
+//! has the same queue.
 
 use flashweir_admission::sentry::{self, Constants};
 use flashweir_core::{Duration, Instant};
@@ -61,29 +61,6 @@ pub(crate) enum Change {
     Pool,
     /// Four in ten requests go to the costly page from the middle of the crowd on.
     MixShift,
-}
-
-/// How the sentry fared.
-#[derive(Clone, Debug)]
-pub(crate) struct Score {
-    /// Its goodput over that of somebody who knows the origin.
-    pub(crate) share: f64,
-    /// Its throughput over that of the same one: what counts where the target cannot be met.
-    pub(crate) throughput_share: f64,
-    /// The first, leaving the first second of the crowd and after each change out, and who came within a target of its end.
-    pub(crate) settled_share: f64,
-    /// Goodput per second of somebody who knows the origin.
-    pub(crate) known_rps: f64,
-    /// The 95th percentile of all responses over the target.
-    pub(crate) p95_over_target: f64,
-    /// The 99th.
-    pub(crate) p99_over_target: f64,
-    /// The longest that it took after a change (or the crowd's beginning) to nine tenths of the goodput known to be possible, seconds.
-    pub(crate) recovery_s: f64,
-    /// Requests refused before the crowd came, of how many.
-    pub(crate) refused_in_quiet: (u64, u64),
-    /// The share of the crowd, from its fourth second on, in which the target was reported infeasible.
-    pub(crate) reported_infeasible: f64,
 }
 
 impl Cell {
@@ -255,8 +232,10 @@ impl Cell {
         run(&self.scenario(Vec::new(), seed, constants)).expect("a run")
     }
 
-    /// Somebody who knows the origin: the best of several limits relative to the cores there are at each moment.
-    pub(crate) fn known(&self, seed: u64) -> Outcome {
+    /// Somebody who knows the origin, one run for each seed: of several limits relative to the cores there are at each moment, the one that
+    /// is best in all of them together. The best of each run would be the luckiest one: where work is uneven, limits that do the same
+    /// differ by a tenth in a run.
+    pub(crate) fn known(&self, seeds: &[u64]) -> Vec<Outcome> {
         let mut limits: Vec<Vec<(Instant, u32)>> = Vec::new();
         for factor in [1.0, 1.25, 1.6, 2.5] {
             let limit = |cores: u32| (f64::from(cores) * factor).ceil() as u32;
@@ -265,10 +244,14 @@ impl Cell {
                 limits.push(known);
             }
         }
-        let outcomes = limits
-            .into_iter()
-            .map(|limits| run(&self.scenario(limits, seed, Constants::SHIPPED)).expect("a run"));
-        outcomes.max_by_key(|outcome| outcome.began_within(self.crowd_bins()).goodput).expect("a limit")
+        let with_limits = |limits: Vec<(Instant, u32)>| -> Vec<Outcome> {
+            let scenarios = seeds.iter().map(|seed| self.scenario(limits.clone(), *seed, Constants::SHIPPED));
+            scenarios.map(|scenario| run(&scenario).expect("a run")).collect()
+        };
+        let goodput = |runs: &Vec<Outcome>| {
+            runs.iter().map(|outcome| outcome.began_within(self.crowd_bins()).goodput).sum::<u64>()
+        };
+        limits.into_iter().map(with_limits).max_by_key(goodput).expect("a limit")
     }
 
     fn cores_at(&self) -> Vec<(Instant, u32)> {
@@ -289,76 +272,6 @@ impl Cell {
         let (begin_s, length_s) = self.crowd_s();
         bin(begin_s)..bin(begin_s + length_s)
     }
-
-    /// The sentry against somebody who knows.
-    pub(crate) fn score(&self, seed: u64) -> Score {
-        let (ours, known) = (self.run(seed), self.known(seed));
-        self.compare(&ours, &known)
-    }
-
-    fn compare(&self, ours: &Outcome, known: &Outcome) -> Score {
-        let (begin_s, length_s) = self.crowd_s();
-        let crowd = self.crowd_bins();
-        let share = |bins: Range<usize>| {
-            let (ours, known) = (ours.began_within(bins.clone()).goodput, known.began_within(bins).goodput);
-            (ours as f64, known as f64)
-        };
-        let (mine, theirs) = share(crowd.clone());
-        let completed = |outcome: &Outcome| outcome.began_within(crowd.clone()).completed as f64;
-        let changes = self.changes_s();
-        let (mut settled, mut possible) = (0.0, 0.0);
-        for (index, change) in changes.iter().enumerate() {
-            // Who waits when the crowd goes is answered after it: that is the queue's length, not the limit.
-            let end = changes.get(index + 1).copied().unwrap_or(begin_s + length_s - self.target_s);
-            let (ours, known) = share(bin(change + 1.0)..bin(end));
-            settled += ours;
-            possible += known;
-        }
-        let mut latency_us = ours.classes[0].latency_us.clone();
-        ours.classes[1..].iter().for_each(|class| latency_us.add(&class.latency_us));
-        let over_target = |share| latency_us.quantile(share).unwrap_or(0) as f64 / 1e6 / self.target_s;
-        let quiet = ours.began_within(0..crowd.start);
-        let (from, end) = (at(begin_s + 3.0), at(begin_s + length_s));
-        let mut told_s = 0.0;
-        for (index, taken) in ours.limits.iter().enumerate() {
-            let next = ours.limits.get(index + 1).map_or(end, |next| next.at.min(end));
-            if taken.plan.explanation.target_infeasible {
-                told_s += next.saturating_since(taken.at.max(from)).as_secs_f64();
-            }
-        }
-        Score {
-            share: mine / theirs.max(1.0),
-            throughput_share: completed(ours) / completed(known).max(1.0),
-            settled_share: settled / possible.max(1.0),
-            known_rps: theirs / length_s,
-            p95_over_target: over_target(0.95),
-            p99_over_target: over_target(0.99),
-            recovery_s: self.recovery_s(ours, known),
-            refused_in_quiet: (quiet.shed_total(), quiet.offered),
-            reported_infeasible: told_s / (length_s - 3.0),
-        }
-    }
-
-    fn recovery_s(&self, ours: &Outcome, known: &Outcome) -> f64 {
-        let (begin_s, length_s) = self.crowd_s();
-        let changes = self.changes_s();
-        let goodput_rps = known.began_within(self.crowd_bins()).goodput as f64 / length_s;
-        let width = bin((40.0 / goodput_rps.max(1e-3)).max(0.5)).max(1);
-        let mut longest_s = 0.0_f64;
-        for (index, change) in changes.iter().enumerate() {
-            let end = bin(changes.get(index + 1).copied().unwrap_or(begin_s + length_s));
-            let is_there = |from: usize| {
-                let bins = from..(from + width).min(end);
-                let (ours, known) =
-                    (ours.began_within(bins.clone()).goodput, known.began_within(bins).goodput);
-                ours as f64 >= 0.9 * known as f64
-            };
-            let start = bin(*change);
-            let found = (start..end).find(|from| is_there(*from)).unwrap_or(end);
-            longest_s = longest_s.max((found - start) as f64 * BIN_MS as f64 / 1e3);
-        }
-        longest_s
-    }
 }
 
 impl fmt::Display for Cell {
@@ -372,8 +285,8 @@ pub(crate) fn at(seconds: f64) -> Instant {
     Instant::from_duration(Duration::from_secs_f64(seconds))
 }
 
-fn bin(seconds: f64) -> usize {
+pub(crate) fn bin(seconds: f64) -> usize {
     (seconds * 1e3 / BIN_MS as f64).round() as usize
 }
 
-const BIN_MS: u64 = 100;
+pub(crate) const BIN_MS: u64 = 100;

@@ -3,9 +3,11 @@
 
 mod cell;
 mod quiet;
+mod score;
 mod short_calm;
 
-use cell::{Cell, Change, Score, Spread};
+use cell::{Cell, Change, Spread};
+use score::Score;
 
 fn cell(cores: u32, work_ms: u32, spread: Spread, target_s: f64, load: f64, change: Change) -> Cell {
     let cell = Cell { cores, work_ms, spread, target_s, load, change };
@@ -19,7 +21,7 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
 /// What was measured in the mean of the crowds, less a percent or two for changes that help in one cell and hurt in another.
 #[track_caller]
 fn check(cell: Cell, share_least: f64, recovery_most_s: f64) {
-    let scores: Vec<Score> = SEEDS.map(|seed| cell.score(seed)).collect();
+    let scores: Vec<Score> = SEEDS.map(|seed| Score::of(&cell, &[seed])).collect();
     let mean = |value: fn(&Score) -> f64| scores.iter().map(value).sum::<f64>() / scores.len() as f64;
     let (share, settled) = (mean(|score| score.share), mean(|score| score.settled_share));
     println!("{cell}: {share:.4} {settled:.4}");
@@ -68,7 +70,7 @@ fn a_cold_start_inside_the_crowd_is_survived() {
 
 #[test]
 fn a_target_that_cannot_be_met_is_reported() {
-    let score = cell(4, 100, Spread::Exponential, 0.3, 3.0, Change::Steady).score(1);
+    let score = Score::of(&cell(4, 100, Spread::Exponential, 0.3, 3.0, Change::Steady), &[1]);
     println!("{score:?}");
     assert!(score.reported_infeasible > 0.0 && score.p99_over_target > 1.0, "{score:?}");
     assert!(score.share > 0.9 && score.throughput_share > 0.9, "{score:?}");
@@ -79,7 +81,7 @@ fn a_target_that_cannot_be_met_is_reported() {
 #[test]
 fn a_target_that_cannot_be_met_stays_reported() {
     for seed in 1..=4 {
-        let score = cell(16, 500, Spread::Exponential, 0.3, 3.0, Change::Steady).score(seed);
+        let score = Score::of(&cell(16, 500, Spread::Exponential, 0.3, 3.0, Change::Steady), &[seed]);
         println!("{score:?}");
         assert!(score.reported_infeasible > 0.9, "seed {seed}: {score:?}");
     }
@@ -89,7 +91,7 @@ fn a_target_that_cannot_be_met_stays_reported() {
 /// Method: the first request takes 5 ms of a usual 500; with a rule that compared it with others four in five of the quiet stretch were refused.
 #[test]
 fn one_quick_request_does_not_keep_the_limit_down() {
-    let score = cell(64, 500, Spread::Exponential, 1.0, 3.0, Change::Steady).score(66);
+    let score = Score::of(&cell(64, 500, Spread::Exponential, 1.0, 3.0, Change::Steady), &[66]);
     println!("{score:?}");
     let (refused, offered) = score.refused_in_quiet;
     assert!((refused as f64) < 0.3 * offered as f64 && score.throughput_share > 0.95, "{score:?}");
@@ -100,8 +102,19 @@ fn one_quick_request_does_not_keep_the_limit_down() {
 #[test]
 fn a_few_very_long_requests_do_not_keep_the_limit_down() {
     for seed in SEEDS {
-        let score = cell(64, 500, Spread::Heavy, 1.0, 3.0, Change::Steady).score(seed);
+        let score = Score::of(&cell(64, 500, Spread::Heavy, 1.0, 3.0, Change::Steady), &[seed]);
         println!("{score:?}");
         assert!(score.throughput_share > 0.6, "seed {seed}: {score:?}");
     }
+}
+
+/// Goal: requests of half a second, of which each may take no more than twice as long, are answered in time again soon after the origin lost two
+/// thirds of its servers. Method: ten times what sixteen servers can do; with a rule that lowered the limit by a half at most, and doubled it in the
+/// crowd, 0.83 of what can be had.
+#[test]
+fn a_slow_origin_that_lost_most_of_its_servers_is_not_kept_overloaded() {
+    let seeds: Vec<u64> = (1..=8).collect();
+    let score = Score::of(&cell(16, 500, Spread::Constant, 1.0, 10.0, Change::FewerCores), &seeds);
+    println!("{score:?}");
+    assert!(score.share > 0.86, "{score:?}");
 }

@@ -159,6 +159,10 @@ impl SentryPlanning {
     /// A plan, and what is kept of it for the report.
     pub(super) fn plan(&mut self, now: Instant) -> Plan {
         self.witness.compare();
+        // Who knows the limit has the queue that goes with it: not the one of a planner that still learns.
+        if let Some(limit) = known_limit(&self.policy.known_limits, now) {
+            self.driver.planner_mut().resume(now, limit, Some(f64::from(limit)));
+        }
         self.plan = self.driver.plan(now);
         replace_limit(&mut self.plan, &self.policy.known_limits, now);
         self.order();
@@ -214,8 +218,12 @@ impl SentryPlanning {
 }
 
 fn replace_limit(plan: &mut Plan, known: &[(Instant, u32)], now: Instant) {
-    if let Some((_, limit)) = known.iter().rev().find(|(from, _)| *from <= now) {
-        plan.limit = *limit;
-        plan.classes.iter_mut().for_each(|class| class.limit = *limit);
+    if let Some(limit) = known_limit(known, now) {
+        plan.limit = limit;
+        plan.classes.iter_mut().for_each(|class| class.limit = limit);
     }
+}
+
+fn known_limit(known: &[(Instant, u32)], now: Instant) -> Option<u32> {
+    known.iter().rev().find(|(from, _)| *from <= now).map(|(_, limit)| *limit)
 }
