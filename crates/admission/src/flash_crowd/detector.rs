@@ -23,7 +23,7 @@
 //! Cold start: the first valid evaluation seeds the baselines, and nothing can alarm in the first three seconds. Cost: a few dozen operations.
 
 use super::signal::Signal;
-use super::window::{COUNT_SPAN, Fastest, Measurement, RESPONSES_MIN};
+use super::window::{COUNT_SPAN, FLOWS_FROM, Fastest, Measurement, RESPONSES_MIN};
 use super::{Baseline, Cause};
 use flashweir_core::{Duration, Instant};
 use flashweir_measure::DecayingMean;
@@ -55,8 +55,6 @@ const UNMISTAKABLE: f64 = 0.25;
 /// A service that carries a surge completes what it did before, and more; below this part of the usual it does not. Of
 /// thirty that are expected, chance leaves fewer than eight once in a million.
 const COLLAPSED: f64 = 0.25;
-/// Where less than this part of what is handed over comes out, it waits for what was handed over before.
-const HELD_BELOW: f64 = 0.5;
 /// The best of the latest few responses took twice as long as is usual.
 const WAITED_BELOW: f64 = 0.5;
 /// Of twelve that are expected, chance leaves none six times in a million.
@@ -177,7 +175,7 @@ impl Detector {
     pub(super) fn judge_queue(&self, measured: &Measurement) -> Option<Judgement> {
         let is_held = measured.judges_delivery
             && measured.entered_rps * measured.span_s >= RESPONSES_MIN as f64
-            && measured.completed_rps + measured.unfinished_rps < HELD_BELOW * measured.entered_rps;
+            && measured.completed_rps + measured.unfinished_rps < FLOWS_FROM * measured.entered_rps;
         let quality = measured.latest_score.filter(|score| is_held && *score < WAITED_BELOW)?;
         Some(Judgement { quality, margin: self.delta, is_worse: true, has_risen: self.has_risen(measured) })
     }

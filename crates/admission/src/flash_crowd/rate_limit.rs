@@ -26,7 +26,11 @@
 //! is not a queue but the service's own slowness: REBASE takes the present for the usual, and probing goes on.
 //! Offered here is *wire* offered: what binds a ceiling is arrivals, not people.
 
-use super::{Mode, Rule, detector::Judgement, window::Measurement};
+use super::{
+    Mode, Rule,
+    detector::Judgement,
+    window::{FLOWS_FROM, Measurement},
+};
 use crate::Binding;
 use flashweir_core::{Duration, Instant};
 
@@ -46,8 +50,6 @@ const STANDING_S: f64 = 0.2;
 const STARVED_AFTER: Duration = Duration::from_secs(3);
 /// A drain ends after this long in any case: one that has not helped by then does not help.
 const DRAIN_LONGEST: Duration = Duration::from_secs(30);
-/// Below this part of what goes in, what is completed says that all of it waits behind a queue.
-const FLOWS_FROM: f64 = 0.5;
 /// What the floor falls to where a queue stands at it.
 const FLOOR_STEP: f64 = 0.95;
 /// Probe steps: while it binds, near the last failure, and when it does not bind.

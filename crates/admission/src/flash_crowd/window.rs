@@ -14,6 +14,8 @@ use flashweir_measure::fastest::{descending, fastest_count};
 
 /// Fewer responses than this are no measurement: a tenth of fewer is one or two.
 pub(super) const RESPONSES_MIN: usize = 30;
+/// Where less than this part of what goes in comes out, it waits behind what went in before.
+pub(super) const FLOWS_FROM: f64 = 0.5;
 /// The canaries: the fastest tenth (p of NEWS §4.1).
 const FASTEST: f64 = 0.10;
 /// The fewest latest responses that are judged: in calm the best of five is seldom far from the usual.

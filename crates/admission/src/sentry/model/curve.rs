@@ -248,7 +248,7 @@ impl Curve {
 impl Level {
     /// One request that was quick by chance says nothing: the logarithm of its time may be anything below the usual one.
     fn is_evidence(&self) -> bool {
-        self.weight > 0.02 && self.weight_max > 1.0 && self.time_s > 0.0 && self.work > 0.0
+        self.weight > FADED && self.weight_max > 1.0 && self.time_s > 0.0 && self.work > 0.0
     }
 
     fn fade(&mut self, part: f64) {
@@ -264,6 +264,8 @@ fn index(in_flight: f64) -> usize {
     ((4.0 * libm::log2(in_flight.max(1.0)) + 0.5) as usize).min(LEVELS - 1)
 }
 
+/// What was one request and is less than this is forgotten.
+const FADED: f64 = 0.02;
 /// Less likely origins are left out of sums.
 const NEGLIGIBLE: f64 = 1e-4;
 

@@ -333,7 +333,7 @@ impl ModelRule {
         let is_knee_known = spread < libm::log(self.k.factor) / 2.0;
         if is_knee_known {
             self.learned.headroom = 1.0;
-        } else if self.curve.completed() > 2.0 * self.k.enough {
+        } else if self.has_evidence() {
             self.learned.headroom = self.learned.headroom.min(self.k.factor);
         }
         self.was_knee_known |= is_knee_known;
@@ -393,7 +393,7 @@ impl ModelRule {
         // While no request is refused a shorter line at the origin brings nothing; answers in time do.
         let is_lower_better = is_refusing
             || self.in_time(look, best) > self.in_time(look, self.learned.limit) + self.k.model_error;
-        if best >= self.learned.limit && self.curve.completed() > 2.0 * self.k.enough {
+        if best >= self.learned.limit && self.has_evidence() {
             self.learned.target_infeasible |= self.is_late;
         }
         match best.cmp(&self.learned.limit) {
@@ -407,12 +407,17 @@ impl ModelRule {
                 Rule::Knee
             }
             _ => {
-                if self.curve.completed() > 2.0 * self.k.enough && limit_max > self.learned.limit {
+                if self.has_evidence() && limit_max > self.learned.limit {
                     self.learned.headroom = 1.0;
                 }
                 Rule::None
             }
         }
+    }
+
+    /// Whether as much is remembered as of two windows.
+    fn has_evidence(&self) -> bool {
+        self.curve.completed() > 2.0 * self.k.enough
     }
 
     /// Whether what is in flight is much of the limit.
