@@ -118,3 +118,12 @@ fn a_slow_origin_that_lost_most_of_its_servers_is_not_kept_overloaded() {
     println!("{score:?}");
     assert!(score.share > 0.86 && score.worst_share > 0.7, "{score:?}");
 }
+
+/// Goal: a limit above what the origin takes in at once goes down, though what the origin works on does not get on. Method: 128 workers and room for 64,
+/// a refusal costs a tenth of an answer, and ten times what can be done is offered; with a rule that waited until ages settled, 0.65 of what can be had.
+#[test]
+fn an_origin_that_is_busy_with_refusing_is_sent_less() {
+    let score = Score::of(&cell(64, 100, Spread::Heavy, 3.0, 10.0, Change::Pool), &[31]);
+    println!("{score:?}");
+    assert!(score.share > 0.85, "{score:?}");
+}

@@ -27,6 +27,8 @@ pub(in crate::sentry) struct ModelRule {
     open: Measured,
     open_us: Histogram,
     moved_at: Instant,
+    /// The limit last went up: what comes back now was not sent under a higher one.
+    was_raised: bool,
     /// For how long no request has waited.
     calm_s: f64,
     /// The curve has more than the distribution.
@@ -69,6 +71,7 @@ impl ModelRule {
             open: Measured::default(),
             open_us: Histogram::new(),
             moved_at: Instant::ZERO,
+            was_raised: false,
             calm_s: 0.0,
             is_stale: false,
             is_late: false,
@@ -114,17 +117,22 @@ impl ModelRule {
             self.learn_freely(look, seen);
         }
         // Those who were there before the limit moved have gone when the others are as old, on average, as the move.
+        let was_settling = self.learned.is_settling;
         self.learned.is_settling &= self.moved_s(look) < look.age_s;
         if self.learned.is_settling {
-            return Rule::None;
+            // An origin that is busy with refusing does not get on with the rest: their ages grow as fast as the time since the move.
+            self.open.add(&tick);
+            return if self.was_raised { self.obey_refusals(look) } else { Rule::None };
+        }
+        if was_settling {
+            self.restart();
         }
         self.learned.window.add(&tick);
         self.open.add(&tick);
         self.open_us.add(latency_us);
-        if self.open.is_refused_by_origin(self.learned.limit) {
-            self.ceiling = self.open.in_flight().min(f64::from(self.learned.limit)) / self.k.much;
-            self.move_to(look, round(self.ceiling));
-            return Rule::Target;
+        let obeyed = self.obey_refusals(look);
+        if obeyed != Rule::None {
+            return obeyed;
         }
         if is_waiting && was_calm && self.is_stale && self.curve.is_informed() {
             self.update(look);
@@ -154,6 +162,16 @@ impl ModelRule {
             return Rule::Quiet;
         }
         Rule::None
+    }
+
+    /// What the origin refuses is too much for it, whatever it answers in time.
+    fn obey_refusals(&mut self, look: &Look) -> Rule {
+        if !self.open.is_refused_by_origin(self.learned.limit) {
+            return Rule::None;
+        }
+        self.ceiling = self.open.in_flight().min(f64::from(self.learned.limit)) / self.k.much;
+        self.move_to(look, round(self.ceiling));
+        Rule::Target
     }
 
     fn moved_s(&self, look: &Look) -> f64 {
@@ -428,6 +446,7 @@ impl ModelRule {
     fn move_to(&mut self, look: &Look, limit: u32) {
         let limit = limit.clamp(1, SENTRY_IN_FLIGHT);
         if limit != self.learned.limit {
+            self.was_raised = limit > self.learned.limit;
             self.learned.limit = limit;
             self.learned.is_settling = true;
             self.moved_at = look.now;
