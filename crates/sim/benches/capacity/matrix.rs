@@ -13,14 +13,23 @@ impl Words {
     }
 
     /// The number behind `key`, as in `seed=3`.
+    ///
+    /// # Panics
+    /// When what is behind it is none.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
-        self.0.iter().find_map(|word| word.strip_prefix(key)?.parse().ok())
+        let given = self.0.iter().find_map(|word| word.strip_prefix(key))?;
+        Some(given.parse().unwrap_or_else(|_| panic!("{key}{given}: a number is wanted")))
     }
 
     /// Seeds of crowds: `seeds=` of them from `seed=` on, one from 1 on where nothing is said.
+    ///
+    /// # Panics
+    /// When there is none.
     pub(crate) fn seeds(&self) -> Vec<u64> {
         let first = self.number("seed=").unwrap_or(1);
-        (first..first + self.number("seeds=").unwrap_or(1)).collect()
+        let count = self.number("seeds=").unwrap_or(1);
+        assert!(count > 0, "seeds=0: at least one crowd is wanted");
+        (first..first + count).collect()
     }
 
     /// Whether this word is among them.
