@@ -115,7 +115,7 @@ impl SentryPlanner {
     }
 
     /// Goes on from the limit and the knee that another planner of the same origin found, and learns the rest again: the planner of a
-    /// gateway that takes over from another one. Call it before the first plan.
+    /// gateway that takes over from another one. Call it before the first plan, or before each where the limit is known from outside.
     pub fn resume(&mut self, now: Instant, limit: u32, knee: Option<f64>) {
         self.rule.resume(limit, knee);
         self.plan.explanation.knee = knee;

@@ -39,12 +39,12 @@ fn main() {
 
 fn print_cells(scored: &[(Cell, Score)]) {
     println!(
-        "share  worst through settled p95/R p99/R  90% at   possible/s  refused in quiet  infeasible told  cell"
+        "share  worst through settled p95/R p99/R  90% at   possible/s  refused in quiet  infeasible reported  cell"
     );
     for (cell, score) in scored {
         let mark = if cell.is_feasible() { ' ' } else { '!' };
         println!(
-            "{:>5.3} {:>6.3} {:>7.3} {:>6.3} {:>5.2} {:>5.2} {:>6.1} s {:>10.1} {:>8}/{:<8} {:>6.2} {mark} {cell}",
+            "{:>5.3} {:>6.3} {:>7.3} {:>6.3} {:>5.2} {:>5.2} {:>6.1} s {:>10.1} {:>8}/{:<8} {:>10.2} {mark} {cell}",
             score.share,
             score.worst_share,
             score.throughput_share,
@@ -78,7 +78,7 @@ fn print_summary(scored: &[(Cell, Score)]) {
         }
     }
     println!(
-        "\n{:<28} cells   mean  worst   crowd  >=.95  >=.90  through settled  90% in 3 s  told infeasible  p95<=R  p99<=1.25R",
+        "\n{:<28} cells   mean  worst   crowd  >=.95  >=.90  through settled  90% in 3 s  reported infeasible  p95<=R  p99<=1.25R",
         ""
     );
     for (key, scores) in groups {
@@ -92,7 +92,7 @@ fn print_summary(scored: &[(Cell, Score)]) {
             scores.iter().map(|score| value(score)).fold(f64::INFINITY, f64::min)
         };
         println!(
-            "{key:<28} {count:>5} {:>6.3} {:>6.3} {:>7.3} {:>6.2} {:>6.2} {:>8.3} {:>7.3} {:>11.2} {:>16.2} {:>7.2} {:>11.2}",
+            "{key:<28} {count:>5} {:>6.3} {:>6.3} {:>7.3} {:>6.2} {:>6.2} {:>8.3} {:>7.3} {:>11.2} {:>20.2} {:>7.2} {:>11.2}",
             mean_of(&|score| score.share),
             least(&|score| score.share),
             least(&|score| score.worst_share),

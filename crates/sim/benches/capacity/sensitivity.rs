@@ -2,23 +2,15 @@
 //! cells whose share is another by more than 0.02.
 
 use crate::cell::Cell;
+use crate::score::Score;
 use crate::threads;
 use flashweir_admission::sentry::Constants;
 use flashweir_sim::request::Outcome;
-use std::ops::Range;
-
-/// What a cell is judged by: goodput and completions over those of the best fixed limit.
-#[derive(Clone, Copy)]
-struct Shares {
-    good: f64,
-    completed: f64,
-    refused_in_quiet: u64,
-}
 
 /// Runs all of them and prints the table.
 pub(crate) fn print(cells: &[Cell], seeds: &[u64]) {
     let variants = variants();
-    let rows = threads::on_all(cells.to_vec(), |cell| shares(&cell, seeds, &variants));
+    let rows = threads::on_all(cells.to_vec(), |cell| scores(&cell, seeds, &variants));
     println!(
         "{} cells, {} crowds in each, of which {} with a target that can be met",
         cells.len(),
@@ -48,52 +40,35 @@ fn variants() -> Vec<(&'static str, f64, Constants)> {
     variants
 }
 
-fn shares(cell: &Cell, seeds: &[u64], variants: &[(&str, f64, Constants)]) -> Vec<Shares> {
-    let crowd = cell.crowd_bins();
-    let [theirs_good, theirs_completed, _] = sums(&cell.known(seeds), &crowd);
+fn scores(cell: &Cell, seeds: &[u64], variants: &[(&str, f64, Constants)]) -> Vec<Score> {
+    let known = cell.known(seeds);
     let of_one = |constants: Constants| {
         let runs: Vec<Outcome> = seeds.iter().map(|seed| cell.run_with(*seed, constants)).collect();
-        let [good, completed, refused_in_quiet] = sums(&runs, &crowd);
-        Shares {
-            good: good as f64 / (theirs_good as f64).max(1.0),
-            completed: completed as f64 / (theirs_completed as f64).max(1.0),
-            refused_in_quiet,
-        }
+        Score::compare(cell, &runs, &known)
     };
     variants.iter().map(|(_, _, constants)| of_one(*constants)).collect()
-}
-
-/// Goodput, completions and, before the crowd, refusals.
-fn sums(runs: &[Outcome], crowd: &Range<usize>) -> [u64; 3] {
-    let mut sums = [0; 3];
-    for outcome in runs {
-        let (counts, quiet) = (outcome.began_within(crowd.clone()), outcome.began_within(0..crowd.start));
-        let one = [counts.goodput, counts.completed, quiet.shed_total()];
-        sums.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
-    }
-    sums
 }
 
 fn feasible(cells: &[Cell]) -> impl Iterator<Item = usize> + '_ {
     cells.iter().enumerate().filter(|(_, cell)| cell.is_feasible()).map(|(at, _)| at)
 }
 
-fn print_row(name: &str, value: f64, cells: &[Cell], rows: &[Vec<Shares>], variant: usize) {
-    let good: Vec<f64> = feasible(cells).map(|at| rows[at][variant].good).collect();
+fn print_row(name: &str, value: f64, cells: &[Cell], rows: &[Vec<Score>], variant: usize) {
+    let good: Vec<f64> = feasible(cells).map(|at| rows[at][variant].share).collect();
     let count = good.len().max(1) as f64;
     let mean = good.iter().map(|share| share.min(1.0)).sum::<f64>() / count;
     let most = good.iter().filter(|share| **share >= 0.9).count() as f64 / count;
     let worst = good.iter().copied().fold(f64::INFINITY, f64::min);
     let moved =
-        feasible(cells).filter(|&at| (rows[at][variant].good - rows[at][0].good).abs() > 0.02).count();
+        feasible(cells).filter(|&at| (rows[at][variant].share - rows[at][0].share).abs() > 0.02).count();
     let infeasible: Vec<f64> = cells
         .iter()
         .zip(rows)
         .filter(|(cell, _)| !cell.is_feasible())
-        .map(|(_, row)| row[variant].completed.min(1.0))
+        .map(|(_, row)| row[variant].throughput_share.min(1.0))
         .collect();
     let throughput = infeasible.iter().sum::<f64>() / infeasible.len().max(1) as f64;
-    let refusing = feasible(cells).filter(|&at| rows[at][variant].refused_in_quiet > 0).count();
+    let refusing = feasible(cells).filter(|&at| rows[at][variant].refused_in_quiet.0 > 0).count();
     let value = if value.is_nan() { String::new() } else { format!("{value:.4}") };
     println!(
         "| {name} | {value} | {mean:.3} | {most:.2} | {worst:.3} | {moved} | {throughput:.3} | {refusing} |"

@@ -1,5 +1,5 @@
-//! One cell of the capacity matrix: an origin, a crowd and what changes; runs of the sentry in it, and of somebody who knows the origin and
-//! has the same queue.
+//! One cell of the capacity matrix: an origin, a crowd and what changes; runs of the sentry in it, and of an oracle that knows the
+//! origin and has the same queue.
 
 use flashweir_admission::sentry::{self, Constants};
 use flashweir_core::{Duration, Instant};
@@ -232,7 +232,7 @@ impl Cell {
         run(&self.scenario(Vec::new(), seed, constants)).expect("a run")
     }
 
-    /// Somebody who knows the origin, one run for each seed: of several limits relative to the cores there are at each moment, the one that
+    /// An oracle that knows the origin, one run for each seed: of several limits relative to the cores there are at each moment, the one that
     /// is best in all of them together. The best of each run would be the luckiest one: where work is uneven, limits that do the same
     /// differ by a tenth in a run.
     pub(crate) fn known(&self, seeds: &[u64]) -> Vec<Outcome> {

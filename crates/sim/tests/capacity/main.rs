@@ -1,5 +1,5 @@
 //! Goal: the sentry finds what origins can do. Method: a few quick cells of the matrix that
-//! `cargo bench -p flashweir-sim --bench capacity` runs whole, each against somebody who knows the origin.
+//! `cargo bench -p flashweir-sim --bench capacity` runs whole, each against an oracle that knows the origin.
 
 mod cell;
 mod quiet;
@@ -7,6 +7,7 @@ mod score;
 mod short_calm;
 
 use cell::{Cell, Change, Spread};
+use flashweir_admission::sentry::Rule;
 use score::Score;
 
 fn cell(cores: u32, work_ms: u32, spread: Spread, target_s: f64, load: f64, change: Change) -> Cell {
@@ -124,6 +125,36 @@ fn a_slow_origin_that_lost_most_of_its_servers_is_not_kept_overloaded() {
 #[test]
 fn an_origin_that_is_busy_with_refusing_is_sent_less() {
     let score = Score::of(&cell(64, 100, Spread::Heavy, 3.0, 10.0, Change::Pool), &[31]);
+    println!("{score:?}");
+    assert!(score.share > 0.85, "{score:?}");
+}
+
+/// Goal: in a crowd at an origin whose knee was found the limit does not double: too high a limit makes all in flight late. Method: each raise by
+/// the model in a crowd during which the servers go and come back; with a rule that doubled, one went from 45 to 90.
+#[test]
+fn a_limit_does_not_double_in_a_crowd() {
+    let cell = cell(64, 500, Spread::Constant, 1.0, 3.0, Change::FewerCores);
+    let limits = cell.run(401).limits;
+    let (begin_s, _) = cell.crowd_s();
+    let settled =
+        limits.iter().position(|taken| taken.at > cell::at(begin_s + 4.0)).expect("a move in the crowd");
+    let raises: Vec<(u32, u32)> = limits[settled - 1..]
+        .windows(2)
+        .filter(|pair| pair[1].plan.explanation.rule == Rule::Raise)
+        .map(|pair| (pair[0].plan.limit, pair[1].plan.limit))
+        .collect();
+    println!("{raises:?}");
+    assert!(
+        !raises.is_empty() && raises.iter().all(|(from, to)| f64::from(*to) <= 1.5 * f64::from(*from)),
+        "{raises:?}"
+    );
+}
+
+/// Goal: a limit of 1 can go up. Method: one server that becomes three; where half an octave was all, 0.74 of what can be had in eight crowds.
+#[test]
+fn a_limit_of_one_goes_up() {
+    let seeds: Vec<u64> = (501..=508).collect();
+    let score = Score::of(&cell(1, 100, Spread::Constant, 0.3, 1.5, Change::MoreCores), &seeds);
     println!("{score:?}");
     assert!(score.share > 0.85, "{score:?}");
 }

@@ -1,4 +1,4 @@
-//! How the sentry fares in a cell of the matrix against somebody who knows the origin and has the same queue.
+//! How the sentry fares in a cell of the matrix against an oracle that knows the origin and has the same queue.
 
 use crate::cell::{BIN_MS, Cell, at, bin};
 use flashweir_measure::Histogram;
@@ -8,15 +8,15 @@ use std::ops::Range;
 /// How the sentry fared, in all crowds of a cell together.
 #[derive(Clone, Debug)]
 pub(crate) struct Score {
-    /// Its goodput over that of somebody who knows the origin.
+    /// Its goodput over the oracle's.
     pub(crate) share: f64,
     /// The same in the worst of the crowds.
     pub(crate) worst_share: f64,
-    /// Its throughput over that of the same one: what counts where the target cannot be met.
+    /// Its throughput over the oracle's: what counts where the target cannot be met.
     pub(crate) throughput_share: f64,
     /// The first, leaving the first second of the crowd and after each change out, and who came within a target of its end.
     pub(crate) settled_share: f64,
-    /// Goodput per second of somebody who knows the origin.
+    /// The oracle's goodput per second.
     pub(crate) known_rps: f64,
     /// The 95th percentile of all responses over the target.
     pub(crate) p95_over_target: f64,
@@ -37,7 +37,7 @@ impl Score {
         Self::compare(cell, &ours, &cell.known(seeds))
     }
 
-    /// Runs of the sentry, and of somebody who knows.
+    /// Runs of the sentry, and of the oracle.
     pub(crate) fn compare(cell: &Cell, ours: &[Outcome], known: &[Outcome]) -> Self {
         let (begin_s, length_s) = cell.crowd_s();
         let crowd = cell.crowd_bins();
@@ -60,7 +60,7 @@ impl Score {
         let over_target = |share| latency_us.quantile(share).unwrap_or(0) as f64 / 1e6 / cell.target_s;
         let quiet = sum(ours, 0..crowd.start);
         let runs = ours.len() as f64;
-        let told_s: f64 = ours.iter().map(|outcome| told_s(cell, outcome)).sum();
+        let reported_s: f64 = ours.iter().map(|outcome| reported_s(cell, outcome)).sum();
         Self {
             share: ratio(mine.goodput, theirs.goodput),
             worst_share: worst_share.fold(f64::INFINITY, f64::min),
@@ -71,7 +71,7 @@ impl Score {
             p99_over_target: over_target(0.99),
             recovery_s: recovery_s(cell, ours, known),
             refused_in_quiet: (quiet.shed_total(), quiet.offered),
-            reported_infeasible: told_s / (length_s - 3.0) / runs,
+            reported_infeasible: reported_s / (length_s - 3.0) / runs,
         }
     }
 }
@@ -87,17 +87,17 @@ fn ratio(ours: u64, known: u64) -> f64 {
 }
 
 /// For how long the target was reported infeasible, from the crowd's fourth second on.
-fn told_s(cell: &Cell, outcome: &Outcome) -> f64 {
+fn reported_s(cell: &Cell, outcome: &Outcome) -> f64 {
     let (begin_s, length_s) = cell.crowd_s();
     let (from, end) = (at(begin_s + 3.0), at(begin_s + length_s));
-    let mut told_s = 0.0;
+    let mut reported_s = 0.0;
     for (index, taken) in outcome.limits.iter().enumerate() {
         let next = outcome.limits.get(index + 1).map_or(end, |next| next.at.min(end));
         if taken.plan.explanation.target_infeasible {
-            told_s += next.saturating_since(taken.at.max(from)).as_secs_f64();
+            reported_s += next.saturating_since(taken.at.max(from)).as_secs_f64();
         }
     }
-    told_s
+    reported_s
 }
 
 fn recovery_s(cell: &Cell, ours: &[Outcome], known: &[Outcome]) -> f64 {

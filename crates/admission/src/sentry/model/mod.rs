@@ -5,7 +5,8 @@
 //! uneven requests are ([`shape`]) tells how many of them would be in time.
 //!
 //! *The rule* ([`rule`]): the limit is the one that is worth most under that distribution, in work done a second in answers in time; of
-//! limits that are worth the same, the lowest. It goes up or down by at most a factor of two at once. Nothing is probed: while it is not
+//! limits that are worth the same, the lowest. It goes up by at most a factor of two at once, by half an octave in a crowd and once the knee was found; down by at most a factor of two, unless answers
+//! would be late with half as many in flight, too. Nothing is probed: while it is not
 //! known whether more in flight would do more, a higher limit is worth more by itself. Its numbers are in [`constants`].
 //!
 //! *Evidence* is a window in which as many requests were completed as are in flight, and which began late enough after the last move of the
