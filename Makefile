@@ -68,19 +68,19 @@ helm: setup-test
 # What several gateways admit beside what one does, without their leader, and with one cut off: a quarter of an hour on an otherwise idle
 # machine, ROUNDS shortens it.
 bench-gateways: setup-test
-	ROUNDS=$(or $(ROUNDS),5) $(CARGO) test --locked -p flashweir-cli --test cluster -- --ignored --nocapture --test-threads 1 numbers
+	ROUNDS=$(or $(ROUNDS),5) $(CARGO) test --locked -p flashweir-cli --test servers -- --ignored --nocapture --test-threads 1 cluster::numbers
 
 # The same with gateways that are the pods of a Service in a real control plane, by the Lease and the streams between them. Three minutes a round
 # once the control plane is built; ROUNDS (5).
 bench-gateways-kubernetes: setup-test
 	$(MAKE) testplane CLUSTER_TESTS=1
-	ROUNDS=$(or $(ROUNDS),5) $(CARGO) test --locked -p flashweir-cli --features kubernetes --test kubernetes -- --ignored --nocapture admit_what_one_does
+	ROUNDS=$(or $(ROUNDS),5) $(CARGO) test --locked -p flashweir-cli --features kubernetes --test servers -- --ignored --nocapture kubernetes::gateway_numbers
 
 # Gateways that are added as their processors fill, in a real control plane, each with a tenth of a processor (CAT-F6, scaled): four minutes
 # once the control plane is built. Needs root: a control group keeps each gateway's part.
 bench-sentries: setup-test
 	$(MAKE) testplane CLUSTER_TESTS=1
-	$(CARGO) test --locked -p flashweir-cli --features kubernetes --test kubernetes -- --ignored --nocapture processors_fill
+	$(CARGO) test --locked -p flashweir-cli --features kubernetes --test servers -- --ignored --nocapture kubernetes::sentries
 
 # What 1,000 gateways that report ten times a second cost the one that leads, its messages and plans alone and then over HTTP at a real gateway:
 # half a minute once built.
@@ -92,7 +92,7 @@ bench-leader: setup
 # Six minutes once the control plane is built; SQUEEZE divides its ten minutes (3).
 bench-scale: setup-test
 	$(MAKE) testplane CLUSTER_TESTS=1
-	SQUEEZE=$(or $(SQUEEZE),3) $(CARGO) test --locked -p flashweir-cli --features kubernetes --test kubernetes -- --ignored --nocapture beside
+	SQUEEZE=$(or $(SQUEEZE),3) $(CARGO) test --locked -p flashweir-cli --features kubernetes --test servers -- --ignored --nocapture kubernetes::beside
 
 # A Kubernetes control plane for tests, built from Go modules: with CLUSTER_TESTS=1 (cold five minutes to a quarter of an hour), else
 # only where it was built before. Where it is missing the tests that need it say so.
@@ -102,7 +102,7 @@ testplane: setup-test
 
 # Which crate may use which; built as for all tests, so that nothing is built twice.
 directions: setup-test
-	$(ALL_TESTS) -q --test dependency_directions
+	$(ALL_TESTS) -q --test commands dependency_directions
 
 # Format, lints, documentation: what the gate checks before the tests; what touches the kernel with and without it.
 IN_KERNEL = -p flashweir-kernel -p flashweir-runtime -p flashweir-gateway -p flashweir-router -p flashweir-cli --features flashweir-cli/kernel,flashweir-kernel/bpf
@@ -163,8 +163,8 @@ fuzz: setup-fuzz
 
 # Everything that can go wrong, at random from SEED on, for SECONDS (half an hour), through the real binary.
 soak: setup-test
-	SECONDS=$(or $(SECONDS),1800) SEED=$(or $(SEED),1) $(CARGO) test --locked -p flashweir-cli --test soak -- --ignored --exact --nocapture \
-	  everything_at_random_for_as_long_as_one_likes
+	SECONDS=$(or $(SECONDS),1800) SEED=$(or $(SEED),1) $(CARGO) test --locked -p flashweir-cli --test servers -- --ignored --exact --nocapture \
+	  soak::everything_at_random_for_as_long_as_one_likes
 
 # Random frames through the gate's program, for SECONDS from seed SEED on. Needs root.
 fuzz-kernel: setup-kernel
@@ -189,7 +189,7 @@ compare-cache: setup-bench
 
 # Two applications that share a pool of servers, by real processes: a crowd at one, then at the other, and servers that move (CAT-F7, scaled); three minutes.
 bench-pool: setup-test
-	$(CARGO) test --locked -p flashweir-cli --test control -- --ignored --nocapture moving
+	$(CARGO) test --locked -p flashweir-cli --test servers -- --ignored --nocapture control::moving
 
 # A cluster of real processes: what a redirector and replicas save, cost and add, the herd of the published rules and its absence, and ten
 # thousand requests that wait for one document; half an hour, PARTS, ROUNDS and SECONDS shorten it.

@@ -28,6 +28,8 @@ pub mod occupancy;
 pub mod published;
 pub mod purge;
 pub mod rem;
+#[cfg(test)]
+mod tests;
 
 pub use black::BlackLike;
 pub use distinct_window::DistinctWindow;

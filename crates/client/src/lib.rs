@@ -51,6 +51,8 @@ mod keys;
 mod layer;
 mod log;
 mod node;
+#[cfg(test)]
+mod tests;
 
 pub use body::WatchedBody;
 pub use caller::{Ask, Caller, Draw, Refused, Why};

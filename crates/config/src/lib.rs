@@ -26,6 +26,8 @@ mod restart;
 pub mod schema;
 mod sections;
 mod text;
+#[cfg(test)]
+mod tests;
 
 pub use error::ConfigError;
 pub use one_or_many::OneOrMany;

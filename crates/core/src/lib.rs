@@ -13,6 +13,8 @@ pub mod shortage;
 pub mod time;
 pub mod units;
 pub mod verdict;
+#[cfg(test)]
+mod tests;
 
 pub use core::time::Duration;
 pub use hash::Hasher64;

@@ -36,6 +36,8 @@ mod seed_values;
 mod spread;
 mod table_text;
 pub mod testbed;
+#[cfg(test)]
+mod tests;
 
 pub use crowd::Crowd;
 pub use document::{document, revised, revised_testbed};

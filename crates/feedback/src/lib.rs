@@ -39,6 +39,8 @@ mod keys;
 mod message;
 mod senders;
 mod upstream_limit;
+#[cfg(test)]
+mod tests;
 
 pub use advertiser::{Advertisement, Advertiser};
 pub use datagram::{DATAGRAM_BYTES, Datagram};

@@ -10,6 +10,8 @@
 pub mod mutate;
 pub mod reference;
 mod targets;
+#[cfg(test)]
+mod tests;
 
 use targets::{
     access_log, chunked_body, configuration, forwarding_fields, http2_connection, http2_head,

@@ -69,6 +69,8 @@ mod upstream_watch;
 mod verdict;
 mod watch;
 mod worker;
+#[cfg(test)]
+mod tests;
 
 pub use classify::{CandidateClass, Classified, Classifier};
 pub use error::GatewayError;

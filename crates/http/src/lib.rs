@@ -18,5 +18,7 @@ pub mod tls;
 pub mod tunnel;
 pub mod upstream;
 pub mod violation;
+#[cfg(test)]
+mod tests;
 
 pub use violation::FramingViolation;

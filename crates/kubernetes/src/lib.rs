@@ -27,6 +27,8 @@ pub mod servers;
 mod settings;
 mod upstreams;
 mod watched;
+#[cfg(test)]
+mod tests;
 
 pub use run::run;
 pub use settings::{KubernetesError, KubernetesSettings};

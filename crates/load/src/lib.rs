@@ -31,6 +31,8 @@ mod tally;
 mod target;
 mod transport;
 mod waiting;
+#[cfg(test)]
+mod tests;
 
 pub use books::FORMAT as RESULT_FORMAT;
 pub use capacity::measure_capacity;

@@ -13,6 +13,8 @@ pub mod running_median;
 pub mod space_saving;
 pub mod tsw;
 pub mod useful;
+#[cfg(test)]
+mod tests;
 
 pub use ages::Ages;
 pub use average::{DecayingMean, HighLowFilter};

@@ -29,6 +29,8 @@ mod request;
 mod serve;
 mod work;
 mod workers;
+#[cfg(test)]
+mod tests;
 
 pub use calibration::calibrate;
 

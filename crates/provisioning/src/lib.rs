@@ -22,6 +22,8 @@ mod sample;
 mod sentries;
 pub mod shares;
 mod sizing;
+#[cfg(test)]
+mod tests;
 
 pub use plan::{ApplicationPlan, Explanation, Plan, Rule};
 pub use planner::ProvisioningPlanner;

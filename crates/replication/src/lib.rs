@@ -23,6 +23,8 @@ mod ring;
 mod routing;
 mod server_pool;
 pub mod servers;
+#[cfg(test)]
+mod tests;
 
 pub use balancer::{Balancer, ServerUse};
 pub use documents::DocumentTable;

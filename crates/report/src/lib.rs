@@ -30,6 +30,8 @@ mod standalone;
 mod strip;
 mod table;
 mod thinning;
+#[cfg(test)]
+mod tests;
 
 pub use chart::Chart;
 pub use error::ReportError;

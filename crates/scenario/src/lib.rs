@@ -50,6 +50,8 @@ mod summary;
 mod swarm;
 mod text;
 mod work;
+#[cfg(test)]
+mod tests;
 
 pub use accept::{Range, Scope, Within};
 pub use checked::{Scenario, Window};

@@ -29,6 +29,8 @@ mod label;
 mod log;
 mod open_metrics;
 pub mod reference;
+#[cfg(test)]
+mod tests;
 
 pub use counter::{Counter, CounterSet};
 pub use group::{CounterRow, LabelNames, MetricGroup, Row, Scrape, WorkerGroup};

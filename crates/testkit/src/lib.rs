@@ -38,6 +38,8 @@ mod testbed;
 mod traces;
 mod upstream;
 mod visitor;
+#[cfg(test)]
+mod tests;
 
 pub use binary::Flashweir;
 pub use certificates::{Authority, CertificateFiles};

@@ -12,6 +12,8 @@ pub mod recorder;
 pub mod recording;
 pub mod replay;
 mod sentry;
+#[cfg(test)]
+mod tests;
 
 pub use field::Difference;
 pub use message::{DecodeError, Message, VERSION, decode, differences, encode};

@@ -27,6 +27,8 @@ mod profile_shapes;
 pub mod recording;
 pub mod schedule;
 pub mod text_error;
+#[cfg(test)]
+mod tests;
 
 pub use arrivals::{ArrivalError, ArrivalProcess, Moments, SelfSimilarity};
 pub use duration_text::DurationText;

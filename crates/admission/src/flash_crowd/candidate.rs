@@ -8,7 +8,7 @@
 //! **Tokens.** The candidate pays as it would pay in force. A request that passes its check costs a token when all live stages
 //! admit the request. A request that only the live ceiling refuses costs a token at once: no later stage is asked about it, so it
 //! counts as admitted. A request that a later stage refuses, or lets wait, costs none, as in the live gate. So a candidate that
-//! follows the plans in force agrees with the live gate about every request (`admission/tests/pipeline/unbinding.rs`).
+//! follows the plans in force agrees with the live gate about every request (`admission/tests/admission/pipeline/unbinding.rs`).
 //!
 //! **Its sample.** All of it is measured, nothing is estimated. `flow`, `unique_offered`, `hosts`, `entered`, `completed`,
 //! `unfinished` and the responses are those of the live pipeline: *admitted* is what the live stages admitted, *completed* is what

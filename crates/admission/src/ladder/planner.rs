@@ -95,7 +95,7 @@ pub struct LadderPlanner {
 }
 
 /// The time in which a level that is off its reference comes back to it by two thirds (T_d in ALGORITHMS §5.1, which has 2 s). Chosen
-/// by the simulator (`sim/tests/senders`, seeds 1 to 8): with 1.1 s and less the rate of a second is outside ± 10 % more often than it may be
+/// by the simulator (`sim/tests/sim/senders`, seeds 1 to 8): with 1.1 s and less the rate of a second is outside ± 10 % more often than it may be
 /// where senders join and leave, and with 1.3 s the backlog strays so far that in one cold start of eight more than 1 % is refused.
 const SETTLING_S: f64 = 1.2;
 /// The least that is asked for, as a part of the capacity: a stream of requests whose responses say what is true by now.

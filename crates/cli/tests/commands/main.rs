@@ -1,0 +1,6 @@
+//! Commands of `flashweir` that start no server.
+
+mod dependency_directions;
+mod reproduce;
+mod sim;
+mod usage;

@@ -1,0 +1,9 @@
+//! `flashweir run --kernel` in network namespaces of its own: the real binary, the real origin, real connections.
+
+pub(crate) mod bpf_files;
+mod crowd;
+mod crowds;
+mod impatience;
+mod pins;
+mod scene;
+mod start_errors;

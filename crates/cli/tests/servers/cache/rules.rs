@@ -1,0 +1,344 @@
+//! What RFC 9111 asks of a shared cache, requirement by requirement, as a client and an origin see it.
+
+use flashweir_testkit::{Upstream, eventually};
+
+use crate::cache::scene::{binary, cache_status, caching, get, head, is_cached, number, numbered, saying};
+use flashweir_testkit::GatewayBuilder;
+
+#[test]
+fn it_is_off_out_of_the_box() {
+    let upstream = saying("public, max-age=60");
+    let gateway = GatewayBuilder::new(&binary()).upstream(&upstream.url()).start();
+    let mut client = gateway.connect();
+    let answers = [(); 2].map(|()| get(&mut client, "/", ""));
+    assert_eq!(answers.each_ref().map(number), [1, 2]);
+    assert!(answers.iter().all(|answer| !answer.fields.has("cache-status") && !answer.fields.has("age")));
+}
+
+#[test]
+fn in_calm_a_cache_for_crowds_stores_nothing() {
+    let upstream = saying("public, max-age=60");
+    let gateway = caching(&upstream).text("cache.mode", "crowd").start();
+    let mut client = gateway.connect();
+    assert_eq!([(); 3].map(|()| number(&get(&mut client, "/", ""))), [1, 2, 3]);
+    assert_eq!(gateway.status()["cache"]["used_bytes"], 0);
+}
+
+#[test]
+fn a_fresh_answer_is_reused_with_its_age_and_takes_no_room_at_the_service() {
+    let upstream = saying("max-age=60");
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    let first = get(&mut client, "/page", "");
+    assert_eq!((number(&first), cache_status(&first).as_str()), (1, "flashweir; fwd=uri-miss; stored"));
+    for _ in 0..9 {
+        let copy = get(&mut client, "/page", "");
+        assert_eq!((copy.status(), number(&copy), cache_status(&copy).as_str()), (200, 1, "flashweir; hit"));
+        let age: u64 = copy.field("age").and_then(|age| age.parse().ok()).expect("an age");
+        assert!(age < 60 && copy.fields.has("date") && copy.fields.has("via"), "{}", head(&copy));
+    }
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.value("flashweir_cache_answers_total{how=\"hit\"}"), 9.0);
+    assert_eq!(metrics.value("flashweir_cache_answers_total{how=\"fetched\"}"), 1.0);
+    for (name, count) in
+        [("offered", 10.0), ("admitted", 10.0), ("completed", 10.0), ("unique_offered", 10.0)]
+    {
+        let series = format!("flashweir_requests_{name}_total");
+        gateway.wait_metric(&series, count);
+        assert_eq!(gateway.metrics().value(&series), count, "{name}");
+    }
+    gateway.wait_in_flight(0);
+    let at_origin = "flashweir_class_completed_total{service=\"default\",class=\"default\"}";
+    gateway.wait_metric(at_origin, 1.0);
+    assert_eq!(gateway.metrics().value(at_origin), 1.0, "the sentry saw one request");
+}
+
+/// §3: what may be stored.
+#[test]
+fn only_what_the_origin_makes_fresh_for_all_is_stored() {
+    let upstream = numbered(|request| {
+        let target = request.start.split(' ').nth(1).unwrap_or_default();
+        let fields = match target {
+            "/max-age" => "Cache-Control: MAX-AGE=\"60\"\r\n",
+            "/s-maxage" => "Cache-Control: max-age=0, s-maxage=60\r\n",
+            "/expires" => "Expires: Wed, 01 Jan 2200 00:00:00 GMT\r\n",
+            "/quiet" => "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+            "/expired" => "Expires: 0\r\n",
+            "/no-store" => "Cache-Control: no-store, max-age=60\r\n",
+            "/no-cache" => "Cache-Control: no-cache, max-age=60\r\n",
+            "/private" => "Cache-Control: public, max-age=60\r\nCache-Control: Private\r\n",
+            "/private-field" => "Cache-Control: private=\"x-name\", max-age=60\r\n",
+            "/conflict" => "Cache-Control: max-age=60, max-age=90\r\n",
+            "/garbage" => "Cache-Control: max-age=60 public\r\n",
+            "/vary-all" => "Cache-Control: max-age=60\r\nVary: *\r\n",
+            "/aged" => "Cache-Control: max-age=60\r\nAge: 60\r\n",
+            other => panic!("{other}"),
+        };
+        (200, fields.to_owned())
+    });
+    let gateway = caching(&upstream).start();
+    for target in ["/max-age", "/s-maxage", "/expires"] {
+        assert!(is_cached(&gateway, target, ""), "{target}");
+    }
+    for target in [
+        "/quiet",
+        "/expired",
+        "/no-store",
+        "/no-cache",
+        "/private",
+        "/private-field",
+        "/conflict",
+        "/garbage",
+        "/vary-all",
+        "/aged",
+    ] {
+        assert!(!is_cached(&gateway, target, ""), "{target}");
+    }
+    let metrics = gateway.metrics();
+    for (why, count) in
+        [("no_store", 1.0), ("for_one_user", 2.0), ("doubtful", 1.0), ("vary", 1.0), ("not_fresh", 4.0)]
+    {
+        let series = format!("flashweir_cache_not_stored_total{{why=\"{why}\"}}");
+        assert_eq!(metrics.value(&series), count, "{why}: once each, then it is known");
+    }
+}
+
+/// §3.1, §5.2: directives and fields that mean nothing here pass, both ways, and are stored with the rest; the body is not touched.
+#[test]
+fn directives_and_unknown_fields_pass_and_are_kept() {
+    const DIRECTIVES: &str = "max-age=60, no-transform, future-word=\"a, b\"";
+    let upstream = numbered(|request| {
+        let told = request.field("cache-control").unwrap_or("-");
+        let fields = format!("Cache-Control: {DIRECTIVES}\r\nX-Unknown: a; b\r\nX-Told: {told}\r\n");
+        (200, format!("{fields}Connection: X-Hop\r\nX-Hop: 1\r\nCache-Status: origin; hit\r\n"))
+    });
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    let asked = "Cache-Control: max-stale=7, future-word\r\n";
+    let (first, copy) = (get(&mut client, "/page", asked), get(&mut client, "/page", asked));
+    assert_eq!(cache_status(&copy), "origin; hit", "the first member is that of the cache behind");
+    assert_eq!((number(&copy), copy.text()), (1, first.text()));
+    for answer in [&first, &copy] {
+        assert_eq!(answer.field("cache-control"), Some(DIRECTIVES), "{}", head(answer));
+        assert_eq!(answer.field("x-unknown"), Some("a; b"), "{}", head(answer));
+        assert_eq!(answer.field("x-told"), Some("max-stale=7, future-word"), "{}", head(answer));
+        assert!(!answer.fields.has("x-hop"), "{}", head(answer));
+        let text = head(answer).to_ascii_lowercase();
+        let members: Vec<_> = text.lines().filter(|line| line.starts_with("cache-status:")).collect();
+        assert!(members.len() == 2 && members[1].contains("flashweir; "), "{text}");
+    }
+}
+
+/// §4: a stored answer to GET answers HEAD, conditional requests and ranges.
+#[test]
+fn head_conditions_and_ranges_are_answered_from_the_store() {
+    let upstream = numbered(|_| {
+        let fields =
+            "Cache-Control: max-age=60\r\nETag: \"7\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+        (200, fields.to_owned())
+    });
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    let whole = get(&mut client, "/page", "If-None-Match: \"7\"\r\n");
+    assert_eq!(whole.status(), 304, "fetched whole for the store, and the client has it");
+    for (fields, status) in [
+        ("If-None-Match: W/\"7\"\r\n", 304),
+        ("If-None-Match: \"8\"\r\nIf-Modified-Since: Sun, 06 Nov 2094 08:49:37 GMT\r\n", 200),
+        ("If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n", 304),
+        ("Range: bytes=0-4\r\n", 206),
+        ("Range: bytes=0-4\r\nIf-Range: \"8\"\r\n", 200),
+        ("Range: bytes=900-\r\n", 416),
+    ] {
+        let answer = get(&mut client, "/page", fields);
+        assert_eq!((answer.status(), cache_status(&answer).as_str()), (status, "flashweir; hit"), "{fields}");
+        assert_eq!(answer.body.is_empty(), matches!(status, 304 | 416), "{fields}");
+    }
+    let part = get(&mut client, "/page", "Range: bytes=2-4\r\n");
+    assert_eq!((part.text().as_str(), part.field("content-length")), ("for", Some("3")));
+    client.send("HEAD /page HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    let only_head = client.response_to_head().expect("a head");
+    assert_eq!((only_head.status(), cache_status(&only_head).as_str()), (200, "flashweir; hit"));
+    assert_eq!(upstream.request_count(), 1);
+    assert!(!upstream.last_request().fields.has("if-none-match"));
+}
+
+/// §4.1.
+#[test]
+fn vary_keeps_variants_apart() {
+    let upstream =
+        numbered(|_| (200, "Cache-Control: max-age=60\r\nVary: Accept-Language, accept\r\n".to_owned()));
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    let mut ask = |fields: &str| number(&get(&mut client, "/", fields));
+    let (de, en, none) = ("Accept-Language: de\r\n", "Accept-Language: en\r\n", "");
+    assert_eq!([ask(de), ask(en), ask(none)], [1, 2, 3]);
+    assert_eq!([ask(de), ask(en), ask(none)], [1, 2, 3]);
+    assert_eq!(ask("Accept-Language: de\r\nAccept: text/html\r\n"), 4);
+}
+
+/// §4.3: a stale answer is asked about, and a 304 makes it fresh.
+#[test]
+fn a_stale_answer_is_validated_and_freshened() {
+    let upstream = numbered(|request| match request.field("if-none-match") {
+        Some("\"7\"") => (304, "Cache-Control: max-age=60\r\nETag: \"7\"\r\nX-New: yes\r\n".to_owned()),
+        // Fresh for an instant.
+        _ => (200, "Cache-Control: max-age=1\r\nAge: 0\r\nETag: \"7\"\r\n".to_owned()),
+    });
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    assert_eq!(number(&get(&mut client, "/", "")), 1);
+    let fresh = eventually("its second to pass", || {
+        let answer = get(&mut client, "/", "");
+        (cache_status(&answer) == "flashweir; fwd=stale; fwd-status=304; stored").then_some(answer)
+    });
+    assert_eq!((fresh.status(), number(&fresh), fresh.field("x-new")), (200, 1, Some("yes")));
+    let copy = get(&mut client, "/", "");
+    assert_eq!(
+        (number(&copy), cache_status(&copy).as_str(), copy.field("x-new")),
+        (1, "flashweir; hit", Some("yes"))
+    );
+    assert_eq!(upstream.request_count(), 2);
+}
+
+/// §4.4.
+#[test]
+fn a_request_that_changes_something_invalidates_and_one_that_fails_does_not() {
+    let upstream = numbered(|request| match request.start.split(' ').next() {
+        Some("GET") => (200, "Cache-Control: max-age=60\r\n".to_owned()),
+        Some("DELETE") => (403, String::new()),
+        _ => (204, String::new()),
+    });
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    assert_eq!(number(&get(&mut client, "/a?b", "")), 1);
+    client.ask("DELETE /a?b HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    client.ask("POST /a HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(number(&get(&mut client, "/a?b", "")), 1, "refused, or another URL");
+    let changed = "PUT /a?b HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 2\r\n\r\nhi";
+    client.send(changed);
+    assert_eq!(client.response_to_head().expect("an answer").status(), 204);
+    assert_eq!(number(&get(&mut client, "/a?b", "")), 5);
+    assert_eq!(gateway.metrics().value("flashweir_cache_invalidated_total"), 1.0);
+}
+
+/// §5.2.1: requests' wishes are advice; the two that concern others are followed.
+#[test]
+fn a_client_cannot_go_around_the_cache_but_for_its_own_answer() {
+    let upstream = saying("max-age=60");
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    let missing = get(&mut client, "/", "Cache-Control: only-if-cached\r\n");
+    assert_eq!((missing.status(), upstream.request_count()), (504, 0));
+    assert_eq!(number(&get(&mut client, "/", "Cache-Control: no-store\r\n")), 1);
+    assert_eq!(number(&get(&mut client, "/", "")), 2, "the first was not stored");
+    for wish in ["no-cache", "max-age=0", "min-fresh=900"] {
+        assert_eq!(number(&get(&mut client, "/", &format!("Cache-Control: {wish}\r\n"))), 2, "{wish}");
+    }
+    assert_eq!(number(&get(&mut client, "/", "Cache-Control: only-if-cached\r\n")), 2);
+    assert_eq!(number(&get(&mut client, "/", "Pragma: no-cache\r\n")), 2);
+}
+
+/// §3.3: what did not come whole is not stored, whatever it says.
+#[test]
+fn half_an_answer_is_nobodys() {
+    let upstream = Upstream::start(|connection| {
+        while let Some(request) = connection.read_request() {
+            let target = request.start.split(' ').nth(1).unwrap_or_default().to_owned();
+            let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
+            match target.as_str() {
+                "/cut" => {
+                    connection.send(format!("{head}Content-Length: 100\r\n\r\nonly this"));
+                    return;
+                }
+                "/close" => {
+                    connection.send(format!("{head}Connection: close\r\n\r\nuntil the end"));
+                    return;
+                }
+                _ => {
+                    let chunks = "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n";
+                    connection.send(format!("{head}{chunks}"));
+                }
+            }
+        }
+    });
+    let gateway = caching(&upstream).start();
+    assert_eq!(gateway.get("/cut").status(), 502, "nothing of it was passed on yet");
+    for _ in 0..2 {
+        assert_eq!(gateway.get("/close").text(), "until the end");
+        let asks = "GET /trailers HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: TE\r\n\r\n";
+        let with_trailers = gateway.connect().ask(asks);
+        assert_eq!(
+            (with_trailers.text().as_str(), with_trailers.trailers.first("x-sum")),
+            ("hello", Some("1"))
+        );
+    }
+    assert_eq!(upstream.request_count(), 5);
+    assert_eq!(gateway.status()["cache"]["responses"], 0);
+}
+
+#[test]
+fn large_and_endless_answers_are_passed_on_and_not_stored() {
+    let upstream = Upstream::start(|connection| {
+        while let Some(request) = connection.read_request() {
+            let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
+            if request.start.contains("/large") {
+                let body = "x".repeat(300_000);
+                connection.send(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()));
+                continue;
+            }
+            // Chunks without end, until the other side has had enough.
+            let chunk = format!("1000\r\n{}\r\n", "y".repeat(0x1000));
+            connection.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n"));
+            while connection.send(&chunk) {}
+            return;
+        }
+    });
+    let gateway = caching(&upstream).text("cache.max_object", "128KiB").start();
+    let mut client = gateway.connect();
+    for _ in 0..2 {
+        assert_eq!(get(&mut client, "/large", "").body.len(), 300_000);
+    }
+    let mut endless = gateway.connect();
+    endless.send("GET /endless HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    assert!(endless.read_exactly(2 << 20).iter().filter(|&&byte| byte == b'y').count() > 1 << 20);
+    drop(endless);
+    gateway.wait_in_flight(0);
+    assert_eq!(upstream.request_count(), 3);
+    let used = gateway.status()["cache"]["used_bytes"].as_u64();
+    assert_eq!(used, Some(0));
+}
+
+#[test]
+fn memory_stays_within_its_bound() {
+    let upstream = Upstream::start(|connection| {
+        while connection.read_request().is_some() {
+            connection.answer(200, "Cache-Control: max-age=60\r\n", vec![b'x'; 900_000]);
+        }
+    });
+    let gateway = caching(&upstream).text("cache.memory", "8MiB").start();
+    let mut client = gateway.connect();
+    for round in 0..40 {
+        assert_eq!(get(&mut client, &format!("/{round}"), "").body.len(), 900_000);
+        let status = gateway.status();
+        let used = status["cache"]["used_bytes"].as_u64().expect("bytes");
+        assert!((900_000..=8 << 20).contains(&used), "{status}");
+    }
+    assert!(gateway.metrics().value("flashweir_cache_evicted_total") >= 29.0);
+    let last = get(&mut client, "/39", "");
+    assert_eq!(cache_status(&last), "flashweir; hit");
+}
+
+#[test]
+fn a_reload_that_switches_it_off_lets_everything_go() {
+    let upstream = saying("max-age=60");
+    let mut gateway = caching(&upstream).start();
+    assert!(is_cached(&gateway, "/", ""));
+    gateway.configure(&[("cache.mode", Some("\"off\""))]);
+    gateway.reload();
+    eventually("the reload", || (gateway.get("/").field("cache-status").is_none()).then_some(()));
+    eventually("what was stored to go", || (gateway.status()["cache"]["used_bytes"] == 0).then_some(()));
+    gateway.configure(&[("cache.mode", Some("\"always\""))]);
+    gateway.reload();
+    eventually("the reload", || gateway.get("/").fields.has("cache-status").then_some(()));
+    assert_ne!(number(&get(&mut gateway.connect(), "/", "")), 1, "the copy from before is gone");
+}

@@ -1,0 +1,247 @@
+//! The admin listener: true, complete, and with nobody's address in it.
+
+use std::collections::BTreeSet;
+
+use flashweir_testkit::{Client, Gateway, Latch, Upstream, eventually};
+
+use crate::end_to_end::support::{before, get, holding, reflecting};
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+#[test]
+fn health_and_readiness_are_plain_answers() {
+    let (_upstream, gateway) = reflecting();
+    assert_eq!(gateway.ask_admin("/healthz").status(), 200);
+    assert_eq!(gateway.ask_admin("/readyz").status(), 200);
+    assert_eq!(gateway.ask_admin("/").status(), 404);
+    assert_eq!(gateway.ask_admin("/nothing").status(), 404);
+    let posted = Client::connect(gateway.admin())
+        .ask("POST /status HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    assert_eq!(posted.status(), 405);
+}
+
+#[test]
+fn metrics_are_open_metrics_and_name_no_client() {
+    let (_upstream, gateway) = reflecting();
+    let source = Ipv4Addr::new(127, 44, 55, 66);
+    let mut client = Client::connect_from(source, gateway.address());
+    let secret =
+        "GET /private-path?token=abc HTTP/1.1\r\nHost: private.example\r\nUser-Agent: private-agent\r\n\r\n";
+    assert_eq!(client.ask(secret).status(), 200);
+    assert_eq!(client.ask("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 2\r\n\r\n").status(), 400);
+    // Both are counted once their bytes are on their way, so perhaps a moment after they were read here.
+    gateway.wait_metric("flashweir_requests_bad_total{kind=\"framing\"}", 1.0);
+    gateway.wait_metric("flashweir_requests_completed_total", 1.0);
+    let response = gateway.ask_admin("/metrics");
+    let kind = response.field("content-type").unwrap_or_default();
+    assert!(kind.starts_with("application/openmetrics-text") && kind.contains("version=1.0.0"), "{kind}");
+    let text = response.text();
+    for private in ["127.44.55.66", "private", "token"] {
+        assert!(!text.contains(private), "{private} is in the metrics");
+    }
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.value("flashweir_requests_offered_total"), 1.0);
+    assert_eq!(metrics.value("flashweir_requests_completed_total"), 1.0);
+    assert_eq!(metrics.value("flashweir_requests_bad_total{kind=\"framing\"}"), 1.0);
+    assert_eq!(metrics.value("flashweir_responses_total{class=\"2xx\"}"), 1.0);
+    assert_eq!(metrics.value("flashweir_request_duration_seconds_count"), 1.0);
+    assert!(
+        !gateway.stderr().contains("127.44.55.66") && !gateway.stderr().contains("private"),
+        "{}",
+        gateway.stderr()
+    );
+}
+
+#[test]
+fn every_metric_of_the_manual_is_exported_and_every_exported_one_is_in_it() {
+    let (_upstream, gateway) = reflecting();
+    let _ = gateway.get("/");
+    let manual = include_str!("../../../../../docs/metrics.md");
+    // Each section says which commands export it.
+    let of_gateway = manual.split("\n## ").filter(|section| {
+        section.lines().any(|line| line.starts_with("Exported by") && line.contains("`flashweir run`"))
+    });
+    let written: BTreeSet<&str> = of_gateway
+        .flat_map(str::lines)
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .collect();
+    let metrics = gateway.metrics();
+    let exported: BTreeSet<String> = metrics
+        .families
+        .iter()
+        .map(|(family, kind)| match kind.as_str() {
+            "counter" => format!("{family}_total"),
+            "info" => format!("{family}_info"),
+            _ => family.clone(),
+        })
+        .collect();
+    let unwritten: Vec<_> = exported.iter().filter(|name| !written.contains(name.as_str())).collect();
+    assert!(unwritten.is_empty(), "not in docs/metrics.md: {unwritten:?}");
+    // Those that are absent until there is something to say are gauges of the plan.
+    let missing: Vec<_> = written
+        .iter()
+        .filter(|name| !exported.contains(**name) && !name.starts_with("flashweir_plan_"))
+        .collect();
+    assert!(missing.is_empty(), "in docs/metrics.md only: {missing:?}");
+}
+
+#[test]
+fn offered_is_admitted_and_shed_and_admitted_is_accounted_for() {
+    let latch = Latch::new();
+    let upstream = holding(&latch);
+    let gateway = before(&upstream).set("bounds.max_requests_in_flight", "2").start();
+    let mut held: Vec<Client> = (0..2).map(|_| gateway.connect()).collect();
+    held.iter_mut().for_each(|client| client.send(get("/")));
+    gateway.wait_in_flight(2);
+    for _ in 0..5 {
+        assert_eq!(gateway.get("/").status(), 503);
+    }
+    let check = |in_flight: f64| {
+        let metrics = gateway.metrics();
+        let count = |name: &str| metrics.sum(&format!("flashweir_requests_{name}_total"));
+        assert_eq!(count("offered"), count("admitted") + count("shed"));
+        assert_eq!(count("admitted"), count("completed") + count("failed") + count("abandoned") + in_flight);
+        assert_eq!(metrics.value("flashweir_requests_in_flight"), in_flight);
+        (count("offered"), count("shed"))
+    };
+    assert_eq!(check(2.0), (7.0, 5.0));
+    latch.open();
+    held.iter_mut().for_each(|client| assert_eq!(client.response().status(), 200));
+    gateway.wait_in_flight(0);
+    assert_eq!(check(0.0), (7.0, 5.0));
+    let status = gateway.status();
+    assert_eq!(
+        (&status["requests"]["offered"], &status["requests"]["shed"]),
+        (&7.into(), &5.into()),
+        "{status}"
+    );
+}
+
+#[test]
+fn the_status_says_what_is_limited_by_what_and_why() {
+    let upstream = Upstream::saying("x");
+    let gateway = before(&upstream).text("gateway.name", "shop").start();
+    let _ = gateway.get("/");
+    let status = gateway.status();
+    for key in [
+        "version",
+        "uptime_s",
+        "workers",
+        "processors",
+        "plan",
+        "limits",
+        "binds",
+        "services",
+        "upstreams",
+        "baseline",
+        "requests",
+    ] {
+        assert!(!status[key].is_null(), "{key} is missing: {status}");
+    }
+    assert_eq!(status["service"], "shop");
+    assert_eq!(status["plan"]["mode"], "normal");
+    assert_eq!(status["plan"]["limit"]["kind"], "open");
+    assert!(status["plan"]["cause"].is_string() && status["plan"]["rule"].is_string(), "{status}");
+    assert_eq!(status["upstreams"][0]["healthy"], true);
+    let names: Vec<_> =
+        status["limits"].as_array().expect("limits").iter().map(|limit| limit["name"].clone()).collect();
+    for name in
+        ["flash_crowd", "requests_in_flight", "upstream_connections", "connections", "connections_per_client"]
+    {
+        assert!(names.contains(&name.into()), "{name} is missing: {names:?}");
+    }
+}
+
+#[test]
+fn too_few_requests_to_judge_are_said_to_be_too_few() {
+    let (_upstream, gateway) = reflecting();
+    let _ = gateway.get("/");
+    assert_eq!(gateway.status()["plan"]["cause"], "too_few_samples");
+    gateway.wait_metric("flashweir_plan_cause{cause=\"too_few_samples\"}", 1.0);
+}
+
+fn probe(gateway: &Gateway, path: &str) -> u16 {
+    let begun = Instant::now();
+    let status = gateway.ask_admin(path).status();
+    assert!(begun.elapsed() < Duration::from_secs(1), "{path} took {:?}", begun.elapsed());
+    status
+}
+
+#[test]
+fn half_requests_do_not_keep_probes_out() {
+    let (_upstream, gateway) = reflecting();
+    let half: Vec<Client> = (0..70)
+        .map(|_| {
+            let mut client = Client::connect(gateway.admin());
+            client.send("GET /metrics HTTP/1.1\r\nHost: a\r\n");
+            client
+        })
+        .collect();
+    assert_eq!((probe(&gateway, "/healthz"), probe(&gateway, "/readyz")), (200, 200));
+    assert_eq!(probe(&gateway, "/metrics"), 200);
+    drop(half);
+}
+
+#[test]
+fn readers_that_do_not_read_do_not_keep_probes_out() {
+    let (_upstream, gateway) = reflecting();
+    // Each asks often enough for its answers to fill what the kernel holds for it.
+    let slow: Vec<Client> = (0..80)
+        .map(|_| {
+            let mut client = Client::connect(gateway.admin());
+            client.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".repeat(400));
+            client
+        })
+        .collect();
+    assert_eq!((probe(&gateway, "/healthz"), probe(&gateway, "/readyz")), (200, 200));
+    drop(slow);
+}
+
+#[test]
+fn half_a_head_is_not_waited_for_for_ever() {
+    let (_upstream, gateway) = reflecting();
+    let mut half = Client::connect(gateway.admin());
+    half.send("GET /metrics HTTP/1.1\r\n");
+    // Within the client's own patience, which is longer than the admin listener's.
+    let ended = half.read_to_end();
+    assert!(ended.is_ok(), "still open: {ended:?}");
+}
+
+#[test]
+fn a_page_cannot_ask_through_its_visitors_browser() {
+    let upstream = Upstream::reflecting();
+    let gateway = before(&upstream).set("admin.hosts", "[\"gw.corp.example\"]").start();
+    let ask = |host: &str| {
+        let request = format!("GET /status HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        Client::connect(gateway.admin()).ask(&request).status()
+    };
+    assert_eq!(ask("rebound.evil.example"), 421);
+    assert_eq!(ask(&format!("rebound.evil.example:{}", gateway.admin().port())), 421);
+    for host in
+        [gateway.admin().to_string(), "localhost:9900".into(), "[::1]".into(), "gw.corp.example".into()]
+    {
+        assert_eq!(ask(&host), 200, "{host}");
+    }
+}
+
+#[test]
+fn it_is_not_ready_while_no_server_is_healthy() {
+    let upstream = Upstream::saying("here");
+    let address = upstream.address();
+    let gateway = before(&upstream).text("upstream.health.eject_for", "3s").start();
+    assert_eq!(gateway.ask_admin("/readyz").status(), 200);
+    drop(upstream);
+    eventually("not ready", || {
+        let _ = gateway.get("/");
+        let answer = gateway.ask_admin("/readyz");
+        (answer.status() == 503).then(|| assert_eq!(answer.text(), "no upstream is healthy\n"))
+    });
+    assert_eq!(gateway.ask_admin("/healthz").status(), 200, "alive all the same");
+    let _again = Upstream::start_at(address, |connection| {
+        while connection.read_request().is_some() && connection.answer(200, "", "back") {}
+    });
+    eventually("ready again", || {
+        let _ = gateway.get("/");
+        (gateway.ask_admin("/readyz").status() == 200).then_some(())
+    });
+}

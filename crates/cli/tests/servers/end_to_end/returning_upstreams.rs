@@ -1,0 +1,216 @@
+//! Servers that start, die, flap, hang and fail: who is used, and how soon. Each found time is printed (`--nocapture`).
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use flashweir_testkit::{Client, Connection, Gateway, GatewayBuilder, Latch, Upstream, free_address, until};
+
+use crate::end_to_end::support::{binary, get, holding};
+
+/// Ten times what is aimed at (1 s): tests run on slow machines.
+const USED_WITHIN: Duration = Duration::from_secs(10);
+/// An up-time and a down-time of the server that flaps.
+const FLAP: Duration = Duration::from_millis(300);
+
+/// A server that says `text`, somewhere.
+fn start_at(address: SocketAddr, text: &'static str) -> Upstream {
+    Upstream::start_at(address, move |connection: &mut Connection| {
+        while connection.read_request().is_some() && connection.answer(200, "", text) {}
+    })
+}
+
+fn over(addresses: &[SocketAddr]) -> GatewayBuilder {
+    let urls: Vec<String> = addresses.iter().map(|address| format!("http://{address}")).collect();
+    GatewayBuilder::new(&binary()).upstreams(urls.iter().map(String::as_str))
+}
+
+fn cause(gateway: &Gateway, upstream: usize) -> String {
+    gateway.status()["upstreams"][upstream]["out_because"].as_str().unwrap_or("in use").to_owned()
+}
+
+/// Waits until a request is answered with `text`, and says how long that took.
+fn used_after(client: &mut Client, text: &str) -> Duration {
+    let since = Instant::now();
+    until(text, USED_WITHIN, || (client.ask(&get("/")).text() == text).then_some(()));
+    since.elapsed()
+}
+
+/// Goal: servers that come one after the other are used at once, though they have been away for a while. It failed with ejections that
+/// double while a server is away.
+#[test]
+fn servers_that_come_are_used_at_once() {
+    let addresses = [free_address(), free_address(), free_address(), free_address()];
+    let first = start_at(addresses[0], "0");
+    let gateway = over(&addresses).start();
+    let mut client = gateway.connect();
+    until("the absent ones are left out", USED_WITHIN, || {
+        assert_eq!(client.ask(&get("/")).text(), "0");
+        (1..4).all(|server| cause(&gateway, server) == "unreachable").then_some(())
+    });
+    // Long enough for three doublings of the old rule.
+    let absent_until = Instant::now() + Duration::from_secs(8);
+    until("eight seconds of absence", USED_WITHIN, || {
+        assert_eq!(client.ask(&get("/")).text(), "0");
+        (Instant::now() >= absent_until).then_some(())
+    });
+    let mut others = Vec::new();
+    for (address, text) in addresses[1..].iter().zip(["1", "2", "3"]) {
+        others.push(start_at(*address, text));
+        println!("server {text} used after {:?}", used_after(&mut client, text));
+    }
+    drop((first, others));
+}
+
+#[test]
+fn the_first_server_that_returns_after_all_were_gone_is_used_at_once() {
+    let addresses = [free_address(), free_address(), free_address()];
+    let gateway = over(&addresses).start();
+    until("all are out", USED_WITHIN, || {
+        assert!(matches!(gateway.get("/").status(), 502 | 503));
+        (0..3).all(|server| cause(&gateway, server) == "unreachable").then_some(())
+    });
+    let _back = start_at(addresses[1], "back");
+    let since = Instant::now();
+    until("an answer", USED_WITHIN, || (gateway.get("/").status() == 200).then_some(()));
+    println!("used after {:?}", since.elapsed());
+    until("the gateway knows", USED_WITHIN, || (cause(&gateway, 1) == "in use").then_some(()));
+    for _ in 0..20 {
+        assert_eq!(gateway.get("/").text(), "back");
+    }
+}
+
+/// Goal: a server that is up for 300 ms and down for 300 ms costs no more requests than its first deaths. Method: a client that asks
+/// all the time for 20 flaps; what is lost is what was at the server when it died.
+#[test]
+fn a_flapping_server_takes_no_traffic_down_with_it() {
+    let flapping = free_address();
+    let (one, two) = (Upstream::saying("one"), Upstream::saying("two"));
+    let gateway = over(&[one.address(), two.address(), flapping]).start();
+    let (is_over, asked, failed) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut client = gateway.connect();
+                while !is_over.load(Ordering::Relaxed) {
+                    asked.fetch_add(1, Ordering::Relaxed);
+                    if client.ask(&get("/")).status() != 200 {
+                        failed.fetch_add(1, Ordering::Relaxed);
+                        client = gateway.connect();
+                    }
+                }
+            });
+        }
+        for _ in 0..20 {
+            let up = start_at(flapping, "flapping");
+            std::thread::park_timeout(FLAP);
+            drop(up);
+            std::thread::park_timeout(FLAP);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let (asked, failed) = (asked.into_inner(), failed.into_inner());
+    println!("{failed} of {asked} requests failed");
+    // Two clients, and a death before and after each of the few returns there can be.
+    assert!(asked > 100 && failed <= 8, "{failed} of {asked}");
+    assert!(gateway.metrics().value("flashweir_upstream_returns_total{service=\"default\"}") <= 4.0);
+    assert_eq!(cause(&gateway, 2), "unreachable");
+    let _up = start_at(flapping, "flapping");
+    // It is held for longer with each return, and used in the end.
+    until("the one that stays", USED_WITHIN * 2, || (gateway.get("/").text() == "flapping").then_some(()));
+}
+
+/// Goal: a server that accepts requests and answers none is found by the others' answers, long before a timeout.
+#[test]
+fn a_server_that_hangs_is_left_out_while_the_others_answer() {
+    let latch = Latch::new();
+    let hanging = holding(&latch);
+    let slow = |text: &'static str| {
+        Upstream::start(move |connection: &mut Connection| {
+            while connection.read_request().is_some() {
+                std::thread::park_timeout(Duration::from_millis(20));
+                if !connection.answer(200, "", text) {
+                    return;
+                }
+            }
+        })
+    };
+    let (one, two) = (slow("one"), slow("two"));
+    let gateway = over(&[hanging.address(), one.address(), two.address()])
+        .text("sentry.policing", "off")
+        .text("upstream.health.eject_for", "30s")
+        .start();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..24 {
+            scope.spawn(|| {
+                let mut client = gateway.connect();
+                while !is_over.load(Ordering::Relaxed) {
+                    assert!(matches!(client.ask(&get("/")).status(), 200));
+                }
+            });
+        }
+        let since = Instant::now();
+        until("the hanging server left out", USED_WITHIN, || (cause(&gateway, 0) == "outlier").then_some(()));
+        println!("found after {:?} with {} requests", since.elapsed(), hanging.request_count());
+        let lost = hanging.request_count();
+        let before = one.request_count() + two.request_count();
+        until("a hundred further answers", USED_WITHIN, || {
+            (one.request_count() + two.request_count() >= before + 100).then_some(())
+        });
+        assert!(hanging.request_count() <= lost + 2, "{} after {lost}", hanging.request_count());
+        is_over.store(true, Ordering::Relaxed);
+        latch.open();
+    });
+}
+
+/// Goal: a server that answers everything with 500, fast, gets no traffic for it; where all do, all stay.
+#[test]
+fn a_server_that_fails_alone_is_left_out() {
+    let failing =
+        || {
+            Upstream::start(|connection: &mut Connection| {
+                while connection.read_request().is_some() && connection.answer(500, "", "broken") {}
+            })
+        };
+    let (broken, one, two) = (failing(), Upstream::saying("one"), Upstream::saying("two"));
+    let gateway = over(&[broken.address(), one.address(), two.address()])
+        .text("upstream.health.eject_for", "30s")
+        .start();
+    let mut client = gateway.connect();
+    until("the broken one left out", USED_WITHIN, || {
+        client.ask(&get("/"));
+        (cause(&gateway, 0) == "outlier").then_some(())
+    });
+    for _ in 0..50 {
+        assert_eq!(client.ask(&get("/")).status(), 200);
+    }
+    let others = (failing(), failing());
+    let gateway = over(&[others.0.address(), others.1.address()]).start();
+    let mut client = gateway.connect();
+    let until_then = Instant::now() + Duration::from_secs(4);
+    until("four seconds of errors", USED_WITHIN, || {
+        assert_eq!(client.ask(&get("/")).status(), 500);
+        (Instant::now() >= until_then).then_some(())
+    });
+    assert_eq!((cause(&gateway, 0), cause(&gateway, 1)), ("in use".to_owned(), "in use".to_owned()));
+}
+
+/// Goal: of two servers that report how busy they are, the busier one's share shrinks.
+#[test]
+fn shares_follow_what_servers_report() {
+    let reporting = |utilisation: &'static str| {
+        Upstream::start(move |connection: &mut Connection| {
+            let field = format!("endpoint-load-metrics: TEXT application_utilization={utilisation}\r\n");
+            while connection.read_request().is_some() && connection.answer(200, &field, "ok") {}
+        })
+    };
+    let (busy, idle) = (reporting("0.9"), reporting("0.3"));
+    let gateway = over(&[busy.address(), idle.address()]).start();
+    let mut client = gateway.connect();
+    until("unequal shares", USED_WITHIN, || {
+        client.ask(&get("/"));
+        let share = |server: usize| gateway.status()["upstreams"][server]["share"].as_f64().unwrap_or(1.0);
+        (share(0) < 0.9 && share(1) > 1.1).then_some(())
+    });
+}

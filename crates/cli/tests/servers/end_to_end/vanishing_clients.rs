@@ -1,0 +1,151 @@
+//! A client that goes away leaves nothing behind: no place taken, no work at the upstream, no connection open.
+
+use flashweir_testkit::{Connection, Gateway, Upstream, eventually, pattern};
+
+use crate::end_to_end::support::{before, get};
+
+/// A server that takes a request and then waits for its client to go.
+fn patient() -> Upstream {
+    Upstream::start(|connection: &mut Connection| {
+        if connection.read_request().is_some() {
+            connection.stall();
+        }
+    })
+}
+
+/// A server that never stops sending.
+fn endless() -> Upstream {
+    Upstream::start(|connection: &mut Connection| {
+        if connection.read_request().is_none() {
+            return;
+        }
+        connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000000000\r\n\r\n");
+        let part = pattern(64 << 10);
+        while connection.send(&part) {}
+    })
+}
+
+fn nothing_is_left(upstream: &Upstream, gateway: &Gateway) {
+    gateway.wait_in_flight(0);
+    eventually("the upstream left alone", || (upstream.open_connections() == 0).then_some(()));
+    gateway.wait_metric("flashweir_requests_abandoned_total", 1.0);
+    let metrics = gateway.metrics();
+    let admitted = metrics.value("flashweir_requests_admitted_total");
+    let finished: f64 = ["completed", "failed", "abandoned"]
+        .iter()
+        .map(|end| metrics.value(&format!("flashweir_requests_{end}_total")))
+        .sum();
+    assert_eq!(admitted, finished, "every admitted request is accounted for");
+}
+
+#[test]
+fn who_leaves_before_the_answer_is_forgotten_at_once() {
+    let upstream = patient();
+    let gateway = before(&upstream).start();
+    let mut clients: Vec<_> = (0..5).map(|_| gateway.connect()).collect();
+    clients.iter_mut().for_each(|client| client.send(get("/")));
+    gateway.wait_in_flight(5);
+    clients.into_iter().for_each(|client| client.reset());
+    nothing_is_left(&upstream, &gateway);
+    assert_eq!(gateway.metrics().value("flashweir_requests_abandoned_total"), 5.0);
+}
+
+#[test]
+fn who_closes_in_order_while_waiting_is_forgotten_too() {
+    let upstream = patient();
+    let gateway = before(&upstream).start();
+    let mut client = gateway.connect();
+    client.send(get("/"));
+    gateway.wait_in_flight(1);
+    drop(client);
+    nothing_is_left(&upstream, &gateway);
+}
+
+#[test]
+fn who_leaves_in_the_middle_of_a_response_stops_it() {
+    let upstream = endless();
+    let gateway = before(&upstream).start();
+    let mut client = gateway.connect();
+    client.send(get("/"));
+    assert_eq!(client.response_head().expect("a head").status(), 200);
+    let _ = client.read_exactly(1 << 20);
+    client.reset();
+    nothing_is_left(&upstream, &gateway);
+}
+
+#[test]
+fn who_leaves_in_the_middle_of_a_request_stops_it() {
+    let upstream = patient();
+    let gateway = before(&upstream).start();
+    let mut client = gateway.connect();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+    // Enough for it to be admitted.
+    client.send(pattern(100_000));
+    gateway.wait_in_flight(1);
+    client.reset();
+    nothing_is_left(&upstream, &gateway);
+}
+
+#[test]
+fn who_leaves_before_a_small_body_is_whole_was_never_there() {
+    let upstream = patient();
+    let gateway = before(&upstream).start();
+    let mut client = gateway.connect();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nsome");
+    gateway.wait_metric("flashweir_uploads_gathering", 1.0);
+    client.reset();
+    eventually("nothing is waited for", || {
+        (gateway.metrics().value("flashweir_uploads_gathering") == 0.0).then_some(())
+    });
+    assert_eq!(gateway.metrics().value("flashweir_requests_offered_total"), 0.0);
+    assert_eq!(upstream.received().connections, 0);
+}
+
+#[test]
+fn who_leaves_in_the_middle_of_a_head_was_never_there() {
+    let upstream = patient();
+    let gateway = before(&upstream).start();
+    for partial in ["", "G", "GET / HTTP/1.1\r\nHost: a\r\n"] {
+        let mut client = gateway.connect();
+        client.send(partial);
+        client.reset();
+    }
+    gateway.wait_metric("flashweir_connections_closed_total", 3.0);
+    eventually("all closed", || (gateway.metrics().value("flashweir_connections_open") == 0.0).then_some(()));
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.value("flashweir_requests_offered_total"), 0.0);
+    assert_eq!(upstream.received().connections, 0);
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_cut_after_a_while() {
+    let upstream = endless();
+    let gateway = before(&upstream).text("bounds.write_stall_timeout", "1s").start();
+    let mut client = gateway.connect();
+    client.send(get("/"));
+    assert_eq!(client.response_head().expect("a head").status(), 200);
+    gateway.wait_in_flight(0);
+    eventually("the upstream left alone", || (upstream.open_connections() == 0).then_some(()));
+    gateway.wait_metric("flashweir_connections_failed_total{kind=\"write_stall\"}", 1.0);
+}
+
+#[test]
+fn no_file_is_left_open_after_many_came_and_went() {
+    let upstream = patient();
+    // It is about files; the sentry would wonder why nobody is ever answered.
+    let gateway = before(&upstream).text("sentry.policing", "off").start();
+    let before_them = gateway.process().open_files();
+    for _ in 0..10 {
+        let clients: Vec<_> = (0..20)
+            .map(|_| {
+                let mut client = gateway.connect();
+                client.send(get("/"));
+                client
+            })
+            .collect();
+        gateway.wait_in_flight(20);
+        clients.into_iter().for_each(|client| client.reset());
+        gateway.wait_in_flight(0);
+    }
+    eventually("no file left open", || (gateway.process().open_files() <= before_them + 3).then_some(()));
+}

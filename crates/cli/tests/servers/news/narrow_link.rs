@@ -1,0 +1,70 @@
+//! The path to the clients is short, the origin is not: `make bench-composition` measures it against the best rate limit.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use flashweir_load::{ClassPlan, LoadPlan, Sources, Target};
+use flashweir_testkit::{GatewayBuilder, NarrowLink, Origin, skip};
+use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
+
+use crate::news::scene::{TURN, binary};
+use crate::news::watch::{Watch, story};
+
+const RATE_BITS_PER_S: u64 = 20_000_000;
+const PACKETS: u32 = 200;
+const DELAY: Duration = Duration::from_millis(10);
+const BODY_BYTES: &str = "20000";
+/// Bodies of answers that the link carries, a second.
+const CAPACITY_RPS: f64 = 125.0;
+const CALM_S: u64 = 6;
+/// Seconds of the crowd of five times the capacity: from the fifth on it is measured.
+const MEASURED_S: std::ops::Range<u64> = CALM_S + 5..CALM_S + 12;
+/// Completions in time over the capacity, at least. Refusals and headers take a quarter of the link; without a gateway hardly any
+/// answer is in time.
+const IN_TIME_MIN: f64 = 0.55;
+
+/// Goal: behind a narrow link the crowd is held at what the link carries, and the verdict says that it is the link. Method: a token
+/// bucket between network namespaces; the number is asserted unless the machine carried the crowd late.
+#[test]
+fn a_crowd_behind_a_narrow_link_is_held_to_what_the_link_carries() {
+    let test = "a_crowd_behind_a_narrow_link_is_held_to_what_the_link_carries";
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(network) = NarrowLink::require(test, RATE_BITS_PER_S, PACKETS, DELAY) else { return };
+    let address = network.address().to_string();
+    let (_origin, gateway, watch) = network.as_server(|| {
+        let options = ["--workers", "2", "--work-ms", "0.2", "--body-bytes", BODY_BYTES];
+        let origin = Origin::start_with(&binary(), &options);
+        let builder = GatewayBuilder::new(&binary()).upstream(&origin.url());
+        let gateway = builder.text("listen.address", &address).start();
+        let watch = Watch::start(gateway.admin());
+        (origin, gateway, watch)
+    });
+
+    let rate = |load: f64, seconds| {
+        RateProfile::constant(load * CAPACITY_RPS, Duration::from_secs(seconds)).expect("a rate")
+    };
+    let profile = rate(0.5, CALM_S).then(rate(5.0, MEASURED_S.end + 1 - CALM_S));
+    let target = Target::parse(&format!("http://{address}/")).expect("a target");
+    let class = ClassPlan::get(&target).expect("a class");
+    let mut plan = LoadPlan::new(target, Schedule::one(ArrivalProcess::Poisson(profile), 1), class);
+    plan.sources = Sources { count: 20_000, network: NarrowLink::CLIENTS.parse().expect("a network") };
+    let load = network.as_client(|| flashweir_load::run(plan, |_| {})).expect("a run");
+    let seen = watch.stop();
+    drop(gateway);
+
+    let sum = |seconds: std::ops::Range<u64>, count: fn(&flashweir_load::Second) -> u64| -> u64 {
+        load.totals.series.iter().filter(|second| seconds.contains(&second.second)).map(count).sum()
+    };
+    let in_time_rps = sum(MEASURED_S, |second| second.goodput) as f64 / MEASURED_S.count() as f64;
+    let told =
+        || format!("{in_time_rps:.1}/s in time, {:?}\n{}", load.totals.refused_by_reason, story(&seen));
+    println!("{in_time_rps:.1}/s in time of {CAPACITY_RPS}/s bodies");
+    assert_eq!(sum(0..CALM_S, |second| second.refused), 0, "refused before the crowd came: {}", told());
+    assert!(seen.iter().any(|look| look.verdict == "congested_link"), "never blamed: {}", told());
+    let is_enough = in_time_rps >= IN_TIME_MIN * CAPACITY_RPS;
+    if !is_enough && (load.saturated || network.lost() > 0) {
+        skip(test, &format!("{in_time_rps:.1}/s in time on a machine that was too busy to carry the crowd"));
+        return;
+    }
+    assert!(is_enough, "{}", told());
+}

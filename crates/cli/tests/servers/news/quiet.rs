@@ -1,0 +1,119 @@
+//! With no overload Flashweir is invisible.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use flashweir_testkit::{require_program, skip};
+
+use crate::news::scene::{Scene, count};
+use crate::news::watch::{Seen, story};
+
+/// Tuesday 11 July 1995, 10:00 to 14:00 in Florida: an ordinary busy day, two days before the launch.
+const DAY: usize = 10;
+const FIRST_HOUR: usize = 10;
+const HOURS: usize = 4;
+/// What four hours are squeezed to.
+const SQUEEZED: Duration = Duration::from_secs(90);
+/// How busy the origin is on average.
+const UTILISATION: f64 = 0.5;
+
+/// After which the gateway knows what is usual.
+const LEARNING: Duration = Duration::from_secs(5);
+
+/// Nobody may have been refused, and nothing alarmed.
+fn check_invisible(scene: &Scene, result: &serde_json::Value, seen: &[Seen]) {
+    let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(seen));
+    assert_eq!(count(result, "refused"), 0, "{}", told());
+    assert!(seen.iter().all(|look| look.mode == "normal" && look.ceiling_rps.is_none()), "{}", told());
+    let metrics = scene.gateway.metrics();
+    // Looks come every 50 ms; what happened between two of them is in the counters.
+    assert_eq!(
+        metrics.value("flashweir_plans_total{rule=\"raise\"}"),
+        0.0,
+        "an alarm was raised: {}",
+        told()
+    );
+    assert_eq!(metrics.sum("flashweir_requests_shed_total"), 0.0, "{}", told());
+    assert!(count(result, "completed") > 0, "{}", told());
+}
+
+#[test]
+fn steady_traffic_is_left_alone() {
+    let scene = Scene::new(&[]);
+    let rate = scene.times_capacity(UTILISATION);
+    let arguments = ["--rate", &rate, "--duration", "8s", "--sources", "2000"];
+    let (result, seen) = scene.send("/work", Duration::from_secs(8), &arguments);
+    check_invisible(&scene, &result, &seen);
+}
+
+/// Goal: with nothing configured a calm service is left alone too, and its verdict stays. Method: the first seconds, in which the
+/// gateway learns what is usual, do not count for the verdict.
+#[test]
+fn the_default_composition_leaves_steady_traffic_alone_and_does_not_change_its_mind() {
+    let scene = Scene::with_the_sentry(&[]);
+    let rate = scene.times_capacity(UTILISATION);
+    let arguments = ["--rate", &rate, "--duration", "12s", "--sources", "2000"];
+    let (result, seen) = scene.send("/work", Duration::from_secs(12), &arguments);
+    check_invisible(&scene, &result, &seen);
+    let learned = seen[0].at + LEARNING;
+    let mut verdicts: Vec<&str> =
+        seen.iter().filter(|look| look.at >= learned).map(|look| look.verdict.as_str()).collect();
+    verdicts.dedup();
+    // One change a minute: of 7 s.
+    assert!(verdicts.len() <= 2, "{verdicts:?}: {}", story(&seen));
+}
+
+#[test]
+fn four_busy_hours_of_real_traffic_raise_no_alarm() {
+    let test = "four_busy_hours_of_real_traffic_raise_no_alarm";
+    let Some(counts) = busy_hours(test) else { return };
+    let scene = Scene::new(&[]);
+    let profile = scene.gateway.directory().join("requests_per_second.csv");
+    let lines: String = counts.iter().map(|count| format!("{count}\n")).collect();
+    std::fs::write(&profile, lines).expect("a writable directory");
+    let squeeze = counts.len() as f64 / SQUEEZED.as_secs_f64();
+    let people = counts.iter().sum::<u64>() as f64;
+    let scale = UTILISATION * scene.capacity_rps * SQUEEZED.as_secs_f64() / people;
+    let (profile, squeeze, scale) = (profile.display().to_string(), squeeze.to_string(), scale.to_string());
+    let arguments = [
+        "--profile",
+        &profile,
+        "--column",
+        "1",
+        "--bin",
+        "1s",
+        "--squeeze",
+        &squeeze,
+        "--scale",
+        &scale,
+        "--sources",
+        "4000",
+    ];
+    let (result, seen) = scene.send("/work", SQUEEZED, &arguments);
+    check_invisible(&scene, &result, &seen);
+}
+
+/// Requests in each second of the four hours, or `None` after a loud line.
+fn busy_hours(test: &str) -> Option<Vec<u64>> {
+    const HOUR: usize = 3_600;
+    let trace = trace();
+    if !trace.exists() {
+        skip(test, "../shared/traces/nasa_jul95_requests_per_second.txt.gz is missing");
+        return None;
+    }
+    let gzip = require_program("gzip", test)?;
+    let output = Command::new(gzip).arg("-dc").arg(&trace).output().expect("gzip");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let counts = text.lines().filter(|line| !line.starts_with('#'));
+    let wanted = counts.skip((DAY * 24 + FIRST_HOUR) * HOUR).take(HOURS * HOUR);
+    let counts: Vec<u64> = wanted.map(|line| line.trim().parse().expect("a count")).collect();
+    assert_eq!(counts.len(), HOURS * HOUR, "the trace is too short");
+    Some(counts)
+}
+
+fn trace() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a workspace");
+    root.join("../shared/traces/nasa_jul95_requests_per_second.txt.gz")
+}

@@ -1,0 +1,3 @@
+//! Tests of the public interface, one theme in each file.
+
+mod findings;

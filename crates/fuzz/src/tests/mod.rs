@@ -1,0 +1,4 @@
+//! Tests of the public interface, one theme in each file.
+
+mod binary_seeds;
+mod targets;

@@ -1,0 +1,5 @@
+//! Tests of the public interface, one theme in each file.
+
+mod framing;
+mod serving;
+mod sockets;

@@ -1,0 +1,4 @@
+//! Tests of the public interface, one theme in each file.
+
+mod histogram;
+mod properties;
