@@ -25,9 +25,9 @@ pub mod reference;
 mod restart;
 pub mod schema;
 mod sections;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use error::ConfigError;
 pub use one_or_many::OneOrMany;

@@ -27,7 +27,7 @@
 //! sequence in SIP); RFC 9651 (the field's syntax).
 //!
 //! [`limits::FEEDBACK_SENDERS`]: flashweir_core::limits::FEEDBACK_SENDERS
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 extern crate alloc;
 
 mod advertiser;
@@ -38,9 +38,9 @@ mod intake;
 mod keys;
 mod message;
 mod senders;
-mod upstream_limit;
 #[cfg(test)]
 mod tests;
+mod upstream_limit;
 
 pub use advertiser::{Advertisement, Advertiser};
 pub use datagram::{DATAGRAM_BYTES, Datagram};

@@ -60,6 +60,8 @@ mod shared;
 mod slow_readers;
 mod state_file;
 mod status;
+#[cfg(test)]
+mod tests;
 mod tracked;
 mod transfers;
 mod turned_away;
@@ -69,8 +71,6 @@ mod upstream_watch;
 mod verdict;
 mod watch;
 mod worker;
-#[cfg(test)]
-mod tests;
 
 pub use classify::{CandidateClass, Classified, Classifier};
 pub use error::GatewayError;

@@ -14,11 +14,11 @@ mod http2_frames;
 pub mod listen;
 pub mod rules;
 pub mod serve;
+#[cfg(test)]
+mod tests;
 pub mod tls;
 pub mod tunnel;
 pub mod upstream;
 pub mod violation;
-#[cfg(test)]
-mod tests;
 
 pub use violation::FramingViolation;

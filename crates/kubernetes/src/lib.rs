@@ -25,10 +25,10 @@ mod pools;
 mod run;
 pub mod servers;
 mod settings;
-mod upstreams;
-mod watched;
 #[cfg(test)]
 mod tests;
+mod upstreams;
+mod watched;
 
 pub use run::run;
 pub use settings::{KubernetesError, KubernetesSettings};

@@ -29,10 +29,10 @@ mod series;
 mod sources;
 mod tally;
 mod target;
-mod transport;
-mod waiting;
 #[cfg(test)]
 mod tests;
+mod transport;
+mod waiting;
 
 pub use books::FORMAT as RESULT_FORMAT;
 pub use capacity::measure_capacity;

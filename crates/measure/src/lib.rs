@@ -1,5 +1,5 @@
 //! Pure estimators: transfer rates, averages, medians and heavy hitters. Floats are welcome, clocks are not.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 extern crate alloc;
 
 pub mod ages;
@@ -11,10 +11,10 @@ pub mod jain;
 pub mod log_buckets;
 pub mod running_median;
 pub mod space_saving;
-pub mod tsw;
-pub mod useful;
 #[cfg(test)]
 mod tests;
+pub mod tsw;
+pub mod useful;
 
 pub use ages::Ages;
 pub use average::{DecayingMean, HighLowFilter};

@@ -27,10 +27,10 @@ pub mod placement;
 pub mod processes;
 mod request;
 mod serve;
-mod work;
-mod workers;
 #[cfg(test)]
 mod tests;
+mod work;
+mod workers;
 
 pub use calibration::calibrate;
 

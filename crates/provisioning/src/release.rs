@@ -51,7 +51,7 @@ mod tests {
         let mut rng = flashweir_core::Rng::new(3);
         let window = Duration::from_secs(400);
         let mut release = Release::default();
-        let mut all = alloc::vec::Vec::new();
+        let mut all = Vec::new();
         for second in 0..2_000 {
             let now = Instant::from_secs(second);
             // A long descent fills the memory.

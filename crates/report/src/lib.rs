@@ -29,9 +29,9 @@ mod stack;
 mod standalone;
 mod strip;
 mod table;
-mod thinning;
 #[cfg(test)]
 mod tests;
+mod thinning;
 
 pub use chart::Chart;
 pub use error::ReportError;

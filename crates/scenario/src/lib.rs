@@ -48,10 +48,10 @@ mod sheet;
 mod statistic;
 mod summary;
 mod swarm;
-mod text;
-mod work;
 #[cfg(test)]
 mod tests;
+mod text;
+mod work;
 
 pub use accept::{Range, Scope, Within};
 pub use checked::{Scenario, Window};

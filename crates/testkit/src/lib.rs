@@ -35,11 +35,11 @@ mod programs;
 mod small_disk;
 mod status_watch;
 mod testbed;
+#[cfg(test)]
+mod tests;
 mod traces;
 mod upstream;
 mod visitor;
-#[cfg(test)]
-mod tests;
 
 pub use binary::Flashweir;
 pub use certificates::{Authority, CertificateFiles};

@@ -26,9 +26,9 @@ pub mod profile_csv;
 mod profile_shapes;
 pub mod recording;
 pub mod schedule;
-pub mod text_error;
 #[cfg(test)]
 mod tests;
+pub mod text_error;
 
 pub use arrivals::{ArrivalError, ArrivalProcess, Moments, SelfSimilarity};
 pub use duration_text::DurationText;

@@ -3,9 +3,7 @@
 
 use crate::occupancy::Occupancy;
 use crate::published::Counter;
-use crate::{
-    Arrival, BlackLike, Fate, PublishedPurge, PublishedSettings, Rem, RemPrice, SurplusUnit,
-};
+use crate::{Arrival, BlackLike, Fate, PublishedPurge, PublishedSettings, Rem, RemPrice, SurplusUnit};
 use flashweir_core::{Duration, Instant, Rng};
 use proptest::collection::vec;
 use proptest::prelude::*;

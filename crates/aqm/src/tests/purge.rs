@@ -2,9 +2,7 @@
 //! in its range, no clock and no number of flows breaks it. Method: random traffic beside exact rates; literal cases for each edge.
 
 use crate::purge::TOLERANCE;
-use crate::{
-    Arrival, CountedPeriod, Fate, FlowHasher, FlowIdentity, HeavyFlows, Purge, PurgeSettings, Rem,
-};
+use crate::{Arrival, CountedPeriod, Fate, FlowHasher, FlowIdentity, HeavyFlows, Purge, PurgeSettings, Rem};
 use flashweir_core::{Duration, Instant, Rng};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -12,7 +12,7 @@
 #[path = "../common/mod.rs"]
 #[expect(dead_code, reason = "no gateway is measured here")]
 mod common;
-#[path = "../../tests/links/scene.rs"]
+#[path = "../../tests/root/links/scene.rs"]
 #[expect(dead_code, reason = "the tests use all of it")]
 mod scene;
 

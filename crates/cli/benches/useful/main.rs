@@ -6,7 +6,7 @@
 //! share and its completions from the same seconds, so that the machine's drifting speed does not count.
 //!
 //! The column of NEWS alone is that of a short calm and a crowd judged from its second second. After five seconds of calm and
-//! judged from the fifth second of the crowd it reaches 0.75 to 0.97 at three times the capacity (`tests/news/crowd.rs`).
+//! judged from the fifth second of the crowd it reaches 0.75 to 0.97 at three times the capacity (`tests/servers/news/crowd.rs`).
 //!
 //! In the environment: ROUNDS; SECONDS, the length of a run; PAGES, milliseconds of some of the pages. 13 minutes as they are.
 

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
+use crate::{Config, flash_crowd_planner};
 use flashweir_admission::flash_crowd::{Baseline, PlannerMode, Settings};
 use flashweir_admission::sentry::{self, ClassPolicy};
-use crate::{Config, flash_crowd_planner};
 use flashweir_core::Rate;
 
 fn config(text: &str) -> Config {

@@ -3,8 +3,8 @@
 
 use core::time::Duration;
 
-use flashweir_admission::flash_crowd::PlannerMode;
 use crate::{Config, FlashCrowd, FlashCrowdMode, Overrides};
+use flashweir_admission::flash_crowd::PlannerMode;
 
 const SMALLEST: &str = "upstream.urls = ['http://10.0.0.5:3000']\n";
 

@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::{
-    FlashCrowdMode, KernelHook, KernelRefusal, LinkFlow, LinkSide, Overrides, RouterConfig,
-};
+use crate::{FlashCrowdMode, KernelHook, KernelRefusal, LinkFlow, LinkSide, Overrides, RouterConfig};
 
 const SMALLEST: &str = "[kernel]\ninterface = 'eth0'\nprotect = ['198.51.100.10:80']\n";
 

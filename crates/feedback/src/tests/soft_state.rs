@@ -1,12 +1,12 @@
 //! Goal: what crosses the wire is read back, all else is refused, and lost, late, repeated and forged messages do no harm. Method:
 //! properties over messages, bytes and orders of arrival, with a real HMAC.
 
-use flashweir_core::limits::CLASSES;
-use flashweir_core::{Duration, Instant, Rate, Rng};
 use crate::{
     Advertisement, Advertiser, Feedback, Field, FieldError, Intake, KeyRing, Limit, News, SEVERITY_MAX,
     Senders, Taken, UpstreamLimit,
 };
+use flashweir_core::limits::CLASSES;
+use flashweir_core::{Duration, Instant, Rate, Rng};
 use proptest::prelude::*;
 use ring::hmac;
 

@@ -1,8 +1,8 @@
 //! Every target over its seeds and some thousand mutations of them, by a fixed seed: the same in every run.
 
-use flashweir_core::Rng;
 use crate::mutate::mutate;
 use crate::{TARGETS, Target, target};
+use flashweir_core::Rng;
 use std::path::{Path, PathBuf};
 
 /// Of the mutations. Another number is another run: it is the short run's only choice.

@@ -1,9 +1,9 @@
 //! Served connections: what a client gets for good, bad, slow and endless requests.
 
-use bytes::Bytes;
 use crate::FramingViolation;
 use crate::head_guard::HeadLimits;
 use crate::serve::{Connection, ConnectionEnd, ServeSettings, Served, Server};
+use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;

@@ -48,7 +48,7 @@ mod tests {
         for share in [0.25, 0.9, 2.0, 6.4] {
             for length in [3u64, 40, 700] {
                 let mut gate = SlotGate::default();
-                let mut ends: alloc::vec::Vec<u64> = alloc::vec::Vec::new();
+                let mut ends: Vec<u64> = Vec::new();
                 let mut slot_ms = 0u64;
                 const LENGTH_MS: u64 = 200_000;
                 for now_ms in 1..=LENGTH_MS {

@@ -1,13 +1,13 @@
 //! Goal: every invariant of docs/algorithms/provisioning.md, for any samples. Method: random sequences of samples, time included,
 //! against the real planner behind the driver that the shells use.
 
-use flashweir_admission::PlannerDriver;
-use flashweir_admission::sentry::LadderStep;
-use flashweir_core::{Duration, Instant};
 use crate::{
     ApplicationPolicy, ApplicationSample, ClassCounts, ClassValue, Mode, Moments, Plan, Policy, PoolState,
     ProvisioningPlanner, Rule, Sample, SentryLoad,
 };
+use flashweir_admission::PlannerDriver;
+use flashweir_admission::sentry::LadderStep;
+use flashweir_core::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,9 +1,7 @@
 //! Goal: the number of servers is the fewest that meets the target by the model, for any stream. Method: against a search through
 //! all numbers.
 
-use crate::queueing::{
-    ArrivalStream, Dispatch, ServiceTime, WaitModel, mean_wait_s, servers_needed, size,
-};
+use crate::queueing::{ArrivalStream, Dispatch, ServiceTime, WaitModel, mean_wait_s, servers_needed, size};
 use proptest::prelude::*;
 
 const MODELS: [WaitModel; 3] = [WaitModel::Kingman, WaitModel::Daley, WaitModel::AllenCunneen];

@@ -103,6 +103,8 @@ mod tests {
         (0..answers.len()).filter(is_outlier).collect()
     }
 
+    const NONE: [usize; 0] = [];
+
     fn answers(answered: u64, errors: u64, waiting: u32) -> Answers {
         Answers { answered, errors, waiting }
     }
@@ -111,21 +113,21 @@ mod tests {
     fn a_server_that_fails_alone_is_one_and_a_broken_service_has_none() {
         let well = answers(10, 0, 1);
         assert_eq!(outliers(1, &[well, answers(10, 9, 0), well]), [1]);
-        assert_eq!(outliers(9, &[answers(10, 9, 0); 3]), [], "all fail");
-        assert_eq!(outliers(9, &[answers(10, 5, 0), answers(10, 4, 0)]), [], "nearly all fail");
-        assert_eq!(outliers(1, &[well, answers(4, 4, 0)]), [], "too few");
+        assert_eq!(outliers(9, &[answers(10, 9, 0); 3]), NONE, "all fail");
+        assert_eq!(outliers(9, &[answers(10, 5, 0), answers(10, 4, 0)]), NONE, "nearly all fail");
+        assert_eq!(outliers(1, &[well, answers(4, 4, 0)]), NONE, "too few");
         assert_eq!(outliers(9, &[well, answers(2, 2, 0)]), [1], "a few in each round");
-        assert_eq!(outliers(9, &[answers(10, 9, 0)]), [], "the only server");
-        assert_eq!(outliers(9, &[well, answers(10, 4, 0)]), [], "it answers most");
+        assert_eq!(outliers(9, &[answers(10, 9, 0)]), NONE, "the only server");
+        assert_eq!(outliers(9, &[well, answers(10, 4, 0)]), NONE, "it answers most");
     }
 
     #[test]
     fn a_silent_server_is_one_while_the_others_answer() {
         let well = answers(4, 0, 3);
-        assert_eq!(outliers(2, &[well, answers(0, 0, 3)]), []);
+        assert_eq!(outliers(2, &[well, answers(0, 0, 3)]), NONE);
         assert_eq!(outliers(3, &[well, answers(0, 0, 3)]), [1]);
-        assert_eq!(outliers(9, &[well, answers(0, 0, 2)]), [], "two long requests");
-        assert_eq!(outliers(9, &[answers(0, 0, 9); 4]), [], "all are silent");
-        assert_eq!(outliers(9, &[well, answers(1, 0, 50)]), [], "slow is not silent");
+        assert_eq!(outliers(9, &[well, answers(0, 0, 2)]), NONE, "two long requests");
+        assert_eq!(outliers(9, &[answers(0, 0, 9); 4]), NONE, "all are silent");
+        assert_eq!(outliers(9, &[well, answers(1, 0, 50)]), NONE, "slow is not silent");
     }
 }

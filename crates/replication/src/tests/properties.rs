@@ -1,14 +1,12 @@
 //! Goal: the invariants of routing and placement hold under any sequence of operations. Method: random sequences of requests, reports, failures, plans and silence on
 //! one redirector, with its tables examined after each step; random rings; random weights.
 
-use flashweir_core::{Duration, Instant, Rng};
 use crate::distribution::{Distribution, Policy, ServerLoad, fill};
 use crate::placement::published::PublishedRule;
 use crate::placement::{DocumentLoad, Watermarks, achievable_loads, spread};
 use crate::servers::{LearningSettings, SHARE_ONE};
-use crate::{
-    Redirector, RedirectorSettings, Ring, ServerIndex, ServerReport, ServerSettings,
-};
+use crate::{Redirector, RedirectorSettings, Ring, ServerIndex, ServerReport, ServerSettings};
+use flashweir_core::{Duration, Instant, Rng};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

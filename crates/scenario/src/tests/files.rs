@@ -1,9 +1,9 @@
 //! Goal: what is wrong in a file is told in one line with file, line and key; what is right makes the run it says.
 //! Method: small texts, and tables in a fresh directory.
 
+use crate::{Scenario, Settings, Sheet, swarm_text};
 use flashweir_admission::sentry::{ClassPolicy, Policing};
 use flashweir_core::{Duration, Rate};
-use crate::{Scenario, Settings, Sheet, swarm_text};
 use flashweir_sim::request::{FaultKind, NetworkModel, Policy, SentryPolicy, Work};
 
 const WHOLE: &str = "duration = '20s'\n[workload]\nrate = 50\n[[class]]\nname = 'a'\nwork = '5ms'\n";

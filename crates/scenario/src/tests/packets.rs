@@ -1,8 +1,8 @@
 //! Goal: links in a file make the packet level it says, its statistics are those of the packets, and what is wrong is told
 //! in one line. Method: small texts; short runs with a known answer.
 
-use flashweir_core::{Duration, Rate};
 use crate::{Scenario, Settings, Sheet, swarm_text};
+use flashweir_core::{Duration, Rate};
 use flashweir_sim::network::{Buffer, Discipline, Red, Rem};
 use flashweir_sim::request::{NetworkModel, PacketNetwork, Policy, run};
 use flashweir_sim::router::{Controller, Reading};

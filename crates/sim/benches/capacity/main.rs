@@ -4,11 +4,11 @@
 //! cells whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), the crowds of K seeds together in each; `trace` prints the limits
 //! taken, `sensitivity` what depends on each number of the rule that learns the limit, and `changes` how soon a change of the origin is found.
 
-#[path = "../../tests/capacity/cell.rs"]
+#[path = "../../tests/sim/capacity/cell.rs"]
 mod cell;
 mod changes;
 mod matrix;
-#[path = "../../tests/capacity/score.rs"]
+#[path = "../../tests/sim/capacity/score.rs"]
 mod score;
 mod sensitivity;
 mod threads;

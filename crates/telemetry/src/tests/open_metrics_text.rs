@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flashweir_admission::flash_crowd::{Agreement, Cause, HotSpotLimit, Limit, Mode, Plan, Rule};
-use flashweir_admission::sentry::{ClassCounts, Compared, Policy, SentryPlanner};
-use flashweir_core::limits::CLASS_SLOTS;
-use flashweir_core::{Instant, Rate, Reason};
 use crate::{
     Bound, CandidateNews, ClassNews, Counter, Happening, KernelCounts, KernelFigures, KernelFlows,
     KernelService, KernelTier, MetricGroup, Outcome, ProbeResult, Scrape, StatusClass, Telemetry,
     UpstreamChanges, UpstreamHealth,
 };
+use flashweir_admission::flash_crowd::{Agreement, Cause, HotSpotLimit, Limit, Mode, Plan, Rule};
+use flashweir_admission::sentry::{ClassCounts, Compared, Policy, SentryPlanner};
+use flashweir_core::limits::CLASS_SLOTS;
+use flashweir_core::{Instant, Rate, Reason};
 
 /// Samples by full name with labels, after checking the grammar and that each belongs to a declared family.
 fn scrape(telemetry: &Telemetry) -> BTreeMap<String, f64> {

@@ -91,12 +91,10 @@ fn what_a_killed_process_left_is_removed_and_nothing_else() {
     let gone = child.id();
     child.wait().expect("its end");
     let left = format!("flashweir-{gone}-0-one");
-    let status = Command::new(
-        crate::require_program("ip", "a testbed after a crash").expect("seen above"),
-    )
-    .args(["netns", "add", &left])
-    .status()
-    .expect("ip");
+    let status = Command::new(crate::require_program("ip", "a testbed after a crash").expect("seen above"))
+        .args(["netns", "add", &left])
+        .status()
+        .expect("ip");
     assert!(status.success());
     let next = Testbed::require("a testbed after a crash", &[]);
     assert!(next.is_some() && !Path::new("/run/netns").join(left).exists());

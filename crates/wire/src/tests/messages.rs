@@ -1,6 +1,7 @@
 //! Goal: every message comes back bit for bit, alone and as a change of another, and no bytes make reading panic. Method:
 //! samples drained from real gates and plans of real planners over random traffic, and plans with random fields.
 
+use crate::{Message, decode, differences, encode};
 use flashweir_admission::flash_crowd::{
     Baseline, Cause, Explanation, FlashCrowdPlanner, HotSpotLimit, Limit, Mode, Plan, Response, Rule, Sample,
     Settings, Standing,
@@ -9,7 +10,6 @@ use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::{Flow, PlannerDriver, sentry};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use flashweir_measure::Histogram;
-use crate::{Message, decode, differences, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;

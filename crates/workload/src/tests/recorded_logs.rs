@@ -4,10 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::recording::{Backwards, Format, Methods, Options, Place, Recording, RecordingError, Stamps};
 use flashweir_testkit::{require_program, skip};
-use crate::recording::{
-    Backwards, Format, Methods, Options, Place, Recording, RecordingError, Stamps,
-};
 use proptest::prelude::*;
 
 /// Goal: an Apache log of 2015 is understood to its last line (one lacks its very last quote). Expected numbers

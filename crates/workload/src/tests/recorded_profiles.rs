@@ -1,9 +1,9 @@
 //! Recorded counts, squeezed and scaled, are followed bin by bin.
 
-use flashweir_core::Duration;
-use flashweir_testkit::{require_program, skip};
 use crate::profile_csv::read_profile;
 use crate::{ArrivalProcess, Column, RateProfile};
+use flashweir_core::Duration;
+use flashweir_testkit::{require_program, skip};
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -1,7 +1,9 @@
 //! What holds after every operation, and after the last request has ended.
 
 use crate::pipeline::ops::SentryMode;
-use crate::pipeline::world::{CLASSES, Counted, Request, SERVICES, Service, ServiceAtWorker, State, WORKERS, World};
+use crate::pipeline::world::{
+    CLASSES, Counted, Request, SERVICES, Service, ServiceAtWorker, State, WORKERS, World,
+};
 use flashweir_admission::Flow;
 use flashweir_admission::pipeline::{FlashCrowdOptions, Ledger, OriginReport, Outcome, StageName};
 use flashweir_admission::sentry::Decide;

@@ -7,7 +7,9 @@ use flashweir_testkit::{Gateway, Origin, Signal, Testbed, eventually};
 
 use crate::kernel::bpf_files::{BpfFiles, leave_gate};
 use crate::kernel::crowd::{ask, is_refused_by_kernel};
-use crate::kernel::scene::{CLIENTS, SERVER, as_server, binary, builder, ip, is_guarded, may_load, require_testbed};
+use crate::kernel::scene::{
+    CLIENTS, SERVER, as_server, binary, builder, ip, is_guarded, may_load, require_testbed,
+};
 
 /// Goal: whoever comes meets the ceiling that was in force, from one gateway to the next, whether that was stopped or
 /// killed; an interface that comes back is guarded and pinned again; told so, a gateway leaves nothing.

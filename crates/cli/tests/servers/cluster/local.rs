@@ -3,7 +3,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "gateways take their time")]
 
-use crate::cluster::scene::{follower, gateway, leader, leader_of, number, origin, shared, standing, with_key};
+use crate::cluster::scene::{
+    follower, gateway, leader, leader_of, number, origin, shared, standing, with_key,
+};
 use crate::cluster::shared_limit::{CAPACITY_RPS, counts, crowd, finish};
 use flashweir_testkit::{Client, Clocks, FakeClock, Gateway, Signal, eventually, free_address, until};
 use std::time::{Duration, Instant};

@@ -5,7 +5,9 @@
 
 use crate::cluster::relay::Relay;
 use crate::cluster::scene::{follower, gateway, leader, number, origin, shared, standing};
-use crate::cluster::shared_limit::{COUNTS, MeasuredGateway, Ratios, WARM_UP, counts, crowds, measure, rounds};
+use crate::cluster::shared_limit::{
+    COUNTS, MeasuredGateway, Ratios, WARM_UP, counts, crowds, measure, rounds,
+};
 use flashweir_testkit::{Gateway, Origin, Signal, eventually, free_address};
 use serde_json::Value;
 use std::net::SocketAddr;

@@ -132,7 +132,11 @@ fn keys_are_read_again_on_a_signal() {
         flashweir_client::Keys::parse("2 another horse battery staple", "test").expect("a key").ring();
     node.answer(
         200,
-        &crate::egress::scene::line(&crate::egress::scene::written(&asks(1, 5.0), &newer, crate::egress::scene::CONTEXT)),
+        &crate::egress::scene::line(&crate::egress::scene::written(
+            &asks(1, 5.0),
+            &newer,
+            crate::egress::scene::CONTEXT,
+        )),
     );
     assert_eq!(egress.get().status(), 200);
     assert_eq!(egress.feedback("unknown_key"), 1);

@@ -72,7 +72,8 @@ fn it_listens_everywhere_it_was_told_to() {
 fn the_last_flag_and_the_file_agree_on_who_wins() {
     // Flags win over the file, also after a reload.
     let (filed, flagged) = (Upstream::saying("from the file"), Upstream::saying("from the flag"));
-    let gateway = crate::end_to_end::support::before(&filed).argument("--upstream").argument(&flagged.url()).start();
+    let gateway =
+        crate::end_to_end::support::before(&filed).argument("--upstream").argument(&flagged.url()).start();
     let mut client = gateway.connect();
     assert_eq!(client.ask(&get("/")).text(), "from the flag");
     gateway.reload();

@@ -2,7 +2,9 @@
 //! as real processes, the real binary, with the rights of `deploy/kubernetes` and no others.
 
 use crate::kubernetes::manifests::{document, read};
-use crate::kubernetes::workload::{Cluster, POLICIES, Workload, create, create_origin, install, order, ready, scale};
+use crate::kubernetes::workload::{
+    Cluster, POLICIES, Workload, create, create_origin, install, order, ready, scale,
+};
 use crate::kubernetes::{BINARY, PEOPLE};
 use flashweir_testkit::{
     Client, ControlPlane, Flashweir, KubernetesApi, Load, Process, ProcessKubelet, Signal, until,

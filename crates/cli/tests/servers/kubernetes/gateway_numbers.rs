@@ -1,9 +1,9 @@
 //! A measurement, by `make bench-gateways-kubernetes`: what gateways that are the pods of a Service admit beside one by itself, through the Lease and the streams of a
 //! real control plane. The crowds, and how they are counted, are those of `make bench-gateways`.
 
+use crate::cluster::shared_limit::{COUNTS, MeasuredGateway, Ratios, measure, rounds};
 use crate::kubernetes::PEOPLE;
 use crate::kubernetes::gateways::{Gateway, SERVICE, Scene};
-use crate::cluster::shared_limit::{COUNTS, MeasuredGateway, Ratios, measure, rounds};
 use crate::kubernetes::workload::{Cluster, order};
 use flashweir_testkit::{Client, until};
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Goal: gateways that are the pods of a Service share its limit by a Lease and streams of gRPC, and go on without a leader or an API server. Method: the released
 //! control plane, gateways as pods with the rights of `deploy/kubernetes/gateway.yaml` and no others, which are killed, stopped, stood still and added.
 
-use crate::kubernetes::gateways_false_leader::FalseLeader;
 use crate::cluster::shared_limit::{CAPACITY_RPS, WAIT_MS, WORKERS};
+use crate::kubernetes::gateways_false_leader::FalseLeader;
 use crate::kubernetes::workload::{Cluster, Workload, create_origin, grant, ready};
 use crate::kubernetes::{BINARY, PEOPLE};
 use flashweir_testkit::{

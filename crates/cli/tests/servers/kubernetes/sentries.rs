@@ -5,7 +5,9 @@
 //! and Kubernetes. What a request costs is measured first; the steps are those parts of a full gateway that the paper's are of its 19,000 requests/s.
 
 use crate::kubernetes::manifests::{document, read};
-use crate::kubernetes::workload::{Cluster, POLICIES, Workload, create, create_origin, install, ready, scale};
+use crate::kubernetes::workload::{
+    Cluster, POLICIES, Workload, create, create_origin, install, ready, scale,
+};
 use crate::kubernetes::{BINARY, PEOPLE};
 use flashweir_testkit::{
     Client, ControlPlane, Flashweir, KubernetesApi, Load, Process, ProcessKubelet, until,

@@ -1,9 +1,9 @@
 //! Every bound answers, never hangs; every refusal explains itself; a stop loses nothing that was admitted.
 
+use crate::GatewayError;
 use crate::tests::serving::common::client::Client;
 use crate::tests::serving::common::origin::Origin;
 use crate::tests::serving::common::{PATIENCE, Running, eventually};
-use crate::GatewayError;
 use serde_json::Value;
 use std::io::Write;
 use std::net::TcpStream;

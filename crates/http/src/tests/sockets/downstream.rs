@@ -1,11 +1,11 @@
 //! What clients on real sockets see when something goes wrong behind or before the answer.
 
-use crate::tests::sockets::support::{RawUpstream, read_head, run, settings};
-use bytes::Bytes;
-use flashweir_core::Rng;
 use crate::head_guard::HeadLimits;
 use crate::serve::{Connection, ServeSettings, Server};
+use crate::tests::sockets::support::{RawUpstream, read_head, run, settings};
 use crate::upstream::{UpstreamShared, Upstreams};
+use bytes::Bytes;
+use flashweir_core::Rng;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;

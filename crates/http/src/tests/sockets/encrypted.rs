@@ -1,17 +1,17 @@
 //! TLS and HTTP/2 on both sides, certificate reload, probes and shared ports.
 
-use crate::tests::sockets::support::{RawUpstream, get, refusing_address, run, settings};
-use bytes::Bytes;
-use flashweir_core::Rng;
 use crate::guarded::Protocol;
 use crate::head_guard::HeadLimits;
 use crate::listen;
 use crate::serve::{Connection, ServeSettings, Server};
+use crate::tests::sockets::support::{RawUpstream, get, refusing_address, run, settings};
 use crate::tls::{ServerTls, TlsError};
 use crate::upstream::{
     ProbeError, ProbeOutcome, UpstreamErrorKind, UpstreamSettings, UpstreamShared, Upstreams, probe,
     probe_outcome,
 };
+use bytes::Bytes;
+use flashweir_core::Rng;
 use http::{Request, Response, Version};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;

@@ -1,9 +1,9 @@
 //! Raw upstreams on loopback, and upstream settings with short timeouts.
 
-use bytes::Bytes;
-use flashweir_core::Rng;
 use crate::guarded::Protocol;
 use crate::upstream::{EjectionSettings, PoolSettings, UpstreamSettings, UpstreamShared, Upstreams};
+use bytes::Bytes;
+use flashweir_core::Rng;
 use http::Request;
 use http_body_util::{Either, Empty, Full};
 use std::cell::Cell;

@@ -1,12 +1,12 @@
 //! WebSocket-like upgrades from a client through the gateway's parts to an upstream and back.
 
-use crate::tests::sockets::support::{RawUpstream, read_head, run, settings, until};
-use bytes::Bytes;
 use crate::fields::{ClientScheme, Hop, prepare_request, prepare_response};
 use crate::head_guard::HeadLimits;
 use crate::serve::{Connection, ConnectionEnd, ServeSettings, Served, Server};
+use crate::tests::sockets::support::{RawUpstream, read_head, run, settings, until};
 use crate::tunnel::{PendingTunnel, TunnelEnd, TunnelReport};
 use crate::upstream::{UpstreamShared, Upstreams};
+use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;

@@ -1,6 +1,8 @@
 //! Upstreams that behave, refuse, stall, reset, lie and talk rubbish.
 
-use crate::tests::sockets::support::{RawUpstream, get, read_head, refusing_address, run, settings, until, upstreams};
+use crate::tests::sockets::support::{
+    RawUpstream, get, read_head, refusing_address, run, settings, until, upstreams,
+};
 use crate::upstream::{UpstreamErrorKind, UpstreamSettings};
 use http::StatusCode;
 use http_body_util::{BodyExt, Either, Full};

@@ -22,7 +22,8 @@ fn the_gate_is_gone_when_dropped_and_when_its_process_is_killed() {
 
     let this = std::env::current_exe().expect("this program");
     let namespace = testbed.full_name("server");
-    let wait = ["--ignored", "--exact", "ends::a_process_that_attaches_and_waits"];
+    let wait =
+        ["--ignored", "--exact", "tests::before_an_interface::ends::a_process_that_attaches_and_waits"];
     let arguments = ["netns", "exec", &namespace, this.to_str().expect("a path in UTF-8")];
     let all = arguments.into_iter().chain(wait);
     let mut process = Process::start(Path::new("ip"), Path::new("/"), all);
@@ -50,8 +51,12 @@ fn a_process_without_the_rights_is_told_which_it_needs() {
     let (Some(_), Some(program)) = (load(test), require_program("setpriv", test)) else { return };
     let this = std::env::current_exe().expect("this program");
     let nothing = ["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"];
-    let run =
-        [this.to_str().expect("a path in UTF-8"), "--ignored", "--exact", "ends::loading_without_rights"];
+    let run = [
+        this.to_str().expect("a path in UTF-8"),
+        "--ignored",
+        "--exact",
+        "tests::before_an_interface::ends::loading_without_rights",
+    ];
     let finished = Process::run(&program, Path::new("/"), PATIENCE, nothing.into_iter().chain(run));
     assert_eq!(finished.code(), Some(0), "{}{}", finished.stdout, finished.stderr);
     assert!(finished.stdout.contains("1 passed"), "{}", finished.stdout);

@@ -13,7 +13,9 @@ use flashweir_testkit::{Finished, PATIENCE, Process, Signal, Testbed, eventually
 use libbpf_rs::{MapCore as _, libbpf_sys};
 use tempfile::TempDir;
 
-use crate::tests::before_an_interface::bench::{closed, connect, has_program, index_of, load, load_object, service};
+use crate::tests::before_an_interface::bench::{
+    closed, connect, has_program, index_of, load, load_object, service,
+};
 
 /// A BPF file system of a test's own, unmounted when dropped.
 struct BpfFiles {
@@ -149,7 +151,8 @@ fn start_pinning(testbed: &Testbed, pin: &Path, server: SocketAddr) -> Process {
     let environment =
         environment.map(|(name, value)| [OsString::from(name), "=".into(), value].into_iter().collect());
     let start = ["netns", "exec", &namespace, "env"].map(OsString::from);
-    let wait = ["--ignored", "--exact", "pins::a_process_that_pins_and_waits"].map(OsString::from);
+    let wait = ["--ignored", "--exact", "tests::before_an_interface::pins::a_process_that_pins_and_waits"]
+        .map(OsString::from);
     let arguments = start.into_iter().chain::<[OsString; 2]>(environment).chain([this.into()]).chain(wait);
     Process::start(Path::new("ip"), Path::new("/"), arguments)
 }

@@ -1,7 +1,9 @@
 //! Goal: people do what they are said to do (sessions, patience, retries, classes), and the books tell it. Method:
 //! scripted servers on loopback; counts are exact, times have wide bounds since the machine is shared.
 
-use crate::tests::runs::common::{SECOND, burst, for_everybody, origin, plan, planned, run, serve, serve_each, url};
+use crate::tests::runs::common::{
+    SECOND, burst, for_everybody, origin, plan, planned, run, serve, serve_each, url,
+};
 use crate::{ClassPlan, LoadPlan, Protocol, TransportOptions};
 use flashweir_workload::people::{Habits, Retry, Session};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};

@@ -1,9 +1,9 @@
 //! Any order of reports and broadcasts, some lost.
 
-use flashweir_core::{Duration, Instant};
 use crate::shares::{
     Epoch, MEMBER_SILENCE, ShareBroadcast, ShareHolder, ShareLeader, ShareReport, water_filling,
 };
+use flashweir_core::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Gateways with a queue each before one service, in virtual time: a message takes 5 to 30 ms, and one in a hundred is lost.
 
-use flashweir_core::{Duration, Instant, Rng};
 use crate::shares::{ShareBroadcast, ShareHolder, ShareLeader, ShareReport, SlotGate};
+use flashweir_core::{Duration, Instant, Rng};
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::Range;

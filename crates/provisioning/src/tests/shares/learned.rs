@@ -1,9 +1,9 @@
 //! Goal: a limit that is learned by the leader from all gateways' samples is divided, kept, and carried on by a new leader. Method: gateways whose samples are
 //! written by hand, in virtual time.
 
+use crate::shares::{JOIN_WAIT, ServiceLeader, ServiceMember, Standing};
 use flashweir_admission::sentry::{ClassCounts, Plan, Policy, Sample, SentryPlanner};
 use flashweir_core::{Duration, Instant};
-use crate::shares::{JOIN_WAIT, ServiceLeader, ServiceMember, Standing};
 use proptest::prelude::*;
 use std::sync::Arc;
 

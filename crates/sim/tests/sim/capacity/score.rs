@@ -1,6 +1,6 @@
 //! How the sentry fares in a cell of the matrix against an oracle that knows the origin and has the same queue.
 
-use crate::capacity::cell::{BIN_MS, Cell, at, bin};
+use super::cell::{BIN_MS, Cell, at, bin};
 use flashweir_measure::Histogram;
 use flashweir_sim::request::{Counts, Outcome};
 use std::ops::Range;

@@ -3,9 +3,9 @@
 pub(crate) mod client;
 pub(crate) mod origin;
 
+use crate::{Gateway, GatewayError, Launch};
 use client::Client;
 use flashweir_config::{Config, Overrides};
-use crate::{Gateway, GatewayError, Launch};
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
