@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
 use flashweir_core::{Duration, Instant};
-use flashweir_runtime::AdminListener;
+use flashweir_runtime::{AdminListener, ReadyFile};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +33,8 @@ pub struct AgentSettings {
     pub target: Target,
     /// Where the service listens.
     pub port: Option<u16>,
+    /// The file that says where it answers, once it does.
+    pub ready_file: Option<ReadyFile>,
 }
 
 /// Why an agent cannot run.
@@ -75,6 +77,9 @@ pub fn run(settings: &AgentSettings) -> Result<(), AgentError> {
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let latest: Latest = Arc::new(Mutex::new(Err("the first second is not over yet".to_owned())));
         let routes = Router::new().route("/load", get(load)).with_state(latest.clone());
+        if let Some(file) = &settings.ready_file {
+            file.write(&[("listen", &[address])])?;
+        }
         // A caller that does not read it is served all the same.
         let _ = writeln!(std::io::stdout(), "agent on http://{address}");
         tokio::select! {

@@ -6,6 +6,7 @@ mod environment;
 mod exit;
 mod kubernetes;
 mod logging;
+mod ready_file;
 mod testbed;
 
 use std::process::ExitCode;

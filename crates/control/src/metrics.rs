@@ -9,22 +9,23 @@ use flashweir_telemetry::{ProvisioningMetrics, ProvisioningRule, Telemetry};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Answers `/metrics` and `/healthz` until the runtime ends.
+/// Answers `/metrics` and `/healthz` until the runtime ends; the address.
 ///
 /// # Errors
 /// [`ControlError::Listen`] when the address cannot be taken.
 pub(crate) fn serve(
     listen: SocketAddr,
     services: Vec<(String, Arc<ProvisioningMetrics>)>,
-) -> Result<(), ControlError> {
+) -> Result<SocketAddr, ControlError> {
     let listener = AdminListener::bind(listen).map_err(|error| ControlError::Listen(listen, error))?;
+    let address = listener.address()?;
     let telemetry = Arc::new(Telemetry::control_plane(services, env!("CARGO_PKG_VERSION")));
     let answer = move || {
         let telemetry = telemetry.clone();
         async move { metrics_response(&telemetry) }
     };
     tokio::task::spawn_local(listener.serve(Router::new().route("/metrics", get(answer)), Vec::new()));
-    Ok(())
+    Ok(address)
 }
 
 /// Publishes the numbers behind a plan.

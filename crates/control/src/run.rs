@@ -8,6 +8,7 @@ use crate::supervisor::{Supervisor, command};
 use flashweir_admission::PlannerDriver;
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationPlan, ApplicationSample, PoolState, ProvisioningPlanner, Sample};
+use flashweir_runtime::ReadyFile;
 use flashweir_telemetry::{Outcome, ProvisioningMetrics};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -22,9 +23,9 @@ const STEP: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// [`ControlError`] when it cannot begin. Later failures are logged, and tried again.
-pub fn run(config: Config) -> Result<(), ControlError> {
+pub fn run(config: Config, ready_file: Option<ReadyFile>) -> Result<(), ControlError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, Control::new(config)?.serve())
+    LocalSet::new().block_on(&runtime, Control::new(config)?.serve(ready_file))
 }
 
 struct Control {
@@ -69,12 +70,16 @@ impl Control {
         Ok(Self { config, planner, services, began, planned_at: now, plan_at: now })
     }
 
-    async fn serve(mut self) -> Result<(), ControlError> {
+    async fn serve(mut self, ready_file: Option<ReadyFile>) -> Result<(), ControlError> {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let mut address = None;
         if let Some(listen) = self.config.listen {
             let services = self.services.iter().map(|it| (it.service.name.clone(), it.metrics.clone()));
-            metrics::serve(listen, services.collect())?;
+            address = Some(metrics::serve(listen, services.collect())?);
+        }
+        if let Some(file) = ready_file {
+            file.write(&[("listen", address.as_slice())])?;
         }
         for (service, application) in self.services.iter_mut().zip(&self.config.policy.applications) {
             service.order(application.servers_min, None, 0).await;

@@ -12,7 +12,7 @@ use flashweir_core::limits::{EGRESS_CONNECTIONS, EGRESS_LISTENERS};
 use flashweir_http::head_guard::HeadLimits;
 use flashweir_http::listen::{accept, bind};
 use flashweir_http::serve::{ServeSettings, Server};
-use flashweir_runtime::{AdminListener, Clock};
+use flashweir_runtime::{AdminListener, Clock, ReadyFile};
 use flashweir_telemetry::{EgressDatagrams, Happening, Telemetry, Warnings};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -42,16 +42,20 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 /// How often limits that ended with time alone are looked at, for the log.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// Serves until SIGTERM or SIGINT; SIGHUP reads the files of keys again.
+/// Serves until SIGTERM or SIGINT; SIGHUP reads the files of keys again. Writes `ready_file` when it listens.
 ///
 /// # Errors
 /// [`EgressError`] when it cannot begin.
-pub fn run(config: Config, version: &'static str) -> Result<(), EgressError> {
+pub fn run(config: Config, ready_file: Option<ReadyFile>, version: &'static str) -> Result<(), EgressError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, serve(config, version))
+    LocalSet::new().block_on(&runtime, serve(config, ready_file, version))
 }
 
-async fn serve(config: Config, version: &'static str) -> Result<(), EgressError> {
+async fn serve(
+    config: Config,
+    ready_file: Option<ReadyFile>,
+    version: &'static str,
+) -> Result<(), EgressError> {
     let (mut terminate, mut interrupt, mut reload) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?);
     let addresses: Vec<SocketAddr> = config.listeners.iter().map(|listener| listener.address).collect();
@@ -64,6 +68,13 @@ async fn serve(config: Config, version: &'static str) -> Result<(), EgressError>
         None => None,
     };
     let bound = bind(&addresses, 1)?;
+    let listening_on = bound
+        .first()
+        .map(flashweir_http::listen::WorkerListeners::addresses)
+        .transpose()?
+        .unwrap_or_default();
+    let admin_address = admin.as_ref().map(AdminListener::address).transpose()?;
+    let udp_address = udp.as_ref().map(UdpSocket::local_addr).transpose()?;
     let name = config.name.clone();
     let mut targets = Vec::with_capacity(config.targets.len());
     for target in &config.targets {
@@ -107,6 +118,14 @@ async fn serve(config: Config, version: &'static str) -> Result<(), EgressError>
             rank: listener.rank,
         };
         spawn_local(serving.clone().accept_all(socket, Rc::new(route)));
+    }
+    if let Some(file) = ready_file {
+        let roles = [
+            ("listen", &*listening_on),
+            ("admin", admin_address.as_slice()),
+            ("udp", udp_address.as_slice()),
+        ];
+        file.write(&roles)?;
     }
     info!(sender = name, targets = targets.len(), "egress ready");
     loop {

@@ -20,7 +20,7 @@ use flashweir_core::limits;
 use flashweir_http::client::TrustedProxies;
 use flashweir_http::listen::{WorkerListeners, bind};
 use flashweir_http::tls::ServerTls;
-use flashweir_runtime::{ClusterLink, StateFile};
+use flashweir_runtime::{ClusterLink, ReadyFile, StateFile};
 use std::fmt;
 use std::future::pending;
 use std::net::{SocketAddr, UdpSocket};
@@ -46,6 +46,8 @@ pub struct Launch {
     pub servers: Option<watch::Receiver<Vec<String>>>,
     /// What carries the messages of gateways that share a limit, where the configuration says that another crate does: in Kubernetes.
     pub cluster: Option<ClusterLink>,
+    /// The file that says where it listens, once it does.
+    pub ready_file: Option<ReadyFile>,
 }
 
 /// Runs a gateway on this thread and one more for each worker, until SIGTERM or SIGINT has drained it.
@@ -63,6 +65,8 @@ pub struct Gateway {
     worker_ends: Vec<WorkerEnds>,
     admin: AdminServer,
     admin_address: SocketAddr,
+    datagrams_address: Option<SocketAddr>,
+    ready_file: Option<ReadyFile>,
     planners: Planners,
     control: Control,
 }
@@ -74,7 +78,7 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] naming what cannot be had; then no port is held.
     pub fn bind(launch: Launch) -> Result<Self, GatewayError> {
-        let Launch { mut config, config_file, overrides, record, servers, cluster } = launch;
+        let Launch { mut config, config_file, overrides, record, servers, cluster, ready_file } = launch;
         let workers = worker_count(&config);
         let refuse_only = descriptors::fit(&mut config, workers, descriptors::raise_limit());
         let tls = match &config.listen.tls {
@@ -120,8 +124,20 @@ impl Gateway {
             cluster,
             stopped: ends.stopped,
         };
+        let datagrams_address =
+            datagrams.as_ref().map(UdpSocket::local_addr).transpose().map_err(GatewayError::Start)?;
         let planners = Planners { news, sentries, kernel, datagrams };
-        Ok(Self { shared, listeners, worker_ends, admin, admin_address, planners, control })
+        Ok(Self {
+            shared,
+            listeners,
+            worker_ends,
+            admin,
+            admin_address,
+            datagrams_address,
+            ready_file,
+            planners,
+            control,
+        })
     }
 
     /// Where clients connect; the system chose the ports that were configured as 0.
@@ -155,6 +171,14 @@ impl Gateway {
             let thread = thread::Builder::new().name(format!("worker-{index}"));
             // Not joined: each reports its end through its channel, and a stuck one must not keep the process.
             thread.spawn(move || worker::run(index, shared, listeners, ends)).map_err(GatewayError::Start)?;
+        }
+        if let Some(file) = &self.ready_file {
+            let roles = [
+                ("listen", self.shared.listening_on.as_slice()),
+                ("admin", &[self.admin_address]),
+                ("feedback_udp", self.datagrams_address.as_slice()),
+            ];
+            file.write(&roles).map_err(GatewayError::Start)?;
         }
         LocalSet::new().block_on(&runtime, self.control.run(self.admin, self.planners, signals, stop))
     }

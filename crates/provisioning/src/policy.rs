@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_policy_that_cannot_be_followed_says_what_and_where() {
         let application = || ApplicationPolicy::single(Duration::from_secs(1));
-        let error = |policy: Policy| alloc::string::ToString::to_string(&policy.checked().unwrap_err());
+        let error = |policy: Policy| ToString::to_string(&policy.checked().unwrap_err());
         assert!(Policy::new(10, alloc::vec![application()]).checked().is_ok());
         assert_eq!(error(Policy::new(0, alloc::vec![])), "servers of the pool: 0, expected 1 to 1000000");
         assert_eq!(error(Policy::new(1, alloc::vec![])), "applications: 0, expected 1 to 4096");

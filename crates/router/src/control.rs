@@ -12,7 +12,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use flashweir_admission::flash_crowd::Baseline;
 use flashweir_config::{Overrides, RouterConfig};
 use flashweir_core::Hasher64;
-use flashweir_runtime::{AdminListener, Clock, random_u64};
+use flashweir_runtime::{AdminListener, Clock, ReadyFile, random_u64};
 use flashweir_telemetry::{Outcome, Telemetry};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,6 +28,8 @@ pub struct Launch {
     pub config_file: Option<PathBuf>,
     /// The flags that win over the file, at every reload too.
     pub overrides: Overrides,
+    /// The file that says where its admin listener is, once it guards.
+    pub ready_file: Option<ReadyFile>,
 }
 
 /// Guards until SIGTERM or SIGINT, on this thread. However it ends, the network is then as it was, but for a pinned gate,
@@ -46,7 +48,7 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
     let mut terminate = listen_for(SignalKind::terminate())?;
     let mut interrupt = listen_for(SignalKind::interrupt())?;
     let mut hang_up = listen_for(SignalKind::hangup())?;
-    let Launch { config, .. } = &launch;
+    let Launch { config, ready_file, .. } = &launch;
     let guard = match config.kernel.interfaces.is_empty() {
         true => None,
         false => {
@@ -81,6 +83,9 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
         driver.attach()?;
     }
     tokio::spawn(admin.serve(routes(known.clone()), config.admin.hosts.clone()));
+    if let Some(file) = ready_file {
+        file.write(&[("admin", &[admin_address])]).map_err(RouterError::Start)?;
+    }
     tell_start(config, admin_address);
     let is_terminated = loop {
         let due = [driver.as_ref().map(Driver::due_at), link.as_ref().map(LinkDriver::due_at)];

@@ -11,6 +11,7 @@ pub mod kernel;
 mod plan;
 pub mod planner_loop;
 mod random;
+mod ready_file;
 mod state_file;
 
 pub use admin::{AdminListener, metrics_response, problem};
@@ -23,4 +24,5 @@ pub use cluster_link::{
 pub use flashweir_config::flash_crowd_planner as planner;
 pub use plan::{plan_json, tell_change, tell_verdict};
 pub use random::random_u64;
+pub use ready_file::ReadyFile;
 pub use state_file::{StateFile, StateFileError, UrlKey};

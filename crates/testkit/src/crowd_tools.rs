@@ -9,8 +9,8 @@ use tempfile::TempDir;
 use crate::binary::Flashweir;
 use crate::client::Client;
 use crate::deadline::until;
-use crate::ports::free_address;
 use crate::process::Process;
+use flashweir_testbed::reserve_address;
 
 /// The origin calibrates its work before it listens.
 const CALIBRATION_WITHIN: Duration = Duration::from_secs(20);
@@ -40,7 +40,7 @@ impl Origin {
     #[must_use]
     pub fn start_with(binary: &Flashweir, options: &[&str]) -> Self {
         let directory = TempDir::new().expect("a fresh directory");
-        let address = free_address();
+        let address = reserve_address();
         let listen = address.to_string();
         let arguments = ["origin", "--listen", &listen].into_iter().chain(options.iter().copied());
         let mut process = binary.start(directory.path(), arguments);

@@ -11,10 +11,11 @@ use tempfile::TempDir;
 use crate::binary::Flashweir;
 use crate::client::Client;
 use crate::deadline::{PATIENCE, eventually};
+use crate::listening::{Listening, READY_FILE};
 use crate::message::Message;
 use crate::open_metrics::Metrics;
-use crate::ports::free_address;
 use crate::process::{Finished, Process, Signal};
+use flashweir_testbed::reserve_address;
 
 /// A drain may take as long as `bounds.drain_timeout`, and then some.
 const STOP_WITHIN: Duration = Duration::from_secs(40);
@@ -49,7 +50,7 @@ impl GatewayBuilder {
     #[must_use]
     pub fn new(binary: &Flashweir) -> Self {
         let directory = TempDir::new().expect("a fresh directory");
-        let (address, admin) = (free_address(), free_address());
+        let (address, admin) = (reserve_address(), reserve_address());
         let settings = vec![
             ("listen.address".to_owned(), format!("\"{address}\"")),
             ("admin.address".to_owned(), format!("\"{admin}\"")),
@@ -149,7 +150,7 @@ impl GatewayBuilder {
 
     fn spawn(self) -> (Process, Self) {
         write_config(self.directory.path(), &self.settings);
-        let arguments = ["run", "--config", CONFIG_FILE].map(OsString::from);
+        let arguments = ["run", "--config", CONFIG_FILE, "--ready-file", READY_FILE].map(OsString::from);
         let arguments = arguments.into_iter().chain(self.arguments.iter().cloned());
         let directory = self.directory.path();
         let process = match self.open_files {
@@ -171,6 +172,15 @@ impl Gateway {
     #[must_use]
     pub fn admin(&self) -> SocketAddr {
         self.admin
+    }
+
+    /// Every address it listens on, also those with a port that the system chose.
+    ///
+    /// # Panics
+    /// When it has not written them, though it is ready.
+    #[must_use]
+    pub fn listening(&self) -> Listening {
+        Listening::read(self.directory.path()).expect("a gateway that is ready has said where it listens")
     }
 
     /// Its process.

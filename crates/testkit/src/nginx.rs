@@ -7,9 +7,9 @@ use tempfile::TempDir;
 
 use crate::certificates::CertificateFiles;
 use crate::deadline::eventually;
-use crate::ports::free_address;
 use crate::process::{Process, Signal};
 use crate::programs::require_program;
+use flashweir_testbed::reserve_address;
 
 /// A running nginx, killed when dropped. It serves the files of its directory.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Nginx {
     fn start(test: &str, listen: &str, http: &str, server: &str) -> Option<Self> {
         let program = require_program("nginx", test)?;
         let directory = TempDir::new().expect("a fresh directory");
-        let address = free_address();
+        let address = reserve_address();
         let root = directory.path();
         // nginx started by root would give its files to another user; one process with no master stays one user.
         let config = format!(

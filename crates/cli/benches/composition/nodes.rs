@@ -1,7 +1,7 @@
 //! A crowd through a sidecar, before a gateway with one stage, two and three.
 
 use crate::common::stage::{Stage, binary, send_to};
-use flashweir_testkit::{GatewayBuilder, Process, eventually, free_address};
+use flashweir_testkit::{GatewayBuilder, Process, eventually, reserve_address};
 use flashweir_trials::composition::nodes::{LOAD, PAGE_MS, Run, Stages};
 use flashweir_workload::RateProfile;
 use std::net::SocketAddr;
@@ -73,7 +73,7 @@ struct Sidecar {
 
 impl Sidecar {
     fn start(node: SocketAddr) -> Self {
-        let (address, directory) = (free_address(), TempDir::new().expect("a directory"));
+        let (address, directory) = (reserve_address(), TempDir::new().expect("a directory"));
         let config = format!(
             "name = \"shop\"\n[[listen]]\naddress = \"{address}\"\ntarget = \"api\"\n\
              [[target]]\nname = \"api\"\nurls = [\"http://{node}\"]\n"

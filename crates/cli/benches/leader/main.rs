@@ -12,7 +12,7 @@ mod report;
 mod reporter;
 
 use flashweir_testkit::{
-    Flashweir, Gateway, GatewayBuilder, Origin, Upstream, free_address, number_from_environment,
+    Flashweir, Gateway, GatewayBuilder, Origin, Upstream, number_from_environment, reserve_address,
 };
 use report::Service;
 use reporter::{Seen, Times, offset, report};
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     raise_open_files(count as u64 + OTHER_FILES)?;
     let origin = Origin::start_with(&binary(), &["--workers", "1"]);
     let service = service(&origin)?;
-    let listen = free_address();
+    let listen = reserve_address();
     let leader = gateway(&origin).text("cluster.listen", &listen.to_string()).start();
     let idle = core_share(&leader, || std::thread::sleep(IDLE_FOR));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,7 +1,7 @@
 //! Node: one thread runs the program.
 
 use crate::application::{Application, Directory, Server};
-use flashweir_testkit::{free_address, require_program};
+use flashweir_testkit::{require_program, reserve_address};
 
 const SERVICE: &str = include_str!("applications/service.js");
 /// One that is worked at and one that waits.
@@ -11,7 +11,7 @@ pub(super) fn start() -> Result<Application, String> {
     let program = require_program("node", "an origin").ok_or("`node` is missing")?;
     let directory = Directory::new();
     directory.write("service.js", SERVICE);
-    let (address, marks) = (free_address(), directory.marks().display().to_string());
+    let (address, marks) = (reserve_address(), directory.marks().display().to_string());
     let server = Server::start(&program, &directory, &["service.js", &address.port().to_string(), &marks]);
     Ok(Application::of_servers(address, CONCURRENCY, directory, vec![server]))
 }

@@ -4,7 +4,7 @@
 
 use crate::application::{Application, Directory, Server};
 use crate::wsgi::gunicorn;
-use flashweir_testkit::{Process, free_address, require_program};
+use flashweir_testkit::{Process, require_program, reserve_address};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub(super) fn start() -> Result<Application, String> {
     // It has a file for its socket before it lets anybody in.
     database.wait("PostgreSQL", || run(&psql, root, &fill.map(str::to_owned)).ok());
     directory.write("customers.py", CUSTOMERS);
-    let (address, workers) = (free_address(), ["--workers", "1", "--threads", THREADS]);
+    let (address, workers) = (reserve_address(), ["--workers", "1", "--threads", THREADS]);
     let environment = [format!("DATABASE={place}")];
     let environment: Vec<&str> = environment.iter().map(String::as_str).collect();
     let server = gunicorn(&directory, &address.to_string(), &workers, &environment, "customers:application")?;

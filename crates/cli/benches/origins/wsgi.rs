@@ -1,7 +1,7 @@
 //! Python behind Gunicorn: processes with one request at a time each.
 
 use crate::application::{Application, Directory, Server};
-use flashweir_testkit::{free_address, require_program};
+use flashweir_testkit::{require_program, reserve_address};
 
 const PROCESSES: usize = 4;
 const REPORT: &str = include_str!("applications/report.py");
@@ -9,7 +9,7 @@ const REPORT: &str = include_str!("applications/report.py");
 pub(super) fn start() -> Result<Application, String> {
     let directory = Directory::new();
     directory.write("report.py", REPORT);
-    let address = free_address();
+    let address = reserve_address();
     let workers = ["--workers", &PROCESSES.to_string()];
     let server = gunicorn(&directory, &address.to_string(), &workers, &[], "report:application")?;
     Ok(Application::of_servers(address, PROCESSES, directory, vec![server]))

@@ -22,7 +22,7 @@ const REASONS: [&str; 4] = ["capacity", "deadline", "reserved", "client_share"];
 pub(crate) fn flashweir(directory: &Directory) -> Option<Candidate> {
     let silent = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     let upstream_port = silent.local_addr().expect("a bound listener").port();
-    let (port, admin) = (servers::free_port(), servers::free_port());
+    let (port, admin) = (servers::reserve_port(), servers::reserve_port());
     let config = directory.write(
         &format!("sentry-{port}.toml"),
         &format!(

@@ -75,7 +75,7 @@ pub(crate) fn start_all(directory: &Directory, job: Job) -> Vec<Candidate> {
 }
 
 fn upstream(directory: &Directory) -> (u16, Ended) {
-    let port = free_port();
+    let port = reserve_port();
     let body = "x".repeat(1024);
     let text = format!(
         "{NGINX_HEAD} server {{ listen 127.0.0.1:{port}; location / {{ return 200 '{body}'; }} }} }}"
@@ -86,7 +86,7 @@ fn upstream(directory: &Directory) -> (u16, Ended) {
 }
 
 fn flashweir(directory: &Directory, job: Job) -> Candidate {
-    let (port, admin) = (free_port(), free_port());
+    let (port, admin) = (reserve_port(), reserve_port());
     let binary = env!("CARGO_BIN_EXE_flashweir");
     let (upstream_port, helpers, held, bounds) = match job {
         Job::Proxy => {
@@ -123,7 +123,7 @@ fn flashweir(directory: &Directory, job: Job) -> Candidate {
 }
 
 fn nginx(directory: &Directory, job: Job) -> Candidate {
-    let port = free_port();
+    let port = reserve_port();
     let (helpers, server) = match job {
         Job::Proxy => {
             let (upstream_port, process) = upstream(directory);
@@ -146,7 +146,7 @@ fn nginx(directory: &Directory, job: Job) -> Candidate {
 }
 
 fn haproxy(directory: &Directory, job: Job) -> Candidate {
-    let port = free_port();
+    let port = reserve_port();
     let (helpers, action) = match job {
         Job::Proxy => {
             let (upstream_port, process) = upstream(directory);
@@ -208,8 +208,8 @@ pub(crate) fn start(command: &mut Command) -> Ended {
     Ended(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("taskset was found at the start"))
 }
 
-pub(crate) fn free_port() -> u16 {
-    flashweir_testkit::free_address().port()
+pub(crate) fn reserve_port() -> u16 {
+    flashweir_testkit::reserve_address().port()
 }
 
 fn wait_for(port: u16) {

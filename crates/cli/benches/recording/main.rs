@@ -8,7 +8,7 @@
 #[path = "../proxy_cost/cpu.rs"]
 mod cpu;
 
-use flashweir_testkit::{free_address, number_from_environment};
+use flashweir_testkit::{number_from_environment, reserve_address};
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -80,7 +80,7 @@ fn main() {
 }
 
 fn run(recording: Option<&Path>, seconds: u64) -> Measured {
-    let [origin, gateway, admin] = [(); 3].map(|()| free_address());
+    let [origin, gateway, admin] = [(); 3].map(|()| reserve_address());
     let _origin =
         start("0", &["origin", "--listen", &origin.to_string(), "--workers", "1", "--work-ms", WORK_MS]);
     wait_for(origin);

@@ -2,7 +2,7 @@
 
 use crate::Bench;
 use flashweir_testkit::{
-    Client, Flashweir, Gateway, GatewayBuilder, Metrics, Origin, Process, eventually, free_address,
+    Client, Flashweir, Gateway, GatewayBuilder, Metrics, Origin, Process, eventually, reserve_address,
 };
 use std::net::SocketAddr;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl Cluster {
         let options =
             ["--workers", "1", "--work-ms", &work_ms, "--iterations-per-ms", &bench.iterations_per_ms];
         let origin = Origin::start_with(&bench.binary, &options);
-        let addresses: Vec<SocketAddr> = (0..settings.replicas).map(|_| free_address()).collect();
+        let addresses: Vec<SocketAddr> = (0..settings.replicas).map(|_| reserve_address()).collect();
         let gateway = |role: &str, targets: &[SocketAddr]| {
             let targets: Vec<String> =
                 targets.iter().map(|address| format!("\"http://{address}\"")).collect();
@@ -86,7 +86,7 @@ impl Cluster {
 
     /// Starts the next replica.
     fn start_replica(&mut self) {
-        let (address, admin) = (self.addresses[self.replicas.len()], free_address());
+        let (address, admin) = (self.addresses[self.replicas.len()], reserve_address());
         let directory = TempDir::new().expect("a fresh directory");
         let Settings { interval, high_rps, rules, .. } = self.settings;
         std::fs::write(directory.path().join("replica.toml"), format!("replication.rules = \"{rules}\"\n"))

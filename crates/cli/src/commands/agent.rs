@@ -1,6 +1,6 @@
 //! `flashweir agent`.
 
-use crate::logging;
+use crate::{logging, ready_file};
 use flashweir_agent::{AgentSettings, Target};
 use flashweir_config::{Log, LogFormat, LogLevel};
 use std::net::SocketAddr;
@@ -28,6 +28,9 @@ pub(crate) struct AgentArgs {
     /// A name with a dot that it may be asked for by. May be given several times.
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
+    /// Write where it listens into FILE, as JSON, once it does.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
 }
 
 impl AgentArgs {
@@ -39,8 +42,9 @@ impl AgentArgs {
             (None, Some(group)) => Target::Group(group),
             (None, None) => Target::Machine,
         };
-        let Self { listen, port, hosts, .. } = self;
+        let Self { listen, port, hosts, ready_file, .. } = self;
+        let ready_file = ready_file::prepare(ready_file)?;
         let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
-        Ok(flashweir_agent::run(&AgentSettings { listen, hosts, target, port })?)
+        Ok(flashweir_agent::run(&AgentSettings { listen, hosts, target, port, ready_file })?)
     }
 }

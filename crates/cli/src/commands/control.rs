@@ -1,6 +1,6 @@
 //! `flashweir control`.
 
-use crate::{kubernetes, logging};
+use crate::{kubernetes, logging, ready_file};
 use flashweir_config::{Log, LogFormat, LogLevel};
 use flashweir_control::Config;
 use std::path::PathBuf;
@@ -15,6 +15,9 @@ pub(crate) struct ControlArgs {
     /// The configuration file (TOML), described in docs/control.md.
     #[arg(long, value_name = "FILE", required_unless_present = "kubernetes", conflicts_with = "kubernetes")]
     config: Option<PathBuf>,
+    /// Write where its metrics are into FILE, as JSON, once they are; with --config.
+    #[arg(long, value_name = "FILE", conflicts_with = "kubernetes")]
+    ready_file: Option<PathBuf>,
     #[command(flatten)]
     kubernetes: kubernetes::ControllerArgs,
 }
@@ -28,7 +31,8 @@ impl ControlArgs {
             return self.kubernetes.run(&log);
         };
         let config = Config::load(&file)?;
+        let ready_file = ready_file::prepare(self.ready_file)?;
         logging::start(&log);
-        Ok(flashweir_control::run(config)?)
+        Ok(flashweir_control::run(config, ready_file)?)
     }
 }

@@ -1,6 +1,6 @@
 //! `flashweir egress`.
 
-use crate::logging;
+use crate::{logging, ready_file};
 use flashweir_config::{Log, LogFormat, LogLevel};
 use flashweir_egress::Config;
 use std::path::PathBuf;
@@ -18,6 +18,9 @@ pub(crate) struct EgressArgs {
     /// Only check the file, and the files of keys and certificates that it names.
     #[arg(long)]
     check: bool,
+    /// Write where it listens into FILE, as JSON, once it does; for supervisors, and with port 0.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
 }
 
 impl EgressArgs {
@@ -27,7 +30,8 @@ impl EgressArgs {
         if self.check {
             return Ok(());
         }
+        let ready_file = ready_file::prepare(self.ready_file)?;
         logging::start(&Log { level: LogLevel::Info, format: LogFormat::Text });
-        Ok(flashweir_egress::run(config, env!("CARGO_PKG_VERSION"))?)
+        Ok(flashweir_egress::run(config, ready_file, env!("CARGO_PKG_VERSION"))?)
     }
 }

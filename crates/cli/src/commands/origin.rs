@@ -1,12 +1,14 @@
 //! `flashweir origin`.
 
 use super::load::values::within;
+use crate::ready_file;
 use anyhow::Context;
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
 use flashweir_origin::{Origin, Settings};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Serve HTTP/1.1 with a fixed amount of real work for each request, to have something to protect.
@@ -39,6 +41,9 @@ pub(crate) struct OriginArgs {
     /// Do the work another origin does: the number it named on stdout. Calibrated at start unless given.
     #[arg(long, value_name = "F", value_parser = within(f64::MIN_POSITIVE, f64::MAX))]
     iterations_per_ms: Option<f64>,
+    /// Write where it listens into FILE, as JSON, once it does.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
 }
 
 impl OriginArgs {
@@ -47,7 +52,8 @@ impl OriginArgs {
     /// # Errors
     /// The address cannot be bound, or threads cannot be started.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let Self { listen, workers, work_ms, wait_ms, body_bytes, iterations_per_ms } = self;
+        let Self { listen, workers, work_ms, wait_ms, body_bytes, iterations_per_ms, ready_file } = self;
+        let ready_file = ready_file::prepare(ready_file)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let iterations_per_ms = iterations_per_ms.unwrap_or_else(flashweir_origin::calibrate);
         let settings = Settings {
@@ -60,16 +66,19 @@ impl OriginArgs {
         };
         let origin =
             Origin::start(settings).with_context(|| format!("the origin cannot start on {listen}"))?;
-        let mut stdout = std::io::stdout();
-        // Whoever started us may not listen; that is no reason to stop serving.
-        let _ = writeln!(
-            stdout,
-            "origin on http://{} ({workers} workers, {work_ms} ms a request, {iterations_per_ms:.0} iterations a ms)",
-            origin.address()
-        );
         runtime.block_on(async {
             let (mut interrupt, mut terminate) =
                 (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+            let mut stdout = std::io::stdout();
+            // A supervisor may end us as soon as it reads this; one that does not read is served all the same.
+            let _ = writeln!(
+                stdout,
+                "origin on http://{} ({workers} workers, {work_ms} ms a request, {iterations_per_ms:.0} iterations a ms)",
+                origin.address()
+            );
+            if let Some(file) = &ready_file {
+                file.write(&[("listen", &[origin.address()])])?;
+            }
             tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
             anyhow::Ok(())
         })?;

@@ -6,7 +6,7 @@ use flashweir_config::{Config, DurationText, Overrides, ReplicaFlags, SizeText};
 use flashweir_gateway::Launch;
 
 use super::load::values::within;
-use crate::{kubernetes, logging};
+use crate::{kubernetes, logging, ready_file};
 
 /// Keep copies of an origin's documents, and report the load to redirectors.
 ///
@@ -48,6 +48,9 @@ pub(crate) struct ReplicaArgs {
     /// Worker threads; 0 means one for each core.
     #[arg(long, value_name = "N", default_value_t = 1)]
     workers: usize,
+    /// Write where it listens into FILE, as JSON, once it does; for supervisors, and with port 0.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
     /// The least important messages shown: error, warn, info, debug or trace [default: info].
     #[arg(long, value_name = "LEVEL")]
     log: Option<String>,
@@ -84,6 +87,7 @@ impl ReplicaArgs {
             record: None,
             servers: None,
             cluster,
+            ready_file: ready_file::prepare(self.ready_file)?,
         })?;
         Ok(())
     }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use flashweir_config::{Overrides, RouterConfig};
+use flashweir_runtime::ReadyFile;
 use flashweir_workload::duration_text;
 
-use crate::{environment, logging};
+use crate::{environment, logging, ready_file};
 
 /// Protect every server behind a router, with no help from them: refuse the new connections that are too many.
 ///
@@ -64,6 +65,9 @@ pub(crate) struct RouterArgs {
     /// Where the learned baseline survives a restart.
     #[arg(long, value_name = "FILE")]
     state_file: Option<PathBuf>,
+    /// Write where its admin listener is into FILE, as JSON, once it guards.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
     /// The least important messages shown: error, warn, info, debug or trace [default: info].
     #[arg(long, value_name = "LEVEL")]
     log: Option<String>,
@@ -92,19 +96,30 @@ impl RouterArgs {
             ..Overrides::default()
         };
         let config = RouterConfig::load(self.config.as_deref(), &overrides)?;
+        let ready_file = ready_file::prepare(self.ready_file)?;
         logging::start(&config.log);
-        guard(config, self.config, overrides)
+        guard(config, self.config, overrides, ready_file)
     }
 }
 
 #[cfg(feature = "kernel")]
-fn guard(config: RouterConfig, config_file: Option<PathBuf>, overrides: Overrides) -> anyhow::Result<()> {
-    flashweir_router::run(flashweir_router::Launch { config, config_file, overrides })?;
+fn guard(
+    config: RouterConfig,
+    config_file: Option<PathBuf>,
+    overrides: Overrides,
+    ready_file: Option<ReadyFile>,
+) -> anyhow::Result<()> {
+    flashweir_router::run(flashweir_router::Launch { config, config_file, overrides, ready_file })?;
     Ok(())
 }
 
 #[cfg(not(feature = "kernel"))]
-fn guard(_config: RouterConfig, _config_file: Option<PathBuf>, _overrides: Overrides) -> anyhow::Result<()> {
+fn guard(
+    _config: RouterConfig,
+    _config_file: Option<PathBuf>,
+    _overrides: Overrides,
+    _ready_file: Option<ReadyFile>,
+) -> anyhow::Result<()> {
     anyhow::bail!(
         "this build is without programs for the kernel; build it with the feature `kernel` (`cargo build --features kernel`)"
     )

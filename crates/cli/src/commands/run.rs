@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use flashweir_config::{Config, Overrides};
 use flashweir_gateway::Launch;
 
-use crate::{environment, kubernetes, logging};
+use crate::{environment, kubernetes, logging, ready_file};
 
 /// Protect a service: a reverse proxy in front of it that is invisible until a crowd comes.
 ///
@@ -55,6 +55,9 @@ pub(crate) struct RunArgs {
     /// Worker threads; 0 means one for each core [default: 0].
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
+    /// Write where it listens into FILE, as JSON, once it does; for supervisors, and with port 0.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
     /// The least important messages shown: error, warn, info, debug or trace [default: info].
     #[arg(long, value_name = "LEVEL")]
     log: Option<String>,
@@ -86,7 +89,16 @@ impl RunArgs {
         }
         let cluster = kubernetes::join(&config, self.kubernetes.kubeconfig(&config)?)?;
         let (config_file, record) = (self.config, self.record);
-        flashweir_gateway::run(Launch { config, config_file, overrides, record, servers, cluster })?;
+        let ready_file = ready_file::prepare(self.ready_file)?;
+        flashweir_gateway::run(Launch {
+            config,
+            config_file,
+            overrides,
+            record,
+            servers,
+            cluster,
+            ready_file,
+        })?;
         Ok(())
     }
 }

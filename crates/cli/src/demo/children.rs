@@ -2,9 +2,10 @@
 
 use anyhow::{Context, bail};
 use flashweir_origin::account::Meter;
+use flashweir_testbed::reserve_address;
 use std::ffi::OsStr;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -121,7 +122,7 @@ impl Origin {
     }
 
     fn start_with(family: &Family, work: &[&str], directory: &Path) -> anyhow::Result<Self> {
-        let address = free_address()?;
+        let address = reserve_address();
         let listen = address.to_string();
         let arguments =
             ["origin", "--listen", &listen, "--workers", "1"].into_iter().chain(work.iter().copied());
@@ -186,7 +187,7 @@ impl Gateway {
         directory: &Path,
         config: Option<&Path>,
     ) -> anyhow::Result<Self> {
-        let (address, admin) = (free_address()?, free_address()?);
+        let (address, admin) = (reserve_address(), reserve_address());
         let state_file = directory.join(STATE_FILE);
         // Not there is how it should be; what cannot be removed belongs to another upstream and is ignored.
         let _ = fs::remove_file(&state_file);
@@ -216,7 +217,7 @@ impl Gateway {
         sections: &str,
         directory: &Path,
     ) -> anyhow::Result<Self> {
-        let (address, admin) = (free_address()?, free_address()?);
+        let (address, admin) = (reserve_address(), reserve_address());
         let state = format!("{name}-baseline.json");
         let _ = fs::remove_file(directory.join(&state));
         let file = directory.join(format!("{name}.toml"));
@@ -265,7 +266,7 @@ pub(crate) struct Sidecar {
 impl Sidecar {
     /// Starts one that sends all requests to the gateway `name` at `url` once, and waits until it accepts connections.
     pub(crate) fn start(family: &Family, name: &str, url: &str, directory: &Path) -> anyhow::Result<Self> {
-        let (address, admin) = (free_address()?, free_address()?);
+        let (address, admin) = (reserve_address(), reserve_address());
         let file = directory.join("sidecar.toml");
         let text = format!(
             "name = \"caller\"\nadmin = \"{admin}\"\n[[listen]]\naddress = \"{address}\"\ntarget = \"{name}\"\n\
@@ -291,7 +292,7 @@ pub(crate) struct Controller {
 impl Controller {
     /// Starts one with this configuration, and waits until it answers.
     pub(crate) fn start(family: &Family, config: &str, directory: &Path) -> anyhow::Result<Self> {
-        let listen = free_address()?;
+        let listen = reserve_address();
         let file = directory.join("control.toml");
         fs::write(&file, format!("listen = \"{listen}\"\n{config}"))
             .with_context(|| format!("{}: cannot be written", file.display()))?;
@@ -368,28 +369,6 @@ impl Drop for Process {
     }
 }
 
-/// A loopback address nobody listens on. Somebody else could take it before the child does; then the child says
-/// so and the demo ends with its message.
-fn free_address() -> anyhow::Result<SocketAddr> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port on 127.0.0.1")?;
-    Ok(listener.local_addr()?)
-}
-
-/// The first of `count` free ports in a row, below those that systems give to connections; as for [`free_address`], another process may take
-/// one before it is used.
-pub(crate) fn free_ports(count: u16) -> anyhow::Result<u16> {
-    const FIRST: u16 = 20_000;
-    const LAST: u16 = 30_000;
-    let is_free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
-    // Two demos that start at once begin at different places.
-    let places = (LAST - FIRST) / count;
-    let begin = (std::process::id() % u32::from(places)) as u16;
-    let mut firsts = (begin..begin + places).map(|place| FIRST + place % places * count);
-    firsts
-        .find(|first| (*first..first + count).all(is_free))
-        .with_context(|| format!("no {count} free ports in a row between {FIRST} and {LAST} on 127.0.0.1"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -444,7 +423,7 @@ mod tests {
             std::thread::yield_now();
         }
         let process = Process { family, id, name: Name { role: "origin", log: "o.log".into() } };
-        let message = process.wait_for(free_address().unwrap()).unwrap_err().to_string();
+        let message = process.wait_for(reserve_address()).unwrap_err().to_string();
         assert!(message.contains("the origin ended before it answered"), "{message}");
     }
 }

@@ -1,10 +1,11 @@
 //! `flashweir demo-scale`: a crowd comes, people are refused for seconds, servers come, no more are refused, servers go.
 
-use super::children::{Controller, Family, Gateway, free_ports};
+use super::children::{Controller, Family, Gateway};
 use super::http;
 use super::numbers_only::{self, Choices};
 use anyhow::{Context, ensure};
 use flashweir_load::{ClassPlan, LoadPlan, Progress, Sources, Target};
+use flashweir_testbed::reserve_ports;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -83,7 +84,7 @@ pub(crate) fn run(choices: &Choices) -> anyhow::Result<()> {
 }
 
 fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
-    let first_port = free_ports(SERVERS_MAX)?;
+    let first_port = reserve_ports(SERVERS_MAX);
     let urls: Vec<_> =
         (first_port..first_port + SERVERS_MAX).map(|port| format!("\"http://127.0.0.1:{port}\"")).collect();
     let sections = format!("[upstream]\nurls = [{}]\n", urls.join(", "));

@@ -1,7 +1,9 @@
 //! Goal: `flashweir agent` names what a process is short of, the gateway's verdict says it, and both cost little. Method: the real binary beside
 //! real processes on loopback.
 
-use flashweir_testkit::{Client, Flashweir, GatewayBuilder, Process, Signal, Upstream, free_address, until};
+use flashweir_testkit::{
+    Client, Flashweir, GatewayBuilder, Process, Signal, Upstream, reserve_address, until,
+};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,7 +22,7 @@ struct Agent {
 
 impl Agent {
     fn start(arguments: &[&str]) -> Self {
-        let (directory, address) = (TempDir::new().expect("a directory"), free_address());
+        let (directory, address) = (TempDir::new().expect("a directory"), reserve_address());
         let listen = address.to_string();
         let all = [&["agent", "--listen", &listen][..], arguments].concat();
         let process = Flashweir::new(BINARY).start(directory.path(), all);
@@ -116,7 +118,7 @@ fn the_verdict_names_what_the_machine_is_short_of() {
 #[test]
 fn a_service_that_waits_for_a_database_is_short_of_nothing() {
     let directory = TempDir::new().expect("a directory");
-    let address = free_address();
+    let address = reserve_address();
     let listen = address.to_string();
     let origin = Flashweir::new(BINARY).start(
         directory.path(),

@@ -12,9 +12,9 @@ use tempfile::TempDir;
 
 use super::api::KubernetesApi;
 use crate::deadline::until;
-use crate::ports::free_address;
 use crate::process::{Process, Signal};
 use crate::programs::skip;
+use flashweir_testbed::reserve_address;
 
 /// The API server takes 4 s on an idle machine.
 const STARTS_WITHIN: Duration = Duration::from_secs(120);
@@ -64,7 +64,7 @@ impl ControlPlane {
 
     fn start(binary: PathBuf, users: &[&str], controllers: &[&str]) -> Self {
         let directory = TempDir::new().expect("a fresh directory");
-        let (address, etcd_client, etcd_peer) = (free_address(), free_address(), free_address());
+        let (address, etcd_client, etcd_peer) = (reserve_address(), reserve_address(), reserve_address());
         let authority = write_files(directory.path(), users);
         let mut plane = Self {
             binary,
@@ -99,7 +99,7 @@ impl ControlPlane {
             "--kube-api-burst=2000",
             "--bind-address=127.0.0.1",
         ];
-        let port = || format!("--secure-port={}", free_address().port());
+        let port = || format!("--secure-port={}", reserve_address().port());
         let options = |more: &[&str]| {
             let given = quick.iter().chain(more).map(|it| (*it).to_owned());
             common.iter().cloned().chain(given).chain([port()]).collect::<Vec<_>>()

@@ -1,7 +1,7 @@
 //! Flashweir: as it is, and told what is gold.
 
 use super::{Place, Standing};
-use flashweir_testkit::{Flashweir, free_address};
+use flashweir_testkit::{Flashweir, reserve_address};
 use std::net::SocketAddr;
 
 pub(crate) const ABOUT_CLASSES: &str =
@@ -10,7 +10,7 @@ pub(crate) const ABOUT_CLASSES: &str =
 pub(super) fn start(binary: &Flashweir, origin: SocketAddr) -> Result<Standing, String> {
     let place = Place::new();
     let (upstream, listen, admin) =
-        (format!("http://{origin}"), place.address.to_string(), free_address().to_string());
+        (format!("http://{origin}"), place.address.to_string(), reserve_address().to_string());
     let places = ["--listen", &listen, "--admin", &admin, "--state-file", "baseline.json"];
     let process = binary.start(place.path(), ["run", "--upstream", &upstream].iter().chain(&places));
     place.standing(process)
@@ -27,7 +27,7 @@ pub(super) fn start_with_classes(binary: &Flashweir, origin: SocketAddr) -> Resu
         "listen.address = \"{}\"\nadmin.address = \"{}\"\nstate.file = \"baseline.json\"\n\
          upstream.urls = [\"http://{origin}\"]\n{}{}{}",
         place.address,
-        free_address(),
+        reserve_address(),
         class("gold", 9),
         class("silver", 3),
         class("bronze", 1)

@@ -5,7 +5,7 @@ pub(crate) mod flashweir;
 pub(crate) mod haproxy;
 pub(crate) mod nginx;
 
-use flashweir_testkit::{Flashweir, Process, free_address, require_program};
+use flashweir_testkit::{Flashweir, Process, require_program, reserve_address};
 use std::ffi::OsStr;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self { directory: TempDir::new().expect("a fresh directory"), address: free_address() }
+        Self { directory: TempDir::new().expect("a fresh directory"), address: reserve_address() }
     }
 
     fn path(&self) -> &Path {

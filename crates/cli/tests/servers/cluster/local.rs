@@ -7,7 +7,7 @@ use crate::cluster::scene::{
     follower, gateway, leader, leader_of, number, origin, shared, standing, with_key,
 };
 use crate::cluster::shared_limit::{CAPACITY_RPS, counts, crowd, finish};
-use flashweir_testkit::{Client, Clocks, FakeClock, Gateway, Signal, eventually, free_address, until};
+use flashweir_testkit::{Client, Clocks, FakeClock, Gateway, Signal, eventually, reserve_address, until};
 use std::time::{Duration, Instant};
 
 /// The limit is found within seconds; on a machine ten times slower within this time.
@@ -21,7 +21,7 @@ fn is_sharing(gateway: &Gateway) -> Option<()> {
 
 #[test]
 fn the_limit_is_divided_and_what_remains_of_it_outlives_the_leader() {
-    let (origin, listen) = (origin(), free_address());
+    let (origin, listen) = (origin(), reserve_address());
     let first = leader(&origin, listen).start();
     let second = follower(&origin, listen).start();
     eventually("both share", || is_sharing(&first).and(is_sharing(&second)));
@@ -71,7 +71,7 @@ fn the_limit_is_divided_and_what_remains_of_it_outlives_the_leader() {
 #[test]
 fn a_gateway_that_never_hears_of_a_leader_serves_by_its_own_plan() {
     let origin = origin();
-    let alone = follower(&origin, free_address()).start();
+    let alone = follower(&origin, reserve_address()).start();
     eventually("it is alone", || (standing(&alone) == "alone").then_some(()));
     assert_eq!(alone.get("/").status(), 200);
     eventually("the log says so", || {
@@ -81,7 +81,7 @@ fn a_gateway_that_never_hears_of_a_leader_serves_by_its_own_plan() {
 
 #[test]
 fn reports_of_others_are_refused_and_change_nothing() {
-    let (origin, listen) = (origin(), free_address());
+    let (origin, listen) = (origin(), reserve_address());
     let first = leader(&origin, listen).start();
     let stranger = with_key(gateway(&origin, "shop"), "1 another-horse-battery-staple\n");
     let stranger = stranger.text("cluster.leader", &listen.to_string()).start();
@@ -111,7 +111,7 @@ fn a_leader_with_an_earlier_clock_leads_on() {
         return;
     };
     clock.shift_s(DAY_S);
-    let (origin, listen) = (origin(), free_address());
+    let (origin, listen) = (origin(), reserve_address());
     let ahead = leader_of(&clock.binary(), &origin, listen).start();
     let other = follower(&origin, listen).start();
     eventually("both share", || is_sharing(&ahead).and(is_sharing(&other)));
@@ -127,7 +127,7 @@ fn a_leader_with_an_earlier_clock_leads_on() {
 /// Goal: gateways with other targets are told apart, by name, instead of dividing a plan that is not theirs.
 #[test]
 fn a_gateway_with_another_policy_gets_no_share() {
-    let (origin, listen) = (origin(), free_address());
+    let (origin, listen) = (origin(), reserve_address());
     let first = leader(&origin, listen).start();
     let other = follower(&origin, listen).text("sentry.response_target", "300ms").start();
     eventually("its reports are refused", || {
@@ -142,7 +142,7 @@ fn a_gateway_with_another_policy_gets_no_share() {
 /// Goal: however many gateways, at the origin there are as many requests as one gateway would send. Method: looked at ten times a second.
 #[test]
 fn three_gateways_have_no_more_at_the_origin_than_the_limit() {
-    let (origin, listen) = (origin(), free_address());
+    let (origin, listen) = (origin(), reserve_address());
     let first = leader(&origin, listen).start();
     let others = [follower(&origin, listen).start(), follower(&origin, listen).start()];
     let all = [&first, &others[0], &others[1]];

@@ -2,7 +2,7 @@
 
 use crate::cluster::scene::{KEY, gateway, number, origin, shared, standing, with_key};
 use flashweir_testkit::{
-    Gateway, GatewayBuilder, Origin, Process, Signal, eventually, free_address, skip, until,
+    Gateway, GatewayBuilder, Origin, Process, Signal, eventually, reserve_address, skip, until,
 };
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ fn is_leader(gateway: &Gateway) -> bool {
 #[test]
 fn another_gateway_leads_when_the_leader_dies() {
     let Some(program) = require("another_gateway_leads_when_the_leader_dies") else { return };
-    let server = start(&program, free_address(), TempDir::new().expect("a directory"));
+    let server = start(&program, reserve_address(), TempDir::new().expect("a directory"));
     let origin = origin();
     let mut all: Vec<Gateway> =
         ["gw-1", "gw-2", "gw-3"].map(|name| member(&origin, server.address, name, KEY).start()).into();
@@ -84,7 +84,7 @@ fn another_gateway_leads_when_the_leader_dies() {
 #[test]
 fn gateways_outlive_the_nats_server() {
     let Some(program) = require("gateways_outlive_the_nats_server") else { return };
-    let server = start(&program, free_address(), TempDir::new().expect("a directory"));
+    let server = start(&program, reserve_address(), TempDir::new().expect("a directory"));
     let origin = origin();
     let all = ["gw-1", "gw-2"].map(|name| member(&origin, server.address, name, KEY).start());
     eventually("both share", || all.iter().all(|gateway| standing(gateway) == "sharing").then_some(()));
@@ -111,7 +111,7 @@ fn gateways_outlive_the_nats_server() {
 #[test]
 fn a_gateway_starts_without_a_nats_server() {
     let origin = origin();
-    let alone = member(&origin, free_address(), "gw-1", KEY).start();
+    let alone = member(&origin, reserve_address(), "gw-1", KEY).start();
     eventually("it is alone", || (standing(&alone) == "alone").then_some(()));
     assert_eq!(alone.get("/").status(), 200);
     assert!(alone.process().stderr().contains("NATS cannot be used"), "{}", alone.process().stderr());

@@ -8,7 +8,7 @@ use crate::cluster::scene::{follower, gateway, leader, number, origin, shared, s
 use crate::cluster::shared_limit::{
     COUNTS, MeasuredGateway, Ratios, WARM_UP, counts, crowds, measure, rounds,
 };
-use flashweir_testkit::{Gateway, Origin, Signal, eventually, free_address};
+use flashweir_testkit::{Gateway, Origin, Signal, eventually, reserve_address};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::thread::sleep;
@@ -50,7 +50,7 @@ fn several_gateways_admit_what_one_does() {
         };
         let several = COUNTS.map(|count| {
             let origin = origin();
-            let all = cluster(&origin, count, free_address());
+            let all = cluster(&origin, count, reserve_address());
             measure(&all.iter().collect::<Vec<_>>(), 100 * round + 10, &[])
         });
         ratios.add(&one, several);
@@ -61,7 +61,7 @@ fn several_gateways_admit_what_one_does() {
 #[test]
 #[ignore = "five minutes of measurements: make bench-gateways"]
 fn without_the_leader_admission_goes_on() {
-    let (origin, listen) = (origin(), free_address());
+    let (origin, listen) = (origin(), reserve_address());
     let all = cluster(&origin, 4, listen);
     let all: Vec<&Gateway> = all.iter().collect();
     // The leader has no clients: those would lose their gateway, and leave the origin to the others.
@@ -82,7 +82,7 @@ fn without_the_leader_admission_goes_on() {
 #[test]
 #[ignore = "five minutes of measurements: make bench-gateways"]
 fn a_gateway_that_is_cut_off_uses_at_most_its_last_share() {
-    let (origin, listen) = (origin(), free_address());
+    let (origin, listen) = (origin(), reserve_address());
     let relay = Relay::start(listen);
     let first = leader(&origin, listen).start();
     let (second, third) = (follower(&origin, listen).start(), follower(&origin, relay.address).start());

@@ -1,6 +1,6 @@
 //! A wire between a gateway and its leader that a test can cut.
 
-use flashweir_testkit::free_address;
+use flashweir_testkit::reserve_address;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) struct Relay {
 
 impl Relay {
     pub(crate) fn start(to: SocketAddr) -> Self {
-        let address = free_address();
+        let address = reserve_address();
         let listener = TcpListener::bind(address).expect("a free port");
         let (is_cut, streams) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<TcpStream>>>::default());
         let (cut, kept) = (is_cut.clone(), streams.clone());

@@ -1,13 +1,13 @@
 //! What cannot be had is one line that names it, before a port opens.
 
 use crate::cluster::scene::{KEY, gateway, leader, origin, with_key};
-use flashweir_testkit::free_address;
+use flashweir_testkit::reserve_address;
 use std::net::TcpListener;
 
 #[test]
 fn a_port_for_reports_that_is_taken_is_named() {
     let origin = origin();
-    let taken = TcpListener::bind(free_address()).expect("a free port");
+    let taken = TcpListener::bind(reserve_address()).expect("a free port");
     let address = taken.local_addr().expect("an address");
     let finished = leader(&origin, address).start_in_vain();
     assert_eq!(finished.code(), Some(64), "{}", finished.stderr);
@@ -49,7 +49,7 @@ fn kubernetes_without_the_feature_or_a_cluster_is_refused_in_one_line() {
     let origin = origin();
     let builder = with_key(gateway(&origin, "shop"), KEY)
         .text("cluster.kubernetes", "flashweir-gateways:reports")
-        .text("cluster.listen", &free_address().to_string());
+        .text("cluster.listen", &reserve_address().to_string());
     let builder =
         if cfg!(feature = "kubernetes") { builder.argument("--kubeconfig=no-such-file") } else { builder };
     let finished = builder.start_in_vain();

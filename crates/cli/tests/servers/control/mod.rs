@@ -4,7 +4,7 @@
 mod moving;
 
 use flashweir_testkit::{
-    Client, Flashweir, GatewayBuilder, Process, Signal, eventually, free_address, until,
+    Client, Flashweir, GatewayBuilder, Process, Signal, eventually, reserve_address, reserve_ports, until,
 };
 use std::net::TcpStream;
 use std::path::Path;
@@ -19,16 +19,6 @@ fn start(directory: &Path, config: &str) -> Process {
     Flashweir::new(BINARY).start(directory, ["control", "--config", "control.toml"])
 }
 
-/// The first of `count` ports in a row that are free, and that nobody else in this process is given.
-fn free_ports(count: u16) -> u16 {
-    let (mut first, mut length) = (free_address().port(), 1);
-    while length < count {
-        let next = free_address().port();
-        (first, length) = if next == first + length { (first, length + 1) } else { (next, 1) };
-    }
-    first
-}
-
 fn is_open(port: u16) -> bool {
     TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
@@ -37,7 +27,7 @@ fn is_open(port: u16) -> bool {
 #[test]
 fn copies_run_without_a_gateway_and_stop_with_their_supervisor() {
     let directory = TempDir::new().expect("a directory");
-    let (admin, first) = (free_address(), free_ports(3));
+    let (admin, first) = (reserve_address(), reserve_ports(3));
     let config = format!(
         "admin = \"{admin}\"\ninterval_s = 0.5\nmin = 2\nmax = 3\n[copies]\nfirst_port = {first}\n\
          command = [{BINARY:?}, \"origin\", \"--listen\", \"127.0.0.1:{{port}}\", \"--iterations-per-ms\", \"1000\"]\n"
@@ -61,8 +51,8 @@ fn a_command_that_crashes_at_once_waits_longer_each_time() {
     let directory = TempDir::new().expect("a directory");
     let config = format!(
         "admin = \"{}\"\nmax = 1\n[copies]\nfirst_port = {}\ncommand = [\"/bin/false\", \"{{port}}\"]\n",
-        free_address(),
-        free_ports(1)
+        reserve_address(),
+        reserve_ports(1)
     );
     let control = start(directory.path(), &config);
     eventually("three crashes", || control.stderr().contains("again_in_s=4").then_some(()));
@@ -79,7 +69,7 @@ fn a_program_of_the_users_is_told_how_many() {
     let directory = TempDir::new().expect("a directory");
     let config = format!(
         "admin = \"{}\"\nmin = 2\nmax = 5\n[exec]\ncommand = [\"/bin/sh\", \"-c\", \"echo {{servers}} > ordered\"]\n",
-        free_address()
+        reserve_address()
     );
     let control = start(directory.path(), &config);
     let ordered = directory.path().join("ordered");
@@ -103,7 +93,7 @@ fn a_wrong_file_is_named_in_one_line_with_exit_code_64() {
 #[test]
 fn a_gateway_uses_copies_as_soon_as_they_serve() {
     const COPIES: u16 = 4;
-    let first = free_ports(COPIES);
+    let first = reserve_ports(COPIES);
     let urls: Vec<String> = (first..first + COPIES).map(|port| format!("http://127.0.0.1:{port}")).collect();
     let gateway =
         GatewayBuilder::new(&Flashweir::new(BINARY)).upstreams(urls.iter().map(String::as_str)).start();
@@ -117,7 +107,7 @@ fn a_gateway_uses_copies_as_soon_as_they_serve() {
         (in_use() == 0).then_some(())
     });
     let directory = TempDir::new().expect("a directory");
-    let listen = free_address();
+    let listen = reserve_address();
     let config = format!(
         "admin = \"{}\"\nlisten = \"{listen}\"\ninterval_s = 0.5\nmin = {COPIES}\nmax = {COPIES}\n[copies]\nfirst_port = {first}\n\
          command = [{BINARY:?}, \"origin\", \"--listen\", \"127.0.0.1:{{port}}\", \"--iterations-per-ms\", \"1000\"]\n",

@@ -3,8 +3,10 @@
 //!
 //! Real processes: two gateways, `flashweir control` with one pool, and origins whose requests wait without using the processor, so that all fit on one machine.
 
-use crate::control::{BINARY, STOPS_WITHIN, free_ports, start};
-use flashweir_testkit::{Client, Flashweir, Gateway, GatewayBuilder, Load, Process, free_address, until};
+use crate::control::{BINARY, STOPS_WITHIN, start};
+use flashweir_testkit::{
+    Client, Flashweir, Gateway, GatewayBuilder, Load, Process, reserve_address, reserve_ports, until,
+};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -47,7 +49,7 @@ impl Lane {
     /// `servers`: the fewest and the most that each application has.
     fn begin(name: &'static str, servers: [(u16, u16); 2]) -> Self {
         let directory = TempDir::new().expect("a directory");
-        let ports = NAMES.map(|_| free_ports(MAX));
+        let ports = NAMES.map(|_| reserve_ports(MAX));
         let gateways = [0, 1].map(|it| {
             let urls: Vec<String> =
                 (ports[it]..ports[it] + MAX).map(|port| format!("http://127.0.0.1:{port}")).collect();
@@ -59,7 +61,7 @@ impl Lane {
                 .text("flash_crowd.mode", "off")
                 .start()
         });
-        let metrics = free_address();
+        let metrics = reserve_address();
         let mut config = format!(
             "admin = \"{}\"\nlisten = \"{metrics}\"\ninterval_s = 0.5\nstart_up_s = 0.5\ntarget_s = 1\npool = {POOL}\n",
             gateways[0].admin()

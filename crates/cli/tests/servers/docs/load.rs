@@ -2,7 +2,7 @@
 //! directory, with the port replaced by a free one; each block's exit code and what it left behind are looked at.
 
 use crate::docs::blocks::blocks_of_document;
-use flashweir_testkit::free_address;
+use flashweir_testkit::reserve_address;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -30,7 +30,7 @@ fn the_load_manual_can_be_typed_from_top_to_bottom() {
         let _ = writeln!(script, "{}\necho \"line {}: exit $?\" >> exits", block.text.trim_end(), block.line);
     }
     // Outside the range of outgoing connections: a crowd of thousands would take a port that waits for its server.
-    let [first, second] = ADDRESSES.map(|_| free_address().to_string());
+    let [first, second] = ADDRESSES.map(|_| reserve_address().to_string());
     let script = script.replace(ADDRESSES[0], &first).replace(ADDRESSES[1], &second);
     let output = run(&format!("ORIGIN={first}\n{script}"), directory.path());
     let said = String::from_utf8_lossy(&output.stderr);

@@ -3,7 +3,7 @@
 
 use crate::docs::blocks::blocks_of_document;
 use crate::docs::load::run;
-use flashweir_testkit::free_address;
+use flashweir_testkit::reserve_address;
 
 const WAIT: &str = "wait_for() { for _ in $(seq 600); do (: < /dev/tcp/127.0.0.1/${1##*:}) 2> /dev/null && break; sleep 0.05; done; }\n";
 
@@ -12,7 +12,7 @@ fn the_manual_of_replay_can_be_typed_from_top_to_bottom() {
     let directory = tempfile::tempdir().expect("a fresh directory");
     let blocks = blocks_of_document("docs/replay.md");
     let blocks: Vec<_> = blocks.iter().filter(|block| block.language == "sh").collect();
-    let [origin, gateway, admin] = [(); 3].map(|()| free_address().to_string());
+    let [origin, gateway, admin] = [(); 3].map(|()| reserve_address().to_string());
     let mut script = format!("set -m\n{WAIT}trap 'kill $(jobs -p)' EXIT\n");
     for block in blocks {
         let text = block.text.replace("--record", &format!("--listen {gateway} --admin {admin} --record"));

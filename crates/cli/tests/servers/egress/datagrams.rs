@@ -3,7 +3,7 @@
 use crate::egress::scene::{Egress, ScriptedNode, asks, ring, written};
 use flashweir_client::{HmacKey, Keys};
 use flashweir_feedback::KeyRing;
-use flashweir_testkit::{eventually, free_address};
+use flashweir_testkit::eventually;
 use std::net::{SocketAddr, UdpSocket};
 
 struct Scene {
@@ -15,9 +15,10 @@ struct Scene {
 
 impl Scene {
     fn start() -> Self {
-        let (node, to) = (ScriptedNode::start(), free_address());
+        let node = ScriptedNode::start();
         let target = "key_file = \"api.keys\"\nqueue = 0";
-        let egress = Egress::start_with(&[node.upstream.url()], target, &format!("udp = \"{to}\""));
+        let egress = Egress::start_with(&[node.upstream.url()], target, "udp = \"127.0.0.1:0\"");
+        let to = egress.listening().address("udp");
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
         Self { node, egress, socket, to }
     }

@@ -1,7 +1,7 @@
 //! Goal: messages pass as they are, by listener or as an HTTP proxy.
 
 use crate::egress::scene::Egress;
-use flashweir_testkit::{Client, Upstream, checksum, free_address, pattern};
+use flashweir_testkit::{Client, Upstream, checksum, pattern, reserve_address};
 
 #[test]
 fn messages_pass_whole_with_the_servers_own_host() {
@@ -29,7 +29,7 @@ fn messages_pass_whole_with_the_servers_own_host() {
 #[test]
 fn a_listener_without_target_is_a_proxy_by_host() {
     let (api, blog) = (Upstream::saying("api"), Upstream::saying("blog"));
-    let (address, admin) = (free_address(), free_address());
+    let (address, admin) = (reserve_address(), reserve_address());
     let config = format!(
         "name = \"shop\"\nadmin = \"{admin}\"\n[[listen]]\naddress = \"{address}\"\n\
          [[target]]\nname = \"api\"\nurls = [\"{}\"]\nhosts = [\"api.example\", \"api.example:8443\"]\n\

@@ -2,7 +2,7 @@
 //! crowd of 2.25 times what an origin can do, through the sidecar and a gateway; the gateway is killed and starts again, then the sidecar.
 
 use crate::egress::scene::{Egress, KEY, binary};
-use flashweir_testkit::{GatewayBuilder, Load, Origin, eventually, free_address};
+use flashweir_testkit::{GatewayBuilder, Load, Origin, eventually, reserve_address};
 use std::time::{Duration, Instant};
 
 /// An origin that waits: a busy machine hardly changes what it can do.
@@ -21,7 +21,7 @@ fn a_restart_of_either_end_in_mid_crowd_brings_no_overload_back() {
     let builder =
         builder.text("feedback.keys_file", "feedback.keys").set("feedback.senders", "[\"127.0.0.0/8\"]");
     let node = builder.start();
-    let (address, admin) = (free_address(), free_address());
+    let (address, admin) = (reserve_address(), reserve_address());
     let config = format!(
         "name = \"shop\"\nadmin = \"{admin}\"\n[[listen]]\naddress = \"{address}\"\ntarget = \"api\"\n\
          [[target]]\nname = \"api\"\nurls = [\"http://{}\"]\nkey_file = \"api.keys\"\nretry = {{ attempts = 1 }}\n",

@@ -1,7 +1,7 @@
 //! Goal: further attempts help where they can and never exceed their budget.
 
 use crate::egress::scene::{Egress, ScriptedNode, asks, get, line, signed, statuses};
-use flashweir_testkit::{Client, Upstream, eventually, free_address};
+use flashweir_testkit::{Client, Upstream, eventually, reserve_address};
 
 #[test]
 fn retries_end_with_their_budget() {
@@ -48,7 +48,7 @@ fn only_what_may_be_repeated_is_repeated() {
 
 #[test]
 fn what_was_never_sent_goes_to_another_server() {
-    let (gone, node) = (free_address(), ScriptedNode::start());
+    let (gone, node) = (reserve_address(), ScriptedNode::start());
     let urls = [format!("http://{gone}"), node.upstream.url()];
     let egress = Egress::start(&urls, "retry = { reserve = 1000 }");
     let mut client = Client::connect(egress.address);

@@ -4,8 +4,8 @@ use flashweir_client::{HmacKey, Keys};
 use flashweir_core::Rate;
 use flashweir_feedback::{Feedback, Field, KeyRing};
 use flashweir_testkit::{
-    Client, Connection, Finished, Flashweir, Message, Metrics, Process, Signal, Upstream, eventually,
-    free_address,
+    Client, Connection, Finished, Flashweir, Listening, Message, Metrics, Process, READY_FILE, Signal,
+    Upstream, eventually, reserve_address,
 };
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -106,7 +106,7 @@ impl Egress {
 
     /// The same without a key, unless `target` names its file. `general` goes before the tables.
     pub(crate) fn start_with(urls: &[String], target: &str, general: &str) -> Self {
-        let (address, admin) = (free_address(), free_address());
+        let (address, admin) = (reserve_address(), reserve_address());
         let mut config = format!("name = \"shop\"\nadmin = \"{admin}\"\n{general}\n");
         let ranks = "[ranks]\nfield = \"x-class\"\nvalues = { checkout = 0, search = 3 }\npriority = true\n";
         // Writing to a string cannot fail.
@@ -122,14 +122,20 @@ impl Egress {
         let directory = TempDir::new().expect("a fresh directory");
         std::fs::write(directory.path().join("api.keys"), format!("{KEY}\n")).expect("a writable directory");
         std::fs::write(directory.path().join("egress.toml"), config).expect("a writable directory");
-        let mut process = binary().start(directory.path(), ["egress", "--config", "egress.toml"]);
+        let mut process = binary()
+            .start(directory.path(), ["egress", "--config", "egress.toml", "--ready-file", READY_FILE]);
         eventually("the sidecar's readiness", || {
             if let Some(status) = process.ended() {
                 panic!("it ended at its start ({status}): {}", process.stderr());
             }
-            process.stderr().contains("egress ready").then_some(())
+            Listening::read(directory.path()).map(|_| ())
         });
         Self { process, directory, address, admin }
+    }
+
+    /// Every address it listens on, also those with a port that the system chose.
+    pub(crate) fn listening(&self) -> Listening {
+        Listening::read(self.directory.path()).expect("it has said where it listens")
     }
 
     pub(crate) fn get(&self) -> Message {

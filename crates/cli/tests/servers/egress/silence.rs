@@ -1,12 +1,12 @@
 //! Goal: a server that is gone is left alone but for trials, and gets its load back when it returns.
 
 use crate::egress::scene::{Egress, ScriptedNode, statuses};
-use flashweir_testkit::{Upstream, eventually, free_address};
+use flashweir_testkit::{Upstream, eventually, reserve_address};
 use std::time::{Duration, Instant};
 
 #[test]
 fn a_dead_server_is_noticed_and_comes_back() {
-    let address = free_address();
+    let address = reserve_address();
     let node = ScriptedNode::start_at(address);
     let egress = Egress::start(&[node.upstream.url()], "");
     assert_eq!(statuses(&egress, 20, ""), [200; 20]);

@@ -149,8 +149,12 @@ fn an_id_that_names_nothing_is_told_so() {
     assert!(unknown.stderr.contains("no such decision"), "{}", unknown.stderr);
     let malformed = binary().run(["explain", "hello", "--admin", &admin]);
     assert_eq!(malformed.code(), Some(64), "{}", malformed.stderr);
-    let nobody =
-        binary().run(["explain", "0000000000000", "--admin", &flashweir_testkit::free_address().to_string()]);
+    let nobody = binary().run([
+        "explain",
+        "0000000000000",
+        "--admin",
+        &flashweir_testkit::reserve_address().to_string(),
+    ]);
     assert_eq!(nobody.code(), Some(1));
     assert!(nobody.stderr.contains("--admin"), "{}", nobody.stderr);
 }

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use flashweir_testkit::{Client, Connection, Gateway, GatewayBuilder, Latch, Upstream, free_address, until};
+use flashweir_testkit::{
+    Client, Connection, Gateway, GatewayBuilder, Latch, Upstream, reserve_address, until,
+};
 
 use crate::end_to_end::support::{binary, get, holding};
 
@@ -40,7 +42,7 @@ fn used_after(client: &mut Client, text: &str) -> Duration {
 /// double while a server is away.
 #[test]
 fn servers_that_come_are_used_at_once() {
-    let addresses = [free_address(), free_address(), free_address(), free_address()];
+    let addresses = [reserve_address(), reserve_address(), reserve_address(), reserve_address()];
     let first = start_at(addresses[0], "0");
     let gateway = over(&addresses).start();
     let mut client = gateway.connect();
@@ -64,7 +66,7 @@ fn servers_that_come_are_used_at_once() {
 
 #[test]
 fn the_first_server_that_returns_after_all_were_gone_is_used_at_once() {
-    let addresses = [free_address(), free_address(), free_address()];
+    let addresses = [reserve_address(), reserve_address(), reserve_address()];
     let gateway = over(&addresses).start();
     until("all are out", USED_WITHIN, || {
         assert!(matches!(gateway.get("/").status(), 502 | 503));
@@ -84,7 +86,7 @@ fn the_first_server_that_returns_after_all_were_gone_is_used_at_once() {
 /// all the time for 20 flaps; what is lost is what was at the server when it died.
 #[test]
 fn a_flapping_server_takes_no_traffic_down_with_it() {
-    let flapping = free_address();
+    let flapping = reserve_address();
     let (one, two) = (Upstream::saying("one"), Upstream::saying("two"));
     let gateway = over(&[one.address(), two.address(), flapping]).start();
     let (is_over, asked, failed) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));

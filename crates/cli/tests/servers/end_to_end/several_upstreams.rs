@@ -1,6 +1,6 @@
 //! Several servers share the work; a dead one is left out.
 
-use flashweir_testkit::{Connection, Gateway, GatewayBuilder, Latch, Upstream, eventually, free_address};
+use flashweir_testkit::{Connection, Gateway, GatewayBuilder, Latch, Upstream, eventually, reserve_address};
 
 use crate::end_to_end::support::{binary, get, holding};
 
@@ -33,7 +33,7 @@ fn work_goes_to_the_one_with_less_to_do() {
 #[test]
 fn a_dead_server_costs_nobody_an_answer() {
     let alive = Upstream::saying("alive");
-    let dead = format!("http://{}", free_address());
+    let dead = format!("http://{}", reserve_address());
     let gateway = GatewayBuilder::new(&binary())
         .upstreams([dead.as_str(), &alive.url()])
         .text("upstream.health.eject_for", "10s")
@@ -51,7 +51,7 @@ fn a_dead_server_costs_nobody_an_answer() {
 #[test]
 fn a_server_that_comes_back_gets_work_again() {
     let one = Upstream::saying("one");
-    let address = free_address();
+    let address = reserve_address();
     let two = format!("http://{address}");
     let gateway = GatewayBuilder::new(&binary())
         .upstreams([one.url().as_str(), &two])
@@ -70,7 +70,7 @@ fn a_server_that_comes_back_gets_work_again() {
 
 #[test]
 fn when_all_are_dead_everybody_is_told_and_nobody_waits() {
-    let (one, two) = (format!("http://{}", free_address()), format!("http://{}", free_address()));
+    let (one, two) = (format!("http://{}", reserve_address()), format!("http://{}", reserve_address()));
     let gateway = GatewayBuilder::new(&binary()).upstreams([one.as_str(), &two]).start();
     for _ in 0..20 {
         assert!(matches!(gateway.get("/").status(), 502 | 503));

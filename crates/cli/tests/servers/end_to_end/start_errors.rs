@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use flashweir_testkit::{Authority, Client, Finished, GatewayBuilder, Upstream, free_address};
+use flashweir_testkit::{Authority, Client, Finished, GatewayBuilder, Upstream, reserve_address};
 
 use crate::end_to_end::support::{before, binary};
 
@@ -143,5 +143,5 @@ fn a_client_that_comes_at_once_is_served_only_when_all_is_well() {
     let finished = builder.start_in_vain();
     assert_eq!(finished.code(), Some(64), "{}", finished.stderr);
     assert!(Client::try_connect(address).is_err());
-    let _ = free_address();
+    let _ = reserve_address();
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use flashweir_testkit::{Connection, Nginx, ReadError, Signal, Upstream, eventually, free_address};
+use flashweir_testkit::{Connection, Nginx, ReadError, Signal, Upstream, eventually, reserve_address};
 
 use crate::end_to_end::support::{before, binary, get};
 use flashweir_testkit::{Gateway, GatewayBuilder};
@@ -39,7 +39,7 @@ fn answer_of(upstream: &Upstream) -> (Gateway, u16) {
 
 #[test]
 fn nobody_listening_is_502() {
-    let gateway = GatewayBuilder::new(&binary()).upstream(&format!("http://{}", free_address())).start();
+    let gateway = GatewayBuilder::new(&binary()).upstream(&format!("http://{}", reserve_address())).start();
     let response = gateway.get("/");
     assert_eq!((response.status(), response.field("flashweir-error")), (502, Some("connect")));
     gateway.wait_metric("flashweir_upstream_failures_total{kind=\"connect\"}", 1.0);

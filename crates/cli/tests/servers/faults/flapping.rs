@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use flashweir_testkit::{Connection, GatewayBuilder, Nginx, Signal, Upstream, eventually, free_address};
+use flashweir_testkit::{Connection, GatewayBuilder, Nginx, Signal, Upstream, eventually, reserve_address};
 
 use crate::faults::binary;
 
@@ -81,8 +81,8 @@ fn ask(gateway: &flashweir_testkit::Gateway) -> (usize, usize) {
 
 #[test]
 fn beside_a_steady_server_a_flapping_one_costs_few_answers() {
-    let steady = answering(free_address());
-    let address = free_address();
+    let steady = answering(reserve_address());
+    let address = reserve_address();
     let mut flapping = Flapping::start(address);
     let gateway = GatewayBuilder::new(&binary())
         .upstreams([steady.url().as_str(), &format!("http://{address}")])
@@ -96,7 +96,7 @@ fn beside_a_steady_server_a_flapping_one_costs_few_answers() {
 
 #[test]
 fn a_server_that_flaps_alone_is_used_whenever_it_is_there() {
-    let address = free_address();
+    let address = reserve_address();
     let mut flapping = Flapping::start(address);
     let gateway = GatewayBuilder::new(&binary()).upstream(&format!("http://{address}")).start();
     let (served, failed) = ask(&gateway);

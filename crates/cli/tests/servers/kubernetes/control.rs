@@ -2,7 +2,7 @@
 //! binary against a scripted API server and a scripted gateway.
 
 use crate::kubernetes::scripted_api::{ScriptedApi, gateway_without_pods, scripted_gateway, spec};
-use flashweir_testkit::{Client, Process, Signal, free_address, until};
+use flashweir_testkit::{Client, Process, Signal, reserve_address, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ fn an_autoscaler_keeps_its_replicas_and_the_policy_only_publishes() {
         "metadata": { "name": "busy", "namespace": "default" },
         "spec": { "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" }, "maxReplicas": 4 },
     })];
-    let listen = free_address();
+    let listen = reserve_address();
     let control = api.control("a", &["--listen", &listen.to_string()]);
     until("the condition", WITHIN, || {
         (api.state().status["conditions"][0]["reason"] == "AutoscalerOwnsReplicas").then_some(())

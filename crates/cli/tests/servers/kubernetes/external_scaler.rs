@@ -2,7 +2,7 @@
 //! by byte.
 
 use crate::kubernetes::scripted_api::{ScriptedApi, scripted_gateway, spec};
-use flashweir_testkit::{Curl, CurlOutput, free_address, until};
+use flashweir_testkit::{Curl, CurlOutput, reserve_address, until};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -65,7 +65,7 @@ fn keda_gets_the_number_that_a_policy_wants() {
         "metadata": { "name": "keda-hpa-web", "namespace": "default" },
         "spec": { "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" } },
     })];
-    let address = free_address();
+    let address = reserve_address();
     let _control = api.control("a", &["--external-scaler", &address.to_string()]);
     let keda = Keda { curl, address, question: api.directory().join("question") };
     let asked = field(1, &object("web"));

@@ -3,7 +3,7 @@
 
 use crate::kubernetes::BINARY;
 use crate::kubernetes::scripted_api::{ScriptedApi, spec};
-use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Upstream, free_address, until};
+use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Upstream, reserve_address, until};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ struct Scene {
 fn start() -> Scene {
     let server = Upstream::saying("served");
     let api = ScriptedApi::start(spec());
-    let reports = free_address();
+    let reports = reserve_address();
     api.state().gateways = vec![reports];
     let kubeconfig = api.directory().join("kubeconfig");
     let builder = GatewayBuilder::new(&Flashweir::new(BINARY)).upstream(&server.url());

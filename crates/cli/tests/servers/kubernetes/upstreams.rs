@@ -3,7 +3,7 @@
 
 use crate::kubernetes::BINARY;
 use crate::kubernetes::scripted_api::{ScriptedApi, spec};
-use flashweir_testkit::{Client, Flashweir, GatewayBuilder, Upstream, free_address, until};
+use flashweir_testkit::{Client, Flashweir, GatewayBuilder, Upstream, reserve_address, until};
 use std::time::Duration;
 
 const WITHIN: Duration = Duration::from_secs(60);
@@ -13,7 +13,7 @@ fn a_gateway_waits_for_the_first_pod_and_serves() {
     let server = Upstream::saying("from a pod");
     let api = ScriptedApi::start(spec());
     api.state().pods = Vec::new();
-    let (listen, admin) = (free_address(), free_address());
+    let (listen, admin) = (reserve_address(), reserve_address());
     let arguments = [
         "run",
         "--upstream-service",

@@ -159,7 +159,7 @@ fn classes_share_people_or_have_their_own() {
 
 #[test]
 fn nobody_listening_is_told_at_once() {
-    let address = flashweir_testkit::free_address();
+    let address = flashweir_testkit::reserve_address();
     let begun = Instant::now();
     for scheme in ["http", "https"] {
         let output = load(&[&format!("{scheme}://{address}/"), "--rate", "5", "--duration", "1h"]);

@@ -78,7 +78,7 @@ fn wrong_usage_exits_with_64_and_one_clear_message() {
 
 #[test]
 fn nobody_listening_is_told_at_once() {
-    let address = flashweir_testkit::free_address();
+    let address = flashweir_testkit::reserve_address();
     let begun = Instant::now();
     let output = load(&[&format!("http://{address}/"), "--rate", "5", "--duration", "1h"]);
     assert_eq!(output.status.code(), Some(1));

@@ -55,12 +55,12 @@ fn a_node_in_front_that_falls_silent_is_told_by_datagrams() {
 #[test]
 fn a_gateway_believes_signed_datagrams_of_its_upstream_and_no_others() {
     let upstream = Upstream::saying("served");
-    let udp = flashweir_testkit::free_address();
     let builder = GatewayBuilder::new(&binary()).upstream(&upstream.url()).text("gateway.name", "shop");
     let gateway = with_key(builder)
         .set("feedback.upstream_names", "{ shop = \"api\" }")
-        .text("feedback.udp", &udp.to_string())
+        .text("feedback.udp", "127.0.0.1:0")
         .start();
+    let udp = gateway.listening().address("feedback_udp");
     assert_eq!(gateway.get("/").status(), 200);
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let server = upstream.address();

@@ -1,6 +1,6 @@
 //! Clients that are redirected to replicas, and requests that go in circles.
 
-use flashweir_testkit::{Client, free_address};
+use flashweir_testkit::{Client, reserve_address};
 
 use crate::replication::scene::{Cluster, get, number, redirector, saying};
 
@@ -38,7 +38,7 @@ fn a_redirected_client_gets_the_copy_and_the_origin_sees_the_site() {
 #[test]
 fn a_circle_of_redirectors_ends_with_503_after_two_hops() {
     let origin = saying("Cache-Control: max-age=600\r\n");
-    let (one, other) = (free_address(), free_address());
+    let (one, other) = (reserve_address(), reserve_address());
     let at = |own: std::net::SocketAddr, target| {
         redirector(&origin, &[target])
             .set("listen.address", &format!("\"{own}\""))

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) use flashweir_testkit::number_of as number;
 use flashweir_testkit::{
     Client, Flashweir, Gateway, GatewayBuilder, Message, Metrics, Process, Signal, Upstream, eventually,
-    free_address, own_answer,
+    own_answer, reserve_address,
 };
 use tempfile::TempDir;
 
@@ -50,7 +50,7 @@ pub(crate) struct Replica {
 
 impl Replica {
     pub(crate) fn start_at(address: SocketAddr, of: &str, report_to: &[SocketAddr], more: &[&str]) -> Self {
-        let admin = free_address();
+        let admin = reserve_address();
         let (listen, admin_text) = (address.to_string(), admin.to_string());
         let mut arguments: Vec<String> =
             ["replica", "--of", of, "--listen", &listen, "--admin", &admin_text, "--interval", INTERVAL]
@@ -135,7 +135,7 @@ impl Cluster {
         replicas: usize,
         configure: impl FnOnce(GatewayBuilder) -> GatewayBuilder,
     ) -> Self {
-        let addresses: Vec<SocketAddr> = (0..replicas).map(|_| free_address()).collect();
+        let addresses: Vec<SocketAddr> = (0..replicas).map(|_| reserve_address()).collect();
         let redirector = configure(redirector(origin, &addresses)).start();
         let reports = [redirector.admin()];
         let start = |address| {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use flashweir_core::Rng;
 use flashweir_testkit::{
-    Authority, Clocks, FakeClock, Flashweir, Gateway, GatewayBuilder, SmallDisk, Upstream, free_address,
+    Authority, Clocks, FakeClock, Flashweir, Gateway, GatewayBuilder, SmallDisk, Upstream, reserve_address,
     until,
 };
 use tempfile::TempDir;
@@ -103,7 +103,7 @@ impl Scene {
     fn new() -> Self {
         const TEST: &str = "soak";
         let account = Arc::new(Account::default());
-        let servers: Vec<_> = (0..2).map(|_| servers::start_at(free_address(), &account)).collect();
+        let servers: Vec<_> = (0..2).map(|_| servers::start_at(reserve_address(), &account)).collect();
         let http2_server = Http2Server::start(&account);
         let directory = tempfile::tempdir().expect("a directory");
         let disk = SmallDisk::require(directory.path(), TEST);

@@ -101,7 +101,7 @@ fn an_upstream_that_fails_before_its_response_is_answered_for() {
 
 #[test]
 fn an_upstream_that_is_not_there_is_answered_for() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("bind").local_addr().expect("address");
+    let nobody = flashweir_testbed::reserve_address();
     let gateway = Running::start(nobody, "");
     let response = gateway.connect().get("/hello");
     assert_eq!((response.status, response.expect_field("flashweir-error").as_str()), (502, "connect"));

@@ -196,7 +196,7 @@ fn probes_tell_well_from_sick_from_gone() {
     run(async {
         let second = Duration::from_secs(1);
         for protocol in [Protocol::Http1, Protocol::Http2] {
-            let gone = refusing_address().await;
+            let gone = refusing_address();
             let settings = UpstreamSettings { protocol, ..settings(&[serve(None).await, gone]) };
             let shared = UpstreamShared::new(settings).unwrap();
             let (well, sick) = ("/".parse().unwrap(), "/sick".parse().unwrap());

@@ -94,9 +94,9 @@ pub(crate) fn get(path: &str) -> Request<RequestBody> {
     Request::get(path).header("host", "shop.example").body(Either::Left(Empty::new())).unwrap()
 }
 
-/// An address nobody listens on.
-pub(crate) async fn refusing_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+/// An address on which no server listens.
+pub(crate) fn refusing_address() -> SocketAddr {
+    flashweir_testbed::reserve_address()
 }
 
 /// Waits until `is_met`, giving the other tasks their turn; bounded by the test's own time limit.

@@ -84,7 +84,7 @@ fn a_connection_closed_while_idle_costs_no_request() {
 fn a_refused_connection_is_retried_elsewhere_and_ejects() {
     run(async {
         let server = RawUpstream::answering(OK).await;
-        let upstreams = upstreams(settings(&[refusing_address().await, server.address]));
+        let upstreams = upstreams(settings(&[refusing_address(), server.address]));
         for _ in 0..20 {
             upstreams.send(get("/")).await.unwrap().into_body().collect().await.unwrap();
         }
@@ -97,7 +97,7 @@ fn a_refused_connection_is_retried_elsewhere_and_ejects() {
 #[test]
 fn nobody_listening_is_502() {
     run(async {
-        let upstreams = upstreams(settings(&[refusing_address().await]));
+        let upstreams = upstreams(settings(&[refusing_address()]));
         // Ejected or not, the only upstream is always tried.
         for _ in 0..4 {
             let error = upstreams.send(get("/")).await.unwrap_err();

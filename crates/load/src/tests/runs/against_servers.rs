@@ -1,9 +1,7 @@
 //! Goal: the ledger tells the truth about real servers. Method: short runs over loopback against the origin and
 //! against servers that misbehave; counts are exact, times have wide bounds since the machine is shared.
 
-use crate::tests::runs::common::{
-    SECOND, burst, fixed, for_everybody, free_address, origin, plan, run, serve, url,
-};
+use crate::tests::runs::common::{SECOND, burst, fixed, for_everybody, origin, plan, run, serve, url};
 use crate::{LoadError, LoadPlan, Protocol, Sources, StopFlag, TransportOptions};
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
@@ -107,7 +105,7 @@ fn silence_times_out() {
 
 #[test]
 fn an_absent_server_is_told_at_once() {
-    let address = free_address();
+    let address = flashweir_testbed::reserve_address();
     let begun = Instant::now();
     let error = crate::run(plan(&format!("http://{address}/"), 10.0, 60), |_| {}).unwrap_err();
     assert!(matches!(error, LoadError::Unreachable { .. }), "{error}");

@@ -124,7 +124,3 @@ fn read_head(client: &mut TcpStream) -> bool {
     }
     true
 }
-
-pub(crate) fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}

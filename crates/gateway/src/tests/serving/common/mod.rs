@@ -42,6 +42,7 @@ impl Running {
             record: None,
             servers: None,
             cluster: None,
+            ready_file: None,
         };
         let gateway = Gateway::bind(launch).expect("ports");
         let (address, admin) = (gateway.addresses()[0], gateway.admin_address());
