@@ -68,7 +68,7 @@ fn each_requirement_on_the_cache_has_a_test_that_exists() {
         for name in named.into_iter().filter(|name| !name.starts_with("crates/")) {
             count += 1;
             if name.ends_with(".rs") {
-                let text = fs::read_to_string(root().join("crates/cli/tests").join(name));
+                let text = fs::read_to_string(root().join("crates/cli/tests/servers").join(name));
                 let tests = text.map(|text| names_of_tests(&text)).unwrap_or_default();
                 assert!(!tests.is_empty(), "{requirement}: no tests in {name}");
                 continue;
