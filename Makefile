@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot demo-scale test bench bench-instructions bench-agent bench-load bench-tcp \
+.PHONY: demo demo-chain demo-hot demo-scale test test-load bench bench-instructions bench-agent bench-load bench-tcp \
 	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak \
 	h2spec helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
 	bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins
@@ -50,8 +50,14 @@ build: setup
 # The programs in the kernel are tested where there is root; elsewhere their tests say that they are skipped.
 ALL_TESTS = $(CARGO) test --workspace --locked --features flashweir-cli/kubernetes,flashweir-cli/nats \
 	$(call with_kernel,"flashweir-cli/kernel flashweir-kernel/bpf")
+# A table of what passed, failed, was ignored and was skipped; EXPECTED_SKIPS names a file of skips, and any other is a failure.
+TABLE = scripts/test.sh $(addprefix --expected-skips ,$(EXPECTED_SKIPS))
 test: setup-test h2spec nats-server testplane helm
-	$(ALL_TESTS)
+	$(TABLE) $(ALL_TESTS) --no-fail-fast
+
+# Tests that offer real load for seconds, one after the other: what they measure must not disturb other tests.
+test-load: setup-test
+	$(TABLE) $(ALL_TESTS) --no-fail-fast --test servers --test root -- --ignored --test-threads 1 under_load::
 
 # The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.
 h2spec: setup-test

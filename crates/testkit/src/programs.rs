@@ -1,5 +1,6 @@
 //! Programs a test needs and a machine may lack.
 
+use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -22,10 +23,22 @@ pub fn require_program(name: &str, test: &str) -> Option<PathBuf> {
     found
 }
 
+/// The environment variable that names a file for one line `TEST: REASON` of each skipped test; `scripts/test.sh` sets it.
+const SKIPS: &str = "FLASHWEIR_SKIPS";
+
 /// Says that a test is skipped and why, past the test runner's capture of output.
+///
+/// # Panics
+/// When the file that collects skipped tests cannot be written: a skip that is not counted would pass for a test.
 pub fn skip(test: &str, why: &str) {
     // `eprintln!` is captured and thrown away when a test passes; a skipped test must be seen.
     let _unheard = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
+    if let Some(file) = std::env::var_os(SKIPS) {
+        let line = format!("{test}: {}\n", why.replace('\n', " "));
+        let written =
+            OpenOptions::new().append(true).open(&file).and_then(|mut file| file.write_all(line.as_bytes()));
+        written.unwrap_or_else(|error| panic!("{SKIPS}={}: {error}", file.display()));
+    }
 }
 
 fn answers(program: &PathBuf) -> bool {

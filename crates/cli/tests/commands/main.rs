@@ -3,4 +3,5 @@
 mod dependency_directions;
 mod reproduce;
 mod sim;
+mod test_table;
 mod usage;

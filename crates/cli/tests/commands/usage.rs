@@ -101,7 +101,7 @@ fn explain_asks_the_admin_listener_and_prints_its_answer() {
 
 #[test]
 fn explain_says_when_nobody_answers() {
-    let free = flashweir_testkit::free_address();
+    let free = flashweir_testkit::reserve_address();
     let output = flashweir(&["explain", "0123456789abc", "--admin", &free.to_string()]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));

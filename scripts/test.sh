@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Runs a `cargo test` command to its end and prints what it did as one table: for each program passed, failed, ignored and skipped
+# tests and the time; then each ignored and each skipped test with its reason.
+#
+#   scripts/test.sh [--expected-skips FILE] cargo test ...
+#
+# Exit code: 0 if all passed; 1 if a test failed or a program could not be built; 3 if a test was skipped that FILE does not
+# expect. A line of FILE is an extended regular expression for `TEST: REASON`; lines that begin with # are comments.
+set -uo pipefail
+
+expected=
+if [ "${1:-}" = --expected-skips ]; then
+  expected=$2
+  shift 2
+  [ -r "$expected" ] || { echo "test.sh: $expected: cannot be read" >&2; exit 2; }
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export FLASHWEIR_SKIPS=$folder/skips
+: >"$FLASHWEIR_SKIPS"
+
+"$@" 2>&1 | tee "$folder/log"
+status=${PIPESTATUS[0]}
+
+# What cargo and libtest print, as a table. A program begins with `Running ...` or `Doc-tests ...`; a test's line holds its outcome.
+awk -v skips="$FLASHWEIR_SKIPS" '
+  /^ *Running / { program = $0; sub(/^ *Running /, "", program); sub(/ \(target.*/, "", program)
+    crate = $0; sub(/.*deps\//, "", crate); sub(/-[0-9a-f]+\)?$/, "", crate); gsub(/^flashweir_/, "", crate)
+    program = crate " (" (program ~ /^unittests/ ? "unit" : "integration") ")"; next }
+  /^ *Doc-tests / { program = $2 " (doc)"; sub(/^flashweir_/, "", program); next }
+  /^test result: / {
+    match($0, /[0-9]+ passed/); passed = substr($0, RSTART) + 0
+    match($0, /[0-9]+ failed/); failed = substr($0, RSTART) + 0
+    match($0, /[0-9]+ ignored/); ignored = substr($0, RSTART) + 0
+    seconds = $0; sub(/.*finished in /, "", seconds); sub(/s.*/, "", seconds)
+    if (passed + failed + ignored > 0) {
+      if (!(program in at)) { order[++programs] = program; at[program] = 1 }
+      p[program] += passed; f[program] += failed; i[program] += ignored; s[program] += seconds
+      all_passed += passed; all_failed += failed; all_ignored += ignored; all_seconds += seconds
+    } next }
+  /^test .* \.\.\. ignored/ { reason = $0; sub(/.*\.\.\. ignored,? ?/, "", reason)
+    test = $2; why[reason] = why[reason] "\n    " test; next }
+  /^test .* \.\.\. FAILED/ { failures = failures "\n  " program ": " $2 }
+  /^error: could not compile|^error: test failed/ { errors = errors "\n  " $0 }
+  END {
+    while ((getline line < skips) > 0) { if (!(line in seen)) { seen[line] = 1; skipped[++all_skipped] = line } }
+    print ""; print "| program | passed | failed | ignored | seconds |"; print "|---|---|---|---|---|"
+    for (n = 1; n <= programs; n++) { q = order[n]; printf "| %s | %d | %d | %d | %.1f |\n", q, p[q], f[q], i[q], s[q] }
+    printf "| all | %d | %d | %d | %.1f |\n", all_passed, all_failed, all_ignored, all_seconds
+    if (all_ignored) { print "\nIgnored, by reason:"; for (reason in why) print "  " (reason == "" ? "(no reason)" : reason) ":" why[reason] }
+    print "\nSkipped because this machine lacks something: " (all_skipped ? "" : "none")
+    for (n = 1; n <= all_skipped; n++) print "  " skipped[n]
+    if (failures) print "\nFailed:" failures
+    if (errors) print "\nErrors:" errors
+    printf "\n%d passed, %d failed, %d skipped\n", all_passed, all_failed, all_skipped
+  }' "$folder/log"
+
+if [ "$status" -ne 0 ]; then exit 1; fi
+if [ -n "$expected" ]; then
+  grep -v '^#' "$expected" | grep -v '^$' >"$folder/patterns" || true
+  if [ -s "$folder/patterns" ]; then
+    grep -vxEf "$folder/patterns" "$FLASHWEIR_SKIPS" >"$folder/unexpected" || true
+  else
+    cp "$FLASHWEIR_SKIPS" "$folder/unexpected"
+  fi
+  if [ -s "$folder/unexpected" ]; then
+    echo "test.sh: skipped, and $expected does not expect it:" >&2
+    sort -u "$folder/unexpected" | sed 's/^/  /' >&2
+    exit 3
+  fi
+fi
