@@ -40,7 +40,12 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn run(mut plan: LoadPlan, mut progress: impl FnMut(&Progress)) -> Result<LoadResult, LoadError> {
+pub fn run(plan: LoadPlan, mut progress: impl FnMut(&Progress)) -> Result<LoadResult, LoadError> {
+    run_reporting(plan, &mut progress)
+}
+
+/// Not generic, so that it is compiled once and not for each caller's closure.
+fn run_reporting(mut plan: LoadPlan, progress: &mut dyn FnMut(&Progress)) -> Result<LoadResult, LoadError> {
     plan.check()?;
     let threads = plan.threads.get();
     let most_in_flight = (descriptors::raise_and_count() / threads).max(1);
