@@ -86,7 +86,8 @@ fn connections_that_wait_are_counted() {
 }
 
 #[test]
-fn the_verdict_names_what_the_machine_is_short_of() {
+#[ignore = "real load: make test-load"]
+fn the_verdict_names_what_the_machine_is_short_of_under_load() {
     let (working, _directory) = busy();
     let agent = Agent::start(&["--pid", &working.id().to_string()]);
     let upstream = Upstream::saying("here");
@@ -177,7 +178,8 @@ fn what_is_not_there_is_named_with_exit_code_64() {
 /// Goal: an agent that is asked each second stays cheap. The bars (0.5 % of a core, 10 MB) are for a release build: `make bench-agent`;
 /// a debug build on a busy machine may take ten times as much time.
 #[test]
-fn an_agent_costs_little() {
+#[ignore = "real load: make test-load"]
+fn an_agent_costs_little_under_load() {
     let own = std::process::id().to_string();
     let agent = Agent::start(&["--pid", &own, "--port", "80"]);
     until("a report", WITHIN, || agent.load());

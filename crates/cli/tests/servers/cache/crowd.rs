@@ -35,7 +35,8 @@ fn ask(gateway: &flashweir_testkit::Gateway, host: &str) -> Message {
 }
 
 #[test]
-fn a_crowd_opens_it_for_its_host_alone_and_its_end_closes_it() {
+#[ignore = "real load: make test-load"]
+fn a_crowd_opens_it_for_its_host_alone_and_its_end_closes_it_under_load() {
     let upstream = slow("Cache-Control: max-age=60\r\n");
     let gateway = crowded(&upstream).start();
     for host in ["crowded.example", "calm.example"] {
@@ -86,7 +87,8 @@ fn a_crowd_opens_it_for_its_host_alone_and_its_end_closes_it() {
 }
 
 #[test]
-fn in_a_crowd_a_grace_multiplies_what_an_origin_can_do() {
+#[ignore = "real load: make test-load"]
+fn in_a_crowd_a_grace_multiplies_what_an_origin_can_do_under_load() {
     let upstream = slow("");
     let gateway = crowded(&upstream).set("class", "[{ name = \"pages\", grace = \"2s\" }]").start();
     let url = format!("http://{}/page", gateway.address());

@@ -14,7 +14,8 @@ const ADDRESSES: [&str; 2] = ["127.0.0.1:3000", "127.0.0.1:3001"];
 const WAIT_FOR_ORIGIN: &str = "for _ in $(seq 200); do (: < /dev/tcp/127.0.0.1/${ORIGIN##*:}) 2> /dev/null && break; sleep 0.05; done\n";
 
 #[test]
-fn the_load_manual_can_be_typed_from_top_to_bottom() {
+#[ignore = "real load: make test-load"]
+fn the_load_manual_can_be_typed_from_top_to_bottom_under_load() {
     let directory = tempfile::tempdir().expect("a fresh directory");
     let blocks: Vec<_> =
         blocks_of_document("docs/load.md").into_iter().filter(|block| block.language == "sh").collect();

@@ -8,7 +8,8 @@ use flashweir_testkit::reserve_address;
 const WAIT: &str = "wait_for() { for _ in $(seq 600); do (: < /dev/tcp/127.0.0.1/${1##*:}) 2> /dev/null && break; sleep 0.05; done; }\n";
 
 #[test]
-fn the_manual_of_replay_can_be_typed_from_top_to_bottom() {
+#[ignore = "real load: make test-load"]
+fn the_manual_of_replay_can_be_typed_from_top_to_bottom_under_load() {
     let directory = tempfile::tempdir().expect("a fresh directory");
     let blocks = blocks_of_document("docs/replay.md");
     let blocks: Vec<_> = blocks.iter().filter(|block| block.language == "sh").collect();

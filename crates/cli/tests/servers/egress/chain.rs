@@ -115,7 +115,8 @@ fn run(calls: usize, coordinates: bool) -> Run {
 }
 
 #[test]
-fn a_chain_completes_user_requests_of_several_calls() {
+#[ignore = "real load: make test-load"]
+fn a_chain_completes_user_requests_of_several_calls_under_load() {
     for calls in [1, 2, 3] {
         let [without, with] = [false, true].map(|coordinates| run(calls, coordinates));
         assert!(with.of_oracle >= OF_ORACLE_MIN, "{with:?}, {without:?}");

@@ -50,7 +50,8 @@ fn ask(
 }
 
 #[test]
-fn people_in_sessions_are_answered_beside_a_crawler_with_an_address_for_each_request() {
+#[ignore = "real load: make test-load"]
+fn people_in_sessions_are_answered_beside_a_crawler_with_an_address_for_each_request_under_load() {
     let (status, decision) = crawl("[\"127.0.0.0/8\"]", &["fair_share"]);
     assert_eq!(status["fairness"]["demoted"]["address"], 0, "{status}");
     assert!(decision["demoted_by"].is_string(), "{decision}");
@@ -60,7 +61,8 @@ fn people_in_sessions_are_answered_beside_a_crawler_with_an_address_for_each_req
 /// Goal: forwarding fields of peers that are not trusted give a crawler no addresses. Method: it writes another one into each request,
 /// and is refused by the rules for one address: the sentry's, or fairness's where that comes first.
 #[test]
-fn a_crawler_that_forges_forwarding_fields_is_one_address() {
+#[ignore = "real load: make test-load"]
+fn a_crawler_that_forges_forwarding_fields_is_one_address_under_load() {
     let (_, decision) = crawl("[\"192.0.2.1\"]", &["client_share", "fair_share"]);
     assert!(decision["reason"] == "client_share" || decision["demoted_by"] == "address", "{decision}");
 }

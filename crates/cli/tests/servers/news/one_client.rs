@@ -10,7 +10,8 @@ use crate::news::scene::{Scene, binary, count, count_between};
 const ANSWERED_IN_TIME_MIN: f64 = 0.95;
 
 #[test]
-fn people_are_answered_beside_one_client_that_asks_again_and_again() {
+#[ignore = "real load: make test-load"]
+fn people_are_answered_beside_one_client_that_asks_again_and_again_under_load() {
     let scene = Scene::with_the_sentry(&[]);
     let url = format!("http://{}/work", scene.gateway.address());
     let rate = scene.times_capacity(0.4);

@@ -10,7 +10,8 @@ use crate::news::scene::{Scene, count, count_between};
 const USEFUL_MIN: f64 = 0.8;
 
 #[test]
-fn a_crowd_is_held_to_what_the_origin_can_do_and_nobody_waits_in_vain() {
+#[ignore = "real load: make test-load"]
+fn a_crowd_is_held_to_what_the_origin_can_do_and_nobody_waits_in_vain_under_load() {
     let scene = Scene::with_the_sentry(&[]);
     let (result, _, useful) = scene.send_crowd(6);
     let told = || format!("capacity {:.0}/s, {useful:?}, {result}", scene.capacity_rps);

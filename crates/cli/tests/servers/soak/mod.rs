@@ -19,7 +19,8 @@ use std::time::Duration;
 const SHORT: Duration = Duration::from_secs(8);
 
 #[test]
-fn a_few_seconds_of_everything_at_random() {
+#[ignore = "real load: make test-load"]
+fn a_few_seconds_of_everything_at_random_under_load() {
     scene::soak(1, SHORT);
 }
 
