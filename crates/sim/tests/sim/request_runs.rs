@@ -2,9 +2,10 @@
 //! Method: small runs with a known answer. The checkers of the simulator run after every step of all of them.
 
 use flashweir_core::{Duration, Instant, Rate, Reason};
+use flashweir_measure::Histogram;
 use flashweir_sim::request::{
-    ClassModel, Departed, Fault, FaultKind, FlashCrowdPolicy, Memory, NetworkModel, Outcome, Overflow,
-    Policy, RunError, Scenario, ServerModel, ShedReason, Work, run,
+    ClassModel, Counts, Departed, Fault, FaultKind, FlashCrowdPolicy, Memory, NetworkModel, Outcome,
+    Overflow, Policy, RunError, Scenario, ServerModel, ShedReason, Work, run,
 };
 use flashweir_workload::documents::Popularity;
 use flashweir_workload::people::{Habits, Retry, Session};
@@ -71,11 +72,13 @@ fn everything(seed: u64) -> Scenario {
     }
 }
 
-/// Literals, so that debug and release and every machine are held to the same run.
+/// Goal: the same seed gives the same events, and a change of a rule shows what it changed. Method: two runs of one seed have
+/// one event hash; the counts are compared with the committed table, which holds every machine and build profile to
+/// the same run.
 #[test]
-fn the_same_seed_is_the_same_run_everywhere() {
-    let hashes = [1, 1, 2].map(|seed| {
-        let outcome = run(&everything(seed)).unwrap();
+fn the_same_seed_is_the_same_run_and_has_the_committed_table() {
+    let outcomes = [1, 1, 2].map(|seed| run(&everything(seed)).unwrap());
+    for outcome in &outcomes {
         let totals = outcome.totals();
         assert_eq!((totals.in_flight(), outcome.gate.lost()), (0, 0));
         assert!(
@@ -84,10 +87,63 @@ fn the_same_seed_is_the_same_run_everywhere() {
                 .all(|&count| count > 0),
             "{totals:?}"
         );
-        (outcome.events, outcome.event_hash)
-    });
-    assert_eq!(hashes[0], hashes[1]);
-    assert_eq!(hashes.map(|(_, hash)| hash)[1..], [4_785_510_281_747_231_211, 14_008_842_491_614_869_022]);
+    }
+    let [one, again, other] = &outcomes;
+    assert_eq!((one.events, one.event_hash), (again.events, again.event_hash));
+    assert_ne!(one.event_hash, other.event_hash);
+    let table = table(&[(1, one), (2, other)]);
+    insta::with_settings!({
+        snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots"),
+        prepend_module_to_snapshot => false,
+    }, { insta::assert_snapshot!("request_runs", table) });
+}
+
+/// One row per seed, class and part of the run: the quiet start, the crowd, the time after it.
+fn table(runs: &[(u64, &Outcome)]) -> String {
+    let mut table = String::new();
+    for (seed, outcome) in runs {
+        let (events, ended_s, plans) = (outcome.events, outcome.ended_at.as_secs_f64(), outcome.plans.len());
+        table += &format!("seed {seed}: {events} events in {ended_s:.4} s, {plans} plans\n");
+        table += &format!("{:?}\n{:?}\n", outcome.gate, outcome.server);
+        for (number, class) in outcome.classes.iter().enumerate() {
+            let [p50, p95] = [0.5, 0.95].map(|share| tenths_of_ms(&class.latency_us, share));
+            let refused_p95 = tenths_of_ms(&class.refusal_us, 0.95);
+            table += &format!("class {number}: p50 {p50} ms, p95 {p95} ms, refusals p95 {refused_p95} ms\n");
+        }
+    }
+    table += "\nseed class from_s unique offered admitted completed goodput refused timed_out abandoned broken mean_ms shed_by_reason\n";
+    for (seed, outcome) in runs {
+        for (number, class) in outcome.classes.iter().enumerate() {
+            for part in [0..10, 10..20, 20..usize::MAX] {
+                let mut counts = Counts::default();
+                class.bins.iter().take(part.end).skip(part.start).for_each(|bin| counts.add(bin));
+                let mean_ms = counts.mean_latency_s().unwrap_or(0.0) * 1e3;
+                let shed: Vec<String> = ShedReason::all()
+                    .filter(|reason| counts.shed[reason.index()] > 0)
+                    .map(|reason| format!("{}={}", reason.as_str(), counts.shed[reason.index()]))
+                    .collect();
+                table += &format!(
+                    "{seed:>4} {number:>5} {:>6} {:>6} {:>7} {:>8} {:>9} {:>7} {:>7} {:>9} {:>9} {:>6} {mean_ms:>7.1} {}\n",
+                    part.start,
+                    counts.unique_offered,
+                    counts.offered,
+                    counts.admitted,
+                    counts.completed,
+                    counts.goodput,
+                    counts.refused,
+                    counts.timed_out,
+                    counts.abandoned,
+                    counts.broken,
+                    if shed.is_empty() { "-".to_owned() } else { shed.join(" ") },
+                );
+            }
+        }
+    }
+    table
+}
+
+fn tenths_of_ms(histogram: &Histogram, share: f64) -> String {
+    format!("{:.1}", histogram.quantile(share).unwrap_or(0) as f64 / 1e3)
 }
 
 /// Goal: the crowd is that of `flashweir load`. Method: walk through the very same people by hand and compare every
