@@ -105,7 +105,7 @@ fn people_are_answered_beside_one_greedy_client() {
         (dear(4), Origin::Sharing(1), 0.965, 0.88),
         (dear(16), Origin::Sharing(1), 0.92, 0.82),
         (dear(16), Origin::Sharing(4), 0.96, 0.88),
-        (dear(4), Origin::InOrder(1), 0.7, 0.0),
+        (dear(4), Origin::InOrder(1), 0.95, 0.85),
         (dear(4), Origin::InOrder(4), 0.97, 0.78),
     ];
     for (greedy, origin, least_mean, least) in cases {
