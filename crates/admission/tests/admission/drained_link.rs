@@ -94,7 +94,8 @@ impl Link {
             "an alarm after {ticks} tenths of a second, {} answers stand on the link",
             link.standing.len()
         );
-        assert!(link.standing.len() > 50, "{} answers stand on the link", link.standing.len());
+        // Not 100: 78 answers stand there, which is what comes in excess in the 0.6 s to the alarm, (150 - 20) · 0.6.
+        assert!(link.standing.len() > 70, "{} answers stand on the link", link.standing.len());
         link
     }
 
