@@ -57,6 +57,8 @@ fn a_changed_origin_is_found_within_three_seconds() {
 
 #[test]
 fn origins_of_other_kinds_are_understood() {
+    // Not the 0.98 that the rule of experiments held: the limit settles at 19 where 16 is best, which alone costs 1 - 1.30/1.36 = 0.044.
+    // Measured: 0.948 to 0.950 in the three crowds.
     check(cell(16, 15, Spread::Constant, 1.0, 3.0, Change::Retrograde(0.02)), 0.92, 3.0);
     check(cell(4, 15, Spread::Constant, 1.0, 3.0, Change::Pool), 0.98, 3.0);
     check(cell(16, 15, Spread::ByPage, 1.0, 1.5, Change::MixShift), 0.97, 3.0);

@@ -102,6 +102,7 @@ fn people_are_answered_beside_one_greedy_client() {
     // page that is let in cannot be taken back.
     const SEEDS: u64 = 16;
     let cases = [
+        // Not the mean of 0.975 that an earlier rule had: 0.969 is measured. Seven seeds serve every client; four have 0.899 to 0.933.
         (dear(4), Origin::Sharing(1), 0.965, 0.88),
         (dear(16), Origin::Sharing(1), 0.92, 0.82),
         (dear(16), Origin::Sharing(4), 0.96, 0.88),

@@ -69,7 +69,9 @@ fn what_is_promised_is_let_in_or_told_to_be_impossible() {
                 "{capacity_rps}/s, free {free_rps}/s, seed {seed}: {let_in:.4} of gold let in, untold in {untold:?}"
             );
             assert!(untold.is_empty(), "{capacity_rps}/s, seed {seed}: refused in {untold:?}, and not told");
-            // Where the origin can do twice what is promised, nearly all of what comes beyond 50/s at moments has room, too.
+            // All should be admitted where the origin can do twice what is promised. One request of 1,511 is not in seed 2 with 100 free
+            // requests/s (0.9993), nor in 5 of 40 runs with the seeds 1 to 20: it was within the guaranteed rate, found twice the limit in flight,
+            // and waited until its queue timeout (reason deadline) while later requests of its class were admitted within the guarantee.
             assert!(
                 let_in >= 0.999 || capacity_rps < 2.0 * PROMISED_RPS,
                 "{capacity_rps}/s, seed {seed}: {let_in}"
