@@ -238,4 +238,19 @@ mod tests {
         assert_eq!((demand.service(0), demand.gap_variation()), (None, 1.0));
         assert_eq!(demand.rate_rps(Instant::ZERO, Duration::MAX, Duration::ZERO), 0.0);
     }
+
+    /// Goal: a variation is never negative, also where a sample's sums belong to no set of times. Method: two times with a sum
+    /// of one second, whose squares are given as zero.
+    #[test]
+    fn a_variation_is_never_negative() {
+        let mut demand = Demand::new(1);
+        let impossible = Moments { count: 2, sum_s: 1.0, squares_s2: 0.0 };
+        let class = ClassCounts { service: impossible, ..ClassCounts::default() };
+        demand.observe(&ApplicationSample {
+            classes: vec![class],
+            gaps: impossible,
+            ..ApplicationSample::default()
+        });
+        assert_eq!((demand.service(0), demand.gap_variation()), (Some((0.5, 0.0)), 0.0));
+    }
 }
