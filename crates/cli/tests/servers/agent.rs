@@ -1,5 +1,7 @@
 //! Goal: `flashweir agent` names what a process is short of, the gateway's verdict says it, and both cost little. Method: the real binary beside
 //! real processes on loopback.
+//!
+//! Twin in virtual time of the tests under load: `agent`, `each_shortage_has_its_word`.
 
 use flashweir_testkit::{
     Client, Flashweir, GatewayBuilder, Process, Signal, Upstream, reserve_address, until,

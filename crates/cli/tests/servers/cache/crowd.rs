@@ -1,4 +1,6 @@
 //! Opened by a crowd, for the host to which it came, and closed when the crowd has gone.
+//!
+//! Twin in virtual time of the tests under load: `cache`, `it_stays_open_while_the_cache_answers_the_crowd_and_closes_when_that_goes`.
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! Goal: gateways share one limit through the gateway that leads, and go on without it. Method: real gateways, an origin with ten workers, a crowd of
 //! twice what it can do, and a leader that is killed.
+//!
+//! Twin in virtual time of the tests under load: `provisioning`, `many_gateways_admit_what_one_does`.
 
 #![expect(clippy::disallowed_methods, reason = "gateways take their time")]
 

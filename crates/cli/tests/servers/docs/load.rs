@@ -1,5 +1,7 @@
 //! Goal: every shell block of docs/load.md does what it says, typed one after the other. Method: one shell in a fresh
 //! directory, with the port replaced by a free one; each block's exit code and what it left behind are looked at.
+//!
+//! No twin in virtual time of the tests under load: what is tested is that the manual can be typed.
 
 use crate::docs::blocks::blocks_of_document;
 use flashweir_testkit::reserve_address;

@@ -4,6 +4,8 @@
 //! the front end calls through the sidecar, which refuses user requests at their first call or not at all. Each call has a second, the
 //! gateways' target, and a user request one for each of its calls. An oracle completes as many user requests as the origin has room for
 //! calls. `cargo test -p flashweir-cli --test servers chain -- --nocapture` prints the numbers.
+//!
+//! Twin in virtual time of the tests under load: `sim`, `what_is_begun_is_finished`.
 
 use crate::egress::scene::{Egress, KEY, binary};
 use flashweir_testkit::{Client, Connection, Gateway, GatewayBuilder, Load, Origin, Upstream};

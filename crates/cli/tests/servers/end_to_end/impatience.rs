@@ -1,4 +1,6 @@
 //! A client that ignores `Retry-After` again and again is refused connections for a while and then judged like any other, and nobody else is.
+//!
+//! Twin in virtual time of the tests under load: `admission`, `one_client_that_hammers_is_listed_within_half_a_minute_or_so`.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

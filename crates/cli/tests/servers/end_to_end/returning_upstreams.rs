@@ -1,4 +1,6 @@
 //! Servers that start, die, flap, hang and fail: who is used, and how soon. Each found time is printed (`--nocapture`).
+//!
+//! Twin in virtual time of the tests under load: `replication`, `a_silent_server_is_one_while_the_others_answer`.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

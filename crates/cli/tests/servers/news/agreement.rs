@@ -25,6 +25,8 @@
 //! are asserted of every other run. The order of decisions is asserted of one run in a few: of 10 on a busy machine two had
 //! one cut more at the beginning, because the sentry had raised its limit 0.2 s earlier, and admitted as many. Another
 //! policy has another order in each run.
+//!
+//! Twin in virtual time of the tests under load: `sim`, `all_stages_together_lose_nothing_and_the_same_seed_is_the_same_run`.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;

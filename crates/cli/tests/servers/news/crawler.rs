@@ -1,5 +1,7 @@
 //! People in sessions beside a crawler with an address for each request: fairness from end to end. Addresses come by trusted forwarding
 //! fields.
+//!
+//! Twin in virtual time of the tests under load: `sim`, `people_are_served_beside_a_crawler_of_ten_thousand_addresses`.
 
 #![expect(clippy::disallowed_methods, reason = "clients keep a pace")]
 

@@ -1,5 +1,7 @@
 //! Overload feedback between nodes: a gateway obeys its upstream, asks the nodes in front of it, and two gateways in a row do not both
 //! throttle.
+//!
+//! Twin in virtual time of the tests under load: `sim`, `cooperating_senders_leave_the_node_little_to_refuse`.
 
 use std::sync::Mutex;
 use std::time::Duration;

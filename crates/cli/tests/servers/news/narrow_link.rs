@@ -1,10 +1,12 @@
 //! The path to the clients is short, the origin is not: `make bench-composition` measures it against the best rate limit.
+//!
+//! Twin in virtual time of the tests under load: `sim`, `a_narrow_link_carries_nine_tenths_of_what_the_best_fixed_rate_gets_through`.
 
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use flashweir_load::{ClassPlan, LoadPlan, Sources, Target};
-use flashweir_testkit::{GatewayBuilder, NarrowLink, Origin, skip};
+use flashweir_testkit::{GatewayBuilder, NarrowLink, Origin};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 
 use crate::news::scene::{TURN, binary};
@@ -23,14 +25,50 @@ const MEASURED_S: std::ops::Range<u64> = CALM_S + 5..CALM_S + 12;
 /// answer is in time.
 const IN_TIME_MIN: f64 = 0.55;
 
+/// Share of the admitted requests' answers that are in time, at least: what is held to the link's rate does not queue before it.
+/// Holds on a busy machine; without a gateway hardly any is.
+const IN_TIME_SHARE_MIN: f64 = 0.9;
+/// Runs at most: one whose crowd the machine carried late is made again.
+const ATTEMPTS: usize = 3;
+
+/// What one crowd met.
+struct Met {
+    in_time_rps: f64,
+    in_time_share: f64,
+    /// The load generator was late, or the machine lost packets that the link had room for.
+    is_late: bool,
+    story: String,
+}
+
 /// Goal: behind a narrow link the crowd is held at what the link carries, and the verdict says that it is the link. Method: a token
-/// bucket between network namespaces; the number is asserted unless the machine carried the crowd late.
+/// bucket between network namespaces. Shares and verdicts are asserted of every run; the rate of the first run that was carried in time, or
+/// of the last. Twin in virtual time: `composition::promises` of flashweir-sim.
 #[test]
 #[ignore = "real load: make test-load"]
 fn a_crowd_behind_a_narrow_link_is_held_to_what_the_link_carries_under_load() {
     let test = "a_crowd_behind_a_narrow_link_is_held_to_what_the_link_carries_under_load";
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(network) = NarrowLink::require(test, RATE_BITS_PER_S, PACKETS, DELAY) else { return };
+    let mut attempts = Vec::new();
+    while attempts.len() < ATTEMPTS {
+        let Some(network) = NarrowLink::require(test, RATE_BITS_PER_S, PACKETS, DELAY) else { return };
+        let met = send_crowd(&network);
+        println!(
+            "{:.1}/s in time of {CAPACITY_RPS}/s bodies, {:.3} of the admitted in time, late: {}",
+            met.in_time_rps, met.in_time_share, met.is_late
+        );
+        assert!(met.in_time_share >= IN_TIME_SHARE_MIN, "{:.2} in time: {}", met.in_time_share, met.story);
+        let is_judged = !met.is_late;
+        attempts.push(met);
+        if is_judged {
+            break;
+        }
+    }
+    let rates: Vec<f64> = attempts.iter().map(|met| met.in_time_rps).collect();
+    let last = attempts.last().expect("one attempt at least");
+    assert!(last.in_time_rps >= IN_TIME_MIN * CAPACITY_RPS, "in time per second {rates:?}: {}", last.story);
+}
+
+fn send_crowd(network: &NarrowLink) -> Met {
     let address = network.address().to_string();
     let (_origin, gateway, watch) = network.as_server(|| {
         let options = ["--workers", "2", "--work-ms", "0.2", "--body-bytes", BODY_BYTES];
@@ -56,16 +94,17 @@ fn a_crowd_behind_a_narrow_link_is_held_to_what_the_link_carries_under_load() {
     let sum = |seconds: std::ops::Range<u64>, count: fn(&flashweir_load::Second) -> u64| -> u64 {
         load.totals.series.iter().filter(|second| seconds.contains(&second.second)).map(count).sum()
     };
-    let in_time_rps = sum(MEASURED_S, |second| second.goodput) as f64 / MEASURED_S.count() as f64;
-    let told =
-        || format!("{in_time_rps:.1}/s in time, {:?}\n{}", load.totals.refused_by_reason, story(&seen));
-    println!("{in_time_rps:.1}/s in time of {CAPACITY_RPS}/s bodies");
-    assert_eq!(sum(0..CALM_S, |second| second.refused), 0, "refused before the crowd came: {}", told());
-    assert!(seen.iter().any(|look| look.verdict == "congested_link"), "never blamed: {}", told());
-    let is_enough = in_time_rps >= IN_TIME_MIN * CAPACITY_RPS;
-    if !is_enough && (load.saturated || network.lost() > 0) {
-        skip(test, &format!("{in_time_rps:.1}/s in time on a machine that was too busy to carry the crowd"));
-        return;
+    let (in_time, admitted) = (
+        sum(MEASURED_S, |second| second.goodput) as f64,
+        sum(MEASURED_S, |second| second.completed + second.timed_out) as f64,
+    );
+    let story = format!("{in_time} in time, {:?}\n{}", load.totals.refused_by_reason, story(&seen));
+    assert_eq!(sum(0..CALM_S, |second| second.refused), 0, "refused before the crowd came: {story}");
+    assert!(seen.iter().any(|look| look.verdict == "congested_link"), "never blamed: {story}");
+    Met {
+        in_time_rps: in_time / MEASURED_S.count() as f64,
+        in_time_share: in_time / admitted.max(1.0),
+        is_late: load.saturated || network.lost() > 0,
+        story,
     }
-    assert!(is_enough, "{}", told());
 }

@@ -1,4 +1,6 @@
 //! People beside one client that takes whatever it can get.
+//!
+//! Twin in virtual time of the tests under load: `sim`, `people_are_answered_beside_one_greedy_client`.
 
 use std::time::Duration;
 

@@ -137,11 +137,6 @@ impl Scene {
         self.origin.url()
     }
 
-    /// Whether the origin completed less than half of what a core to itself does: other processes take the rest.
-    pub(crate) fn is_on_a_busy_machine(&self) -> bool {
-        self.capacity_rps < 0.5 * 1e3 / WORK_MS
-    }
-
     /// A rate that is so many times the origin's capacity, as an option.
     pub(crate) fn times_capacity(&self, factor: f64) -> String {
         format!("{:.1}", self.capacity_rps * factor)

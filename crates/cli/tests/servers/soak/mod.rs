@@ -5,6 +5,8 @@
 //! crashes, a disk that is full and a clock that jumps. Each seed leaves some of it out, so that the rest is seen alone.
 //!
 //! `make soak SECONDS=1800 SEED=1`; a few seconds of it are part of every test run.
+//!
+//! Twin in virtual time of the tests under load: `sim`, `request_swarm`.
 
 mod account;
 mod clients;
