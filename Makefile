@@ -9,7 +9,7 @@ CARGO ?= cargo
 TOOLS = $(or $(CARGO_TARGET_DIR),target)/tools
 BUILD_TOOLS = cc=gcc
 NETWORK_TOOLS = ip=iproute2 ethtool=ethtool
-TEST_TOOLS = curl=curl nginx=nginx-light gzip=gzip go=golang-go faketime=faketime strace=strace $(NETWORK_TOOLS)
+TEST_TOOLS = curl=curl nginx=nginx-light $(PHP_TOOLS) gzip=gzip go=golang-go faketime=faketime strace=strace $(NETWORK_TOOLS)
 # What the programs in the kernel (feature `bpf` of flashweir-kernel) are built with; a path stands for a file of the package.
 KERNEL_TOOLS = clang=clang pkg-config=pkg-config /usr/include/bpf/bpf_helpers.h=libbpf-dev \
 	/usr/include/gelf.h=libelf-dev /usr/include/zlib.h=zlib1g-dev
@@ -48,8 +48,8 @@ build: setup
 	$(CARGO) build --release --locked -p flashweir-cli --features kubernetes $(call with_kernel,kernel)
 
 # The programs in the kernel are tested where there is root; elsewhere their tests say that they are skipped.
-ALL_TESTS = $(CARGO) test --workspace --locked --features flashweir-cli/kubernetes,flashweir-cli/nats \
-	$(call with_kernel,"flashweir-cli/kernel flashweir-kernel/bpf")
+ALL_FEATURES = --features flashweir-cli/kubernetes,flashweir-cli/nats $(call with_kernel,"flashweir-cli/kernel flashweir-kernel/bpf")
+ALL_TESTS = $(CARGO) test --workspace --locked $(ALL_FEATURES)
 # A table of what passed, failed, was ignored and was skipped; EXPECTED_SKIPS names a file of skips, and any other is a failure.
 TABLE = scripts/test.sh $(addprefix --expected-skips ,$(EXPECTED_SKIPS))
 test: setup-test h2spec nats-server testplane helm
@@ -110,13 +110,11 @@ testplane: setup-test
 directions: setup-test
 	$(ALL_TESTS) -q --test commands dependency_directions
 
-# Format, lints, documentation: what the gate checks before the tests; what touches the kernel with and without it.
-IN_KERNEL = -p flashweir-kernel -p flashweir-runtime -p flashweir-gateway -p flashweir-router -p flashweir-cli --features flashweir-cli/kernel,flashweir-kernel/bpf
+# Format, lints, documentation: what the gate checks before the tests; everything without any feature, and with all of them.
 check: setup setup-kernel
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) clippy $(IN_KERNEL) --all-targets --locked -- -D warnings
-	$(CARGO) clippy -p flashweir-cli --features kubernetes,nats --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --locked $(ALL_FEATURES) -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc -p flashweir-kernel --features bpf --no-deps --locked
 
