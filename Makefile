@@ -56,7 +56,7 @@ test: setup-test h2spec nats-server testplane helm
 	$(TABLE) $(ALL_TESTS) --no-fail-fast
 
 # Tests that offer real load for seconds, one after the other: what they measure must not disturb other tests.
-test-load: setup-test
+test-load: setup-test nats-server testplane
 	$(TABLE) $(ALL_TESTS) --no-fail-fast --test servers --test root -- --ignored --test-threads 1 under_load
 
 # The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.

@@ -1,4 +1,6 @@
 //! Ten TCP flows and one that sends 9 Mb/s of UDP share 10 Mb/s.
+//!
+//! Twin in virtual time of the tests under load: `aqm`, `a_flow_over_its_share_is_cut_to_it`.
 
 use std::time::Duration;
 
@@ -14,7 +16,8 @@ const MEASURE: Duration = Duration::from_secs(30);
 /// Goal: each flow gets its share, whatever it sends; without the classifier the flood takes nearly all. Method: such flows
 /// through the same queue, as it is and divided.
 #[test]
-fn a_flood_gets_its_share_and_no_more() {
+#[ignore = "real load: make test-load"]
+fn a_flood_gets_its_share_and_no_more_under_load() {
     let test = "fair shares of a link";
     let Some(scene) = Scene::require(test, env!("CARGO_BIN_EXE_flashweir")) else { return };
     let start = || -> Vec<_> {
@@ -59,7 +62,8 @@ fn a_flood_gets_its_share_and_no_more() {
 /// Goal: senders that understand marks are marked and lose nothing at the price. Method: ten of them alone at a link whose queue
 /// has room for far more than the target.
 #[test]
-fn flows_that_understand_marks_are_marked() {
+#[ignore = "real load: make test-load"]
+fn flows_that_understand_marks_are_marked_under_load() {
     let test = "marks at a link";
     let Some(scene) = Scene::require(test, env!("CARGO_BIN_EXE_flashweir")) else { return };
     for namespace in ["senders", RECEIVERS] {

@@ -1,5 +1,7 @@
 //! A crowd at one of two servers behind a narrow link: found by the responses it slows down, kept out in the kernel, and
 //! forgotten when it is over.
+//!
+//! Twin in virtual time of the tests under load: `sim`, `a_router_before_a_queue_that_is_first_come_first_served_keeps_it_useful`.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +20,8 @@ const BYSTANDERS: [&str; 4] = ["--rate", "4", "--duration", "40s"];
 const WITHIN: Duration = Duration::from_secs(25);
 
 #[test]
-fn a_crowd_is_kept_out_in_the_kernel_and_bystanders_are_let_in() {
+#[ignore = "real load: make test-load"]
+fn a_crowd_is_kept_out_in_the_kernel_and_bystanders_are_let_in_under_load() {
     let Some(scene) = Scene::require("a crowd at a router", PAGE_BYTES) else { return };
     scene.narrow(LINK);
     let router = scene.start("refusal = 'answer'\n[log]\nlevel = 'info'");

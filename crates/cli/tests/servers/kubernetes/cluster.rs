@@ -1,5 +1,7 @@
 //! Goal: a crowd comes, pods come, requests are served; and gateways serve on without an API server. Method: the released control plane, pods
 //! as real processes, the real binary, with the rights of `deploy/kubernetes` and no others.
+//!
+//! Twin in virtual time of the tests under load: `sim`, `a_crowd_of_four_times_is_served_nearly_as_by_one_who_knew_it`.
 
 use crate::kubernetes::manifests::{document, read};
 use crate::kubernetes::workload::{
@@ -27,9 +29,10 @@ fn condition(api: &KubernetesApi) -> Value {
 }
 
 #[test]
-fn a_crowd_is_relieved_in_a_real_cluster() {
+#[ignore = "real load: make test-load"]
+fn a_crowd_is_relieved_in_a_real_cluster_under_load() {
     let cluster = Cluster {
-        test: "a_crowd_is_relieved_in_a_real_cluster",
+        test: "a_crowd_is_relieved_in_a_real_cluster_under_load",
         namespace: "cluster",
         users: &["control", "gateway"],
         ..Cluster::default()

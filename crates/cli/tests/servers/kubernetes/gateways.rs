@@ -1,5 +1,7 @@
 //! Goal: gateways that are the pods of a Service share its limit by a Lease and streams of gRPC, and go on without a leader or an API server. Method: the released
 //! control plane, gateways as pods with the rights of `deploy/kubernetes/gateway.yaml` and no others, which are killed, stopped, stood still and added.
+//!
+//! Twin in virtual time of the tests under load: `provisioning`, `many_gateways_admit_what_one_does`.
 
 use crate::cluster::shared_limit::{CAPACITY_RPS, WAIT_MS, WORKERS};
 use crate::kubernetes::gateways_false_leader::FalseLeader;
@@ -23,9 +25,10 @@ pub(crate) const KEY: &str = "correct-horse-battery-staple";
 const WRITES_PER_S: f64 = 2.0;
 
 #[test]
-fn gateways_of_a_service_share_its_limit_in_a_real_cluster() {
+#[ignore = "real load: make test-load"]
+fn gateways_of_a_service_share_its_limit_in_a_real_cluster_under_load() {
     let cluster = Cluster {
-        test: "gateways_of_a_service_share_its_limit_in_a_real_cluster",
+        test: "gateways_of_a_service_share_its_limit_in_a_real_cluster_under_load",
         namespace: "gateways",
         users: &["gateway"],
         ..Cluster::default()
