@@ -17,9 +17,15 @@ finish() {
 }
 trap finish EXIT
 
-port() { # A port that is free now.
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
+# A port that this process keeps until the script ends: bound and never listening, it goes to no program that does not ask for it.
+exec {reserved}< <(exec python3 -c 'import signal, socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+print(s.getsockname()[1], flush=True)
+signal.pause()')
+running+=("$!")
+read -r address <&"$reserved"
 
 wait_for() { # PORT
     for _ in $(seq 300); do
@@ -65,7 +71,7 @@ CONFIG
 flashweir_config() { # PORT
     cat << CONFIG
 listen.address = "127.0.0.1:$1"
-admin.address = "127.0.0.1:$(port)"
+admin.address = "127.0.0.1:0"
 upstream.urls = ["http://127.0.0.1:$origin"]
 state.file = "$folder/state.json"
 gateway.workers = 1
@@ -74,8 +80,7 @@ cache.mode = "always"
 CONFIG
 }
 
-start() { # NAME: starts it and sets $server and $address.
-    address=$(port)
+start() { # NAME: starts it at $address and sets $server.
     case $1 in
     flashweir)
         flashweir_config "$address" > "$folder/flashweir.toml"

@@ -21,14 +21,15 @@ address() {
 }
 
 instructions() { # BINARY REQUESTS
-    local port=$((20000 + RANDOM % 10000))
+    rm -f "$folder/ready.json"
     valgrind --tool=callgrind --callgrind-out-file="$folder/counts" --toggle-collect='flashweir_gateway::worker::run*' \
-        "$1" run --upstream "http://$origin" --listen "127.0.0.1:$port" --admin "127.0.0.1:$((port + 1))" --workers 1 \
-        --log error > "$folder/gateway" 2>&1 &
-    local gateway=$!
+        "$1" run --upstream "http://$origin" --listen 127.0.0.1:0 --admin 127.0.0.1:0 --ready-file "$folder/ready.json" \
+        --workers 1 --log error > "$folder/gateway" 2>&1 &
+    local gateway=$! listen
     running+=("$gateway")
-    for _ in $(seq 600); do curl -sfo /dev/null "http://127.0.0.1:$((port + 1))/readyz" && break; sleep .1; done
-    curl -sSfo /dev/null "http://127.0.0.1:$port/[1-$2]"
+    for _ in $(seq 600); do [ -e "$folder/ready.json" ] && break; sleep .1; done
+    listen=$(sed 's/.*"listen":\["\([^"]*\)".*/\1/' "$folder/ready.json")
+    curl -sSfo /dev/null "http://$listen/[1-$2]"
     kill "$gateway"
     wait "$gateway"
     sed -n 's/^summary: \([0-9]*\).*/\1/p; s/^totals: \([0-9]*\).*/\1/p' "$folder/counts" | tail -1

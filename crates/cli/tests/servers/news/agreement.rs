@@ -9,7 +9,7 @@
 //!
 //! - requests admitted in the whole run, within 3 %;
 //! - NEWS's verdict, by where most of the time of each phase was spent: before, in and after the crowd;
-//! - the rules of NEWS that move the ceiling, in their order, one that repeats counted once;
+//! - the rules of NEWS that move the ceiling, in their order, one that repeats counted once, but for one;
 //! - the sentry's limit, its (geometric) mean over the second half of the crowd, within a factor of 1.5.
 //!
 //! What is not compared, and why. Rules of NEWS that leave the ceiling alone (`hold`, `yield`, `suspect`) come and go with
@@ -21,10 +21,9 @@
 //! Before an origin that takes 35 ms they differed by up to 11 % among each other, because an early decision of the sentry goes one way or
 //! the other by a few responses; nothing can agree with such runs within 3 %.
 //!
-//! A run during which the load generator itself came late is no such crowd, and is repeated. Outcomes (admitted, verdicts)
-//! are asserted of every other run. The order of decisions is asserted of one run in a few: of 10 on a busy machine two had
-//! one cut more at the beginning, because the sentry had raised its limit 0.2 s earlier, and admitted as many. Another
-//! policy has another order in each run.
+//! A run during which the load generator itself came late is no such crowd, and is repeated. Everything is asserted of every other run; the
+//! order of decisions may have one more or one less: of 10 on a busy machine two had one cut more at the beginning, because the sentry had
+//! raised its limit 0.2 s earlier, and admitted as many. Another policy has another order in each run.
 //!
 //! Twin in virtual time of the tests under load: `sim`, `all_stages_together_lose_nothing_and_the_same_seed_is_the_same_run`.
 
@@ -61,9 +60,14 @@ const SEED: u64 = 3;
 const ADMITTED_WITHIN: f64 = 0.03;
 /// How many times higher one limit may be than the other.
 const LIMITS_WITHIN: f64 = 1.5;
+/// Decisions that one list may have more than the other.
+const RULES_WITHIN: usize = 1;
 /// Requests later than this were not sent when the simulator's are. A busy machine is some 50 ms late, a calm one 1 to 4.
 const LAG_P99_MS_MAX: f64 = 10.0;
-const ATTEMPTS: usize = 4;
+/// Runs that are compared, and all of them have to agree.
+const RUNS: usize = 2;
+/// Runs at most, those of which the load generator was late included.
+const ATTEMPTS: usize = 6;
 
 /// One plan of NEWS, wherever it was made.
 #[derive(Clone, Debug)]
@@ -139,23 +143,19 @@ impl Run {
 
     /// In what this run differs from another.
     fn differences(&self, other: &Self) -> Vec<String> {
-        let rules = (self.news_rules(), other.news_rules());
-        let limits = (self.settled_limit(), other.settled_limit());
-        let of_rules = (rules.0 != rules.1).then(|| format!("rules of NEWS {:?} and {:?}", rules.0, rules.1));
-        let are_alike = limits.0.max(limits.1) <= LIMITS_WITHIN * limits.0.min(limits.1);
-        let of_limits =
-            (!are_alike).then(|| format!("limits of {:.1} and {:.1} in the crowd", limits.0, limits.1));
-        self.differences_of_outcome(other).into_iter().chain(of_rules).chain(of_limits).collect()
-    }
-
-    /// The same without the order of decisions.
-    fn differences_of_outcome(&self, other: &Self) -> Vec<String> {
         let apart = self.admitted.abs_diff(other.admitted) as f64 / other.admitted.max(1) as f64;
         let of_admitted = (apart > ADMITTED_WITHIN)
             .then(|| format!("admitted {} and {}: {:.1} %", self.admitted, other.admitted, 100.0 * apart));
         let causes = (self.causes(), other.causes());
         let of_causes = (causes.0 != causes.1).then(|| format!("causes {:?} and {:?}", causes.0, causes.1));
-        of_admitted.into_iter().chain(of_causes).collect()
+        let rules = (self.news_rules(), other.news_rules());
+        let of_rules = (distance(&rules.0, &rules.1) > RULES_WITHIN)
+            .then(|| format!("rules of NEWS {:?} and {:?}", rules.0, rules.1));
+        let limits = (self.settled_limit(), other.settled_limit());
+        let are_alike = limits.0.max(limits.1) <= LIMITS_WITHIN * limits.0.min(limits.1);
+        let of_limits =
+            (!are_alike).then(|| format!("limits of {:.1} and {:.1} in the crowd", limits.0, limits.1));
+        of_admitted.into_iter().chain(of_causes).chain(of_rules).chain(of_limits).collect()
     }
 
     /// The same to be read by a person.
@@ -203,24 +203,42 @@ fn schedule() -> Schedule {
 /// crowd; what the gateway did, and what its configuration file says.
 fn agree(policing: Option<&str>, stages: Stages) -> (Run, Config) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut found = Vec::new();
-    for _ in 0..ATTEMPTS {
+    let (mut late_ms, mut agreed) = (Vec::new(), Vec::new());
+    while agreed.len() < RUNS {
+        assert!(late_ms.len() + agreed.len() < ATTEMPTS, "the load generator was late in {late_ms:.1?} ms");
         let (real, config, lag_ms) = run_gateway(policing);
         if lag_ms > LAG_P99_MS_MAX {
-            found.push(format!("the load generator was {lag_ms:.1} ms late"));
+            late_ms.push(lag_ms);
             continue;
         }
         let simulated = run_simulator(&config, stages);
-        let told = || format!("gateway: {}\nsimulator: {}", real.told(), simulated.told());
-        let differences = real.differences_of_outcome(&simulated);
-        assert!(differences.is_empty(), "{differences:#?}\n{}", told());
         let differences = real.differences(&simulated);
-        if differences.is_empty() {
-            return (real, config);
-        }
-        found.push(format!("{differences:#?}\n{}", told()));
+        println!("gateway: {}\nsimulator: {}\n{differences:?}", real.told(), simulated.told());
+        assert!(
+            differences.is_empty(),
+            "run {}: {differences:#?}\ngateway: {}\nsimulator: {}",
+            agreed.len(),
+            real.told(),
+            simulated.told()
+        );
+        agreed.push((real, config));
     }
-    panic!("none of {ATTEMPTS} runs agrees: {}", found.join("\n"));
+    agreed.pop().expect("one run at least")
+}
+
+/// Insertions and deletions that make one list of the other.
+fn distance(one: &[&str], other: &[&str]) -> usize {
+    // Row by row: the least number for each prefix of `other`.
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (done, rule) in one.iter().enumerate() {
+        let mut next = vec![done + 1];
+        for (at, of_other) in other.iter().enumerate() {
+            let kept = if rule == of_other { row[at] } else { usize::MAX };
+            next.push(kept.min(row[at + 1] + 1).min(next[at] + 1));
+        }
+        row = next;
+    }
+    row[other.len()]
 }
 
 /// The crowd at a gateway; and the 99th percentile of the load generator's lag, ms.
