@@ -52,8 +52,9 @@ ALL_FEATURES = --features flashweir-cli/kubernetes,flashweir-cli/nats $(call wit
 ALL_TESTS = $(CARGO) test --workspace --locked $(ALL_FEATURES)
 # A table of what passed, failed, was ignored and was skipped; EXPECTED_SKIPS names a file of skips, and any other is a failure.
 TABLE = scripts/test.sh $(addprefix --expected-skips ,$(EXPECTED_SKIPS))
+# Two tests for each core: those with servers wait more than they work.
 test: setup-test h2spec nats-server testplane helm
-	$(TABLE) $(ALL_TESTS) --no-fail-fast
+	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(shell echo $$((2 * $$(nproc))))) $(TABLE) $(ALL_TESTS) --no-fail-fast
 
 # Tests that offer real load for seconds, one after the other: what they measure must not disturb other tests.
 test-load: setup-test nats-server testplane
