@@ -1,6 +1,5 @@
 //! In what course people come to a game's site: quiet before, a crowd from then on.
 
-use flashweir_workload::crowd::{WORLD_CUP_BIN, WORLD_CUP_SEMI_FINAL, world_cup_semi_final};
 use flashweir_workload::{RateProfile, Segment};
 use std::time::Duration;
 
@@ -9,7 +8,6 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crowd {
     name: String,
-    built_in: bool,
     quiet: RateProfile,
     crowd: RateProfile,
 }
@@ -23,49 +21,12 @@ pub(crate) struct Stretched {
 }
 
 impl Crowd {
-    /// A log's crowd; `name` goes into notes, after "People come as".
-    pub(crate) fn logged(name: String, quiet: RateProfile, crowd: RateProfile) -> Self {
-        Self { name, built_in: false, quiet, crowd }
+    /// The two stretches; `name` goes into notes, after "Clients arrive as".
+    pub(crate) fn new(name: String, quiet: RateProfile, crowd: RateProfile) -> Self {
+        Self { name, quiet, crowd }
     }
 
-    fn built_in(name: &str, quiet: RateProfile, crowd: RateProfile) -> Self {
-        Self { name: name.to_owned(), built_in: true, quiet, crowd }
-    }
-
-    /// Instead of the opening match: an even rate, then extra time and penalties of the built-in semi-final, that is 80
-    /// minutes with their peak, without the way home, in 3,000 s.
-    #[must_use]
-    pub fn built_in_opening_match() -> Self {
-        let crowd = &WORLD_CUP_SEMI_FINAL[34..54];
-        let width = Duration::from_secs(3_000) / crowd.len() as u32;
-        let quiet = RateProfile::constant(1.0, Duration::from_secs(1_000));
-        let crowd = RateProfile::from_bins(width, crowd.iter().copied());
-        // Holds because these are constants: rates from 0 to 1 and lengths above zero.
-        let (quiet, crowd) = (quiet.expect("a valid profile"), crowd.expect("a valid profile"));
-        Self::built_in(
-            "an even rate, then the built-in World Cup semi-final's last 80 minutes, squeezed",
-            quiet,
-            crowd,
-        )
-    }
-
-    /// The built-in semi-final: 1,000 s before kick-off and 1,000 s after it.
-    #[must_use]
-    pub fn built_in_semi_final() -> Self {
-        let (table, kick_off) = (world_cup_semi_final(), SEMI_FINAL_BINS_BEFORE * WORLD_CUP_BIN);
-        let side = Duration::from_secs(1_000);
-        // Holds because the table goes from 40 minutes before kick-off to 220 minutes after it.
-        let between = |from, to| between(&table, from, to).expect("a stretch of the table");
-        let name = "the built-in World Cup semi-final, from 1,000 s before kick-off to 1,000 s after it";
-        Self::built_in(name, between(kick_off - side, kick_off), between(kick_off, kick_off + side))
-    }
-
-    /// Whether this is the crowd of someone who has no log of the match.
-    pub(crate) fn is_built_in(&self) -> bool {
-        self.built_in
-    }
-
-    /// What it is, as notes tell it.
+    /// Its source, as notes name it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -76,9 +37,6 @@ impl Crowd {
         fit(&self.quiet, quiet).then(fit(&self.crowd, crowd))
     }
 }
-
-/// Bins of the built-in table before kick-off: 18:20 to 19:00.
-const SEMI_FINAL_BINS_BEFORE: u32 = 10;
 
 /// The profile with another length and mean.
 fn fit(profile: &RateProfile, to: Stretched) -> RateProfile {
@@ -112,6 +70,7 @@ pub(crate) fn between(profile: &RateProfile, from: Duration, to: Duration) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{OPENING_MATCH, SEMI_FINAL};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -131,7 +90,7 @@ mod tests {
             let quiet = Stretched { length: Duration::from_secs(quiet_s), mean: 23.0 };
             crowd.arrivals(quiet, Stretched { length: Duration::from_secs(500), mean: 117.0 })
         };
-        for crowd in [Crowd::built_in_opening_match(), Crowd::built_in_semi_final()] {
+        for crowd in [OPENING_MATCH.counted(), SEMI_FINAL.counted()] {
             let arrivals = arrivals(crowd, 250);
             let quiet = between(&arrivals, Duration::ZERO, 250 * SECOND).unwrap();
             let rest = between(&arrivals, 250 * SECOND, 9_000 * SECOND).unwrap();
@@ -139,12 +98,5 @@ mod tests {
             assert!((rest.mean_rate() - 117.0).abs() < 1e-6, "{}", rest.mean_rate());
             assert!((arrivals.length().as_secs_f64() - 750.0).abs() < 1e-6);
         }
-    }
-
-    #[test]
-    fn the_semi_finals_crowd_grows_as_people_come_after_kick_off() {
-        let Crowd { quiet, crowd, .. } = Crowd::built_in_semi_final();
-        assert_eq!((quiet.length(), crowd.length()), (1_000 * SECOND, 1_000 * SECOND));
-        assert_eq!((quiet.rate_at(Duration::ZERO), crowd.rate_at(Duration::ZERO)), (0.113, 0.218));
     }
 }

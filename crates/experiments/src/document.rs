@@ -4,7 +4,7 @@
 use crate::elsewhere::ELSEWHERE;
 use crate::table_text::{cells, figures_named, testbed_figures_named};
 use crate::testbed::{TRIALS, Trial};
-use crate::{EXPERIMENTS, Experiment, Finding, Subject};
+use crate::{EXPERIMENTS, Experiment, Finding, Subject, Summary};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub fn document(findings: &[(&Experiment, Finding)], figures: &str) -> String {
 pub fn revised(before: &str, findings: &[(&Experiment, Finding)], figures: &str) -> String {
     let [simulated, on_testbed] = halves(before);
     let findings = findings.iter().map(|(experiment, finding)| (Subject::from(*experiment), finding));
-    simulator().revised(simulated, findings, figures) + on_testbed
+    simulator().revised(simulated, findings, figures) + &testbed().unchanged(on_testbed, figures)
 }
 
 /// The document with these findings of the testbed in place of what it had of them; all else stays.
@@ -28,7 +28,7 @@ pub fn revised(before: &str, findings: &[(&Experiment, Finding)], figures: &str)
 pub fn revised_testbed(before: &str, findings: &[(&Trial, Finding)], figures: &str) -> String {
     let [simulated, on_testbed] = halves(before);
     let findings = findings.iter().map(|(trial, finding)| (trial.subject, finding));
-    simulated.to_owned() + &testbed().revised(on_testbed, findings, figures)
+    simulator().unchanged(simulated, figures) + &testbed().revised(on_testbed, findings, figures)
 }
 
 /// What the two halves have in common.
@@ -66,14 +66,18 @@ const HEAD: &str = "# What of the papers comes out of the simulator\n\nWritten b
     of its own; every number is of that run. Every seed is judged, not their mean: a condition holds, and a value is \
     met, only if it is so with the worst seed. *matches*: every judged value is within the tolerance that its row names. \
     *same shape*: the conditions on the shape of the result hold, but values are missed, or the model was chosen by \
-    some of them, so none is claimed. *differs*: a condition does not hold. In tables, means over the seeds are shown, and \
+    some of them, so none is claimed. *differs*: a condition does not hold. Conditions are the directions that the paper \
+    states, and the sizes of its effects, to a quarter of each unless the condition says another tolerance; in the summary \
+    stand the rows of the table that are judged, and how many are met. In tables, means over the seeds are shown, and \
     the least and most in brackets; behind a condition stand what it requires, the number of the worst seed, and the \
-    least and most. A section whose conditions have no numbers is of an earlier run, which was judged by the mean.\n\n| ID | shows | verdict |\n|---|---|---|\n";
+    least and most. A section whose conditions have no numbers is of an earlier run, which was judged by the mean.\n";
 
 const TESTBED_HEAD: &str = "\n# What of the papers comes out on a testbed of real Linux\n\nWritten by `flashweir reproduce \
     --testbed`, each section by runs of its own. Network namespaces of one machine stand for clients, routers and \
     servers; TCP, nginx, the crowd and the router are real. Verdicts are as above. The same seed is the same crowd, but \
-    no two runs are alike.\n\n| ID | shows | verdict |\n|---|---|---|\n";
+    no two runs are alike.\n";
+
+const TABLE_HEAD: &str = "| ID | shows | judged values met | verdict |\n|---|---|---:|---|\n";
 const TESTBED_BEGINS: &str = "\n# What of the papers comes out on a testbed";
 
 /// The simulator's and the testbed's.
@@ -90,6 +94,20 @@ struct Part {
     section: String,
 }
 
+impl Part {
+    /// Of the judged rows of its table; a dash where none is.
+    fn values_met(&self) -> String {
+        let judged = |how: &str| {
+            let end = format!(": {how} |");
+            self.section.lines().filter(|line| line.starts_with("| ") && line.ends_with(&end)).count()
+        };
+        match [judged("met"), judged("missed")] {
+            [0, 0] => "–".to_owned(),
+            [met, missed] => format!("{met} of {}", met + missed),
+        }
+    }
+}
+
 impl Half {
     fn revised<'a>(
         &self,
@@ -104,16 +122,27 @@ impl Half {
         }
         let mut out = String::from(self.head);
         let told = || self.subjects.iter().filter_map(|subject| Some((subject, parts.get(subject.id)?)));
+        let summary = Summary::of_texts(told().map(|(_, part)| part.verdict.as_str()));
+        // Writing to a string cannot fail, here and below.
+        let _ = write!(out, "\n**{summary}.**\n\n{TABLE_HEAD}");
         for (Subject { id, title, .. }, part) in told() {
-            // Writing to a string cannot fail, here and below.
-            let _ = writeln!(out, "| [{id}](#{}) | {title} | {} |", self.anchor(id), part.verdict);
+            let (anchor, verdict) = (self.anchor(id), &part.verdict);
+            let _ = writeln!(out, "| [{id}](#{anchor}) | {title} | {} | {verdict} |", part.values_met());
         }
         for elsewhere in ELSEWHERE.iter().filter(|_| self.names_elsewhere) {
             let (id, title, command) = (elsewhere.id, elsewhere.title, elsewhere.command);
-            let _ = writeln!(out, "| {id} | {title} | measured: `{command}` |");
+            let _ = writeln!(out, "| {id} | {title} | – | measured: `{command}` |");
         }
         told().for_each(|(_, part)| out.push_str(&part.section));
         out
+    }
+
+    /// The half with its own sections and a new summary; nothing where there is no half.
+    fn unchanged(&self, before: &str, figures: &str) -> String {
+        if before.is_empty() {
+            return String::new();
+        }
+        self.revised(before, std::iter::empty(), figures)
     }
 
     /// The sections that there are of subjects that there are.
@@ -169,6 +198,16 @@ mod tests {
     use super::*;
     use crate::testbed::{Results, Scope, find_trial};
 
+    /// Goal: the summary counts the rows of a section that are judged, and no others.
+    #[test]
+    fn met_rows_are_counted_from_the_section() {
+        let values_met =
+            |section: &str| Part { verdict: "same shape".into(), section: section.into() }.values_met();
+        let row = "\n## X\n\n| a | 1 | 2 | none ±10 %: met |\n| b | 1 | 3 | none ±1: missed |\n| c | – | 3 | shown |\n- no: d: met |\n";
+        assert_eq!(values_met(row), "1 of 2");
+        assert_eq!(values_met("\n## X\n\n| c | – | 3 | shown |\n"), "–");
+    }
+
     /// Goal: neither half disturbs the other. Method: findings of runs that were never made.
     #[test]
     fn a_finding_of_the_testbed_stays_beside_one_of_the_simulator() {
@@ -186,6 +225,8 @@ mod tests {
             more.contains("(figures/news-f22-testbed.svg)") && more.contains("\n## NEWS-T3 on the testbed\n")
         );
         assert_eq!(revised(&more, &[], "figures"), more);
+        assert!(more.contains("\n**1 figure: matches 0, same shape 0, differs 1.**\n\n| ID |"), "{more}");
+        assert!(more.contains("\n**2 figures: matches 0, same shape 0, differs 2.**\n\n| ID |"), "{more}");
         assert_eq!(revised_testbed(&more, &[], "figures"), more);
     }
 }

@@ -79,6 +79,17 @@ pub enum Verdict {
     },
 }
 
+/// How many findings have each verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Findings that match.
+    pub matches: usize,
+    /// Findings with the same shape.
+    pub same_shape: usize,
+    /// Findings that differ.
+    pub differs: usize,
+}
+
 /// The most that an experiment may claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
@@ -119,11 +130,46 @@ impl Verdict {
     }
 }
 
+impl Summary {
+    /// Counts verdicts by their text ([`Verdict`] as it is displayed).
+    pub(crate) fn of_texts<'a>(verdicts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut summary = Self::default();
+        for verdict in verdicts {
+            match verdict {
+                MATCHES => summary.matches += 1,
+                SAME_SHAPE => summary.same_shape += 1,
+                _ => summary.differs += 1,
+            }
+        }
+        summary
+    }
+
+    /// Counts the verdicts of findings.
+    #[must_use]
+    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+        let texts: Vec<String> = findings.into_iter().map(|finding| finding.verdict.to_string()).collect();
+        Self::of_texts(texts.iter().map(String::as_str))
+    }
+}
+
+/// All counts: `60 figures: matches 1, same shape 20, differs 39`.
+impl fmt::Display for Summary {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Self { matches, same_shape, differs } = self;
+        let all = matches + same_shape + differs;
+        let figures = if all == 1 { "figure" } else { "figures" };
+        write!(out, "{all} {figures}: {MATCHES} {matches}, {SAME_SHAPE} {same_shape}, differs {differs}")
+    }
+}
+
+const MATCHES: &str = "matches";
+const SAME_SHAPE: &str = "same shape";
+
 impl fmt::Display for Verdict {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Matches => out.write_str("matches"),
-            Self::SameShape => out.write_str("same shape"),
+            Self::Matches => out.write_str(MATCHES),
+            Self::SameShape => out.write_str(SAME_SHAPE),
             Self::Differs { why } => write!(out, "differs: {why}"),
         }
     }
@@ -183,6 +229,20 @@ mod tests {
         assert_eq!(row(&[97.0, 103.0], near()).is_met(), Some(true));
         assert_eq!(row(&[90.0, 110.0], near()).is_met(), Some(false));
         assert_eq!(row(&[100.0, f64::NAN], near()).is_met(), Some(false));
+    }
+
+    #[test]
+    fn verdicts_are_counted_by_kind() {
+        let texts =
+            [Verdict::SameShape, Verdict::Differs { why: "not so: matches".into() }, Verdict::SameShape]
+                .map(|verdict| verdict.to_string());
+        let summary = Summary::of_texts(texts.iter().map(String::as_str));
+        assert_eq!(summary, Summary { matches: 0, same_shape: 2, differs: 1 });
+        assert_eq!(summary.to_string(), "3 figures: matches 0, same shape 2, differs 1");
+        assert_eq!(
+            Summary::of_texts(["matches"]).to_string(),
+            "1 figure: matches 1, same shape 0, differs 0"
+        );
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! Games whose logs, counted by the minute, give a crowd.
+//! Games whose requests, counted by the minute, give a crowd.
+//!
+//! The counts of the minutes that the runs need are in the repository (`news/*.csv`, with their source). A log of the whole day,
+//! which is not, can take their place.
 //!
 //! The paper on NEWS played "4,000 seconds of log" of one game in its simulations and 2,000 s of another on its
 //! testbed, each with the crowd beginning at 1,000 s, when the game began. So the rule is: kick-off is the onset, a
@@ -12,7 +15,7 @@ use flashweir_core::limits::PROFILE_BINS;
 use flashweir_workload::RateProfile;
 use std::time::Duration;
 
-/// A game, and where its log would be.
+/// A game, its counts in the repository, and the name of its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Game {
     /// The name of the log's file.
@@ -23,6 +26,8 @@ pub struct Game {
     kick_off: &'static str,
     before: Duration,
     after: Duration,
+    /// The file of the repository with the requests of each minute that is needed, and its text.
+    counts: (&'static str, &'static str),
 }
 
 /// The game of NEWS's simulations (§7.1). The paper dates it 30 April; it was played on 10 June.
@@ -32,6 +37,7 @@ pub const OPENING_MATCH: Game = Game {
     kick_off: "1998-06-10T15:30:00Z",
     before: Duration::from_secs(1_000),
     after: Duration::from_secs(3_000),
+    counts: ("crates/experiments/src/news/opening_match.csv", include_str!("news/opening_match.csv")),
 };
 /// The game of NEWS's testbed (§8.1).
 pub const SEMI_FINAL: Game = Game {
@@ -40,6 +46,7 @@ pub const SEMI_FINAL: Game = Game {
     kick_off: "1998-07-07T19:00:00Z",
     before: Duration::from_secs(1_000),
     after: Duration::from_secs(1_000),
+    counts: ("crates/experiments/src/news/semi_final.csv", include_str!("news/semi_final.csv")),
 };
 
 /// The text is not the log of the game.
@@ -53,15 +60,28 @@ pub struct LogError {
 }
 
 impl Game {
+    /// The crowd of the counts in the repository.
+    #[must_use]
+    pub fn counted(&self) -> Crowd {
+        let (file, text) = self.counts;
+        // Holds because the file is part of the program, and a test reads it.
+        self.read(&format!("the counts in {file}"), text).expect("counts of the match")
+    }
+
     /// The crowd of a log: comma-separated text with the header `minute_gmt,requests`, then a line for each minute,
-    /// none left out.
+    /// none left out. Lines before the header that begin with `#` are comments.
     ///
     /// # Errors
     /// The first line that is not as expected; the last one, where the log does not reach far enough around kick-off;
     /// that of kick-off, where nobody came before it or after it.
     pub fn crowd(&self, text: &str) -> Result<Crowd, LogError> {
+        self.read(&format!("the log {}", self.file), text)
+    }
+
+    fn read(&self, source: &str, text: &str) -> Result<Crowd, LogError> {
         let log = Log::read(text)?;
         let wrong = |line, problem| Err(LogError { line, problem });
+        let first_line = log.last_line + 1 - log.stamps.len() as u64;
         let Some(place) = log.stamps.iter().position(|stamp| stamp == self.kick_off) else {
             return wrong(log.last_line, format!("the log ends without {}, kick-off", self.kick_off));
         };
@@ -85,12 +105,15 @@ impl Game {
         let (quiet, crowd) =
             (stretch(kick_off - self.before, kick_off), stretch(kick_off, kick_off + self.after));
         let (Some(quiet), Some(crowd)) = (quiet, crowd) else {
-            // The header is line 1.
-            return wrong(place as u64 + 2, "nobody came before kick-off here, or after it".to_owned());
+            return wrong(
+                first_line + place as u64,
+                "nobody came before kick-off here, or after it".to_owned(),
+            );
         };
         let (before, after) = (self.before.as_secs(), self.after.as_secs());
-        let name = format!("the log of {}, from {before} s before kick-off to {after} s after it", self.name);
-        Ok(Crowd::logged(name, quiet, crowd))
+        let name =
+            format!("{source} of {}, from {before} s before kick-off to {after} s after it", self.name);
+        Ok(Crowd::new(name, quiet, crowd))
     }
 }
 
@@ -108,13 +131,18 @@ struct Log {
 impl Log {
     fn read(text: &str) -> Result<Self, LogError> {
         let mut log = Self { stamps: Vec::new(), requests: Vec::new(), last_line: 1 };
+        let mut has_header = false;
         for (line, text) in (1..).zip(text.lines()) {
             let told = |problem| LogError { line, problem };
             let fields: Vec<&str> = text.split(',').map(str::trim).collect();
-            if line == 1 {
+            if !has_header {
+                if text.starts_with('#') {
+                    continue;
+                }
                 if fields != HEADER {
                     return Err(told(format!("\"{}\" is not the header {}", short(text), HEADER.join(","))));
                 }
+                (has_header, log.last_line) = (true, line);
                 continue;
             }
             log.take(&fields).map_err(told)?;
@@ -201,7 +229,49 @@ mod tests {
         // 49 minutes of one part, one of two: 50 minutes make 51 parts.
         let part = 210.0 * 50.0 / 51.0;
         assert!((at(1_000) - part).abs() < 1e-9 && (at(3_999) - 2.0 * part).abs() < 1e-9);
-        assert!(crowd.name().starts_with("the log of the opening match"));
+        assert!(crowd.name().starts_with("the log wc98_brazil_scotland_19980610.csv of the opening match"));
+    }
+
+    /// Goal: the repository has the minutes that the runs need, with their source, and names the file they come from.
+    /// Method: read both files, check the rates at the ends against the log's counts (60,586 requests in the minute of 15:13
+    /// and 119,743 in that of 16:19; 26,338 and 79,709), and that a copy of the file is read as a log.
+    #[test]
+    fn the_counts_in_the_repository_are_the_matches() {
+        for (game, ends) in [(OPENING_MATCH, [60_586.0, 119_743.0]), (SEMI_FINAL, [26_338.0, 79_709.0])] {
+            let (file, text) = game.counts;
+            assert!(text.starts_with("# Requests per minute") && text.contains("Internet Traffic Archive"));
+            let crowd = game.counted();
+            assert!(crowd.name().starts_with(&format!("the counts in {file} of ")), "{}", crowd.name());
+            let stretched = |length, mean| Stretched { length, mean };
+            let (quiet_per_s, crowd_per_s) = (1_000.0, 2_000.0);
+            let arrivals =
+                crowd.arrivals(stretched(game.before, quiet_per_s), stretched(game.after, crowd_per_s));
+            let counts: Vec<f64> = Log::read(text).unwrap().requests;
+            let rate_over_count = |second: Duration, count: f64| arrivals.rate_at(second) / (count / 60.0);
+            let last = game.before + game.after - Duration::from_secs(1);
+            let (first, last) = (rate_over_count(Duration::ZERO, ends[0]), rate_over_count(last, ends[1]));
+            let kick_off = rate_over_count(game.before, counts[17] * 60.0);
+            // The quiet is scaled by one factor, the crowd by another.
+            let before_kick_off = rate_over_count(game.before - Duration::from_secs(1), counts[16] * 60.0);
+            assert!((first / before_kick_off - 1.0).abs() < 1e-9 && (last / kick_off - 1.0).abs() < 1e-9);
+            let as_log = game.crowd(text).unwrap();
+            assert!(as_log.name().starts_with(&format!("the log {} of ", game.file)), "{}", as_log.name());
+        }
+    }
+
+    #[test]
+    fn comments_stand_before_the_header_only() {
+        let good = log(requests());
+        let commented = format!("# of the archive\n#\n{good}");
+        assert_eq!(OPENING_MATCH.crowd(&commented).unwrap(), OPENING_MATCH.crowd(&good).unwrap());
+        assert_eq!(
+            error(&commented.replacen("14:51:00Z,240", "14:51:00Z,many", 1)),
+            "line 5: \"many\" is not a count of requests"
+        );
+        assert_eq!(
+            error(&good.replacen('\n', "\n# late\n", 1)),
+            "line 2: 1 fields instead of 2: a minute and its requests"
+        );
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! ```
 
 mod cataclysm;
+mod cost;
 mod crowd;
 mod document;
 mod elsewhere;
@@ -39,12 +40,13 @@ pub mod testbed;
 #[cfg(test)]
 mod tests;
 
+pub use cost::cost_s;
 pub use crowd::Crowd;
 pub use document::{document, revised, revised_testbed};
 pub use elsewhere::{ELSEWHERE, Elsewhere};
 pub use error::ExperimentError;
 pub use experiment::{EXPERIMENTS, Experiment, Subject, find};
-pub use finding::{Finding, Row, Rule, Shape, Verdict};
+pub use finding::{Finding, Row, Rule, Shape, Summary, Verdict};
 pub use game::{Game, LogError, OPENING_MATCH, SEMI_FINAL};
 pub use laboratory::{Laboratory, Progress};
 pub use options::Options;

@@ -1,6 +1,6 @@
 //! How much is run, and which crowd comes.
 
-use crate::{Crowd, ExperimentError};
+use crate::{Crowd, ExperimentError, OPENING_MATCH, SEMI_FINAL};
 
 /// How much is run, and which crowd comes.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The paper's 4,000 seconds, three seeds, two threads, the built-in crowds.
+    /// The paper's 4,000 seconds, three seeds, two threads, the crowds of the counts in the repository.
     fn default() -> Self {
         Self {
             seed: 1,
@@ -32,8 +32,8 @@ impl Default for Options {
             threads: 2,
             quiet_s: 1_000,
             crowd_s: 3_000,
-            opening_match: Crowd::built_in_opening_match(),
-            semi_final: Crowd::built_in_semi_final(),
+            opening_match: OPENING_MATCH.counted(),
+            semi_final: SEMI_FINAL.counted(),
         }
     }
 }

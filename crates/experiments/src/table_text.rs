@@ -30,6 +30,11 @@ pub fn text(subject: impl Into<Subject>, finding: &Finding) -> String {
     for note in &finding.notes {
         let _ = writeln!(out, "note: {note}");
     }
+    let judged: Vec<bool> = finding.rows.iter().filter_map(Row::is_met).collect();
+    if !judged.is_empty() {
+        let met = judged.iter().filter(|&&met| met).count();
+        let _ = writeln!(out, "judged values met: {met} of {}", judged.len());
+    }
     let _ = writeln!(out, "verdict: {}", finding.verdict);
     out
 }

@@ -1,16 +1,17 @@
 //! `flashweir reproduce`.
 
+mod progress;
 mod testbed;
 
 use std::fmt::Display;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use flashweir_core::limits::SCENARIO_TABLE_BYTES;
 use flashweir_experiments::{
     Crowd, ELSEWHERE, EXPERIMENTS, Experiment, ExperimentError, Finding, Game, Laboratory, OPENING_MATCH,
-    Options, Progress, SEMI_FINAL, Spread, figures_named, find, revised, testbed::Scope, text,
+    Options, SEMI_FINAL, Spread, Summary, cost_s, figures_named, find, revised, testbed::Scope, text,
 };
 use serde_json::{Map, Value, json};
 
@@ -20,7 +21,9 @@ use crate::exit::UsageError;
 ///
 /// Prints what the paper says, our values for each mode, the conditions on the result's shape and a verdict: matches,
 /// same shape, or differs and why. The rules of the verdict are fixed in the code of each experiment. Charts (SVG) and
-/// the numbers behind them (CSV) go to a directory. The same seeds give the same numbers on every machine.
+/// the numbers behind them (CSV) go to a directory. The same seeds give the same numbers on every machine,
+/// except for CAT-F4 and PURGE-F5, which are measured. Progress goes to standard error; a figure that takes more than a
+/// minute says so before it begins.
 ///
 /// With --testbed, what the papers measured on testbeds is run on real Linux TCP: network namespaces with shaped links,
 /// nginx, `flashweir load` and `flashweir router`. That needs root, the Debian packages iproute2, ethtool and nginx-light,
@@ -61,10 +64,9 @@ pub(crate) struct ReproduceArgs {
     /// Seconds of crowd, fewer than the paper's 3,000 for a quick look; the finding then says so.
     #[arg(long, value_name = "S", default_value_t = Options::default().crowd_s)]
     crowd_s: u64,
-    /// Where the World Cup's logs are, counted by the minute (wc98_brazil_scotland_19980610.csv and
-    /// wc98_brazil_netherlands_19980707.csv, with the columns minute_gmt and requests). Of a log that is not there, the
-    /// built-in table of relative rates takes the place; the findings say which was used [default: ../shared/traces,
-    /// if it is there].
+    /// Directory of World Cup logs counted by the minute (wc98_brazil_scotland_19980610.csv and
+    /// wc98_brazil_netherlands_19980707.csv, with the columns minute_gmt and requests), to be used instead of the counts in
+    /// the repository. The findings name what was used.
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
 }
@@ -79,14 +81,18 @@ impl ReproduceArgs {
             return testbed::Task { ids: &self.ids, scope, json: self.json, out: &self.out }.run();
         }
         let Some(chosen) = self.chosen()? else { return list() };
-        let laboratory = Laboratory::new(self.options()?).map_err(usage)?.telling(show);
+        let laboratory = Laboratory::new(self.options()?).map_err(usage)?.telling(progress::record);
         std::fs::create_dir_all(&self.out)
             .with_context(|| format!("{}: cannot be made", self.out.display()))?;
+        if chosen.iter().any(|experiment| experiment.id.starts_with("NEWS-")) {
+            say(&arrivals_notice(laboratory.options()));
+        }
         let mut findings = Vec::new();
         for experiment in chosen {
-            // Nobody is left to tell when standard error is closed.
-            let _unheard = writeln!(std::io::stderr(), "{} …", experiment.id);
+            say(&cost_notice(experiment.id));
+            let shown = progress::ProgressLines::begin(experiment.id);
             let finding = (experiment.run)(&laboratory).with_context(|| experiment.id)?;
+            shown.end();
             write_figures(&self.out, experiment, &finding)?;
             if !self.json {
                 writeln!(std::io::stdout(), "{}", text(experiment, &finding))?;
@@ -97,6 +103,12 @@ impl ReproduceArgs {
             let list: Vec<Value> =
                 findings.iter().map(|(experiment, finding)| in_json(experiment.id, finding)).collect();
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&list)?)?;
+        }
+        let summary = Summary::of(findings.iter().map(|(_, finding)| finding));
+        if self.json {
+            say(&summary.to_string())
+        } else {
+            writeln!(std::io::stdout(), "{summary}")?
         }
         self.write_document(&findings)
     }
@@ -131,12 +143,12 @@ impl ReproduceArgs {
         Ok(options)
     }
 
-    /// Where the logs are; none where the usual place is not there.
+    /// Directory of the logs, if one is given.
     fn traces(&self) -> anyhow::Result<Option<&Path>> {
         match &self.traces {
             Some(directory) if directory.is_dir() => Ok(Some(directory)),
             Some(other) => Err(UsageError::new(format!("{}: not a directory", other.display())).into()),
-            None => Ok(Some(Path::new(TRACES)).filter(|usual| usual.is_dir())),
+            None => Ok(None),
         }
     }
 
@@ -154,8 +166,33 @@ impl ReproduceArgs {
     }
 }
 
-/// Beside the repository, as terms keep the logs out of it.
-const TRACES: &str = "../shared/traces";
+/// Source of the clients' arrivals, said before anything of NEWS runs.
+fn arrivals_notice(options: &Options) -> String {
+    let source = |game: &Game, crowd: &Crowd| {
+        let log = if *crowd == game.counted() { "no log is used; " } else { "" };
+        format!("{log}clients arrive as {}", crowd.name())
+    };
+    format!(
+        "simulations of NEWS: {}\nits testbed: {}",
+        source(&OPENING_MATCH, &options.opening_match),
+        source(&SEMI_FINAL, &options.semi_final)
+    )
+}
+
+/// What a figure costs, said before it begins.
+fn cost_notice(id: &str) -> String {
+    match cost_s(id) {
+        Some(seconds) => {
+            format!("{id}: takes about {seconds} s (default options, two cores, release build)")
+        }
+        None => format!("{id}: takes less than a minute (default options, two cores, release build)"),
+    }
+}
+
+fn say(text: &str) {
+    // Not written when standard error is closed.
+    let _unwritten = writeln!(std::io::stderr(), "{text}");
+}
 
 /// The crowd of a game's log; none where there is no log.
 fn crowd(game: &Game, directory: &Path) -> anyhow::Result<Option<Crowd>> {
@@ -170,16 +207,6 @@ fn crowd(game: &Game, directory: &Path) -> anyhow::Result<Option<Crowd>> {
     }
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(&error))?;
     Ok(Some(game.crowd(&text).map_err(|error| wrong(&error))?))
-}
-
-/// One line that counts the runs an experiment waits for; only where somebody looks.
-fn show(Progress { done, of }: Progress) {
-    let mut out = std::io::stderr();
-    if out.is_terminal() {
-        let line = if done == of { String::new() } else { format!("  {done} of {of} runs") };
-        // Nobody is left to tell when standard error is closed.
-        let _unheard = write!(out, "\r\x1b[K{line}");
-    }
 }
 
 /// What was asked for cannot be done as written.
@@ -222,4 +249,16 @@ fn in_json(id: &str, finding: &Finding) -> Value {
         })
         .collect();
     json!({ "id": id, "paper": paper, "ours": ours, "verdict": finding.verdict.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_figure_says_its_cost_and_a_short_one_that_it_is_short() {
+        let long = cost_notice("PURGE-T3");
+        assert!(long.starts_with("PURGE-T3: takes about ") && long.contains(" s ("), "{long}");
+        assert!(cost_notice("INTEL-T1").starts_with("INTEL-T1: takes less than a minute"));
+    }
 }

@@ -68,7 +68,16 @@ fn a_short_run_prints_json_and_leaves_a_chart_and_its_numbers() {
         "--crowd-s",
         "120",
     ]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    // Standard error says first what the clients' arrivals are, then what the figure costs, and its end and its verdict.
+    let lines: Vec<&str> = said.lines().collect();
+    let [simulated, on_testbed, cost, .., end, summary] = lines.as_slice() else { panic!("{said}") };
+    let counts = "no log is used; clients arrive as the counts in crates/experiments/src/news";
+    assert!(simulated.contains(&format!("{counts}/opening_match.csv of the opening match")), "{said}");
+    assert!(on_testbed.contains(&format!("{counts}/semi_final.csv of the semi-final")), "{said}");
+    assert!(cost.starts_with("NEWS-F6: takes ") && end.starts_with("NEWS-F6: done in "), "{said}");
+    assert!(summary.starts_with("1 figure: matches 0, same shape "), "{said}");
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON on stdout");
     let [finding] = list.as_array().expect("a list").as_slice() else { panic!("one finding: {list}") };
     assert_eq!(finding["id"], "NEWS-F6");
@@ -80,6 +89,44 @@ fn a_short_run_prints_json_and_leaves_a_chart_and_its_numbers() {
     assert!(read("news-f6.csv").starts_with("series,seconds,kb/s\n"));
     // The table of all verdicts is only written when all were run.
     assert!(!directory.path().join("reproduction.md").exists());
+}
+
+/// Goal: a log that is given is named before anything runs and in the finding; the summary ends the output.
+#[test]
+fn a_log_is_named_and_verdicts_are_counted() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let traces = directory.path().to_str().expect("temporary names are text");
+    let minute = |minute: u32| {
+        let requests = if minute < 930 { 600 } else { 6_000 };
+        format!("1998-06-10T{:02}:{:02}:00Z,{requests}\n", minute / 60, minute % 60)
+    };
+    let log = format!("minute_gmt,requests\n{}", (900..990).map(minute).collect::<String>());
+    std::fs::write(directory.path().join("wc98_brazil_scotland_19980610.csv"), log).expect("a file");
+    let out = directory.path().join("figures");
+    let out = out.to_str().expect("temporary names are text");
+    let output = reproduce(&[
+        "NEWS-F6",
+        "--traces",
+        traces,
+        "--out",
+        out,
+        "--seeds",
+        "1",
+        "--quiet-s",
+        "120",
+        "--crowd-s",
+        "120",
+    ]);
+    let (text, said) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    );
+    assert!(output.status.success(), "{said}");
+    let named = "clients arrive as the log wc98_brazil_scotland_19980610.csv of the opening match";
+    assert!(said.starts_with(&format!("simulations of NEWS: {named}")), "{said}");
+    assert!(text.contains("note: Clients arrive as the log wc98_brazil_scotland_19980610.csv"), "{text}");
+    let summary = text.lines().last().unwrap_or_default();
+    assert!(summary.starts_with("1 figure: matches 0, same shape "), "{text}");
 }
 
 /// Goal: a log that is not as expected is told in one line with file and line, before anything runs.

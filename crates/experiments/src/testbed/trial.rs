@@ -7,7 +7,7 @@ use super::{
     best_static, bulk_bystander, cost, dropping, fastest_tenth, interval, memory, network_limited,
     web_bystander,
 };
-use crate::{Crowd, ExperimentError, Finding, Subject};
+use crate::{Crowd, ExperimentError, Finding, SEMI_FINAL, Subject};
 
 /// A figure of a paper's testbed.
 #[derive(Clone, Copy, Debug)]
@@ -37,9 +37,9 @@ pub struct Scope {
 }
 
 impl Default for Scope {
-    /// One round at the scale of [`scale`](super::scale), the built-in crowd.
+    /// One round at the scale of [`scale`](super::scale), the counts of the semi-final in the repository.
     fn default() -> Self {
-        Self { seed: 1, rounds: 1, quiet_s: QUIET_S, crowd_s: CROWD_S, crowd: Crowd::built_in_semi_final() }
+        Self { seed: 1, rounds: 1, quiet_s: QUIET_S, crowd_s: CROWD_S, crowd: SEMI_FINAL.counted() }
     }
 }
 
