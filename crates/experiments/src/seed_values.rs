@@ -9,6 +9,9 @@ use crate::table_text::significant;
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// The size of an effect that a paper states holds if ours differs by no more than this part of it: one rule for all figures.
+pub(crate) const EFFECT_TOLERANCE: f64 = 0.25;
+
 /// One number for each seed; not a number where a seed has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SeedValues(BTreeMap<u64, f64>);
@@ -82,6 +85,11 @@ impl SeedValues {
         self.with(other, |one, other| if one.is_nan() || one < other { one } else { other })
     }
 
+    /// The larger number of each seed; none where one is missing.
+    pub(crate) fn larger(&self, other: &Self) -> Self {
+        self.with(other, |one, other| if one.is_nan() || one > other { one } else { other })
+    }
+
     /// The smallest step from one to the next, of each seed; below zero where the numbers do not rise.
     pub(crate) fn smallest_step(ascending: &[Self]) -> Self {
         let steps = ascending.windows(2).map(|pair| pair[1].minus(&pair[0]));
@@ -106,6 +114,22 @@ impl SeedValues {
 
     pub(crate) fn between(self, least: f64, most: f64) -> Criterion {
         self.bounded(Bound::Between(least, most))
+    }
+
+    /// The size of an effect that a paper states, to a quarter of it ([`EFFECT_TOLERANCE`]).
+    pub(crate) fn as_stated(self, paper: f64) -> Criterion {
+        let [one, other] = [1.0 - EFFECT_TOLERANCE, 1.0 + EFFECT_TOLERANCE].map(|part| paper * part);
+        self.between(one, other)
+    }
+
+    /// How much more than 1, percent; of a ratio.
+    pub(crate) fn gain_percent(&self) -> Self {
+        self.map(|ratio| (ratio - 1.0) * 100.0)
+    }
+
+    /// How much less than 1, percent; of a ratio.
+    pub(crate) fn fall_percent(&self) -> Self {
+        self.map(|ratio| (1.0 - ratio) * 100.0)
     }
 
     fn bounded(self, bound: Bound) -> Criterion {
@@ -248,6 +272,15 @@ mod tests {
         let partly = SeedValues::of([(2, Some(8.0))]);
         assert!(!one.over(&partly).above(0.0).holds());
         assert_eq!(SeedValues::smallest_step(&[one, other, values(&[5.0, 1.0])]), values(&[1.0, -2.0]));
+    }
+
+    #[test]
+    fn a_stated_effect_holds_to_a_quarter_of_it() {
+        let shorter = |ratios: &[f64]| values(ratios).fall_percent().as_stated(40.0);
+        assert!(shorter(&[0.69, 0.51]).holds());
+        assert!(!shorter(&[0.6, 0.76]).holds() && !shorter(&[0.6, 0.44]).holds());
+        assert_eq!(shorter(&[0.76]).to_string(), "30 to 50; here 24");
+        assert!(values(&[1.12]).gain_percent().as_stated(12.0).holds());
     }
 
     #[test]

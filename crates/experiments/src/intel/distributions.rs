@@ -34,17 +34,19 @@ const LOW_250: &str = "(250, 150)";
 const HIGH_150: &str = "(150, 200)";
 
 fn uncontrolled(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
-    finding(laboratory, "Response times of the uncontrolled client", |shown| &shown.uncontrolled)
+    finding(laboratory, "Response times of the uncontrolled client", |shown| &shown.uncontrolled, &[])
 }
 
 fn controlled(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
-    finding(laboratory, "Response times of the controlled clients", |shown| &shown.controlled)
+    let all = CASES.map(|(name, _)| name);
+    finding(laboratory, "Response times of the controlled clients", |shown| &shown.controlled, &all)
 }
 
 fn finding(
     laboratory: &Laboratory,
     title: &'static str,
     group: fn(&Shown) -> &Group,
+    as_uncontrolled: &[&str],
 ) -> Result<Finding, ExperimentError> {
     let cases = Cases::new(laboratory, &CASES.map(|(name, control)| (name, Controlled::heavy(control))))?;
     let at = |part: usize| move |shown: &Shown| group(shown).quantiles_s[part];
@@ -56,7 +58,7 @@ fn finding(
         cases.row("median, s", None, at(median)),
         cases.row("upper quartile, s", None, at(three_quarters)),
     ];
-    let shapes = vec![
+    let mut shapes = vec![
         Shape::new(
             "without control the median is the slowest",
             [LOW_50, LOW_150, LOW_250, HIGH_150]
@@ -75,6 +77,14 @@ fn finding(
             [spread(LOW_250).over(&spread(LOW_50)).above(1.0)],
         ),
     ];
+    if !as_uncontrolled.is_empty() {
+        let uncontrolled = |part: usize| move |shown: &Shown| shown.uncontrolled.quantiles_s[part];
+        let over = |case, part| of(case, part).over(&cases.seeds(case, uncontrolled(part)));
+        let all = as_uncontrolled.iter().flat_map(|&case| {
+            [quarter, median, three_quarters].map(|part| over(case, part).between(0.9, 1.1).named(case))
+        });
+        shapes.push(Shape::new("the quartiles are those of the uncontrolled client (to a tenth)", all));
+    }
     let line = |name: &'static str| {
         let points =
             PARTS.iter().enumerate().map(|(part, share)| (cases.mean(name, at(part)), Some(100.0 * share)));

@@ -44,6 +44,10 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let over = |case, other| cases.seeds(case, ok).over(&cases.seeds(other, ok));
     let shapes = vec![
         Shape::new(
+            "with 40 % of the messages for on and off lost less is served: too much control",
+            [over(EDGES_LOST, EDGES).below(1.0)],
+        ),
+        Shape::new(
             "soft state serves as much with 40 % lost as with none, to a fiftieth",
             [over(SOFT_LOST, SOFT).between(0.98, 1.02)],
         ),

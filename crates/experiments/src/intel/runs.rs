@@ -22,6 +22,8 @@ pub(super) const SELF_SIMILAR_RATES: [f64; 7] = [27.0, 32.0, 38.0, 45.0, 55.0, 7
 pub(super) const SELF_SIMILAR: Spacing = Spacing::SelfSimilar { shortest: Duration::from_secs(1) };
 /// Half of the sessions send one request only: the least deep waves of this shape.
 pub(super) const SHALLOW: Spacing = Spacing::SelfSimilar { shortest: Duration::from_millis(30) };
+/// What "substantially less" of a paper has to be at most, as a part of what it is without control.
+pub(super) const SUBSTANTIALLY_LESS: f64 = 0.75;
 /// Nobody controls.
 pub(super) const NONE: &str = "none";
 /// The column of the closed form.

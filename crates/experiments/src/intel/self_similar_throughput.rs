@@ -36,7 +36,12 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let less = |rate: f64, lower| {
         ok(rate).minus(&ok(lower)).below(0.0).named(format!("{rate}/s less {lower}/s, OK/s"))
     };
+    let refused = runs.seeds(45.0, |measured| measured.refused_rps / 45.0);
     let shapes = vec![
+        Shape::new(
+            "at 45/s at most one in a hundred is refused",
+            [refused.at_most(0.01).named("part refused")],
+        ),
         Shape::new(
             "less is served at 70/s than at 45/s, and still less at 85/s",
             [less(70.0, 45.0), less(85.0, 70.0)],

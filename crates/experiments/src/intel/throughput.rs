@@ -37,6 +37,13 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         ),
         Shape::new("almost half is refused at 71.42/s (40 to 50 %)", [refused(HIGH).between(0.4, 0.5)]),
         Shape::new(
+            "less is served at 71.42/s than at 43.97/s, and still less at 99.55/s",
+            [
+                ok(HIGH).minus(&ok(CRITICAL)).below(0.0).named("OK/s"),
+                ok(HIGHEST).minus(&ok(HIGH)).below(0.0).named("OK/s"),
+            ],
+        ),
+        Shape::new(
             format!(
                 "beyond saturation each request more costs {:.3} OK, the work of a refusal over that of a request \
                  beyond it (to a tenth)",

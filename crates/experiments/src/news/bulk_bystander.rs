@@ -26,7 +26,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         move |outcome: &Outcome| Some(outcome.per_second(within.clone(), |bin| bin.bulk_bytes) * 0.008)
     };
     let (before, during) = (goodput(Stretch::Quiet), goodput(Stretch::Crowd));
-    let fastest = runs.fastest_kbps(Stretch::Crowd);
+    let (quiet_fastest, fastest) = (runs.fastest_kbps(Stretch::Quiet), runs.fastest_kbps(Stretch::Crowd));
     let within = |mode: &str, part| Rule::Within { mode: mode.to_owned(), part };
     let none = [Mode::None];
     let rows = vec![
@@ -39,6 +39,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             &NEWS_MODES,
             &during,
         ),
+        runs.row("fastest tenth before, kb/s", Some(90.2), within("none", 0.1), &none, &quiet_fastest),
         runs.row("fastest tenth with NEWS, kb/s", Some(86.4), within(AS_RUN, 0.1), &NEWS_MODES, &fastest),
     ];
     let crowd = runs.seeds(Mode::None, &during);
@@ -49,6 +50,17 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             [crowd.over(&runs.seeds(Mode::None, &before)).at_most(0.1).named("what is left of it")],
         ),
         Shape::new("NEWS gives it back fivefold", [over_none(Mode::Scoreboard).at_least(5.0)]),
+        Shape::new(
+            "NEWS gives it back twelvefold (to a quarter)",
+            [over_none(Mode::Scoreboard).as_stated(12.0)],
+        ),
+        Shape::new(
+            "with NEWS the fastest tenth keeps nine tenths of its rate before",
+            [runs
+                .seeds(Mode::Scoreboard, &fastest)
+                .over(&runs.seeds(Mode::None, &quiet_fastest))
+                .at_least(0.9)],
+        ),
         Shape::new("repaired gives it back threefold", [over_none(Mode::Repaired).at_least(3.0)]),
     ];
     let mut notes = notes(laboratory.options());

@@ -23,6 +23,7 @@ const TABLE: [(&str, &[Mode], [f64; 4]); 6] = [
     ("static 100", &[Mode::Static(100)], [100.0, 40.2, 93.95, 1.0]),
     ("static 120", &[Mode::Static(120)], [120.0, 32.8, 90.8, 2.0]),
 ];
+const LIMITS: [u32; 4] = [60, 80, 100, 120];
 /// All modes that the table needs.
 pub(super) const MODES: [Mode; 8] = [
     Mode::None,
@@ -70,8 +71,18 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             [loss(news).over(&loss(none)).at_most(0.2)],
         ),
         Shape::new(
-            "a static 60 is faster than a static 120",
-            [fastest(Mode::Static(60)).over(&fastest(Mode::Static(120))).above(1.0)],
+            "a lower static limit is faster: 60 than 80, 80 than 100, 100 than 120",
+            LIMITS.windows(2).map(|pair| {
+                let [low, high] = [pair[0], pair[1]].map(|limit| fastest(Mode::Static(limit)));
+                low.over(&high).above(1.0).named(format!("{} over {}", pair[0], pair[1]))
+            }),
+        ),
+        Shape::new(
+            "a lower static limit loses no more",
+            LIMITS.windows(2).map(|pair| {
+                let [low, high] = [pair[0], pair[1]].map(|limit| loss(Mode::Static(limit)));
+                low.minus(&high).at_most(0.0).named(format!("{} less {}, points", pair[0], pair[1]))
+            }),
         ),
         Shape::new(
             "repaired, too, is at least 1.3 times as fast as no control",

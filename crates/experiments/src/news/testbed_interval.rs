@@ -109,6 +109,17 @@ fn shapes(points: &[Point]) -> Vec<Shape> {
         Shape::new("T = 16 s raises an alarm before the crowd", [news(16, early).at_least(1.0)]),
         Shape::new("longer T raises none", INTERVALS_S[1..].iter().map(|&t| no_early(Mode::Scoreboard, t))),
         Shape::new(
+            "T = 16 s rejects 65 % (to a tenth)",
+            [news(16, rejected).between(0.9 * 65.0, 1.1 * 65.0).named("%")],
+        ),
+        Shape::new(
+            "the fastest tenth is slower with T = 16 s than with 64 s and with 128 s",
+            [64, 128].map(|best| {
+                let named = format!("over that with {}", at(best));
+                news(16, fastest).over(&news(best, fastest)).below(1.0).named(named)
+            }),
+        ),
+        Shape::new(
             "T = 16 s rejects more than 64 s",
             [news(16, rejected).minus(&news(64, rejected)).above(0.0).named("percentage points")],
         ),

@@ -143,10 +143,17 @@ fn by_flows(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let [_, two] = PHASES;
     let rows = FLOWS.map(|flows| runs.row(format!("{flows} flows: RMSE while they differ, %"), flows, &two));
     let at = |flows: u32| format!("{flows} flows, %");
+    let published = || FLOWS.into_iter().map(|flows| runs.rmse(flows, &two, PUBLISHED));
+    let most_published = published().reduce(|one, other| one.larger(&other)).unwrap_or_default();
+    let least_published = published().reduce(|one, other| one.smaller(&other)).unwrap_or_default();
     let shapes = vec![
         Shape::new(
             "Purge's count as published is within 5 % with every number of flows",
             FLOWS.map(|flows| runs.rmse(flows, &two, PUBLISHED).at_most(NEGLIGIBLE).named(at(flows))),
+        ),
+        Shape::new(
+            "its error as published hardly changes with the number of flows (5 points at most)",
+            [most_published.minus(&least_published).at_most(NEGLIGIBLE).named("points")],
         ),
         Shape::new(
             "by maximum likelihood it is within 2 % with every number of flows",

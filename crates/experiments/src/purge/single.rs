@@ -84,6 +84,10 @@ fn shapes(runs: &Runs) -> Vec<Shape> {
                 .named("difference, in fair shares")],
         ),
         Shape::new(
+            "under BLACK-like UDP is privileged: it has more than its fair share, by a fifth at least",
+            [udp(Policing::BlackLike).above(1.2).named(part)],
+        ),
+        Shape::new(
             "under Purge as published UDP has a fair share, to a fifth",
             [udp(Policing::Published).between(0.8, 1.2).named(part)],
         ),

@@ -265,6 +265,13 @@ fn goodput_shapes(runs: &Runs) -> Vec<Shape> {
             }),
         ),
         Shape::new(
+            "the system's goodput is higher under Purge as published than under BLACK-like",
+            FLOWS.map(|flows| {
+                let gain = system(flows, Policing::Published).minus(&system(flows, Policing::BlackLike));
+                gain.above(0.0).named(at(flows))
+            }),
+        ),
+        Shape::new(
             "under repaired Purge TCP has nine tenths of its fair share as goodput",
             FLOWS.map(|flows| {
                 let part = tcp(flows, Policing::Repaired).map(|kb| kb * f64::from(flows) / 1e4);

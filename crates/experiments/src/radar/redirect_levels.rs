@@ -64,6 +64,15 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         "2 to 4 ms at each load",
         added.iter().zip(DIRECT).map(|(added, name)| added.clone().between(2.0, 4.0).named(name)),
     )];
+    let growth_ms = added[RATES.len() - 1].minus(&added[0]);
+    let shapes = [
+        shapes,
+        vec![Shape::new(
+            "the latency grows a bit with the load: from 50/s to 300/s by 1 ms at most",
+            [growth_ms.clone().above(0.0).named("ms"), growth_ms.at_most(1.0).named("ms")],
+        )],
+    ]
+    .concat();
     let points = RATES
         .iter()
         .zip(&added)
