@@ -6,7 +6,7 @@ use crate::testbed::{best_static, bulk_bystander, cost, fastest_tenth, network_l
 /// A figure of a paper that a benchmark or the real thing makes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// Its name, such as `CAT-F4`.
+    /// Its name, such as `NEWS-F19`.
     pub id: &'static str,
     /// What it shows.
     pub title: &'static str,
@@ -17,19 +17,9 @@ pub struct Elsewhere {
 /// All there are.
 pub const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
-        id: "CAT-F4",
-        title: "Requests a second that batches and a threshold can refuse",
-        command: "cargo bench -p flashweir-admission --bench decisions",
-    },
-    Elsewhere {
         id: "RADAR-PROCESSES",
         title: "Figures 4.4, 4.6 to 4.8 and 4.10 to 4.12 with real processes, scaled (docs/replication.md)",
         command: "make bench-replicas",
-    },
-    Elsewhere {
-        id: "PURGE-F5",
-        title: "Time to count flows",
-        command: "cargo bench -p flashweir-aqm --bench packets",
     },
     on_testbed(fastest_tenth::TRIAL, "flashweir reproduce --testbed NEWS-F19"),
     on_testbed(network_limited::TRIAL, "flashweir reproduce --testbed NEWS-F20"),

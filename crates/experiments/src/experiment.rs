@@ -14,7 +14,7 @@ pub struct Subject {
     pub paper: &'static str,
 }
 
-/// One table or figure of a paper, made again by the simulator.
+/// One table or figure of a paper, made again by the simulator; CAT-F4 and PURGE-F5 are measured instead.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
     /// Its name, such as `NEWS-T1`.
@@ -49,6 +49,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     news::web_bystander::EXPERIMENT,
     cataclysm::capacity::EXPERIMENT,
     cataclysm::shares::EXPERIMENT,
+    cataclysm::refusal_rate::EXPERIMENT,
     cataclysm::thresholds::EXPERIMENT,
     cataclysm::policies::EXPERIMENT,
     cataclysm::sentry_counts::EXPERIMENT,
@@ -70,6 +71,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     purge::tables::GOODPUT,
     purge::counts::OVER_TIME,
     purge::counts::BY_FLOWS,
+    purge::count_time::EXPERIMENT,
     purge::memory::EXPERIMENT,
     purge::single::OVER_TIME,
     purge::single::AVERAGE,

@@ -9,6 +9,7 @@ pub(crate) mod capacity;
 pub(crate) mod crowd_relieved;
 pub(crate) mod moving_servers;
 pub(crate) mod policies;
+pub(crate) mod refusal_rate;
 pub(crate) mod sentry_counts;
 pub(crate) mod shares;
 pub(crate) mod thresholds;

@@ -4,6 +4,7 @@ mod counters;
 mod link;
 mod runs;
 
+pub(crate) mod count_time;
 pub(crate) mod counts;
 pub(crate) mod memory;
 pub(crate) mod single;
