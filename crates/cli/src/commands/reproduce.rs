@@ -106,9 +106,9 @@ impl ReproduceArgs {
         }
         let summary = Summary::of(findings.iter().map(|(_, finding)| finding));
         if self.json {
-            say(&summary.to_string())
+            say(&summary.to_string());
         } else {
-            writeln!(std::io::stdout(), "{summary}")?
+            writeln!(std::io::stdout(), "{summary}")?;
         }
         self.write_document(&findings)
     }
