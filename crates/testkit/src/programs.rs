@@ -10,7 +10,7 @@ pub(crate) const DAEMONS: &str = "/usr/sbin";
 
 /// The program, or `None` after a loud line that names it and the test that is skipped.
 ///
-/// ```
+/// ```no_run
 /// use flashweir_testkit::require_program;
 /// assert!(require_program("surely-not-installed", "an example").is_none());
 /// ```
