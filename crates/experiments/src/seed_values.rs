@@ -117,7 +117,7 @@ impl SeedValues {
     }
 
     /// The size of an effect that a paper states, to a quarter of it ([`EFFECT_TOLERANCE`]).
-    pub(crate) fn as_stated(self, paper: f64) -> Criterion {
+    pub(crate) fn stated(self, paper: f64) -> Criterion {
         let [one, other] = [1.0 - EFFECT_TOLERANCE, 1.0 + EFFECT_TOLERANCE].map(|part| paper * part);
         self.between(one, other)
     }
@@ -276,11 +276,11 @@ mod tests {
 
     #[test]
     fn a_stated_effect_holds_to_a_quarter_of_it() {
-        let shorter = |ratios: &[f64]| values(ratios).fall_percent().as_stated(40.0);
+        let shorter = |ratios: &[f64]| values(ratios).fall_percent().stated(40.0);
         assert!(shorter(&[0.69, 0.51]).holds());
         assert!(!shorter(&[0.6, 0.76]).holds() && !shorter(&[0.6, 0.44]).holds());
         assert_eq!(shorter(&[0.76]).to_string(), "30 to 50; here 24");
-        assert!(values(&[1.12]).gain_percent().as_stated(12.0).holds());
+        assert!(values(&[1.12]).gain_percent().stated(12.0).holds());
     }
 
     #[test]

@@ -106,11 +106,11 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let seeds: Vec<u64> =
         (0..u64::from(options.seeds.min(SEEDS_MAX))).map(|place| options.seed + place).collect();
     // One after the other: two at the same time would slow each other down.
-    let measure = |decide: &Decide| {
-        let rate = |&seed: &u64| (seed, Some(Refusing::new(decide.clone(), seed).refusals_per_s()));
+    let measure = |decide: Decide| {
+        let rate = |&seed: &u64| (seed, Some(Refusing::new(decide, seed).refusals_per_s()));
         SeedValues::of(seeds.iter().map(rate))
     };
-    let (batch, threshold) = (measure(&Decide::Batch(TEST)), measure(&Decide::Threshold));
+    let (batch, threshold) = (measure(Decide::Batch(TEST)), measure(Decide::Threshold));
     let row = |what: &str, paper: f64, rule, columns: &[(&str, &SeedValues)]| Row {
         what: what.to_owned(),
         paper: Some(paper),

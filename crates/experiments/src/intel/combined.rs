@@ -63,7 +63,7 @@ fn queue(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         Shape::new("its queue is shorter", [over(waiting).below(1.0)]),
         Shape::new(
             "the queue is 40 % shorter (to a quarter)",
-            [over(waiting).fall_percent().as_stated(40.0).named("%")],
+            [over(waiting).fall_percent().stated(40.0).named("%")],
         ),
     ];
     finding(&cases, "Mean queue at 225 %", "requests", waiting, (rows, shapes, notes(laboratory)))

@@ -75,7 +75,7 @@ fn throughput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         ),
         Shape::new(
             "dropping gains 9 % (to a quarter)",
-            [HALF, ALL].map(|case| over(case, NONE).gain_percent().as_stated(9.0).named(case)),
+            [HALF, ALL].map(|case| over(case, NONE).gain_percent().stated(9.0).named(case)),
         ),
         Shape::new(
             "self-similar arrivals: dropping serves more than none does, too",
@@ -124,7 +124,7 @@ fn response_times(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         ),
         Shape::new(
             "the controlled clients' response times rise twentyfold (to a quarter)",
-            even.map(|(case, none)| over(case, none, controlled).as_stated(20.0).named(case)),
+            even.map(|(case, none)| over(case, none, controlled).stated(20.0).named(case)),
         ),
         Shape::new(
             "the uncontrolled client's response times fall substantially (by a quarter at least)",
@@ -136,9 +136,8 @@ fn response_times(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         ),
         Shape::new(
             "self-similar arrivals: the uncontrolled client's response times fall by 30 % (to a quarter)",
-            self_similar.map(|(case, none)| {
-                over(case, none, uncontrolled).fall_percent().as_stated(30.0).named(case)
-            }),
+            self_similar
+                .map(|(case, none)| over(case, none, uncontrolled).fall_percent().stated(30.0).named(case)),
         ),
     ];
     let mut notes = notes(laboratory);

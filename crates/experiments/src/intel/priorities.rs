@@ -80,7 +80,7 @@ fn throughput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         ),
         Shape::new(
             "the lowest client loses 22 % (to a quarter)",
-            [over(PRIORITIES, NONE, lowest).fall_percent().as_stated(22.0).named("%")],
+            [over(PRIORITIES, NONE, lowest).fall_percent().stated(22.0).named("%")],
         ),
         Shape::new(
             "the other clients gain",
@@ -114,12 +114,12 @@ fn response_times(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         ),
         Shape::new(
             "the uncontrolled client's responses are 55 % faster (to a quarter)",
-            [over(uncontrolled).fall_percent().as_stated(55.0).named("%")],
+            [over(uncontrolled).fall_percent().stated(55.0).named("%")],
         ),
         Shape::new("the lowest client's are faster, too", [over(lowest).below(1.0)]),
         Shape::new(
             "the lowest client's responses are 35 % faster (to a quarter)",
-            [over(lowest).fall_percent().as_stated(35.0).named("%")],
+            [over(lowest).fall_percent().stated(35.0).named("%")],
         ),
         Shape::new(
             "the uncontrolled client gains more than the lowest",

@@ -50,7 +50,7 @@ fn throughput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         Shape::new("throttling serves more than none does", [over(THROTTLING, NONE).above(1.0)]),
         Shape::new(
             "throttling gains 12 % (to a quarter)",
-            [over(THROTTLING, NONE).gain_percent().as_stated(12.0).named("%")],
+            [over(THROTTLING, NONE).gain_percent().stated(12.0).named("%")],
         ),
         Shape::new("dropping serves more than none does", [over(DROPPING, NONE).above(1.0)]),
         Shape::new("throttling serves more than dropping does", [over(THROTTLING, DROPPING).above(1.0)]),
@@ -76,7 +76,7 @@ fn response_times(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         Shape::new("throttling makes responses faster", [over(THROTTLING, NONE, all).below(1.0)]),
         Shape::new(
             "throttling divides the mean response time by 3.6 (to a quarter)",
-            [over(NONE, THROTTLING, all).as_stated(3.6).named("without over with")],
+            [over(NONE, THROTTLING, all).stated(3.6).named("without over with")],
         ),
         Shape::new(
             "all clients together are faster with throttling than with dropping",

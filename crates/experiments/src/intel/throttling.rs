@@ -180,11 +180,11 @@ fn best(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let shapes = vec![
         Shape::new(
             "40 % more is served (to a quarter)",
-            [over(ok).gain_percent().as_stated(40.0).named(format!("{case}, %"))],
+            [over(ok).gain_percent().stated(40.0).named(format!("{case}, %"))],
         ),
         Shape::new(
             "responses take 70 % less (to a quarter)",
-            [over(response).fall_percent().as_stated(70.0).named(format!("{case}, %"))],
+            [over(response).fall_percent().stated(70.0).named(format!("{case}, %"))],
         ),
     ];
     let mut notes = notes(laboratory);

@@ -52,7 +52,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         Shape::new("NEWS gives it back fivefold", [over_none(Mode::Scoreboard).at_least(5.0)]),
         Shape::new(
             "NEWS gives it back twelvefold (to a quarter)",
-            [over_none(Mode::Scoreboard).as_stated(12.0)],
+            [over_none(Mode::Scoreboard).stated(12.0)],
         ),
         Shape::new(
             "with NEWS the fastest tenth keeps nine tenths of its rate before",

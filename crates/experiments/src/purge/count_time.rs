@@ -131,7 +131,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let shapes = vec![
         Shape::new(
             "Purge's time is linear: ten times the packets take ten times as long (to a quarter)",
-            [times(purge).as_stated(10.0)],
+            [times(purge).stated(10.0)],
         ),
         Shape::new(
             "Purge counts the packets of a second at 10 Gb/s in less than a second",

@@ -184,7 +184,7 @@ fn onset(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     )];
     shapes.push(Shape::new(
         "as published 24 documents are copied (to a quarter)",
-        [runs.seeds(PUBLISHED, &copies).as_stated(24.0).named("documents")],
+        [runs.seeds(PUBLISHED, &copies).stated(24.0).named("documents")],
     ));
     shapes.push(Shape::new(
         "as published the loads are almost even in 20 s (to a quarter): within 15 % of the mean in every second from then on",

@@ -89,7 +89,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         ),
         Shape::new(
             "the fifth adds 200/s (to a quarter)",
-            [at((5, 1)).minus(&at((4, 1))).as_stated(200.0).named("requests/s")],
+            [at((5, 1)).minus(&at((4, 1))).stated(200.0).named("requests/s")],
         ),
         Shape::new(
             "a redirector and a distributor carry 1,400 to 1,500/s",

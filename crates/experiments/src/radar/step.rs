@@ -70,7 +70,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         ),
         Shape::new(
             "as published 19 documents are copied (to a quarter)",
-            [runs.seeds(PUBLISHED, all).as_stated(19.0).named("documents")],
+            [runs.seeds(PUBLISHED, all).stated(19.0).named("documents")],
         ),
         Shape::new(
             "repaired the crowd is found in 3 s, and every second is within a tenth of the mean 1 s later",
