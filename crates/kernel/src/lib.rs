@@ -24,8 +24,6 @@ mod plain;
 #[cfg(feature = "bpf")]
 mod program;
 mod tcp_info;
-#[cfg(all(test, feature = "bpf"))]
-mod tests;
 
 pub use late_port::choose_port_late;
 pub use memory::return_free_memory;

@@ -4,10 +4,10 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::gate::{Hook, Refusal};
+use flashweir_kernel::gate::{Hook, Refusal};
 use flashweir_testkit::{Curl, PATIENCE, eventually};
 
-use crate::tests::before_an_interface::bench::{Bench, Family, echo};
+use crate::before_an_interface::bench::{Bench, Family, echo};
 
 #[test]
 fn curl_is_answered_reset_or_left_alone_and_who_is_connected_stays_so() {

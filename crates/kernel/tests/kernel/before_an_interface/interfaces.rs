@@ -5,11 +5,11 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use crate::gate::{AttachError, Declined, Hook, KernelGate, Refusal};
+use flashweir_kernel::gate::{AttachError, Declined, Hook, KernelGate, Refusal};
 use flashweir_testkit::{Curl, PATIENCE, Testbed, checksum, eventually, pattern, require_program, skip};
 use libbpf_rs::{Xdp, XdpFlags};
 
-use crate::tests::before_an_interface::bench::{
+use crate::before_an_interface::bench::{
     Bench, Family, closed, connect, echo, has_program, index_of, ip, load, load_object, service,
 };
 

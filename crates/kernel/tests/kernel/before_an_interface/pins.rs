@@ -8,14 +8,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::gate::{AttachError, Hook, KernelGate, PinError, Refusal};
+use flashweir_kernel::gate::{AttachError, Hook, KernelGate, PinError, Refusal};
 use flashweir_testkit::{Finished, PATIENCE, Process, Signal, Testbed, eventually, require_program};
 use libbpf_rs::{MapCore as _, libbpf_sys};
 use tempfile::TempDir;
 
-use crate::tests::before_an_interface::bench::{
-    closed, connect, has_program, index_of, load, load_object, service,
-};
+use crate::before_an_interface::bench::{closed, connect, has_program, index_of, load, load_object, service};
 
 /// A BPF file system of a test's own, unmounted when dropped.
 struct BpfFiles {
@@ -151,7 +149,7 @@ fn start_pinning(testbed: &Testbed, pin: &Path, server: SocketAddr) -> Process {
     let environment =
         environment.map(|(name, value)| [OsString::from(name), "=".into(), value].into_iter().collect());
     let start = ["netns", "exec", &namespace, "env"].map(OsString::from);
-    let wait = ["--ignored", "--exact", "tests::before_an_interface::pins::a_process_that_pins_and_waits"]
+    let wait = ["--ignored", "--exact", "before_an_interface::pins::a_process_that_pins_and_waits"]
         .map(OsString::from);
     let arguments = start.into_iter().chain::<[OsString; 2]>(environment).chain([this.into()]).chain(wait);
     Process::start(Path::new("ip"), Path::new("/"), arguments)

@@ -6,8 +6,10 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::gate::{Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan, Tiers};
 use flashweir_core::Rate;
+use flashweir_kernel::gate::{
+    Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan, Tiers,
+};
 use flashweir_testkit::{Curl, CurlOutput, PATIENCE, Testbed, skip};
 use libbpf_rs::{Object, ObjectBuilder};
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::gate::{Hook, Refusal};
+use flashweir_kernel::gate::{Hook, Refusal};
 use flashweir_testkit::{Process, require_program};
 use tempfile::TempDir;
 
-use crate::tests::before_an_interface::bench::{Bench, Family};
+use crate::before_an_interface::bench::{Bench, Family};
 
 /// It starts dozens of processes, on a machine that may be busy.
 const BROWSER_WITHIN: Duration = Duration::from_secs(60);

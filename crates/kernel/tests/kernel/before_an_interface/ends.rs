@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::LoadError;
-use crate::gate::{Hook, KernelGate};
+use flashweir_kernel::LoadError;
+use flashweir_kernel::gate::{Hook, KernelGate};
 use flashweir_testkit::{PATIENCE, Process, Signal, Testbed, eventually, require_program};
 
-use crate::tests::before_an_interface::bench::{has_program, load};
+use crate::before_an_interface::bench::{has_program, load};
 
 #[test]
 fn the_gate_is_gone_when_dropped_and_when_its_process_is_killed() {
@@ -22,8 +22,7 @@ fn the_gate_is_gone_when_dropped_and_when_its_process_is_killed() {
 
     let this = std::env::current_exe().expect("this program");
     let namespace = testbed.full_name("server");
-    let wait =
-        ["--ignored", "--exact", "tests::before_an_interface::ends::a_process_that_attaches_and_waits"];
+    let wait = ["--ignored", "--exact", "before_an_interface::ends::a_process_that_attaches_and_waits"];
     let arguments = ["netns", "exec", &namespace, this.to_str().expect("a path in UTF-8")];
     let all = arguments.into_iter().chain(wait);
     let mut process = Process::start(Path::new("ip"), Path::new("/"), all);
@@ -55,7 +54,7 @@ fn a_process_without_the_rights_is_told_which_it_needs() {
         this.to_str().expect("a path in UTF-8"),
         "--ignored",
         "--exact",
-        "tests::before_an_interface::ends::loading_without_rights",
+        "before_an_interface::ends::loading_without_rights",
     ];
     let finished = Process::run(&program, Path::new("/"), PATIENCE, nothing.into_iter().chain(run));
     assert_eq!(finished.code(), Some(0), "{}{}", finished.stdout, finished.stderr);

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 
-use crate::observe::{Observed, Observer};
+use flashweir_kernel::observe::{Observed, Observer};
 use flashweir_testkit::{PATIENCE, Testbed, eventually, skip};
 
 /// More than one packet holds, with or without offloads.

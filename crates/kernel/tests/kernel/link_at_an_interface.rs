@@ -3,8 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
-use crate::link::{FlowKey, LinkClassifier, LinkOrders, Side};
-use crate::observe::{Observer, Reading};
+use flashweir_kernel::link::{FlowKey, LinkClassifier, LinkOrders, Side};
+use flashweir_kernel::observe::{Observer, Reading};
 use flashweir_testkit::{PATIENCE, Testbed, skip};
 
 const RESPONSE_BYTES: usize = 200_000;
