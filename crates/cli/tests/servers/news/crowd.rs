@@ -12,13 +12,28 @@ use crate::news::watch::story;
 /// The gateway lets go of its ceiling within this after a crowd; the demo holds the real bar of 10 s.
 const RELEASE_WITHIN: Duration = Duration::from_secs(20);
 
-/// Least share of the origin's time that goes into answers in time. NEWS alone reaches 0.75 to 0.95 on two cores with other
-/// work; what it lacks is idle time of the origin, not answers in time.
-const USEFUL_MIN: f64 = 0.6;
+/// Least share of the origin's time that goes into answers in time, in one of [`ATTEMPTS`] runs. Measured of NEWS alone in six runs on two
+/// cores: 0.50, 0.83, 0.84, 0.92, 0.96, 0.97. What it lacks is idle time of the origin, not answers in time.
+const USEFUL_MIN: f64 = 0.8;
+const ATTEMPTS: usize = 3;
+/// Least share of the origin's answers that are in time, in every run; 1.00 in all six.
+const IN_TIME_MIN: f64 = 0.9;
 
 #[test]
 #[ignore = "real load: make test-load"]
 fn a_crowd_is_noticed_limited_and_let_go_under_load() {
+    let mut attempts = Vec::new();
+    while attempts.len() < ATTEMPTS && attempts.last().is_none_or(|useful| *useful < USEFUL_MIN) {
+        attempts.push(useful_of_a_crowd());
+    }
+    assert!(
+        attempts.last().is_some_and(|useful| *useful >= USEFUL_MIN),
+        "useful in each run: {attempts:.3?}"
+    );
+}
+
+/// One crowd, of which everything is asserted but the useful share.
+fn useful_of_a_crowd() -> f64 {
     let scene = Scene::new(&[]);
     let (result, seen, useful) = scene.send_crowd(9);
     let told = || format!("capacity {:.0}/s, {useful:?}, {result}\n{}", scene.capacity_rps, story(&seen));
@@ -35,7 +50,7 @@ fn a_crowd_is_noticed_limited_and_let_go_under_load() {
     assert_eq!(by_us, Some(count(&result, "refused")), "refused for another reason: {}", told());
     // Once the queue of the first second is worked off, those let in are served in time. Unprotected, nobody would be:
     // the queue grows for as long as the crowd stays.
-    assert!(useful.useful() >= USEFUL_MIN, "useful {:.2}: {}", useful.useful(), told());
+    assert!(useful.in_time >= IN_TIME_MIN, "in time {:.2}: {}", useful.in_time, told());
 
     let mut refused_since = 0;
     until("the ceiling gone", RELEASE_WITHIN, || {
@@ -50,6 +65,7 @@ fn a_crowd_is_noticed_limited_and_let_go_under_load() {
     let shed = metrics.value("flashweir_requests_shed_total{reason=\"flash_crowd\"}");
     let refused = count(&result, "refused") + refused_since;
     assert_eq!(shed, refused as f64, "the gateway and the crowd agree on who was refused");
+    useful.useful()
 }
 
 #[test]
