@@ -9,7 +9,7 @@ use flashweir_core::hash::mix;
 use flashweir_core::{Duration, Instant};
 use std::hint::black_box;
 
-/// Addresses, each with a session of its own; of the other signs there are fewer.
+/// Addresses, each with its own session; of the other signs there are fewer.
 const CLIENTS: u64 = 20_000;
 
 fn signs(n: u64) -> RequestSigns {

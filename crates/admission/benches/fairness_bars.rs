@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 /// Requests that are drawn before the clock runs, and come again in turn.
 const DRAWN: usize = 1 << 16;
-/// Addresses, each with a session of its own; of the other signs there are fewer.
+/// Addresses, each with its own session; of the other signs there are fewer.
 const CLIENTS: u64 = 20_000;
 const ROUNDS: usize = 11;
 const REQUESTS: u64 = 1_000_000;

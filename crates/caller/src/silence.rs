@@ -9,7 +9,7 @@
 //! Any answer counts, an error of the node's included: a node that answers is asked to say itself how much it can serve. So a request
 //! that always fails never stops the others, and a node at 50 % errors is not cut off.
 //!
-//! Why a ramp: the node may have been restarted in the middle of a crowd, and has neither warm caches nor a limit of its own yet.
+//! Why a ramp: the node may have been restarted in the middle of a crowd, and has neither warm caches nor its own limit yet.
 //! Failure modes: a node that answers nothing within its callers' deadlines counts as silent although it works; its work was of no use.
 
 use flashweir_core::{Duration, Instant, Rate};

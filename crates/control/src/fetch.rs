@@ -1,4 +1,4 @@
-//! One request over a connection of its own.
+//! One request over its own connection.
 
 use bytes::Bytes;
 use flashweir_core::Duration;

@@ -57,7 +57,7 @@ impl SeedValues {
         Self::collected(seeds.map(|seed| (*seed, combine(of(self, seed), of(other, seed)))))
     }
 
-    /// Inserts one by one: `collect` sorts first, and the compiler would build that sort anew for each of the 430 closures that call
+    /// Inserts one by one: `collect` sorts first, and the compiler would build that sort once more for each of the 430 closures that call
     /// this, two thirds of this crate's code.
     fn collected(values: impl Iterator<Item = (u64, f64)>) -> Self {
         let mut collected = BTreeMap::new();

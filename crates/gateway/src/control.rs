@@ -178,7 +178,7 @@ impl Control {
         outcome
     }
 
-    /// Sees, from a thread of its own, whether this one still runs the planners.
+    /// Sees, from its own thread, whether this one still runs the planners.
     fn watch_planners(&self, [news, sentries]: [Beat; 2]) -> io::Result<StallWatch> {
         let shared = &self.shared;
         let loops: Vec<(Beat, Box<dyn Unattended>)> = vec![

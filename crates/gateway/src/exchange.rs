@@ -1,4 +1,4 @@
-//! One request of the gateway's own, on a connection of its own: to an agent, and to a redirector.
+//! One request of the gateway's own, on its own connection: to an agent, and to a redirector.
 
 use bytes::Bytes;
 use flashweir_core::Duration;

@@ -68,7 +68,7 @@ impl Election {
         &self.identity
     }
 
-    /// For how long a write of its own counts.
+    /// For how long its own write counts.
     #[must_use]
     pub fn duration(&self) -> Duration {
         self.duration

@@ -1,6 +1,6 @@
 //! Which pods a gateway's requests may go to: a watch of the EndpointSlices of a Service.
 //!
-//! The watch runs on a thread of its own, beside the gateway. While the API server is gone the last list stays in use: the gateway finds by itself
+//! The watch runs on its own thread, beside the gateway. While the API server is gone the last list stays in use: the gateway finds by itself
 //! which servers answer. An empty list is not handed over either: a gateway without servers answers no request, and the
 //! servers that it has are at worst as absent.
 
@@ -57,7 +57,7 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.len() <= 63 && text.bytes().all(is_part)
 }
 
-/// Watches a Service from now on, on a thread of its own; the receiver has the URLs of its ready pods, none until the API server has answered.
+/// Watches a Service from now on, on its own thread; the receiver has the URLs of its ready pods, none until the API server has answered.
 ///
 /// # Errors
 /// [`KubernetesError`] when there is no client for the API server, or no thread.

@@ -33,7 +33,7 @@ pub struct LoadPlan {
     pub sources: Sources,
     /// How people connect.
     pub transport: TransportOptions,
-    /// Draws each person's address, habits and documents. The schedule has a seed of its own.
+    /// Draws each person's address, habits and documents. The schedule has its own seed.
     pub seed: u64,
     /// Threads that send, each with its share of the schedule.
     pub threads: NonZeroUsize,

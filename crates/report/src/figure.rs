@@ -9,7 +9,7 @@ pub(crate) const WIDTH: u32 = 920;
 pub(crate) const PLOT_LEFT: i32 = 76;
 pub(crate) const PLOT_RIGHT: i32 = 900;
 
-/// A plot ready for a page or a file of its own.
+/// A plot ready for a page or its own file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
     title: String,
@@ -36,7 +36,7 @@ impl Figure {
         &self.title
     }
 
-    /// The plot for a file of its own: an SVG document with title and legend, on white.
+    /// The plot for its own file: an SVG document with title and legend, on white.
     ///
     /// # Errors
     /// [`ReportError`] when the template fails, which no figure should cause.

@@ -1,4 +1,4 @@
-//! A figure in a file of its own, where no page says what it is called and what its colours mean.
+//! A figure in its own file, where no page says what it is called and what its colours mean.
 
 use crate::canvas::text_width;
 use crate::figure::{LegendEntry, Swatch, WIDTH};

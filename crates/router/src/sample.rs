@@ -10,7 +10,7 @@
 //! | unique offered | the gate's (without repeated SYNs of those it refused), less repeated SYNs of those it let in |
 //! | admitted | the gate's, less the same |
 //! | completed, responses | the observer |
-//! | hosts | the gate where a destination has a place of its own; else what was let in, scaled up by what the gate refused at that place: its bucket refuses without looking at destinations |
+//! | hosts | the gate where a destination has its own place; else what was let in, scaled up by what the gate refused at that place: its bucket refuses without looking at destinations |
 
 use crate::destinations::Destinations;
 use crate::places::Places;

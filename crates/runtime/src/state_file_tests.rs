@@ -1,4 +1,4 @@
-//! Every way a state file can be wrong, in a directory of its own.
+//! Every way a state file can be wrong, in its own directory.
 
 use super::*;
 use proptest::prelude::*;

@@ -27,7 +27,7 @@ impl Collector for Exporter {
 
 pub(crate) fn encode(registry: &Registry) -> String {
     let mut text = String::with_capacity(32 * 1024);
-    // Writing to a string cannot fail, and no collector of ours makes an error of its own.
+    // Writing to a string cannot fail, and no collector of ours makes its own error.
     if text::encode(&mut text, registry).is_err() {
         tracing::error!("the metrics could not be written");
     }

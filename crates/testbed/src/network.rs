@@ -9,7 +9,7 @@ use crate::namespace::Namespace;
 use crate::tools::{missing, run};
 use crate::{QueueBooks, Running, Tap, TestbedError, TokenBucket, leftovers};
 
-/// Links of a testbed: each has a network of its own, named by one byte of its addresses.
+/// Links of a testbed: each has its own network, named by one byte of its addresses.
 const LINKS: u8 = 250;
 
 /// Namespaces and what joins them. An interface is called after the namespace at its other end.

@@ -1,4 +1,4 @@
-//! Loopback ports that belong to this process before any server is told of them.
+//! Loopback ports that belong to this process before any server gets them.
 //!
 //! A port is kept by a socket that is bound with `SO_REUSEADDR` and never listens. The kernel gives such a port to no `bind` to
 //! port 0 and to no outgoing connection, and refuses a `bind` without that option. A server that asks for this very port with

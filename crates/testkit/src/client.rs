@@ -64,7 +64,7 @@ impl Client {
         Ok(Self { stream, reader })
     }
 
-    /// One GET on a connection of its own.
+    /// One GET on its own connection.
     ///
     /// # Panics
     /// When no whole response comes.

@@ -201,7 +201,7 @@ impl Gateway {
         Client::connect(self.address)
     }
 
-    /// One GET through it, on a connection of its own.
+    /// One GET through it, on its own connection.
     #[must_use]
     pub fn get(&self, target: &str) -> Message {
         Client::get(self.address, target)
@@ -352,7 +352,7 @@ fn put(settings: &mut Vec<(String, String)>, key: &str, value: &str) {
     }
 }
 
-/// Dotted keys at the top level: sections may then come in any order, and each setting has a line of its own.
+/// Dotted keys at the top level: sections may then come in any order, and each setting has its own line.
 fn write_config(directory: &Path, settings: &[(String, String)]) {
     let text = settings.iter().fold(String::new(), |mut text, (key, value)| {
         // Writing to a string cannot fail.

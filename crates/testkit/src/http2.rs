@@ -89,7 +89,7 @@ impl Http2Client {
         client
     }
 
-    /// This number of connections (each from an address of its own, 127.70.x.1), with this number of requests for one page sent at once on each.
+    /// This number of connections (each from its own address, 127.70.x.1), with this number of requests for one page sent at once on each.
     ///
     /// # Panics
     /// When there is no listener.

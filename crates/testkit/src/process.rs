@@ -195,7 +195,7 @@ impl Drop for Process {
     }
 }
 
-/// One stream of a child, read by a thread of its own.
+/// One stream of a child, read by its own thread.
 #[derive(Clone, Debug, Default)]
 struct Output(Arc<Mutex<Stream>>);
 

@@ -10,7 +10,7 @@ use crate::connection::{Connection, Received, Shared, lock};
 use crate::message::Message;
 use crate::pattern::{checksum, pattern};
 
-/// Accepts on loopback and gives each connection to the handler, on a thread of its own.
+/// Accepts on loopback and gives each connection to the handler, on its own thread.
 #[derive(Debug)]
 pub struct Upstream {
     address: SocketAddr,

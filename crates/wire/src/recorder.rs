@@ -1,4 +1,4 @@
-//! Writes what planners see and decide to a file, from a thread of its own.
+//! Writes what planners see and decide to a file, from its own thread.
 //!
 //! The caller never waits: it hands a copy over through a queue of [`RECORDS_QUEUED`]; what does not fit is lost, counted, and
 //! named in the recording, so that a replay says why it may part from there on. The file is written every second at the latest. A

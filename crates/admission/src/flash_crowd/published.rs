@@ -11,7 +11,7 @@
 //! Requests are the *admitted* ones in both, as in the paper's prototype (flaw in §1.4: while limiting, the
 //! limiter itself lowers what the condition looks at).
 //!
-//! Responses are judged by one signal, which has an average of its own: the transfer rate, as published, once one was
+//! Responses are judged by one signal, which has its own average: the transfer rate, as published, once one was
 //! measured; before that the latency score. A window without that signal is one without responses. The signal never
 //! changes during an alarm.
 //!

@@ -185,7 +185,7 @@ pub enum Outcome {
 /// Where a failure comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureSource {
-    /// The origin: it could not be reached, broke off, took too long, or answered with an error of its own.
+    /// The origin: it could not be reached, broke off, took too long, or answered with its own error.
     Origin,
     /// A bound of the gateway that was met after the request had been admitted.
     Gateway,

@@ -1,6 +1,6 @@
 //! A candidate policy beside the live one: what it would have done with the very same requests.
 //!
-//! The candidate has a gate of its own, the same that the live policy has, with its own classes, counts and queue. Every
+//! The candidate has its own gate, the same that the live policy has, with its own classes, counts and queue. Every
 //! request arrives at both; what the candidate decides changes nothing. Only the ends of requests need a rule, because
 //! most requests run once, for the live policy, and some do not run at all:
 //!

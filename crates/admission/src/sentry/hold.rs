@@ -9,7 +9,7 @@
 //! (start-time fair queueing, Goyal, Vin and Cheng 1996: what a lane did not ask for in the past it does not get
 //! later). Against deficit round robin: no quantum to set, and one dear request does not let a hundred cheap ones of
 //! another client pass in one go. It takes a look at each lane in use, at most [`CLIENT_LANES`]. Clients whose keys
-//! fall into one lane share what that lane gets; with n clients waiting one has a lane of its own with probability
+//! fall into one lane share what that lane gets; with n clients waiting one has its own lane with probability
 //! (1 − 1/64)ⁿ⁻¹: 0.86 for ten, 0.21 for a hundred. Shares are held in each gate by itself.
 //!
 //! Memory: about 80 bytes and what the shell keeps for each that waits, grown when needed up to the bound and then kept.

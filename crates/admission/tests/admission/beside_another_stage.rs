@@ -77,7 +77,7 @@ fn ceiling_rps(plan: &Plan) -> f64 {
     plan.explanation.ceiling_rps.expect("a ceiling")
 }
 
-/// A planner in alarm, with a ceiling of its own.
+/// A planner in alarm, with its own ceiling.
 fn alarmed(now: &mut Instant) -> PlannerDriver<FlashCrowdPlanner> {
     let mut planner =
         PlannerDriver::new(FlashCrowdPlanner::new(Settings::default(), &Baseline::default()), Instant::ZERO);

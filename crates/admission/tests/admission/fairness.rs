@@ -121,7 +121,7 @@ fn forget(clients: &mut [Client]) {
 
 const BROWSER: (Sign, u64) = (Sign::TlsFingerprint, 1);
 
-/// 200 people in sessions, each from an address of its own, together at a third of what the service can do.
+/// 200 people in sessions, each from its own address, together at a third of what the service can do.
 fn people() -> Vec<Client> {
     (0..200)
         .map(|person| {

@@ -21,7 +21,7 @@ struct Flow {
     dropped: u64,
 }
 
-/// Flows of these constant rates (packets a second, jittered phases), for so many seconds, through a queue that stays at its target.
+/// Flows of these constant rates (packets a second, jittered phases), for `seconds`, through a queue that stays at its target.
 fn run(purge: &mut Purge, rates: &[f64], seconds: f64, seed: u64) -> Vec<Flow> {
     let hasher = FlowHasher::new(seed, 9, FlowIdentity::FiveTuple);
     let mut rng = Rng::new(seed);
@@ -48,7 +48,7 @@ fn run(purge: &mut Purge, rates: &[f64], seconds: f64, seed: u64) -> Vec<Flow> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A flow that keeps to 1.15 of C/N is never cut, whatever the others send.
+    /// A flow that keeps to 1.15 of C/N is never cut at any load of the others.
     #[test]
     fn a_flow_within_its_share_is_never_cut(
         others in vec(0.01f64..20.0, 1..60),

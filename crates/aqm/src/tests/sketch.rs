@@ -1,4 +1,4 @@
-//! Goal: the count of flows is right at every number, whatever the order, the repetitions and the sender's choice of keys. Method:
+//! Goal: the count of flows is right at every number, for any order, the repetitions and the sender's choice of keys. Method:
 //! exact references, and the root mean square error over seeds.
 
 use crate::{DistinctWindow, FlowHasher, FlowIdentity, MinSketch};

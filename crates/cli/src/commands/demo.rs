@@ -8,7 +8,7 @@ use std::path::PathBuf;
 ///
 /// Starts an origin that does real work, measures how much it can do, and sends it the semi-final of the 1998
 /// World Cup squeezed into half a minute, first straight and then through `flashweir run` with nothing tuned.
-/// Takes a minute and a half, uses only loopback, and leaves a report in a directory of its own.
+/// Takes a minute and a half, uses only loopback, and leaves a report in its own directory.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
     /// Draws when people arrive: the same seed is the same crowd.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 ///
 /// Starts an origin that does real work, a gateway before it and a sidecar (`flashweir egress`) before that. In the first visit of the
 /// crowd the gateway refuses what is too much; in the second it asks the sidecar for less (docs/feedback.md). Then people come who need three
-/// calls each, through two gateways, again without and with. Takes a minute and a half, uses only loopback, and leaves a report in a directory of its own.
+/// calls each, through two gateways, again without and with. Takes a minute and a half, uses only loopback, and leaves a report in its own directory.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoChainArgs {
     /// Draws when people arrive: the same seed is the same crowd.

@@ -57,7 +57,7 @@ impl ExplainArgs {
     }
 }
 
-/// One GET on a connection of its own.
+/// One GET on its own connection.
 async fn ask(admin: SocketAddr, id: DecisionId) -> anyhow::Result<(StatusCode, String)> {
     let stream = TcpStream::connect(admin).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;

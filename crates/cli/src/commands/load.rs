@@ -56,7 +56,7 @@ use transport::TransportArgs;
 ///
 /// The books: offered (tries) = completed (2xx, 3xx) + refused (503, 429) + timed out + abandoned + errors. Unique
 /// offered are requests, their tries counted once. Goodput is what was completed within the --target. What cannot be
-/// sent because the generator is full counts as an error of its own kind.
+/// sent because the generator is full counts as its own error kind.
 ///
 /// Several kinds of people: --classes FILE, a TOML file of `[[class]]` tables. Each has a `name`, keys that are the
 /// long names of the options about when people come, what they ask for and what they do (`think = "exp:8s"`; several

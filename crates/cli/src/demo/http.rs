@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Far more than any answer asked for is long; bounds the memory of one.
 const ANSWER_BYTES: u64 = 1 << 20;
 
-/// Asks for a page on a connection of its own; gives the body of a 200.
+/// Asks for a page on its own connection; gives the body of a 200.
 pub(crate) fn get(address: SocketAddr, path: &str, within: Duration) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect_timeout(&address, within)?;
     connection.set_read_timeout(Some(within))?;

@@ -55,9 +55,9 @@ fn the_example_keeps_to_what_the_server_asks_for() {
     let ring = Keys::parse(KEY, "api.keys").expect("a key").ring();
     *fields.lock().unwrap_or_else(PoisonError::into_inner) = field(&ring);
     let before = server.request_count();
-    let (told, refusals) = run();
+    let (printed, refusals) = run();
     let sent = server.request_count() - before;
-    assert!(sent >= 20, "all twenty that are more important: {told}");
-    assert!(sent <= 150 && told.ends_with("condition limited\n"), "{told}");
+    assert!(sent >= 20, "all twenty that are more important: {printed}");
+    assert!(sent <= 150 && printed.ends_with("condition limited\n"), "{printed}");
     assert!(refusals.contains("not sent to api: the node asked for less"), "{refusals}");
 }

@@ -257,7 +257,7 @@ impl UpstreamFile {
     }
 }
 
-/// Power of two choices needs no more, and each has a metric of its own.
+/// Power of two choices needs no more, and each has its own metric.
 const SERVERS: usize = 64;
 
 impl Upstream {

@@ -145,7 +145,7 @@ fn only_what_sockets_and_threads_are_made_of_needs_a_restart() {
     assert_eq!(with_tls.restart_needed(&config("[listen.tls]\ncertificate = 'c'\nkey = 'd'")), None);
 }
 
-/// What is listed for a tier has its rank, everything else the rank after, unless told otherwise.
+/// What is listed for a tier has its rank, everything else the rank after, unless it says otherwise.
 #[test]
 fn tiers_of_the_kernel_have_ranks_and_so_have_all_others() {
     let tiers =

@@ -1,4 +1,4 @@
-//! What the planners are told of a configuration: the one place where written words become a policy.
+//! Policies that planners get from a configuration: the one place where written words become a policy.
 
 use core::time::Duration;
 
@@ -20,10 +20,10 @@ fn each_mode_is_told_to_the_detector() {
         ("scoreboard", Some((PlannerMode::Scoreboard, 60_000))),
         ("repaired", Some((PlannerMode::Repaired, 100))),
     ];
-    for (mode, told) in modes {
+    for (mode, wanted) in modes {
         let text = format!("[flash_crowd]\nmode = '{mode}'\nmargin = 0.3\nhot_spots = false\n");
         let configured = config(&text).flash_crowd;
-        let expected = told.map(|(mode, interval)| Settings {
+        let expected = wanted.map(|(mode, interval)| Settings {
             mode,
             interval: Duration::from_millis(interval),
             margin: 0.3,
@@ -33,7 +33,7 @@ fn each_mode_is_told_to_the_detector() {
         });
         assert_eq!(configured.settings(4), expected, "{mode}");
         let planner = flash_crowd_planner(&configured, 4, &Baseline::default());
-        assert_eq!(planner.is_some(), told.is_some(), "{mode}");
+        assert_eq!(planner.is_some(), wanted.is_some(), "{mode}");
     }
 }
 
@@ -46,7 +46,7 @@ fn a_sentry_and_its_classes_are_told_as_written() {
         ("threshold", Some(sentry::Policing::Threshold)),
         ("auto", Some(sentry::Policing::Auto)),
     ];
-    for (policing, told) in policings {
+    for (policing, wanted) in policings {
         let text = format!(
             "[sentry]\npolicing = '{policing}'\n[[sentry.ladder]]\nbelow = 50\nresponse_target = '1s'\n\
              [[sentry.ladder]]\nresponse_target = '3s'\n[[class]]\nname = 'gold'\nrevenue = 5\nguaranteed_rate = 20\n\
@@ -54,7 +54,7 @@ fn a_sentry_and_its_classes_are_told_as_written() {
         );
         let service = config(&text).services.swap_remove(0);
         let policy = service.sentry.policy(&service.classes);
-        assert_eq!(policy.as_ref().map(|policy| policy.policing), told, "{policing}");
+        assert_eq!(policy.as_ref().map(|policy| policy.policing), wanted, "{policing}");
         let Some(policy) = policy else { continue };
         let gold = ClassPolicy {
             revenue: 5.0,

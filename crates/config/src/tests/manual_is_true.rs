@@ -158,7 +158,7 @@ fn both_ends_of_every_range_are_accepted_and_what_lies_beyond_is_not() {
         let Some((_, rest)) = key.description.split_once("Valid: `") else { continue };
         let Some((low, rest)) = rest.split_once("` to `") else { continue };
         let Some((high, _)) = rest.split_once('`') else { continue };
-        // One range ends in another key; it has a test of its own.
+        // One range ends in another key; it has its own test.
         if high.contains('.') && high.parse::<f64>().is_err() {
             continue;
         }

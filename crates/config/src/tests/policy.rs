@@ -386,6 +386,6 @@ fn key_files_are_read_and_their_mistakes_told_without_the_key() {
     let config = load().unwrap();
     let keys = config.services[0].classes[0].rules.api_keys.as_ref().unwrap();
     assert!(keys.contains(b"k-1") && keys.contains(b"k-2") && !keys.contains(b"# gold"));
-    let told = format!("{config:?}");
-    assert!(!told.contains("k-1") && told.contains("count: 2"), "{told}");
+    let shown = format!("{config:?}");
+    assert!(!shown.contains("k-1") && shown.contains("count: 2"), "{shown}");
 }

@@ -85,7 +85,7 @@ pub enum Beside {
         /// Per second.
         per_s: f64,
     },
-    /// One client of a server of its own, which sends without end.
+    /// One client of its own server, which sends without end.
     Download,
     /// Two more clients of the same server.
     Clients {

@@ -164,7 +164,7 @@ impl Leader {
 
     fn end(&self, stored: Option<&Arc<Stored>>, landed: Landed) -> bool {
         let CacheShared { directory, .. } = &self.shared.cache;
-        // Out of the directory first: who comes now finds the response, or leads a flight of its own.
+        // Out of the directory first: who comes now finds the response, or leads its own flight.
         let is_kept = directory.land(self.lead, stored);
         self.flight.landed.send_replace(Some(landed));
         is_kept

@@ -290,7 +290,7 @@ impl Traveller<'_> {
         }
     }
 
-    /// The fetch of an admitted leader. It is a task of its own: it goes on for those who wait when this client leaves.
+    /// The fetch of an admitted leader. It is its own task: it goes on for those who wait when this client leaves.
     pub(super) async fn fly(
         &mut self,
         miss: &Miss,

@@ -135,7 +135,7 @@ impl Traveller<'_> {
                             drop(candidate);
                             self.fly(&miss, permit, (leader, flight, interest), None).await
                         }
-                        // It may fetch for itself alone, or another one fetches already: it has a turn of its own.
+                        // It may fetch for itself alone, or another one fetches already: it has its own turn.
                         None => Passed::Admitted(permit),
                     };
                 }

@@ -47,7 +47,7 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 /// Resolves in place (RFC 3986 §5.2.4) and returns the length of the result. Each segment that is kept was read behind
-/// a slash of its own, so what is written never overtakes what is read.
+/// its own slash, so what is written never overtakes what is read.
 fn resolve(path: &mut [u8]) -> usize {
     let (mut read, mut written) = (0, 0);
     while read < path.len() {

@@ -24,7 +24,7 @@
 //! count as open, since a SYN does not say for which host it is. A ceiling that only a detector in shadow asks for is a
 //! ceiling in shadow.
 //!
-//! Cold start: until ten requests were seen in a second, each is taken to come on a connection of its own. Cost: a few
+//! Cold start: until ten requests were seen in a second, each is taken to come on its own connection. Cost: a few
 //! additions for each rank of each service.
 
 use flashweir_admission::flash_crowd::Plan;
@@ -212,7 +212,7 @@ mod tests {
         Arc::new(Plan { limit: Limit::All(Rate::from_per_second(rps)), ..Plan::open(1) })
     }
 
-    /// Ten times as many as the origin can do, each on a connection of its own, and the kernel still open.
+    /// Ten times as many as the origin can do, each on its own connection, and the kernel still open.
     fn crowd() -> Seen {
         Seen {
             news: Arc::new(Plan::open(1)),

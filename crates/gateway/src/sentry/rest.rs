@@ -3,7 +3,7 @@
 //! Looking fifty times a second wakes every worker, which an idle machine is to be spared. While it rests the planner
 //! still looks once a second, so that what is smoothed over time fades as ever, and the first request that asks wakes
 //! it. That request needs nothing of it: a plan stays in force until there is another. The planner looks at once when
-//! it is woken, so the idle time is a sample of its own and what comes then is not averaged with it.
+//! it is woken, so the idle time is its own sample and what comes then is not averaged with it.
 
 use flashweir_admission::RestFlag;
 use tokio::sync::Notify;

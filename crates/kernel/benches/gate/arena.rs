@@ -1,4 +1,4 @@
-//! Client and server, each in a namespace and on a processor of its own.
+//! Client and server, each in a namespace and on its own processor.
 //!
 //! The namespaces are joined by a pair of interfaces without offloads. Each interface's receive work runs in a kernel
 //! thread of its own (threaded NAPI), that of the server on the first processor, everything of the client on the second:

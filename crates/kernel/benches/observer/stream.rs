@@ -3,7 +3,7 @@
 //! Every round of a variant lies between two without anything, whose mean it is compared with, all on one connection, so
 //! that what else the machine does hits both alike; the processor time of a byte is compared too, which it hardly hits.
 //! The stream goes to the client: the observer measures every packet of it, and the gate passes every acknowledgement. On
-//! this kind of interface XDP costs more than its program, because each packet is first copied into a page of its own: a
+//! this kind of interface XDP costs more than its program, because each packet is first copied into its own page: a
 //! gate that guards nobody shows how much.
 
 use std::io::{Read, Write};

@@ -42,7 +42,7 @@ impl Tiers {
     }
 
     /// As many tiers as there are ranks, under one ceiling, where only the sum is known: the last brings all of it, each
-    /// before it a burst of its own, so that the important are refused last. The bursts are small, because an important
+    /// before it its own burst, so that the important are refused last. The bursts are small, because an important
     /// rank's is filled again at the whole rate, and not larger than a quarter of a second fills from empty.
     #[must_use]
     pub fn under(ceiling: Ceiling, ranks: usize) -> Self {

@@ -45,7 +45,7 @@ pub struct GatewaysSettings {
     pub kubeconfig: Option<PathBuf>,
 }
 
-/// Takes part from now on, on a thread of its own, until the gateway drops its end.
+/// Takes part from now on, on its own thread, until the gateway drops its end.
 ///
 /// # Errors
 /// [`KubernetesError`] when there is no client for the API server, no thread, or the port for reports is taken. An API server that does not

@@ -16,6 +16,6 @@ pub(super) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 pub(super) fn is_quiet(stream: &mut Stream) -> bool {
     let mut space = [MaybeUninit::uninit(); 16];
     let mut unasked = ReadBuf::uninit(&mut space);
-    // The next read leaves a waker of its own.
+    // The next read leaves its own waker.
     Pin::new(stream).poll_read(&mut Context::from_waker(Waker::noop()), &mut unasked).is_pending()
 }

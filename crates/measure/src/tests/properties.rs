@@ -124,9 +124,9 @@ proptest! {
             ages.record_into(now, &mut ages_us);
             prop_assert_eq!(ages_us.count(), there.len() as u64);
             let oldest = there.iter().map(|started| now.saturating_since(*started)).max();
-            if let (Some(oldest), Some(told)) = (oldest, ages_us.quantile(1.0)) {
+            if let (Some(oldest), Some(measured)) = (oldest, ages_us.quantile(1.0)) {
                 let oldest_us = (oldest.as_micros() as u64).min(4_000_000);
-                prop_assert!(told.abs_diff(oldest_us) <= 8_000 + oldest_us / 16, "{} {}", told, oldest_us);
+                prop_assert!(measured.abs_diff(oldest_us) <= 8_000 + oldest_us / 16, "{} {}", measured, oldest_us);
             }
         }
     }

@@ -89,7 +89,7 @@ fn shutting_down_gives_up_work() {
     origin.shutdown();
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     for client in &mut waiting {
-        // Cut or told 503, but never left hanging.
+        // Cut or answered 503, but never left hanging.
         let answer = read(client);
         assert!(!answer.starts_with("HTTP/1.1 200"), "{answer}");
     }

@@ -52,7 +52,7 @@ pub(super) fn figure(map: &HeatMap) -> Result<Figure, ReportError> {
     Figure::new(&map.title, description(map, range, highest), SIZE, body, references.collect())
 }
 
-/// One path for each colour: a cell takes some fifteen bytes, where an element of its own would take eighty.
+/// One path for each colour: a cell takes some fifteen bytes, where its own element would take eighty.
 fn cells(grid: &Grid, x: &Scale, highest: f64) -> String {
     let mut paths: [String; LEVELS] = Default::default();
     for (place, column) in grid.columns.iter().enumerate() {

@@ -50,7 +50,7 @@ pub(super) struct Asking {
 }
 
 impl Places {
-    /// Serves a connection in a task of its own; the one that has waited longest goes if there is no place.
+    /// Serves a connection in its own task; the one that has waited longest goes if there is no place.
     pub(super) fn admit<F>(self: &Arc<Self>, attend: impl FnOnce(Connection) -> F)
     where
         F: Future<Output = ()> + Send + 'static,

@@ -4,7 +4,7 @@
 //! does no I/O; its surroundings are an [`Outlet`]. [`run`] is the thin asynchronous part: it waits until a round is due,
 //! asks the gates for samples, awaits them within a bound and has the loops of its [`Station`] evaluated. A station may
 //! hold one loop (NEWS) or one for each service (sentries), which then share one timer. The router, whose samples are read
-//! from maps without waiting, drives its loop from a select of its own.
+//! from maps without waiting, drives its loop from its own select.
 //!
 //! **Watchdog.** A planner that panics, needs longer than [`PLAN_TIME_MAX`] for a plan, or gives no new plan although it is
 //! asked ([`ASKS_UNANSWERED_MAX`]) is dropped and built again from its configuration and its last baseline: at once the first

@@ -1,4 +1,4 @@
-//! Sees from a thread of its own whether the thread that runs the planners still does.
+//! Sees from its own thread whether the thread that runs the planners still does.
 //!
 //! Each loop beats after each round, at least once a second. The watch looks once a second and counts its looks since the
 //! last beat: so a process that was stopped as a whole, or a clock that jumps, is not mistaken for a stall. After
@@ -92,7 +92,7 @@ impl StallWatch {
         let (stop, stopped) = channel();
         let mut watched: Vec<_> =
             loops.into_iter().map(|(beat, plans)| (Pulse::default(), beat, plans)).collect();
-        // Not joined: it ends within a look of its own, and no other thread waits for it.
+        // Not joined: it ends within its own look, and no other thread waits for it.
         Builder::new().name("stall-watch".to_owned()).spawn(move || {
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK_INTERVAL) {
                 for (pulse, beat, plans) in &mut watched {

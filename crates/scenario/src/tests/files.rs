@@ -1,4 +1,4 @@
-//! Goal: what is wrong in a file is told in one line with file, line and key; what is right makes the run it says.
+//! Goal: an error in a file is one line with file, line and key; what is right makes the run it says.
 //! Method: small texts, and tables in a fresh directory.
 
 use crate::{Scenario, Settings, Sheet, swarm_text};

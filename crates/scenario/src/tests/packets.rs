@@ -1,4 +1,4 @@
-//! Goal: links in a file make the packet level it says, its statistics are those of the packets, and what is wrong is told
+//! Goal: links in a file make the packet level it says, its statistics are those of the packets, and what is wrong is reported
 //! in one line. Method: small texts; short runs with a known answer.
 
 use crate::{Scenario, Settings, Sheet, swarm_text};

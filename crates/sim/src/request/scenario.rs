@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 /// One run. Made by [`Scenario::new`], then changed at will.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// When each person comes, and of which class they are. It has a seed of its own.
+    /// When each person comes, and of which class they are. It has its own seed.
     pub schedule: Schedule,
     /// The classes, in the order of the schedule's numbers.
     pub classes: Vec<ClassModel>,

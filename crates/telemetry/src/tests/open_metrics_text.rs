@@ -75,7 +75,7 @@ fn a_router_exports_its_own_groups_and_none_of_the_gateways() {
     assert!(of_a_gateway.is_empty(), "{of_a_gateway:?}");
     let links: Vec<_> = gateway.iter().filter(|name| of_a_link(name)).collect();
     assert!(links.is_empty(), "a gateway divides no link: {links:?}");
-    // What a gateway tells of plans and of the gate, a router does too.
+    // A router has a gateway's metrics of plans and of the gate.
     let missing: Vec<_> = gateway.iter().filter(|name| of_both(name) && !router.contains(*name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
     for name in ["plan_mode", "kernel_connections_offered", "kernel_flows", "kernel_queue_packets", "build"] {

@@ -1,4 +1,4 @@
-//! Network namespaces are made, carry bytes, and are gone afterwards, whatever happened in between.
+//! Network namespaces are made, carry bytes, and are gone afterwards, also after a failure.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -18,7 +18,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const WAIT_SHORTEST_NS: u64 = 700_000_000;
 const WAIT_SPREAD_NS: u64 = 600_000_000;
 
-/// Method 2 (§3.3): each worker sends once a second at a place of its own within the second, but several
+/// Method 2 (§3.3): each worker sends once a second at its own place within the second, but several
 /// machines that do not agree on one start each choose the same places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Colliding {

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// How long their session is, what request j asks for, how long they think after it and how patient they are
 /// depend on the seed, the class, the person and j alone: never on answers, retries or what others do, so
 /// that two runs against different services, and the simulator, see the same crowd. Every purpose draws from
-/// a generator of its own; every method may be called any number of times, in any order, with the same
+/// its own generator; every method may be called any number of times, in any order, with the same
 /// outcome.
 ///
 /// About 200 bytes; nothing is allocated.
@@ -98,7 +98,7 @@ impl Person {
     }
 }
 
-/// What is drawn, each from a generator of its own.
+/// What is drawn, each from its own generator.
 #[derive(Clone, Copy)]
 enum Purpose {
     Patience,

@@ -1,4 +1,4 @@
-//! Real logs, and bytes nobody would call one. The logs lie beside the repository and are no part of it.
+//! Real logs, and bytes that are none. The logs lie beside the repository and are no part of it.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -38,7 +38,7 @@ fn the_launch_of_sts_70() {
     strictly_follows(&profile, 60);
 }
 
-/// Runs of so many bins have the people they count, to [`SHARE`] or one person.
+/// Runs of bins have the people they count, to [`SHARE`] or one person.
 fn follows(profile: &RateProfile, bins_together: usize) {
     for (bin, (count, expected)) in counts(profile, bins_together).into_iter().enumerate() {
         assert!(
@@ -59,7 +59,7 @@ fn strictly_follows(profile: &RateProfile, bins_together: usize) {
     assert!(checked >= 50, "only {checked} bins are large enough to tell");
 }
 
-/// How many arrivals fall into each run of so many of the profile's bins, and how many should.
+/// Arrivals in each run of bins of the profile, and the expected number.
 fn counts(profile: &RateProfile, bins_together: usize) -> Vec<(f64, f64)> {
     let process = ArrivalProcess::Constant(profile.clone());
     let mut moments = process.moments(0).peekable();
@@ -76,7 +76,7 @@ fn counts(profile: &RateProfile, bins_together: usize) -> Vec<(f64, f64)> {
     counts
 }
 
-/// The text of a trace; `None`, told loudly, where it is absent (terms keep some out of the repository).
+/// The text of a trace; `None`, with a loud line, where it is absent (terms keep some out of the repository).
 fn trace(name: &str, test: &str) -> Option<Vec<u8>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces").join(name);
     if !path.exists() {

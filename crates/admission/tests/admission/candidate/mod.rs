@@ -42,7 +42,7 @@ fn agreement(outcome: &Outcome) -> f64 {
     share(same, all)
 }
 
-/// With the same plan the two decide alike, to the last request (proven beside the gate). Here each has a plan of its own,
+/// With the same plan the two decide alike, to the last request (proven beside the gate). Here each has its own plan,
 /// and these differ by what each estimates that requests take: so which of two equal requests gets the last place may
 /// differ, and then who is there at the next decision, but neither how many are let in nor of which class.
 #[test]

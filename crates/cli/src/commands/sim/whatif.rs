@@ -46,7 +46,7 @@ pub(crate) struct WhatIfArgs {
     #[arg(long, value_name = "MS", default_value_t = 20.0, allow_negative_numbers = true,
           value_parser = super::super::load::values::within(0.001, 3_600_000.0), requires = "whatif")]
     service_ms: f64,
-    /// Assume so many workers, each with a processor of its own; further requests wait in their order.
+    /// Assume so many workers, each with its own processor; further requests wait in their order.
     #[arg(long, value_name = "N", default_value = "4", requires = "whatif")]
     workers: NonZeroU32,
 }

@@ -75,7 +75,7 @@ pub(crate) fn pause() {
     thread::park_timeout(PAUSE);
 }
 
-/// One request on a connection of its own: the whole response.
+/// One request on its own connection: the whole response.
 pub(crate) fn ask(address: SocketAddr) -> String {
     let mut stream =
         TcpStream::connect_timeout(&address, PATIENCE).expect("a connection, whoever answers it");

@@ -17,7 +17,7 @@ const SERVERS: &str = "servers";
 /// In the router's namespace, where nobody else listens.
 const ADMIN: &str = "127.0.0.1:9900";
 
-/// The namespaces, and nginx with two ports: each is a server of its own to the router.
+/// The namespaces, and nginx with two ports: each is its own server to the router.
 pub(crate) struct Scene {
     _nginx: Nginx,
     server: IpAddr,

@@ -36,7 +36,7 @@ pub(crate) struct Totals {
     pub(crate) waited_for: usize,
 }
 
-/// Sends all payloads, each on a connection of its own.
+/// Sends all payloads, each on its own connection.
 pub(crate) fn run_all(gateway: SocketAddr, payloads: &[Payload]) -> Vec<Outcome> {
     in_parallel(payloads, |payload| send(gateway, &payload.bytes))
 }

@@ -295,7 +295,7 @@ fn bodies_and_trailers(all: &mut Payloads) {
     all.add("chunks for a body of GET", &with("GET", &[]), &chunks, false);
 }
 
-/// Sends all payloads, each on a connection of its own.
+/// Sends all payloads, each on its own connection.
 pub(crate) fn run_all(gateway: SocketAddr, payloads: &[Payload2]) -> Vec<Outcome2> {
     in_parallel(payloads, |payload| send(gateway, payload))
 }

@@ -102,7 +102,7 @@ fn map(fields: &[(&'static str, &'static str)]) -> HeaderMap {
         .collect()
 }
 
-/// One call over HTTP/2, on a connection of its own.
+/// One call over HTTP/2, on its own connection.
 fn call(address: SocketAddr) -> StreamEnd {
     let fields: [(&str, &[u8]); 6] = [
         (":method", b"POST"),

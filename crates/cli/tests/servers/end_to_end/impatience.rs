@@ -42,7 +42,7 @@ fn listed(gateway: &Gateway) -> Option<f64> {
     sources.first().map(|source| source["left_s"].as_f64().expect("seconds"))
 }
 
-/// What the client asks for that is told to wait longest: each target has a place of its own between one and two seconds.
+/// What the client asks for that is told to wait longest: each target has its own place between one and two seconds.
 fn slowest(visitor: &mut Visitor) -> String {
     let targets = (0..16).map(|number| format!("/{number}"));
     let told = |target: &String| -> u64 {

@@ -15,12 +15,12 @@ const UPLOAD: &[(&str, &[u8])] =
 /// Connections to the server, far fewer than there are attackers.
 const POOL: &str = "16";
 
-/// Each from a network of its own.
+/// Each from its own network.
 fn attacker(index: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 66, index, 1)
 }
 
-/// The share of honest requests, each on a connection of its own, that are answered well within a second.
+/// The share of honest requests, each on its own connection, that are answered well within a second.
 fn honest_share(gateway: &Gateway, requests: usize) -> f64 {
     let served = (0..requests).filter(|_| {
         let begun = Instant::now();

@@ -11,7 +11,7 @@ fn gateway(clock: &FakeClock, upstream: &Upstream) -> Gateway {
     GatewayBuilder::new(&clock.binary()).upstream(&upstream.url()).start()
 }
 
-/// The hour that the gateway believes in: of the date in an answer of its own.
+/// The hour that the gateway believes in: of the date in its own answer.
 fn hour(gateway: &Gateway) -> String {
     let date = gateway.get("/").field("date").expect("a date").to_owned();
     let time = date.split(' ').nth(4).unwrap_or_else(|| panic!("{date}"));

@@ -63,7 +63,7 @@ fn install(plane: &ControlPlane, helm: &Path) {
     let directory = TempDir::new().expect("a directory");
     let programs = Path::new(BINARY).parent().expect("a folder");
     let _kubelet = ProcessKubelet::start_with_accounts(plane, "node", programs);
-    // Pods of the chart listen on all addresses, which are all this node's, so the workload has a port of its own.
+    // Pods of the chart listen on all addresses, which are all this node's, so the workload has its own port.
     create_origin(&api, 8070, &[]);
     let login = plane.kubeconfig("administrator").display().to_string();
     let run = |words: &[&str]| {

@@ -21,7 +21,7 @@ const WITHIN: Duration = Duration::from_secs(120);
 pub(crate) const SERVICE: &str = "flashweir-gateways";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/flashweir-gateways";
 pub(crate) const KEY: &str = "correct-horse-battery-staple";
-/// The holder writes four times in two seconds; the API server has a Lease of its own.
+/// The holder writes four times in two seconds; the API server has its own Lease.
 const WRITES_PER_S: f64 = 2.0;
 
 #[test]

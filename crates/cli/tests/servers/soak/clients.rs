@@ -144,7 +144,7 @@ fn unanswered(place: &Place, id: Id, generation: u64, how: &str) {
     }
 }
 
-/// One request on a connection of its own.
+/// One request on its own connection.
 fn over_http2(place: &Place, id: Id, generation: u64) {
     let path = format!("/r/{}/{}/small", id.client, id.number);
     let fields: [(&str, &[u8]); 4] =

@@ -78,7 +78,7 @@ fn answer(connection: &mut Connection, request: &Message, account: &Account) -> 
     }
 }
 
-/// A server of HTTP/2 on a thread of its own, until it is dropped.
+/// A server of HTTP/2 on its own thread, until it is dropped.
 pub(crate) struct Http2Server {
     address: SocketAddr,
     cut: watch::Sender<()>,

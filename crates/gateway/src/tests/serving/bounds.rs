@@ -29,12 +29,12 @@ fn a_full_gateway_refuses_keeps_the_connection_and_explains() {
     let refused = client.response();
     assert_eq!(refused.status, 503);
     assert!(refused.expect_field("retry-after").parse::<u32>().expect("seconds") >= 1);
-    let told = refused.expect_field("flashweir-decision");
-    assert!(told.ends_with("; reason=requests_in_flight"), "{told}");
+    let field = refused.expect_field("flashweir-decision");
+    assert!(field.ends_with("; reason=requests_in_flight"), "{field}");
     let problem: Value = serde_json::from_slice(&refused.body).expect("problem+json");
-    assert_eq!(problem["decision"], decision(&told));
+    assert_eq!(problem["decision"], decision(&field));
 
-    let (status, text) = gateway.admin(&format!("/explain/{}", decision(&told)));
+    let (status, text) = gateway.admin(&format!("/explain/{}", decision(&field)));
     let explained: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((status, &explained["reason"]), (200, &Value::from("requests_in_flight")));
     assert_eq!(explained["shadow"], false);
@@ -124,7 +124,7 @@ fn a_refused_upload_gets_its_answer_although_nobody_reads_it() {
     let refused = client.response();
     assert_eq!((refused.status, refused.expect_field("connection").as_str()), (503, "close"));
     assert!(refused.complete);
-    // A small body that has arrived costs nobody the connection, and one merely announced is not asked for.
+    // A small body that has arrived does not cost the connection, and one merely announced is not asked for.
     let mut client = gateway.connect();
     client.send("POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc");
     assert_eq!((client.response().status, client.get("/x").status), (503, 503));

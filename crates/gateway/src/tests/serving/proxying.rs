@@ -101,8 +101,8 @@ fn an_upstream_that_fails_before_its_response_is_answered_for() {
 
 #[test]
 fn an_upstream_that_is_not_there_is_answered_for() {
-    let nobody = flashweir_testbed::reserve_address();
-    let gateway = Running::start(nobody, "");
+    let closed = flashweir_testbed::reserve_address();
+    let gateway = Running::start(closed, "");
     let response = gateway.connect().get("/hello");
     assert_eq!((response.status, response.expect_field("flashweir-error").as_str()), (502, "connect"));
 }

@@ -54,7 +54,7 @@ fn one_too_many_waits_and_goes_when_a_place_is_free() {
     assert_eq!(waits.response().text(), "hello");
     (1..LIMIT).for_each(|_| origin.release.send(()).expect("release"));
     assert!(first.iter_mut().all(|client| client.response().text() == "released"));
-    eventually("nobody to wait", || waiting(&gateway) == 0.0);
+    eventually("an empty queue", || waiting(&gateway) == 0.0);
     let offered = gateway.metric("flashweir_class_offered_total{service=\"default\",class=\"default\"}");
     assert_eq!((offered, gateway.metric("flashweir_requests_admitted_total")), (9.0, 9.0));
 }
@@ -83,11 +83,11 @@ fn whoever_waits_too_long_is_told_so_with_the_reason_and_the_numbers() {
     let mut refused = ask(&gateway, "/hello");
     let response = refused.response();
     assert_eq!(response.status, 503);
-    let told = response.expect_field("flashweir-decision");
-    assert!(told.ends_with("; reason=deadline; class=default"), "{told}");
+    let field = response.expect_field("flashweir-decision");
+    assert!(field.ends_with("; reason=deadline; class=default"), "{field}");
     assert!(response.expect_field("retry-after").parse::<u64>().is_ok_and(|seconds| seconds >= 1));
     assert_eq!(response.field("ratelimit"), None, "a number in flight is no rate");
-    let id = told.split(';').next().expect("an id");
+    let id = field.split(';').next().expect("an id");
     let (status, explained) = gateway.admin(&format!("/explain/{id}"));
     let explained: serde_json::Value = serde_json::from_str(&explained).expect("JSON");
     assert_eq!((status, explained["reason"].as_str()), (200, Some("deadline")));
@@ -97,10 +97,10 @@ fn whoever_waits_too_long_is_told_so_with_the_reason_and_the_numbers() {
         (Some("default"), Some(8)),
         "{sentry}"
     );
-    // An origin that answers nobody is given fewer.
+    // An origin that answers no request is given fewer.
     assert!(sentry["limit"].as_u64().is_some_and(|limit| limit <= 8), "{sentry}");
     assert!(sentry["plan"]["rule"].is_string(), "{sentry}");
-    assert_eq!(sentry["oldest_waiting_s"].as_f64(), Some(0.0), "nobody else waits: {sentry}");
+    assert_eq!(sentry["oldest_waiting_s"].as_f64(), Some(0.0), "no other request waits: {sentry}");
     // The connection is as good as before.
     (0..8).for_each(|_| origin.release.send(()).expect("release"));
     assert_eq!(refused.get("/again").status, 200);
@@ -155,10 +155,10 @@ fn in_shadow_uploads_that_stall_are_not_counted_either() {
         client.send(&"s".repeat(65_538));
         origin.next_head();
     }
-    eventually("nobody at the origin", || in_flight() == 0);
+    eventually("no request at the origin", || in_flight() == 0);
     slow.iter_mut().for_each(|client| client.send("ow"));
     assert!(slow.iter_mut().all(|client| client.response().text().ends_with("sow")));
-    eventually("nobody left", || in_flight() == 0);
+    eventually("no request left", || in_flight() == 0);
     // How long that took says nothing of the service.
     let unmeasured = gateway.metric("flashweir_responses_unmeasured_total{kind=\"paused\"}");
     assert_eq!(unmeasured, 2.0 * LIMIT as f64);
@@ -197,7 +197,7 @@ fn room_at_one_worker_is_room_for_all() {
     let mut clients = fill(&gateway, &origin, "/held");
     clients.extend((0..12).map(|_| ask(&gateway, "/held")));
     gateway.await_metric(HELD, 12.0);
-    // One after the other: each place that is given back must find whoever waits, at whichever worker.
+    // One after the other: each place that is given back must find the waiting request, at whichever worker.
     for _ in 0..12 {
         origin.release.send(()).expect("release");
         origin.next_head();

@@ -1,4 +1,4 @@
-//! Goal: the ledger tells the truth about real servers. Method: short runs over loopback against the origin and
+//! Goal: the ledger is right about real servers. Method: short runs over loopback against the origin and
 //! against servers that misbehave; counts are exact, times have wide bounds since the machine is shared.
 
 use crate::tests::runs::common::{SECOND, burst, fixed, for_everybody, origin, plan, run, serve, url};
@@ -23,8 +23,8 @@ fn a_fast_server_completes_everybody() {
             ..plan
         };
         let offered = plan.schedule.arrivals().count() as u64;
-        let mut told = Vec::new();
-        let result = run(plan, |progress| told.push(*progress));
+        let mut reports = Vec::new();
+        let result = run(plan, |progress| reports.push(*progress));
         let totals = &result.totals;
         assert_eq!((totals.offered, totals.completed, totals.goodput), (offered, offered, offered));
         assert_eq!((totals.sent, totals.unique_offered), (offered, offered));
@@ -39,13 +39,13 @@ fn a_fast_server_completes_everybody() {
                 assert_eq!(counts.opened + counts.reused, offered);
             }
         }
-        assert!(told.len() >= 5, "progress was told {} times", told.len());
-        assert_eq!(told.last().unwrap().totals.completed, offered);
-        assert!(told.iter().is_sorted_by_key(|progress| progress.totals.offered));
+        assert!(reports.len() >= 5, "progress was reported {} times", reports.len());
+        assert_eq!(reports.last().unwrap().totals.completed, offered);
+        assert!(reports.iter().is_sorted_by_key(|progress| progress.totals.offered));
     }
 }
 
-/// 200 arrivals a second at a server that can do about 20: whatever becomes of each, the books add up, and
+/// 200 arrivals a second at a server that can do about 20: however each ends, the books add up, and
 /// the run ends soon after the last person's patience.
 #[test]
 fn an_overloaded_server_times_people_out_and_the_books_add_up() {
@@ -94,7 +94,7 @@ fn refusals_are_counted_by_who_refused() {
     assert_eq!(run(burst(theirs, 2), |_| {}).totals.refused_by_reason.get("other"), Some(&2));
 }
 
-/// A server that accepts and never answers holds nobody longer than their patience.
+/// A server that accepts and never answers holds no client longer than its patience.
 #[test]
 fn silence_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -53,7 +53,7 @@ pub(crate) fn burst(address: SocketAddr, people: usize) -> LoadPlan {
     for_everybody(plan, |class| class.timeout = 20 * SECOND)
 }
 
-/// One class that does what it does unless told otherwise.
+/// One class that does what it does unless a test says otherwise.
 pub(crate) fn planned(url: &str, schedule: Schedule) -> LoadPlan {
     let target = Target::parse(url).unwrap();
     let class = ClassPlan::get(&target).unwrap();
@@ -112,7 +112,7 @@ pub(crate) fn serve_each(answer: impl Fn(usize) -> &'static [u8] + Send + 'stati
     address
 }
 
-/// Whether there was one: a client that only looks whether somebody listens sends nothing.
+/// Whether there was one: a client that only looks whether a server listens sends nothing.
 fn read_head(client: &mut TcpStream) -> bool {
     let mut request = Vec::new();
     let mut piece = [0; 1024];

@@ -136,7 +136,7 @@ fn a_new_leader_goes_on_from_the_plan_in_force() {
 }
 
 proptest! {
-    /// Goal: all gateways together never have more slots than the limit and a rounding for each, whatever they are offered.
+    /// Goal: all gateways together never have more slots than the limit and a rounding for each, at any offered load.
     #[test]
     fn parts_of_a_plan_never_exceed_it(offered in proptest::collection::vec(0u64..400, 1..6), seconds in 1u64..12) {
         let mut leader = ServiceLeader::new(Instant::from_millis(100), 1, &policy());

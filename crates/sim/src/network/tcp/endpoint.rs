@@ -73,7 +73,7 @@ impl Endpoint {
         self.receiver.accept(now, packet.sequence, packet.last, settings)
     }
 
-    /// Sends what may be sent, and an acknowledgement of its own if one is due and no data carries it.
+    /// Sends what may be sent, and its own acknowledgement if one is due and no data carries it.
     pub(in crate::network) fn flush(
         &mut self,
         now: Instant,

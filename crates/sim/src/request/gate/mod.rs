@@ -1,7 +1,7 @@
 //! Who is let in: the gateway's own pipeline and planners, driven as the gateway drives them.
 //!
 //! Refusing takes no time and no processor of the
-//! server: the gate stands on a machine of its own.
+//! server: the gate stands on its own machine.
 
 mod asked;
 mod counts;
@@ -82,7 +82,7 @@ impl Policy {
         if let Self::Pipeline(policy) = self { policy.sentry.as_ref() } else { None }
     }
 
-    /// Workers, each with a pipeline of its own: the sentry's word counts, because its workers pass requests on.
+    /// Workers, each with its own pipeline: the sentry's word counts, because its workers pass requests on.
     pub(in crate::request) fn workers(&self) -> usize {
         let gates = self.flash_crowd_policy().map_or(1, |policy| policy.settings.gates.max(1));
         self.sentry_policy().map_or(gates, |policy| policy.workers)

@@ -17,7 +17,7 @@ pub struct SentryPolicy {
     /// Limits set by hand, each from its moment on (in order), instead of learned ones: what somebody who knows the
     /// server would do, with the same queue.
     pub known_limits: Vec<(Instant, u32)>,
-    /// Workers, each with a gate of its own; the limit is on all of them together. What one of several tells another
+    /// Workers, each with its own gate; the limit is on all of them together. What one of several tells another
     /// (a plan, that there is room) takes up to 200 µs to get there. A client's requests go to one worker.
     pub workers: usize,
     /// Processor time of its worker that one decision takes: how busy deciding keeps the workers, by which automatic

@@ -15,7 +15,7 @@ pub enum NetworkModel {
 
 /// Links with buffers between clients, routers and servers, and who sends over them.
 ///
-/// Each try is a connection of its own: a SYN, the request, the answer, by TCP. Gate and server of all classes are one; a
+/// Each try is its own connection: a SYN, the request, the answer, by TCP. Gate and server of all classes are one; a
 /// class's node says where it is reached. Nodes are numbers from 0 on; each client is a further node with an access link
 /// of its own, which nobody needs to name. Packets take the way with the fewest links.
 ///

@@ -41,7 +41,7 @@ pub(crate) struct Load {
     pub(crate) addresses: u32,
     /// Requests of the crawler, as multiples of what the site can do.
     pub(crate) times: f64,
-    /// Whether clients speak TLS, the crawler with a stack of its own.
+    /// Whether clients speak TLS, the crawler with its own stack.
     pub(crate) has_tls: bool,
     /// Sessions of newcomers that begin each second while the crawler is there.
     pub(crate) newcomers_per_s: f64,

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 /// Nothing here takes seconds; a test that waits this long has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A gateway serving on ports of its own, stopped (and waited for) when dropped.
+/// A gateway serving on its own ports, stopped (and waited for) when dropped.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) admin: SocketAddr,
