@@ -210,7 +210,7 @@ mod tests {
     /// Both are refused a connection and would try again, but nobody may wait for that.
     #[tokio::test]
     async fn people_who_find_no_room_to_wait_are_the_generators_failure() {
-        let closed = flashweir_testbed::reserve_address();
+        let closed = flashweir_testbed::reserve_address().unwrap();
         let target = Target::parse(&format!("http://{closed}/")).unwrap();
         let arrivals =
             ArrivalProcess::given_within(vec![Duration::ZERO; 2], Duration::from_secs(60)).unwrap();

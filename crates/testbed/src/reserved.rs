@@ -24,21 +24,17 @@ static RESERVED: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
 /// Reserves one port of 127.0.0.1 until this process ends.
 ///
-/// # Panics
+/// # Errors
 /// When no port can be bound, or 4,096 ports are reserved.
-#[must_use]
-pub fn reserve_address() -> SocketAddr {
-    let (socket, port) = take(0).expect("a free port on 127.0.0.1");
-    keep([socket]);
-    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+pub fn reserve_address() -> io::Result<SocketAddr> {
+    Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, reserve_ports(1)?)))
 }
 
 /// Reserves `count` consecutive ports of 127.0.0.1 until this process ends; the first of them.
 ///
-/// # Panics
+/// # Errors
 /// When there is no such row, or 4,096 ports are reserved.
-#[must_use]
-pub fn reserve_ports(count: u16) -> u16 {
+pub fn reserve_ports(count: u16) -> io::Result<u16> {
     let row = || -> io::Result<(u16, Vec<OwnedFd>)> {
         let (socket, first) = take(0)?;
         let others = (1..count).map(|offset| Ok(take(first.saturating_add(offset))?.0));
@@ -46,9 +42,10 @@ pub fn reserve_ports(count: u16) -> u16 {
         Ok((first, sockets))
     };
     let found = (0..ROW_TRIES).find_map(|_| row().ok());
-    let (first, sockets) = found.unwrap_or_else(|| panic!("{count} free ports in a row on 127.0.0.1"));
-    keep(sockets);
-    first
+    let (first, sockets) =
+        found.ok_or_else(|| io::Error::other(format!("no {count} free ports in a row on 127.0.0.1")))?;
+    keep(sockets)?;
+    Ok(first)
 }
 
 /// Binds the port (0: any) for this process.
@@ -61,13 +58,16 @@ fn take(port: u16) -> io::Result<(OwnedFd, u16)> {
     Ok((socket, address.port()))
 }
 
-fn keep(sockets: impl IntoIterator<Item = OwnedFd>) {
+fn keep(sockets: Vec<OwnedFd>) -> io::Result<()> {
     let mut reserved = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
     if reserved.is_empty() {
         raise_open_files();
     }
+    if reserved.len() + sockets.len() > RESERVED_MAX {
+        return Err(io::Error::other(format!("a process reserves at most {RESERVED_MAX} ports")));
+    }
     reserved.extend(sockets);
-    assert!(reserved.len() <= RESERVED_MAX, "a process reserves at most {RESERVED_MAX} ports");
+    Ok(())
 }
 
 /// Raises the soft limit on open files where a shell's usual 1,024 would not do for all reservations.
@@ -90,8 +90,8 @@ mod tests {
     /// port and shares none, then two servers one after the other.
     #[test]
     fn a_reserved_address_is_free_for_its_server_alone() {
-        let address = reserve_address();
-        assert_ne!(address, reserve_address());
+        let address = reserve_address().expect("a port");
+        assert_ne!(address, reserve_address().expect("another"));
         TcpStream::connect(address).expect_err("no server listens");
         let strangers: Vec<_> = (0..500).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
         assert!(strangers.iter().all(|it| it.local_addr().expect("bound") != address));
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn ports_in_a_row_are_reserved_together() {
-        let (first, other) = (reserve_ports(5), reserve_ports(5));
+        let (first, other) = (reserve_ports(5).expect("a row"), reserve_ports(5).expect("another"));
         assert!(first.abs_diff(other) >= 5, "{first} and {other}");
         for port in first..first + 5 {
             take(port).expect_err("reserved");

@@ -9,8 +9,8 @@ use tempfile::TempDir;
 use crate::binary::Flashweir;
 use crate::client::Client;
 use crate::deadline::until;
+use crate::ports::reserve_address;
 use crate::process::Process;
-use flashweir_testbed::reserve_address;
 
 /// The origin calibrates its work before it listens.
 const CALIBRATION_WITHIN: Duration = Duration::from_secs(20);

@@ -14,8 +14,8 @@ use crate::deadline::{PATIENCE, eventually};
 use crate::listening::{Listening, READY_FILE};
 use crate::message::Message;
 use crate::open_metrics::Metrics;
+use crate::ports::reserve_address;
 use crate::process::{Finished, Process, Signal};
-use flashweir_testbed::reserve_address;
 
 /// A drain may take as long as `bounds.drain_timeout`, and then some.
 const STOP_WITHIN: Duration = Duration::from_secs(40);

@@ -7,9 +7,9 @@ use tempfile::TempDir;
 
 use crate::certificates::CertificateFiles;
 use crate::deadline::eventually;
+use crate::ports::reserve_address;
 use crate::process::{Process, Signal};
 use crate::programs::require_program;
-use flashweir_testbed::reserve_address;
 
 /// A running nginx, killed when dropped. It serves the files of its directory.
 #[derive(Debug)]

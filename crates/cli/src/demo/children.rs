@@ -122,7 +122,7 @@ impl Origin {
     }
 
     fn start_with(family: &Family, work: &[&str], directory: &Path) -> anyhow::Result<Self> {
-        let address = reserve_address();
+        let address = reserve_address()?;
         let listen = address.to_string();
         let arguments =
             ["origin", "--listen", &listen, "--workers", "1"].into_iter().chain(work.iter().copied());
@@ -187,7 +187,7 @@ impl Gateway {
         directory: &Path,
         config: Option<&Path>,
     ) -> anyhow::Result<Self> {
-        let (address, admin) = (reserve_address(), reserve_address());
+        let (address, admin) = (reserve_address()?, reserve_address()?);
         let state_file = directory.join(STATE_FILE);
         // Not there is how it should be; what cannot be removed belongs to another upstream and is ignored.
         let _ = fs::remove_file(&state_file);
@@ -217,7 +217,7 @@ impl Gateway {
         sections: &str,
         directory: &Path,
     ) -> anyhow::Result<Self> {
-        let (address, admin) = (reserve_address(), reserve_address());
+        let (address, admin) = (reserve_address()?, reserve_address()?);
         let state = format!("{name}-baseline.json");
         let _ = fs::remove_file(directory.join(&state));
         let file = directory.join(format!("{name}.toml"));
@@ -266,7 +266,7 @@ pub(crate) struct Sidecar {
 impl Sidecar {
     /// Starts one that sends all requests to the gateway `name` at `url` once, and waits until it accepts connections.
     pub(crate) fn start(family: &Family, name: &str, url: &str, directory: &Path) -> anyhow::Result<Self> {
-        let (address, admin) = (reserve_address(), reserve_address());
+        let (address, admin) = (reserve_address()?, reserve_address()?);
         let file = directory.join("sidecar.toml");
         let text = format!(
             "name = \"caller\"\nadmin = \"{admin}\"\n[[listen]]\naddress = \"{address}\"\ntarget = \"{name}\"\n\
@@ -292,7 +292,7 @@ pub(crate) struct Controller {
 impl Controller {
     /// Starts one with this configuration, and waits until it answers.
     pub(crate) fn start(family: &Family, config: &str, directory: &Path) -> anyhow::Result<Self> {
-        let listen = reserve_address();
+        let listen = reserve_address()?;
         let file = directory.join("control.toml");
         fs::write(&file, format!("listen = \"{listen}\"\n{config}"))
             .with_context(|| format!("{}: cannot be written", file.display()))?;
@@ -423,7 +423,7 @@ mod tests {
             std::thread::yield_now();
         }
         let process = Process { family, id, name: Name { role: "origin", log: "o.log".into() } };
-        let message = process.wait_for(reserve_address()).unwrap_err().to_string();
+        let message = process.wait_for(reserve_address().unwrap()).unwrap_err().to_string();
         assert!(message.contains("the origin ended before it answered"), "{message}");
     }
 }

@@ -84,7 +84,7 @@ pub(crate) fn run(choices: &Choices) -> anyhow::Result<()> {
 }
 
 fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
-    let first_port = reserve_ports(SERVERS_MAX);
+    let first_port = reserve_ports(SERVERS_MAX)?;
     let urls: Vec<_> =
         (first_port..first_port + SERVERS_MAX).map(|port| format!("\"http://127.0.0.1:{port}\"")).collect();
     let sections = format!("[upstream]\nurls = [{}]\n", urls.join(", "));

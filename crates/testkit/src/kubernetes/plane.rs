@@ -12,9 +12,9 @@ use tempfile::TempDir;
 
 use super::api::KubernetesApi;
 use crate::deadline::until;
+use crate::ports::reserve_address;
 use crate::process::{Process, Signal};
 use crate::programs::skip;
-use flashweir_testbed::reserve_address;
 
 /// The API server takes 4 s on an idle machine.
 const STARTS_WITHIN: Duration = Duration::from_secs(120);

@@ -101,7 +101,7 @@ fn an_upstream_that_fails_before_its_response_is_answered_for() {
 
 #[test]
 fn an_upstream_that_is_not_there_is_answered_for() {
-    let closed = flashweir_testbed::reserve_address();
+    let closed = flashweir_testbed::reserve_address().unwrap();
     let gateway = Running::start(closed, "");
     let response = gateway.connect().get("/hello");
     assert_eq!((response.status, response.expect_field("flashweir-error").as_str()), (502, "connect"));

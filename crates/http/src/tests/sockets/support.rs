@@ -96,7 +96,7 @@ pub(crate) fn get(path: &str) -> Request<RequestBody> {
 
 /// An address on which no server listens.
 pub(crate) fn refusing_address() -> SocketAddr {
-    flashweir_testbed::reserve_address()
+    flashweir_testbed::reserve_address().unwrap()
 }
 
 /// Waits until `is_met`, giving the other tasks their turn; bounded by the test's own time limit.

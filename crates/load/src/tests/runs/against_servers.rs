@@ -105,7 +105,7 @@ fn silence_times_out() {
 
 #[test]
 fn an_absent_server_is_told_at_once() {
-    let address = flashweir_testbed::reserve_address();
+    let address = flashweir_testbed::reserve_address().unwrap();
     let begun = Instant::now();
     let error = crate::run(plan(&format!("http://{address}/"), 10.0, 60), |_| {}).unwrap_err();
     assert!(matches!(error, LoadError::Unreachable { .. }), "{error}");

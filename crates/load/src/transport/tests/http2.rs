@@ -274,7 +274,7 @@ fn what_breaks_is_told_apart() {
         check(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", ErrorKind::Malformed).await;
         // SETTINGS, then GOAWAY with INTERNAL_ERROR.
         check(b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x02", ErrorKind::Closed).await;
-        let closed = flashweir_testbed::reserve_address();
+        let closed = flashweir_testbed::reserve_address().unwrap();
         assert_eq!(client(closed, None).get("/").await.unwrap_err(), ErrorKind::Connect);
     });
 }
