@@ -17,3 +17,4 @@ mod load;
 mod news;
 mod replication;
 mod soak;
+mod turn;

@@ -29,7 +29,6 @@
 //! Twin in virtual time of the tests under load: `sim`, `all_stages_together_lose_nothing_and_the_same_seed_is_the_same_run`.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use flashweir_admission::sentry::SentryPlanner;
@@ -42,8 +41,9 @@ use flashweir_testkit::{GatewayBuilder, Origin, eventually};
 use flashweir_workload::profile::Segment;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 
-use crate::news::scene::{TURN, binary};
+use crate::news::scene::binary;
 use crate::news::watch::{Seen, Watch};
+use crate::turn;
 
 /// Workers of the origin: many, so that the time between two requests of one worker is little of the whole.
 const WORKERS: u32 = 60;
@@ -205,7 +205,7 @@ fn schedule() -> Schedule {
 /// A gateway with all defaults, but for `policing` where it is given, and the simulator with these stages agree on the
 /// crowd; what the gateway did, and what its configuration file says.
 fn agree(policing: Option<&str>, stages: Stages) -> (Run, Config) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn::take();
     let (mut late_ms, mut agreed) = (Vec::new(), Vec::new());
     while agreed.len() < RUNS {
         assert!(late_ms.len() + agreed.len() < ATTEMPTS, "the load generator was late in {late_ms:.1?} ms");

@@ -2,15 +2,15 @@
 //!
 //! Twin in virtual time of the tests under load: `sim`, `a_narrow_link_carries_nine_tenths_of_what_the_best_fixed_rate_gets_through`.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use flashweir_load::{ClassPlan, LoadPlan, Sources, Target};
 use flashweir_testkit::{GatewayBuilder, NarrowLink, Origin};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 
-use crate::news::scene::{TURN, binary};
+use crate::news::scene::binary;
 use crate::news::watch::{Watch, story};
+use crate::turn;
 
 const RATE_BITS_PER_S: u64 = 20_000_000;
 const PACKETS: u32 = 200;
@@ -47,7 +47,7 @@ struct Met {
 #[ignore = "real load: make test-load"]
 fn a_crowd_behind_a_narrow_link_is_held_to_what_the_link_carries_under_load() {
     let test = "a_crowd_behind_a_narrow_link_is_held_to_what_the_link_carries_under_load";
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn::take();
     let mut attempts = Vec::new();
     while attempts.len() < ATTEMPTS {
         let Some(network) = NarrowLink::require(test, RATE_BITS_PER_S, PACKETS, DELAY) else { return };

@@ -1,6 +1,6 @@
 //! An origin, a gateway before it, and the crowd's options.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use flashweir_load::{ClassPlan, LoadPlan, Sources, Target};
@@ -12,14 +12,12 @@ use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use serde_json::Value;
 
 use crate::news::watch::{Seen, Watch};
+use crate::turn;
 
 /// Work of each request: a capacity of some 200 a second, which leaves room for everybody else on two cores.
 const WORK_MS: f64 = 5.0;
 
 const SEED: u64 = 1;
-
-/// Held by the test that has the machine for itself.
-pub(crate) static TURN: Mutex<()> = Mutex::new(());
 
 /// Everything a test needs; its turn is over when it is dropped.
 pub(crate) struct Scene {
@@ -80,8 +78,7 @@ impl Scene {
     }
 
     fn start(arguments: &[&str], settings: &[(&str, &str)]) -> Self {
-        // A test that failed in its turn took nothing with it.
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn::take();
         let origin = Origin::start(&binary(), WORK_MS);
         // On one core, so that the running times of its threads may be added. Others may use that core too: then the origin
         // waits, which counts as busy.
