@@ -56,9 +56,9 @@ TABLE = scripts/test.sh $(addprefix --expected-skips ,$(EXPECTED_SKIPS))
 test: setup-test h2spec nats-server testplane helm
 	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(shell echo $$((2 * $$(nproc))))) $(TABLE) $(ALL_TESTS) --no-fail-fast
 
-# Tests that offer real load for seconds, one after the other: what they measure must not disturb other tests.
+# Tests that offer real load for seconds, three at a time; those that measure the machine take turns (`turn.rs` of the tests).
 test-load: setup-test nats-server testplane
-	$(TABLE) $(ALL_TESTS) --no-fail-fast --test servers --test root -- --ignored --test-threads 1 under_load
+	$(TABLE) $(ALL_TESTS) --no-fail-fast --test servers --test root -- --ignored --test-threads 3 under_load
 
 # The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.
 h2spec: setup-test
