@@ -8,7 +8,6 @@ static TURN: Mutex<()> = Mutex::new(());
 ///
 /// `make test-load` runs three tests at a time. A test takes a turn when its origin works instead of waiting, or when it judges rates;
 /// the others run beside it.
-#[must_use]
 pub(crate) fn take() -> MutexGuard<'static, ()> {
     // A test that failed in its turn left nothing behind.
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
