@@ -111,13 +111,12 @@ testplane: setup-test
 directions: setup-test
 	$(ALL_TESTS) -q --test commands dependency_directions
 
-# Format, lints, documentation: what the gate checks before the tests; everything without any feature, and with all of them.
+# Format, lints, documentation: what the gate checks before the tests; everything with all features, and the command without any.
 check: setup setup-kernel
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --workspace --all-targets --locked $(ALL_FEATURES) -- -D warnings
-	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked
-	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc -p flashweir-kernel --features bpf --no-deps --locked
+	$(CARGO) clippy -p flashweir-cli --bins --locked -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked $(ALL_FEATURES)
 
 # Costs of decisions and of simulated events, then the load generator against wrk and oha, then proxying and refusing against nginx and
 # HAProxy, then simulated TCP beside the kernel's: ratios from one run.
