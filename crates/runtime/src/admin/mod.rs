@@ -138,3 +138,37 @@ pub fn metrics_response(telemetry: &Telemetry) -> Response {
 pub fn problem(status: StatusCode, text: &str) -> Response {
     (status, Json(json!({ "status": status.as_u16(), "error": text }))).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use tokio::io::AsyncReadExt as _;
+
+    /// What a client sent is there before the listener looks, so that time moves only while both sides wait.
+    #[test]
+    fn half_a_head_and_silence_are_waited_for_as_long_as_a_head_may_take() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        let ended_after = |sent: &str| {
+            let listener = AdminListener::bind(([127, 0, 0, 1], 0).into()).expect("a port");
+            let mut client =
+                std::net::TcpStream::connect(listener.address().expect("an address")).expect("a connection");
+            client.write_all(sent.as_bytes()).expect("room for a line");
+            client.set_nonblocking(true).expect("a socket");
+            runtime.as_ref().expect("a runtime").block_on(async {
+                let mut client = TcpStream::from_std(client).expect("a socket");
+                let (began, mut answer) = (tokio::time::Instant::now(), Vec::new());
+                tokio::select! {
+                    () = listener.serve(Router::new(), Vec::new()) => unreachable!("it serves until it is dropped"),
+                    read = client.read_to_end(&mut answer) => read.expect("an end"),
+                };
+                began.elapsed()
+            })
+        };
+        for sent in ["GET /metrics HTTP/1.1\r\n", "GET /healthz HTTP/1.1\r\nHost: admin\r\n\r\n", ""] {
+            let waited = ended_after(sent);
+            // A wheel of timers is up to a millisecond late.
+            assert!(waited >= HEAD_TIMEOUT && waited < HEAD_TIMEOUT + LOOK_EVERY, "{sent:?}: {waited:?}");
+        }
+    }
+}
