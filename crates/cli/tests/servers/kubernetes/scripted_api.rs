@@ -1,15 +1,18 @@
 //! An API server with one policy, one workload and one Lease, and every fault that a test asks for.
 
 use crate::kubernetes::BINARY;
-use flashweir_testkit::{Connection, Flashweir, Message, Process, Upstream};
+use flashweir_testkit::{Connection, Flashweir, Message, Process, Upstream, until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tempfile::TempDir;
 
+/// Ten times what an idle machine takes.
+const PLANS_WITHIN: Duration = Duration::from_secs(60);
 const POLICIES: &str = "/apis/flashweir.dev/v1alpha1/namespaces/default/overloadpolicies";
 const SCALE: &str = "/apis/apps/v1/namespaces/default/deployments/web/scale";
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
@@ -43,6 +46,8 @@ pub(crate) struct State {
     pub(crate) gateways: Vec<SocketAddr>,
     pub(crate) pods: Vec<SocketAddr>,
     pub(crate) requests: usize,
+    /// Readings of the policies: each plan begins with one, and a controller that follows makes them too.
+    pub(crate) readings: usize,
 }
 
 /// The server, gone when dropped.
@@ -72,6 +77,7 @@ impl ScriptedApi {
             gateways: Vec::new(),
             pods: vec!["10.0.0.1:8080".parse().expect("an address")],
             requests: 0,
+            readings: 0,
         }));
         let shared = state.clone();
         let server = Upstream::start(move |connection| {
@@ -104,6 +110,12 @@ impl ScriptedApi {
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+
+    /// Waits for plans that begin from now on, and for the end of all but the last.
+    pub(crate) fn wait_plans(&self, count: usize) {
+        let readings = self.state().readings;
+        until("further plans", PLANS_WITHIN, || (self.state().readings > readings + count).then_some(()));
     }
 
     /// A controller of this cluster that plans twice a second.
@@ -195,6 +207,7 @@ fn answer(connection: &mut Connection, request: &Message, state: &Mutex<State>) 
 fn reply(state: &mut State, method: &str, path: &str, query: &str, body: &Value) -> (u16, Value) {
     match (method, path) {
         ("GET", POLICIES) => {
+            state.readings += 1;
             let later = state.later.iter().map(|(name, spec)| {
                 let status = state.later_status.get(name).cloned().unwrap_or_else(|| json!({}));
                 policy(name, "2026-01-02T00:00:00Z", spec, &status)
