@@ -74,7 +74,10 @@ fn a_slow_head_dripping_bytes_gains_no_time() {
 #[test]
 fn an_idle_connection_is_closed_without_a_word() {
     let upstream = Upstream::reflecting();
-    let gateway = before(&upstream).text("bounds.keep_alive_timeout", "1s").start();
+    let gateway = before(&upstream)
+        .text("bounds.keep_alive_timeout", "1s")
+        .text("bounds.header_read_timeout", "300ms")
+        .start();
     let mut used = gateway.connect();
     assert_eq!(used.ask(&get("/")).status(), 200);
     used.expect_closed();
