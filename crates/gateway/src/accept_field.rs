@@ -51,6 +51,7 @@ mod tests {
         let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
         for (accept, form) in [
             (browser, Form::Html),
+            ("application/xhtml+xml, application/xml;q=0.9", Form::Html),
             ("application/json", Form::Problem),
             ("application/problem+json", Form::Problem),
             ("application/json, text/plain, */*", Form::Problem),

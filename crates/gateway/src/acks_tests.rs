@@ -198,6 +198,26 @@ async fn a_sweep_measures_what_a_real_client_received_and_keeps_what_it_did_not(
     assert!(acks.is_empty());
 }
 
+/// What the kernel says of one connection is not taken for another's: here that would leave the longer response waiting.
+#[tokio::test]
+async fn a_sweep_asks_about_each_connection() {
+    let (mut acks, clock) = (Acks::default(), Clock::start());
+    let mut connections = Vec::new();
+    for bytes in [100, 4_000] {
+        let (wire, mut io, mut client) = connected().await;
+        io.write_all(&vec![0; bytes]).await.expect("write");
+        let response = Finished { wire: wire.clone(), mark: wire.ask_mark(), ..finished(bytes as u64).await };
+        assert!(matches!(acks.push(clock.now(), response), Pushed::Taken));
+        io.flush().await.expect("flush");
+        client.read_exact(&mut vec![0; bytes]).await.expect("read");
+        client.write_all(b"x").await.expect("carries the acknowledgement");
+        io.read_exact(&mut [0; 1]).await.expect("read");
+        connections.push((io, client));
+    }
+    let swept = acks.sweep(clock.now() + Duration::from_millis(500), |_, _| ());
+    assert_eq!(swept, Swept { measured: 2, lost: 0 });
+}
+
 #[tokio::test]
 async fn a_sample_is_taken_between_two_sweeps_until_the_list_is_full() {
     let (wire, _io, _client) = connected().await;

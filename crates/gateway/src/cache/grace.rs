@@ -27,6 +27,11 @@ const RENEWED_AFTER_PARTS: u32 = 8;
 const RENEWED_IN_CROWD_AFTER_PARTS: u32 = 2;
 /// If that fails, it is tried again after this part.
 const TRIED_AGAIN_AFTER_PARTS: u32 = 4;
+const _: () = assert!(
+    TRIED_AGAIN_AFTER_PARTS * RENEWED_IN_CROWD_AFTER_PARTS
+        > TRIED_AGAIN_AFTER_PARTS + RENEWED_IN_CROWD_AFTER_PARTS,
+    "1/renewed + 1/tried again < 1: the second try comes while there is still a copy"
+);
 
 /// What the pipeline made of a request that the cache had no answer for.
 #[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]

@@ -9,7 +9,10 @@ use crate::cluster::scene::{
     follower, gateway, leader, leader_of, number, origin, shared, standing, with_key,
 };
 use crate::cluster::shared_limit::{CAPACITY_RPS, counts, crowd, finish};
-use flashweir_testkit::{Client, Clocks, FakeClock, Gateway, Signal, eventually, reserve_address, until};
+use flashweir_testkit::{
+    Client, Clocks, FakeClock, Gateway, Signal, Upstream, eventually, reserve_address, until,
+};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The limit is found within seconds; on a machine ten times slower within this time.
@@ -102,6 +105,44 @@ fn reports_of_others_are_refused_and_change_nothing() {
     ] {
         assert_eq!(Client::connect(listen).ask(request).status(), expected, "{request}");
     }
+}
+
+/// Goal: an answer of the leader counts for the report that it answers, and is nothing when it is sent again. Method: a wire that passes the
+/// first answer on and then repeats it.
+#[test]
+fn an_answer_that_is_repeated_is_none() {
+    let (origin, listen) = (origin(), reserve_address());
+    let _leader = leader(&origin, listen).start();
+    let first: Mutex<Option<Vec<u8>>> = Mutex::default();
+    let repeating = Upstream::start(move |connection| {
+        while let Some(report) = connection.read_request() {
+            let mut first = first.lock().expect("no panic");
+            if first.is_none() {
+                let head = format!(
+                    "POST /reports HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n",
+                    report.body.len()
+                );
+                let mut client = Client::connect(listen);
+                client.send([head.as_bytes(), &report.body].concat());
+                let answer = client.response();
+                assert_eq!(answer.status(), 200, "{answer:?}");
+                *first = Some(answer.body);
+            }
+            let answer = first.clone().expect("the first answer");
+            drop(first);
+            if !connection.answer(200, "", answer) {
+                return;
+            }
+        }
+    });
+    let other = follower(&origin, repeating.address()).start();
+    let count = |outcome: &str| {
+        other.metrics().value(&format!("flashweir_cluster_broadcasts_total{{outcome=\"{outcome}\"}}"))
+    };
+    eventually("repeated answers", || (count("forged") >= 3.0).then_some(()));
+    assert_eq!(count("new"), 1.0);
+    let said = other.process().stderr();
+    assert!(said.contains("its answer is to another report"), "{said}");
 }
 
 /// Goal: clocks of gateways may differ. Method: a leader whose clock is a day ahead, and then one at the same address whose clock is right:

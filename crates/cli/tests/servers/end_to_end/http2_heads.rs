@@ -127,6 +127,34 @@ fn trailers_of_http2_frame_nothing() {
     assert!(!upstream.received().contains("17") && !upstream.received().contains(": 44"));
 }
 
+/// Goal: the same behind a body that is longer than what is gathered, so that its request is on its way when the trailers come.
+#[test]
+fn trailers_behind_a_long_body_frame_nothing() {
+    let (upstream, gateway) = reflecting();
+    let send = |name: &str, value: &[u8]| {
+        let mut client = Http2Client::connect(gateway.address());
+        // With its answer the client knows how much it may send.
+        client.request(1, USUAL, frame::END_STREAM);
+        assert_eq!(client.outcome(1), StreamEnd::Status(200));
+        client.request(3, &[USUAL, &[("trailer", name.as_bytes())]].concat(), 0);
+        for _ in 0..5 {
+            client.send_frame(frame::DATA, 0, 3, &[b'x'; 16 << 10]);
+        }
+        gateway.wait_in_flight(1);
+        let block = Http2Client::encode(&[(name, value)]);
+        client.send_frame(frame::HEADERS, frame::END_HEADERS | frame::END_STREAM, 3, &block);
+        let end = client.outcome(3);
+        gateway.wait_in_flight(0);
+        end
+    };
+    for (name, value) in [("content_length", &b"44"[..]), ("host", b"b"), ("x-sum", b" 17")] {
+        let end = send(name, value);
+        assert!(matches!(end, StreamEnd::Status(400..) | StreamEnd::Reset(_)), "{name}: {end:?}");
+    }
+    assert!(!upstream.received().contains("17") && !upstream.received().contains(": 44"));
+    assert_eq!(send("x-sum", b"17"), StreamEnd::Status(200));
+}
+
 #[test]
 fn hosts_and_targets_of_http1_keep_the_same_rules() {
     let (upstream, gateway) = reflecting();

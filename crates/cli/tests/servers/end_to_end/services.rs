@@ -1,7 +1,7 @@
 //! Several services behind one gateway: each host reaches its own servers, and a reload may change one of them.
 
 use crate::end_to_end::support::{before, binary, get, holding};
-use flashweir_testkit::{Connection, Curl, GatewayBuilder, Latch, Upstream, eventually};
+use flashweir_testkit::{Connection, Curl, Gateway, GatewayBuilder, Latch, Upstream, eventually};
 
 /// `[[service]]` in one line, as a value of the key `service`.
 fn service(name: &str, hosts: &str, url: &str, more: &str) -> String {
@@ -97,10 +97,15 @@ fn a_service_may_come_and_go_at_a_reload_while_another_serves() {
     gateway.reload();
     let mut client = gateway.connect();
     eventually("the new service", || (client.ask(&request("api.example")).text() == "api").then_some(()));
+    let is_planned = |gateway: &Gateway| {
+        gateway.ask_admin("/metrics").text().contains("flashweir_sentry_rule{service=\"api\"")
+    };
+    eventually("its sentry's plans", || is_planned(&gateway).then_some(()));
     gateway.configure(&[("service", None)]);
     gateway.reload();
     eventually("its end", || (client.ask(&request("api.example")).text() == "rest").then_some(()));
     assert_eq!(gateway.status()["services"].as_array().expect("services").len(), 1);
+    eventually("the end of its sentry's plans", || (!is_planned(&gateway)).then_some(()));
     latch.open();
     assert_eq!(held.response().text(), "rest", "the reloads disturbed nobody");
 }
