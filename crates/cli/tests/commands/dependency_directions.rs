@@ -21,7 +21,7 @@ const PURE: [&str; 11] = [
     "sim",
 ];
 /// May talk to the world.
-const SHELLS: [&str; 12] = [
+const SHELLS: [&str; 13] = [
     "gateway",
     "router",
     "control",
@@ -34,6 +34,7 @@ const SHELLS: [&str; 12] = [
     "http",
     "client",
     "egress",
+    "tower",
 ];
 /// What no pure crate may depend on, however useful.
 const IMPURE: [&str; 15] = [
@@ -185,8 +186,10 @@ fn http_mechanics_know_of_decisions_only_which_server_answers() {
 
 /// A library in other people's programs brings no server, no configuration and no metrics along.
 #[test]
-fn the_library_of_callers_is_small() {
-    workspace().check_only("client", &["core", "admission", "feedback", "caller"]);
+fn libraries_in_other_programs_are_small() {
+    let workspace = workspace();
+    workspace.check_only("client", &["core", "admission", "feedback", "caller"]);
+    workspace.check_only("tower", &["core", "admission", "caller"]);
 }
 
 #[test]
