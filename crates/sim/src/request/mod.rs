@@ -58,7 +58,7 @@ pub use packets::{
     NetworkModel, PacketNetwork, PacketOutcome, RouterOutcome, RouterPlace, Transfer, TransferOutcome, Wire,
     WireOutcome,
 };
-pub use scenario::{ClassModel, Scenario, ScenarioError};
+pub use scenario::{ClassModel, Scenario, ScenarioError, WarmUp};
 pub use server::{Departed, Discipline, Level, Memory, Overflow, ServerCounts, ServerModel};
 pub use signs::{Demotions, SignModel};
 pub use work::Work;

@@ -52,6 +52,11 @@ pub struct ClassModel {
     pub popularity: Popularity,
     /// How large those are.
     pub sizes: Sizes,
+    /// Time for which a request, once in service, waits for something elsewhere before its work: it keeps its worker and uses no
+    /// processor (a long poll, a call to another service). The same for all its tries.
+    pub wait: Work,
+    /// Requests that wait longer at first: caches are empty, code is not compiled, connections are not open.
+    pub warm_up: Option<WarmUp>,
     /// Processor time of a request; the same for all its tries.
     pub work: Work,
     /// Sessions, patience, retries.
@@ -62,6 +67,15 @@ pub struct ClassModel {
     pub timeout: Duration,
     /// A completed answer within this time of the moment the try was to begin is goodput.
     pub good_within: Duration,
+}
+
+/// A class's first requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarmUp {
+    /// Requests of the class that the server takes in before it is warm.
+    pub requests: u64,
+    /// Time that each of them waits before its work, besides the class's wait.
+    pub wait: Duration,
 }
 
 /// The scenario makes no run.
@@ -87,6 +101,8 @@ impl ClassModel {
             signs: None,
             popularity: Popularity::InOrder { count: NonZeroU32::MIN },
             sizes: Sizes::Constant(1_000),
+            wait: Work::Constant(Duration::ZERO),
+            warm_up: None,
             work,
             habits: Habits::default(),
             goes_on_unserved: false,
@@ -202,6 +218,12 @@ impl ClassModel {
         let key = |field: &str| format!("class {}, {field}", self.name);
         if self.timeout.is_zero() || self.timeout > TIMEOUT_MOST {
             return wrong(key("timeout"), format!("above 0 and at most {} s", TIMEOUT_MOST.as_secs()));
+        }
+        if let Some(problem) = self.wait.problem() {
+            return wrong(key("wait"), problem);
+        }
+        if self.warm_up.is_some_and(|warm_up| warm_up.wait > TIMEOUT_MOST) {
+            return wrong(key("warm_up"), format!("at most {} s", TIMEOUT_MOST.as_secs()));
         }
         match self.work.problem() {
             Some(problem) => wrong(key("work"), problem),

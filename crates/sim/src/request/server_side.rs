@@ -82,10 +82,14 @@ impl World<'_> {
             return self.send_answer(now, attempt, Answer::Broken);
         }
         let class = usize::from(asked.class);
-        let ClassModel { work, sizes, .. } = &self.scenario.classes[class];
+        let ClassModel { wait, warm_up, work, sizes, .. } = &self.scenario.classes[class];
         let draws = || self.work[class].fork(person).fork(request);
-        let work = work.draw(draws, || sizes.bytes(self.scenario.seed, asked.document));
-        match self.server.offer(now, attempt, work) {
+        let bytes = || sizes.bytes(self.scenario.seed, asked.document);
+        let (wait, work) = (wait.draw(|| draws().fork(WAIT), bytes), work.draw(draws, bytes));
+        let cold = warm_up.filter(|warm_up| self.sent[class] < warm_up.requests);
+        self.sent[class] += 1;
+        let wait = cold.map_or(wait, |warm_up| wait + warm_up.wait);
+        match self.server.offer_after(now, attempt, wait, work) {
             Offered::Accepted(turn) => {
                 if let Some(accepted) = self.tries.get_mut(attempt) {
                     accepted.place = Place::AtServer(turn);
@@ -190,3 +194,6 @@ impl World<'_> {
         Ok(self.queue.schedule(done_at, Event::Serve)?)
     }
 }
+
+/// Names the fork of a request's generator that its wait is drawn from: "wait" in ASCII.
+const WAIT: u64 = 0x7761_6974 << 32;

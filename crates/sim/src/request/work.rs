@@ -1,4 +1,4 @@
-//! How much processor time a request needs.
+//! Distributions of a request's processor time, and of its wait before that.
 
 use flashweir_core::limits::SIM_WORK_SECONDS;
 use flashweir_core::{Duration, Rng};

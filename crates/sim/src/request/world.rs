@@ -94,6 +94,8 @@ pub(super) struct World<'a> {
     pub(super) plans_left_out: u64,
     /// Each class's generator of work.
     pub(super) work: Vec<Rng>,
+    /// Requests of each class that were sent to the server.
+    pub(super) sent: Vec<u64>,
     pub(super) starvation: Starvation,
     checked_at_events: u64,
 }
@@ -242,6 +244,7 @@ impl<'a> World<'a> {
             limits: Vec::new(),
             plans_left_out: 0,
             work: (0..classes).map(|class| root.fork(class as u64)).collect(),
+            sent: vec![0; classes],
             starvation: Starvation::of(scenario),
             checked_at_events: 0,
         };

@@ -1,6 +1,7 @@
 //! Tests of `flashweir-sim` through its public interface, one theme in each file or folder.
 
 mod auto_policing;
+mod blocked_requests;
 mod busy_pages;
 mod capacity;
 mod composition;

@@ -3,9 +3,10 @@
 //! All requests that are being worked on progress at the same speed, so one clock of *progress* tells when each is
 //! done: at the progress it began with plus its work. That clock runs at the speed of one request: full while there
 //! are processors enough, a share of them under processor sharing, slower under a fault or when memory is short, and
-//! it stands while the processors are busy with refusals. Cost: O(log n) for a request that begins or ends, however
-//! often the speed changes in between.
+//! it stands while the processors are busy with refusals. A request may first wait for something elsewhere, in service but without a
+//! processor. Cost: O(log n) for a request that begins or ends, however often the speed changes in between.
 
+mod blocked;
 mod level;
 mod model;
 mod progress;
@@ -14,6 +15,7 @@ pub use level::Level;
 pub use model::{Departed, Discipline, Memory, Overflow, ServerModel};
 
 use super::slab::Id;
+use blocked::Blocked;
 use flashweir_core::{Duration, Instant};
 use level::Levels;
 use progress::{Speed, Units};
@@ -29,6 +31,8 @@ pub(super) struct Server {
     /// By the progress at which they are done; those of `left` are in here too.
     running: BinaryHeap<Reverse<(Units, Turn, Id)>>,
     left: BTreeSet<Turn>,
+    /// In service, before their work.
+    blocked: Blocked,
     /// Accepted and not worked on yet, in their order; those who left before their turn are marked.
     waiting: VecDeque<Waiting>,
     waiting_left: usize,
@@ -76,11 +80,19 @@ pub(super) enum Offered {
     Reset,
 }
 
+/// A request that the server took in.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct Accepted {
     turn: Turn,
     request: Id,
     work: Units,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    accepted: Accepted,
+    /// Time from the start of service to the start of work.
+    blocked: Duration,
     left: bool,
 }
 
@@ -93,6 +105,7 @@ impl Server {
             cost_of_refusal: Units::of(cost),
             running: BinaryHeap::new(),
             left: BTreeSet::new(),
+            blocked: Blocked::default(),
             waiting: VecDeque::new(),
             waiting_left: 0,
             turns: 0,
@@ -109,6 +122,17 @@ impl Server {
 
     /// A request that needs so much work comes.
     pub(super) fn offer(&mut self, now: Instant, request: Id, work: Duration) -> Offered {
+        self.offer_after(now, request, Duration::ZERO, work)
+    }
+
+    /// A request comes that, once in service, first waits for `blocked` without a processor and then needs `work`.
+    pub(super) fn offer_after(
+        &mut self,
+        now: Instant,
+        request: Id,
+        blocked: Duration,
+        work: Duration,
+    ) -> Offered {
         self.advance(now);
         let places =
             self.workers().saturating_add(self.model.queue.map_or(usize::MAX, |queue| queue as usize));
@@ -118,7 +142,8 @@ impl Server {
         let turn = Turn(self.turns);
         self.turns += 1;
         self.counts.accepted += 1;
-        self.waiting.push_back(Waiting { turn, request, work: Units::of(work), left: false });
+        let accepted = Accepted { turn, request, work: Units::of(work) };
+        self.waiting.push_back(Waiting { accepted, blocked, left: false });
         self.start_next();
         self.follow_load();
         Offered::Accepted(turn)
@@ -140,8 +165,14 @@ impl Server {
         Some(request)
     }
 
-    /// When the next request is done if nothing else happens; `None` while nobody is being worked on.
+    /// When [`finish_next`](Self::finish_next) is to be called next if nothing else happens: a request is done or has waited; `None` while the
+    /// server is empty.
     pub(super) fn next_done_at(&mut self) -> Option<Instant> {
+        let wakes_at = self.blocked.next_end();
+        self.next_end_of_work().into_iter().chain(wakes_at).min()
+    }
+
+    fn next_end_of_work(&mut self) -> Option<Instant> {
         self.drop_left();
         let &Reverse((done_at, _, _)) = self.running.peek()?;
         let needed = done_at.minus(self.progress).nanos_at(self.speed_of_each());
@@ -158,6 +189,7 @@ impl Server {
         self.counts.stopped += 1;
         match self.place_in_line(turn) {
             Some(place) => self.leave_line(place),
+            None if self.blocked.remove(turn) => self.start_next(),
             None => self.stop_running(turn),
         }
         self.follow_load();
@@ -172,10 +204,14 @@ impl Server {
         let left = std::mem::take(&mut self.left);
         let mut running: Vec<_> = self.running.drain().map(|Reverse((_, turn, id))| (turn, id)).collect();
         running.retain(|(turn, _)| !left.contains(turn));
+        running.extend(self.blocked.drain().map(|blocked| (blocked.turn, blocked.request)));
         running.sort_unstable_by_key(|(turn, _)| *turn);
         let waiting = self.waiting.drain(..).filter(|waiting| !waiting.left);
-        let lost: Vec<Id> =
-            running.into_iter().map(|(_, id)| id).chain(waiting.map(|waiting| waiting.request)).collect();
+        let lost: Vec<Id> = running
+            .into_iter()
+            .map(|(_, id)| id)
+            .chain(waiting.map(|waiting| waiting.accepted.request))
+            .collect();
         self.waiting_left = 0;
         self.refusing = Units::ZERO;
         self.counts.crashed += lost.len() as u64;
@@ -206,8 +242,16 @@ impl Server {
         self.follow_speed();
     }
 
-    /// Accounts for the time until `now`: progress, and what the levels were.
+    /// Accounts for the time until `now`: waits that ended, progress, and what the levels were.
     pub(super) fn advance(&mut self, now: Instant) {
+        while let Some((ends_at, request)) = self.blocked.wake(now) {
+            self.advance_work(ends_at);
+            self.run(request);
+        }
+        self.advance_work(now);
+    }
+
+    fn advance_work(&mut self, now: Instant) {
         if now <= self.updated {
             return;
         }
@@ -233,7 +277,7 @@ impl Server {
 
     /// Accepted and neither done nor gone.
     pub(super) fn present(&self) -> usize {
-        self.running_now() + self.waiting.len() - self.waiting_left
+        self.in_service() + self.waiting.len() - self.waiting_left
     }
 
     /// Accepted and not in service yet.
@@ -252,7 +296,7 @@ impl Server {
         if accepted != completed + stopped + crashed + present {
             return Err(format!("{:?} do not add up with {present} present", self.counts));
         }
-        let (running, capacity) = (self.running_now(), self.capacity());
+        let (running, capacity) = (self.in_service(), self.capacity());
         if running > capacity {
             return Err(format!("{running} requests are worked on, {capacity} can be"));
         }
@@ -287,12 +331,12 @@ impl Server {
     /// Where in the line this turn is. Those who leave have mostly waited longest, and while nobody was taken out from
     /// between, places follow turns: the search is seldom needed, and touches memory all over the line.
     fn place_in_line(&self, turn: Turn) -> Option<usize> {
-        let ahead = turn.0.checked_sub(self.waiting.front()?.turn.0)?;
+        let ahead = turn.0.checked_sub(self.waiting.front()?.accepted.turn.0)?;
         let likely = usize::try_from(ahead).unwrap_or(usize::MAX).min(self.waiting.len() - 1);
-        if self.waiting[likely].turn == turn {
+        if self.waiting[likely].accepted.turn == turn {
             return Some(likely);
         }
-        self.waiting.binary_search_by_key(&turn, |waiting| waiting.turn).ok()
+        self.waiting.binary_search_by_key(&turn, |waiting| waiting.accepted.turn).ok()
     }
 
     fn leave_line(&mut self, place: usize) {
@@ -320,15 +364,23 @@ impl Server {
 
     /// Whoever is next begins where there is room.
     fn start_next(&mut self) {
-        while self.running_now() < self.capacity()
+        while self.in_service() < self.capacity()
             && let Some(next) = self.waiting.pop_front()
         {
             if next.left {
                 self.waiting_left -= 1;
                 continue;
             }
-            self.running.push(Reverse((self.progress.plus(next.work), next.turn, next.request)));
+            if next.blocked.is_zero() {
+                self.run(next.accepted);
+            } else {
+                self.blocked.insert(self.updated + next.blocked, next.accepted);
+            }
         }
+    }
+
+    fn run(&mut self, Accepted { turn, request, work }: Accepted) {
+        self.running.push(Reverse((self.progress.plus(work), turn, request)));
     }
 
     /// Takes those out who left and would be next.
@@ -367,11 +419,16 @@ impl Server {
         self.running.len() - self.left.len()
     }
 
+    /// Worked on, or blocked.
+    fn in_service(&self) -> usize {
+        self.running_now() + self.blocked.len()
+    }
+
     fn workers(&self) -> usize {
         self.model.workers.map_or(usize::MAX, |workers| workers.get() as usize)
     }
 
-    /// How many can be worked on at once.
+    /// Maximum number in service at once; under first come, first served a blocked request keeps the others from its processor.
     fn capacity(&self) -> usize {
         match self.model.discipline {
             Discipline::Shared => self.workers(),
