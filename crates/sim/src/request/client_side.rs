@@ -78,6 +78,7 @@ impl World<'_> {
             request: visitor.request,
             cell: visitor.cell,
             sent: now,
+            is_cold: false,
             flow: None,
             place: Place::ToGate,
             permit: None,

@@ -27,6 +27,7 @@
 //! ```
 
 mod books;
+pub mod calm;
 mod checks;
 mod client_side;
 mod clients;
@@ -48,6 +49,7 @@ mod work;
 mod world;
 
 pub use books::Counts;
+pub use calm::CalmReport;
 pub use fault::{Fault, FaultKind};
 pub use gate::{
     FlashCrowdPolicy, GateCounts, LimitTaken, PipelinePolicy, PlanTaken, Policy, SentryPolicy, ShedReason,
@@ -62,4 +64,4 @@ pub use scenario::{ClassModel, Scenario, ScenarioError, WarmUp};
 pub use server::{Departed, Discipline, Level, Memory, Overflow, ServerCounts, ServerModel};
 pub use signs::{Demotions, SignModel};
 pub use work::Work;
-pub use world::{RunError, Simulation, run};
+pub use world::{RunError, Simulation, run, run_checking_calm};

@@ -1,6 +1,7 @@
 //! What a run shows.
 
 use super::books::{ClassBook, Counts};
+use super::calm::CalmReport;
 use super::event::Happened;
 use super::gate::{GateCounts, LimitTaken, PlanTaken};
 use super::packets::PacketOutcome;
@@ -28,6 +29,8 @@ pub struct Outcome {
     pub limits: Vec<LimitTaken>,
     /// Plans beyond the bound on those kept.
     pub plans_left_out: u64,
+    /// Calm windows, and those in which the sentry refused requests, where they were looked for.
+    pub calm: Option<CalmReport>,
     /// What became of packets, where the network has any.
     pub packets: Option<PacketOutcome>,
     /// Width of the bins.
@@ -94,11 +97,13 @@ impl Outcome {
                 refusal_us: book.refusal,
                 served_us: book.served,
             };
+        let (server, levels) = (world.server.counts(), world.server.into_levels());
         Self {
             classes: names.zip(world.books.classes).map(class).collect(),
             gate: world.gate.counts(),
-            server: world.server.counts(),
-            levels: world.server.into_levels(),
+            server,
+            calm: world.calm.map(|calm| calm.report(world.scenario, &levels)),
+            levels,
             plans: world.plans,
             limits: world.limits,
             plans_left_out: world.plans_left_out,

@@ -62,6 +62,9 @@ impl World<'_> {
         let was_held = matches!(refused.place, Place::Held(_));
         self.starvation.decided(refused.asked.class, was_held, false);
         self.books.shed(refused.cell, refusal.reason);
+        if let Some(calm) = &mut self.calm {
+            calm.refused(now, refused.asked.class, refusal.reason);
+        }
         self.happened(now, Happened::Shed, attempt.number());
         self.send_answer(now, attempt, Answer::Shed(refusal))
     }
@@ -93,6 +96,7 @@ impl World<'_> {
             Offered::Accepted(turn) => {
                 if let Some(accepted) = self.tries.get_mut(attempt) {
                     accepted.place = Place::AtServer(turn);
+                    accepted.is_cold = cold.is_some();
                 }
                 self.arm_server()
             }
@@ -118,6 +122,10 @@ impl World<'_> {
         let Some(ended) = self.tries.get_mut(attempt) else { return };
         let asked = ended.asked;
         if let Some(permit) = ended.permit.take() {
+            if let Some(calm) = &mut self.calm {
+                let is_completed = matches!(outcome, Outcome::Completed(_));
+                calm.ended((asked.class, ended.is_cold), ended.sent, now, is_completed);
+            }
             ended.delivery = self.gate.finish(now, &asked, permit, outcome);
         }
     }

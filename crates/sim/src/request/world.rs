@@ -1,6 +1,7 @@
 //! One run: the world, its events and their order.
 
 use super::books::Books;
+use super::calm::CalmCheck;
 use super::checks;
 use super::clients::{TimeLimits, Visitor};
 use super::event::{Event, Happened};
@@ -97,6 +98,8 @@ pub(super) struct World<'a> {
     /// Requests of each class that were sent to the server.
     pub(super) sent: Vec<u64>,
     pub(super) starvation: Starvation,
+    /// Where it was asked for.
+    pub(super) calm: Option<CalmCheck>,
     checked_at_events: u64,
 }
 
@@ -113,6 +116,8 @@ pub(super) struct Try {
     /// When it reached the gate and, once admitted, when it was admitted: time in the gate's own queue says nothing about
     /// the service.
     pub(super) sent: Instant,
+    /// The server took it in before it was warm.
+    pub(super) is_cold: bool,
     /// Its connection, at the packet level.
     pub(super) flow: Option<FlowId>,
     pub(super) place: Place,
@@ -154,6 +159,12 @@ impl<'a> Simulation<'a> {
     pub fn new(scenario: &'a Scenario) -> Result<Self, RunError> {
         scenario.check()?;
         World::new(scenario).map(Self)
+    }
+
+    /// Looks for requests that the sentry refuses although nothing is short: [`Outcome::calm`] says what was found. To be called before anything
+    /// happens.
+    pub fn check_calm(&mut self) {
+        self.0.calm = Some(CalmCheck::of(self.0.scenario));
     }
 
     /// Lets everything happen that happens before `until`. Whether there is more to come.
@@ -205,6 +216,17 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, RunError> {
     Ok(simulation.finish())
 }
 
+/// The same with [`Simulation::check_calm`].
+///
+/// # Errors
+/// A scenario that makes no run, or one that meets a bound.
+pub fn run_checking_calm(scenario: &Scenario) -> Result<Outcome, RunError> {
+    let mut simulation = Simulation::new(scenario)?;
+    simulation.check_calm();
+    simulation.run_until(Instant::MAX)?;
+    Ok(simulation.finish())
+}
+
 impl<'a> World<'a> {
     fn new(scenario: &'a Scenario) -> Result<Self, RunError> {
         let (bin, bins) = (scenario.bin, scenario.bins());
@@ -246,6 +268,7 @@ impl<'a> World<'a> {
             work: (0..classes).map(|class| root.fork(class as u64)).collect(),
             sent: vec![0; classes],
             starvation: Starvation::of(scenario),
+            calm: None,
             checked_at_events: 0,
         };
         for (fault, index) in scenario.faults.iter().zip(0..) {
