@@ -1,13 +1,22 @@
 //! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by cell.
 //!
-//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace|sensitivity|changes] [WORD...]`: only
+//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace|sensitivity|changes|mixtures|calm] [WORD...]`: only
 //! cells whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), the crowds of K seeds together in each; `trace` prints the limits
-//! taken, `sensitivity` what depends on each number of the rule that learns the limit, and `changes` how soon a change of the origin is found.
+//! taken, `sensitivity` what depends on each number of the rule that learns the limit, and `changes` how soon a change of the origin is found. `mixtures` runs
+//! cells of requests that differ (`fast=15 ratio=100 Crowd`) instead, and `calm` the table of requests refused while nothing is short.
 
+mod calm;
+#[path = "../../tests/sim/capacity/calm_table.rs"]
+mod calm_table;
 #[path = "../../tests/sim/capacity/cell.rs"]
 mod cell;
 mod changes;
 mod matrix;
+#[path = "../../tests/sim/capacity/mixture.rs"]
+mod mixture;
+#[path = "../../tests/sim/capacity/mixture_score.rs"]
+mod mixture_score;
+mod mixtures;
 #[path = "../../tests/sim/capacity/score.rs"]
 mod score;
 mod sensitivity;
@@ -15,12 +24,19 @@ mod threads;
 
 use cell::Cell;
 use matrix::Words;
+use mixture::Mixture;
 use score::Score;
 use std::collections::BTreeMap;
 
 fn main() {
     let words = Words::given();
     let seeds = words.seeds();
+    if words.has("calm") {
+        return calm::print(&words.filters(&["calm"]), &seeds);
+    }
+    if words.has("mixtures") {
+        return mixtures::print(words.chosen(Mixture::all(), &["mixtures"]), &seeds);
+    }
     let cells = words.cells(&["trace", "sensitivity", "changes"]);
     if words.has("trace") {
         return cells.iter().for_each(|cell| trace(cell, seeds[0]));

@@ -2,6 +2,7 @@
 
 use crate::cell::{Cell, Change, Spread};
 use flashweir_core::Rng;
+use std::fmt;
 
 /// The words of the command.
 pub(crate) struct Words(Vec<String>);
@@ -37,15 +38,21 @@ impl Words {
         self.0.iter().any(|one| one == word)
     }
 
+    /// The cells of the matrix chosen by the words: see [`chosen`](Self::chosen).
+    ///
+    /// # Panics
+    /// When there is none.
+    pub(crate) fn cells(&self, commands: &[&str]) -> Vec<Cell> {
+        self.chosen(all_cells(), commands)
+    }
+
     /// The cells whose names have all words that are neither options (`sample=N`) nor one of `commands`: N of them where `sample=N` is given, another
     /// sample for each `shuffle=M`.
     ///
     /// # Panics
     /// When there is none.
-    pub(crate) fn cells(&self, commands: &[&str]) -> Vec<Cell> {
-        let filters: Vec<&String> =
-            self.0.iter().filter(|word| !is_option(word) && !commands.contains(&word.as_str())).collect();
-        let mut cells = all_cells();
+    pub(crate) fn chosen<C: fmt::Display>(&self, mut cells: Vec<C>, commands: &[&str]) -> Vec<C> {
+        let filters = self.filters(commands);
         cells.retain(|cell| {
             let name = format!("{cell} ");
             filters.iter().all(|word| name.contains(&format!("{word} ")))
@@ -57,6 +64,12 @@ impl Words {
         cells.truncate(self.number("sample=").unwrap_or(u64::MAX) as usize);
         assert!(!cells.is_empty(), "no cell has all of the words {filters:?}");
         cells
+    }
+
+    /// The words that are neither options nor one of `commands`.
+    pub(crate) fn filters(&self, commands: &[&str]) -> Vec<&str> {
+        let words = self.0.iter().map(String::as_str);
+        words.filter(|word| !is_option(word) && !commands.contains(word)).collect()
     }
 }
 

@@ -1,7 +1,12 @@
 //! Goal: the sentry finds what origins can do. Method: a few quick cells of the matrix that
 //! `cargo bench -p flashweir-sim --bench capacity` runs whole, each against an oracle that knows the origin.
 
+mod calm_check;
+mod calm_table;
 mod cell;
+mod mixture;
+mod mixture_score;
+mod mixtures;
 mod quiet;
 mod score;
 mod short_calm;
