@@ -23,10 +23,12 @@ mod sensitivity;
 mod threads;
 
 use cell::Cell;
+use flashweir_sim::request::Outcome;
 use matrix::Words;
 use mixture::Mixture;
 use score::Score;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 fn main() {
     let words = Words::given();
@@ -35,11 +37,15 @@ fn main() {
         return calm::print(&words.filters(&["calm"]), &seeds);
     }
     if words.has("mixtures") {
-        return mixtures::print(words.chosen(Mixture::all(), &["mixtures"]), &seeds);
+        let cells = words.chosen(Mixture::all(), &["mixtures", "trace"]);
+        if words.has("trace") {
+            return cells.iter().for_each(|cell| trace(cell, &cell.run_checked(None, seeds[0])));
+        }
+        return mixtures::print(cells, &seeds);
     }
     let cells = words.cells(&["trace", "sensitivity", "changes"]);
     if words.has("trace") {
-        return cells.iter().for_each(|cell| trace(cell, seeds[0]));
+        return cells.iter().for_each(|cell| trace(cell, &cell.run(seeds[0])));
     }
     if words.has("sensitivity") {
         return sensitivity::print(&cells, &seeds);
@@ -124,8 +130,7 @@ fn print_summary(scored: &[(Cell, Score)]) {
     }
 }
 
-fn trace(cell: &Cell, seed: u64) {
-    let outcome = cell.run(seed);
+fn trace(cell: &impl Display, outcome: &Outcome) {
     println!("{cell}");
     for taken in &outcome.limits {
         let (plan, why) = (&taken.plan, &taken.plan.explanation);
