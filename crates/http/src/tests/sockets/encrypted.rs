@@ -16,12 +16,18 @@ use http::{Request, Response, Version};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::task::spawn_local;
+use tokio_rustls::TlsAcceptor;
 
 struct Files {
     directory: tempfile::TempDir,
@@ -51,19 +57,23 @@ impl Files {
     }
 }
 
+fn server() -> Rc<Server> {
+    Rc::new(Server::new(ServeSettings {
+        head: HeadLimits { bytes_max: 8_192, fields_max: 100 },
+        head_timeout: Duration::from_secs(5),
+        idle_timeout: Duration::from_secs(5),
+        http2_streams_max: 3,
+        http2_ping_after: Duration::from_secs(5),
+    }))
+}
+
 /// Echoes with our own server; answers `/sick` 503.
 async fn serve(tls: Option<Rc<ServerTls>>) -> SocketAddr {
     let mut worker = listen::bind(&["127.0.0.1:0".parse().unwrap()], 1).unwrap();
     let listener = worker.pop().unwrap().into_tokio().unwrap().pop().unwrap();
     let address = listener.local_addr().unwrap();
     spawn_local(async move {
-        let server = Rc::new(Server::new(ServeSettings {
-            head: HeadLimits { bytes_max: 8_192, fields_max: 100 },
-            head_timeout: Duration::from_secs(5),
-            idle_timeout: Duration::from_secs(5),
-            http2_streams_max: 3,
-            http2_ping_after: Duration::from_secs(5),
-        }));
+        let server = server();
         loop {
             let (stream, _) = listen::accept(&listener).await.unwrap();
             let (tls, server) = (tls.clone(), Rc::clone(&server));
@@ -122,6 +132,37 @@ fn both_protocols_work_in_the_clear_and_over_tls() {
                 Ok(&version)
             );
         }
+    });
+}
+
+/// The server would understand HTTP/2, but has not agreed to it: what else it may be is not known.
+#[test]
+fn http2_over_tls_is_spoken_only_where_it_was_agreed() {
+    run(async {
+        let files = Files::new();
+        let certificate = CertificateDer::from_pem_file(files.path("cert.pem")).unwrap();
+        let key = PrivateKeyDer::from_pem_file(files.path("key.pem")).unwrap();
+        let config = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        spawn_local(async move {
+            let server = server();
+            let (stream, _) = listener.accept().await.unwrap();
+            let stream = TlsAcceptor::from(Arc::new(config)).accept(stream).await.unwrap();
+            let service = |request, _: &Connection| echo(request);
+            drop(
+                server
+                    .serve(server.guard(stream), Some(Protocol::Http2), service, std::future::pending())
+                    .await,
+            );
+        });
+        let answer = ask(secure(address, &files.path("cert.pem"), Protocol::Http2)).await;
+        assert_eq!(answer, Err(UpstreamErrorKind::Connect));
     });
 }
 
