@@ -29,7 +29,7 @@ pub(crate) struct Place {
     _client: Option<ClientTaken>,
 }
 
-/// Accepts until told to stop; then takes what is queued already, so that nobody who reached us is reset.
+/// Accepts until asked to stop; then takes what is queued already, so that no connection in the backlog is reset.
 pub(crate) async fn accept_all(worker: Rc<WorkerContext>, listener: TcpListener, stop: CancellationToken) {
     loop {
         let accepted = tokio::select! {

@@ -15,7 +15,7 @@
 //! that a time is wrong by a quarter at most, when a later acknowledgement hid the one that mattered. At most
 //! [`LOOKS_PER_SWEEP`] happen in one sweep, and neighbours on one connection share a look.
 //!
-//! Of the responses that end between two sweeps the first [`MEASURED_PER_SWEEP`] are measured, whatever becomes of them
+//! Of the responses that end between two sweeps the first [`MEASURED_PER_SWEEP`] are measured, completed or not
 //! afterwards: a fair sample, and far more than a verdict needs. Bounded by [`limits::ACKS_AWAITED`]: beyond it
 //! responses go unmeasured and are counted, as are those left out of the sample.
 

@@ -234,7 +234,7 @@ async fn a_sample_is_taken_between_two_sweeps_until_the_list_is_full() {
         mark,
     };
     let mark = wire.ask_mark();
-    // The mark is never met (nothing is flushed), so nobody leaves the list.
+    // The mark is never met (nothing is flushed), so no connection leaves the list.
     for _ in 0..limits::ACKS_AWAITED / MEASURED_PER_SWEEP {
         for _ in 0..MEASURED_PER_SWEEP {
             assert!(matches!(acks.push(Instant::ZERO, response(mark)), Pushed::Taken));

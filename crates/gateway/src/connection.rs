@@ -29,7 +29,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-/// Time and bytes granted to a client that is still sending a body nobody will read, so that it gets our answer.
+/// Time and bytes granted to a client that is still sending a body that will not be read, so that it gets our answer.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
 

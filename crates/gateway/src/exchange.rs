@@ -59,7 +59,7 @@ async fn send(
     Ok(body.map_err(|_| ExchangeError::Body)?.to_bytes())
 }
 
-/// The connection's task, which ends with the exchange, whatever becomes of that.
+/// The connection's task, which ends with the exchange, completed or not.
 struct Ended(tokio::task::JoinHandle<Result<(), hyper::Error>>);
 
 impl Drop for Ended {

@@ -237,7 +237,7 @@ pub(crate) fn answer_failure(
     respond(error, method).map(Body::own)
 }
 
-/// The upstream's response cannot be passed on; its connection ends with the body that nobody reads.
+/// The upstream's response cannot be passed on; its connection ends with the unread body.
 pub(crate) fn answer_unfit(
     worker: &Rc<WorkerContext>,
     permit: Box<Permit>,
@@ -258,7 +258,7 @@ pub(crate) fn answer_unfit(
     plain(kind.status(), kind.as_str(), text, method).map(Body::own)
 }
 
-/// The upstream changed to another protocol although nobody asked it to.
+/// The upstream changed to another protocol unasked.
 pub(crate) fn answer_unasked_switch(
     worker: &WorkerContext,
     permit: Box<Permit>,

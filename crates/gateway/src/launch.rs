@@ -58,7 +58,7 @@ pub fn run(launch: Launch) -> Result<(), GatewayError> {
     Gateway::bind(launch)?.serve(pending())
 }
 
-/// A gateway whose ports are taken and that serves nobody yet.
+/// A gateway whose ports are bound and that does not accept yet.
 pub struct Gateway {
     shared: Arc<Shared>,
     listeners: Vec<WorkerListeners>,

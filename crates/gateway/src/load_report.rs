@@ -1,5 +1,5 @@
 //! What the origin itself says of a request and of its load. ORCA's fields are for load balancers, so they are taken out;
-//! `Server-Timing` is for whoever looks at the page, so it is read and passed on as it is.
+//! `Server-Timing` is for browsers, so it is read and passed on as it is.
 //!
 //! - `Server-Timing` (W3C Server Timing): the duration of `cpu`, or else of `app`, is what the request took. Others are
 //!   left alone on purpose: `total` counts what the request waited inside the origin, which the sentry knows better.

@@ -41,7 +41,7 @@ pub(crate) fn start(file: &Path, config: &Config, workers: usize) -> Result<Arc<
     recorder.map(Arc::new).map_err(|source| GatewayError::Record { file: file.to_owned(), source })
 }
 
-/// What the present planner was made from: told by whoever makes planners, read when one starts.
+/// Inputs of the current planner, set by its factory and recorded at its start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MadeFrom(Arc<Mutex<Option<Planned>>>);
 

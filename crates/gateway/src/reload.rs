@@ -35,7 +35,7 @@ pub(crate) fn reload(
     let mut config = Config::load(file, overrides)?;
     let refuse_only = descriptors::fit(&mut config, workers, descriptors::limit());
     let before = shared.live.load();
-    // The log was opened by whoever started the gateway.
+    // The log was opened by the process that started the gateway.
     let log_differs = (before.config.log != config.log).then_some("log");
     if let Some(key) = before.config.restart_needed(&config).or(log_differs) {
         let file = file.map_or_else(String::new, |file| file.display().to_string());

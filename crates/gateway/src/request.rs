@@ -40,7 +40,7 @@ const SMALL_BODY_BYTES: u64 = 16 << 10;
 /// How long the body of a refused HTTP/2 request may take to arrive; a round trip to anywhere is shorter.
 const LATE_BODY_WAIT: Duration = Duration::from_secs(1);
 
-/// Answers one request. Never fails: whatever goes wrong has an answer.
+/// Answers one request. Never fails: every error has an answer.
 pub(crate) async fn handle(
     worker: Rc<WorkerContext>,
     client: Rc<Client>,
@@ -337,7 +337,7 @@ fn answer_violation(worker: &WorkerContext, violation: FramingViolation, method:
     plain(status, violation.as_str(), text, method).map(Body::own)
 }
 
-/// The host is nobody's here (RFC 9110 §15.5.20): another server may have it.
+/// No service is configured for this host (421, RFC 9110 §15.5.20); another server may have it.
 fn answer_misdirected(worker: &WorkerContext, method: &Method) -> Response<Body> {
     worker.metrics.requests.bad.increment(BadRequest::Misdirected);
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
@@ -396,7 +396,7 @@ pub(crate) struct Refused<'a> {
     pub(crate) since: Instant,
 }
 
-/// Says no. The connection stays open unless it is one too many, or a body is under way that nobody wants.
+/// Says no. The connection stays open unless it is one too many, or an unwanted body is under way.
 fn refuse(
     worker: &WorkerContext,
     client: &Client,

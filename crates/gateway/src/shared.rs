@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) machines: ArcSwap<Machines>,
     /// What the planner has learned, for `/status` and the state file; refreshed once a second.
     pub(crate) baseline: ArcSwap<Baseline>,
-    /// Lets the sentries' planner rest while nobody asks.
+    /// Lets the sentries' planner rest while no request comes.
     pub(crate) rest: Arc<Rest>,
     /// What the pipelines of all workers share.
     pub(crate) pipelines: SharedByWorkers,

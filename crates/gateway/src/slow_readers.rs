@@ -1,4 +1,4 @@
-//! Clients that take their responses, but so slowly that it is no use to anybody: they are cut after a while.
+//! Clients that take their responses, but too slowly to be of use: they are cut after a while.
 //!
 //! `bounds.write_stall_timeout` ends a connection that takes no byte at all. A client that takes one now and then holds the
 //! response's memory, and in HTTP/2 it need not even leave a byte in a socket: it opens its window by a few bytes each time.

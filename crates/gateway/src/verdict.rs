@@ -1,5 +1,5 @@
 //! Says why load is as it is, and who limits whom: the verdict in `/status` and in the metrics, and one line a minute and service
-//! in the log for as long as somebody is refused there.
+//! in the log for as long as requests are refused there.
 
 use crate::shared::{Live, Shared};
 use flashweir_admission::pipeline::{LoadCause, LoadVerdict, Situation, StageName, VerdictKeeper};
@@ -24,7 +24,7 @@ pub(crate) struct VerdictTask {
 #[derive(Clone, Debug)]
 struct ServiceSeen {
     name: String,
-    /// Counts when the last line was told, or nobody had been refused: offered, and refused by reason.
+    /// Counts when the last line was logged, or nothing had been refused: offered, and refused by reason.
     offered: u64,
     refused: [u64; Reason::ALL.len()],
     told_at: Instant,

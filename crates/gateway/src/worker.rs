@@ -73,7 +73,7 @@ async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, en
     }
 }
 
-/// Has somebody look after each of these services, for as long as it is there.
+/// Spawns the queue task of each of these services, which ends with its service.
 fn attend(worker: &WorkerContext, services: Vec<ServiceKey>) {
     for key in services {
         spawn_local(PipelineHost::attend(Rc::downgrade(&worker.pipeline), key));

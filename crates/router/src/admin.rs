@@ -20,7 +20,7 @@ pub(crate) struct Known {
     pub(crate) told: ArcSwap<Told>,
     /// Of the link that is divided, if there is one.
     pub(crate) link: ArcSwapOption<LinkReport>,
-    /// Taken once in an interval by who decides, so nobody waits for long.
+    /// Taken once in an interval by the planner, so the lock is held briefly.
     pub(crate) decisions: Mutex<Decisions>,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Destinations {
 const KNOWN_MOST: usize = 4 * limits::HOT_SPOT_ENTRIES;
 
 impl Destinations {
-    /// Keys are made by `hasher`, so that nobody outside can make two destinations share one.
+    /// Keys are made by `hasher`, so that no client can make two destinations share one.
     pub(crate) fn new(hasher: Hasher64) -> Self {
         Self { hasher, known: VecDeque::with_capacity(KNOWN_MOST) }
     }

@@ -2,7 +2,7 @@
 //! the kernel, a look at the interfaces, and figures for people.
 //!
 //! Cost of a tick: the observer's reading, the planner, and some ten microseconds for each place. If any of it but the
-//! planner fails the router ends, and with it whatever it limited: a guard that no longer knows what it does must not stand
+//! planner fails the router ends, and with it all its limits: a guard that no longer knows what it does must not stand
 //! in the way. A planner that fails is restarted by its loop.
 
 use crate::admin::Known;

@@ -13,7 +13,7 @@ use flashweir_telemetry::Warnings;
 /// may still fail.
 ///
 /// Only gates are pinned. An observer without a process to read it is of no use: what it counted until the next one comes
-/// belongs to an interval that nobody planned for, and its flows are measured anew within seconds.
+/// belongs to an interval without a plan, and its flows are measured again within seconds.
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// Before the programs: they go first.

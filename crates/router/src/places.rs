@@ -1,7 +1,7 @@
 //! Which places of the gate's table the protected servers have.
 //!
 //! A place has a bucket and counters of its own. Every protected address has one, as far as there are enough, so that what
-//! was offered to each is known whatever is refused; a few more are kept for hot-spots that hide behind an address for
+//! was offered to each is known also of what is refused; a few more are kept for hot-spots that hide behind an address for
 //! many (`0.0.0.0:80`). Such a place stays with its hot-spot until another one needs it: moving it would empty its bucket
 //! and forget what is being answered there.
 

@@ -136,7 +136,7 @@ impl Sampler {
         Sampled { sample, destinations: figures }
     }
 
-    /// What was counted until now was offered to somebody else: the process whose gate was taken over.
+    /// What was counted until now was offered to another process, whose gate was taken over.
     pub(crate) fn begin_after(&mut self, counts: &[ServiceCounts]) {
         self.count(counts);
     }

@@ -49,7 +49,7 @@ pub(crate) fn services(places: &Places, kernel: &Kernel) -> Vec<Service> {
     places.endpoints().into_iter().map(service).collect()
 }
 
-/// Networks that are let in whatever the plan says.
+/// Networks that are let in under every plan.
 pub(crate) fn preferred(kernel: &Kernel) -> Vec<(IpAddr, u8)> {
     kernel.preferred.iter().map(|network| (network.addr(), network.prefix_len())).collect()
 }

@@ -130,7 +130,7 @@ impl Gatekeeper {
         let mut state = self.lock();
         if !state.is_driven {
             state.is_driven = true;
-            // The idle time is a sample of its own.
+            // The idle time is a separate sample.
             state.plan(now);
             tokio::spawn(drive(Arc::downgrade(self)));
         }

@@ -1,6 +1,6 @@
 //! Overload control inside a service, as a [tower] layer.
 //!
-//! [`AdmissionLayer`] learns how many requests at once the service behind it answers within a target, admits so many, lets short bursts
+//! [`AdmissionLayer`] learns how many requests at once the service behind it answers within a target, admits those, lets short bursts
 //! wait, and refuses the rest at once with `503` and `Retry-After`. The only thing to set is the target.
 //!
 //! ```

@@ -1,6 +1,6 @@
 //! Agents beside the servers: asked once a second for what their machines are short of, and how busy they are.
 //!
-//! What they say names the shortage in the verdict and shifts the servers' shares within a factor of two. It refuses nobody: an agent that
+//! What they say names the shortage in the verdict and shifts the servers' shares within a factor of two. It refuses no request: an agent that
 //! lies, is slow or is gone costs a word.
 
 mod report;

@@ -199,7 +199,7 @@ impl Job {
             }
         });
         let Some(stored) = freshened else {
-            // Another version, or no longer for all: nobody gets the old one, and each asks for himself.
+            // Another version, or no longer for all: no request gets the old one, and each is sent.
             stale.iter().for_each(|stale| stale.invalidate());
             self.land(None, Landed::NotSent);
             return FetchedResponse::GoAlone(self.permit);

@@ -92,7 +92,7 @@ impl Flight {
         self.open_lead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resolves when nobody is interested any more.
+    /// Resolves when no request waits for it any more.
     pub(crate) async fn abandoned(&self) {
         self.abandoned.cancelled().await;
     }

@@ -1,7 +1,7 @@
 //! A grace: where a request would be refused or have to wait, a copy that is a moment old answers it, if its class allows that.
 //!
 //! Copies are made of responses to requests of the class itself: those that the pipeline admits go to the origin anyway, and
-//! theirs are kept where nothing in them is anybody's own (`flashweir_cache::Judgement::Grace`).
+//! theirs are kept where nothing in them is personal (`flashweir_cache::Judgement::Grace`).
 //!
 //! *In a crowd* each request for a hot document would find the room that the one before it left, and fill the origin: those who want
 //! something else would wait behind it. So there a copy answers all, as long as there is one, and is fetched again when half of its grace is

@@ -1,4 +1,4 @@
-//! A request for which this worker's store has no answer: another worker has it, somebody is fetching it, or this request fetches.
+//! A request for which this worker's store has no answer: another worker has it, a fetch is under way, or this request fetches.
 
 use super::answer::Asker;
 use super::collect::Begun;
@@ -319,7 +319,7 @@ impl Traveller<'_> {
         drop(interest);
         match fetched {
             Ok(fetched) => self.deliver(fetched),
-            // Only a panic in it ends the task without an answer, as long as somebody is interested.
+            // Only a panic in it ends the task without an answer, as long as a request waits.
             Err(_) => Passed::Alone,
         }
     }

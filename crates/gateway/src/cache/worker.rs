@@ -105,7 +105,7 @@ impl WorkerCache {
         self.mode.get() == CacheMode::Crowd
     }
 
-    /// Closes what is to be closed although nobody asks for it.
+    /// Expires idle cache openings without a request.
     pub(crate) fn follow(&self) {
         if self.mode.get() == CacheMode::Crowd {
             self.is_in_use(0);

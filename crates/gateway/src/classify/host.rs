@@ -69,7 +69,7 @@ impl HostTable {
         table
     }
 
-    /// The whole host first, then what it lies below, the longest first; `None` for a host that is nobody's. Nothing is
+    /// The whole host first, then what it lies below, the longest first; `None` for an unknown host. Nothing is
     /// hashed while there is one service for all. `host` is a [`Host::name`], which bounds the search.
     pub(super) fn find(&self, host: &[u8]) -> Option<usize> {
         if !self.exact.is_empty()

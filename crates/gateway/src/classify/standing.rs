@@ -1,7 +1,7 @@
 //! How far each class of each service may go on a ceiling's credit.
 //!
 //! The ceiling is one for all services, and revenue says what a request of any of them is worth. So the classes are ranked
-//! all together, in equal steps from the least revenue to the most; where all are worth the same nobody has credit.
+//! all together, in equal steps from the least revenue to the most; where all are worth the same no class has credit.
 
 use flashweir_admission::flash_crowd::Standing;
 use flashweir_config::Class;

@@ -284,7 +284,7 @@ const RULES: [&str; 8] = [
 ];
 
 proptest::proptest! {
-    /// Total, and the first that fits: whatever the request, the class of a list is the first of those that would
+    /// Total, and the first that fits: for any request, the class of a list is the first of those that would
     /// take it if they were alone.
     #[test]
     fn every_request_has_one_class_and_it_is_the_first_that_fits(
@@ -308,7 +308,7 @@ proptest::proptest! {
     }
 }
 
-/// Goal: nobody can put URLs of their choice into the class of another. Method: URLs that fall into one class under the key that
+/// Goal: no client can put URLs of its choice into the class of another. Method: URLs that fall into one class under the key that
 /// every gateway once had, and what becomes of them under another key.
 #[test]
 fn urls_chosen_to_collide_do_not_without_the_key() {

@@ -35,7 +35,7 @@ const QUIET_AFTER: Duration = Duration::from_millis(500);
 const _: () = assert!(QUIET_AFTER.as_millis() * 3 < TTL.as_millis());
 /// The time over which the part of a node's requests that is beyond its share is averaged.
 const BEYOND_OVER_S: f64 = 0.3;
-/// The rank of requests that are limited whatever is limited.
+/// The rank of requests that every limit applies to.
 const LIMITED: u8 = u8::MAX;
 /// The rank of requests that are limited only where all are.
 const MOST_IMPORTANT: u8 = 0;
@@ -163,7 +163,7 @@ impl NodePlanner {
         for node in &heard.senders {
             self.hear(now, node);
         }
-        // Where there are only such clients, there is nobody to be asked for less.
+        // Where there are only such clients, no sender can be asked for less.
         if !self.senders.is_empty() && heard.others != SenderCounts::default() {
             let (key, name, counts) = (EVERYBODY_ELSE, Arc::from(""), heard.others);
             self.hear(now, &HeardNode { key, name, address: None, counts });

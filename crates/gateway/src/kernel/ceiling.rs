@@ -9,18 +9,18 @@
 //!
 //! **Headroom.** The gateway's own gates, which know classes and people, still choose among more than fits: twice as
 //! much where all requests are alike and the kernel chooses no worse than they would, eight times where there are
-//! classes or several services to choose among. Up to a crowd of that size nobody important is refused blindly; in a
+//! classes or several services to choose among. Up to a crowd of that size no important request is refused blindly; in a
 //! larger one an important client that opens a new connection is refused with the chance that all have, 1 − ceiling /
 //! offered. Better cannot be had from a SYN, but by address: preferred networks, and the proxies whose word on client
 //! addresses is trusted, who speak for many, are always let in. Who is connected is never touched.
 //!
 //! **Connections per request.** Measured over the last second among those let in: who keeps a connection for many
 //! requests makes it small. While the kernel refuses, the rule closes a loop with one resting point: there the gateway
-//! is offered headroom × useful rate, whatever part of it comes on connections that are open already. Bounds keep the
+//! is offered headroom × useful rate, including what comes on connections that are open already. Bounds keep the
 //! loop from starving newcomers (a crowd of one request each behind people who stay) and from opening to connections
 //! that ask for nothing.
 //!
-//! **Open** while fewer connections come than the ceiling allows, or while nobody refuses anything: hot spots of NEWS
+//! **Open** while fewer connections come than the ceiling allows, or while no stage refuses: hot spots of NEWS
 //! count as open, since a SYN does not say for which host it is. A ceiling that only a detector in shadow asks for is a
 //! ceiling in shadow.
 //!
@@ -52,7 +52,7 @@ pub(crate) struct Seen {
     pub(crate) requests_per_s: f64,
     /// Attempts to connect that arrived at the kernel's gate, without retransmissions (unique offered).
     pub(crate) arriving_per_s: f64,
-    /// The kernel only records, whoever asks.
+    /// The kernel only records, for every client.
     pub(crate) shadow: bool,
 }
 
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn newcomers_are_not_shut_out_by_those_who_stay() {
-        // A thousand requests a second on ten old connections, nobody new let in so far.
+        // A thousand requests a second on ten old connections, no new one let in so far.
         let seen = Seen { accepted_per_s: 0.0, ..crowd() };
         assert_eq!(rate(&seen), Some(0.1 * 200.0));
         // And connections without requests do not open the door.

@@ -53,7 +53,7 @@ impl Guard {
         let service = Service { endpoints: endpoints(listening_on), speaks_tls, page: Page::default() };
         self.gate.set_services(vec![service])?;
         self.in_force = inherited_plans(&self.gate, 1)[0];
-        // In shadow nobody is refused, by no plan.
+        // In shadow no plan refuses.
         if config.kernel.shadow { self.put(ServicePlan::default()) } else { Ok(()) }
     }
 

@@ -46,7 +46,7 @@ pub(super) enum Why {
 }
 
 /// Only a refusal for want of room at the origin or on the way there: a door that is closed stays closed. That of a request that no
-/// client sent is nobody's.
+/// client sent has no owner.
 pub(super) fn may_defer(request: &AdmissionRequest, refusal: &pipeline::Refusal) -> bool {
     let is_for_room = !matches!(
         refusal.shed.reason,

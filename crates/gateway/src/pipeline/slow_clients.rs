@@ -59,7 +59,7 @@ impl Yielding {
         self.handed.set(None);
     }
 
-    /// The origin has sent something: it works, whatever the client still has to send.
+    /// The origin has sent something: it works, even if the client has more to send.
     pub(crate) fn answered(&self, now: Instant) {
         self.resume();
         if self.owes_since.get().is_some() {

@@ -116,7 +116,7 @@ fn an_origin_that_answers_before_it_has_read_all_works() {
     scene.request.handed(at(500), DONE);
     scene.request.asked();
     assert_eq!(scene.taken_at(599), 1);
-    // Its own end, or the connection's: nobody reads the rest of the body.
+    // Its own end, or the connection's: the rest of the body is not read.
     scene.request.is_owed_nothing();
     assert_eq!(scene.taken_at(60_000), 1);
 }

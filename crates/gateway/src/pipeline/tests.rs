@@ -34,7 +34,7 @@ fn live(more: &str) -> Live {
     }
 }
 
-/// A worker that serves nobody, with further TOML.
+/// A worker without clients, with further TOML.
 fn worker(more: &str) -> Rc<WorkerContext> {
     let shared = Shared::new(Parts { live: live(more), workers: 1, listening_on: Vec::new(), url_key: None });
     WorkerContext::new(0, shared, mpsc::channel(1).0).0

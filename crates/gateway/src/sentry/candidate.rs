@@ -1,4 +1,4 @@
-//! A candidate policy in the gateway: asked about every request that comes to the sentry, listened to by nobody.
+//! A candidate policy in the gateway: asked about every request that comes to the sentry; its answers are recorded, not obeyed.
 //!
 //! The rules are `flashweir_admission::sentry::CandidateGate`, which each worker's pipeline asks. One [`Candidate`] for each
 //! service that has one is shared by all threads. There is no bell and no timer: what is due is looked at with the next

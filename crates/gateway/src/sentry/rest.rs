@@ -1,4 +1,4 @@
-//! The planner rests while nobody asks for anything.
+//! The planner rests while no request comes.
 //!
 //! Looking fifty times a second wakes every worker, which an idle machine is to be spared. While it rests the planner
 //! still looks once a second, so that what is smoothed over time fades as ever, and the first request that asks wakes
@@ -34,7 +34,7 @@ impl Rest {
         self.flag.end();
     }
 
-    /// Whether nobody has asked since it began.
+    /// Whether no request has come since it began.
     pub(super) fn goes_on(&self) -> bool {
         self.flag.goes_on()
     }

@@ -33,7 +33,7 @@ pub(crate) struct Sentry {
     bells: Box<[Bell]>,
 }
 
-/// An instant that never comes: nobody waits since then.
+/// An instant that never comes: the queue is empty.
 const NOBODY: u64 = u64::MAX;
 
 /// What a service and its classes are called.
@@ -85,7 +85,7 @@ impl Sentry {
         }
     }
 
-    /// How long the oldest of a class has waited, at any worker; zero if nobody of it waits.
+    /// How long the oldest of a class has waited, at any worker; zero if none of it waits.
     pub(super) fn oldest_held(&self, now: Instant, class: usize) -> Duration {
         let since = self.oldest_since.get(class).filter(|_| self.common.held(class) > 0);
         since.map_or(Duration::ZERO, |since| {

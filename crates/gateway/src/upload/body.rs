@@ -43,7 +43,7 @@ pub(crate) struct Watchers {
     pub(crate) room: Rc<UploadRoom>,
     pub(crate) client: u64,
     pub(crate) pool: HoldOptions,
-    /// Why the upload was cut, for whoever answers its client.
+    /// Why the upload was cut, for the answer to its client.
     pub(crate) cut: Rc<Cell<Option<UploadCut>>>,
 }
 
@@ -243,7 +243,7 @@ impl Body for UploadBody {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        // Whatever the client still has, nobody waits for it.
+        // What the client has not sent is not waited for.
         if let Some(place) = self.watchers.place.upgrade() {
             place.is_owed_nothing();
         }

@@ -1,4 +1,4 @@
-//! Goal: whoever sends is kept, whoever does not goes first, and every count comes back to zero. Times are literal.
+//! Goal: uploads that progress are kept, stalled ones go first, and every count comes back to zero. Times are literal.
 
 use super::*;
 use flashweir_telemetry::Telemetry;

@@ -100,7 +100,7 @@ impl LinkDriver {
         let interface = self.link.interface.as_str();
         if self.attachment.as_ref().is_some_and(|attachment| !attachment.is_there()) {
             self.attachment = None;
-            // Reported whatever else was reported lately: an operator has to act.
+            // Reported even if other errors were reported lately: an operator has to act.
             let _ = self.known.telemetry.warnings().count(now, Happening::Kernel);
             tracing::error!(
                 interface,
