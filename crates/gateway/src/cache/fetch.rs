@@ -59,7 +59,7 @@ pub(crate) enum FetchedResponse {
     /// A response for this request alone, of which a part may have been read.
     Alone(Box<Permit>, response::Parts, Begun),
     /// No response worth passing on; what the client is told.
-    Failed(Response<crate::connection::Body>),
+    Failed(Box<Response<crate::connection::Body>>),
     /// Nothing of use: the request is to go by itself, with the permit that it has.
     GoAlone(Box<Permit>),
 }
@@ -89,7 +89,7 @@ impl Job {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let Self { worker, permit, head, leader, .. } = self;
             drop(leader);
-            return FetchedResponse::Failed(answer_unasked_switch(&worker, permit, &head.method));
+            return FetchedResponse::Failed(Box::new(answer_unasked_switch(&worker, permit, &head.method)));
         }
         let (mut head, body) = response.into_parts();
         if let Err(error) = prepare_response(&mut head) {
@@ -99,9 +99,12 @@ impl Job {
                     self.permit.failed(FailureSource::Origin);
                     FetchedResponse::Stored(stored, CacheStatus::IfError)
                 }
-                None => {
-                    FetchedResponse::Failed(answer_unfit(&self.worker, self.permit, error, &self.head.method))
-                }
+                None => FetchedResponse::Failed(Box::new(answer_unfit(
+                    &self.worker,
+                    self.permit,
+                    error,
+                    &self.head.method,
+                ))),
             };
         }
         head.version = Version::HTTP_11;
@@ -301,7 +304,7 @@ impl Job {
             return FetchedResponse::Stored(stored, CacheStatus::IfError);
         }
         let Self { worker, permit, head, classified, .. } = self;
-        FetchedResponse::Failed(answer_failure(&worker, permit, error, &head.method, &classified))
+        FetchedResponse::Failed(Box::new(answer_failure(&worker, permit, error, &head.method, &classified)))
     }
 
     /// The stored response that may stand in for a failure.

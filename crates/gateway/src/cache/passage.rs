@@ -366,7 +366,7 @@ impl Traveller<'_> {
             }
             FetchedResponse::Whole(response) => return Passed::Answer(self.asker().whole(response, None)),
             FetchedResponse::GoAlone(permit) => return Passed::Admitted(permit),
-            FetchedResponse::Failed(response) => response,
+            FetchedResponse::Failed(response) => *response,
             FetchedResponse::Alone(permit, head, begun) => {
                 let Begun { first, rest } = begun;
                 let onward = Onward {

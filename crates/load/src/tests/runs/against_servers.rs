@@ -1,7 +1,7 @@
 //! Goal: the ledger is right about real servers. Method: short runs over loopback against the origin and
 //! against servers that misbehave; counts are exact, times have wide bounds since the machine is shared.
 
-use crate::tests::runs::common::{SECOND, burst, fixed, for_everybody, origin, plan, run, serve, url};
+use crate::tests::runs::common::{SECOND, burst, fixed, for_everybody, origin, plan, run, serve, url, waiting_origin};
 use crate::{LoadError, LoadPlan, Protocol, Sources, StopFlag, TransportOptions};
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
@@ -49,7 +49,7 @@ fn a_fast_server_completes_everybody() {
 /// the run ends soon after the last person's patience.
 #[test]
 fn an_overloaded_server_times_people_out_and_the_books_add_up() {
-    let origin = origin(50.0);
+    let origin = waiting_origin(50.0);
     let plan = for_everybody(plan(&url(&origin, "/"), 200.0, 2), |class| {
         class.timeout = Duration::from_millis(600);
         class.good_within = Duration::from_millis(300);

@@ -73,13 +73,22 @@ pub(crate) fn fixed(moments: &[Duration]) -> Schedule {
 }
 
 pub(crate) fn origin(work_ms: f64) -> Origin {
+    start_origin(work_ms, 0.0)
+}
+
+/// An origin whose worker waits instead of working: a capacity that other processes on the machine hardly change.
+pub(crate) fn waiting_origin(wait_ms: f64) -> Origin {
+    start_origin(0.0, wait_ms)
+}
+
+fn start_origin(work_ms: f64, wait_ms: f64) -> Origin {
     let listen = ([127, 0, 0, 1], 0).into();
     let workers = NonZeroUsize::MIN;
     Origin::start(Settings {
         listen,
         workers,
         work_ms,
-        wait_ms: 0.0,
+        wait_ms,
         body_bytes: 10,
         iterations_per_ms: None,
     })
