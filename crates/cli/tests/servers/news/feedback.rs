@@ -62,7 +62,8 @@ fn what_an_upstream_asks_for_is_obeyed_and_what_makes_no_sense_is_ignored() {
         }
     });
     // Each worker reports a field that is new to it; with one, each is reported once.
-    let gateway = GatewayBuilder::new(&binary()).upstream(&upstream.url()).set("gateway.workers", "1").start();
+    let gateway =
+        GatewayBuilder::new(&binary()).upstream(&upstream.url()).set("gateway.workers", "1").start();
     let say = |field: String| *said.lock().expect("no panic") = field;
     let first = gateway.get("/");
     assert_eq!(first.status(), 200);

@@ -1,7 +1,9 @@
 //! Goal: the ledger is right about real servers. Method: short runs over loopback against the origin and
 //! against servers that misbehave; counts are exact, times have wide bounds since the machine is shared.
 
-use crate::tests::runs::common::{SECOND, burst, fixed, for_everybody, origin, plan, run, serve, url, waiting_origin};
+use crate::tests::runs::common::{
+    SECOND, burst, fixed, for_everybody, origin, plan, run, serve, url, waiting_origin,
+};
 use crate::{LoadError, LoadPlan, Protocol, Sources, StopFlag, TransportOptions};
 use std::net::TcpListener;
 use std::num::NonZeroUsize;

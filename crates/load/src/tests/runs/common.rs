@@ -84,15 +84,8 @@ pub(crate) fn waiting_origin(wait_ms: f64) -> Origin {
 fn start_origin(work_ms: f64, wait_ms: f64) -> Origin {
     let listen = ([127, 0, 0, 1], 0).into();
     let workers = NonZeroUsize::MIN;
-    Origin::start(Settings {
-        listen,
-        workers,
-        work_ms,
-        wait_ms,
-        body_bytes: 10,
-        iterations_per_ms: None,
-    })
-    .unwrap()
+    Origin::start(Settings { listen, workers, work_ms, wait_ms, body_bytes: 10, iterations_per_ms: None })
+        .unwrap()
 }
 
 pub(crate) fn url(origin: &Origin, path: &str) -> String {
