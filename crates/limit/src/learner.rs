@@ -1,0 +1,314 @@
+//! Learner: ticks in, a limit out.
+//!
+//! Order of a tick: evidence, test for change, long classes, posterior, decision. A raise needs *exposure*: completions expected at or near the
+//! limit since the last move, half as many as the limit. Without any queue the limit stays above twice what was in flight of late, as far
+//! as that is worth more, and is lowered only where more answers would be in time.
+
+use crate::evidence::{Evidence, Guard, Row};
+use crate::grid::{BINS_AN_OCTAVE, CENTRE, STEP, STRETCHES};
+use crate::numbers::Numbers;
+use crate::policy::{Policy, round};
+use crate::posterior::Posterior;
+
+/// The largest limit.
+pub const LIMIT_MAX: u32 = 65_536;
+
+/// Measurements of one tick, in which requests of long classes count in `rows` only.
+#[derive(Clone, Copy, Debug)]
+pub struct Tick<'a> {
+    /// Length, seconds.
+    pub span_s: f64,
+    /// Response target, seconds.
+    pub target_s: f64,
+    /// Requests in flight as a request sees them: ∫ n² dt / ∫ n dt.
+    pub in_flight: f64,
+    /// Completions, departures and ages by class and time, each pair once.
+    pub rows: &'a [Row],
+    /// A request was in the queue.
+    pub is_waiting: bool,
+    /// Requests refused because of the limit.
+    pub refused: f64,
+    /// Requests that the origin failed or refused.
+    pub failed: f64,
+}
+
+/// Why the limit moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// It stayed, and it binds.
+    None,
+    /// It stayed, and it does not bind.
+    Quiet,
+    /// More in flight are expected to do more in time.
+    Raise,
+    /// Fewer are expected to do as much, or more of it in time.
+    Lower,
+    /// The origin fails or refuses requests.
+    Failures,
+}
+
+/// Results of a tick.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Learned {
+    /// Requests in flight at most, those of long classes not counted.
+    pub limit: u32,
+    /// Requests of long classes in flight at most; `None` while the origin is not busy.
+    pub long_limit: Option<u32>,
+    /// Servers of the origin, once known to a factor of 1.65.
+    pub servers: Option<f64>,
+    /// Times at present over those of the base.
+    pub stretch: f64,
+    /// A much higher limit is worth more as far as known: nothing shows that the origin is short of anything.
+    pub wants_more: bool,
+    /// One answer in twenty is later than the target whatever the limit.
+    pub target_infeasible: bool,
+    /// Why the limit moved in this tick.
+    pub last_move: Move,
+}
+
+/// Evidence, posterior and policy of one service.
+#[derive(Debug)]
+pub struct Learner {
+    evidence: Evidence,
+    posterior: Posterior,
+    policy: Policy,
+    learned: Learned,
+    /// Completions expected at or near the limit since it moved.
+    exposure: f64,
+    /// Completions meanwhile.
+    shown: f64,
+    /// Most requests in flight of late at which the origin was seen not to be busy.
+    peak: f64,
+    /// Completions, and completions expected, since the posterior was last computed; and how long ago that was.
+    fresh: f64,
+    since_s: f64,
+    /// For how long requests have waited without a break.
+    waiting_s: f64,
+    /// Refusals by the limit of the last second or so.
+    refused: f64,
+    /// Failures and completions since the limit moved.
+    failed: f64,
+    completed: f64,
+    /// Above this the origin refuses, as far as known.
+    ceiling: f64,
+    /// Most requests of long classes in flight in calm of late.
+    long_peak: f64,
+    was_known: bool,
+    /// The origin was found short of something in this crowd.
+    is_limited: bool,
+}
+
+impl Learner {
+    /// Nothing is known.
+    #[must_use]
+    pub fn new(numbers: Numbers) -> Self {
+        Self {
+            evidence: Evidence::new(numbers),
+            posterior: Posterior::new(numbers),
+            policy: Policy::new(numbers),
+            learned: Learned {
+                limit: numbers.start as u32,
+                long_limit: None,
+                servers: None,
+                stretch: 1.0,
+                wants_more: true,
+                target_infeasible: false,
+                last_move: Move::None,
+            },
+            exposure: 0.0,
+            shown: 0.0,
+            peak: 0.0,
+            fresh: 0.0,
+            since_s: 0.0,
+            waiting_s: 0.0,
+            refused: 0.0,
+            failed: 0.0,
+            completed: 0.0,
+            ceiling: f64::from(LIMIT_MAX),
+            long_peak: 0.0,
+            was_known: false,
+            is_limited: false,
+        }
+    }
+
+    /// Goes on from a limit that another learner of the same origin found.
+    pub fn resume(&mut self, limit: u32) {
+        self.learned.limit = limit.clamp(1, LIMIT_MAX);
+        self.was_known = true;
+    }
+
+    /// Results of the last tick.
+    #[must_use]
+    pub fn learned(&self) -> Learned {
+        self.learned
+    }
+
+    /// The posterior over origins.
+    #[must_use]
+    pub fn posterior(&self) -> &Posterior {
+        &self.posterior
+    }
+
+    /// Classes whose requests hold no place.
+    pub fn long_classes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.evidence.classes.iter().filter(|class| class.is_long).map(|class| class.id)
+    }
+
+    /// Whether requests of a class hold no place.
+    #[must_use]
+    pub fn is_long(&self, class: u32) -> bool {
+        self.long_classes().any(|id| id == class)
+    }
+
+    /// Takes a tick and decides. O(rows · stretches), and O(origins · levels · stretches) where enough is new.
+    pub fn tick(&mut self, tick: &Tick<'_>) -> Learned {
+        let k = self.policy.numbers;
+        self.learned.last_move = Move::None;
+        let guard = self.guard(tick);
+        self.evidence.take(tick.rows, tick.in_flight, tick.span_s, guard);
+        let is_known = self.evidence.learned() >= FIRST_COMPLETIONS;
+        let is_changed = is_known && self.posterior.is_changed(&mut self.evidence);
+        self.count(tick);
+        let is_busy = self.learned.stretch > k.much || !self.evidence.is_usual() && is_known;
+        let is_regrouped = self.since_s >= REFRESH_S
+            && self.evidence.find_long(
+                k.target_share * tick.target_s,
+                self.posterior.scale().min(1.0),
+                is_busy,
+            );
+        let long: f32 =
+            self.evidence.classes.iter().filter(|class| class.is_long).map(|class| class.in_flight).sum();
+        // In calm any number; in a crowd about as many as there were before it.
+        let is_crowd = is_busy || self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
+        self.long_peak *= libm::exp(-tick.span_s / (LATELY_S * if is_crowd { 10.0 } else { 1.0 }));
+        if !is_crowd || !is_known {
+            self.long_peak = self.long_peak.max(long.into());
+        }
+        self.learned.long_limit = is_crowd.then_some(round(k.much * self.long_peak));
+        let is_due = self.since_s >= 0.5 * REFRESH_S && self.fresh >= k.enough
+            || self.since_s >= REFRESH_S && self.fresh > 0.1;
+        let is_blind = self.since_s >= REFRESH_S && !self.evidence.is_informed();
+        if is_changed || is_due || is_blind || is_regrouped {
+            (self.fresh, self.since_s) = (0.0, 0.0);
+            self.policy.set_mix(self.evidence.survivals(), tick.target_s);
+            self.posterior.observe(&self.evidence);
+            self.decide(tick);
+        }
+        self.learned
+    }
+
+    /// What bases may learn from the coming tick: see [`Evidence`].
+    fn guard(&self, tick: &Tick<'_>) -> Guard {
+        let log = self.posterior.log_stretch(self.evidence.aged_at);
+        let calm_max = IDLE_SHARE * self.posterior.servers_quantile(IDLE_QUANTILE);
+        let is_idle = !tick.is_waiting
+            && self.evidence.aged_at <= calm_max.max(IDLE_MIN)
+            && log.abs() <= STEP
+            && self.evidence.is_usual();
+        Guard { is_idle, shift: (log.max(0.0) * BINS_AN_OCTAVE / core::f64::consts::LN_2 + 0.5) as usize }
+    }
+
+    fn count(&mut self, tick: &Tick<'_>) {
+        let k = self.policy.numbers;
+        let index = (CENTRE as f64 - libm::log(self.learned.stretch) / STEP + 0.5)
+            .clamp(0.0, (STRETCHES - 1) as f64) as usize;
+        let expected = f64::from(self.evidence.tick.expected[index]);
+        let ended: f64 = tick.rows.iter().map(|row| f64::from(row.completed)).sum();
+        self.fresh += ended + expected;
+        self.since_s += tick.span_s;
+        if tick.in_flight > f64::from(self.learned.limit) / k.much {
+            self.exposure += if self.evidence.is_informed() { expected } else { ended };
+            self.shown += ended;
+        }
+        self.peak *= libm::exp(-tick.span_s / LATELY_S);
+        if self.evidence.is_usual() && self.learned.stretch < k.much {
+            self.peak = self.peak.max(self.evidence.aged_at);
+        }
+        self.waiting_s = if tick.is_waiting { self.waiting_s + tick.span_s } else { 0.0 };
+        self.refused = self.refused * libm::exp(-tick.span_s) + tick.refused;
+        self.failed += tick.failed;
+        self.completed += ended;
+        self.ceiling =
+            (self.ceiling * (1.0 + 0.01 * ended / f64::from(self.learned.limit))).min(f64::from(LIMIT_MAX));
+    }
+
+    fn decide(&mut self, tick: &Tick<'_>) {
+        let k = self.policy.numbers;
+        let limit = self.learned.limit;
+        if self.failed > FAILED_MAX * self.completed.max(2.0 * k.enough)
+            && tick.in_flight > 0.5 * f64::from(limit)
+        {
+            self.ceiling = tick.in_flight.min(f64::from(limit)) / k.much;
+            return self.move_to(round(self.ceiling), Move::Failures);
+        }
+        let (servers, spread) = self.posterior.servers();
+        self.learned.servers = (spread < SPREAD_KNOWN).then_some(servers);
+        self.was_known |= self.learned.servers.is_some();
+        self.learned.stretch = self.posterior.stretch(self.evidence.aged_at);
+        let is_crowd = self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
+        let times_max = if self.refused > 0.5 || self.was_known { k.much } else { 2.0 };
+        // Nothing is taken away while the origin is as likely short of nothing.
+        let is_short = self.posterior.shortage(self.evidence.aged_at, k.much) >= 0.5;
+        let wanted = self.policy.choose(&self.posterior, limit, times_max, is_short);
+        // A crowd that has found the origin short of something stays one until no request waits.
+        let is_over = self.refused < 0.1 && self.waiting_s <= 0.0 && !is_short;
+        self.is_limited = !is_over && (self.is_limited || is_crowd && (is_short || !wanted.is_better));
+        self.learned.wants_more = !self.is_limited && wanted.best > limit && wanted.is_better;
+        self.judge_target(servers, wanted.best >= limit);
+        if !wanted.is_better {
+            self.learned.last_move = if is_crowd { Move::None } else { Move::Quiet };
+            return;
+        }
+        if wanted.best > limit {
+            let is_reached = tick.in_flight > f64::from(limit) / k.much;
+            let is_shown =
+                is_reached && self.exposure.min(self.shown) >= (0.5 * f64::from(limit)).max(k.enough);
+            let calm_max = if tick.is_waiting { limit } else { round(2.0 * self.peak) };
+            let best =
+                if is_shown { wanted.best } else { wanted.best.min(calm_max) }.min(round(self.ceiling));
+            if best > limit {
+                self.move_to(best, Move::Raise);
+            }
+            return;
+        }
+        // Without a queue a shorter line at the origin brings nothing; answers in time do.
+        let in_time = |limit: u32| self.policy.in_part(&self.posterior, limit.into());
+        if is_crowd || in_time(wanted.best) > in_time(limit) + IN_TIME_MORE {
+            self.move_to(wanted.best, Move::Lower);
+        }
+    }
+
+    /// With as many in flight as there are servers: fewer would leave some idle.
+    fn judge_target(&mut self, servers: f64, is_lowest: bool) {
+        let in_flight = servers.min(self.learned.limit.into());
+        let is_late = self.policy.in_target(&self.posterior, in_flight) < 0.95;
+        let has_evidence = self.evidence.learned() > 2.0 * self.policy.numbers.enough;
+        self.learned.target_infeasible =
+            is_late && (self.learned.target_infeasible || is_lowest && has_evidence);
+    }
+
+    fn move_to(&mut self, limit: u32, why: Move) {
+        self.learned.limit = limit.clamp(1, LIMIT_MAX);
+        self.learned.last_move = why;
+        (self.exposure, self.shown) = (0.0, 0.0);
+        (self.failed, self.completed) = (0.0, 0.0);
+    }
+}
+
+/// Completions from which on the base is known well enough to look for changes.
+const FIRST_COMPLETIONS: f64 = 16.0;
+/// The posterior is renewed this often while little is new, seconds.
+const REFRESH_S: f64 = 0.1;
+/// A base learns below this part of the servers that there are with a probability of 1 − [`IDLE_QUANTILE`].
+const IDLE_SHARE: f64 = 0.75;
+const IDLE_QUANTILE: f64 = 0.2;
+/// One request alone is never slowed by others.
+const IDLE_MIN: f64 = 1.1;
+/// How long a peak of requests in flight is remembered, seconds.
+const LATELY_S: f64 = 20.0;
+/// Failures over completions that make the limit fall. Some requests always fail.
+const FAILED_MAX: f64 = 0.25;
+/// Standard deviation of ln c at which c counts as known.
+const SPREAD_KNOWN: f64 = 0.5;
+/// A limit is lowered without a crowd if this share more would be in time.
+const IN_TIME_MORE: f64 = 0.05;

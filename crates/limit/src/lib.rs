@@ -1,0 +1,44 @@
+//! A learned limit on requests in flight, for services whose requests differ. Pure: no clock, no I/O, no threads; time is an argument.
+//!
+//! [`Limiter`] is for use inside a service: permits, and a plan ten to fifty times a second. [`Learner`] is for a gateway that counts by
+//! itself. The rule on one page:
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | Λ(t) | cumulative hazard of a class: −ln of the share of its requests that take longer than t, from its *base*, times measured while the origin was not busy |
+//! | s | stretch: present times over those of the base |
+//! | D, E(s) | completions of a tick, and those expected at a stretch s: Σ over requests Λ(age now/s) − Λ(age before/s) |
+//! | n, c, κ | requests in flight, servers, contention |
+//! | f(n; c, κ) | (1 + (n/c)⁸)^⅛ · (1 + κ (n − 1)), the stretch by n in flight |
+//! | σ | scale: s = σ f(n; c, κ); below 1 where the base was measured under load |
+//!
+//! 1. *Evidence.* D is Poisson around E(s) whatever the distribution of times; what is still in flight counts with its age. No window, no
+//!    settling, no quantile. D and E go to the number in flight under which the requests have aged.
+//! 2. *Posterior* over (c, κ, σ): Σ over n of D ln E(σ f) − E(σ f), tempered by a model error. Cumulative sums find changes of the origin.
+//! 3. *Policy.* The limit worth most in work done in time. It rises by what was shown (completions near the limit, never time), and falls only
+//!    while the origin is more likely short of something than not.
+//! 4. *Long classes*, whose requests take longer than the target even alone while others do not, hold no place; in a crowd about as many may be in
+//!    flight as before it.
+//!
+//! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 120 kB. Cost: about 10 µs for a tick, and a few hundred for one that
+//! decides, at most twenty times a second. Known weaknesses: a single slow server at a cold start inside a crowd is found only after larger
+//! limits were tried; with one request in flight nothing shows that servers were added.
+#![no_std]
+extern crate alloc;
+
+mod base;
+mod evidence;
+mod grid;
+mod learner;
+mod limiter;
+mod numbers;
+mod policy;
+mod posterior;
+
+pub use evidence::{CLASSES_MAX, Evidence, Row};
+pub use grid::{TIME_BINS, bin_middle_s, time_bin};
+pub use learner::{LIMIT_MAX, Learned, Learner, Move, Tick};
+pub use limiter::{LimitReached, Limiter, Permit};
+pub use numbers::Numbers;
+pub use policy::Policy;
+pub use posterior::Posterior;

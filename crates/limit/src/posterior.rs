@@ -1,0 +1,335 @@
+//! Posterior over origins, given the evidence.
+//!
+//! Unknown are the origin (c, κ), and a scale σ: the base may have been measured under load (σ < 1), or the origin may have become slower
+//! (σ > 1). At n in flight times are the base's times s = σ f(n; c, κ), see [`grid`](crate::grid). With D_n and E_n of the evidence
+//!
+//! ```text
+//! ln L(c, κ, σ) = Σ_n w_n [D_n ln E_n(σ f(n; c, κ)) − E_n(σ f(n; c, κ))]
+//! ```
+//!
+//! *Prior.* Every c is as likely as any other. The base fits itself: where it was learned at numbers in flight n with weights a_n,
+//! ln σ is normal around −Σ a_n ln f(n; c, κ), with variance 1/Σ learned + ε². After a change of the origin either (c, κ) is as before,
+//! or σ, or neither.
+//!
+//! *Change.* Cumulative sums of ln (L of times k as long / L of times as predicted), one for each of six factors k (Page, 1954), the prediction
+//! being the posterior's at that number in flight.
+
+use crate::evidence::{Counts, Evidence};
+use crate::grid::{CENTRE, LEVELS, Origin, SERVERS, STEP, STRETCHES, level_of, log_stretch, origins};
+use crate::numbers::Numbers;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// The largest ln f, in steps of stretch: 64 · 1,024 in flight before one server.
+const REACH: usize = 80;
+/// Functions of a stretch are tabulated at this many points a step.
+const FINE: usize = 4;
+/// Prior probability that the base is of no use although no change was seen.
+const BASE_ODD: f64 = 0.02;
+/// Less likely origins are left out of sums.
+const NEGLIGIBLE: f64 = 3e-4;
+/// Factors of change, in steps of stretch: about e, its root and √2, up and down.
+const FACTORS: [i32; 6] = [-6, -3, -2, 2, 3, 6];
+
+/// One number for each scale.
+type Row = [f32; STRETCHES];
+
+/// A function of ln s as a table, for sums over scales that differ by whole steps.
+#[derive(Debug)]
+pub(crate) struct Tabulated([[f32; REACH + STRETCHES + 1]; FINE]);
+
+impl Tabulated {
+    /// Evaluates the function at each point of the table.
+    pub(crate) fn new(function: impl Fn(f64) -> f64) -> Self {
+        let mut phases = [[0.0; REACH + STRETCHES + 1]; FINE];
+        for (phase, table) in phases.iter_mut().enumerate() {
+            for (at, value) in table.iter_mut().enumerate() {
+                let steps = at as f64 - REACH as f64 + phase as f64 / FINE as f64;
+                *value = function((CENTRE as f64 - steps) * STEP) as f32;
+            }
+        }
+        Self(phases)
+    }
+
+    /// Σ weight · function(ln σ + `log`) over scales.
+    fn sum(&self, weights: &Row, log: f64) -> f64 {
+        let steps = (REACH as f64 - log / STEP).clamp(0.0, (REACH + 1) as f64 - 1e-3) * FINE as f64;
+        let part = (steps - libm::floor(steps)) as f32;
+        let (low, high) = (steps as usize, steps as usize + 1);
+        let row = |at: usize| &self.0[at % FINE][at / FINE..];
+        let pairs = row(low).iter().zip(row(high));
+        let sum: f32 =
+            weights.iter().zip(pairs).map(|(weight, (low, high))| weight * (low + (high - low) * part)).sum();
+        sum.into()
+    }
+}
+
+/// Marginals of before the origin changed.
+#[derive(Debug)]
+struct Before {
+    origins: Vec<f64>,
+    scales: [f64; STRETCHES],
+}
+
+/// Distribution over origins and scales.
+#[derive(Debug)]
+pub struct Posterior {
+    numbers: Numbers,
+    origins: Vec<Origin>,
+    /// ln f of each origin at each level, steps of stretch.
+    stretches: Vec<[f32; LEVELS]>,
+    before: Option<Before>,
+    /// Probability of each origin and scale.
+    probabilities: Vec<Row>,
+    /// Probability of each origin, and mean of ln σ given it.
+    marginal: Vec<f64>,
+    log_scale: Vec<f64>,
+    scales: [f64; STRETCHES],
+    sums: [f64; FACTORS.len()],
+    chunk: Counts,
+    chunk_level: usize,
+}
+
+impl Posterior {
+    /// The prior.
+    #[must_use]
+    pub fn new(numbers: Numbers) -> Self {
+        let origins = origins();
+        let at_level = |origin: &Origin, level: usize| {
+            let log = level as f64 * STEP;
+            (origin.log_f(libm::exp(log), log) / STEP).min(REACH as f64 - 1.0) as f32
+        };
+        let stretches = origins.iter().map(|origin| core::array::from_fn(|level| at_level(origin, level)));
+        let mut posterior = Self {
+            numbers,
+            stretches: stretches.collect(),
+            probabilities: alloc::vec![[0.0; STRETCHES]; origins.len()],
+            marginal: alloc::vec![0.0; origins.len()],
+            log_scale: alloc::vec![0.0; origins.len()],
+            origins,
+            before: None,
+            scales: [0.0; STRETCHES],
+            sums: [0.0; FACTORS.len()],
+            chunk: Counts::ZERO,
+            chunk_level: 0,
+        };
+        posterior.observe(&Evidence::new(numbers));
+        posterior
+    }
+
+    /// Computes the distribution under all evidence. O(origins · levels · [`STRETCHES`]).
+    pub fn observe(&mut self, evidence: &Evidence) {
+        let error = self.numbers.model_error;
+        let known = evidence.levels.iter().enumerate().filter(|(_, counts)| counts.is_evidence());
+        let tables: Vec<(usize, Box<[f32; REACH + STRETCHES]>)> = known
+            .map(|(level, counts)| {
+                let logs = counts.log_likelihoods(error);
+                let mut table = Box::new([logs[0]; REACH + STRETCHES]);
+                table[REACH..].copy_from_slice(&logs);
+                (level, table)
+            })
+            .collect();
+        let learned = evidence.learned();
+        let learned_at: Vec<(usize, f64)> = (0..LEVELS)
+            .filter(|level| evidence.learned_at[*level] > 1e-3 * learned)
+            .map(|level| (level, evidence.learned_at[level] / learned))
+            .collect();
+        let variance = 1.0 / (learned + self.numbers.enough) + error * error + 0.25 * STEP * STEP;
+        let base = Tabulated::new(|log| {
+            let density = libm::exp(-0.5 * log * log / variance) * STEP
+                / libm::sqrt(2.0 * core::f64::consts::PI * variance);
+            libm::log((1.0 - BASE_ODD) * density + BASE_ODD / STRETCHES as f64)
+        });
+        let mut most = f32::NEG_INFINITY;
+        for at in 0..self.origins.len() {
+            let mut logs = self.log_priors(at, &base, &learned_at);
+            for (level, table) in &tables {
+                let shift = self.stretches[at][*level];
+                let whole = shift as usize;
+                let part = shift - whole as f32;
+                let row = &table[REACH - whole - 1..REACH - whole + STRETCHES];
+                for (sum, pair) in logs.iter_mut().zip(row.windows(2)) {
+                    *sum += part * pair[0] + (1.0 - part) * pair[1];
+                }
+            }
+            most = logs.iter().fold(most, |most, log| most.max(*log));
+            self.probabilities[at] = logs;
+        }
+        self.normalise(most);
+    }
+
+    fn log_priors(&self, at: usize, base: &Tabulated, learned_at: &[(usize, f64)]) -> Row {
+        let origin = &self.origins[at];
+        let mut logs = [0.0; STRETCHES];
+        let Some(before) = &self.before else {
+            // ln σ + Σ a_n ln f is normal around 0.
+            let steps: f64 =
+                learned_at.iter().map(|(level, part)| part * f64::from(self.stretches[at][*level])).sum();
+            let from = ((REACH as f64 - steps).max(0.0) * FINE as f64 + 0.5) as usize;
+            let row = &base.0[from % FINE][from / FINE..];
+            logs.iter_mut().zip(row).for_each(|(log, value)| *log = value + origin.log_prior as f32);
+            return logs;
+        };
+        let (each, prior) = (1.0 / STRETCHES as f64, libm::exp(origin.log_prior));
+        for (log, scale) in logs.iter_mut().zip(before.scales) {
+            let any = self.numbers.model_error * prior * each;
+            *log = libm::logf((before.origins[at] * each + prior * scale + any) as f32);
+        }
+        logs
+    }
+
+    fn normalise(&mut self, most: f32) {
+        self.scales = [0.0; STRETCHES];
+        let mut all = 0.0;
+        for (at, row) in self.probabilities.iter_mut().enumerate() {
+            let (mut sum, mut logs) = (0.0, 0.0);
+            for (index, log) in row.iter_mut().enumerate() {
+                let probability = if *log - most > FAR { libm::expf(*log - most) } else { 0.0 };
+                *log = probability;
+                sum += f64::from(probability);
+                logs += f64::from(probability) * log_stretch(index);
+                self.scales[index] += f64::from(probability);
+            }
+            self.marginal[at] = sum;
+            self.log_scale[at] = if sum > 0.0 { logs / sum } else { 0.0 };
+            all += sum;
+        }
+        let part = (1.0 / all) as f32;
+        self.probabilities.iter_mut().flatten().for_each(|probability| *probability *= part);
+        self.marginal.iter_mut().chain(self.scales.iter_mut()).for_each(|probability| *probability /= all);
+    }
+
+    /// Takes a tick for the test for change; forgets what is known where the origin is another one. Returns whether it is. O(likely pairs).
+    pub fn is_changed(&mut self, evidence: &mut Evidence) -> bool {
+        let level = level_of(evidence.aged_at);
+        if level.abs_diff(self.chunk_level) > 1 {
+            (self.chunk, self.chunk_level) = (Counts::ZERO, level);
+        }
+        self.chunk.add(&evidence.tick);
+        let centre = self.chunk.expected[CENTRE].min(self.chunk.expected[self.index_at(evidence.aged_at)]);
+        if f64::from(self.chunk.completed + centre) < 2.0 * self.numbers.enough {
+            return false;
+        }
+        let chunk = core::mem::replace(&mut self.chunk, Counts::ZERO);
+        let predicted = self.predicted(evidence.aged_at);
+        let logs = chunk.log_likelihoods(self.numbers.model_error);
+        let evidence_of = |steps: i32| -> f64 {
+            let at = |index: usize| (index as i32 + steps).clamp(0, STRETCHES as i32 - 1) as usize;
+            let all = predicted.iter().enumerate();
+            libm::log(
+                all.map(|(index, part)| part * f64::from(libm::expf(logs[at(index)])))
+                    .sum::<f64>()
+                    .max(1e-30),
+            )
+        };
+        let usual = evidence_of(0);
+        for (sum, factor) in self.sums.iter_mut().zip(FACTORS) {
+            *sum = (*sum + (evidence_of(factor) - usual).min(self.numbers.alarm / 2.0)).max(0.0);
+        }
+        let highest = self.sums.iter().copied().fold(0.0, f64::max);
+        if highest < self.numbers.alarm {
+            return false;
+        }
+        self.sums = [0.0; FACTORS.len()];
+        self.before = Some(Before { origins: self.marginal.clone(), scales: self.scales });
+        evidence.forget(&chunk);
+        true
+    }
+
+    /// Probabilities of the stretches at a number in flight, a little smoothed.
+    fn predicted(&self, in_flight: f64) -> [f64; STRETCHES] {
+        let mut parts = [0.0; STRETCHES];
+        self.for_each(in_flight, |at, log| {
+            let steps = log / STEP;
+            let (whole, part) = (steps as usize, (steps - libm::floor(steps)) as f32);
+            for (index, probability) in self.probabilities[at].iter().enumerate() {
+                parts[index.saturating_sub(whole)] += probability * (1.0 - part);
+                parts[index.saturating_sub(whole + 1)] += probability * part;
+            }
+        });
+        let mut smooth = [0.0; STRETCHES];
+        for (index, part) in parts.into_iter().map(f64::from).enumerate() {
+            smooth[index.saturating_sub(1)] += 0.25 * part;
+            smooth[index] += 0.5 * part;
+            smooth[(index + 1).min(STRETCHES - 1)] += 0.25 * part;
+        }
+        smooth
+    }
+
+    fn index_at(&self, in_flight: f64) -> usize {
+        let at = CENTRE as f64 - self.log_stretch(in_flight) / STEP + 0.5;
+        at.clamp(0.0, (STRETCHES - 1) as f64) as usize
+    }
+
+    /// Calls `each` with every origin that is not negligible and its ln f.
+    fn for_each(&self, in_flight: f64, mut each: impl FnMut(usize, f64)) {
+        let log_in_flight = libm::log(in_flight.max(1.0));
+        for (at, origin) in self.origins.iter().enumerate() {
+            if self.marginal[at] > NEGLIGIBLE {
+                each(at, origin.log_f(in_flight, log_in_flight));
+            }
+        }
+    }
+
+    /// Mean of a function of ln s at a number in flight. O(origins · [`STRETCHES`]).
+    pub(crate) fn mean(&self, in_flight: f64, function: &Tabulated) -> f64 {
+        let mut mean = 0.0;
+        self.for_each(in_flight, |at, log| mean += function.sum(&self.probabilities[at], log));
+        mean
+    }
+
+    /// Probability that requests slow each other by this factor at a number in flight. O(origins).
+    pub(crate) fn shortage(&self, in_flight: f64, factor: f64) -> f64 {
+        let (mut short, log) = (0.0, libm::log(factor));
+        self.for_each(in_flight, |at, log_f| short += if log_f > log { self.marginal[at] } else { 0.0 });
+        short
+    }
+
+    /// Mean of ln s at a number in flight. O(origins).
+    pub(crate) fn log_stretch(&self, in_flight: f64) -> f64 {
+        let mut mean = 0.0;
+        self.for_each(in_flight, |at, log| mean += self.marginal[at] * (self.log_scale[at] + log));
+        mean
+    }
+
+    /// How much longer than its base a request takes alone: less than 1 where the base was measured under load.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        libm::exp(self.marginal.iter().zip(&self.log_scale).map(|(part, log)| part * log).sum())
+    }
+
+    /// How much longer than its base a request takes at a number in flight.
+    #[must_use]
+    pub fn stretch(&self, in_flight: f64) -> f64 {
+        libm::exp(self.log_stretch(in_flight))
+    }
+
+    /// The number of servers (its geometric mean), and the standard deviation of its logarithm.
+    #[must_use]
+    pub fn servers(&self) -> (f64, f64) {
+        let (mut mean, mut squares) = (0.0, 0.0);
+        for (origin, part) in self.origins.iter().zip(&self.marginal) {
+            mean += part * origin.log_servers;
+            squares += part * origin.log_servers * origin.log_servers;
+        }
+        (libm::exp(mean), libm::sqrt((squares - mean * mean).max(0.0)))
+    }
+
+    /// The number of servers that there are more of with a probability of 1 − `share`.
+    #[must_use]
+    pub fn servers_quantile(&self, share: f64) -> f64 {
+        let mut by_servers = [0.0; SERVERS];
+        for (origin, part) in self.origins.iter().zip(&self.marginal) {
+            by_servers[(origin.log_servers / STEP + 0.5) as usize] += part;
+        }
+        let mut below = 0.0;
+        let at = by_servers.iter().position(|part| {
+            below += part;
+            below >= share
+        });
+        libm::exp(at.unwrap_or(SERVERS - 1) as f64 * STEP)
+    }
+}
+
+/// Logarithm of a probability, relative to the likeliest, that counts as 0.
+const FAR: f32 = -14.0;
