@@ -1,7 +1,7 @@
 //! Evidence: completions beside expected completions, by number in flight.
 //!
-//! While the age of a request goes from a to b, an origin that stretches times by s is expected to complete Λ(b/s) − Λ(a/s) of it, whatever
-//! the distribution of times. Over a tick this telescopes to
+//! While the age of a request goes from a to b, an origin that stretches times by s is expected to complete Λ(b/s) − Λ(a/s) of it, for any
+//! distribution of times. Over a tick this telescopes to
 //!
 //! ```text
 //! E(s) = Σ now in flight Λ(age/s) − Σ in flight before Λ(age/s) + Σ ended meanwhile Λ(time/s)
@@ -17,7 +17,7 @@ use crate::numbers::Numbers;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Classes with a base of their own; the rest share one.
+/// Most classes that have separate bases; the rest share one.
 pub const CLASSES_MAX: usize = 64;
 
 /// Counts of one class in one bin of time over a tick.

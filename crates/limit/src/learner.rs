@@ -60,7 +60,7 @@ pub struct Learned {
     pub stretch: f64,
     /// A much higher limit is worth more as far as known: nothing shows that the origin is short of anything.
     pub wants_more: bool,
-    /// One answer in twenty is later than the target whatever the limit.
+    /// One answer in twenty is later than the target at any limit.
     pub target_infeasible: bool,
     /// Why the limit moved in this tick.
     pub last_move: Move,

@@ -12,7 +12,7 @@
 //! | f(n; c, κ) | (1 + (n/c)⁸)^⅛ · (1 + κ (n − 1)), the stretch by n in flight |
 //! | σ | scale: s = σ f(n; c, κ); below 1 where the base was measured under load |
 //!
-//! 1. *Evidence.* D is Poisson around E(s) whatever the distribution of times; what is still in flight counts with its age. No window, no
+//! 1. *Evidence.* D is Poisson around E(s) for any distribution of times; what is still in flight counts with its age. No window, no
 //!    settling, no quantile. D and E go to the number in flight under which the requests have aged.
 //! 2. *Posterior* over (c, κ, σ): Σ over n of D ln E(σ f) − E(σ f), tempered by a model error. Cumulative sums find changes of the origin.
 //! 3. *Policy.* The limit worth most in work done in time. It rises by what was shown (completions near the limit, never time), and falls only

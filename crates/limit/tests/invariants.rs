@@ -42,7 +42,7 @@ proptest! {
         }
     }
 
-    /// Permits are conserved, whatever the order and however the clock jumps.
+    /// Permits are conserved in any order, also when the clock jumps.
     #[test]
     fn permits_are_conserved(steps in prop::collection::vec((0u8..6, 0u32..100, 0u64..5_000), 1..200)) {
         let (mut limiter, mut permits, mut now) = (Limiter::new(Duration::from_secs(1)), Vec::new(), 0);
