@@ -20,10 +20,13 @@
 //! 4. *Long classes*, whose requests take longer than the target even alone while others do not, hold no place; in a crowd about as many may be in
 //!    flight as before it.
 //!
-//! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 120 kB. Cost: about 10 µs for a tick, and a few hundred for one that
-//! decides, at most twenty times a second. Known weaknesses: a single slow server at a cold start inside a crowd is found only after larger
-//! limits were tried; with one request in flight nothing shows that servers were added.
-#![no_std]
+//! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 120 kB. Cost of a tick in which every class completes
+//! something: 0.16 ms with one class, 0.35 with 8, 0.53 with 64 (profile of tests, busy machine; the ignored test `cost` prints it).
+//!
+//! *State: experimental.* The sentry of `flashweir-admission` does not use it yet. In the sentry's matrix of origins it refuses nothing in calm where
+//! the rule in force does, and finds single slow servers at a cold start later; with one request in flight nothing shows that
+//! servers were added.
+#![cfg_attr(not(test), no_std)]
 extern crate alloc;
 
 mod base;
@@ -42,3 +45,6 @@ pub use limiter::{LimitReached, Limiter, Permit};
 pub use numbers::Numbers;
 pub use policy::Policy;
 pub use posterior::Posterior;
+
+#[cfg(test)]
+mod tests;

@@ -117,7 +117,7 @@ impl Posterior {
         posterior
     }
 
-    /// Computes the distribution under all evidence. O(origins · levels · [`STRETCHES`]).
+    /// Computes the distribution under all evidence. O(origins · levels · stretches).
     pub fn observe(&mut self, evidence: &Evidence) {
         let error = self.numbers.model_error;
         let known = evidence.levels.iter().enumerate().filter(|(_, counts)| counts.is_evidence());

@@ -7,9 +7,10 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 11] = [
+const PURE: [&str; 12] = [
     "core",
     "measure",
+    "limit",
     "admission",
     "aqm",
     "cache",
@@ -189,6 +190,7 @@ fn http_mechanics_know_of_decisions_only_which_server_answers() {
 fn libraries_in_other_programs_are_small() {
     let workspace = workspace();
     workspace.check_only("client", &["core", "admission", "feedback", "caller"]);
+    workspace.check_only("limit", &[]);
     workspace.check_only("tower", &["core", "admission", "caller"]);
 }
 

@@ -1,6 +1,6 @@
 //! Properties of the learner under any input.
 
-use flashweir_limit::{LIMIT_MAX, Learner, Limiter, Numbers, Row, TIME_BINS, Tick};
+use crate::{LIMIT_MAX, Learner, Limiter, Numbers, Row, TIME_BINS, Tick};
 use proptest::prelude::*;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 //! The origin shares `servers` among the requests that work; a request waits first, using no server. A queue before the limiter gives
 //! room to the newest first and drops requests after .4 of the target.
 
-use flashweir_limit::{Limiter, Permit};
+use crate::{Limiter, Permit};
 use std::time::Duration;
 
 #[derive(Clone, Copy)]
@@ -123,17 +123,6 @@ fn run(case: &Case, seed: u64) -> Outcome {
         if step % 20 == 0 && case.fixed.is_none() {
             let learned = limiter.plan(at(now));
             (outcome.limit, wants_more) = (learned.limit, learned.wants_more);
-            if std::env::var("TRACE").is_ok() && step % 500 == 0 {
-                println!(
-                    "{now:>6.2} limit {:>4} in flight {:>4} s {:.2} servers {:.1} long {:?} {:?}",
-                    learned.limit,
-                    limiter.in_flight(),
-                    learned.stretch,
-                    limiter.learner().posterior().servers().0,
-                    limiter.learner().long_classes().collect::<Vec<_>>(),
-                    learned.long_limit,
-                );
-            }
         }
     }
     outcome

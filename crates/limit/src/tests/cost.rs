@@ -1,6 +1,6 @@
-//! Cost of a tick: `cargo test --release -p flashweir-limit --test cost -- --ignored --nocapture`.
+//! Cost of a tick: `cargo test -p flashweir-limit cost -- --ignored --nocapture`.
 
-use flashweir_limit::{Learner, Numbers, Row, Tick, time_bin};
+use crate::{Learner, Numbers, Row, Tick, time_bin};
 use std::time::Instant;
 
 #[test]
