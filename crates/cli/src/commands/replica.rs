@@ -1,11 +1,13 @@
 //! `flashweir replica`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use flashweir_config::{Config, DurationText, Overrides, ReplicaFlags, SizeText};
 use flashweir_gateway::Launch;
 
 use super::load::values::within;
+use crate::exit::UsageError;
 use crate::{kubernetes, logging, ready_file};
 
 /// Keep copies of an origin's documents, and report the load to redirectors.
@@ -59,9 +61,8 @@ pub(crate) struct ReplicaArgs {
 impl ReplicaArgs {
     /// Checks everything before a port opens, then serves until a signal.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let by_default = || self.listen.first().map(|address| format!("http://{address}"));
         let replica = ReplicaFlags {
-            url: self.url.clone().or_else(by_default),
+            url: self.known_as()?,
             report_to: self.report_to,
             host: self.host,
             interval: self.interval.map(|interval| interval.0),
@@ -90,5 +91,51 @@ impl ReplicaArgs {
             ready_file: ready_file::prepare(self.ready_file)?,
         })?;
         Ok(())
+    }
+
+    /// URL by which redirectors know this replica.
+    fn known_as(&self) -> Result<Option<String>, UsageError> {
+        let Some(first) = self.listen.first().filter(|_| self.url.is_none()) else {
+            return Ok(self.url.clone());
+        };
+        let is_chosen_by_the_system = first.parse::<SocketAddr>().is_ok_and(|address| address.port() == 0);
+        if is_chosen_by_the_system && !self.report_to.is_empty() {
+            return Err(UsageError::new(format!(
+                "--listen {first}: redirectors cannot know a port that the system chooses, expected --url with the replica's URL"
+            )));
+        }
+        Ok(Some(format!("http://{first}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        replica: ReplicaArgs,
+    }
+
+    fn known_as(options: &[&str]) -> Result<Option<String>, String> {
+        let all = ["replica", "--of", "http://127.0.0.1:3000"].iter().chain(options);
+        let replica = Command::try_parse_from(all).map_err(|error| error.to_string())?.replica;
+        replica.known_as().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_replica_that_reports_is_known_by_a_url_that_others_can_use() {
+        let report_to = ["--report-to", "http://127.0.0.1:9090"];
+        let with = |options: &[&str]| known_as(&[options, &report_to].concat());
+        assert_eq!(with(&["--listen", "127.0.0.1:8080"]), Ok(Some("http://127.0.0.1:8080".to_owned())));
+        let url = "http://replica.example";
+        assert_eq!(with(&["--listen", "127.0.0.1:0", "--url", url]), Ok(Some(url.to_owned())));
+        assert_eq!(
+            with(&["--listen", "127.0.0.1:0"]).expect_err("no URL"),
+            "--listen 127.0.0.1:0: redirectors cannot know a port that the system chooses, expected --url with the replica's URL"
+        );
+        assert!(known_as(&["--listen", "127.0.0.1:0"]).is_ok(), "nothing is reported");
     }
 }
