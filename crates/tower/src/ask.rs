@@ -24,7 +24,7 @@ pub struct Ask {
     pub class: u8,
     /// Hash of the client among which requests of a class are shared: of an API key, a session or an address. Equal for all by default.
     pub client_key: u64,
-    /// Time for which an answer is of use, from now on. By default what the request says.
+    /// Time for which an answer is of use, from now on; [`Head::deadline`] reads what the request says.
     pub deadline: Option<Duration>,
 }
 

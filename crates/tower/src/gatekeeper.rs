@@ -64,12 +64,16 @@ enum Place {
     Free,
 }
 
-/// A request in the queue. Dropped, it leaves.
+/// A request in the queue. Dropped without an answer, it leaves.
 struct Waiting {
     gatekeeper: Arc<Gatekeeper>,
     ticket: Ticket,
     answer: oneshot::Receiver<Answer>,
+    is_answered: bool,
 }
+
+/// A planner's task. Dropped while it plans, because its runtime ends, it leaves the next request to start another.
+struct Driver(Weak<Gatekeeper>);
 
 enum Arrival {
     Admitted(Permit),
@@ -91,6 +95,7 @@ impl Gatekeeper {
         Arc::new(Self { state: Mutex::new(state), began: time::Instant::now() })
     }
 
+    /// To be read under the lock, so that time never goes back between two calls of the gate.
     fn now(&self) -> Instant {
         Instant::from_duration(self.began.elapsed())
     }
@@ -114,7 +119,7 @@ impl Gatekeeper {
             Arrival::Admitted(permit) => Ok(self.admitted(permit)),
             Arrival::Refused(shed) => Err(self.refused(shed)),
             Arrival::Queued(ticket, answer) => {
-                let mut waiting = Waiting { gatekeeper: self.clone(), ticket, answer };
+                let mut waiting = Waiting { gatekeeper: self.clone(), ticket, answer, is_answered: false };
                 let Some(deadline) = ask.deadline else { return waiting.turn().await };
                 let turn = time::timeout_at(arrived + deadline, waiting.turn());
                 match turn.await {
@@ -126,29 +131,21 @@ impl Gatekeeper {
     }
 
     fn arrive(self: &Arc<Self>, asked: Asked, deadline: Option<Duration>) -> Arrival {
-        let now = self.now();
         let mut state = self.lock();
-        if !state.is_driven {
+        let now = self.now();
+        let was_driven = state.is_driven;
+        if !was_driven {
             state.is_driven = true;
             // The idle time is a separate sample.
             state.plan(now);
-            tokio::spawn(drive(Arc::downgrade(self)));
         }
-        state.totals.offered += 1;
-        state.gate.observe_offered(asked, false);
-        let cost = Duration::from_micros(state.gate.cost_us(&asked).into());
-        if deadline.is_some_and(|left| left.is_zero() || left < state.gate.shortest_wait(now, &asked) + cost)
-        {
-            return Arrival::Refused(state.refuse_for_caller(asked));
+        let arrival = state.arrive(now, asked, deadline);
+        drop(state);
+        if !was_driven {
+            // Not under the lock: a runtime that ends drops the task at once.
+            tokio::spawn(Driver(Arc::downgrade(self)).run());
         }
-        match state.gate.check(now, asked) {
-            SlotOpinion::Pass(slot) => {
-                state.totals.admitted += 1;
-                Arrival::Admitted(state.gate.commit(now, now, asked, slot))
-            }
-            SlotOpinion::Shed(shed) => Arrival::Refused(state.refuse(shed)),
-            SlotOpinion::Wait => state.enqueue(now, asked),
-        }
+        arrival
     }
 
     fn admitted(self: &Arc<Self>, permit: Permit) -> Admitted {
@@ -163,8 +160,8 @@ impl Gatekeeper {
 
     /// Plans if that is due, lets queued requests go, and says when to come again; `None` where no request has come for long.
     fn tick(&self) -> Option<time::Instant> {
-        let now = self.now();
         let mut state = self.lock();
+        let now = self.now();
         if now >= state.planner.next_plan_at() {
             state.plan(now);
         }
@@ -195,14 +192,43 @@ impl Gatekeeper {
     }
 }
 
-/// Plans for a gatekeeper until that has been idle for long, or is gone.
-async fn drive(gatekeeper: Weak<Gatekeeper>) {
-    while let Some(next) = gatekeeper.upgrade().and_then(|gatekeeper| gatekeeper.tick()) {
-        time::sleep_until(next).await;
+impl Driver {
+    /// Plans until the gatekeeper has been idle for long, or is gone.
+    async fn run(mut self) {
+        while let Some(next) = self.0.upgrade().and_then(|gatekeeper| gatekeeper.tick()) {
+            time::sleep_until(next).await;
+        }
+        // The last tick has said that no task plans any more.
+        self.0 = Weak::new();
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if let Some(gatekeeper) = self.0.upgrade() {
+            gatekeeper.lock().is_driven = false;
+        }
     }
 }
 
 impl State {
+    fn arrive(&mut self, now: Instant, asked: Asked, deadline: Option<Duration>) -> Arrival {
+        self.totals.offered += 1;
+        self.gate.observe_offered(asked, false);
+        let cost = Duration::from_micros(self.gate.cost_us(&asked).into());
+        if deadline.is_some_and(|left| left.is_zero() || left < self.gate.shortest_wait(now, &asked) + cost) {
+            return Arrival::Refused(self.refuse_for_caller(asked));
+        }
+        match self.gate.check(now, asked) {
+            SlotOpinion::Pass(slot) => {
+                self.totals.admitted += 1;
+                Arrival::Admitted(self.gate.commit(now, now, asked, slot))
+            }
+            SlotOpinion::Shed(shed) => Arrival::Refused(self.refuse(shed)),
+            SlotOpinion::Wait => self.enqueue(now, asked),
+        }
+    }
+
     fn enqueue(&mut self, now: Instant, asked: Asked) -> Arrival {
         let (answer, receiver) = oneshot::channel();
         match self.gate.enqueue(now, asked, answer) {
@@ -284,16 +310,15 @@ impl Admitted {
     fn end(mut self, ending: Ending) {
         self.resume();
         if let Place::Held(permit) = mem::replace(&mut self.place, Place::Free) {
-            let now = self.gatekeeper.now();
-            self.gatekeeper.lock().end(now, permit, ending);
+            self.gatekeeper.lock().end(self.gatekeeper.now(), permit, ending);
         }
     }
 
     /// The client has a part to take; others have the place until the next part is asked for.
     pub(crate) fn pause(&mut self) {
         if let Place::Held(permit) = self.place {
-            let now = self.gatekeeper.now();
             let mut state = self.gatekeeper.lock();
+            let now = self.gatekeeper.now();
             self.place = Place::Paused(state.gate.pause(now, permit));
             state.release(now);
         }
@@ -302,8 +327,8 @@ impl Admitted {
     /// The client asks for the next part.
     pub(crate) fn resume(&mut self) {
         if let Place::Paused(paused) = self.place {
-            let now = self.gatekeeper.now();
-            self.place = Place::Held(self.gatekeeper.lock().gate.resume(now, paused));
+            let mut state = self.gatekeeper.lock();
+            self.place = Place::Held(state.gate.resume(self.gatekeeper.now(), paused));
         }
     }
 }
@@ -311,15 +336,16 @@ impl Admitted {
 impl Drop for Admitted {
     fn drop(&mut self) {
         if let Place::Held(permit) = self.place {
-            let now = self.gatekeeper.now();
-            self.gatekeeper.lock().end(now, permit, Ending::WITHDRAWN);
+            self.gatekeeper.lock().end(self.gatekeeper.now(), permit, Ending::WITHDRAWN);
         }
     }
 }
 
 impl Waiting {
     async fn turn(&mut self) -> Result<Admitted, Refused> {
-        match (&mut self.answer).await {
+        let answer = (&mut self.answer).await;
+        self.is_answered = true;
+        match answer {
             Ok(Answer::Admitted(permit)) => Ok(self.gatekeeper.admitted(permit)),
             Ok(Answer::Refused(shed)) => Err(self.gatekeeper.refused(shed)),
             // The gate answers before it forgets a place; a place that is gone without an answer is refused.
@@ -331,12 +357,15 @@ impl Waiting {
     }
 
     /// The deadline of the request has passed in the queue.
-    fn expire(self, asked: Asked) -> Refused {
-        let now = self.gatekeeper.now();
+    fn expire(mut self, asked: Asked) -> Refused {
         let mut state = self.gatekeeper.lock();
-        // A turn that came at the same moment is given back when this is dropped.
+        let now = self.gatekeeper.now();
         let shed = match state.gate.withdraw(now, self.ticket) {
-            Some(_) => state.refuse_for_caller(asked),
+            Some(_) => {
+                self.is_answered = true;
+                state.refuse_for_caller(asked)
+            }
+            // A turn that came at the same moment is given back when this is dropped.
             None => Shed { reason: Reason::CallerDeadline, retry_after: Duration::from_secs(1) },
         };
         drop(state);
@@ -346,11 +375,14 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let now = self.gatekeeper.now();
+        if self.is_answered {
+            return;
+        }
         let mut state = self.gatekeeper.lock();
-        if state.gate.leave(now, self.ticket).is_none()
-            && let Ok(Answer::Admitted(permit)) = self.answer.try_recv()
-        {
+        let now = self.gatekeeper.now();
+        if state.gate.leave(now, self.ticket).is_some() {
+            state.totals.left += 1;
+        } else if let Ok(Answer::Admitted(permit)) = self.answer.try_recv() {
             state.end(now, permit, Ending::WITHDRAWN);
         }
     }

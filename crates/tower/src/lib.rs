@@ -25,7 +25,7 @@
 //! longer than that.
 //!
 //! *Rules.* The gate and its learned limit are those of the gateway: see [`flashweir_admission::sentry`]. One mutex guards the gate; a
-//! request locks it when it arrives and when its response has ended, for less than a microsecond each. A task plans every 20 ms and
+//! request locks it when it arrives and when its response has ended, and twice more if it was queued. A task plans every 20 ms and
 //! ends when no request has come for ten seconds.
 //!
 //! [tower]: https://docs.rs/tower

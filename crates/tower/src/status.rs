@@ -26,6 +26,8 @@ pub struct Status {
     pub completed: u64,
     /// Requests that were refused (shed).
     pub shed: u64,
+    /// Requests whose clients left the queue. Offered are the admitted, the shed, these, and the queued.
+    pub left: u64,
 }
 
 /// Sums over the time of a layer.
@@ -35,6 +37,7 @@ pub(crate) struct Totals {
     pub(crate) admitted: u64,
     pub(crate) completed: u64,
     pub(crate) shed: u64,
+    pub(crate) left: u64,
 }
 
 impl Status {
@@ -50,6 +53,7 @@ impl Status {
             admitted: totals.admitted,
             completed: totals.completed,
             shed: totals.shed,
+            left: totals.left,
         }
     }
 }

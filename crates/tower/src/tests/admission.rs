@@ -87,10 +87,13 @@ async fn clients_that_leave_take_no_place_with_them() {
     let status = layer.status();
     assert!(status.queued > 0 && status.in_flight > 0, "{status:?}");
     time::sleep(Duration::from_millis(55)).await;
+    sent.truncate(50);
+    assert_eq!(layer.status().left, 50, "the last are in the queue");
     // Some places are given on when the first are dropped; those that get them are dropped next.
     drop(sent);
     let status = layer.status();
     assert_eq!((status.in_flight, status.queued), (0, 0), "{status:?}");
+    assert_eq!(status.offered, status.admitted + status.shed + status.left, "{status:?}");
     let (answer, took) = send(&service, get("/")).await.expect("an answer");
     assert!(answer.is_ok() && took <= Duration::from_millis(60), "{answer:?} after {took:?}");
 }
@@ -115,4 +118,18 @@ async fn the_planner_rests_without_requests_and_comes_back_with_them() {
     // The task has no one to plan for, and ends.
     time::sleep(Duration::from_secs(1)).await;
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+}
+
+/// Goal: a layer outlives the runtime in which its planner's task was started. Method: one layer asked in two runtimes, one after the other.
+#[test]
+fn a_layer_is_driven_again_in_another_runtime() {
+    let layer = AdmissionLayer::new(TARGET);
+    let service = layer.layer(Workers::new(4, Duration::from_millis(1)));
+    for _ in 0..2 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let answer = runtime.block_on(async { send(&service, get("/")).await.expect("an answer").0 });
+        assert!(answer.is_ok() && layer.is_driven());
+        drop(runtime);
+        assert!(!layer.is_driven(), "its task is gone");
+    }
 }
