@@ -2,7 +2,7 @@
 
 use crate::evidence::Row;
 use crate::grid::time_bin;
-use crate::learner::{Learned, Learner, Tick};
+use crate::learner::{LIMIT_MAX, Learned, Learner, Tick};
 use crate::numbers::Numbers;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -85,7 +85,9 @@ impl Limiter {
         let learned = self.learner.learned();
         let is_long = self.learner.is_long(class);
         let is_full = match is_long {
-            true => learned.long_limit.is_some_and(|limit| self.long >= limit),
+            true => {
+                self.in_flight() >= LIMIT_MAX || learned.long_limit.is_some_and(|limit| self.long >= limit)
+            }
             false => self.short >= learned.limit,
         };
         if is_full {
@@ -171,7 +173,10 @@ impl Limiter {
         *count = count.saturating_sub(1);
         let bin = time_bin(now.saturating_sub(permit.started).as_secs_f64()) as u8;
         let (completed, left) = (u32::from(is_completed), u32::from(!is_completed));
-        self.ended.push(Row { class: permit.class, bin, completed, left, in_flight: 0 });
+        // A row beyond the bound says no more than those before it.
+        if self.ended.len() < ENDED_MAX {
+            self.ended.push(Row { class: permit.class, bin, completed, left, in_flight: 0 });
+        }
     }
 }
 
@@ -192,3 +197,6 @@ impl Permit {
         limiter.end(&self, now, false);
     }
 }
+
+/// Ends of requests that are remembered between two plans, at most.
+const ENDED_MAX: usize = 16_384;

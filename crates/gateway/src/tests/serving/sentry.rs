@@ -197,7 +197,7 @@ fn room_at_one_worker_is_room_for_all() {
     let mut clients = fill(&gateway, &origin, "/held");
     clients.extend((0..12).map(|_| ask(&gateway, "/held")));
     gateway.await_metric(HELD, 12.0);
-    // One after the other: each place that is given back must find the waiting request, at whichever worker.
+    // One after the other: each place that is given back must find the waiting request, at any worker.
     for _ in 0..12 {
         origin.release.send(()).expect("release");
         origin.next_head();
