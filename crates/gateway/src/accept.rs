@@ -20,7 +20,7 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 /// A stop waits this long for a connection that the kernel may still be handing over.
 const LAST_CONNECTIONS_WAIT: Duration = Duration::from_millis(5);
 
-/// What a connection holds of the shared bounds while it is open.
+/// Share of the bounds that a connection holds while it is open.
 #[derive(Debug)]
 pub(crate) struct Place {
     /// Why it only gets refusals, if so.

@@ -11,7 +11,7 @@
 //!   first window of segments, so bytes over time would be noise: no rate.
 //!
 //! A sweep every 10 ms looks at what is due. A small response is looked at once at the first sweep and once when its
-//! allowance is over; apart from that looks become rarer the longer a response waits (each costs a system call), so
+//! allowance is over; between these two, looks become rarer the longer a response waits (each costs a system call), so
 //! that a time is wrong by a quarter at most, when a later acknowledgement hid the one that mattered. At most
 //! [`LOOKS_PER_SWEEP`] happen in one sweep, and neighbours on one connection share a look.
 //!
@@ -53,13 +53,13 @@ pub(crate) struct Finished {
     pub(crate) judged_from: Instant,
     /// When its first byte was handed over, and later by as long as the client was waiting for the origin.
     pub(crate) delivered_from: Instant,
-    /// What the pipeline is to be told of its end.
+    /// Receives the end of the response in the pipeline.
     pub(crate) delivery: Delivery,
     /// Body bytes.
     pub(crate) bytes: u64,
     /// Hash of method and path.
     pub(crate) url_class: u32,
-    /// How many times longer than usual it was allowed to take.
+    /// Factor by which its allowed duration exceeded the usual one.
     pub(crate) target_stretch: f32,
     /// The connection it went out on.
     pub(crate) wire: Rc<Wire>,
@@ -75,7 +75,7 @@ pub(crate) struct Acks {
     taken: usize,
 }
 
-/// What became of a response offered for measurement.
+/// Outcome of offering a response for measurement.
 #[derive(Debug)]
 pub(crate) enum Pushed {
     /// It waits for its acknowledgement.
@@ -93,7 +93,7 @@ struct Waiting {
     look_at: Instant,
 }
 
-/// What became of the responses one sweep looked at.
+/// Outcome of one sweep over the responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Swept {
     /// Acknowledged and measured.
@@ -122,7 +122,7 @@ impl Acks {
     }
 
     /// Looks at what is due and hands over what was acknowledged. O(waiting) plus at most 1,024 system calls.
-    /// Those of which nothing can be measured any more come with none.
+    /// Responses that can no longer be measured are handed over without a measurement.
     pub(crate) fn sweep(&mut self, now: Instant, mut ended: impl FnMut(Delivery, Option<Response>)) -> Swept {
         self.taken = 0;
         let (mut swept, mut looks) = (Swept::default(), 0);

@@ -198,7 +198,7 @@ async fn a_sweep_measures_what_a_real_client_received_and_keeps_what_it_did_not(
     assert!(acks.is_empty());
 }
 
-/// What the kernel says of one connection is not taken for another's: here that would leave the longer response waiting.
+/// The kernel's answer for one connection is not applied to another: here that would leave the longer response waiting.
 #[tokio::test]
 async fn a_sweep_asks_about_each_connection() {
     let (mut acks, clock) = (Acks::default(), Clock::start());

@@ -40,12 +40,12 @@ impl Bounds {
         Taken::take(self, Count::Connections, most)
     }
 
-    /// Takes one of the connections that will only be told that there is no room.
+    /// Takes one of the connections that only receive the answer that there is no room.
     pub(crate) fn take_refuse_only(self: &Arc<Self>) -> Option<Taken> {
         Taken::take(self, Count::RefuseOnly, self.refuse_only_most.load(Ordering::Relaxed))
     }
 
-    /// How many of those there may be.
+    /// Sets the maximum of refuse-only connections.
     pub(crate) fn set_refuse_only_most(&self, most: usize) {
         self.refuse_only_most.store(most, Ordering::Relaxed);
     }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever clients come and go, all places are given back and an estimate is never too low.
+        /// For any sequence of clients, all places are given back and an estimate is never too low.
         #[test]
         fn counts_return_to_zero(addresses in proptest::collection::vec(any::<u32>(), 0..200)) {
             let bounds = bounds();

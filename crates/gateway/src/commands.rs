@@ -1,4 +1,4 @@
-//! What the control thread asks of a worker, and where workers report.
+//! Commands of the control thread to a worker, and the channels on which workers report.
 
 use crate::decisions::Explained;
 use crate::flash_crowd_candidate::FlashCrowdSample;
@@ -12,7 +12,7 @@ const COMMANDS_QUEUED: usize = 64;
 /// One wish of the control thread.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// What was decided under this id?
+    /// Asks for the decision with this id.
     Explain(DecisionId, oneshot::Sender<Option<Explained>>),
     /// Take over the configuration now in force.
     Reload,
@@ -27,9 +27,9 @@ pub(crate) struct ControlEnds {
     pub(crate) commands: Vec<mpsc::Sender<Command>>,
     /// Counts the times samples were asked for.
     pub(crate) sample_wanted: watch::Sender<u64>,
-    /// What the workers' gates saw.
+    /// Samples of the workers' flash-crowd gates.
     pub(crate) samples: mpsc::Receiver<FlashCrowdSample>,
-    /// What the workers' sentry gates saw.
+    /// Samples of the workers' sentry gates.
     pub(crate) gate_samples: mpsc::Receiver<GateSample>,
     /// One message from each worker as it stops.
     pub(crate) stopped: mpsc::Receiver<Stopped>,
@@ -55,7 +55,7 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
-    /// What is reported when nothing else was said.
+    /// The report of a worker that ended without one.
     pub(crate) fn by_panic() -> Self {
         Self { requests_cut: 0, failure: Some("it panicked".to_owned()) }
     }

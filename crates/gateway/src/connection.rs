@@ -36,7 +36,7 @@ const LINGER_BYTES: usize = 256 << 10;
 /// A stop waits this long for the first request of a connection that was accepted just before.
 const FIRST_REQUEST_WAIT: Duration = Duration::from_millis(100);
 
-/// What the requests of one connection need to know of it.
+/// Properties of a connection that its requests need.
 #[derive(Debug)]
 pub(crate) struct Client {
     /// The other end of the connection: the client itself or a proxy.
@@ -53,14 +53,14 @@ pub(crate) struct Client {
     pub(crate) full: Option<Reason>,
     /// A request was answered whose body was not read.
     pub(crate) left_body_unread: Cell<bool>,
-    /// Told when the connection is to end after the responses under way (HTTP/2, which knows no `Connection: close`).
+    /// Notified when the connection is to end after the responses in progress (HTTP/2, which knows no `Connection: close`).
     pub(crate) end_wanted: Notify,
     counted_sent: Cell<u64>,
     counted_received: Cell<u64>,
 }
 
 pin_project! {
-    /// What is sent to a client: an answer of our own, an upstream's, or a stored one.
+    /// Body sent to a client: of the gateway's own answer, an upstream's response, or a stored one.
     #[project = BodyProjection]
     pub(crate) enum Body {
         Own { #[pin] body: Full<Bytes> },

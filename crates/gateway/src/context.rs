@@ -1,4 +1,4 @@
-//! What everything on one worker's thread shares: its part of the gateway, and the configuration it follows.
+//! State shared on one worker's thread: its part of the gateway, and the configuration that it follows.
 
 use crate::acks::{Acks, Finished, Pushed};
 use crate::cache::WorkerCache;
@@ -44,12 +44,12 @@ static URGENCIES: [HeaderValue; 8] = [
     HeaderValue::from_static("u=7"),
 ];
 
-/// What all connections of one worker share; never leaves its thread.
+/// State that all connections of one worker share; never leaves its thread.
 #[derive(Debug)]
 pub(crate) struct WorkerContext {
-    /// What all workers share.
+    /// State that all workers share.
     pub(crate) shared: Arc<Shared>,
-    /// What this worker counts.
+    /// Metrics of this worker.
     pub(crate) metrics: Arc<WorkerMetrics>,
     /// Decides who is let in.
     pub(crate) pipeline: Rc<PipelineHost>,
@@ -77,13 +77,13 @@ pub(crate) struct WorkerContext {
 /// The configuration in force as this worker uses it.
 #[derive(Debug)]
 pub(crate) struct Current {
-    /// What was configured.
+    /// The configuration in force.
     pub(crate) live: Arc<Live>,
     /// Serves connections with the configured bounds and timeouts.
     pub(crate) server: Server,
     /// Connections to each service's upstreams, in the configuration's order; kept over reloads that leave them alone.
     pub(crate) upstreams: Vec<Rc<Upstreams<UploadBody>>>,
-    /// What the pipeline knows each service by, in the same order.
+    /// The pipeline's key of each service, in the same order.
     pub(crate) services: Vec<ServiceKey>,
     /// A number for each service and its servers, in the same order: what is stored of one is never another's.
     pub(crate) service_numbers: Vec<u64>,
@@ -95,7 +95,7 @@ pub(crate) struct Current {
     pub(crate) own_name: Option<HeaderValue>,
 }
 
-/// Tells the draws of routing from those of the upstreams, which are numbered by service.
+/// Number that separates the random draws of routing from those of the upstreams, which are numbered by service.
 const REPLICATION_DRAWS: u64 = u64::MAX;
 
 impl WorkerContext {

@@ -35,7 +35,7 @@ const STOP_GRACE: Duration = Duration::from_secs(2);
 /// Resolves when there is such a task and it ends.
 async fn end_of(task: &mut Option<JoinHandle<()>>) {
     match task {
-        // It only ends by a panic, which has been told on standard error.
+        // It only ends by a panic, which has been reported on standard error.
         Some(task) => drop(task.await),
         None => std::future::pending().await,
     }
@@ -54,7 +54,7 @@ async fn next_servers(servers: &mut Option<watch::Receiver<Vec<String>>>) -> Vec
     std::future::pending().await
 }
 
-/// What the control thread holds.
+/// State of the control thread.
 pub(crate) struct Control {
     pub(crate) shared: Arc<Shared>,
     pub(crate) workers: usize,
@@ -63,12 +63,12 @@ pub(crate) struct Control {
     /// URLs of the servers that take requests, from outside.
     pub(crate) servers: Option<watch::Receiver<Vec<String>>>,
     pub(crate) commands: Vec<mpsc::Sender<Command>>,
-    /// What sharing limits with other gateways needs.
+    /// Resources for sharing limits with other gateways.
     pub(crate) cluster: cluster::Means,
     pub(crate) stopped: mpsc::Receiver<Stopped>,
 }
 
-/// What decides slowly, on this thread.
+/// The planners that run on this thread.
 pub(crate) struct Planners {
     /// Ceilings against flash crowds.
     pub(crate) news: NewsStation,
@@ -80,7 +80,7 @@ pub(crate) struct Planners {
     pub(crate) datagrams: Option<UdpSocket>,
 }
 
-/// What ends the gateway or makes it read its configuration again. Registered before the first request can be answered: who has had an
+/// Signals that end the gateway or make it reload its configuration. Registered before the first request can be answered: a client that has had an
 /// answer may send one, and unregistered it would end the process.
 pub(crate) struct Signals {
     terminate: Signal,
@@ -147,13 +147,13 @@ impl Control {
                     self.reload().await;
                 }
                 () = end_of(&mut kernel) => {
-                    tracing::error!("the gate in the kernel was taken away by a bug: it refuses nobody until a restart");
+                    tracing::error!("the gate in the kernel was taken away by a bug: it refuses no connection until a restart");
                     kernel = None;
                     self.shared.kernel_told.store(None);
                 }
                 // A worker stops by itself only when it cannot run at all.
                 Some(stopped) = self.stopped.recv() => {
-                    let why = stopped.failure.unwrap_or_else(|| "without being told to".to_owned());
+                    let why = stopped.failure.unwrap_or_else(|| "without an order to stop".to_owned());
                     return Err(GatewayError::Worker(why));
                 }
             }
@@ -166,7 +166,7 @@ impl Control {
         cluster::leave(lease).await;
         leave_kernel.cancel();
         if let Some(kernel) = kernel {
-            // It ends at once, or has ended by a panic, which has been told.
+            // It ends at once, or has ended by a panic, which has been reported.
             let _ = kernel.await;
             tracing::info!("the gate in the kernel stays, pinned, for the gateway that comes next");
         }
@@ -188,7 +188,7 @@ impl Control {
         StallWatch::start(loops, shared.clock, shared.warnings.clone())
     }
 
-    /// Who comes from here on is told by the gateway itself that it is stopping.
+    /// Takes the gate away. From here on the gateway itself answers new clients that it is stopping.
     async fn take_gate_away(&self, task: Option<JoinHandle<()>>) {
         let Some(task) = task else { return };
         task.abort();
@@ -247,7 +247,7 @@ impl Control {
         if !services.is_empty() {
             tracing::info!(
                 ?services,
-                "a candidate policy is compared with the one in force; it refuses nobody"
+                "a candidate policy is compared with the one in force; it refuses no request"
             );
         }
     }

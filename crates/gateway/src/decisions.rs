@@ -31,15 +31,15 @@ pub(crate) struct Record {
     pub(crate) reason: Reason,
     /// Only recorded: in shadow mode the request was admitted all the same.
     pub(crate) shadow: bool,
-    /// What its client has in common with others that was over a fair share, so that it came after the others.
+    /// The attribute that its client shares with others and that was over a fair share, so that the request came after the others.
     pub(crate) demoted: Option<Cause>,
     /// Hash of service and host: finds the hot-spot's own ceiling in the plan.
     pub(crate) host_key: u64,
-    /// What the client was told to wait, seconds.
+    /// Retry-After sent to the client, seconds.
     pub(crate) retry_after_s: u64,
     /// The plan in force.
     pub(crate) plan: Rc<PlanInForce>,
-    /// What it rests on, where the sentry decided.
+    /// Grounds of the refusal, where the sentry decided.
     pub(crate) sentry: Option<Refused>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Explained {
     pub(crate) sentry: Option<ExplainedSentry>,
 }
 
-/// What a refusal of the sentry rests on.
+/// Grounds of a refusal by the sentry.
 #[derive(Clone, Debug)]
 pub(crate) struct ExplainedSentry {
     pub(crate) class: u8,
@@ -72,7 +72,7 @@ pub(crate) struct ExplainedSentry {
     pub(crate) candidate: Option<ExplainedCandidate>,
 }
 
-/// What a candidate policy made of it.
+/// Decision of a candidate policy about the request.
 #[derive(Clone, Debug)]
 pub(crate) struct ExplainedCandidate {
     pub(crate) said: Said,
@@ -82,7 +82,7 @@ pub(crate) struct ExplainedCandidate {
 }
 
 impl Decisions {
-    /// `boot` tells this run's ids from those of earlier ones.
+    /// `boot` separates this run's ids from those of earlier ones.
     pub(crate) fn new(boot: u16, worker: u8) -> Self {
         Self { boot, worker, next_counter: 0, remembered: VecDeque::new() }
     }
@@ -103,7 +103,7 @@ impl Decisions {
         id
     }
 
-    /// How many were forgotten for newer ones.
+    /// Number of records that newer ones replaced.
     pub(crate) fn replaced(&self) -> u64 {
         self.next_counter - self.remembered.len() as u64
     }

@@ -12,7 +12,7 @@ use flashweir_config::{Config, Protocol};
 use flashweir_core::limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the soft limit on open files to the hard one, and tells what it is then.
+/// Raises the soft limit on open files to the hard one, and returns the limit then in force.
 ///
 /// The soft limit is low (1,024) for programs that use `select`, which we do not.
 pub(crate) fn raise_limit() -> usize {
@@ -31,11 +31,11 @@ pub(crate) fn limit() -> usize {
         .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-/// A burst of this many is told that there is no room, however few files may be open.
+/// Minimum number of connections that are only answered that there is no room, for any limit on open files.
 const REFUSE_ONLY_MIN: usize = 16;
 
 /// Lowers the configuration's bounds on connections to what fits into `limit` open files. Says so where it had to. The number of
-/// connections beyond those that are still told that there is no room.
+/// connections beyond those that are still answered that there is no room.
 pub(crate) fn fit(config: &mut Config, workers: usize, limit: usize) -> usize {
     let wanted = Shares {
         clients: config.bounds.max_connections,
@@ -130,6 +130,6 @@ mod tests {
         assert_eq!(within(100, 5_000, 4_096).0, 100, "clients that fit keep their bound");
         assert!(within(100, 5_000, 4_096).1 > 2_500, "and servers get what is left");
         assert_eq!(shares(8, 1_024, 20_000).refused, limits::REFUSE_ONLY_CONNECTIONS);
-        assert_eq!(within(16_384, 1_024, 10), (1, 1), "a limit nobody can live with");
+        assert_eq!(within(16_384, 1_024, 10), (1, 1), "a limit too low to serve with");
     }
 }

@@ -79,7 +79,7 @@ pub enum GatewayError {
     /// The time to drain was over before every request had ended.
     #[error("stopped with {requests} requests cut: they did not end within bounds.drain_timeout")]
     RequestsCut {
-        /// How many.
+        /// Number of cut requests.
         requests: usize,
     },
 }

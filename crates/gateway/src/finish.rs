@@ -54,7 +54,7 @@ pin_project! {
     }
 }
 
-/// What is known of a response while it is sent.
+/// State of a response while it is sent.
 pub(crate) struct Watch {
     worker: Rc<WorkerContext>,
     permit: Box<Permit>,
@@ -75,7 +75,7 @@ pub(crate) struct Watch {
     reading: Option<Rc<Reading>>,
 }
 
-/// What a [`Watch`] is made of.
+/// The parts of which a [`Watch`] is made.
 pub(crate) struct Begun {
     pub(crate) worker: Rc<WorkerContext>,
     pub(crate) permit: Box<Permit>,
@@ -84,7 +84,7 @@ pub(crate) struct Begun {
     pub(crate) status: StatusCode,
     pub(crate) url_class: u32,
     pub(crate) unmeasured: Option<Unmeasured>,
-    /// Ends the response's stream, where it has one of its own.
+    /// Ends the response's stream, where it has a separate one.
     pub(crate) stream: Option<StreamCut>,
     /// Hears of the quota in its trailers.
     pub(crate) quota: Option<TrailerQuota>,

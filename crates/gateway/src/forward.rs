@@ -35,7 +35,7 @@ pub(crate) struct Asked {
     pub(crate) version: Version,
     pub(crate) prepared: Prepared,
     pub(crate) classified: Classified,
-    /// Whom the request is from: see [`subscriber`](flashweir_http::client::subscriber).
+    /// Hash of the client: see [`subscriber`](flashweir_http::client::subscriber).
     pub(crate) subscriber: u64,
     /// Ends its stream, if it came in one.
     pub(crate) stream: Option<StreamCut>,
@@ -142,7 +142,7 @@ pub(crate) fn pass_on(
     Response::from_parts(head, Body::Forwarded { body: ForwardedBody::new(begun, body) })
 }
 
-/// What the body of one request has to do with its worker and its service.
+/// Worker and service state that the body of one request uses.
 #[derive(Clone, Copy)]
 pub(crate) struct Upload<'a> {
     worker: &'a WorkerContext,

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What the workers know of sources, and those that are listed.
+/// The workers' counts of sources, and the listed sources.
 #[derive(Debug)]
 pub(crate) struct ImpatientSources {
     impatience: Impatience,

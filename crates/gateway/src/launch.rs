@@ -34,7 +34,7 @@ use tokio::task::LocalSet;
 /// A gateway to run.
 #[derive(Debug)]
 pub struct Launch {
-    /// What was configured, checked.
+    /// The checked configuration.
     pub config: Config,
     /// The file it came from: read again on SIGHUP.
     pub config_file: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub struct Launch {
     pub record: Option<PathBuf>,
     /// URLs of the servers that take requests now, from outside; they win over file and flags once there are any.
     pub servers: Option<watch::Receiver<Vec<String>>>,
-    /// What carries the messages of gateways that share a limit, where the configuration says that another crate does: in Kubernetes.
+    /// Carrier of the messages of gateways that share a limit, where the configuration says that another crate does: in Kubernetes.
     pub cluster: Option<ClusterLink>,
     /// The file that says where it listens, once it does.
     pub ready_file: Option<ReadyFile>,

@@ -1,4 +1,4 @@
-//! What the origin itself says of a request and of its load. ORCA's fields are for load balancers, so they are taken out;
+//! The origin's own report on a request and on its load. ORCA's fields are for load balancers, so they are taken out;
 //! `Server-Timing` is for browsers, so it is read and passed on as it is.
 //!
 //! - `Server-Timing` (W3C Server Timing): the duration of `cpu`, or else of `app`, is what the request took. Others are
@@ -33,10 +33,10 @@ enum Useless {
     OutOfRange,
 }
 
-/// What an origin told.
+/// Values that an origin reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Told {
-    /// What the request took, microseconds.
+    /// Service time of the request, microseconds.
     pub(crate) took_us: Option<u32>,
     /// How busy the origin is, thousandths, at most 100,000.
     pub(crate) utilisation_milli: Option<u32>,

@@ -1,4 +1,4 @@
-//! What surrounds the planner of NEWS: the workers' samples, the plan in force, the metrics, the state file.
+//! Surroundings of the planner of NEWS: the workers' samples, the plan in force, the metrics, the state file.
 
 use crate::cache::CacheOpening;
 use crate::flash_crowd_candidate::{FlashCrowdCandidate, FlashCrowdSample, PlannedCandidate};
@@ -31,7 +31,7 @@ pub(crate) struct NewsStation {
     outlet: NewsOutlet,
     sample_wanted: watch::Sender<u64>,
     samples: mpsc::Receiver<FlashCrowdSample>,
-    /// Those of the present round, at most one for each worker.
+    /// Samples of the present round, at most one for each worker.
     gathered: Vec<FlashCrowdSample>,
     last_sample_at: Instant,
     verdict: VerdictTask,
@@ -48,7 +48,7 @@ struct NewsOutlet {
     workers: usize,
     configured: FlashCrowd,
     keeper: BaselineKeeper,
-    /// What the present planner was made from, for a recording.
+    /// Inputs of the present planner, for a recording.
     made_from: MadeFrom,
 }
 

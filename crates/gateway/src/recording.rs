@@ -1,4 +1,4 @@
-//! What is recorded of a gateway's planners, and what planners a configuration asks for.
+//! Records a gateway's planners, and lists the planners that a configuration needs.
 
 use crate::error::GatewayError;
 use flashweir_admission::sentry::Policy;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The planner of flash crowds in recordings.
 pub(crate) const FLASH_CROWD: &str = "flash_crowd";
 
-/// What the planners of the services' sentries are made from, by the names of their services.
+/// The policies of the services' sentries, by the names of the services.
 pub fn sentry_policies(config: &Config) -> impl Iterator<Item = (String, Policy)> + '_ {
     let services = config.services.iter();
     services.filter_map(|service| Some((service.name.clone(), service.sentry.policy(&service.classes)?)))

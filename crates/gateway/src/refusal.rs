@@ -35,7 +35,7 @@ pub(crate) struct Refusal {
     pub(crate) retry_after: RetryAfter,
     /// The ceiling that was met, where it is a rate.
     pub(crate) ceiling: Option<Rate>,
-    /// What the sentry decided by, where it did.
+    /// Grounds of the sentry, where it decided.
     pub(crate) by_sentry: Option<Refused>,
     /// The client's source is listed because it ignores `Retry-After`: its connection is to end.
     pub(crate) is_impatient: bool,
@@ -50,7 +50,7 @@ pub(crate) fn count_refusal<B>(worker: &WorkerContext, response: &Response<B>, s
 }
 
 impl Refusal {
-    /// The response. `close` ends the HTTP/1.1 connection after it; HTTP/2 must not be told so in a field.
+    /// The response. `close` ends the HTTP/1.1 connection after it; HTTP/2 forbids a field for that.
     pub(crate) fn respond(
         &self,
         method: &Method,

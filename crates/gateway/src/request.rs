@@ -242,7 +242,7 @@ async fn answer(
     Ok(tell_overload(&worker, node, response))
 }
 
-/// What a node in front is to know goes on every response to it.
+/// Adds the overload field for a node in front to every response to it.
 fn tell_overload(
     worker: &WorkerContext,
     node: Option<(ServiceKey, u64)>,
@@ -256,7 +256,7 @@ fn tell_overload(
     response
 }
 
-/// What the cache did with a request.
+/// Outcome of a request at the cache.
 #[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
 enum AtCache {
     /// It has nothing to do with it.
@@ -387,7 +387,7 @@ fn answer_unsent(
     response.map(Body::own)
 }
 
-/// What a refusal needs to know of its request.
+/// Properties of a request that its refusal needs.
 pub(crate) struct Refused<'a> {
     pub(crate) head: &'a request::Parts,
     pub(crate) method: &'a Method,
@@ -445,7 +445,7 @@ fn take_in_small(body: &mut Incoming) -> bool {
     if body.size_hint().upper().is_none_or(|bytes| bytes > SMALL_BODY_BYTES) {
         return false;
     }
-    // Nobody waits here: what has not arrived by now is not waited for.
+    // Without waiting: a part that has not arrived by now is not waited for.
     let mut now = Context::from_waker(Waker::noop());
     loop {
         match Pin::new(&mut *body).poll_frame(&mut now) {

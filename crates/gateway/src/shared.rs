@@ -1,4 +1,4 @@
-//! What all threads of one gateway see: read-mostly values behind atomic pointers, and counts.
+//! State that all threads of one gateway see: read-mostly values behind atomic pointers, and counts.
 
 use crate::agents::Machines;
 use crate::bounds::Bounds;
@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Shared {
     /// The one clock.
     pub(crate) clock: Clock,
-    /// Tells this run's decision ids from those of other runs.
+    /// Separates this run's decision ids from those of other runs.
     pub(crate) boot: u16,
     /// Seeds what may be random: jitter, choice of upstream.
     pub(crate) seed: u64,
@@ -45,23 +45,23 @@ pub(crate) struct Shared {
     pub(crate) verdict: ArcSwap<LoadVerdict>,
     /// This gateway as one of several, where limits are shared.
     pub(crate) cluster: Option<Arc<Cluster>>,
-    /// What agents say of the servers' machines.
+    /// The agents' reports on the servers' machines.
     pub(crate) machines: ArcSwap<Machines>,
-    /// What the planner has learned, for `/status` and the state file; refreshed once a second.
+    /// The planner's learned baseline, for `/status` and the state file; refreshed once a second.
     pub(crate) baseline: ArcSwap<Baseline>,
     /// Lets the sentries' planner rest while no request comes.
     pub(crate) rest: Arc<Rest>,
-    /// What the pipelines of all workers share.
+    /// State that the pipelines of all workers share.
     pub(crate) pipelines: SharedByWorkers,
     /// Where clients are that ignore `Retry-After`.
     pub(crate) impatient: Arc<ImpatientSources>,
-    /// What the kernel refused before a worker saw it, for the planner.
+    /// Counts of refusals in the kernel, before a worker saw the request, for the planner.
     pub(crate) turned_away: TurnedAway,
-    /// What `/status` says of the gate in the kernel, where there is one.
+    /// Document of the gate in the kernel for `/status`, where there is one.
     pub(crate) kernel_told: ArcSwapOption<serde_json::Value>,
-    /// What the workers' caches share.
+    /// State that the workers' caches share.
     pub(crate) cache: CacheShared,
-    /// What the threads of a node of a cluster share.
+    /// State that the threads of a node of a cluster share.
     pub(crate) replication: ReplicationShared,
     /// Connections and requests of all workers.
     pub(crate) bounds: Arc<Bounds>,
@@ -76,21 +76,21 @@ pub(crate) struct Shared {
 
 /// A configuration in force and what was built from it.
 pub(crate) struct Live {
-    /// What was configured.
+    /// The checked configuration.
     pub(crate) config: Config,
     /// Health and in-flight counts of each service's upstreams, in the configuration's order; kept over reloads
     /// that leave them alone.
     pub(crate) upstreams: Vec<Arc<UpstreamShared>>,
-    /// What decides who goes to each service, in the configuration's order; `None` where policing is off. Kept over
+    /// The sentry of each service, in the configuration's order; `None` where policing is off. Kept over
     /// reloads that leave the policy alone.
     pub(crate) sentries: Vec<Option<Arc<Sentry>>>,
-    /// What is compared with each, in the configuration's order. Kept over reloads that leave it alone.
+    /// The candidate of each service's sentry, in the configuration's order. Kept over reloads that leave it alone.
     pub(crate) candidates: Vec<Option<Arc<Candidate>>>,
-    /// What is compared with the flash-crowd stage's policy. Kept over reloads that leave both alone.
+    /// The candidate of the flash-crowd stage's policy. Kept over reloads that leave both alone.
     pub(crate) flash_crowd_candidate: Option<Arc<FlashCrowdCandidate>>,
     /// Certificates, when clients speak TLS; kept over reloads that leave their files alone.
     pub(crate) tls: Option<Arc<ServerTls>>,
-    /// Whose word on client addresses is taken.
+    /// Proxies whose statement of the client's address is accepted.
     pub(crate) trusted_proxies: TrustedProxies,
 }
 
@@ -113,7 +113,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// What [`Shared::new`] is made of.
+/// The parts of which [`Shared::new`] makes the state.
 pub(crate) struct Parts {
     pub(crate) live: Live,
     pub(crate) workers: usize,

@@ -59,7 +59,7 @@ impl Reading {
         }
     }
 
-    /// The next part has so many bytes.
+    /// Counts the bytes of the next part.
     pub(crate) fn brought(&self, bytes: u64) {
         self.bytes.set(self.bytes.get() + bytes);
     }
@@ -91,7 +91,7 @@ impl Reading {
 }
 
 impl SlowReaders {
-    /// Nobody reads: no sweep is needed.
+    /// Whether no response is being read: no sweep is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.watched.borrow().is_empty()
     }

@@ -1,4 +1,4 @@
-//! What `/status` and `/explain` say, as JSON: every limit, its value, which one binds, and why.
+//! The documents `/status` and `/explain`, as JSON: every limit, its value, which one binds, and why.
 
 use crate::agents::machines_json;
 use crate::cache;
@@ -111,7 +111,7 @@ fn sentence(record: &Explained, ceiling: Option<Rate>) -> String {
     format!("The request {would}: {why}.")
 }
 
-/// What is over a fair share, in words that follow "it came after the others: ".
+/// The cause that is over a fair share, in words that follow "it came after the others: ".
 fn over_share(cause: Cause) -> &'static str {
     match cause {
         Cause::Person => "its own session had more than a fair share",
@@ -258,7 +258,7 @@ fn services(shared: &Shared) -> Vec<Value> {
     all.collect()
 }
 
-/// Requests to one service; retries are told from others for the gateway as a whole only.
+/// Requests to one service; retries are counted separately for the gateway as a whole only.
 fn requests_of(shared: &Shared, service: &Service) -> Value {
     let control = shared.telemetry.control();
     let classes = service.classes.iter().map(|class| control.class_slot(&service.name, &class.name));
@@ -273,7 +273,7 @@ fn requests_of(shared: &Shared, service: &Service) -> Value {
     })
 }
 
-/// What was counted of one class since the start, refusals by reason: what servers are planned by.
+/// Counts of one class since the start, refusals by reason: the inputs by which servers are planned.
 fn demand(shared: &Shared, service: &Service, class: &Class) -> Value {
     let slot = shared.telemetry.control().class_slot(&service.name, &class.name);
     let sum = |count: fn(&ClassMetrics) -> u64| shared.telemetry.sum(|worker| count(worker.classes.of(slot)));

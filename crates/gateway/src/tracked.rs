@@ -80,7 +80,7 @@ impl Wire {
         met.then(|| self.last_met.get())
     }
 
-    /// What the kernel knows of the connection; one system call.
+    /// The kernel's state of the connection; one system call.
     pub(crate) fn tcp_info(&self) -> io::Result<TcpInfo> {
         flashweir_kernel::tcp_info(&self.stream)
     }
@@ -130,7 +130,7 @@ impl Wire {
     }
 }
 
-/// What hyper (or rustls) reads and writes: the wire plus the write-stall timeout.
+/// Stream that hyper (or rustls) reads and writes: the wire plus the write-stall timeout.
 #[derive(Debug)]
 pub(crate) struct WireIo {
     wire: Rc<Wire>,
@@ -193,7 +193,7 @@ impl AsyncRead for WireIo {
                 Ok(count) => {
                     self.wire.bytes_read.set(self.wire.bytes_read() + count as u64);
                     if count > 0 && count < room {
-                        // The kernel's buffer is empty now. Saying so spares the read that would only be told
+                        // The kernel's buffer is empty now. Marking it so spares the read that would only return
                         // "would block", one system call for each request (tokio's own streams do the same).
                         let _ = stream.try_io(Interest::READABLE, || {
                             io::Result::<()>::Err(io::ErrorKind::WouldBlock.into())

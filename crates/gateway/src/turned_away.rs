@@ -1,4 +1,4 @@
-//! What was refused before a worker saw it, on its way to the planner of NEWS: it was offered all the same.
+//! Counts of refusals in the kernel, before a worker saw the request, on their way to the planner of NEWS: they were offered all the same.
 
 use flashweir_admission::flash_crowd::Sample;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ pub(crate) struct TurnedAway {
 }
 
 impl TurnedAway {
-    /// So many more.
+    /// Adds to the counts.
     #[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "only the gate in the kernel turns away"))]
     pub(crate) fn add(&self, offered: u64, unique_offered: u64) {
         self.offered.fetch_add(offered, Ordering::Relaxed);
@@ -27,7 +27,7 @@ impl TurnedAway {
     }
 }
 
-/// What was turned away since the last time.
+/// The counts since the last call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TurnedAwayCounts {
     offered: u64,

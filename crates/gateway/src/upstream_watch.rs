@@ -1,4 +1,4 @@
-//! What the control thread does for the upstreams: probes those that are to be probed, ends what is over by time, and publishes which are in use.
+//! Work of the control thread for the upstreams: probes them where they are to be probed, ends states that time ends, and publishes which are in use.
 
 use crate::shared::Shared;
 use flashweir_config::Service;
@@ -18,7 +18,7 @@ const BUSY_INTERVAL: Duration = Duration::from_millis(100);
 /// Between two rounds otherwise; a failure is followed by a probe within this time.
 const QUIET_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What was last known of one service's upstreams.
+/// Last known state of one service's upstreams.
 #[derive(PartialEq, Eq)]
 struct Watched {
     service: String,

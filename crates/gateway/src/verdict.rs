@@ -20,7 +20,7 @@ pub(crate) struct VerdictTask {
     services: Vec<ServiceSeen>,
 }
 
-/// What is known of the refusals of one service.
+/// State of the refusals of one service.
 #[derive(Clone, Debug)]
 struct ServiceSeen {
     name: String,
@@ -114,14 +114,14 @@ impl VerdictTask {
                 guarantees_infeasible =
                     sentry.as_ref().map(|sentry| sentry.plan.load().explanation.guarantees_infeasible),
                 ceiling_rps = shared.plan.load().explanation.ceiling_rps,
-                "requests are refused; this is told once a minute"
+                "requests are refused; this is logged once a minute"
             );
             (seen.offered, seen.refused, seen.told_at, seen.is_refusing) = (offered, refused, now, true);
         }
     }
 }
 
-/// Those that came after the others because their clients were over a fair share.
+/// Refusals of requests that came after the others because their clients were over a fair share.
 fn over_share(by_reason: &[u64]) -> u64 {
     let counts = Reason::ALL.into_iter().zip(by_reason);
     counts.filter(|(reason, _)| *reason == Reason::FairShare).map(|(_, count)| count).sum()

@@ -1,4 +1,4 @@
-//! What the control thread looks at again and again: certificates on disk, and memory after a flood of connections.
+//! Periodic checks on the control thread: certificates on disk, and memory after a flood of connections.
 
 use crate::shared::Shared;
 use flashweir_core::Duration;

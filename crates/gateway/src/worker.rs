@@ -33,7 +33,7 @@ pub(crate) fn run(index: usize, shared: Arc<Shared>, listeners: WorkerListeners,
     };
 }
 
-/// Tells the control thread how a worker ended, a panic included: a gateway that silently serves with fewer workers
+/// Reports to the control thread how a worker ended, a panic included: a gateway that silently serves with fewer workers
 /// than it should is worse than one that stops.
 struct Report {
     stopped: mpsc::Sender<Stopped>,
@@ -47,7 +47,7 @@ impl Drop for Report {
     }
 }
 
-/// Serves until told to drain and drained, or the time for that is over; returns how many requests were cut.
+/// Serves until it is drained after an order to drain, or until the time for that is over; returns how many requests were cut.
 async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, ends: WorkerEnds) -> usize {
     let (worker, services) = WorkerContext::new(index, shared, ends.gate_samples);
     attend(&worker, services);
@@ -85,7 +85,7 @@ async fn obey(worker: &WorkerContext, mut commands: mpsc::Receiver<Command>) {
     while let Some(command) = commands.recv().await {
         match command {
             Command::Explain(id, reply) => {
-                // Whoever asked may have given up.
+                // The requester may have given up.
                 let _ = reply.send(worker.pipeline.explain(id));
             }
             Command::Reload => attend(worker, worker.reload()),

@@ -1,6 +1,6 @@
 //! Agents beside the servers: asked once a second for what their machines are short of, and how busy they are.
 //!
-//! What they say names the shortage in the verdict and shifts the servers' shares within a factor of two. It refuses no request: an agent that
+//! Their reports name the shortage in the verdict and shift the servers' shares within a factor of two. They refuse no request: an agent that
 //! lies, is slow or is gone costs a word.
 
 mod report;
@@ -83,7 +83,7 @@ async fn ask_all(shared: &Shared, live: &Live, room: &Arc<Semaphore>) -> BTreeMa
     reports
 }
 
-/// What the verdict and `/status` are told, and the servers' shares learn from.
+/// Publishes the reports for the verdict and `/status`, and lets the servers' shares learn from them.
 fn publish(shared: &Shared, live: &Live, reports: &BTreeMap<String, MachineReport>) {
     let before = shared.machines.load();
     let mut machines = Machines::default();

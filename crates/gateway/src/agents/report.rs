@@ -1,4 +1,4 @@
-//! What agents said, read strictly and kept for a few seconds.
+//! Agents' reports, parsed strictly and kept for a few seconds.
 
 use flashweir_core::{Duration, Instant, Shortage};
 use serde::Deserialize;
@@ -23,7 +23,7 @@ pub(crate) enum ReportError {
     OutOfRange,
 }
 
-/// What one agent said.
+/// Report of one agent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MachineReport {
     pub(crate) at: Instant,
@@ -79,7 +79,7 @@ impl Machines {
         reports.filter(move |(_, report)| now.saturating_since(report.at) <= LIFETIME)
     }
 
-    /// What the machines of a service are short of: the word of most of those that are short of something; none without a fresh report.
+    /// Shortage of a service's machines: the one that most of its short machines report; none without a fresh report.
     pub(crate) fn short_of(&self, now: Instant, service: &str) -> Option<Shortage> {
         let mut counts = [0usize; Shortage::ALL.len()];
         self.fresh(now, service).for_each(|(_, report)| counts[report.short_of as usize] += 1);
@@ -99,7 +99,7 @@ impl Machines {
     }
 }
 
-/// What `/status` says of a service's machines; null without agents.
+/// State of a service's machines for `/status`; null without agents.
 pub(crate) fn machines_json(machines: &Machines, now: Instant, service: &str) -> Value {
     let servers: Vec<Value> = machines
         .fresh(now, service)

@@ -25,7 +25,7 @@ const PART_BYTES: usize = 64 << 10;
 pub(crate) struct CopyBody {
     rest: Bytes,
     permit: Option<CopyPermit>,
-    /// What notices that its client reads slowly; for bodies of several parts.
+    /// Detects that the client reads slowly; for bodies of several parts.
     watch: Option<Box<Watch>>,
 }
 
@@ -38,7 +38,7 @@ struct Watch {
     reading: Option<Rc<Reading>>,
 }
 
-/// What an answer needs of its request.
+/// Properties of the request that an answer depends on.
 pub(crate) struct Asker<'a> {
     pub(crate) worker: &'a Rc<WorkerContext>,
     pub(crate) client: &'a Client,

@@ -29,7 +29,7 @@ pub(crate) struct Begun {
     pub(crate) rest: Pin<Box<UpstreamBody<UploadBody>>>,
 }
 
-/// Takes a body in, of at most so many bytes.
+/// Collects a body of at most `bytes_max` bytes.
 pub(crate) async fn collect(body: UpstreamBody<UploadBody>, bytes_max: usize) -> Collected {
     let mut begun = Begun { first: VecDeque::new(), rest: Box::pin(body) };
     let announced = begun.rest.size_hint().lower();
@@ -60,7 +60,7 @@ impl Begun {
         Ok(true)
     }
 
-    /// In memory of its own: the parts lie in larger buffers.
+    /// Copies the parts into one allocation: the parts lie in larger buffers.
     fn join(&self) -> Bytes {
         let parts = || self.first.iter().filter_map(Frame::data_ref);
         let mut whole = BytesMut::with_capacity(parts().map(Bytes::len).sum());

@@ -27,7 +27,7 @@ use http::{HeaderMap, Request, Response, StatusCode, Version, request, response}
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What is to be fetched, for whom, and with whose permit.
+/// A fetch from the origin: its request, its subscriber and its permit.
 pub(crate) struct Job {
     pub(crate) worker: Rc<WorkerContext>,
     pub(crate) current: Rc<Current>,
@@ -38,19 +38,19 @@ pub(crate) struct Job {
     pub(crate) fields: HeaderMap,
     pub(crate) miss: Miss,
     pub(crate) classified: Classified,
-    /// Whom the request is from.
+    /// Hash of the client.
     pub(crate) subscriber: u64,
     /// The stored response that the request asks about, or that may stand in for a failure.
     pub(crate) stale: Option<Arc<Stored>>,
     /// The request asks whether that is still right.
     pub(crate) is_conditional: bool,
-    /// Those who wait for it, if it is a flight.
+    /// The leader of the flight, if this fetch is one.
     pub(crate) leader: Option<Leader>,
     /// When invalidations were last counted, if it is none.
     pub(crate) purge_mark: u64,
 }
 
-/// What came of it, for the request that it was made for.
+/// Result of the fetch for the request that caused it.
 pub(crate) enum FetchedResponse {
     /// A stored response, and how it came.
     Stored(Arc<Stored>, CacheStatus),
@@ -58,7 +58,7 @@ pub(crate) enum FetchedResponse {
     Whole(Response<Bytes>),
     /// A response for this request alone, of which a part may have been read.
     Alone(Box<Permit>, response::Parts, Begun),
-    /// No response worth passing on; what the client is told.
+    /// No response worth passing on; holds the answer for the client.
     Failed(Box<Response<crate::connection::Body>>),
     /// Nothing of use: the request is to go by itself, with the permit that it has.
     GoAlone(Box<Permit>),
@@ -289,7 +289,7 @@ impl Job {
         }
     }
 
-    /// The response is for its request alone; those who wait are told now, before its body has come.
+    /// Keeps the response for its request alone. Waiting requests learn this now, before the body has arrived.
     fn alone(mut self, head: response::Parts, begun: Begun) -> FetchedResponse {
         self.land(None, Landed::Alone(None));
         FetchedResponse::Alone(self.permit, head, begun)
@@ -313,7 +313,7 @@ impl Job {
         self.stale.clone().filter(|stale| stale.may_serve_error(now))
     }
 
-    /// Counts why it is not stored, and tells those who wait what to remember.
+    /// Counts why the response is not stored, and passes the mark to remember to the waiting requests.
     fn not_stored(&mut self, why: NotStored) {
         self.count_not_stored(why);
         // What was stored of it is no longer for all either.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// What leader and waiters share, over all workers.
+/// State shared by the leader and the waiters of a flight, over all workers.
 #[derive(Debug)]
 pub(crate) struct Flight {
     landed: watch::Sender<Option<Landed>>,
@@ -18,7 +18,7 @@ pub(crate) struct Flight {
     abandoned: CancellationToken,
     /// The lead, until the first candidate that is admitted takes it. None where the flight began with its leader.
     open_lead: Mutex<Option<Lead>>,
-    /// Those that wait for their turn at the origin, and would lead then.
+    /// Requests that wait for their turn at the origin, and would lead then.
     candidates: AtomicUsize,
     /// Its request is on its way to the origin.
     is_fetching: AtomicBool,
@@ -33,7 +33,7 @@ pub(crate) enum Landed {
     Alone(Option<Mark>),
     /// The origin failed.
     Failed,
-    /// Without having been sent: refused, or everybody left.
+    /// The request was not sent: it was refused, or all its waiters left.
     NotSent,
 }
 

@@ -33,7 +33,7 @@ const _: () = assert!(
     "1/renewed + 1/tried again < 1: the second try comes while there is still a copy"
 );
 
-/// What the pipeline made of a request that the cache had no answer for.
+/// The pipeline's decision about a request that the cache had no answer for.
 #[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
 pub(crate) enum AtPipeline {
     Admitted(Box<Permit>),

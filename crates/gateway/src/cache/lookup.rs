@@ -22,10 +22,10 @@ pub(crate) enum Lookup {
     Missed(Box<Miss>),
 }
 
-/// What is known of a request that the cache could answer.
+/// A request that the cache could answer and has no response for.
 #[derive(Clone, Debug)]
 pub(crate) struct Miss {
-    /// What it may do.
+    /// Which roles the request may take in the cache.
     pub(crate) part: RequestPart,
     /// The key's hash.
     pub(crate) hash: u64,
@@ -95,7 +95,7 @@ pub(crate) fn look_up(
     }
 }
 
-/// What the cache could do for a request although it is not in use for its host; none where it could do nothing.
+/// The lookup of a request whose host does not use the cache at present; none where the cache could not help it.
 pub(crate) fn could_share(
     worker: &WorkerContext,
     current: &Current,
@@ -160,7 +160,7 @@ fn scheme(hop: &Hop, fields: &HeaderMap, host: &[u8]) -> Option<bool> {
     }
 }
 
-/// What a request that changes something invalidates once it has succeeded (RFC 9111 §4.4).
+/// Keys that an unsafe request invalidates once it has succeeded (RFC 9111 §4.4).
 #[derive(Debug)]
 pub(crate) struct Invalidation {
     hash: u64,

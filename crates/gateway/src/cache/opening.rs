@@ -1,4 +1,4 @@
-//! Keeps, on the control thread, to which hosts a crowd came (in crowds the cache is in use for those alone), and what the cache tells about
+//! Keeps, on the control thread, to which hosts a crowd came (in crowds the cache is in use for those alone), and publishes the cache's figures about
 //! itself.
 
 use super::worker::follows_crowds;
@@ -10,7 +10,7 @@ use flashweir_cache::{Demand, Opening, Pressure};
 use flashweir_core::{Duration, Instant};
 use std::sync::Arc;
 
-/// How often the directory is tidied and its size told.
+/// Interval at which the directory is tidied and its size is published.
 const TIDIES_EVERY: Duration = Duration::from_secs(1);
 
 /// If copies spare at least this many requests of the last second a refusal or a wait, and at least this part (1/n) of all, more requests

@@ -49,7 +49,7 @@ pub(crate) struct Traveller<'a> {
     pub(crate) classified: &'a Classified,
     /// The node in front that sent it, until the pipeline has heard of that.
     pub(crate) sender: Sender<'a>,
-    /// What the pipeline said then.
+    /// The pipeline's decision on the sender's share.
     pub(crate) is_beyond_sender_share: bool,
     pub(crate) key: ServiceKey,
     pub(crate) subscriber: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Traveller<'a> {
     pub(crate) stream: Option<StreamCut>,
 }
 
-/// What became of it.
+/// Outcome for a request that went through flights.
 #[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
 pub(crate) enum Passed {
     /// It is answered, and counted.
@@ -71,7 +71,7 @@ pub(crate) enum Passed {
     Admitted(Box<Permit>),
 }
 
-/// What the pipeline made of a leader.
+/// The pipeline's decision about a leader.
 enum Led {
     Admitted(Box<Permit>),
     Refused(Refusal),
@@ -121,7 +121,7 @@ impl Traveller<'_> {
         classified
     }
 
-    /// What an answer needs of it.
+    /// The properties that an answer depends on.
     pub(crate) fn asker(&mut self) -> Asker<'_> {
         Asker {
             worker: self.worker,
@@ -358,7 +358,7 @@ impl Traveller<'_> {
         })
     }
 
-    /// What was fetched for this request, as its answer.
+    /// Turns the fetched response into the answer of this request.
     pub(crate) fn deliver(&mut self, fetched: FetchedResponse) -> Passed {
         let response = match fetched {
             FetchedResponse::Stored(stored, how) => {

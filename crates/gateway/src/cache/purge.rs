@@ -13,7 +13,7 @@ use serde_json::json;
 use std::fmt;
 use std::sync::PoisonError;
 
-/// What is to be purged: one of these.
+/// Selection of the responses to purge: one of these.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PurgeQuery {
     /// An absolute URL; with and without the default port are the same.
@@ -107,7 +107,7 @@ pub(crate) fn purge(shared: &Shared, query: &PurgeQuery) -> Response {
 /// Invalidates what is named, here. How many responses there were.
 ///
 /// # Errors
-/// What is wrong with the query.
+/// Describes the fault of the query.
 pub(crate) fn invalidate(shared: &Shared, query: &PurgeQuery) -> Result<usize, String> {
     let directory = &shared.cache.directory;
     Ok(match query {

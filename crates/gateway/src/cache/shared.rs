@@ -1,4 +1,4 @@
-//! What all workers' caches share, and what `/status` says of them.
+//! State that all workers' caches share, and its `/status` document.
 
 use super::flight::Flight;
 use crate::shared::Shared;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 const PURGES_AT_ONCE: u64 = 100;
 const PURGES_PER_S: f64 = 20.0;
 
-/// What is shared.
+/// The shared state.
 pub(crate) struct CacheShared {
     /// Stored responses and flights.
     pub(crate) directory: Directory<Flight>,
@@ -37,7 +37,7 @@ pub(crate) struct CacheShared {
 pub(crate) struct WaiterPlace<'a>(&'a AtomicUsize);
 
 impl CacheShared {
-    /// For so many workers; nothing stored, no host open.
+    /// An empty cache for this number of workers; no host is open.
     pub(crate) fn new(config: &Cache, workers: usize) -> Self {
         Self {
             directory: Directory::new(config.memory_bytes),
@@ -76,7 +76,7 @@ impl fmt::Debug for CacheShared {
     }
 }
 
-/// What `/status` says of the cache. Hosts have numbers and no names: those are clients' words.
+/// Document of the cache for `/status`. Hosts have numbers and no names: names are chosen by clients.
 pub(crate) fn status(shared: &Shared) -> Value {
     let live = shared.live.load();
     let (config, cache) = (&live.config.cache, &shared.cache);

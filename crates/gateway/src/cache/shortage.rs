@@ -6,7 +6,7 @@
 //!
 //! * One that waits keeps its turn and takes part in the document's flight. The first to be admitted fetches for all. Another one whose
 //!   turn comes meanwhile leaves it to the next in the queue, and when the flight lands all leave the queue.
-//! * One that would be refused waits for that flight, if there is one, for [`PUT_OFF_AT_MOST`]; its refusal has been charged as ever.
+//! * One that would be refused waits for that flight, if there is one, for [`PUT_OFF_AT_MOST`]; its refusal has been charged like any other.
 //!
 //! Nothing is stored as long as the cache is closed. A response that is not for all is its leader's alone: the others keep their turn or
 //! are refused, and for ten seconds requests for that document take no part in this (`Mark`).
@@ -25,7 +25,7 @@ use tokio::time::timeout_at;
 /// A refusal is put off at most this long: beyond that a quick answer is worth more.
 const PUT_OFF_AT_MOST: Duration = Duration::from_secs(2);
 
-/// What the request has instead of room at the origin.
+/// Substitute that a request has for room at the origin.
 enum Pending {
     /// Its turn may come.
     Queued(Wait),

@@ -152,7 +152,7 @@ impl WorkerCache {
         inserted == Inserted::Stored
     }
 
-    /// What is known of a document.
+    /// The mark of a document, if it has one.
     pub(crate) fn mark(&self, now: Instant, hash: u64) -> Option<Mark> {
         self.marks.borrow().find(now, hash)
     }
@@ -182,7 +182,7 @@ impl WorkerCache {
         self.spared.set(self.spared.get() + 1);
     }
 
-    /// How many there were since the last time.
+    /// Number of spared requests since the last call.
     pub(crate) fn take_spared(&self) -> u64 {
         self.spared.take()
     }

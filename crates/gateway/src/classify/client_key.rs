@@ -1,11 +1,11 @@
-//! Who a client is where capacity is shared out fairly: a number made from what the class's policy names.
+//! Identity of a client where capacity is shared fairly: a hash of the attributes that the class's policy names.
 
 use super::rules::View;
 use flashweir_config::FairBy;
 use flashweir_core::Hasher64;
 use std::net::IpAddr;
 
-/// One hash. Whoever does not send the header or cookie counts for the network; the kinds never mix.
+/// One hash. A client that does not send the header or cookie counts for its network; the kinds never mix.
 pub(super) fn client_key(fair_by: &FairBy, asked: &View<'_>, hasher: &Hasher64) -> u64 {
     let by_value = |kind: &[u8], value: Option<&[u8]>| {
         let value = value.filter(|value| !value.is_empty())?;

@@ -1,4 +1,4 @@
-//! What a response will say about how well the service serves, as far as request and status tell.
+//! Whether a response can measure how well the service serves, as far as request and status show.
 
 use flashweir_telemetry::Unmeasured;
 use http::header::RANGE;

@@ -1,4 +1,4 @@
-//! What the gates need to know of a request: its service, its class and numbers made from its head, without
+//! Properties of a request that the gates decide by: its service, its class and hashes of its head, computed without
 //! allocating.
 //!
 //! The host finds the service, and the first class of the service whose rules all hold takes the request; the last
@@ -30,7 +30,7 @@ use std::cell::RefCell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Tells requests apart by the services and classes of one configuration. One for each worker.
+/// Classifies requests by the services and classes of one configuration. One for each worker.
 #[derive(Debug)]
 pub struct Classifier {
     hasher: Hasher64,
@@ -43,14 +43,14 @@ pub struct Classifier {
     scratch: RefCell<Vec<u8>>,
 }
 
-/// What the classifier knows of one service.
+/// Classification data of one service.
 #[derive(Debug)]
 struct Service {
     name: String,
     classes: Vec<Class>,
     /// Of each class.
     standings: Vec<Standing>,
-    /// Those of its candidate policy, if it has one.
+    /// Classes of its candidate policy, if it has one.
     candidate: Option<Vec<Class>>,
 }
 
@@ -61,9 +61,9 @@ pub struct Classified {
     pub service: usize,
     /// Its class: a place in the service's list.
     pub class: u8,
-    /// What the class is worth where there is a ceiling; the sentry is not asked about exempt ones.
+    /// Priority of the class where there is a ceiling; the sentry does not see exempt requests.
     pub standing: Standing,
-    /// Who asks, where the class's share is divided: a hash of network, address, header or cookie.
+    /// Identity of the client, where the class's share is divided: a hash of network, address, header or cookie.
     pub client_key: u64,
     /// How the service's candidate policy takes it, if there is one.
     pub candidate: Option<CandidateClass>,
@@ -77,10 +77,10 @@ pub struct Classified {
     pub deadline: Option<Instant>,
     /// Hash of method and path, query left out: requests of one class cost about the same.
     pub url_class: u32,
-    /// Why the response will say nothing about how well the service serves, as far as the request tells
+    /// Reason why the response cannot measure how well the service serves, as far as the request shows
     /// (docs/algorithms/news.md).
     pub unmeasured: Option<Unmeasured>,
-    /// What it shows of its client; filled in from [`Classifier::signs`] where the connection is known.
+    /// Attributes of its client; filled in from [`Classifier::signs`] where the connection is known.
     pub signs: RequestSigns,
     /// Where its connection comes from, if new ones from there may be refused should its clients ignore `Retry-After`; the classifier
     /// does not know.
@@ -94,7 +94,7 @@ pub struct CandidateClass {
     pub class: u8,
     /// Whether the class is exempt.
     pub is_exempt: bool,
-    /// Who asks, where the class's share is divided.
+    /// Identity of the client, where the class's share is divided.
     pub client_key: u64,
 }
 

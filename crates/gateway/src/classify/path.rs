@@ -24,7 +24,7 @@ fn is_normal(path: &[u8]) -> bool {
     path.first() != Some(&b'/') || path.iter().all(is_plain)
 }
 
-/// What is no valid escape stays as it is.
+/// Decodes percent escapes. An invalid escape stays as it is.
 fn decode(path: &[u8], decoded: &mut Vec<u8>) {
     decoded.clear();
     let mut rest = path;

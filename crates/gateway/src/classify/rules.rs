@@ -5,7 +5,7 @@ use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, Method};
 use std::net::IpAddr;
 
-/// What rules may ask about a request.
+/// Properties of a request that rules can match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     /// In lower case, without port.
@@ -16,7 +16,7 @@ pub(super) struct View<'a> {
     pub(super) method: &'a Method,
     pub(super) headers: &'a HeaderMap,
     pub(super) client: IpAddr,
-    /// What the node in front calls itself, where it is one: empty without a name.
+    /// Name that the node in front gives itself, if the sender is one: empty without a name.
     pub(super) sender: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! What a request shows of its client, for shares among clients by what they have in common (`admission::fairness`).
+//! Attributes that a request shows of its client, for shares among clients with common attributes (`admission::fairness`).
 //!
 //! | sign | from |
 //! |---|---|

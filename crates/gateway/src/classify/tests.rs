@@ -10,7 +10,7 @@ fn classified(request: request::Builder, client: &str) -> Classified {
     found(&classifier(&config), &head, client)
 }
 
-/// What a classifier says of a request for a host that a service has.
+/// Classification of a request whose host belongs to a service.
 fn found(classifier: &Classifier, head: &request::Parts, client: &str) -> Classified {
     classifier.classify(head, client.parse().expect("address"), None).expect("a service")
 }
@@ -213,7 +213,7 @@ fn a_rule_for_nodes_in_front_takes_no_client() {
         |sender: Option<&str>| classifier.classify(&head, client, sender).map(|classified| classified.class);
     let of_nodes = [Some("shop"), Some("till-7"), Some("shop2"), Some("")].map(class);
     assert_eq!(of_nodes, [Some(0), Some(0), Some(1), Some(1)]);
-    assert_eq!(class(None), Some(2), "a client, whatever its address");
+    assert_eq!(class(None), Some(2), "a client at any address");
     let without = toml.replace("feedback.senders = ['10.0.0.0/8']\n", "");
     let error = Config::from_toml(&without, "test.toml").expect_err("a rule that takes no request");
     assert!(error.to_string().contains("feedback.senders"), "{error}");

@@ -1,5 +1,5 @@
-//! What a gateway does where the leader is found and not named: it reports, and leads while it holds a lease. How the lease is had and how messages
-//! travel is an engine's (`nats`, `linked`).
+//! A gateway of a cluster with an elected leader: it reports, and leads while it holds a lease. Acquiring the lease and carrying messages
+//! is the task of an engine (`nats`, `linked`).
 //!
 //! **Never two plans in force.** A gateway leads in one term, larger than every one that it knows; what a former leader still says is of an older term, and
 //! dropped by those who have heard of the new one. Services that a reload has changed are led from the start, in a new term.
@@ -51,7 +51,7 @@ impl Elected {
         self.cluster.set_leader(leader.is_some(), gateways.collect());
     }
 
-    /// What is new to say to all gateways; none where a round goes on, or another leads.
+    /// The new broadcast for all gateways; none where a round goes on, or another gateway leads.
     pub(super) fn step(&self, now: Instant) -> Option<Broadcast> {
         let mut leader = self.leader.borrow_mut();
         let leader = leader.as_mut()?;

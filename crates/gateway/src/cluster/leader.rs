@@ -49,7 +49,7 @@ struct Heard {
     name: String,
 }
 
-/// A service as the leader is to plan it: its name, what tells its policy from others, and the policy.
+/// A service as the leader is to plan it: its name, the fingerprint of its policy, and the policy.
 pub(crate) type Planned = (String, u64, Arc<Policy>);
 
 impl Leader {
@@ -144,7 +144,7 @@ impl Leader {
         is_new
     }
 
-    /// What all gateways are to know now. `answers` names the report that it answers: its sender gets its own share alone, so that answers
+    /// The present broadcast for all gateways. `answers` names the report that it answers: its sender gets its own share alone, so that answers
     /// do not grow with the number of gateways.
     pub(crate) fn broadcast(&self, answers: (u64, u64)) -> Broadcast {
         let service = |(name, led): (&String, &Led)| {

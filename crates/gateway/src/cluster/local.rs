@@ -50,7 +50,7 @@ impl LeaderListener {
     }
 }
 
-/// What the handlers of reports share.
+/// State that the handlers of reports share.
 struct Leading {
     shared: Arc<Shared>,
     cluster: Arc<Cluster>,

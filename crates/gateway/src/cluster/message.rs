@@ -1,4 +1,4 @@
-//! What gateways of one cluster say to each other, as bytes: fixed fields in network order, then a key's number and a tag over all before.
+//! Messages between gateways of one cluster, as bytes: fixed fields in network order, then a key's number and a tag over all before.
 //!
 //! Samples and plans are in the encoding of `flashweir_wire`, which has its own version. Nothing is allocated by a length that the bytes
 //! behind it do not cover.
@@ -9,11 +9,11 @@ use flashweir_core::limits::GATEWAYS;
 use flashweir_provisioning::shares::{Epoch, ServiceBroadcast, ServiceReport, ShareBroadcast, ShareReport};
 use std::sync::Arc;
 
-/// A report and a broadcast, told apart so that none is taken for the other; the last byte is the version.
+/// First bytes of a report and of a broadcast; they differ so that neither is taken for the other. The last byte is the version.
 const REPORT: &[u8; 4] = b"FWR\x01";
 const BROADCAST: &[u8; 4] = b"FWB\x02";
 
-/// What one gateway reports.
+/// Report of one gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Report {
     /// Drawn at its start.
@@ -28,7 +28,7 @@ pub(crate) struct Report {
     pub(crate) services: Vec<OfService<ServiceReport>>,
 }
 
-/// What is said of one service.
+/// Content for one service.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OfService<T> {
     pub(crate) name: String,
@@ -37,7 +37,7 @@ pub(crate) struct OfService<T> {
     pub(crate) value: T,
 }
 
-/// What the leader says.
+/// Broadcast of the leader.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Broadcast {
     pub(crate) term: u64,
@@ -158,7 +158,7 @@ impl Broadcast {
     }
 }
 
-/// What stands between the kind and the tag.
+/// The bytes between the kind and the tag.
 fn content<'a>(keys: &Keys, bytes: &'a [u8], kind: &[u8; 4]) -> Result<&'a [u8], MessageError> {
     // The tag comes first: what was not sealed here is not looked into.
     keys.open(bytes)?.strip_prefix(kind).ok_or(MessageError::Kind)

@@ -3,7 +3,7 @@
 //! The rules are `flashweir_provisioning::shares`. Each gateway collects what its sentries measure ([`Cluster::observe`]), reports it ten times a
 //! second to the leader, and carries out its part of the leader's plan ([`Cluster::plan`]). Messages are sealed with a key that all
 //! gateways have (`seal`, `message`). The leader is a gateway, too (`leader`): with the local engine the one that the operator names (`local`),
-//! otherwise the one that holds a lease (`elected`): of NATS (`nats`), or by a link whose carrier is another crate, as in Kubernetes (`linked`). All of it is on the control thread; a request's path sees a plan, as ever.
+//! otherwise the one that holds a lease (`elected`): of NATS (`nats`), or by a link whose carrier is another crate, as in Kubernetes (`linked`). All of it is on the control thread; a request's path sees a plan, as without a cluster.
 //!
 //! *Failure modes*: without the leader each gateway keeps its share, then goes to an equal one; a gateway that starts and hears of no leader acts by
 //! its own plan. A leader that is slow costs freshness; one that lies has the key.
@@ -162,7 +162,7 @@ impl Cluster {
         if is_stale { BroadcastOutcome::Repeated } else { BroadcastOutcome::New }
     }
 
-    /// What to plan where this gateway leads.
+    /// The services to plan where this gateway leads.
     fn planned(&self) -> Vec<Planned> {
         let of =
             |(name, known): (&String, &Membership)| (name.clone(), known.fingerprint, known.policy.clone());
@@ -204,7 +204,7 @@ impl Cluster {
 }
 
 impl State {
-    /// What is known of a service; with another policy it begins again.
+    /// The membership of a service; with another policy it begins again.
     fn membership(&mut self, cluster: &Cluster, now: Instant, sentry: &Sentry) -> &mut Membership {
         let is_known = |known: &Membership| Arc::ptr_eq(&known.policy, &sentry.policy);
         if !self.members.get(&sentry.names.service).is_some_and(is_known) {
@@ -246,7 +246,7 @@ impl Membership {
     }
 }
 
-/// What people call a gateway that has no name of its own.
+/// The gateway's name, or its listen address where it has no configured name.
 fn name_of(config: &flashweir_config::Config) -> String {
     match &config.cluster.engine {
         Some(Engine::Kubernetes(kubernetes)) => kubernetes.listen.to_string(),
@@ -254,19 +254,19 @@ fn name_of(config: &flashweir_config::Config) -> String {
     }
 }
 
-/// Tells policies apart, the same in every gateway of one build.
+/// Fingerprint of a policy, the same in every gateway of one build.
 fn fingerprint(policy: &Policy) -> u64 {
     Hasher64::new(0, 0).hash(&[format!("{policy:?}").as_bytes()])
 }
 
-/// What this gateway's engine needs from the start on.
+/// Resources that this gateway's engine needs from the start on.
 #[derive(Debug)]
 pub(crate) enum Means {
     /// Nothing.
     None,
     /// The port at which the others report.
     Listener(LeaderListener),
-    /// What carries the messages.
+    /// Carrier of the messages.
     Link(ClusterLink),
 }
 
@@ -349,7 +349,7 @@ fn count_report(shared: &Shared, outcome: Result<(), ReportError>, gateway: &str
 }
 
 impl Cluster {
-    /// What `/status` says.
+    /// Document of the cluster for `/status`.
     pub(crate) fn status(&self, now: Instant) -> serde_json::Value {
         status::status(self.gateway, &self.name, &self.state(), now)
     }

@@ -1,4 +1,4 @@
-//! The engine for machines without a common gateway that leads: NATS with JetStream. Whichever gateway holds the lease leads; the others take over
+//! The engine for machines without a common gateway that leads: NATS with JetStream. The gateway that holds the lease leads; the others take over
 //! within seconds. There is no consensus of our own: the lease is a key of a bucket, whose server decides who has it.
 //!
 //! | what | where |
@@ -42,7 +42,7 @@ const KEY: &str = "leader";
 
 type NatsError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What the tasks of this engine share.
+/// State that the tasks of this engine share.
 struct Gateway {
     elected: Elected,
     client: Client,
@@ -175,7 +175,7 @@ impl Gateway {
                     let renewed = timeout(ANSWER_WITHIN, bucket.update(KEY, name.clone(), revision)).await;
                     match renewed {
                         Ok(Ok(revision)) => held.set(Some((revision, asked_at))),
-                        // Refused, or without an answer for so long that another gateway may have it.
+                        // Refused, or unanswered until another gateway may have the lease.
                         Ok(Err(_)) => self.step_down(&held),
                         Err(_) if self.elected.now().saturating_since(renewed_at) >= LEASE => {
                             self.step_down(&held)

@@ -19,7 +19,7 @@ const PAUSE_AFTER_FAILURE: std::time::Duration = std::time::Duration::from_milli
 #[derive(Debug, Default)]
 pub(crate) struct Inbox(Mutex<Vec<UpstreamDatagram>>);
 
-/// What a datagram says, unverified, of one upstream.
+/// Content of a datagram about one upstream, unverified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UpstreamDatagram {
     pub(crate) upstream: usize,
@@ -40,7 +40,7 @@ impl Inbox {
         has_room
     }
 
-    /// What came since the last time.
+    /// The datagrams that arrived since the last call.
     pub(crate) fn take(&self) -> Vec<UpstreamDatagram> {
         mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -63,7 +63,7 @@ pub(crate) async fn receive(socket: UdpSocket, shared: Arc<Shared>) {
     }
 }
 
-/// What became of it; none where its service's planner will say.
+/// Outcome of a datagram; none where its service's planner reports the outcome.
 fn take(bytes: &[u8], shared: &Shared) -> Option<EgressDatagram> {
     let Some(datagram) = Datagram::parse(bytes) else { return Some(EgressDatagram::Malformed) };
     let live = shared.live.load();

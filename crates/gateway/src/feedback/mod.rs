@@ -23,5 +23,5 @@ pub(crate) use senders::{SENDER, Sender, SenderNames};
 pub(crate) use told::Told;
 pub(crate) use worker::{Hearing, NodeSample};
 
-/// The field by which overload is told.
+/// Header field that carries overload feedback.
 pub(crate) const OVERLOAD: http::HeaderName = http::HeaderName::from_static("flashweir-overload");

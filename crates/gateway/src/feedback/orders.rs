@@ -1,4 +1,4 @@
-//! What was decided for one service, as its workers obey it.
+//! Decisions for one service, as its workers carry them out.
 
 use flashweir_admission::gapping::Restriction;
 use flashweir_admission::ladder;
@@ -12,7 +12,7 @@ pub(crate) const EVERYBODY_ELSE: u64 = 0;
 /// Orders of one service, for all workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Orders {
-    /// What the ladder discards.
+    /// Requests that the ladder discards.
     pub(crate) ladder: ladder::Orders,
     /// Requests of this rank and of less important ones are limited, or would be.
     pub(crate) from_rank: u8,
@@ -22,12 +22,12 @@ pub(crate) struct Orders {
     pub(crate) senders: Arc<HashMap<u64, SenderOrders>>,
 }
 
-/// What concerns one node in front.
+/// Orders about one node in front.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SenderOrders {
-    /// What its responses carry.
+    /// The field that its responses carry.
     pub(crate) field: Option<HeaderValue>,
-    /// So many of a thousand requests are beyond its share.
+    /// Part of its requests that is beyond its share, thousandths.
     pub(crate) beyond_share_milli: u16,
 }
 

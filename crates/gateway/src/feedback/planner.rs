@@ -1,9 +1,9 @@
 //! Decides for one service, on the control thread: what to ask of the nodes in front, what to discard here, and what each worker may send
 //! to the upstream.
 //!
-//! *Nobody in front, nothing asked*: where no node in front was heard of in the last seconds the ladder discards nothing, since the
+//! *Without nodes in front nothing is asked*: where no node in front was heard of in the last seconds the ladder discards nothing, since the
 //! sentry alone refuses better. *The min rule*: where the upstream asks this gateway for less than its own ladder would ask for, that
-//! is what the nodes in front are asked for. *Everybody else*: clients that are no nodes count as one, so neither they nor the nodes can
+//! is what the nodes in front are asked for. *All other clients*: clients that are no nodes count as one, so neither they nor the nodes can
 //! take all.
 
 use super::inbox::UpstreamDatagram;
@@ -26,11 +26,11 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Between two plans of the ladder, and two refreshes of what is told (ALGORITHMS §5.2).
+/// Interval between two plans of the ladder, and between two refreshes of the feedback sent (ALGORITHMS §5.2).
 const REFRESH: Duration = Duration::from_millis(100);
 /// How long a message holds: several responses to any sender that sends at all may be lost.
 const TTL: Duration = Duration::from_secs(2);
-/// A node in front that has sent nothing for this long is told by datagrams, and again after this long: several within the time to live.
+/// A node in front that has sent nothing for this long is notified by datagrams, and again after this time: several within the time to live.
 const QUIET_AFTER: Duration = Duration::from_millis(500);
 const _: () = assert!(QUIET_AFTER.as_millis() * 3 < TTL.as_millis());
 /// The time over which the part of a node's requests that is beyond its share is averaged.
@@ -40,7 +40,7 @@ const LIMITED: u8 = u8::MAX;
 /// The rank of requests that are limited only where all are.
 const MOST_IMPORTANT: u8 = 0;
 
-/// What is decided by, for one service.
+/// State of the decisions for one service.
 pub(crate) struct NodePlanner {
     service: String,
     feedback: Arc<Feedback>,
@@ -80,10 +80,10 @@ struct SenderState {
     beyond: f64,
 }
 
-/// What is wrong with a field of an upstream, or how it was taken.
+/// Fault of an upstream's field, or how the field was taken.
 pub(crate) type FieldOutcome = Result<Taken, FieldError>;
 
-/// What is reported of an upstream's responses.
+/// Observation of an upstream's responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldReport {
     /// A field that was not there before.
@@ -212,7 +212,7 @@ impl NodePlanner {
         self.holds.as_ref().map(|rungs| in_order(plan, rungs, self.capacity))
     }
 
-    /// What `/status` and the metrics say.
+    /// Snapshot for `/status` and the metrics.
     pub(crate) fn told(&self) -> &Told {
         &self.told
     }
@@ -227,7 +227,7 @@ impl NodePlanner {
     }
 
     /// Datagrams for nodes in front that were asked for less, whose names have a port for them, and that have sent nothing for a
-    /// while: no response tells them. `address` is that of this gateway for nodes in front. At most [`FEEDBACK_DATAGRAMS_SENT`]. To be
+    /// while: no response carries the field to them. `address` is that of this gateway for nodes in front. At most [`FEEDBACK_DATAGRAMS_SENT`]. To be
     /// asked after each plan.
     pub(crate) fn datagrams(&mut self, now: Instant, address: SocketAddr) -> Vec<(SocketAddr, Vec<u8>)> {
         if self.feedback.datagram_ports.is_empty() || self.last.senders.is_empty() {
@@ -323,7 +323,7 @@ impl NodePlanner {
         };
     }
 
-    /// What the ladder discards at the present level: nothing where there is no node in front to have been asked.
+    /// Requests that the ladder discards at the present level: none where there is no node in front that could have been asked.
     fn discards(&mut self) -> ladder::Orders {
         let level = level_us(self.backlog_milli.iter().sum(), self.capacity);
         match &mut self.gate {
@@ -361,7 +361,7 @@ impl NodePlanner {
     }
 }
 
-/// What both ends of a message know: see docs/feedback.md.
+/// Context that both ends of a message know: see docs/feedback.md.
 fn context(sender: &str, node: &str) -> Vec<u8> {
     format!("{sender}>{node}").into_bytes()
 }

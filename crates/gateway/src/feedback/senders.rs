@@ -1,4 +1,4 @@
-//! Who a node in front is: its address, which must be in one of the configured networks, and the name that it gives itself.
+//! Identity of a node in front: its address, which must be in one of the configured networks, and the name that it gives itself.
 
 use flashweir_config::Feedback;
 use flashweir_core::Hasher64;
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 /// The field by which a node in front says its name; needed only where messages are signed, for a signature is for one name.
 pub(crate) const SENDER: HeaderName = HeaderName::from_static("flashweir-sender");
-/// As long as a gateway's name may be.
+/// Maximum length of a gateway's name.
 const NAME_BYTES: usize = 63;
 
 /// Recognises nodes in front.
@@ -18,7 +18,7 @@ pub(crate) struct SenderNames {
     hasher: Hasher64,
 }
 
-/// Who sent a request, as far as overload is told between nodes.
+/// Sender of a request, as far as overload feedback between nodes is concerned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sender<'a> {
     /// There are no nodes in front.
@@ -61,7 +61,7 @@ impl SenderNames {
         if self.networks.is_empty() { None } else { fields.get(SENDER).cloned() }
     }
 
-    /// Who sent a request: a node, where the peer is in a network of nodes. `name` is what it calls itself.
+    /// The sender of a request: a node, where the peer is in a network of nodes. `name` is the name that it gives itself.
     pub(crate) fn recognise<'a>(&self, peer: IpAddr, name: Option<&'a HeaderValue>) -> Sender<'a> {
         if self.networks.is_empty() {
             return Sender::NotAsked;

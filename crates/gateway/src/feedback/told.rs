@@ -1,4 +1,4 @@
-//! What `/status` says of overload that is told between nodes, as JSON.
+//! Overload feedback between nodes in `/status`, as JSON.
 
 use super::upstreams::ToldUpstream;
 use flashweir_admission::ladder::{Explanation, Rule};
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 /// The state of one service.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
-    /// What is asked of the nodes in front.
+    /// Limit that the nodes in front are asked to keep.
     pub(crate) asks: Option<Advertisement>,
     /// Nodes in front that were heard lately.
     pub(crate) senders: usize,
     /// Why.
     pub(crate) ladder: Option<Explanation>,
-    /// What upstreams ask for.
+    /// Limits that upstreams ask for.
     pub(crate) upstreams: Vec<ToldUpstream>,
     /// For how long the quota that the upstream gives this gateway is spent.
     pub(crate) quota: Option<Duration>,

@@ -1,4 +1,4 @@
-//! What the upstreams of one service ask this gateway for, and which part of it each worker may send.
+//! Limits that the upstreams of one service ask of this gateway, and the part of them that each worker may send.
 //!
 //! Several upstreams are several nodes. While one of them asks for nothing, requests can go there, so nothing is restricted; when all
 //! that were heard of ask, their rates add up. Workers divide the rate by what each of them is offered, since a connection belongs to
@@ -100,7 +100,7 @@ impl UpstreamLimits {
         self.intakes.iter_mut().flatten().for_each(|intake| intake.set_keys(ring()));
     }
 
-    /// So many requests came to this worker.
+    /// Counts requests that arrived at this worker.
     pub(super) fn observe_offered(&mut self, worker: usize, count: u64) {
         if let Some(offered) = self.offered.get_mut(worker) {
             *offered += count;
@@ -123,7 +123,7 @@ impl UpstreamLimits {
         self.offered_rps.iter().map(of_worker).collect()
     }
 
-    /// What all upstreams together ask for; less where a quota is spent.
+    /// The limit that all upstreams together ask for; less where a quota is spent.
     pub(super) fn asked(&self, now: Instant) -> Option<Restriction> {
         let asked = self.asked_in_fields(now);
         let Some((_, rate)) = self.quota.filter(|(until, _)| now < *until) else { return asked };

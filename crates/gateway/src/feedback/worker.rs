@@ -14,7 +14,7 @@ const SILENT_SAMPLES: u16 = 250;
 /// A field that is longer than any message is no message; this much of it is kept, so that it is seen to be none.
 const FIELD_BYTES_MAX: usize = 64;
 
-/// What one worker heard for one service.
+/// Feedback that one worker received for one service.
 #[derive(Debug, Default)]
 pub(crate) struct Hearing {
     senders: HashMap<u64, Heard>,
@@ -27,7 +27,7 @@ pub(crate) struct Hearing {
     overflows: u64,
 }
 
-/// What responses of one upstream carried.
+/// Newest field in the responses of one upstream.
 #[derive(Debug, Default)]
 struct NewestField {
     value: Box<[u8]>,
@@ -65,7 +65,7 @@ pub(crate) struct HeardNode {
     pub(crate) counts: SenderCounts,
 }
 
-/// What one worker heard since the last sample.
+/// Feedback that one worker received since the last sample.
 #[derive(Debug, Default)]
 pub(crate) struct NodeSample {
     /// Nodes in front that sent any.
@@ -123,7 +123,7 @@ impl Hearing {
         self.quota = self.quota.max(Some(reset));
     }
 
-    /// What was heard since the last time; none where that is nothing.
+    /// The feedback received since the last call; none where there was none.
     pub(crate) fn drain(&mut self) -> Option<Box<NodeSample>> {
         let (others, quota) = (mem::take(&mut self.others.counts), self.quota.take());
         let mut sample = NodeSample { others, quota, ..NodeSample::default() };

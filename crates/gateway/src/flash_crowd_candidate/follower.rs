@@ -1,4 +1,4 @@
-//! What a worker keeps of the candidate: its plan as last seen.
+//! State that a worker keeps of the candidate: the plan that it last saw.
 
 use super::{CandidateSample, FlashCrowdCandidate};
 use arc_swap::{ArcSwap, Cache};
@@ -48,7 +48,7 @@ impl CandidateFollower {
         }
     }
 
-    /// What its gate measured since the last time.
+    /// Measurements of its gate since the last call.
     pub(crate) fn drain<T>(&self, now: Instant, pipeline: &mut Pipeline<T>) -> Option<Box<CandidateSample>> {
         let (sample, agreement) = pipeline.drain_flash_crowd_candidate(now)?;
         Some(Box::new(CandidateSample { candidate: self.candidate.clone(), sample, agreement }))

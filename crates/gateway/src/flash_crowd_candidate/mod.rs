@@ -18,10 +18,10 @@ use flashweir_runtime::plan_json;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What all threads share of it.
+/// State of the candidate that all threads share.
 #[derive(Debug)]
 pub(crate) struct FlashCrowdCandidate {
-    /// What was configured.
+    /// The configured policy.
     configured: FlashCrowd,
     /// The policy in force with which it is compared.
     live: FlashCrowd,
@@ -31,7 +31,7 @@ pub(crate) struct FlashCrowdCandidate {
     agreement: Mutex<Agreement>,
 }
 
-/// What one worker's flash-crowd stage measured.
+/// Measurements of one worker's flash-crowd stage.
 #[derive(Debug)]
 pub(crate) struct FlashCrowdSample {
     pub(crate) live: Sample,
@@ -43,7 +43,7 @@ pub(crate) struct FlashCrowdSample {
     pub(crate) candidate: Option<Box<CandidateSample>>,
 }
 
-/// What one worker's gate of a candidate measured, and how often it agreed with the live one.
+/// Measurements of one worker's gate of a candidate, and how often it agreed with the live one.
 #[derive(Debug)]
 pub(crate) struct CandidateSample {
     pub(crate) candidate: Arc<FlashCrowdCandidate>,
@@ -68,7 +68,7 @@ impl FlashCrowdCandidate {
         Some(before.filter(is_same).cloned().unwrap_or_else(new))
     }
 
-    /// What `/status` says of it.
+    /// Document of the candidate for `/status`.
     pub(crate) fn status(&self) -> Value {
         let FlashCrowd { mode, interval, margin, hot_spots, .. } = &self.configured;
         let plan = self.plan.load();

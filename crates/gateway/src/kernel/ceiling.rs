@@ -33,7 +33,7 @@ use flashweir_core::{Duration, Rate, Reason};
 use flashweir_kernel::gate::{Ceiling, TIERS, Tiers};
 use std::sync::Arc;
 
-/// What was seen over the last second or so, and what the plans in force say.
+/// Rates over about the last second, and the limits of the plans in force.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// The plan of NEWS.
@@ -63,8 +63,8 @@ pub(crate) struct Decision {
     pub(crate) connections_per_s: f64,
     /// Requests per second that lead to an answer.
     pub(crate) admissible: AdmissibleRate,
-    /// Whose limit that is, as the gateway itself would say. A sentry's has one name here: a SYN has no class by which to
-    /// tell more.
+    /// The limit that binds, by the gateway's own reason. A sentry's has one name here: a SYN has no class that could
+    /// refine it.
     pub(crate) reason: Reason,
     /// Only record.
     pub(crate) shadow: bool,
@@ -387,7 +387,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the pipeline says, the whole is the sum of the ranks with headroom, and no layer keeps the last rank
+        /// For any rates of the pipeline, the whole is the sum of the ranks with headroom, and no layer keeps the last rank
         /// waiting for more than half a second from an empty bucket, where that much comes in half a second at all.
         #[test]
         fn ceilings_by_rank_add_up(
@@ -402,7 +402,7 @@ mod tests {
             prop_assert!(f64::from(reserved) <= (total / 2.0).max(before.len() as f64), "{reserved} of {total}");
         }
 
-        /// Whatever was measured, the ceiling is a number above zero and below what comes.
+        /// For any measurements, the ceiling is a number above zero and below the arrivals.
         #[test]
         fn a_ceiling_is_sane(
             rates in proptest::array::uniform6(0.0f64..1e7), has_choice: bool, capacity_rps in 0.1f64..1e6,

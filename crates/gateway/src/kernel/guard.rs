@@ -10,7 +10,7 @@ use flashweir_runtime::kernel::{GuardedInterfaces, Inheritance, InterfaceState, 
 use flashweir_telemetry::Warnings;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Why the kernel does not do as it is told.
+/// Failure of the kernel to carry out an order.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GuardError {
     #[error(transparent)]
@@ -21,7 +21,7 @@ pub(crate) enum GuardError {
     Gate(#[from] GateError),
 }
 
-/// The gate and where it stands. Dropping it takes the gate away, unless it was found pinned and nothing was told to it yet.
+/// The gate and where it stands. Dropping it takes the gate away, unless it was found pinned and has had no order yet.
 #[derive(Debug)]
 pub(crate) struct Guard {
     interfaces: GuardedInterfaces<()>,
@@ -81,7 +81,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Drops new connections of a source for so long.
+    /// Drops new connections of a source for the time `during`.
     pub(crate) fn purge(&mut self, source: IpAddr, during: Duration) -> Result<(), GuardError> {
         Ok(self.gate.purge(source, during)?)
     }
@@ -117,7 +117,7 @@ impl Guard {
         Ok(self.gate.beat()?)
     }
 
-    /// What the gate counted.
+    /// Counts of the gate.
     pub(crate) fn counts(&self) -> Result<ServiceCounts, GuardError> {
         // There is one service; before it is known there is nothing to count.
         Ok(self.gate.counters()?.first().copied().unwrap_or_default())

@@ -2,8 +2,8 @@
 //!
 //! The gateway's gates go on deciding about requests; the kernel keeps away the part of a crowd that could only be
 //! refused (`ceiling`), and clients that ignore `Retry-After` again and again (`sources`). On the control thread, ten times a second: counters are read (`window`), the ceiling is made
-//! anew and written, and what the kernel turned away is handed to the planner of NEWS as offered. Once a second the
-//! kernel is told that the gateway lives; when it is not for three seconds it lets everything in.
+//! again and written, and what the kernel refused is handed to the planner of NEWS as offered. Once a second the
+//! gateway sends the kernel a heartbeat; after three seconds without one the kernel admits everything.
 //!
 //! The gate is loaded and attached before a port opens (`guard`) and gone before the drain begins, so that a stopping
 //! gateway refuses by itself, with the reason. A pinned one keeps its last plan through the drain and is then left to the

@@ -5,17 +5,17 @@ use flashweir_core::Instant;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// What the kernel has.
+/// Sources in the kernel's table.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     /// By source, until when it is purged; none before the first time.
     purged: Option<BTreeMap<IpAddr, Instant>>,
 }
 
-/// What is to be done to a gate's table.
+/// A change to a gate's table.
 #[derive(Debug, PartialEq, Eq)]
 enum Change {
-    /// Whatever a gateway before this one left there.
+    /// Removes all entries that an earlier gateway left there.
     PardonAll,
     Pardon(IpAddr),
     /// Until then.

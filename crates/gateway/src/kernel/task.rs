@@ -24,7 +24,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// A third of the silence after which the kernel lets everything in.
 const BEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What decides about the kernel's ceiling. Lives on the control thread.
+/// Decides about the kernel's ceiling. Lives on the control thread.
 pub(super) struct KernelTask {
     shared: Arc<Shared>,
     guard: Guard,
@@ -63,7 +63,7 @@ impl KernelTask {
             let differs = live.config.kernel != configured.kernel || live.config.client != configured.client;
             let followed = if differs { self.guard.follow(&live.config) } else { Ok(()) };
             let done = followed.and_then(|()| match self.shared.is_draining() {
-                // Nobody is served any more, which says nothing about who should be: the last plan stays.
+                // The gateway serves no more requests, which does not change the right ceiling: the last plan stays.
                 true => self.beat(self.shared.clock.now()),
                 false => self.tick(&live.config),
             });
@@ -122,7 +122,7 @@ impl KernelTask {
         }
     }
 
-    /// What is counted of each service, by the rank of its classes.
+    /// Counts of each service, by the rank of its classes.
     fn totals(&self, config: &Config) -> Vec<ServiceTotals> {
         let live = self.shared.live.load();
         let services = config.services.iter().enumerate();
@@ -162,7 +162,7 @@ impl KernelTask {
         }
     }
 
-    /// What was turned away here was offered all the same, but for sources that ignore `Retry-After`. The kernel knows
+    /// Reports connections refused in the kernel as offered, but for sources that ignore `Retry-After`. The kernel knows
     /// connections: each is taken for as many requests as one brings now.
     fn tell_news(&mut self, counts: &ServiceCounts, seen: &Seen) {
         let before = std::mem::replace(&mut self.before, *counts);
@@ -231,7 +231,7 @@ fn plan(config: &Config, seen: &Seen, decision: Option<&Decision>, purges: bool)
     }
 }
 
-/// What is counted of a service, over all workers.
+/// Counts of a service, over all workers.
 fn totals(shared: &Shared, service: &Service, sentry: Option<&Sentry>) -> ServiceTotals {
     let control = shared.telemetry.control();
     let ranks = sentry.map_or_else(|| vec![0; service.classes.len()], |sentry| sentry.policy.ranks());

@@ -1,4 +1,4 @@
-//! What metrics and `/status` say of the gate in the kernel.
+//! Metrics and `/status` of the gate in the kernel.
 
 use super::ceiling::{Decision, Seen, connections_per_request, headroom};
 use super::guard::{Guard, GuardError};

@@ -18,7 +18,7 @@ pub(crate) struct Counts {
     pub(crate) services: Vec<ServiceTotals>,
 }
 
-/// What is counted of one service.
+/// Counts of one service.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ServiceTotals {
     /// The rank of each class.
@@ -57,12 +57,12 @@ impl Window {
         self.0.push_back(counts);
     }
 
-    /// What was counted last.
+    /// The last counts.
     pub(crate) fn last(&self) -> Option<&Counts> {
         self.0.back()
     }
 
-    /// What a counter grew by in a second; 0 while there are no two moments.
+    /// Growth of a counter in a second; 0 while there are no two moments.
     pub(crate) fn per_second(&self, counter: impl Fn(&Counts) -> u64) -> f64 {
         let (Some(first), Some(last)) = (self.0.front(), self.0.back()) else { return 0.0 };
         let span_s = last.at.saturating_since(first.at).as_secs_f64();

@@ -8,7 +8,7 @@ const MOST_MS: f64 = 3_600_000.0;
 /// The metrics that say what a request took, the best first.
 const NAMES: [&str; 2] = ["cpu", "app"];
 
-/// What the request took, from all lines of the field together; the first metric of a name counts.
+/// Service time of the request, from all lines of the field together; the first metric of a name counts.
 pub(super) fn service_time_us<'a>(lines: impl Iterator<Item = &'a str>) -> Result<u32, Useless> {
     let mut found = [None; NAMES.len()];
     let mut metrics = 0;

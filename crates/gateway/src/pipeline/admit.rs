@@ -23,7 +23,7 @@ pub(crate) enum Admission {
     Admitted(Box<Permit>),
     /// Not now, but perhaps soon.
     Waits(Wait),
-    /// Refused, with what the client is told.
+    /// Refused, with the answer for the client.
     Refused(Refusal),
     /// It would have been refused or have to wait; the stored response that its caller has answers it.
     Copy(CopyPermit),

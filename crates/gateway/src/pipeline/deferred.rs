@@ -16,7 +16,7 @@ use flashweir_core::{Instant, Reason};
 use std::future::poll_fn;
 use std::rc::Rc;
 
-/// What may answer a request in place of the origin, where it would be refused or have to wait.
+/// Source that may answer a request in place of the origin, where it would be refused or have to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Instead {
     /// Nothing.

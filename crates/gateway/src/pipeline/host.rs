@@ -79,7 +79,7 @@ pub(super) struct HostedSentry {
     latest: Cache<Arc<ArcSwap<sentry::Plan>>, Arc<sentry::Plan>>,
     basis: Rc<Basis>,
     latest_orders: Cache<Arc<ArcSwap<Orders>>, Arc<Orders>>,
-    /// Those that the pipeline has taken over.
+    /// Orders that the pipeline has taken over.
     orders: Arc<Orders>,
     pub(super) hearing: Hearing,
     /// When the attendant looks again by itself.
@@ -168,7 +168,7 @@ impl PipelineHost {
         (keys, new)
     }
 
-    /// What was decided under this id.
+    /// The decision with this id, with its grounds.
     pub(crate) fn explain(&self, id: DecisionId) -> Option<Explained> {
         self.inner.borrow().decisions.explain(id)
     }
@@ -200,12 +200,12 @@ impl PipelineHost {
         self.inner.borrow().pipeline.compares_clients(now, key)
     }
 
-    /// A class's place in the order of importance, 0 the first; none where no sentry tells classes apart.
+    /// A class's rank by importance, 0 the first; none where the service has no sentry, which alone ranks classes.
     pub(crate) fn rank(&self, key: ServiceKey, class: u8) -> Option<u8> {
         self.inner.borrow().pipeline.rank(key, class)
     }
 
-    /// What a response to a node in front is to carry.
+    /// The overload field for a response to a node in front.
     pub(crate) fn overload_field(&self, key: ServiceKey, sender: u64) -> Option<HeaderValue> {
         let inner = self.inner.borrow();
         let orders = &inner.hosted(key)?.sentry.as_ref()?.orders;
@@ -234,7 +234,7 @@ impl PipelineHost {
         self.inner.borrow_mut().pipeline.deliver(delivery, has_all);
     }
 
-    /// What the flash-crowd stage, and its candidate, measured since the last time.
+    /// Measurements of the flash-crowd stage and of its candidate since the last call.
     pub(crate) fn drain_flash_crowd(&self, now: Instant) -> FlashCrowdSample {
         let Inner { pipeline, flash_crowd_candidate, .. } = &mut *self.inner.borrow_mut();
         FlashCrowdSample {
@@ -269,7 +269,7 @@ impl PipelineHost {
 }
 
 impl HostedSentry {
-    /// How busy the worker was since the last report, thousandths, when it has been busy for so long since it started. It
+    /// Utilisation of the worker since the last report, thousandths; `busy` is its busy time since it started. It
     /// decides in the same thread in which it does everything else.
     pub(super) fn deciding_milli(&self, now: Instant, busy: Duration) -> u32 {
         let (before, busy_before) = self.busy.replace((now, busy));
@@ -405,7 +405,7 @@ impl Inner {
         }
     }
 
-    /// What fairness sees here, of all services together.
+    /// Fairness at this worker, over all services.
     pub(super) fn fairness(&self, now: Instant) -> FairnessStatus {
         let all = self.hosted.iter().map(|hosted| self.pipeline.fairness(now, hosted.key));
         all.fold(FairnessStatus::default(), |sum, status| sum.plus(&status))
@@ -528,7 +528,7 @@ impl Inner {
         is_listed
     }
 
-    /// What a refusal of the sentry rests on.
+    /// Grounds of a refusal by the sentry.
     fn by_sentry(
         &self,
         key: ServiceKey,

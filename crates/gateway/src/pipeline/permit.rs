@@ -1,4 +1,4 @@
-//! What an admitted request owes at its end, and when that is.
+//! Duties of an admitted request at its end, and when that end is.
 //!
 //! There are two ends. The *origin's*: its last byte has come, it failed, or the rest of the response is no work for it
 //! (a tunnel, an event stream, a client that does not take more); then its slot is free. And the *request's*:
@@ -28,7 +28,7 @@ pub(crate) struct Permit {
     at_origin: Option<Place>,
     /// The same once its client may hold it up.
     yielding: Option<Rc<Yielding>>,
-    /// What the origin says of the request and of itself.
+    /// The origin's report on the request and on itself.
     report: OriginReport,
     /// A client sent it: it is counted among the requests.
     is_clients: bool,
@@ -79,7 +79,7 @@ impl Permit {
         self.permit.as_ref().map_or(Judged::Whole, |permit| inner.pipeline.judged(permit.service()))
     }
 
-    /// How many times longer than usual responses of its service may take now.
+    /// Factor by which responses of its service may now take longer than usual.
     pub(crate) fn target_stretch(&self) -> f32 {
         let inner = self.host.inner.borrow();
         self.permit.as_ref().map_or(1.0, |permit| inner.pipeline.target_stretch(permit.service()))
@@ -95,8 +95,8 @@ impl Permit {
         self.end_at_origin(Outcome::Completed(self.report));
     }
 
-    /// The share at the origin, to be told of the client's doings: others get its slot while the client is waited for.
-    /// None where there is none, or none any more.
+    /// The share at the origin, which follows the client's progress: others get its slot while the client is waited for.
+    /// None where there is no share, or no longer one.
     pub(crate) fn watch_client(&mut self) -> Option<&Rc<Yielding>> {
         if let Some(place) = self.at_origin.take() {
             let yielding = Yielding::new(place);

@@ -48,7 +48,7 @@ impl Yielding {
         })
     }
 
-    /// The client got a part of its response and has to take it. `outcome` is told if it is too slow.
+    /// The client got a part of its response and has to take it. `outcome` is reported if it is too slow.
     pub(crate) fn handed(&self, now: Instant, outcome: Outcome) {
         self.handed.set(Some((now, outcome)));
         self.answered(now);
@@ -88,12 +88,12 @@ impl Yielding {
         self.resume();
     }
 
-    /// Whether the client has been waited for so long that the request's time tells more of it than of the origin.
+    /// Whether the gateway has waited for the client until the request's time says more about the client than about the origin.
     pub(crate) fn is_slow(&self) -> bool {
         self.patience.get().is_zero()
     }
 
-    /// Nobody waits for the rest of the request's body any more.
+    /// No part of the request's body is waited for any more.
     pub(crate) fn is_owed_nothing(&self) {
         self.owes_since.set(None);
     }
@@ -125,7 +125,7 @@ impl Yielding {
 }
 
 impl SlowClients {
-    /// Nobody is watched: no sweep is needed.
+    /// Whether no client is watched: no sweep is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.watched.is_empty()
     }

@@ -64,7 +64,7 @@ impl Scene {
         Self { sentry, request, slow, _permit: permit }
     }
 
-    /// How many places are taken after a look at this time.
+    /// Number of places that are taken after a look at this time.
     fn taken_at(&mut self, millis: u64) -> u32 {
         self.slow.sweep(at(millis));
         self.sentry.common.in_flight()

@@ -45,7 +45,7 @@ fn admit(worker: &WorkerContext, now: Instant, asked: &Classified, full: Option<
 }
 
 fn asked(host_key: u64, person: u64) -> Classified {
-    // Real keys are hashes; their upper bits tell people apart, too.
+    // Real keys are hashes; their upper bits differ between clients, too.
     let person_key = person.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     Classified {
         service: 0,

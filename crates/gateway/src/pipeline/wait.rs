@@ -25,7 +25,7 @@ pub(crate) struct Wait {
     expiry: Option<Pin<Box<Sleep>>>,
 }
 
-/// What is kept of a request that waits.
+/// State of a queued request.
 pub(super) enum Waiting {
     /// For its turn. One that `defers` is not refused while another answer may come.
     ForTurn {
@@ -50,7 +50,7 @@ pub(super) enum Denied {
 /// The same for its handler to take notice of.
 type Noticed = (Classified, AdmissionRequest, Result<pipeline::Permit, Denied>);
 
-/// What became of a request that waited.
+/// Outcome of a queued request.
 pub(crate) enum Decided {
     Admitted(Box<Permit>),
     Refused(Refusal),
@@ -200,7 +200,7 @@ impl PipelineHost {
 }
 
 impl Inner {
-    /// What became of the request in this slot; until something did, `waker` is told when it does.
+    /// The outcome of the request in this slot; while there is none, `waker` is woken when there is.
     fn outcome(&mut self, slot: usize, waker: &Waker) -> Option<Noticed> {
         match &mut self.waiting[slot] {
             Waiting::ForTurn { waker: Some(known), .. } if known.will_wake(waker) => None,

@@ -1,4 +1,4 @@
-//! What one worker counts of documents between two samples.
+//! Counts of documents that one worker keeps between two samples.
 
 use super::document::Document;
 use flashweir_core::limits::REPLICATION_COUNTED;
@@ -25,7 +25,7 @@ pub(super) struct DocumentCounts {
     sent: Vec<u32>,
 }
 
-/// What is handed over. The worker's number tells its requests in flight from others'.
+/// A sample for the control thread. The worker's number separates its requests in flight from others'.
 #[derive(Debug)]
 pub(crate) struct Sample {
     pub(super) worker: usize,
@@ -72,7 +72,7 @@ impl DocumentCounts {
         self.sent[target] = self.sent[target].saturating_add(1);
     }
 
-    /// What was counted since the last time; none where nothing was. Documents with requests in flight stay.
+    /// The counts since the last call; none where there are none. Documents with requests in flight stay.
     pub(super) fn drain(&mut self, worker: usize) -> Option<Sample> {
         if self.documents.is_empty() && self.sent.is_empty() {
             return None;

@@ -35,7 +35,7 @@ impl Hops {
         Self(hops)
     }
 
-    /// What the next node is told.
+    /// The field for the next node.
     pub(crate) fn next(self) -> (HeaderName, HeaderValue) {
         (FIELD, HeaderValue::from(u16::from(self.0.saturating_add(1))))
     }

@@ -1,4 +1,4 @@
-//! What a replica says of itself, and what it is answered, as JSON. Read strictly: both come over the network.
+//! A replica's report and the answer to it, as JSON. Read strictly: both come over the network.
 
 use flashweir_core::limits::{REPLICA_ORDERS, REPLICATION_NAME_BYTES, REPORT_DOCUMENTS};
 use http::Uri;

@@ -1,4 +1,4 @@
-//! What the control thread does for a node of a cluster: a redirector's ticks, and a replica's reports.
+//! Work of the control thread for a node of a cluster: a redirector's ticks, and a replica's reports.
 
 use super::counts::Sample;
 use super::report::{Orca, Orders, Report, ReportedDocument};
@@ -113,7 +113,7 @@ fn ticks() -> tokio::time::Interval {
     ticks
 }
 
-/// What a replica counted since its last report.
+/// Counts of a replica since its last report.
 #[derive(Default)]
 struct Interval {
     since: Instant,

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// Between two samples: a tenth of the second within which a crowd is to be spread.
 pub(super) const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-/// What may go to a full cluster at once, as a part (1/n) of what it takes in a second.
+/// Burst that may go to a full cluster at once, as a part (1/n) of the requests that it takes in a second.
 const BURST_PARTS: f64 = 10.0;
 
 /// One worker's part in a cluster. Never leaves its thread.
@@ -57,7 +57,7 @@ struct Routing {
     latest: Latest<Arc<ArcSwap<RoutingPlan>>, Arc<RoutingPlan>>,
     in_force: Arc<RoutingPlan>,
     rng: Rng,
-    /// What may go to a full cluster.
+    /// Limits the requests to a full cluster.
     bucket: TokenBucket,
     workers: usize,
 }

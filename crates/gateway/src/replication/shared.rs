@@ -1,4 +1,4 @@
-//! What the threads of a node share, and what the admin listener says of it.
+//! State that the threads of a node share, and its documents on the admin listener.
 
 use super::counts::Sample;
 use super::document::{Document, hasher};
@@ -20,7 +20,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
-/// What is shared.
+/// The shared state.
 pub(crate) struct ReplicationShared {
     /// Where documents are.
     pub(super) plan: Arc<ArcSwap<RoutingPlan>>,
@@ -114,7 +114,7 @@ pub(crate) fn report(shared: &Shared, body: &[u8]) -> Response {
     }
 }
 
-/// What `/status` says of replication; null where the gateway is in no cluster.
+/// Document of replication for `/status`; null where the gateway is in no cluster.
 pub(crate) fn status(shared: &Shared) -> Value {
     let live = shared.live.load();
     let config = &live.config.replication;

@@ -27,7 +27,7 @@ const SETTLES_WITHIN: Duration = Duration::from_secs(2);
 /// A replica cannot have more than this times the high watermark: a report that says more is cut, so that one that lies makes no more
 /// copies than one server that is twice overloaded.
 const LOAD_MAX: f64 = 2.0;
-/// Reports of one replica are at least this long apart; early ones come a second after the last.
+/// Minimum interval between reports of one replica; early ones come a second after the last.
 const REPORT_GAP: Duration = Duration::from_millis(90);
 /// Documents that `/status` shows.
 const DOCUMENTS_SHOWN: usize = 10;
@@ -95,7 +95,7 @@ struct Check {
     count: u32,
 }
 
-/// What became of a report that was taken.
+/// Outcome of an accepted report.
 pub(super) struct Taken {
     pub(super) orders: Orders,
     /// Its load was cut.
@@ -109,7 +109,7 @@ pub(super) enum Refusal {
     TooMany,
 }
 
-/// What one tick changed, for the metrics.
+/// Changes made by one tick, for the metrics.
 #[derive(Debug, Default)]
 pub(super) struct TickOutcome {
     pub(super) changes: Vec<(CopyChange, u64)>,
@@ -480,13 +480,13 @@ pub(super) fn policy(rules: ReplicationRules) -> Policy {
     }
 }
 
-/// Those of the configuration.
+/// The watermarks of the configuration.
 pub(super) fn watermarks(config: &Replication) -> Watermarks {
     Watermarks { high_rps: config.high_watermark_rps, low_rps: config.low_watermark_rps }
 }
 
 impl Replica {
-    /// What it reported is of now.
+    /// Whether its last report is recent.
     fn is_fresh(&self, now: Instant, interval: Duration) -> bool {
         self.reported_at.is_some_and(|at| now.saturating_since(at) <= interval * REPORTS_MISSED_MAX)
     }

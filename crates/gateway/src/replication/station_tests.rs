@@ -1,4 +1,4 @@
-//! Reports that lie, copies that differ, purges, and a crowd that no report has told of yet.
+//! Reports that lie, copies that differ, purges, and a crowd that no report has shown yet.
 
 use super::*;
 use crate::replication::counts::DocumentCount;

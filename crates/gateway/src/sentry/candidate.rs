@@ -11,25 +11,25 @@ use flashweir_config::Candidate as Configured;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What all threads share of one service's candidate.
+/// State of one service's candidate that all threads share.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     /// Names, policy, virtual counts and plan, as the live policy has them.
     pub(crate) sentry: Arc<Sentry>,
-    /// What was configured: a reload that leaves it alone keeps what was found out.
+    /// The configured candidate: a reload that leaves it unchanged keeps the results so far.
     pub(crate) configured: Configured,
     /// Of each class, since the candidate was put beside the live policy. The control thread alone uses it.
     seen: Mutex<Box<[Seen]>>,
 }
 
-/// What was seen of one class of the candidate.
+/// Counts of one class of the candidate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) counts: ClassCounts,
     pub(crate) compared: Compared,
 }
 
-/// What the candidate said of a request that was refused, for who asks why.
+/// The candidate's decision about a refused request, for `/explain`.
 #[derive(Clone, Debug)]
 pub(crate) struct CandidateSaid {
     pub(crate) said: Said,
@@ -41,7 +41,7 @@ pub(crate) struct CandidateSaid {
     pub(crate) basis: Rc<Basis>,
 }
 
-/// What one worker's gate of a candidate measured.
+/// Measurements of one worker's gate of a candidate.
 #[derive(Debug)]
 pub(crate) struct CandidateSample {
     pub(crate) candidate: Arc<Candidate>,
@@ -56,7 +56,7 @@ impl Candidate {
         Arc::new(Self { sentry: Sentry::new(names, policy, true, workers), configured, seen })
     }
 
-    /// What has been seen of each class.
+    /// The counts of each class.
     pub(crate) fn seen(&self) -> MutexGuard<'_, Box<[Seen]>> {
         // Counts are added one by one: a writer that panicked leaves some that are older.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)

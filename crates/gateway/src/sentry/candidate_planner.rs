@@ -1,4 +1,4 @@
-//! The slow half of a candidate: beside each plan of the live policy one of its own, and what was compared meanwhile.
+//! The slow half of a candidate: for each plan of the live policy it makes one of the candidate, and it keeps the comparison in between.
 
 use super::candidate::{Candidate, CandidateSample};
 use flashweir_admission::sentry::{CandidatePlanner, ClassCounts, Sample, SentryPlanner};
@@ -26,7 +26,7 @@ impl PlannedCandidate {
         }
     }
 
-    /// What one worker's gates measured, the live one and the candidate's; one of a candidate that is gone is of no use.
+    /// Takes the measurements of one worker's gates, the live one and the candidate's; those of a former candidate are dropped.
     pub(super) fn take(&mut self, live: &Sample, sample: &CandidateSample, metrics: &ControlMetrics) {
         if !Arc::ptr_eq(&self.candidate, &sample.candidate) {
             return;

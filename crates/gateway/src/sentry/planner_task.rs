@@ -1,4 +1,4 @@
-//! What surrounds the planners of the sentries: the workers' samples, each service's plan in force, its candidate, the
+//! Surroundings of the planners of the sentries: the workers' samples, each service's plan in force, its candidate, the
 //! metrics. One station for all services, so that they share a timer; a loop for each. Rests while there is nothing to
 //! decide (`rest`).
 
@@ -41,7 +41,7 @@ pub(crate) struct SentryStation {
     samples: mpsc::Receiver<GateSample>,
     services: Vec<Service>,
     recorder: Option<Arc<Recorder>>,
-    /// Since when no sample has told of any request.
+    /// Since when no sample has shown any request.
     idle_since: Option<Instant>,
     due: Instant,
     /// Whether the rest that goes on began before this round's samples were asked for.
@@ -54,7 +54,7 @@ struct Service {
     outlet: ServiceOutlet,
     /// Which workers have reported since the last plan.
     heard: Vec<bool>,
-    /// Whether the samples since the last plan told of any request that came, is at the origin or waits.
+    /// Whether the samples since the last plan showed any request that arrived, is at the origin or is queued.
     has_seen_any: bool,
     /// Since when a plan has been due that some gates have no part in yet.
     put_off_since: Option<Instant>,
@@ -68,10 +68,10 @@ struct ServiceOutlet {
     slots: Vec<ClassSlot>,
     /// A policy that is compared with this one.
     candidate: Option<PlannedCandidate>,
-    /// What nodes in front and upstreams are told and tell; none where the sentry only records.
+    /// Feedback from and to nodes in front and upstreams; none where the sentry only records.
     nodes: Option<NodePlanner>,
     datagrams_out: Outbox,
-    /// What became of each class since the last plan.
+    /// Counts of each class since the last plan.
     counts: Vec<ClassCounts>,
     /// Where requests wait.
     waiting_at: Vec<usize>,
@@ -267,7 +267,7 @@ impl Service {
     }
 }
 
-/// Whether it tells of any request that came, is at the origin or waits.
+/// Whether the sample shows any request that arrived, is at the origin or is queued.
 fn has_any(sample: &Sample) -> bool {
     sample.offered + sample.completed + sample.failed > 0 || sample.in_flight + sample.held > 0
 }
@@ -321,7 +321,7 @@ impl Outlet<SentryPlanner> for ServiceOutlet {
     }
 }
 
-/// What is decided by for nodes in front and upstreams, where that is switched on and the sentry acts.
+/// The planner for nodes in front and upstreams, where feedback is switched on and the sentry acts.
 fn nodes(shared: &Arc<Shared>, sentry: &Arc<Sentry>) -> Option<NodePlanner> {
     let live = shared.live.load();
     // Seconds fit until 2106.

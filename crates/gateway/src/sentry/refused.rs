@@ -1,4 +1,4 @@
-//! What a refusal of the sentry rests on.
+//! Grounds of a refusal by the sentry.
 
 use super::candidate::CandidateSaid;
 use super::service::Sentry;
@@ -19,7 +19,7 @@ pub(crate) struct Refused {
     pub(crate) oldest_waiting_us: u32,
     /// The plan.
     pub(crate) basis: Rc<Basis>,
-    /// What a candidate policy made of the request, where there is one.
+    /// A candidate policy's decision about the request, where there is one.
     pub(crate) candidate: Option<CandidateSaid>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Basis {
 }
 
 impl Refused {
-    /// What its class is called.
+    /// Name of its class.
     pub(crate) fn class_name(&self) -> &str {
         self.basis.sentry.class_name(self.class)
     }

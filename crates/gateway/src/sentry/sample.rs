@@ -1,4 +1,4 @@
-//! What one worker's stage of a service measured, on its way to the planners.
+//! Measurements of one worker's stage of a service, on their way to the planners.
 
 use super::candidate::CandidateSample;
 use super::service::Sentry;
@@ -6,14 +6,14 @@ use crate::feedback::NodeSample;
 use flashweir_admission::sentry::Sample;
 use std::sync::Arc;
 
-/// What one worker's stage measured.
+/// Measurements of one worker's stage.
 #[derive(Debug)]
 pub(crate) struct GateSample {
     /// Of which service.
     pub(crate) sentry: Arc<Sentry>,
     pub(crate) worker: usize,
     pub(crate) sample: Box<Sample>,
-    /// What it heard of nodes in front and of upstreams.
+    /// Feedback received from nodes in front and from upstreams.
     pub(crate) heard: Option<Box<NodeSample>>,
     /// And what its candidate's stage did.
     pub(crate) candidate: Option<Box<CandidateSample>>,

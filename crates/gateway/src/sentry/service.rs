@@ -1,4 +1,4 @@
-//! What all threads share of one service's sentry.
+//! State of one service's sentry that all threads share.
 
 use crate::feedback::inbox::Inbox;
 use crate::feedback::{Orders, Told};
@@ -14,15 +14,15 @@ use tokio::sync::Notify;
 pub(crate) struct Sentry {
     /// The service's name, and its classes' in the policy's order.
     pub(crate) names: Names,
-    /// What the operator wants.
+    /// The operator's policy.
     pub(crate) policy: Arc<Policy>,
     /// Decide and record, never act.
     pub(crate) shadow: bool,
     /// Counts of all gates.
     pub(crate) common: Arc<Common>,
-    /// What the gates are to do.
+    /// The plan for the gates.
     pub(crate) plan: Arc<ArcSwap<Plan>>,
-    /// What nodes in front and upstreams have to do with it.
+    /// The orders that come from nodes in front and upstreams.
     pub(crate) orders: Arc<ArcSwap<Orders>>,
     /// The same for `/status`.
     pub(crate) feedback_told: ArcSwap<Told>,
@@ -36,7 +36,7 @@ pub(crate) struct Sentry {
 /// An instant that never comes: the queue is empty.
 const NOBODY: u64 = u64::MAX;
 
-/// What a service and its classes are called.
+/// Names of a service and of its classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
     pub(crate) service: String,
@@ -69,7 +69,7 @@ impl Sentry {
         })
     }
 
-    /// What a class is called.
+    /// Name of a class.
     pub(crate) fn class_name(&self, class: u8) -> &str {
         self.names.classes.get(usize::from(class)).map_or("", String::as_str)
     }
@@ -98,7 +98,7 @@ impl Sentry {
         self.bells.len()
     }
 
-    /// Somebody who waits at this worker's gate may be next, or has to leave sooner than it thinks.
+    /// Wakes the attendant of this worker's gate: a queued request there may be next, or has to leave the queue earlier than expected.
     pub(crate) fn ring(&self, worker: usize) {
         if let Some(bell) = self.bells.get(worker) {
             bell.rung.notify_one();

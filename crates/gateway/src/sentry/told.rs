@@ -1,4 +1,4 @@
-//! What `/status` and `/explain` say of the sentry, and of a candidate policy, as JSON.
+//! The sentry and a candidate policy in `/status` and `/explain`, as JSON.
 
 use super::candidate::{Candidate, Seen};
 use super::refused::Basis;
@@ -28,7 +28,7 @@ pub(crate) fn status(sentry: &Arc<Sentry>, now: Instant) -> Value {
     })
 }
 
-/// What a refusal rests on.
+/// Grounds of a refusal.
 pub(crate) fn refusal(record: &ExplainedSentry) -> Value {
     json!({
         "service": record.basis.sentry.names.service,
@@ -82,7 +82,7 @@ fn class_of_candidate(name: &str, policy: &ClassPolicy, seen: &Seen) -> Value {
     })
 }
 
-/// What a candidate made of a request that was refused.
+/// A candidate's decision about a refused request.
 fn candidates_say(candidate: &ExplainedCandidate) -> Value {
     let ExplainedCandidate { said, class, in_flight, basis } = candidate;
     let (would, reason) = match said {

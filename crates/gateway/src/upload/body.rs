@@ -1,7 +1,7 @@
 //! A request's body on its way to the origin: what was gathered of it, then the rest as it comes.
 //!
 //! hyper asks for the next part when the origin has room for it. A part that is not there then is the client's to
-//! send: until it comes, the origin can do nothing but wait. The request's place at the origin is told of that
+//! send: until it comes, the origin can do nothing but wait. The request's slot at the origin is notified of that
 //! (`slow_clients`), and so is the [`UploadRoom`], for the request holds an upstream connection meanwhile.
 
 use super::room::{HoldOptions, UploadRoom, UploadTicket};
@@ -29,13 +29,13 @@ pub(crate) struct PartialBody(Option<Box<Announced>>);
 #[derive(Debug)]
 struct Announced {
     first: Bytes,
-    /// What is still to come; none when the body is whole.
+    /// The part of the body that has not arrived yet; none when the body is whole.
     rest: Option<Incoming>,
     trailers: Option<HeaderMap>,
     was_waited_for: bool,
 }
 
-/// Who is told of the waits of an upload.
+/// Receivers of notices that an upload waits for its client.
 #[derive(Debug)]
 pub(crate) struct Watchers {
     /// The request's place at the origin; it may be gone before the body. One made by [`Weak::new`] costs nothing.

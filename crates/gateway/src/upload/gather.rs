@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-/// A body of unknown length that pauses for so long may be one half of a conversation (gRPC), whose other half it waits for.
+/// A body of unknown length that pauses for this time may be one half of a conversation (gRPC), whose other half it waits for.
 const CONVERSATION_PAUSE: Duration = Duration::from_millis(100);
 
 /// How to gather one body.
@@ -75,7 +75,7 @@ struct Gathering<'a> {
     ticket: Option<UploadTicket>,
 }
 
-/// What has come. A single frame is kept as it is; several are copied together, for each would keep a whole buffer alive
+/// A part that has arrived. A single frame is kept as it is; several are copied together, for each would keep a whole buffer alive
 /// however little is in it.
 enum Part {
     Empty,

@@ -6,7 +6,7 @@
 //! | holding | an upstream connection | a part of the pool (`UPLOADS_POOL_PARTS`), of that a part for each client |
 //!
 //! An upload's speed is what its client sent, divided by how long the client was waited for: what the origin takes its time
-//! for says nothing of the client. Nobody is judged before [`GRACE`], so that a client on a long way is not taken for one that
+//! for says nothing of the client. No client is judged before [`GRACE`], so that a client on a long way is not taken for one that
 //! sends nothing. Finding the slowest takes a look at all of them, and happens only where a bound is met.
 
 use flashweir_core::{Duration, Instant, limits};
@@ -30,7 +30,7 @@ pub(crate) struct UploadRoom {
     metrics: Arc<WorkerMetrics>,
     sweep_wanted: Rc<Notify>,
     uploads: RefCell<Slab<Rc<Upload>>>,
-    /// How many bodies of each client are being gathered.
+    /// Number of bodies of each client that are being gathered.
     clients: RefCell<HashMap<u64, usize>>,
     gathering: Cell<usize>,
     bytes: Cell<usize>,
@@ -73,7 +73,7 @@ enum Phase {
     Holding(HoldOptions),
 }
 
-/// What decides who goes first: bytes a second while waited for, and among equals who has been waited for longest.
+/// Key for choosing the first upload to cut: bytes a second while waited for, and among equals the longest wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Speed {
     bytes_per_s: u64,
@@ -241,14 +241,14 @@ impl HoldOptions {
         (self.capacity / limits::UPLOADS_POOL_PARTS).max(1)
     }
 
-    /// Those of one client.
+    /// Maximum of one client.
     fn most_per_client(self) -> usize {
         (self.most() / limits::UPLOADS_CLIENT_PARTS).max(1)
     }
 }
 
 impl UploadTicket {
-    /// The client has to send something. The waker is told when the upload is cut.
+    /// The client has to send something. The waker is woken when the upload is cut.
     pub(super) fn waits(&self, now: Instant, waker: &Waker) {
         let upload = &self.upload;
         upload.waiting_since.set(upload.waiting_since.get().or(Some(now)));

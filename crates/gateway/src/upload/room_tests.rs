@@ -79,7 +79,7 @@ fn slow_uploads_hold_a_part_of_the_pool_and_the_fastest_stay() {
         ticket.waits(at_ms(400), Waker::noop());
     }
     room.sweep(at_ms(450));
-    assert!(held.iter().all(|ticket| ticket.cut().is_none()), "nobody is slow before the grace is over");
+    assert!(held.iter().all(|ticket| ticket.cut().is_none()), "no client is slow before the grace is over");
     room.sweep(at_ms(600));
     let kept: Vec<_> = (0..16).filter(|&index| held[index].cut().is_none()).collect();
     assert_eq!(kept, (8..16).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! What outlives a request: certificates that are renewed under way, and the state file.
+//! State that outlives a request: certificates that are renewed during operation, and the state file.
 
 use crate::tests::serving::common::origin::Origin;
 use crate::tests::serving::common::{PATIENCE, Running, eventually};

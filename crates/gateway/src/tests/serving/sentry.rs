@@ -1,4 +1,4 @@
-//! Who waits for the origin, who goes next, and when a place there is free again. Nothing is known of these origins,
+//! Which requests are queued, which is dequeued next, and when a slot at the origin is free again. Nothing is known of these origins,
 //! so the limit is what it is at a cold start.
 
 use crate::tests::serving::common::client::Client;

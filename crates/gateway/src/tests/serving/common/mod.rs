@@ -60,7 +60,7 @@ impl Running {
         Client::connect(self.address)
     }
 
-    /// Tells it to drain; returns at once.
+    /// Starts its drain; returns at once.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take());
     }
@@ -71,7 +71,7 @@ impl Running {
         self.thread.take().expect("still running").join().expect("no panic")
     }
 
-    /// What an admin path answers: status and body.
+    /// The answer of an admin path: status and body.
     pub(crate) fn admin(&self, path: &str) -> (u16, String) {
         let mut client = Client::connect(self.admin);
         client.send(&format!("GET {path} HTTP/1.1\r\nhost: admin\r\n\r\n"));
