@@ -8,7 +8,7 @@ pub(crate) static TOKEN: ByteClass = ByteClass::alphanumeric_and(b"!#$%&'*+-.^_`
 /// `unreserved` and `sub-delims` of RFC 3986 §2 without the comma: what names of hosts are made of.
 pub(crate) static HOST_NAME: ByteClass = ByteClass::alphanumeric_and(b"-._~!$&'()*+;=");
 
-/// What names of fields are made of that no server could take for another one.
+/// Bytes of a field name that no server could take for another name.
 pub(crate) static ORDINARY_NAME: ByteClass = ByteClass::alphanumeric_and(b"-");
 
 impl ByteClass {

@@ -1,4 +1,4 @@
-//! Who the client is: the peer, or whom trusted proxies say they speak for.
+//! Identity of the client: the peer, or the address that trusted proxies name.
 
 use flashweir_core::limits::FORWARDED_HOPS;
 use http::HeaderMap;
@@ -28,7 +28,7 @@ pub struct TrustedProxies(Vec<IpNet>);
 pub struct ClientNetwork(IpAddr);
 
 impl TrustedProxies {
-    /// Trusts the peers in these networks, and nobody when empty.
+    /// Trusts the peers in these networks, and no peer when empty.
     #[must_use]
     pub fn new(networks: Vec<IpNet>) -> Self {
         Self(networks)

@@ -1,6 +1,6 @@
 //! The head guard as a stream: above TLS, below hyper.
 //!
-//! What the guard refuses never reaches hyper as it was sent. A refused head is replaced by bytes no parser
+//! A message that the guard refuses never reaches hyper as it was sent. A refused head is replaced by bytes no parser
 //! accepts (`NUL CRLF CRLF`), so hyper itself answers 400 in order, after the responses still owed, and closes;
 //! a head over its limits is cut where hyper's equal limits make it answer 431; a refused body fails the read.
 
@@ -24,7 +24,7 @@ pub enum Protocol {
     Http2,
 }
 
-/// What one connection's guard has seen; shared with whoever serves the connection.
+/// State of one connection's guard; shared with the code that serves the connection.
 #[derive(Clone, Debug)]
 pub struct GuardHandle(Rc<Seen>);
 
@@ -51,7 +51,7 @@ pub struct Guarded<Io> {
     refused: Option<Refused>,
 }
 
-/// What is left to say to the parser above after a refusal.
+/// Bytes still to be given to the parser above after a refusal.
 #[derive(Clone, Copy, Debug)]
 struct Refused {
     place: Place,
@@ -197,7 +197,7 @@ impl<Io: AsyncRead + Unpin> Guarded<Io> {
     /// Reads just enough to tell HTTP/2 with prior knowledge from HTTP/1; nothing is lost for the server.
     ///
     /// # Errors
-    /// Those of the stream. An ended stream counts as HTTP/1.
+    /// Errors of the stream. An ended stream counts as HTTP/1.
     pub async fn sniff(&mut self) -> io::Result<Protocol> {
         self.sniffed.reserve_exact(SNIFF_BYTES);
         loop {

@@ -1,7 +1,7 @@
 //! Follows the framing of one HTTP/1.1 connection's requests, strictly.
 //!
 //! Decides, for each byte a client sent, whether it may reach the HTTP parser. Two parsers that disagree on
-//! where a request ends are how requests are smuggled past an intermediary (RFC 9112 §11.2); so whatever can be
+//! where a request ends are how requests are smuggled past an intermediary (RFC 9112 §11.2); so any input that can be
 //! read in two ways is refused here, before any parser has seen the end of the head it is in.
 //!
 //! Pure: bytes in, verdict out. Cost is linear in the bytes: body bytes are skipped, head lines are found with
@@ -35,9 +35,9 @@ pub enum ReadPhase {
 /// A refusal: where the acceptable bytes end, and how to make the parser above answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What was wrong.
+    /// The violation.
     pub violation: FramingViolation,
-    /// How many of the inspected bytes may still be passed on.
+    /// Number of inspected bytes that may still be passed on.
     pub keep_len: usize,
     /// Whether the fault is in a head (the parser can be made to answer) or in a body (the read must fail).
     pub place: Place,
@@ -94,7 +94,7 @@ enum Chunk {
     DataLf,
 }
 
-/// What has been read of the current head or trailer section.
+/// Progress in the current head or trailer section.
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
     version: Option<RequestVersion>,
@@ -121,7 +121,7 @@ impl HeadGuard {
         }
     }
 
-    /// How many heads have begun on this connection: tells one slow head from two quick ones.
+    /// Number of heads that have begun on this connection: distinguishes one slow head from two quick ones.
     #[must_use]
     pub fn heads(&self) -> u64 {
         self.heads
@@ -270,7 +270,7 @@ impl Head {
         Ok(Taken::More)
     }
 
-    /// What follows the head (RFC 9112 §6.3, without any of its leniences).
+    /// State after the head (RFC 9112 §6.3, without any of its leniences).
     fn body(&self) -> Result<State, FramingViolation> {
         let is_http11 = self.version == Some(RequestVersion::Http11);
         match (self.framing.is_chunked, self.framing.content_length) {
@@ -288,7 +288,7 @@ impl Chunk {
     /// The state after one byte of chunk framing; `None` when the last chunk's size line has ended.
     fn next(self, byte: u8) -> Result<Option<Self>, FramingViolation> {
         let next = match (self, byte) {
-            // 16 digits fill a u64; a size beyond 2^63 is no body but an attack on somebody's arithmetic.
+            // 16 digits fill a u64; a size beyond 2^63 is no body but an attack on a parser's arithmetic.
             (Self::Size { size, digits }, _) if byte.is_ascii_hexdigit() && digits < 16 && size < 1 << 59 => {
                 let digit = char::from(byte).to_digit(16).unwrap_or(0);
                 Self::Size { size: size << 4 | u64::from(digit), digits: digits + 1 }
@@ -340,7 +340,7 @@ fn with_whole_line(
     judged
 }
 
-/// How many bytes of `rest` belong to a run of `remaining` bytes.
+/// Number of bytes of `rest` that belong to a run of `remaining` bytes.
 fn skip(remaining: u64, rest: &[u8]) -> usize {
     usize::try_from(remaining).map_or(rest.len(), |remaining| remaining.min(rest.len()))
 }

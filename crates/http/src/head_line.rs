@@ -4,7 +4,7 @@ use crate::byte_class::TOKEN;
 use crate::rules::field::{Field, judge, trim};
 use crate::violation::FramingViolation;
 
-/// What a request line says that framing depends on.
+/// The part of a request line that framing depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestVersion {
     Http10,

@@ -44,7 +44,7 @@ impl FrameWatch {
         self.is_in_head
     }
 
-    /// How many heads have begun.
+    /// Number of heads that have begun.
     pub(crate) fn heads(&self) -> u64 {
         self.heads
     }

@@ -32,7 +32,7 @@ pub struct WorkerListeners(Vec<StdTcpListener>);
 /// Binds every address once for each worker, before any worker runs: either all is bound or nothing is.
 ///
 /// With SO_REUSEPORT the kernel spreads connections over the workers' sockets, and would as readily share the
-/// port with a stranger who also set it; so each address is first bound without, which fails if anybody has it.
+/// port with a stranger who also set it; so each address is first bound without, which fails if the port is in use.
 /// Port 0 means one free port, the same for all workers.
 ///
 /// # Errors
@@ -58,7 +58,7 @@ impl WorkerListeners {
     /// The addresses bound, with the port the kernel chose where 0 was asked for.
     ///
     /// # Errors
-    /// Those of the sockets; none is expected.
+    /// Errors of the sockets; none is expected.
     pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         self.0.iter().map(StdTcpListener::local_addr).collect()
     }
@@ -66,7 +66,7 @@ impl WorkerListeners {
     /// Registers the sockets with the current runtime.
     ///
     /// # Errors
-    /// Those of the runtime's registration.
+    /// Errors of the runtime's registration.
     pub fn into_tokio(self) -> io::Result<Vec<TcpListener>> {
         self.0.into_iter().map(TcpListener::from_std).collect()
     }
@@ -75,7 +75,7 @@ impl WorkerListeners {
 /// Accepts one connection with TCP_NODELAY set: an intermediary must not hold back what it was given.
 ///
 /// # Errors
-/// Those of `accept(2)`: most concern one connection only, but EMFILE and the like want a pause before the next
+/// Errors of `accept(2)`: most concern one connection only, but EMFILE and the like want a pause before the next
 /// call. A connection that broke before it was accepted is an error too.
 pub async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let (stream, peer) = listener.accept().await?;

@@ -68,7 +68,7 @@ struct ConnectionState {
     tunnel: RefCell<Option<PendingTunnel>>,
 }
 
-/// What one connection did in its life.
+/// Summary of one connection's life.
 #[derive(Debug)]
 pub struct Served {
     /// Requests handed to the service.
@@ -334,7 +334,7 @@ impl Connection {
     }
 }
 
-/// What HTTP/1 and HTTP/2 connections have in common.
+/// Common interface of HTTP/1 and HTTP/2 connections.
 trait Drive: Future<Output = hyper::Result<()>> + Unpin {
     fn end_gracefully(self: Pin<&mut Self>);
 }

@@ -135,7 +135,7 @@ impl ServerTls {
     /// software: see [`fingerprint`].
     ///
     /// # Errors
-    /// Whatever went wrong in it.
+    /// Errors of the handshake.
     pub async fn accept<Io>(&self, io: Io) -> io::Result<(TlsStream<Io>, Protocol, u64)>
     where
         Io: AsyncRead + AsyncWrite + Unpin,
@@ -159,7 +159,7 @@ impl ServerTls {
 }
 
 /// A hash of what a ClientHello offers, in its order: cipher suites, groups, signature schemes, protocols. Clients of one program and version
-/// have the same, whatever they call themselves in `User-Agent`. Values that clients draw at random to keep servers tolerant
+/// have the same, under any name in `User-Agent`. Values that clients draw at random to keep servers tolerant
 /// (RFC 8701) are left out. No key: it is to be hashed again where clients may not choose collisions.
 #[must_use]
 pub fn fingerprint(hello: &ClientHello<'_>) -> u64 {

@@ -27,7 +27,7 @@ pub enum TunnelEnd {
     Dropped,
 }
 
-/// What went through a tunnel.
+/// Traffic of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelReport {
     /// Bytes from the client to the upstream.
@@ -45,7 +45,7 @@ pub struct PendingTunnel {
     upgrade: Option<OnUpgrade>,
     idle_timeout: Duration,
     report: Reporter,
-    /// Whatever must live as long as the tunnel: the upstream's lease, the gateway's permit.
+    /// Values that must live as long as the tunnel: the upstream's lease, the gateway's permit.
     _held: Box<dyn Any>,
 }
 
@@ -56,7 +56,7 @@ struct Reporter {
 
 /// The upstream's 101 has been read when a tunnel is made, so its half switches at once or never.
 const SWITCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// What has been read from one side when the other ends is still delivered, for at most this long.
+/// Time limit for delivering the bytes that have been read from one side when the other ends.
 const LAST_BYTES_TIMEOUT: Duration = Duration::from_secs(1);
 const BUFFER_BYTES: usize = 8_192;
 

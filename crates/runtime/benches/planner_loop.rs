@@ -1,4 +1,4 @@
-//! What the loop adds to a planner's tick: the same samples through the bare driver and through the loop, which catches
+//! Cost that the loop adds to a planner's tick: the same samples through the bare driver and through the loop, which catches
 //! panics, watches, numbers and publishes.
 
 use arc_swap::ArcSwap;

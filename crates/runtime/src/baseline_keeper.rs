@@ -26,7 +26,7 @@ impl BaselineKeeper {
         Self { latest: learned, refresh_at: now, save_at: now + SAVE_INTERVAL }
     }
 
-    /// What was learned so far, at most a second old.
+    /// The baseline learned so far, at most a second old.
     #[must_use]
     pub fn latest(&self) -> &Baseline {
         &self.latest

@@ -21,7 +21,7 @@ pub struct HeldLease {
     pub until: Instant,
 }
 
-/// What a gateway wants of the lease.
+/// A gateway's request for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidacy {
     /// Whether it is to be had, or given up.
@@ -30,7 +30,7 @@ pub struct Candidacy {
     pub least_term: u64,
 }
 
-/// What arrives at a gateway.
+/// Message that arrives at a gateway.
 #[derive(Debug)]
 pub enum ClusterArrival {
     /// A sealed report of another gateway, which takes this one for the leader.
@@ -57,7 +57,7 @@ pub enum ReportRefusal {
     Report(String),
 }
 
-/// What the carrier did, for metrics.
+/// Counts of the carrier, for metrics.
 #[derive(Debug, Default)]
 pub struct CarrierCounts {
     lease_writes: AtomicU64,
@@ -81,13 +81,13 @@ impl CarrierCounts {
 pub struct ClusterLink {
     /// The lease; none while this gateway does not hold it.
     pub lease: watch::Receiver<Option<HeldLease>>,
-    /// What arrives.
+    /// Messages that arrive.
     pub arrivals: mpsc::Receiver<ClusterArrival>,
     /// The newest sealed report.
     pub report: watch::Sender<Vec<u8>>,
-    /// What is wanted of the lease.
+    /// Whether this gateway wants the lease.
     pub candidacy: watch::Sender<Candidacy>,
-    /// What the carrier did.
+    /// Counts of the carrier.
     pub counts: Arc<CarrierCounts>,
 }
 
@@ -100,7 +100,7 @@ pub struct ClusterCarrier {
     pub arrivals: mpsc::Sender<ClusterArrival>,
     /// The newest sealed report, to be carried to the leader.
     pub report: watch::Receiver<Vec<u8>>,
-    /// What is wanted of the lease. Closed: the gateway is gone.
+    /// Whether the gateway wants the lease. Closed: the gateway is gone.
     pub candidacy: watch::Receiver<Candidacy>,
     /// Counts what is done.
     pub counts: Arc<CarrierCounts>,

@@ -1,4 +1,4 @@
-//! A plan in JSON and in the log: the same words whatever the plan limits.
+//! A plan in JSON and in the log: the same words for every kind of limit.
 
 use flashweir_admission::flash_crowd::{Explanation, Limit, Mode, Plan, Rule};
 use flashweir_core::Instant;
@@ -42,7 +42,7 @@ pub fn plan_json(plan: &Plan) -> Value {
     })
 }
 
-/// Tells the log what became of the plan (`before`, `after`): alarm and release.
+/// Logs the change of the plan from `before` to `after`: alarm and release.
 pub fn tell_change(shadow: bool, [before, after]: [&Explanation; 2]) {
     let ceiling = after.ceiling_rps.unwrap_or(f64::INFINITY);
     match (before.mode, after.mode) {
@@ -70,7 +70,7 @@ pub fn tell_change(shadow: bool, [before, after]: [&Explanation; 2]) {
     }
 }
 
-/// Tells the log of another verdict, at most every ten seconds.
+/// Logs a changed verdict, at most every ten seconds.
 pub fn tell_verdict(warnings: &Warnings, now: Instant, [before, after]: [&str; 2]) {
     if before != after {
         let what = format_args!("load is judged {after} now, was {before}");

@@ -1,4 +1,4 @@
-//! Keys that nobody outside can guess.
+//! Keys that no outsider can guess.
 
 use std::hash::{BuildHasher as _, RandomState};
 

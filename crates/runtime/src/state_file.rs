@@ -1,9 +1,9 @@
-//! What was learned in quiet times, kept across restarts: a gateway that starts in the middle of a crowd must not
+//! The baseline learned in quiet times, kept across restarts: a gateway that starts in the middle of a crowd must not
 //! take the crowd for normal.
 //!
 //! One JSON document, written beside its place and renamed over it, so a reader sees the old or the new one whole.
 //! A file that is truncated, of another version, or about other upstreams is ignored with one warning and rewritten:
-//! learning anew costs minutes, a wrong baseline costs an outage.
+//! learning again costs minutes, a wrong baseline costs an outage.
 
 use crate::clock::unix_seconds_now;
 use flashweir_admission::flash_crowd::Baseline;
@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Counts changes of the format; another number is another format. 2: with the key under which URLs were told apart.
+/// Counts changes of the format; another number is another format. 2: with the key under which URLs were hashed.
 const VERSION: u32 = 2;
 /// A baseline is a few hundred numbers; a larger file is not ours.
 const BYTES_MAX: u64 = 1 << 20;
@@ -44,7 +44,7 @@ pub enum StateFileError {
     /// Not one of ours.
     #[error("it is larger than {BYTES_MAX} bytes")]
     TooLarge,
-    /// Cut short, or changed by somebody else.
+    /// Cut short, or changed by another program.
     #[error("it is damaged: {0}")]
     Damaged(#[source] serde_json::Error),
     /// Of an older or newer program.
@@ -85,14 +85,14 @@ impl StateFile {
         &self.path
     }
 
-    /// What an earlier run learned. A file that cannot be used is told once and replaced at the next save; what a crash left of a
-    /// write is removed.
+    /// The baseline of an earlier run. A file that cannot be used is logged once and replaced at the next save; the remains of a
+    /// write that a crash interrupted are removed.
     #[must_use]
     pub fn load_or_begin_anew(&self) -> Baseline {
         self.remove_leftovers();
         self.load().map(Option::unwrap_or_default).unwrap_or_else(|error| {
             let path = self.path.display();
-            tracing::warn!("state file {path} is ignored, the baseline is learned anew: {error}");
+            tracing::warn!("state file {path} is ignored, the baseline is learned again: {error}");
             Baseline::default()
         })
     }
@@ -147,7 +147,7 @@ impl StateFile {
         self.replace(&text).map_err(StateFileError::Write)
     }
 
-    /// As [`StateFile::save`]; counts it, and tells of a failure.
+    /// As [`StateFile::save`]; counts the save, and logs a failure.
     pub fn save_or_tell(&self, now: Instant, baseline: &Baseline, telemetry: &Telemetry) {
         let outcome = match self.save(baseline) {
             Ok(()) => Outcome::Ok,

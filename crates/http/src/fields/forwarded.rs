@@ -12,7 +12,7 @@ pub const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-p
 /// `X-Forwarded-Host`.
 pub const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// Says where the request came from. A trusted proxy's word is kept and extended; anybody else's is replaced,
+/// Says where the request came from. A trusted proxy's word is kept and extended; any other peer's is replaced,
 /// or every client could choose the address it is held to.
 pub(super) fn extend(headers: &mut HeaderMap, hop: &Hop) {
     let host = headers.get(HOST).cloned();

@@ -9,7 +9,7 @@ use http::header::{
     PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 
-/// What one pass over the field names found.
+/// Findings of one pass over the field names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Found {
     pub(super) has_upgrade: bool,
@@ -41,7 +41,7 @@ const FIXED: [HeaderName; 9] = [
     UPGRADE,
 ];
 
-/// What `Connection` may not remove, or a client could strip what frames, routes or attributes its request.
+/// Fields that `Connection` may not remove, or a client could strip those that frame, route or describe its request.
 const KEPT: [HeaderName; 7] =
     [HOST, CONTENT_LENGTH, VIA, FORWARDED, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO];
 

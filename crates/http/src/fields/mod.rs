@@ -1,4 +1,4 @@
-//! What an intermediary must do to the fields of a message before passing it on (RFC 9110 §7.6, RFC 9112 §3).
+//! Changes that an intermediary must make to the fields of a message before passing it on (RFC 9110 §7.6, RFC 9112 §3).
 //!
 //! One pass over the names finds what there is to do; an ordinary request has nothing removed.
 
@@ -26,7 +26,7 @@ pub enum ClientScheme {
     Https,
 }
 
-/// What the fields of a request say about the hop it came over.
+/// The hop over which a request came, as its fields describe it.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
     /// The other end of the connection.
@@ -37,7 +37,7 @@ pub struct Hop {
     pub scheme: ClientScheme,
 }
 
-/// What the gateway must know beyond the changed fields.
+/// Findings that the gateway needs beyond the changed fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepared {
     /// The client asks for an upgrade which may be tunnelled (HTTP/1.1 both ways); `Upgrade` was kept.
@@ -123,8 +123,8 @@ pub fn prepare_request(parts: &mut request::Parts, hop: &Hop) -> Result<Prepared
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
     /// A transfer coding other than `chunked`. None was asked for (`TE` is not passed on), and the body would reach the client
-    /// without the label that tells how to read it.
-    #[error("the response has a transfer coding that nobody asked for")]
+    /// without the label that says how to read it.
+    #[error("the response has a transfer coding that was not requested")]
     TransferCoding,
     /// Lengths that disagree, or are none.
     #[error("the response does not say unambiguously how long it is")]

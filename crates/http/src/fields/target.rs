@@ -1,4 +1,4 @@
-//! One form of target and host, whichever the client's protocol used.
+//! One form of target and host, for every version of HTTP.
 
 use super::FieldsError;
 use crate::rules::authority::is_authority;

@@ -1,10 +1,10 @@
-//! One field of a head or of trailers: what framing and routing depend on, and what nobody may say.
+//! One field of a head or of trailers: its effect on framing and routing, and the values that are refused.
 
 use super::authority::is_authority;
 use crate::violation::FramingViolation;
 use http::HeaderMap;
 
-/// A field, told apart by what framing depends on.
+/// A field, classified by its effect on framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     ContentLength(u64),

@@ -1,4 +1,4 @@
-//! What a request's head may say, whichever HTTP brought it: one set of rules for both versions.
+//! Rules for the head of a request: one set for both versions of HTTP.
 //!
 //! HTTP/1.1 judges each line as it arrives ([`crate::head_guard`], before any parser has seen the end of the head);
 //! HTTP/2 judges the decoded head ([`judge_http2`]), for its bytes are compressed. Both ask `field::judge` and

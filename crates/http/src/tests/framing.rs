@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const LIMITS: HeadLimits = HeadLimits { bytes_max: 512, fields_max: 8 };
 
-/// What must be refused, and as what. `H` stands for a good request line and Host.
+/// Inputs that must be refused, and the violation. `H` stands for a good request line and Host.
 const VECTORS: &[(&str, FramingViolation)] = &[
     ("GET / HTTP/1.1\nHost: a\r\n\r\n", BareLf),
     ("H\nX: y\r\n\r\n", BareLf),
@@ -87,7 +87,7 @@ const VECTORS: &[(&str, FramingViolation)] = &[
     ("C0\r\n folded: b\r\n\r\n", Trailer),
 ];
 
-/// What every gateway must let pass.
+/// Inputs that every gateway must let pass.
 const ACCEPTED: &[&str] = &[
     "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
     "GET / HTTP/1.0\r\n\r\n",

@@ -84,7 +84,7 @@ impl Target {
         Ok(Self { authority, scheme, host, port, tls, protocol, connect_timeout, address, pinned: None })
     }
 
-    /// Connects to this address only, whatever the host's name leads to.
+    /// Connects to this address only, without resolving the host's name.
     pub(super) fn pin(&mut self, address: SocketAddr) {
         self.pinned = Some(address);
     }

@@ -1,10 +1,10 @@
-//! What went wrong between the gateway and an upstream.
+//! Failures between the gateway and an upstream.
 
 use http::StatusCode;
 use std::error::Error as StdError;
 use std::fmt;
 
-/// Whose fault an error is.
+/// The party that caused an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorSource {
     /// The upstream or the way to it.
@@ -15,7 +15,7 @@ pub enum ErrorSource {
     Internal,
 }
 
-/// What happened. The spelling of [`as_str`](Self::as_str) is the metric label.
+/// Kind of failure. The spelling of [`as_str`](Self::as_str) is the metric label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum UpstreamErrorKind {
@@ -44,7 +44,7 @@ pub enum UpstreamErrorKind {
 /// An error of [`Upstreams::send`](super::Upstreams::send) or of a response body.
 #[derive(Debug)]
 pub struct UpstreamError {
-    /// What happened.
+    /// Kind of failure.
     pub kind: UpstreamErrorKind,
     /// Index of the address it happened with, in the order of the settings.
     pub upstream: Option<usize>,
@@ -83,7 +83,7 @@ impl UpstreamErrorKind {
         }
     }
 
-    /// Whose fault it is.
+    /// The party that caused it.
     #[must_use]
     pub const fn source(self) -> ErrorSource {
         match self {
@@ -93,7 +93,7 @@ impl UpstreamErrorKind {
         }
     }
 
-    /// The status that tells the client (RFC 9110 §15.6), when no response has begun.
+    /// The status for the client (RFC 9110 §15.6), when no response has begun.
     #[must_use]
     pub const fn status(self) -> StatusCode {
         match self {

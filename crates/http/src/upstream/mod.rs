@@ -51,7 +51,7 @@ pub struct Upstreams<B> {
     retries: Cell<u64>,
 }
 
-/// What one worker needs to choose.
+/// State with which one worker chooses upstreams.
 struct Choices {
     balancer: Balancer,
     rng: Rng,
@@ -67,7 +67,7 @@ enum Exchange<B> {
     Http2(Http2Stream<B>),
 }
 
-/// What a request's body must be: `Unpin` because HTTP/2 sends from where the body lies.
+/// Requirements on a request's body: `Unpin` because HTTP/2 sends from where the body lies.
 pub trait RequestBody:
     Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Unpin + 'static
 {
@@ -115,7 +115,7 @@ impl<B: RequestBody> Upstreams<B> {
         self.retries.take()
     }
 
-    /// [`send_for`](Self::send_for) a client that nobody knows.
+    /// [`send_for`](Self::send_for) an unknown client.
     ///
     /// # Errors
     /// As there.
@@ -123,7 +123,7 @@ impl<B: RequestBody> Upstreams<B> {
         self.send_for(None, request).await
     }
 
-    /// Sends a request and waits for the response's head; must run inside a `LocalSet`. `client` tells clients apart, so
+    /// Sends a request and waits for the response's head; must run inside a `LocalSet`. `client` identifies the client, so
     /// that the requests of one of them do not count as an upstream's bad health.
     ///
     /// The request has gone through [`fields::prepare_request`](crate::fields::prepare_request): target in
@@ -202,7 +202,7 @@ impl<B: RequestBody> Upstreams<B> {
             let since = self.shared.settings().learns_response_times().then(Instant::now);
             let request = unsent.take().expect("an attempt begins with a request that was not sent");
             let mut refused = match timeout(head_timeout, exchange.try_send(request)).await {
-                // Nobody asked: what follows would be read as a response to nothing.
+                // The upgrade was not requested: the bytes that follow would be read as a response to nothing.
                 Ok(Ok(response)) if response.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_upgrade => {
                     return Err(UpstreamError::new(UpstreamErrorKind::Malformed, Some(index)));
                 }

@@ -44,7 +44,7 @@ struct Http2Connection<B> {
 /// How busy one connection is.
 struct Load {
     streams: Cell<usize>,
-    /// What the peer allows (SETTINGS_MAX_CONCURRENT_STREAMS); more would queue silently inside h2.
+    /// Maximum of streams that the peer allows (SETTINGS_MAX_CONCURRENT_STREAMS); more would queue silently inside h2.
     streams_max: Cell<usize>,
     idle_since: Cell<Instant>,
 }
@@ -91,7 +91,7 @@ impl<B: RequestBody> Http2Pool<B> {
         let Ok(_dialling) = timeout(target.connect_timeout(), self.dialling.lock()).await else {
             return Err(UpstreamError::new(UpstreamErrorKind::ConnectTimeout, Some(self.index)));
         };
-        // Whoever dialled while we waited may have made room.
+        // Another task that dialled meanwhile may have made room.
         if let Some((sender, load)) = self.with_room() {
             return Ok(Http2Stream::begin(sender, load, request));
         }

@@ -23,7 +23,7 @@ pub(super) struct Http1Pool<B> {
     index: usize,
     connections_max: usize,
     idle_timeout: Duration,
-    /// Connections being opened, in use or idle. Apart from the pool so that idle entries make no cycle.
+    /// Connections being opened, in use or idle. Separate from the pool so that idle entries make no cycle.
     open: Rc<Cell<usize>>,
     idle: RefCell<VecDeque<Idle<B>>>,
     is_sweeping: Cell<bool>,

@@ -30,7 +30,7 @@ pub enum ProbeError {
     Timeout(Duration),
 }
 
-/// `GET path` on a connection of its own, expecting 2xx or 3xx within `within`; without a path the connection alone is tried. Runs anywhere
+/// `GET path` on a separate connection, expecting 2xx or 3xx within `within`; without a path the connection alone is tried. Runs anywhere
 /// in a tokio runtime. The caller hands the outcome to [`UpstreamShared::record_probe`].
 ///
 /// # Errors
@@ -51,7 +51,7 @@ pub async fn probe(
     if status.is_success() || status.is_redirection() { Ok(()) } else { Err(ProbeError::Status(status)) }
 }
 
-/// What the end of a [`probe`], with a path or without, says of the upstream.
+/// Converts the end of a [`probe`], with a path or without, to an outcome for the upstream.
 #[must_use]
 pub fn probe_outcome(has_path: bool, probed: &Result<(), ProbeError>) -> ProbeOutcome {
     use UpstreamErrorKind::{Connect, ConnectTimeout};

@@ -1,4 +1,4 @@
-//! What all workers know of the upstreams: settings, requests in flight, which of them are usable and how much each should get.
+//! State of the upstreams that all workers share: settings, requests in flight, which of them are usable and how much each should get.
 //!
 //! The pool of servers (`flashweir-replication`) decides, behind a lock that is taken a few times a second and when something fails. What a
 //! choice needs of it is copied to atomics: a bit and a share for each upstream.
@@ -49,7 +49,7 @@ pub enum UpstreamSettingsError {
     /// There is no address, or there are too many.
     #[error("{count} upstream addresses given; from 1 to {UPSTREAM_ADDRESSES} are possible")]
     AddressCount {
-        /// How many there were.
+        /// Number of addresses given.
         count: usize,
     },
     /// An address is not `http://host[:port]` or `https://host[:port]`.
@@ -57,7 +57,7 @@ pub enum UpstreamSettingsError {
     Address {
         /// The address.
         address: String,
-        /// What is wrong with it.
+        /// Description of the fault.
         problem: &'static str,
     },
     /// The bound on connections is zero.
@@ -85,7 +85,7 @@ pub struct UpstreamShared {
     origin: std::time::Instant,
 }
 
-/// What an operator wants to know of one upstream.
+/// Status of one upstream for an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamStatus {
     /// As configured.
@@ -106,7 +106,7 @@ impl UpstreamStatus {
     }
 }
 
-/// One upstream's counts, written by all workers. On cache lines of its own: they change with each request.
+/// One upstream's counts, written by all workers. On separate cache lines: they change with each request.
 #[derive(Debug)]
 #[repr(align(128))]
 struct UpstreamState {

@@ -2,11 +2,11 @@
 //!
 //! A page on the web can make its visitor's browser ask any address, and reads the answer if the browser believes that it
 //! comes from the page's own host. For that, the page's owner lets the name of the host lead to this machine (DNS rebinding):
-//! then `Host` has that name. Nobody outside can own an address, or a name without a dot; other names have to be configured.
+//! then `Host` has that name. No outsider can own an address, or a name without a dot; other names have to be configured.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Whether a value of `Host` names us as far as can be told.
+/// Whether a value of `Host` names this machine, as far as the name shows.
 pub(super) fn is_known(host: &str, hosts: &[String]) -> bool {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split_once(']').is_some_and(|(address, _)| address.parse::<Ipv6Addr>().is_ok());

@@ -145,7 +145,7 @@ mod tests {
     use std::io::Write as _;
     use tokio::io::AsyncReadExt as _;
 
-    /// What a client sent is there before the listener looks, so that time moves only while both sides wait.
+    /// The client's bytes have arrived before the listener looks, so that time moves only while both sides wait.
     #[test]
     fn half_a_head_and_silence_are_waited_for_as_long_as_a_head_may_take() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();

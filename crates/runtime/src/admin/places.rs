@@ -1,4 +1,4 @@
-//! How many admin connections there are, and which one goes when there are too many.
+//! Bounds the admin connections, and chooses the one to close when there are too many.
 //!
 //! | a connection that | places | when they are taken |
 //! |---|---|---|

@@ -15,13 +15,13 @@ use std::path::PathBuf;
 pub struct GuardedInterfaces<Companion> {
     interfaces: Vec<Guarded<Companion>>,
     hook: Hook,
-    /// After the interfaces: nobody else may take the pins over before they are let go of.
+    /// After the interfaces: no other process may take the pins over before they are let go of.
     pins: Option<PinDirectory>,
     /// The pin of the gate that was there before.
     found: Option<PathBuf>,
 }
 
-/// What is told of an interface.
+/// State of an interface, for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceState {
     /// As configured.
@@ -34,7 +34,7 @@ pub struct InterfaceState {
 struct Guarded<Companion> {
     name: String,
     programs: Option<Programs<Companion>>,
-    /// Why it is not guarded, as it was told last: the same is not told every second.
+    /// Why it is not guarded, as last logged: the same reason is not logged every second.
     told: String,
 }
 
@@ -54,7 +54,7 @@ struct Standing {
 }
 
 impl<Companion> GuardedInterfaces<Companion> {
-    /// Those of the configuration, none of them guarded yet. Where gates are to be pinned, this process has their
+    /// The interfaces of the configuration, none of them guarded yet. Where gates are to be pinned, this process has their
     /// directory to itself from now on.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl<Companion> GuardedInterfaces<Companion> {
         self.pins.is_some()
     }
 
-    /// Looks after the interfaces: one that is gone is told of, and guarded again once one of its name is back. A system
+    /// Looks after the interfaces: one that is gone is logged, and guarded again once one of its name is back. A system
     /// call for each.
     pub fn look_after<E: From<AttachError> + Display>(
         &mut self,
@@ -134,7 +134,7 @@ impl<Companion> GuardedInterfaces<Companion> {
         for guarded in &mut self.interfaces {
             if guarded.programs.as_ref().is_some_and(|programs| !programs.gate.is_there()) {
                 guarded.programs = None;
-                // Told whatever else was told lately: an operator has to act.
+                // Logged even if other warnings were logged recently: an operator has to act.
                 let _ = warnings.count(now, Happening::Kernel);
                 let interface = &guarded.name;
                 tracing::error!(
@@ -189,7 +189,7 @@ impl<Companion> Guarded<Companion> {
         Ok(Programs { gate, _companion: companion })
     }
 
-    /// What came of trying to guard it again.
+    /// Takes the result of the attempt to guard it again.
     fn take<E: Display>(&mut self, attached: Result<Programs<Companion>, E>) {
         let interface = &self.name;
         match attached {

@@ -31,7 +31,7 @@ impl Inheritance {
     }
 }
 
-/// What is in force at each of so many services after they were set: the plan that was taken over, as far as it is known
+/// Plan in force at each of the services after they were set: the plan that was taken over, as far as it is known
 /// (its ceilings), or one that lets everything in.
 #[must_use]
 pub fn inherited_plans(gate: &KernelGate, services: usize) -> Vec<ServicePlan> {

@@ -19,7 +19,7 @@ fn hook(kernel: &Kernel) -> Hook {
     }
 }
 
-/// What becomes of a connection that does not fit.
+/// How the gate refuses a connection beyond the ceiling.
 #[must_use]
 pub fn refusal(kernel: &Kernel) -> Refusal {
     match kernel.refusal {
@@ -42,7 +42,7 @@ pub fn ranks(kernel: &Kernel) -> Ranks {
     }
 }
 
-/// What the gate counted by rank, for the metrics: nothing where all connections have the same.
+/// Counts of the gate by rank, for the metrics: none where all connections have the same rank.
 #[must_use]
 pub fn kernel_tiers(counts: &ServiceCounts, kernel: &Kernel) -> Vec<KernelTier> {
     let ranks = match kernel.tiers.count() {
@@ -53,7 +53,7 @@ pub fn kernel_tiers(counts: &ServiceCounts, kernel: &Kernel) -> Vec<KernelTier> 
     counts.tiers.iter().take(ranks).map(tier).collect()
 }
 
-/// What the gate counted, for the metrics.
+/// Counts of the gate, for the metrics.
 #[must_use]
 pub fn kernel_counts(counts: ServiceCounts) -> KernelCounts {
     KernelCounts {

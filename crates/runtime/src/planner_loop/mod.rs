@@ -14,7 +14,7 @@
 //! stall of the thread that runs the loop is seen by another one ([`StallWatch`]), and the plans decay by the same law; the
 //! router needs none, for the kernel opens its gate after three seconds without a sign of life.
 //!
-//! **Epochs.** Plans are numbered by the loop, each one above the plan in force, whichever planner made it. Gates may
+//! **Epochs.** Plans are numbered by the loop, each one above the plan in force, for any planner that made it. Gates may
 //! ignore a plan whose number is not larger than that of the plan they follow.
 //!
 //! **Clock.** A clock that goes back restarts the planner, whose memory would lie in the future. One that jumps ahead is
@@ -41,7 +41,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use timeline::Timeline;
 use watchdog::Watchdog;
 
-/// What surrounds one loop.
+/// Environment of one loop: where its samples come from and its plans go.
 pub trait Outlet<P: Planner> {
     /// Why a plan could not be published.
     type Error;
@@ -78,7 +78,7 @@ pub trait Recorder<P: Planner>: Send {
     fn plan(&mut self, now: Instant, plan: &P::Plan);
 }
 
-/// What an operator is told of a loop.
+/// Event of a loop that an operator is notified of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoopEvent {
     /// The planner failed and starts again after `delay`.
@@ -127,7 +127,7 @@ pub struct PlannerLoop<P: Planner> {
     started_at: Instant,
     watchdog: Watchdog,
     timeline: Timeline,
-    /// What was published last on a planner's word, and the number that the present planner gave last.
+    /// The plan last published from a planner, and the number that the present planner gave last.
     latest: P::Plan,
     planner_epoch: Option<u64>,
     epoch: u64,
@@ -139,7 +139,7 @@ pub struct PlannerLoop<P: Planner> {
 struct Decay<Plan> {
     from: Instant,
     plan: Plan,
-    /// What was published of it last.
+    /// The decayed plan that was published last.
     published: Option<Plan>,
 }
 
@@ -186,7 +186,7 @@ impl<P: Planner<Plan: LimitPlan>> PlannerLoop<P> {
         self.publish(outlet.now(), plan, outlet, false)
     }
 
-    /// Takes over another configuration: a planner built by it. The gates have been told to follow `in_force`.
+    /// Takes over another configuration: a planner built by it. The gates already follow `in_force`.
     pub fn rebuild<O: Outlet<P>>(&mut self, outlet: &mut O, in_force: P::Plan) {
         self.drop_planner();
         self.decay = None;
@@ -321,7 +321,7 @@ impl<P: Planner<Plan: LimitPlan>> PlannerLoop<P> {
         held
     }
 
-    /// What the last plan has become by now, unless it was published already.
+    /// Publishes the decayed form of the last plan, unless it was published already.
     fn publish_decayed<O: Outlet<P>>(&mut self, now: Instant, outlet: &mut O) -> Result<(), O::Error> {
         let Some(decay) = &mut self.decay else { return Ok(()) };
         let plan = decay.plan.decayed(now.saturating_since(decay.from));
@@ -375,7 +375,7 @@ impl<P: Planner> fmt::Debug for PlannerLoop<P> {
     }
 }
 
-/// What `work` returns, or the message of its panic. What a panic leaves behind is to be dropped or replaced.
+/// The result of `work`, or the message of its panic. The state that a panic leaves is to be dropped or replaced.
 ///
 /// # Errors
 /// The message, where `work` panicked.

@@ -32,7 +32,7 @@ impl Beat {
 
 /// The plans of a loop, as far as another thread can reach them.
 pub trait Unattended: Send {
-    /// Whose plans they are, for the log.
+    /// Owner of the plans, for the log.
     fn whose(&self) -> &'static str;
     /// The stall was noticed this long ago: publishes what the plans have become.
     fn decay(&mut self, age: Duration);
@@ -40,7 +40,7 @@ pub trait Unattended: Send {
     fn attended(&mut self);
 }
 
-/// What one look finds.
+/// Finding of one look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finding {
     /// Nothing to do.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a scripted planner does when it is asked next.
+/// Behaviour of a scripted planner at its next call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Behaviour {
     #[default]

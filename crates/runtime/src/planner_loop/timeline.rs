@@ -2,12 +2,12 @@
 
 use flashweir_core::{Duration, Instant};
 
-/// Rounds are at most a second or an interval apart; a gap of this many intervals, and at least [`AHEAD_MIN`], is a jump.
+/// Gap that counts as a jump, in intervals, and at least [`AHEAD_MIN`]: the time between rounds is at most a second or an interval.
 const AHEAD_INTERVALS: u32 = 10;
 /// See [`AHEAD_INTERVALS`].
 const AHEAD_MIN: Duration = Duration::from_secs(60);
 
-/// What the clock did.
+/// Jump of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
     /// It is later by this much, where a moment was expected: the process or the machine was stopped, or the clock is wrong.

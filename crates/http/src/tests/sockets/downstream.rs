@@ -1,4 +1,4 @@
-//! What clients on real sockets see when something goes wrong behind or before the answer.
+//! Behaviour towards clients on real sockets when something goes wrong behind or before the answer.
 
 use crate::head_guard::HeadLimits;
 use crate::serve::{Connection, ServeSettings, Server};
