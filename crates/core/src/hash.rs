@@ -1,4 +1,4 @@
-//! One keyed hash for every table that clients can fill, and a mixer for numbers that nobody chooses to collide.
+//! One keyed hash for every table that clients can fill, and a mixer for numbers that no client chooses.
 
 use core::hash::Hasher as _;
 use siphasher::sip::SipHasher13;

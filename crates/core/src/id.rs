@@ -38,7 +38,7 @@ impl DecisionId {
         (self.0 >> Self::COUNTER_BITS) as u8
     }
 
-    /// The how-manieth decision of that worker.
+    /// Sequence number of the decision within its worker.
     #[must_use]
     pub const fn counter(self) -> u64 {
         self.0 & ((1 << Self::COUNTER_BITS) - 1)

@@ -4,12 +4,12 @@
 pub const HOT_SPOT_ENTRIES: usize = 64;
 /// Hot-spots limited at once: each holds more than a quarter of the load, so four is all there can be.
 pub const HOT_SPOTS_LIMITED: usize = 4;
-/// Latencies that one sample tells apart, by latency class and bucket (12 bytes each); further ones are counted without
+/// Distinct latencies of one sample, by latency class and bucket (12 bytes each); further ones are counted without
 /// their class, which takes no more than [`LATENCY_CELLS_UNCLASSED`].
 pub const LATENCY_CELLS: usize = 4_096;
-/// Latencies without a class that one sample tells apart: the buckets there are.
+/// Distinct latencies without a class in one sample: the number of buckets.
 pub const LATENCY_CELLS_UNCLASSED: usize = 960;
-/// Rates that one sample tells apart: the buckets there are.
+/// Distinct rates in one sample: the number of buckets.
 pub const RATE_CELLS: usize = 960;
 /// Cells of samples (32 bytes each) in the planner's sliding window; the oldest go first.
 pub const CELLS_PER_WINDOW: usize = 131_072;
@@ -57,7 +57,7 @@ pub const ORIGIN_WORK_MS: f64 = 60_000.0;
 pub const ORIGIN_BODY_BYTES: u64 = 1 << 30;
 /// Connections the kernel keeps for one listener before they are accepted; the kernel's own cap may be lower.
 pub const ACCEPT_BACKLOG: i32 = 4_096;
-/// Connections beyond a bound that are still told so, over all workers: some 30 MB of memory.
+/// Connections beyond a bound that are still answered with a refusal, over all workers: some 30 MB of memory.
 pub const REFUSE_ONLY_CONNECTIONS: usize = 1_024;
 /// Open files that are neither connections nor a worker's: libraries, logs, signals, files being written or read.
 pub const DESCRIPTORS_FIXED: usize = 64;
@@ -97,7 +97,7 @@ pub const UPLOADS_POOL_PARTS: usize = 2;
 pub const UPLOADS_CLIENT_PARTS: usize = 4;
 /// Requests in flight on one HTTP/2 upstream connection before another connection is opened.
 pub const STREAMS_PER_UPSTREAM_CONNECTION: usize = 100;
-/// Bytes of one chunk-size line, extensions included; nobody sends more than a few digits.
+/// Bytes of one chunk-size line, extensions included; ordinary senders use a few digits.
 pub const CHUNK_LINE_BYTES: usize = 256;
 /// Empty lines skipped before a request line (RFC 9112 §2.2 asks for at least one).
 pub const EMPTY_LINES_BEFORE_REQUEST: usize = 2;
@@ -117,7 +117,7 @@ pub const RECORDED_SPAN_S: u32 = 315_360_000;
 pub const LOG_LINES: u64 = 200_000_000;
 /// One line of a recorded log, bytes; a longer one is skipped.
 pub const LOG_LINE_BYTES: usize = 65_536;
-/// Bytes skipped in search of the end of a line that is too long; whatever goes on further is no log.
+/// Bytes skipped in search of the end of a line that is too long; a longer line is no log.
 pub const LOG_LINE_SKIPPED_BYTES: u64 = 64 << 20;
 /// Problems of each kind in a recorded log that are kept to be shown; the rest is only counted.
 pub const LOG_PROBLEMS_SHOWN: usize = 5;
@@ -135,7 +135,7 @@ pub const SCHEDULE_STREAMS: usize = 64;
 pub const DOCUMENTS: usize = 10_000_000;
 /// Bytes of one document that the load tool or the simulator asks for.
 pub const DOCUMENT_BYTES: u64 = 1 << 30;
-/// Seconds a person waits at most, for whatever: patience, thought, a server's `Retry-After`. No run lasts a day.
+/// Maximum wait of a person, seconds: patience, thought, a server's `Retry-After`. No run lasts a day.
 pub const PERSON_WAIT_SECONDS: u64 = 86_400;
 /// Mean number of requests in a session of drawn length; one session has at most 37 times its mean.
 pub const SESSION_REQUESTS_MEAN: f64 = 1_000_000.0;
@@ -196,7 +196,7 @@ pub const SCENARIO_CLASSES: usize = 64;
 pub const SCENARIO_LINKS: usize = 1_024;
 /// Seeds of one scenario, and scenarios of one swarm.
 pub const SCENARIO_SEEDS: u32 = 100_000;
-/// What the runs of one scenario keep for its report, all seeds together, bytes.
+/// Memory that the runs of one scenario keep for its report, all seeds together, bytes.
 pub const SCENARIO_MEMORY_BYTES: u64 = 2 << 30;
 /// Requests one gate holds at once while they wait for room at the origin (about 40 bytes each besides what is kept).
 pub const REQUESTS_HELD: usize = 16_384;
@@ -211,7 +211,7 @@ pub const CLIENT_LANES: usize = 64;
 /// Lanes in which the time is counted that a service's clients have had at its origin, in each worker; further clients share lanes
 /// by hash.
 pub const SHARE_LANES: usize = 1_024;
-/// Heavy claimants that fairness tells apart by each sign, for each service and worker (16 bytes each); lighter ones make room.
+/// Heavy claimants that fairness counts separately by each sign, for each service and worker (16 bytes each); lighter ones make room.
 pub const FAIRNESS_CLAIMS: usize = 1_024;
 /// Clients of which fairness remembers whether they behave like people, in all (8 bytes each); a person makes no room for others.
 pub const PEOPLE_KNOWN: usize = 65_536;
@@ -226,7 +226,7 @@ pub const IMPATIENT_LISTED: usize = 4_096;
 pub const FAIRNESS_FILE_BYTES: u64 = 64 << 20;
 /// Networks in such a file, and exempt ones.
 pub const FAIRNESS_NETWORKS: usize = 2_000_000;
-/// Services of one gateway, each with connections of its own in every worker.
+/// Services of one gateway, each with separate connections in every worker.
 pub const SERVICES: usize = 64;
 /// Steps of one service's ladder of targets.
 pub const LADDER_STEPS: usize = 16;
@@ -236,11 +236,11 @@ pub const API_KEYS: usize = 100_000;
 pub const API_KEY_BYTES: usize = 1_024;
 /// A file of API keys, bytes.
 pub const API_KEYS_FILE_BYTES: u64 = 16 << 20;
-/// Hosts longer than a domain name can be (RFC 1035: 253 characters) are told apart by their beginning.
+/// Hosts longer than a domain name can be (RFC 1035: 253 characters) are distinguished by their beginning.
 pub const HOST_BYTES: usize = 255;
 /// Classes, of all services, that have metrics of their own (about 12 KB each in every worker); the rest shares the last.
 pub const CLASS_SLOTS: usize = 64;
-/// Fields of one response in which an upstream tells of its load, bytes; more are ignored.
+/// Fields of one response in which an upstream reports its load, bytes; more are ignored.
 pub const LOAD_REPORT_BYTES: usize = 4_096;
 /// Metrics of one such field.
 pub const LOAD_REPORT_METRICS: usize = 64;
@@ -264,9 +264,9 @@ pub const KERNEL_INTERFACES: usize = 16;
 pub const KERNEL_TLS_PORTS: usize = 64;
 /// Flows that the observer in the kernel may be given room for (about 160 bytes each, all of it taken at once).
 pub const KERNEL_FLOWS: u32 = 1_048_576;
-/// The same, unless told otherwise: about 20 MB. The flow longest without a packet goes first.
+/// The same, unless configured: about 20 MB. The flow longest without a packet goes first.
 pub const KERNEL_FLOWS_DEFAULT: u32 = 131_072;
-/// Destinations whose new connections the observer in the kernel tells apart between two readings (40 bytes each).
+/// Destinations whose new connections the observer in the kernel counts separately between two readings (40 bytes each).
 pub const KERNEL_DESTINATIONS: usize = 512;
 /// Flows of one period whose bytes the classifier of a link counts (25 bytes each, twice); a power of two times eight. One that
 /// sends more than an eighth of what its set of eight sends is never left out.
@@ -333,9 +333,9 @@ pub const REPLICA_ORDERS: usize = 256;
 pub const PLACEMENT_EVENTS: usize = 64;
 /// Plans of a ladder, each 100 ms, over which it remembers what came and was completed (32 bytes each).
 pub const LADDER_GROWTH_TICKS: usize = 32;
-/// Senders that an overloaded node tells apart when it divides its rate (about 200 bytes each); further ones share an entry.
+/// Senders that an overloaded node distinguishes when it divides its rate (about 200 bytes each); further ones share an entry.
 pub const FEEDBACK_SENDERS: usize = 4_096;
-/// Nodes in front that one service tells apart, those of all workers together; further ones are asked for nothing.
+/// Nodes in front that one service distinguishes, those of all workers together; further ones are asked for nothing.
 pub const FEEDBACK_NODES: usize = FEEDBACK_SENDERS + 1;
 /// Datagrams of upstreams that wait for one service's planner, which looks every 20 ms; further ones are dropped.
 pub const FEEDBACK_DATAGRAMS: usize = 64;
@@ -365,7 +365,7 @@ pub const AGENT_FILE_BYTES: usize = 64 << 10;
 pub const AGENT_REPORT_BYTES: usize = 16 << 10;
 /// Agents that a gateway asks at once; further ones wait for their turn.
 pub const AGENT_POLLS: usize = 64;
-/// Stored responses of one document that `Vary` tells apart; of more the one that came first goes.
+/// Stored variants (`Vary`) of one document; beyond that the oldest is evicted.
 pub const CACHE_VARIANTS: usize = 8;
 /// Documents that one worker knows not to be worth waiting for (24 bytes each).
 pub const CACHE_MARKS: usize = 4_096;

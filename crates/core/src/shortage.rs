@@ -1,6 +1,6 @@
-//! What a machine, or the part of one that a service may use, is short of.
+//! Shortage of a machine, or of the part of one that a service may use.
 
-/// What work waits for. An agent beside the service finds it; the verdict names it.
+/// The resource that work waits for. An agent beside the service finds it; the verdict names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Shortage {
     /// Nothing of the machine's. If requests wait all the same, they wait for a lock, a database, or another service.

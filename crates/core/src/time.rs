@@ -1,4 +1,4 @@
-//! A point in time that somebody else measured.
+//! A point in time that the caller measured.
 
 use core::ops::{Add, AddAssign, Sub};
 use core::time::Duration;

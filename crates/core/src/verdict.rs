@@ -1,4 +1,4 @@
-//! What a gate answers, and why: one enum, never strings, for the metric label, the log and the header.
+//! The answer of a gate and its reason: one enum, never strings, for the metric label, the log and the header.
 
 use core::fmt;
 use core::time::Duration;
@@ -41,7 +41,7 @@ pub enum Reason {
     Capacity,
     /// It waited until it could no longer be answered in time.
     Deadline,
-    /// What room there is, is kept for more important classes.
+    /// The remaining room is kept for more important classes.
     Reserved,
     /// Its class is below the threshold up to which the origin's capacity reaches.
     Threshold,
@@ -107,7 +107,7 @@ impl Reason {
         }
     }
 
-    /// What was met, in words that follow "The request was refused: ".
+    /// The cause, in words that follow "The request was refused: ".
     #[must_use]
     pub const fn why(self) -> &'static str {
         match self {

@@ -7,11 +7,11 @@ use flashweir_core::{Duration, Instant};
 /// Slots of time in which starts are counted.
 const SLOTS: u64 = 512;
 
-/// Counts of those present by when they began: whoever asks for a quantile of finished times alone does not see the
+/// Counts of present items by start time: a quantile of finished times alone does not see the
 /// slow ones that have not finished, so these ages are to be counted with them.
 ///
 /// Cost: a division and a counter for each start and end, no allocation; 2 kB. Error: an age is off by at most one slot
-/// (the reach over 512); whoever is older than the reach counts as that old.
+/// (the reach over 512); an item older than the reach counts as that old.
 ///
 /// ```
 /// use flashweir_core::{Duration, Instant};
@@ -29,13 +29,13 @@ const SLOTS: u64 = 512;
 pub struct Ages {
     slot_nanos: u64,
     counts: Box<[u32; SLOTS as usize]>,
-    /// The slot of now: starts of the last [`SLOTS`] slots up to it are told apart.
+    /// The slot of now: starts in each of the last [`SLOTS`] slots up to it are counted separately.
     newest: u64,
     older: u64,
 }
 
 impl Ages {
-    /// Nobody is there; ages are told up to `reach`.
+    /// An empty count; ages are distinguished up to `reach`.
     #[must_use]
     pub fn new(reach: Duration) -> Self {
         let reach_nanos = u64::try_from(reach.as_nanos()).unwrap_or(u64::MAX);
@@ -43,14 +43,14 @@ impl Ages {
         Self { slot_nanos, counts: Box::new([0; SLOTS as usize]), newest: 0, older: 0 }
     }
 
-    /// Somebody begins.
+    /// Counts the start of an item.
     pub fn begin(&mut self, now: Instant) {
         self.advance(now);
         let count = self.slot(self.newest);
         *count = count.saturating_add(1);
     }
 
-    /// Somebody who began at `started` is gone. Whoever never began is not missed.
+    /// Removes an item that began at `started`. Unknown starts are ignored.
     pub fn end(&mut self, now: Instant, started: Instant) {
         self.advance(now);
         let slot = started.as_nanos() / self.slot_nanos;
@@ -62,7 +62,7 @@ impl Ages {
         }
     }
 
-    /// Adds everybody's age, microseconds. O(512).
+    /// Adds the ages of all present items, microseconds. O(512).
     pub fn record_into(&mut self, now: Instant, ages_us: &mut Histogram) {
         self.advance(now);
         for back in 0..SLOTS.min(self.newest + 1) {

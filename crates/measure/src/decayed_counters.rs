@@ -100,7 +100,7 @@ impl DecayedCounters {
         now.saturating_since(self.base).as_nanos() as u64 / self.step_nanos
     }
 
-    /// What an event weighs now.
+    /// Present weight of an event.
     fn weight(&mut self, now: Instant) -> u64 {
         let mut steps = self.steps(now);
         let half_lives = steps / STEPS;

@@ -24,7 +24,7 @@ pub fn fastest<T>(items: &mut [T], fraction: f64, speed: impl Fn(&T) -> f32) -> 
     &items[..count]
 }
 
-/// How many of `n` are "the fastest": `floor(fraction·n) + 1`, never more than `n`; `None` for none.
+/// Number of items of `n` that are "the fastest": `floor(fraction·n) + 1`, never more than `n`; `None` for none.
 #[must_use]
 pub fn fastest_count(n: usize, fraction: f64) -> Option<usize> {
     (n > 0).then(|| ((fraction * n as f64) as usize + 1).min(n))

@@ -1,8 +1,8 @@
 //! A histogram of whole numbers (microseconds in use) that merges exactly and never grows.
 //!
 //! Rule: values below 16 have a counter each; above, every octave is cut into 16 equal steps, up to 2³². One
-//! array of counters for everybody means that adding histograms is adding counters: exact, in any order, over
-//! threads, seconds, classes and machines. An HDR histogram with more digits would tell values apart that no
+//! array of counters for all uses means that adding histograms is adding counters: exact, in any order, over
+//! threads, seconds, classes and machines. An HDR histogram with more digits would distinguish values that no
 //! two runs repeat, for thousands of buckets instead of 465.
 //!
 //! Cost: [`Histogram::record`] is a count of leading zeros, a shift and two additions, a few nanoseconds;
@@ -70,7 +70,7 @@ impl Histogram {
         self.count = 0;
     }
 
-    /// How many values were recorded.
+    /// Number of recorded values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -121,7 +121,7 @@ impl Histogram {
 const ROUNDING: f64 = 1e-6;
 
 fn quantile(buckets: impl Iterator<Item = Bucket>, count: u64, share: f64) -> Option<u64> {
-    // The cast takes NaN and negative numbers to 0, and the clamp whatever is left into 1..=count.
+    // The cast takes NaN and negative numbers to 0, and the clamp the rest into 1..=count.
     let rank = (libm::ceil(share * count as f64 - ROUNDING) as u64).clamp(1, count.max(1));
     let mut seen = 0u64;
     for bucket in buckets {

@@ -9,7 +9,7 @@ const STEPS_LOG2: u32 = 5;
 const STEPS: usize = 1 << STEPS_LOG2;
 /// Values from here on (2³⁴: 16 GiB/s in bytes per second, almost five hours in microseconds) share the last bucket.
 pub const VALUE_END: u64 = 1 << 34;
-/// How many buckets there are.
+/// Number of buckets.
 pub const BUCKETS: usize = bucket_of(VALUE_END - 1) as usize + 1;
 
 /// The bucket of a value, below [`BUCKETS`]. A shift and a few additions.
@@ -34,7 +34,7 @@ pub const fn middle_of(bucket: u16) -> u64 {
 mod tests {
     use super::*;
 
-    /// Goal: every value is told to 1/64. Method: each bucket's ends, and those of its neighbours, by brute force.
+    /// Goal: every value is known to 1/64. Method: each bucket's ends, and those of its neighbours, by brute force.
     #[test]
     fn a_bucket_stands_for_its_values_to_a_sixty_fourth() {
         assert_eq!((BUCKETS, bucket_of(u64::MAX)), (960, 959));

@@ -22,7 +22,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What the scheduler accounts for one thread since its start: the first two numbers of `/proc/PID/task/TID/schedstat`.
+/// The scheduler's account of one thread since its start: the first two numbers of `/proc/PID/task/TID/schedstat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadTime {
     /// The thread's id, by which two readings are compared.
@@ -75,7 +75,7 @@ pub struct Reading {
     pub completed: u64,
 }
 
-/// What became of an origin's time.
+/// Use of an origin's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Useful {
     /// Share of the wall time in which the origin was running or runnable, 0 to 1.

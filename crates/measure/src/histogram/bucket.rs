@@ -4,7 +4,7 @@
 const STEPS: u64 = 1 << STEP_BITS;
 const STEP_BITS: u32 = 4;
 
-/// The highest value told apart, 2³²: 71 minutes in microseconds, longer than any request waits. Whatever is
+/// The highest distinct value, 2³²: 71 minutes in microseconds, longer than any request waits. A value that is
 /// higher counts as this.
 pub const VALUE_MAX: u64 = 1 << 32;
 
@@ -36,7 +36,7 @@ pub struct Bucket {
     pub low: u64,
     /// The first value above it: the next bucket's `low`. (The top one, from 2³² on, has no real end.)
     pub high: u64,
-    /// How many values fell into it.
+    /// Number of values in it.
     pub count: u64,
 }
 

@@ -34,7 +34,7 @@ pub enum PairsError {
     Index {
         /// Which pair, from 0.
         position: usize,
-        /// What it says.
+        /// The bucket it names.
         index: u64,
     },
     /// A bucket twice, or after a higher one.
@@ -42,7 +42,7 @@ pub enum PairsError {
     Order {
         /// Which pair, from 0.
         position: usize,
-        /// What it says.
+        /// The bucket it names.
         index: u64,
     },
     /// More than [`COUNT_MAX`].
@@ -50,7 +50,7 @@ pub enum PairsError {
     Count {
         /// Which pair, from 0.
         position: usize,
-        /// What it says.
+        /// The count it gives.
         count: u64,
     },
 }
@@ -71,7 +71,7 @@ impl Sparse {
         let mut words = Vec::new();
         let mut next = 0;
         for (position, (index, count)) in pairs.into_iter().enumerate() {
-            // Whatever does not fit 16 bits is far beyond the last bucket.
+            // An index that does not fit 16 bits is far beyond the last bucket.
             let place = u16::try_from(index).ok().filter(|&place| usize::from(place) < BUCKETS);
             let place = place.ok_or(PairsError::Index { position, index })?;
             if index < next {
@@ -103,7 +103,7 @@ impl Sparse {
         self.pairs().for_each(|(index, count)| dense.add_count(index, count));
     }
 
-    /// How many values were recorded. O(buckets in use).
+    /// Number of recorded values. O(buckets in use).
     #[must_use]
     pub fn count(&self) -> u64 {
         self.pairs().fold(0, |total, (_, count)| total.saturating_add(count))

@@ -104,7 +104,7 @@ proptest! {
 }
 
 proptest! {
-    /// Ages are those of everybody who is there, each off by no more than a slot and a histogram bucket.
+    /// Ages are those of all present items, each off by no more than a slot and a histogram bucket.
     #[test]
     fn ages_are_those_of_whoever_is_there(
         steps in vec((0u64..300_000_000, any::<bool>()), 1..200),
