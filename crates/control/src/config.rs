@@ -6,7 +6,7 @@ use flashweir_provisioning::{ApplicationPolicy, Policy, PolicyError};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// What can go wrong.
+/// Error of the control loop.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The file cannot be read.
@@ -22,7 +22,7 @@ pub enum ControlError {
     Config {
         /// Which file.
         file: String,
-        /// What is wrong, and what is expected.
+        /// The fault, and the accepted form.
         problem: String,
     },
     /// The address for metrics cannot be listened on.
@@ -41,12 +41,12 @@ impl ControlError {
     }
 }
 
-/// What is controlled, and how.
+/// The controlled services, and how they are controlled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Where `/metrics` and `/healthz` are answered; none: nowhere.
     pub listen: Option<SocketAddr>,
-    /// What the planner is to achieve: an application for each service, in their order.
+    /// Goals of the planner: an application for each service, in their order.
     pub policy: Policy,
     /// The services, one at least.
     pub services: Vec<Service>,
@@ -61,11 +61,11 @@ pub struct Service {
     pub admin: String,
     /// Whether the gateway is asked for this service alone, by its name, or for all its requests.
     pub is_by_name: bool,
-    /// Who obeys.
+    /// The actuator that carries out the plan.
     pub actuator: Actuator,
 }
 
-/// Who obeys a plan.
+/// Actuator that carries out a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Actuator {
     /// Copies of a command on this machine.
@@ -113,7 +113,7 @@ struct File {
     webhook: Option<WebhookFile>,
 }
 
-/// What is left out is as at the top of the file.
+/// One service in the file. Omitted settings are taken from the top of the file.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServiceFile {
@@ -278,7 +278,7 @@ impl Config {
     }
 }
 
-/// What the one service is called where the file has no [[service]].
+/// Name of the one service where the file has no [[service]].
 const WHOLE_GATEWAY: &str = "default";
 /// Servers of a service unless the file says otherwise.
 const SERVERS_MAX: u32 = 8;

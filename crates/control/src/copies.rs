@@ -14,7 +14,7 @@ pub const BACK_OFF_MAX: Duration = Duration::from_secs(60);
 /// A copy that served this long has not crashed at once.
 pub const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// What one copy does.
+/// State of one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyState {
     /// Nothing.
@@ -43,7 +43,7 @@ pub enum CopyState {
     },
 }
 
-/// What is to be done to a process.
+/// Action on a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Start this copy.
@@ -88,7 +88,7 @@ impl Copies {
         self.wanted = (copies as usize).min(self.copies.len());
     }
 
-    /// What a copy does.
+    /// State of a copy.
     #[must_use]
     pub fn state(&self, copy: usize) -> CopyState {
         self.copies[copy].state
@@ -113,7 +113,7 @@ impl Copies {
         self.copies.iter().all(|copy| matches!(copy.state, CopyState::Absent | CopyState::BackingOff { .. }))
     }
 
-    /// What is to be done now. Each action is given once. O(copies).
+    /// The actions that are due now. Each action is given once. O(copies).
     pub fn step(&mut self, now: Instant) -> Vec<Action> {
         let mut actions = Vec::new();
         for (place, copy) in self.copies.iter_mut().enumerate() {

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 /// An answer longer than this is none.
 const ANSWER_BYTES: usize = 4 << 20;
-/// Who has not answered by then is not there.
+/// A gateway that has not answered within this time counts as absent.
 const WITHIN: Duration = Duration::from_secs(2);
 
 /// Why there is no answer.

@@ -1,4 +1,4 @@
-//! What a gateway's `/status` says of demand, as the planner's samples.
+//! Demand in a gateway's `/status`, as the planner's samples.
 
 use crate::service_time::ServiceTimes;
 use flashweir_core::{Duration, Instant};
@@ -10,11 +10,11 @@ use serde_json::Value;
 pub struct Reading {
     /// Unique offered; of a service that is read by its name, offered.
     pub offered: u64,
-    /// Unique offered and offered of the whole gateway, where the service's own retries are not told from other requests.
+    /// Unique offered and offered of the whole gateway, where the service's own retries are not counted separately.
     pub whole: Option<(u64, u64)>,
     /// Admitted.
     pub admitted: u64,
-    /// Refused, for whatever reason of the gateway's.
+    /// Refused, for any reason of the gateway.
     pub refused: u64,
     /// Requests a second that the service is known to carry; none where nothing is known.
     pub capacity_rps: Option<f64>,
@@ -23,7 +23,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What `/status` says of all requests of a gateway, or of those to one of its services; none if it is not a gateway's, or has no
+    /// Reads the counts of all requests of a gateway, or of those to one of its services, from `/status`; none if it is not a gateway's, or has no
     /// such service.
     #[must_use]
     pub fn of(status: &Value, service: Option<&str>) -> Option<Self> {
@@ -60,7 +60,7 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// What happened since the reading before, for a sample of this length; none of the first one, and of one after the gateway's restart.
+    /// The counts since the reading before, for a sample of this length; none of the first one, and of one after the gateway's restart.
     /// Where the gateway was not heard for longer, its counts are scaled down to the sample's.
     ///
     /// A copy's time for one request is copies over capacity, where [`ServiceTimes`] takes it.

@@ -41,7 +41,7 @@ struct Control {
 struct Controlled {
     service: Service,
     readings: Readings,
-    /// What was last heard of it: while its gateway is silent, demand is taken to go on.
+    /// The last sample: while its gateway is silent, demand is taken to go on.
     last: ApplicationSample,
     metrics: Arc<ProvisioningMetrics>,
     obeying: Obeying,

@@ -12,11 +12,11 @@ const REFUSED_MIN: f64 = 0.01;
 
 /// Turns a capacity into the time of one server for one request.
 ///
-/// What the gateway measures while it refuses counts for each request admitted. What it estimates in calm can be three times too
+/// A capacity measured while the gateway refuses counts for each request admitted. One estimated in calm can be three times too
 /// high, so it counts as one request, and no more once a capacity was measured.
 #[derive(Debug, Default)]
 pub struct ServiceTimes {
-    /// How many servers serve, and since when.
+    /// Number of servers that serve, and since when.
     ready: Option<(u32, Instant)>,
     /// Whether a capacity was measured while requests were refused.
     is_measured: bool,
@@ -39,7 +39,7 @@ impl ServiceTimes {
         }
     }
 
-    /// What a capacity says of one server, read after an interval with these counts of requests; none where it says nothing.
+    /// The service time of one server that a capacity implies, read after an interval with these counts of requests; none where it implies none.
     pub fn known(
         &mut self,
         now: Instant,

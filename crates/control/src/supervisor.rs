@@ -37,12 +37,12 @@ impl Supervisor {
         self.copies.are_gone()
     }
 
-    /// What there is now.
+    /// The present state of the pool.
     pub(crate) fn state(&self) -> PoolState {
         PoolState { ready: self.copies.ready(), starting: self.copies.starting(), ..PoolState::default() }
     }
 
-    /// What there is, for the planner; start-up times since the last call.
+    /// The present state of the pool, for the planner, with the start-up times since the last call.
     pub(crate) fn pool_state(&mut self) -> PoolState {
         PoolState { start_ups: std::mem::take(&mut self.start_ups), ..self.state() }
     }

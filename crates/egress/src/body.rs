@@ -39,7 +39,7 @@ impl RequestBody {
     /// body of any length, so that only none at all is kept.
     ///
     /// # Errors
-    /// Those of the process's connection.
+    /// Errors of the process's connection.
     pub(crate) async fn take(body: Incoming, version: Version) -> Result<Self, hyper::Error> {
         if body.is_end_stream() {
             return Ok(Self::Kept(None));

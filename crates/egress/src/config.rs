@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 mod file;
 
-/// What is listened on, and what requests are sent to.
+/// Addresses that are listened on, and targets that requests are sent to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// What this caller is called; the nodes know it.
+    /// Name of this caller; the nodes know it.
     pub name: String,
     /// Where `/status` and `/metrics` are.
     pub admin: Option<SocketAddr>,
@@ -28,7 +28,7 @@ pub struct Config {
     pub listeners: Vec<Listener>,
     /// How requests get their rank.
     pub ranks: Ranks,
-    /// Whom it calls.
+    /// The targets that it calls.
     pub targets: Vec<TargetConfig>,
 }
 
@@ -59,9 +59,9 @@ pub struct Ranks {
 pub struct TargetConfig {
     /// Its name here, in metrics and refusals.
     pub name: String,
-    /// What its servers are called in what they sign.
+    /// Name of its servers in the messages that they sign.
     pub node: String,
-    /// `http://host:port` or `https://host:port` each; all addresses of a host are servers of their own.
+    /// `http://host:port` or `https://host:port` each; each address of a host is a separate server.
     pub urls: Vec<Uri>,
     /// The hosts that lead here on listeners without a target, in lower case.
     pub hosts: Vec<String>,

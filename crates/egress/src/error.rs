@@ -1,10 +1,10 @@
-//! What keeps `flashweir egress` from running.
+//! Errors that keep `flashweir egress` from running.
 
 use flashweir_client::KeysError;
 use flashweir_http::listen::ListenError;
 use flashweir_http::upstream::UpstreamSettingsError;
 
-/// What can go wrong.
+/// Error of the egress.
 #[derive(Debug, thiserror::Error)]
 pub enum EgressError {
     /// The file cannot be read.
@@ -20,7 +20,7 @@ pub enum EgressError {
     Config {
         /// Which file.
         file: String,
-        /// What is wrong, and what is expected.
+        /// The fault, and the accepted form.
         problem: String,
     },
     /// A target's servers cannot be spoken to as written.
@@ -30,7 +30,7 @@ pub enum EgressError {
         file: String,
         /// Which target.
         target: String,
-        /// What is wrong.
+        /// The fault.
         error: Box<UpstreamSettingsError>,
     },
     /// A file of keys cannot be used.

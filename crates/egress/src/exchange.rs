@@ -89,7 +89,7 @@ impl Exchange<'_> {
         Err(self.failed(UpstreamErrorKind::NoUpstream))
     }
 
-    /// One attempt, and a second one on another server if the first takes long. Whichever answers first counts; the other is cut.
+    /// One attempt, and a second one on another server if the first takes long. The first answer counts; the other attempt is cut.
     async fn hedged(
         &self,
         endpoint: &Rc<Endpoint>,

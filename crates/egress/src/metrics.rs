@@ -1,4 +1,4 @@
-//! What is exported of targets and their nodes.
+//! Exported metrics of targets and their nodes.
 
 use crate::status::Views;
 use crate::target::TargetView;

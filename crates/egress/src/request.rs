@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use tokio::time::Instant;
 
-/// What the requests of one listener have in common.
+/// State that the requests of one listener share.
 pub(crate) struct Route {
     pub(crate) targets: Rc<[Rc<Target>]>,
     pub(crate) ranks: Rc<Ranks>,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What the admin listener reads.
+/// State that the admin listener reads.
 pub(crate) type Views = Arc<[Arc<TargetView>]>;
 
 pub(crate) fn routes(name: &str, views: Views, telemetry: Arc<Telemetry>) -> Router {

@@ -39,7 +39,7 @@ pub(crate) struct Server {
     pub(crate) address: SocketAddr,
 }
 
-/// What the admin listener reads of a target.
+/// State of a target that the admin listener reads.
 #[derive(Debug)]
 pub(crate) struct TargetView {
     pub(crate) name: String,
