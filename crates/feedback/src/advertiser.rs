@@ -1,4 +1,4 @@
-//! What the overloaded node says, to whom, and how often.
+//! Messages of the overloaded node: their content, their receivers, and how often they are renewed.
 //!
 //! [`Advertiser::refresh`] is called every 100 ms or so with what the ladder asks for; it divides the rate and gives every
 //! sender's message a new sequence number. A field is made when a response needs it, so a sender that is silent costs nothing.
@@ -9,14 +9,14 @@ use crate::senders::{Judged, SenderSlot, Senders};
 use crate::{Feedback, Field, FieldError, KeyRing, Mac};
 use flashweir_core::{Duration, Instant, Rate};
 
-/// What is asked of all senders together.
+/// Limit that is asked of all senders together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advertisement {
     /// Requests of this rank and less important ones are limited.
     pub from_rank: u8,
     /// Onset levels crossed.
     pub severity: u8,
-    /// What all senders may send together of the limited ranks.
+    /// Maximum rate of the limited ranks from all senders together.
     pub rate: Rate,
 }
 
@@ -56,7 +56,7 @@ impl<M: Mac> Advertiser<M> {
         self.senders.find(key)
     }
 
-    /// What is asked from now on; none where there is no overload. O(n log n) for n senders.
+    /// Sets the limit that is asked from now on; none where there is no overload. O(n log n) for n senders.
     pub fn refresh(&mut self, now: Instant, asks: Option<Advertisement>) {
         if self.asks.is_some() && asks.is_none() {
             self.releases_until = now + self.ttl;
@@ -88,7 +88,7 @@ impl<M: Mac> Advertiser<M> {
         Some(field)
     }
 
-    /// What this sender is asked now; none while nothing is asked.
+    /// The message for this sender now; none while nothing is asked.
     fn feedback(&self, now: Instant, slot: SenderSlot) -> Option<Feedback> {
         if self.asks.is_none() && now >= self.releases_until {
             return None;
@@ -109,7 +109,7 @@ impl<M: Mac> Advertiser<M> {
         })
     }
 
-    /// What is asked now.
+    /// The limit that is asked now.
     #[must_use]
     pub fn asks(&self) -> Option<Advertisement> {
         self.asks

@@ -55,7 +55,7 @@ impl<'a> Datagram<'a> {
         is_whole.then_some(Self { sender, node, address, field: field.as_bytes() })
     }
 
-    /// What a datagram of these ends is signed for.
+    /// Context for which a datagram between these ends is signed.
     #[must_use]
     pub fn context(sender: &str, node: &str, address: SocketAddr) -> Vec<u8> {
         alloc::format!("{sender}>{node}@{address}").into_bytes()

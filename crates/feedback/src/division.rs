@@ -8,12 +8,12 @@
 use alloc::vec::Vec;
 use flashweir_core::Rate;
 
-/// What one sender asks for.
+/// Claim of one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Its weight, at least 1.
     pub weight: u32,
-    /// What it would send; none where that is unknown because its share binds.
+    /// The rate that it would send; none where that is unknown because its share binds.
     pub demand: Option<Rate>,
 }
 

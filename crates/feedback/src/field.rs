@@ -41,7 +41,7 @@ pub enum FieldError {
     /// Neither the length of a message without a tag nor that of one with a tag.
     #[error("a field of {length} bytes: expected 26, or 46 with a tag")]
     Length {
-        /// What it has.
+        /// The length of the field.
         length: usize,
     },
     /// Not canonical base64 between two colons.
@@ -50,7 +50,7 @@ pub enum FieldError {
     /// Another version of the protocol.
     #[error("version {version}: expected {VERSION}")]
     Version {
-        /// What it says.
+        /// The version in the message.
         version: u8,
     },
     /// No tag, where there are keys.
@@ -70,7 +70,7 @@ pub enum FieldError {
     Absurd {
         /// Which number.
         what: &'static str,
-        /// What it is.
+        /// The number in the message.
         value: u64,
         /// The largest that makes sense.
         max: u64,

@@ -18,7 +18,7 @@ pub struct Intake<M> {
     limit: UpstreamLimit,
 }
 
-/// What a field was.
+/// How a field was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// News: the limit may have changed.
@@ -31,7 +31,7 @@ pub enum Taken {
 
 impl<M: Mac> Intake<M> {
     /// For an upstream with which this sender shares the keys and the context (both names, for instance). Without keys,
-    /// the shell hands over only fields that came with responses of its own upstream.
+    /// the shell hands over only fields that came with responses of that upstream.
     #[must_use]
     pub fn new(keys: KeyRing<M>, context: &[u8]) -> Self {
         Self { keys, context: context.to_vec(), last: None, limit: UpstreamLimit::default() }

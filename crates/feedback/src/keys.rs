@@ -18,7 +18,7 @@ impl<F: Fn(&[&[u8]]) -> [u8; 32]> Mac for F {
 pub const TAG_BYTES: usize = 16;
 /// The largest number of a key; 0 is that of a message without a tag.
 pub const KEY_ID_MAX: u8 = 15;
-/// What every tag begins with, so that the key's other uses make no tag of ours.
+/// First bytes under every tag, so that the key's other uses make no tag of ours.
 const LABEL: &[u8] = b"Flashweir-Overload/1";
 
 /// The keys of one node, or of one upstream.

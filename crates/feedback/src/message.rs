@@ -4,7 +4,7 @@ use crate::FieldError;
 use flashweir_core::limits::CLASSES;
 use flashweir_core::{Duration, Rate};
 
-/// What a node asks of one sender. Ranks are places in the order of importance, 0 the first.
+/// A node's demand on one sender. Ranks are places in the order of importance, 0 the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
     /// Which run of the node speaks; a later run has a larger number (seconds since 1970 at its start, for instance).
@@ -13,9 +13,9 @@ pub struct Feedback {
     pub sequence: u32,
     /// The class ceiling: requests of this rank and of less important ones are limited; more important ones pass.
     pub from_rank: u8,
-    /// How many onset levels have been crossed; 0 while there is no overload.
+    /// Number of onset levels that have been crossed; 0 while there is no overload.
     pub severity: u8,
-    /// What the limited ranks may send together to this node; none is a release.
+    /// Maximum rate of the limited ranks together to this node; none is a release.
     pub rate: Option<Rate>,
     /// How long the message holds from its arrival, whole milliseconds.
     pub ttl: Duration,

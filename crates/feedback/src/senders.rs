@@ -1,4 +1,4 @@
-//! Who sends to this node, how much, and which share of the advertised rate each sender has.
+//! The senders to this node, their rates, and the share of the advertised rate that each sender has.
 //!
 //! A sender is known from its first request on and forgotten after [`SILENT_AFTER`]. Its demand is what it sends; while it uses
 //! most of its share it may want any amount, so its demand is unknown and it takes part in the division with its weight alone.
@@ -29,7 +29,7 @@ const AVERAGED_OVER_S: f64 = 1.0;
 const BINDS_FROM: f64 = 0.8;
 /// A sender counts as limited for this long after it last was, so that it has time to use a larger share.
 const LIMITED_FOR: Duration = Duration::from_secs(2);
-/// What a sender that is not limited is given, relative to what it sends: it may rise by half before the next division. With
+/// Grant of a sender that is not limited, relative to the rate it sends: it may rise by half before the next division. With
 /// [`BINDS_FROM`] at 0.8 a steady sender does not count as limited by it.
 const HEADROOM: f64 = 1.5;
 const _: () = assert!(1.0 / HEADROOM < BINDS_FROM);
@@ -37,7 +37,7 @@ const _: () = assert!(1.0 / HEADROOM < BINDS_FROM);
 const SLACK_RPS: f64 = 2.0;
 /// How far above its share a sender may be: clocks and rounding differ.
 const SHARE_TOLERANCE: f64 = 1.05;
-/// What a sender may send beyond its share before it has heard of it, as time at that share.
+/// Allowance of a sender beyond its share before it has heard of it, as time at that share.
 const LATE_BY: Duration = Duration::from_millis(500);
 /// The same as requests, for senders with small shares: a burst of two from each of a sender's workers.
 const LATE_REQUESTS: f64 = 8.0;
@@ -87,7 +87,7 @@ pub(crate) struct Sender {
     /// Requests that are ahead of the share, and as of when.
     ahead: f64,
     ahead_at: Instant,
-    /// What was signed last, and the sequence number in it.
+    /// The field signed last, and the sequence number in it.
     pub(crate) signed: Option<(u32, Field)>,
 }
 
@@ -166,7 +166,7 @@ impl Senders {
         self.probe(key).ok().map(|at| SenderSlot { at, key })
     }
 
-    /// How many there are.
+    /// Number of senders.
     #[must_use]
     pub fn len(&self) -> usize {
         self.senders.len()

@@ -25,7 +25,7 @@ pub const RATE_FLOOR: Rate = Rate::from_milli(100);
 const FLOOR_PART: u64 = 100;
 /// A node that restarts with an earlier epoch is believed after this much silence: by then any limit it had set is over.
 const EPOCH_MEMORY: Duration = Duration::from_secs(20);
-/// How many times an expired limit grows in a second.
+/// Factor by which an expired limit grows in a second.
 const GROWTH_PER_S: f64 = 1.5;
 /// An expired limit begins with at least this part of what is offered.
 const FIRST_STEP: f64 = 0.5;
@@ -48,7 +48,7 @@ pub struct Limit {
     pub from_rank: u8,
     /// Onset levels that the node has crossed.
     pub severity: u8,
-    /// What the limited ranks may send together.
+    /// Maximum rate of the limited ranks together.
     pub rate: Rate,
     /// Whether the time to live is over and the limit opens.
     pub is_expired: bool,
@@ -63,7 +63,7 @@ pub enum News {
     Stale,
 }
 
-/// What identifies the newest message.
+/// Identity of the newest message.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     epoch: u32,
@@ -77,7 +77,7 @@ struct Asked {
     severity: u8,
     rate: Rate,
     expires_at: Instant,
-    /// What arrived at this sender for the limited ranks when the message came.
+    /// Arrivals at this sender in the limited ranks when the message came.
     offered: Rate,
 }
 

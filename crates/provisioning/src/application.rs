@@ -1,4 +1,4 @@
-//! What one application needs, by the repaired rules.
+//! Need of one application, by the repaired rules.
 //!
 //! **Decides** how many servers it should have, before the pool says how many it gets. **From** requests offered (never admitted).
 //!
@@ -27,7 +27,7 @@ use crate::sizing::{Sized, sized};
 use flashweir_core::{Duration, Instant};
 use flashweir_measure::HighLowFilter;
 
-/// Demand is new when it lasts this long, or an interval between plans, refused or not: as long as counts are kept apart.
+/// Demand is new when it lasts this long, or an interval between plans, refused or not: the time over which counts are kept separately.
 const PANIC_WINDOW: Duration = Duration::from_secs(5);
 /// Level of ordinary times: at 100/s it is known to 1.3 %.
 const STABLE_WINDOW: Duration = Duration::from_secs(60);
@@ -65,27 +65,27 @@ pub(crate) struct Application {
     sized_since: Option<Instant>,
     /// Since when all planned servers are up.
     complete_since: Option<Instant>,
-    /// What the model's answers are multiplied by.
+    /// Factor on the model's answers.
     correction: f64,
     /// The step of the ladder in force.
     pub(crate) ladder_step: usize,
 }
 
-/// What an application should have.
+/// Need of an application.
 #[derive(Clone, Debug)]
 pub(crate) struct Need {
     /// Rates of the classes that servers are planned for.
     pub(crate) rates: ClassRates,
     /// Servers that it needs for them.
     pub(crate) needed: Option<u32>,
-    /// What is left of both where demand has fallen and others need the servers.
+    /// The remainder of both where demand has fallen and others need the servers.
     pub(crate) after_ebb: Option<EbbNeed>,
     /// Servers that it is to have, if the pool has them.
     pub(crate) wanted: u32,
     pub(crate) explanation: Explanation,
 }
 
-/// What an application needs after its demand has fallen.
+/// Need of an application after its demand has fallen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EbbNeed {
     rates: ClassRates,
@@ -174,7 +174,7 @@ impl Application {
         self.pool.map_or(policy.servers_min, |pool| pool.ready.saturating_add(pool.starting))
     }
 
-    /// What it should have, given what was planned before.
+    /// Computes its need from the previous plan.
     pub(crate) fn need(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What is asked of one application: rates over several windows, service times, variation, and how much goes unmet.
+//! Demand of one application: rates over several windows, service times, variation, and how much goes unmet.
 //!
 //! Rates are of requests *offered*, refused ones included: an autoscaler that sees admitted load finds a calm system exactly while
 //! requests are refused. **Cost** O([`DEMAND_INTERVALS`]) for each rate, 10 kB an application.

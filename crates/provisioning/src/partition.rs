@@ -22,10 +22,10 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-/// What one application asks of the pool.
+/// Claim of one application on the pool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim<'a> {
-    /// What it earns.
+    /// Its revenue by number of servers.
     pub curve: &'a RevenueCurve,
     /// Servers that it has, those that are starting included.
     pub current: u32,
@@ -39,7 +39,7 @@ pub struct Claim<'a> {
     pub start_up_s: f64,
 }
 
-/// What changes cost.
+/// Cost of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MoveCost {
     /// Seconds for which the partition is made (H).
@@ -99,7 +99,7 @@ impl Claim<'_> {
         self.servers_min.max(self.curve.guaranteed_servers()).min(self.servers_max)
     }
 
-    /// What the server after `servers` gains in that time; none where it gains nothing.
+    /// Gain from the server after `servers` in that time; none where it gains nothing.
     fn gain(&self, claim: usize, servers: u32, cost: MoveCost) -> Option<Gain> {
         if servers >= self.servers_max {
             return None;
@@ -134,7 +134,7 @@ fn granted_minimums(pool: u32, minimums: &[u32]) -> (Vec<u32>, bool) {
     (granted, true)
 }
 
-/// What the next server of an application gains.
+/// Gain from the next server of an application.
 #[derive(Clone, Copy, Debug)]
 struct Gain {
     gain: f64,
@@ -214,7 +214,7 @@ mod tests {
         let curve = curve(1.0, 5.0);
         let claims = [0.1, 0.5].map(|refused_share| Claim { refused_share, ..claim(&curve, 0) });
         assert_eq!(partition(5, &claims, FREE).servers, [0, 5]);
-        // The published one goes by order, and takes nothing from anybody who needs it.
+        // The published one goes by order, and takes nothing from an application that needs it.
         assert_eq!(published(5, &claims).servers, [5, 0]);
         assert_eq!(
             published(5, &[Claim { current: 3, ..claims[0].clone() }, claims[1].clone()]).servers,

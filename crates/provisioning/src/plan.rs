@@ -1,4 +1,4 @@
-//! What a planner of capacity decides, and why.
+//! Decision of a planner of capacity, and its reasons.
 
 use crate::queueing::WaitModel;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ pub struct Plan {
     pub is_short_of_minimum: bool,
 }
 
-/// What one application gets.
+/// Servers of one application in the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApplicationPlan {
     /// Servers, those that are starting included.
@@ -34,7 +34,7 @@ pub struct ApplicationPlan {
 /// The numbers and the rule behind one application's servers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Explanation {
-    /// What decided.
+    /// The rule that decided.
     pub rule: Rule,
     /// Unique offered requests a second over the stable window.
     pub offered_rps: f64,
@@ -54,7 +54,7 @@ pub struct Explanation {
     pub start_up: Duration,
 }
 
-/// What decided about one application's servers.
+/// The rule that decided one application's servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Nothing was measured yet: it keeps what it has.

@@ -60,7 +60,7 @@ impl ProvisioningPlanner {
         Ok(Self { policy, applications, published, plan: Plan::default(), next_plan_at: Instant::ZERO })
     }
 
-    /// What it is to achieve.
+    /// Its goals.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy

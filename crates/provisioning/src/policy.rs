@@ -1,4 +1,4 @@
-//! What a planner of capacity is to achieve: applications, targets, bounds.
+//! Goals of a planner of capacity: applications, targets, bounds.
 
 use crate::queueing::Dispatch;
 use alloc::vec::Vec;
@@ -34,7 +34,7 @@ pub struct Policy {
 /// One application.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApplicationPolicy {
-    /// What its classes are worth; the most important first.
+    /// Values of its classes; the most important first.
     pub classes: Vec<ClassValue>,
     /// Targets for the 95th percentile of response times. Each step has the longest target that is permitted up to its rate. The
     /// published mode takes what is permitted, the repaired one only what it needs of it when servers have run out.
@@ -70,7 +70,7 @@ pub enum PolicyError {
     Count {
         /// Which.
         what: &'static str,
-        /// How many there are.
+        /// The number given.
         count: u64,
         /// The fewest accepted.
         min: u64,
@@ -84,9 +84,9 @@ pub enum PolicyError {
         application: usize,
         /// Which quantity.
         what: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
-        /// What is accepted.
+        /// The accepted values.
         expected: &'static str,
     },
     /// Minimums that together exceed the pool.

@@ -39,7 +39,7 @@ pub(crate) struct PublishedRules {
     reacted_at: Vec<Instant>,
 }
 
-/// What the published rules decided about one application.
+/// Decision of the published rules about one application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PublishedNeed {
     pub(crate) servers: u32,

@@ -60,7 +60,7 @@ pub enum WaitModel {
     AllenCunneen,
 }
 
-/// How many servers a stream needs, and by which model.
+/// Number of servers that a stream needs, and the model by which it was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerCount {
     /// Servers.

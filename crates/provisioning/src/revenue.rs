@@ -1,4 +1,4 @@
-//! What an application earns with a number of servers.
+//! Revenue of an application by number of servers.
 //!
 //! **The rule.** With n servers of which a part ρ may be busy, admission can spend n·ρ server-seconds a second. It spends them first on
 //! what is guaranteed, then on classes in descending order of revenue per server-second (v/s), as far as each class's demand goes:
@@ -32,7 +32,7 @@ pub struct ClassDemand {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RevenueCurve {
-    /// What is guaranteed, then classes by descending revenue per server.
+    /// The guaranteed rate, then classes by descending revenue per server.
     segments: Vec<Segment>,
     guaranteed_servers: f64,
     servers: f64,
@@ -88,7 +88,7 @@ impl RevenueCurve {
         revenue
     }
 
-    /// What the server after `servers` adds per second.
+    /// Revenue per second that the server after `servers` adds.
     #[must_use]
     pub fn marginal_per_s(&self, servers: u32) -> f64 {
         (self.revenue_per_s(servers + 1) - self.revenue_per_s(servers)).max(0.0)

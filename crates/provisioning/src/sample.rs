@@ -1,10 +1,10 @@
-//! What gateways and the pool report between two plans.
+//! Reports of gateways and of the pool between two plans.
 
 use alloc::vec::Vec;
 use flashweir_admission::{Flow, Sample as PlannerSample};
 use flashweir_core::{Duration, Instant};
 
-/// What one gateway counted, and what the pool did, from `from` to `to`. Several gateways may report for the same time: counts
+/// Counts of one gateway, and events of the pool, from `from` to `to`. Several gateways may report for the same time: counts
 /// add up, the state of the pool is that of the last report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
@@ -16,7 +16,7 @@ pub struct Sample {
     pub applications: Vec<ApplicationSample>,
 }
 
-/// What one gateway counted for one application.
+/// Counts of one gateway for one application.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationSample {
     /// In the order of the policy's classes.
@@ -25,9 +25,9 @@ pub struct ApplicationSample {
     pub gaps: Moments,
     /// Ratio of the 95th percentile of response times to their mean; none where too few were measured.
     pub quantile_factor: Option<f64>,
-    /// What the pool has of the application; none from a gateway that does not know.
+    /// The application's part of the pool; none from a gateway that does not know it.
     pub pool: Option<PoolState>,
-    /// What the sentries did; none from one that does not know.
+    /// Load of the sentries; none from a gateway that does not know it.
     pub sentries: Option<SentryLoad>,
 }
 
@@ -47,7 +47,7 @@ pub struct ClassCounts {
 /// Sums over values, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Their sum.
     pub sum_s: f64,
@@ -55,7 +55,7 @@ pub struct Moments {
     pub squares_s2: f64,
 }
 
-/// What the pool has of one application.
+/// One application's part of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PoolState {
     /// Servers that serve.
@@ -66,7 +66,7 @@ pub struct PoolState {
     pub start_ups: Moments,
 }
 
-/// What the sentries of one application did.
+/// Load of one application's sentries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SentryLoad {
     /// Sentries that serve.

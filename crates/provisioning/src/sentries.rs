@@ -1,4 +1,4 @@
-//! How many sentries an application has, by how busy their processors are.
+//! Number of sentries of an application, by the utilisation of their processors.
 //!
 //! **Published** (Cataclysm §4.2): above 80 % for 30 s, one more; below a lower threshold, one fewer, never none. The paper does not give the
 //! lower threshold. **Repair S-1:** one more at a time follows no crowd that doubles in a minute; the number is the one with which

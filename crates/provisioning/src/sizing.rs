@@ -1,4 +1,4 @@
-//! How many servers one application needs for given rates of its classes.
+//! Number of servers that one application needs for given rates of its classes.
 
 use crate::demand::{ClassRates, Demand};
 use crate::policy::ApplicationPolicy;
@@ -66,7 +66,7 @@ pub(crate) fn sized(
     Some(needed)
 }
 
-/// What the application earns by number of servers, with all of this demand served by `servers`.
+/// Revenue of the application by number of servers, with all of this demand served by `servers`.
 pub(crate) fn revenue_curve(
     policy: &ApplicationPolicy,
     demand: &Demand,
@@ -84,7 +84,7 @@ pub(crate) fn revenue_curve(
     RevenueCurve::new(&classes, work / f64::from(servers.max(1)))
 }
 
-/// What a server earns in a second while it serves this mix of classes; of no demand, while it serves the most important class.
+/// Revenue of a server per second while it serves this mix of classes; of no demand, while it serves the most important class.
 pub(crate) fn revenue_per_server_s(policy: &ApplicationPolicy, demand: &Demand, rates: &ClassRates) -> f64 {
     let (mut revenue, mut work_s) = (0.0, 0.0);
     let none = rates.iter().all(|rate| *rate <= 0.0);

@@ -1,4 +1,4 @@
-//! What a choice costs, by policy and number of hosts; and one round of placement over the documents of a busy redirector.
+//! Cost of a choice, by policy and number of hosts; and one round of placement over the documents of a busy redirector.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use flashweir_core::{Duration, Instant, Rng};

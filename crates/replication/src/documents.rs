@@ -91,7 +91,7 @@ impl DocumentTable {
         self.documents.get(place).map(|it| it.key)
     }
 
-    /// How many there are.
+    /// Number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.documents.len()

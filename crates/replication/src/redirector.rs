@@ -1,6 +1,6 @@
 //! One redirector: it owns a part of the documents, sends each request to one of the document's hosts, and moves copies.
 //!
-//! What it decides: the server of a request, and the copies of its documents. From which inputs: the requests it sees
+//! It decides: the server of a request, and the copies of its documents. From which inputs: the requests it sees
 //! itself, and the servers' reports. It knows nothing of other redirectors.
 //!
 //! Rule of placement (repaired; [`Redirector::plan`], at most once a second):
@@ -46,11 +46,11 @@ pub struct RedirectorSettings {
     pub deletion: DeletionSettings,
     /// The shortest time between two plans, default 1 s.
     pub plan_interval: Duration,
-    /// Who asks for copies.
+    /// The party that asks for copies.
     pub placement: PlacementBy,
 }
 
-/// Who asks for copies.
+/// The party that asks for copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlacementBy {
     /// The redirector, in [`Redirector::plan`] (repaired).
@@ -75,7 +75,7 @@ impl Default for RedirectorSettings {
     }
 }
 
-/// What a plan changed.
+/// Changes made by a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlacementRound {
     /// Copies made; the document is fetched with its first request.
@@ -105,7 +105,7 @@ pub struct Redirector {
     overload: Vec<Overload>,
     documents: DocumentTable,
     distribution: Distribution,
-    /// What the weights were last updated by.
+    /// Loads by which the weights were last updated.
     loads: Vec<ServerLoad>,
     is_engaged: bool,
     updated_at: Instant,
@@ -206,7 +206,7 @@ impl Redirector {
         self.update_engaged(now);
     }
 
-    /// What was sent to a server of late, requests per second: its load is no less. A report may be older than the crowd, or may lie.
+    /// Raises a server's load to the rate `sent_rps` that was recently sent to it. A report may be older than the crowd, or may lie.
     pub fn raise_load(&mut self, now: Instant, server: ServerIndex, sent_rps: f64) {
         let missing_rps = sent_rps - self.servers.load_rps(server);
         if missing_rps.is_nan() || missing_rps <= 0.0 {
@@ -226,7 +226,7 @@ impl Redirector {
         self.documents.forget_idle(now, below_rps);
     }
 
-    /// What all usable servers together take before they are overloaded, requests per second: HW times their weights.
+    /// Capacity of all usable servers together before they are overloaded, requests per second: HW times their weights.
     #[must_use]
     pub fn capacity_rps(&self, now: Instant) -> f64 {
         let weights = self.usable(now).into_iter().map(|server| self.servers.weight(server));
@@ -347,7 +347,7 @@ impl Redirector {
         &self.servers
     }
 
-    /// What the weights of the policy were last updated by; empty before the first report, and of use only to a policy with fixed weights.
+    /// Loads by which the weights of the policy were last updated; empty before the first report, and of use only to a policy with fixed weights.
     #[must_use]
     pub fn loads(&self) -> &[ServerLoad] {
         &self.loads

@@ -55,7 +55,7 @@ impl Ring {
         self.0.get(place).copied()
     }
 
-    /// How many there are.
+    /// Number of redirectors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

@@ -24,7 +24,7 @@ pub struct RoutingPlan {
     hosts: BTreeMap<u64, Vec<ServerIndex>>,
     /// By server; zero: out.
     shares: Vec<u32>,
-    /// What all usable servers together may get, requests per second, while the cluster is full.
+    /// Limit of all usable servers together, requests per second, while the cluster is full.
     limit_rps: Option<f64>,
     /// As of the last report, where weights are made of reports; empty for two choices, which need none.
     loads: Vec<ServerLoad>,
@@ -78,7 +78,7 @@ impl RoutingPlan {
         &self.shares
     }
 
-    /// What the usable servers together may get while the cluster is full; none while it is not.
+    /// Limit of the usable servers together while the cluster is full; none while it is not.
     #[must_use]
     pub fn limit_rps(&self) -> Option<f64> {
         self.limit_rps
@@ -251,7 +251,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the plan, the chosen server is usable; none only where none is.
+        /// For any plan, the chosen server is usable; none only where none is.
         #[test]
         fn the_choice_is_usable(shares in prop::collection::vec(0u32..2, 1..8), document: u64, hosts in prop::collection::vec(0u16..8, 0..8)) {
             let mut router = Router::new((0..shares.len() as u64).map(|name| name + 1)).unwrap();

@@ -8,12 +8,12 @@
 //! ([`probed`](ServerPool::probed)), and totals of answers ([`refresh`](ServerPool::refresh)). Outputs: a bit for each server and its share, to
 //! be copied to where a [`Balancer`](crate::Balancer) reads them.
 //!
-//! Who is left out and when it returns: [`Ejection`]. A server that returns starts slowly ([`slow_start`]), so one that is not well after
+//! [`Ejection`] decides which server is out and until when. A server that returns starts slowly ([`slow_start`]), so one that is not well after
 //! all has few requests to lose. Where no server is usable, those that can be reached are used, and where none can, all: a wrong judgement
 //! must not turn slow into down.
 //!
 //! The owner probes the servers that [`probes_due`](ServerPool::probes_due) names. A server in service is probed at the configured interval, if
-//! there is something to ask; one that is doubtful or out, four times a second. Servers nobody knows yet are probed at once, so that those
+//! there is something to ask; one that is doubtful or out, four times a second. Servers still unknown are probed at once, so that those
 //! which are absent cost no request its time.
 //!
 //! Cold start: every server is usable with a full share. Cost: O(servers) a call; memory 200 bytes a server.
@@ -36,7 +36,7 @@ const PROBE_LOST_AFTER: Duration = Duration::from_secs(180);
 /// Answers of a server below which their mean time is chance.
 const ANSWERS_MIN: u64 = 5;
 
-/// What applies to all servers of a pool.
+/// Settings that apply to all servers of a pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PoolSettings {
     /// When a server is left out.
@@ -127,7 +127,7 @@ impl ServerPool {
         }
         settings.ejection.check()?;
         settings.learning.as_ref().map_or(Ok(()), LearningSettings::check)?;
-        // A single server is used whatever a probe finds.
+        // A single server is used after any result of a probe.
         let is_probed = servers > 1 || settings.probe_interval.is_some();
         let server = Server {
             ejection: Ejection::default(),
@@ -337,7 +337,7 @@ impl ServerPool {
     }
 }
 
-/// What was counted between two moments; a total that went back counts as nothing.
+/// Counts between two moments; a total that went back counts as nothing.
 fn since(before: ServerCounts, now: ServerCounts) -> ServerCounts {
     ServerCounts {
         answered: now.answered.saturating_sub(before.answered),

@@ -92,7 +92,7 @@ proptest! {
         prop_assert!(Field::parse(&bytes[..at], &keys, b"a").is_err());
     }
 
-    /// What an observer recorded and sends again, in any order and at any time, changes no limit, so it raises none.
+    /// Messages that an observer recorded and sends again, in any order and at any time, change no limit, so they raise none.
     #[test]
     fn a_replay_never_changes_the_limit(
         messages in proptest::collection::vec((message(), 0u64..3_000), 1..20), replays in proptest::collection::vec((0usize..20, 0u64..3_000), 1..20),

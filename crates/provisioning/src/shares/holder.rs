@@ -1,4 +1,4 @@
-//! What one gateway may use.
+//! The part of the limit that one gateway may use.
 
 use super::{Epoch, ShareBroadcast};
 use flashweir_core::{Duration, Instant};

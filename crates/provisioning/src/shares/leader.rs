@@ -37,7 +37,7 @@ pub enum LeaderError {
         gateway: u64,
         /// Which number.
         what: &'static str,
-        /// What was reported.
+        /// The reported value.
         value: f64,
     },
     /// The gateway claims a broadcast that this leader has not sent: another leads, or the report is forged.
@@ -45,7 +45,7 @@ pub enum LeaderError {
     Unsent {
         /// Which gateway reported.
         gateway: u64,
-        /// What it claims.
+        /// The broadcast that it claims to apply.
         applied: Epoch,
     },
 }
@@ -167,7 +167,7 @@ impl ShareLeader {
         Ok(())
     }
 
-    /// What each gateway would have in flight if it refused nothing. One that admits next to nothing is like the others.
+    /// Requests that each gateway would have in flight if it refused nothing. One that admits next to nothing is like the others.
     fn demands(&self) -> Vec<f64> {
         let sum = |of: fn(&Member) -> f64| self.members.values().map(of).sum::<f64>();
         let admitted = sum(|member| member.admitted.slow);

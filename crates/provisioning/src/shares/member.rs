@@ -63,7 +63,7 @@ pub struct MemberFigures {
 #[derive(Debug)]
 pub struct ServiceMember {
     gateway: u64,
-    /// What each gate measured since the last report.
+    /// Measurements of each gate since the last report.
     gates: Vec<Sample>,
     holder: ShareHolder,
     slots: SlotGate,
@@ -71,7 +71,7 @@ pub struct ServiceMember {
     applied_at: Option<Instant>,
     /// The newest broadcast, from the first that had a share for it on.
     last: Option<ServiceBroadcast>,
-    /// What is used while there is no share.
+    /// Limit that is used while there is no share.
     own_limit: u32,
     /// Requests in flight here when the last report was made.
     in_flight: u32,
@@ -148,8 +148,8 @@ impl ServiceMember {
         is_new
     }
 
-    /// The plan to carry out: this gateway's part of the leader's, or of its own while it has heard of none. `in_flight` is the number of its
-    /// requests at the origin now. Call it for each of its own plans; the result has that one's number.
+    /// The plan to carry out: this gateway's part of the leader's, or of `own` while it has heard of none. `in_flight` is the number of its
+    /// requests at the origin now. Call it for each plan `own`; the result has that plan's number.
     pub fn plan(&mut self, now: Instant, own: &Plan, in_flight: u32) -> Plan {
         let Some(last) = &self.last else {
             let limit = if self.standing(now) == Standing::Joining { 1 } else { own.limit };
@@ -202,7 +202,7 @@ impl ServiceMember {
     }
 }
 
-/// What remains true of a gate after its counts were reported: what it has in flight and queued.
+/// The levels of a gate that remain after its counts were reported: its requests in flight and queued.
 fn levels_of(gate: &Sample) -> Sample {
     let mut levels = Sample {
         to: gate.to,

@@ -48,7 +48,7 @@ pub struct Epoch {
     pub sequence: u64,
 }
 
-/// What one gateway reports.
+/// Report of one gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ShareReport {
     /// Which gateway.
@@ -72,14 +72,14 @@ pub struct ShareBroadcast {
     pub epoch: Epoch,
     /// The limit that is divided, for gateways that lose the leader.
     pub limit: f64,
-    /// How many gateways share it, where not all of them are told of each other's share.
+    /// Number of gateways that share it, where not all of them get each other's share.
     pub gateways: u32,
     /// Gateways and their shares, by ascending gateway. One that is not in it was not heard, and is as good as without a leader.
     pub shares: Vec<(u64, f64)>,
 }
 
 impl ShareBroadcast {
-    /// What one gateway needs of it. O(log gateways).
+    /// The part of the broadcast that one gateway needs. O(log gateways).
     #[must_use]
     pub fn for_one(&self, gateway: u64) -> Self {
         let shares = self.share_of(gateway).map(|share| (gateway, share));

@@ -24,12 +24,12 @@ pub const ROUND_MAX: Duration = Duration::from_millis(200);
 /// A round lasts at least this long, so that a gateway that reports too often does not make the planner decide by less than it asks for.
 const ROUND_MIN: Duration = Duration::from_millis(50);
 
-/// What one gateway says of one service.
+/// Report of one gateway on one service.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServiceReport {
-    /// Who, and what it uses.
+    /// The gateway, and the part of the limit that it uses.
     pub share: ShareReport,
-    /// What its gates measured since its last report.
+    /// Measurements of its gates since its last report.
     pub sample: Sample,
     /// The whole service's limit in the plan it carries out; 0 where it carries out none.
     pub limit: u32,
@@ -37,7 +37,7 @@ pub struct ServiceReport {
     pub knee_milli: u64,
 }
 
-/// What the leader says of one service.
+/// Broadcast of the leader about one service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServiceBroadcast {
     /// Which gateway gets which part of the limit.
@@ -53,7 +53,7 @@ pub struct ServiceBroadcast {
 pub struct ServiceLeader {
     planner: PlannerDriver<SentryPlanner>,
     shares: ShareLeader,
-    /// What was reported since the last round began, by gateway.
+    /// Reports since the last round began, by gateway.
     reported: BTreeMap<u64, Sample>,
     /// Requests in flight by the last report of each gateway of the last round.
     in_flight: u32,
@@ -90,7 +90,7 @@ impl ServiceLeader {
         self.shares.gateways()
     }
 
-    /// What was broadcast last.
+    /// The last broadcast.
     #[must_use]
     pub fn last(&self) -> Option<&ServiceBroadcast> {
         self.last.as_ref()

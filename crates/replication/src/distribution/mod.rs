@@ -59,7 +59,7 @@ pub enum Policy {
 /// the requests of a redirector that is worth balancing.
 pub const COUNTER_TAU: Duration = Duration::from_secs(1);
 
-/// What is known of a server when weights are updated.
+/// Load of a server when weights are updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ServerLoad {
     /// Reported load, requests per second, over the server's weight.
@@ -170,7 +170,7 @@ impl Distribution {
 
     /// `server` got a copy of a document whose other hosts are `hosts`: it starts at the level of the least loaded of them.
     ///
-    /// A newcomer at zero would get every request until it has as many as the others: a herd of its own, for `τ·ln 2` and at the
+    /// A newcomer at zero would get every request until it has as many as the others: another herd, for `τ·ln 2` and at the
     /// full rate of the crowd. At their level it gets its part from the first request on.
     pub fn enter(&mut self, server: ServerIndex, hosts: &[ServerIndex], shares: &[u32]) {
         let candidates = Candidates { hosts, shares };

@@ -34,7 +34,7 @@ impl Default for FelberThresholds {
     }
 }
 
-/// What a site does.
+/// Phase of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FelberPhase {
     /// Serves alone.

@@ -132,7 +132,7 @@ fn spread_counted(
     plan.copies
 }
 
-/// What is planned so far.
+/// The plan so far.
 struct Plan<'a> {
     loads: Vec<f64>,
     weights: &'a [f64],

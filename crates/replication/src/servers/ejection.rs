@@ -18,7 +18,7 @@
 //!
 //! After a return the first failure ejects again (a trial), unless it is of the client whose request failed last.
 //!
-//! Resets that follow requests of one client count once a second: whatever that client sends, another one's failures are needed, or a
+//! Resets that follow requests of one client count once a second: for any requests of that client, another one's failures are needed, or a
 //! second for each, to show that the fault is the server's.
 //!
 //! Cost: a few comparisons for each call; 100 bytes a server.
@@ -76,7 +76,7 @@ impl EjectionSettings {
     }
 }
 
-/// What a request met instead of an answer.
+/// Failure of a request that got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// No connection.
@@ -85,7 +85,7 @@ pub enum Failure {
     Reset,
 }
 
-/// What a probe found.
+/// Outcome of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeOutcome {
     /// The server accepted a connection; it was not asked for anything.
@@ -133,7 +133,7 @@ impl OutCause {
     }
 }
 
-/// How many servers are out already.
+/// Number of servers that are out already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// All servers.
@@ -161,7 +161,7 @@ pub struct Ejection {
     failures: u32,
     /// Probes in a row that failed, while in service.
     failed_probes: u32,
-    /// Whose request the last failure that counted was, and when that was.
+    /// Client of the last failure that counted, and when that was.
     last_failed: Option<(u64, Instant)>,
     /// Ejections since the server was last in service for [`FORGIVEN_AFTER`].
     ejections: u32,

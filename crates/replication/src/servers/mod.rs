@@ -32,7 +32,7 @@ pub const SHARE_ONE: u32 = 1_024;
 /// Reports that may be missing before a server counts as silent.
 pub const REPORTS_MISSED_MAX: u32 = 3;
 
-/// What applies to all servers of a table.
+/// Settings that apply to all servers of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerSettings {
     /// How often a server reports; 1 ms or more. Longer: a dead server is noticed later.
@@ -57,7 +57,7 @@ impl Default for ServerSettings {
     }
 }
 
-/// What a server reports of the last interval.
+/// Report of a server on the last interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ServerReport {
     /// Requests per second that reached it, from all redirectors.
@@ -127,7 +127,7 @@ impl ServerTable {
         Ok((self.servers.len() - 1) as ServerIndex)
     }
 
-    /// How many servers there are, usable or not.
+    /// Number of servers, usable or not.
     #[must_use]
     pub fn len(&self) -> usize {
         self.servers.len()

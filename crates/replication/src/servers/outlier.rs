@@ -13,15 +13,15 @@
 //! e¹⁰ = 22,000 times. Three waiting requests because a balancer by load sends a server with one long request nothing else while
 //! the others are idle.
 //!
-//! Zero samples, or one server: nobody is an outlier. Cost: O(servers) for each evaluation.
+//! Zero samples, or one server: no server is an outlier. Cost: O(servers) for each evaluation.
 
-/// What is left of the sums after each evaluation: an answer five evaluations back counts a third.
+/// Factor on the sums after each evaluation: an answer five evaluations back counts a third.
 const DECAY: f64 = 0.8;
 /// Errors that count as evidence.
 const ERRORS_MIN: f64 = 5.0;
 /// Errors over answers from which a server may be an outlier.
 const ERROR_SHARE: f64 = 0.5;
-/// The others' share of errors over the server's, above which the fault is everybody's.
+/// The others' share of errors over the server's, above which the fault is common to all servers.
 const OTHERS_MAX: f64 = 0.5;
 /// Answers of an average other server during which a silent one should have answered.
 const EXPECTED_ANSWERS: f64 = 10.0;
@@ -39,7 +39,7 @@ pub struct Answers {
     pub waiting: u32,
 }
 
-/// What is remembered of one server.
+/// Evidence kept of one server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OutlierEvidence {
     answered: f64,

@@ -16,7 +16,7 @@ const REPORT: Duration = Duration::from_millis(100);
 const QUEUE_S: f64 = 0.2;
 const SECONDS: usize = 60;
 
-/// What happens to the gateways.
+/// Events that happen to the gateways.
 #[derive(Clone, Debug, Default)]
 struct Course {
     gateways: usize,

@@ -17,7 +17,7 @@ fn own_plan() -> Plan {
     SentryPlanner::new(Arc::new(policy())).current().clone()
 }
 
-/// What a gate measured over a report: all its slots in use for 50 ms each, and more refused than admitted.
+/// Sample of a gate over a report: all its slots in use for 50 ms each, and more refused than admitted.
 fn sample(to: Instant, in_flight: u32, offered: u64) -> Sample {
     let admitted = u64::from(in_flight) * REPORT_MS / 50;
     let class = ClassCounts { offered, admitted, completed: admitted, in_flight, ..ClassCounts::default() };
