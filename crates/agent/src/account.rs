@@ -21,7 +21,7 @@ pub struct GroupCpu {
 /// The machine's processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MachineCpu {
-    /// How many there are.
+    /// Number of processors.
     pub processors: u32,
     /// Idle time of all, hundredths of a second; waiting for a disk is idle.
     pub idle_ticks: u64,
@@ -45,7 +45,7 @@ pub struct Sockets {
     pub unaccepted: u64,
     /// Connections accepted and open.
     pub open: u64,
-    /// Those of them with bytes that the service has not read.
+    /// Open connections with bytes that the service has not read.
     pub unread: u64,
 }
 
@@ -252,7 +252,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Whatever a file says, nothing panics.
+        /// For any content of a file, nothing panics.
         #[test]
         fn any_text_is_read(text in "(some |full |total=|cpu ?|[0-9A-F:. ()/\n-]|usage_usec ){0,60}", port: u16) {
             let _read = (pressure(&text), group_cpu(&text), quota(&text), number(&text), machine_cpu(&text));

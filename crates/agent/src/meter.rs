@@ -1,4 +1,4 @@
-//! What two readings of the accounts say: how busy the service is, and what it is short of.
+//! Difference of two readings of the accounts: how busy the service is, and what it is short of.
 //!
 //! ```text
 //! utilisation    used / (used + what it could have had)          of the processors; could have: idle ones, within the quota
@@ -20,7 +20,7 @@
 //! short of them only if it wants them: one that waits for a database wants none. Why the busiest thread, and its waiting with it: a service with one thread is short of a processor on a machine with 63 idle ones.
 //!
 //! Means are over the last `MEAN_OVER`, so that one garbage collection is no shortage. Cold start: no report before the second reading; a
-//! gap or accounts that went back begin anew. Cost: O(threads).
+//! gap or accounts that went back begin again. Cost: O(threads).
 
 use crate::account::{GroupCpu, MachineCpu, Pressure, Sockets, ThreadTime};
 use flashweir_core::{Duration, Instant, Shortage};
@@ -68,14 +68,14 @@ pub struct Reading {
     pub memory_pressure: Option<Pressure>,
     /// Pressure on disks.
     pub disk_pressure: Option<Pressure>,
-    /// What waits at the service's port.
+    /// State of the sockets at the service's port.
     pub sockets: Option<Sockets>,
 }
 
 /// How busy a service is, as its agent serves it. Parts are from 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadReport {
-    /// What it is short of.
+    /// The resource that it is short of.
     #[serde(serialize_with = "as_word")]
     pub short_of: Shortage,
     /// The same as a sentence, with the numbers it rests on.
@@ -166,7 +166,7 @@ pub struct Meter {
 struct Means {
     used: f64,
     spare: f64,
-    /// Processors it may use, whoever uses them.
+    /// Processors that the service may use, with those in use by other processes.
     processors: f64,
     throttled: f64,
     busiest_thread: Option<f64>,
@@ -322,7 +322,7 @@ struct ThreadParts {
     busiest: f64,
 }
 
-/// What the threads that were there at both readings did; none where there are none. O(threads): both lists are in the order of ids.
+/// Activity of the threads that were there at both readings; none where there are none. O(threads): both lists are in the order of ids.
 fn thread_parts(before: &[ThreadTime], now: &[ThreadTime], span_s: f64) -> Option<ThreadParts> {
     if now.is_empty() {
         return None;

@@ -29,7 +29,7 @@ pub struct AgentSettings {
     pub listen: SocketAddr,
     /// Names with a dot it may be asked for by.
     pub hosts: Vec<String>,
-    /// What it looks at.
+    /// The target that it reads.
     pub target: Target,
     /// Where the service listens.
     pub port: Option<u16>,
@@ -92,7 +92,7 @@ pub fn run(settings: &AgentSettings) -> Result<(), AgentError> {
     })
 }
 
-/// Reads again and again; a target that is gone is opened anew when it is back.
+/// Reads at each interval; a target that is gone is opened again when it is back.
 async fn read_on(source: Source, settings: &AgentSettings, latest: &Latest) {
     let began = tokio::time::Instant::now();
     let mut ticks = tokio::time::interval(READ_EVERY);

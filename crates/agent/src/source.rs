@@ -14,7 +14,7 @@ const SOCKETS_EVERY: u32 = 5;
 /// Where the unified hierarchy of control groups is on most systems.
 const USUAL_MOUNT: &str = "/sys/fs/cgroup";
 
-/// What is looked at.
+/// The target that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Everything on the machine.
@@ -138,7 +138,7 @@ impl Source {
                 Some(self.processes.iter().filter_map(resident).sum())
             }
         };
-        // A group without accounts of its own memory: the machine's.
+        // A group without separate memory accounts: the machine's.
         Some(used.map_or((all.saturating_sub(available), all), |used| (used, limit)))
     }
 

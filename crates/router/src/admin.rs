@@ -13,7 +13,7 @@ use flashweir_runtime::{Clock, metrics_response, problem};
 use flashweir_telemetry::Telemetry;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the handlers know.
+/// State of the handlers.
 pub(crate) struct Known {
     pub(crate) clock: Clock,
     pub(crate) telemetry: Telemetry,

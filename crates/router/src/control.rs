@@ -22,7 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// A router to run.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// What was configured, checked.
+    /// The checked configuration.
     pub config: RouterConfig,
     /// The file it came from: read again on SIGHUP.
     pub config_file: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Each interval: what was seen becomes a sample, the planner decides, the gate is told. And each second a sign of life for
+//! Each interval: the observations become a sample, the planner decides, the gate gets its orders. And each second a sign of life for
 //! the kernel, a look at the interfaces, and figures for people.
 //!
 //! Cost of a tick: the observer's reading, the planner, and some ten microseconds for each place. If any of it but the
@@ -85,7 +85,7 @@ impl Driver {
         self.configure(now)
     }
 
-    /// What is in force.
+    /// The configuration in force.
     pub(crate) fn config(&self) -> &RouterConfig {
         &self.outlet.config
     }
@@ -117,7 +117,7 @@ impl Driver {
         self.outlet.guard.leave()
     }
 
-    /// What was learned so far.
+    /// The baseline learned so far.
     pub(crate) fn baseline(&self) -> Baseline {
         let latest = || self.outlet.keeper.latest().clone();
         self.planner_loop.planner().map_or_else(latest, FlashCrowdPlanner::baseline)
@@ -162,7 +162,7 @@ impl Driver {
     }
 }
 
-/// What an earlier run learned about these servers.
+/// The baseline that an earlier run learned about these servers.
 fn learned_earlier(config: &RouterConfig) -> Baseline {
     settings::state_file(config).map(|file| file.load_or_begin_anew()).unwrap_or_default()
 }

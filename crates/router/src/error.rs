@@ -14,10 +14,10 @@ pub enum RouterError {
     /// The kernel does not take the programs, or does not tell what they counted.
     #[error(transparent)]
     Kernel(#[from] LoadError),
-    /// The gate does not take what it is told.
+    /// The gate does not accept an order.
     #[error(transparent)]
     Gate(#[from] GateError),
-    /// The observer does not take what it is told.
+    /// The observer does not accept an order.
     #[error(transparent)]
     Observer(#[from] ObserveError),
     /// An interface does not take the gate.

@@ -1,4 +1,4 @@
-//! What the programs in the kernel count, in the words of the metrics: places by their role, never by an address.
+//! Counts of the programs in the kernel, in the words of the metrics: places by their role, never by an address.
 
 use crate::places::Places;
 use flashweir_config::Kernel;

@@ -44,7 +44,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Looks after the interfaces: one that is gone is told of, and guarded again once it is back. A system call for each.
+    /// Looks after the interfaces: one that is gone is logged, and guarded again once it is back. A system call for each.
     pub(crate) fn look_after(&mut self, now: Instant, warnings: &Warnings) {
         let watch = |interface: &str| watch(&mut self.observer, interface);
         self.interfaces.look_after(now, &self.gate, warnings, watch);

@@ -1,4 +1,4 @@
-//! From the planner's plan to what the gate is told, place by place.
+//! Converts the planner's plan to the gate's orders, place by place.
 
 use crate::destinations::Destinations;
 use crate::places::Places;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 /// The place whose buckets all others are charged to under one ceiling for all.
 const COMMON_PLACE: usize = 0;
 
-/// What is refused, and how.
+/// How connections are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Manner {
     pub(crate) refusal: Refusal,
@@ -27,14 +27,14 @@ pub(crate) fn hot_spots(plan: &Plan, destinations: &Destinations) -> Vec<(Socket
     spots.iter().filter_map(named).collect()
 }
 
-/// What the gate is told for each place. Hot-spots without a place of their own ([`Places::give`]) are let in.
+/// The gate's order for each place. Hot-spots without a separate place ([`Places::give`]) are let in.
 pub(crate) fn orders(
     plan: &Plan,
     hot_spots: &[(SocketAddr, Rate)],
     places: &Places,
     manner: Manner,
 ) -> Vec<ServicePlan> {
-    // In whole seconds, as clients are told: the kernel's answers are written anew only when those change.
+    // In whole seconds, as clients read it: the kernel's answers are written again only when those change.
     let retry_after = Duration::from_secs(plan.retry_after.as_millis().div_ceil(1_000) as u64);
     let refusing = |tiers: Tiers| ServicePlan {
         tiers,
@@ -82,7 +82,7 @@ mod tests {
         Rate::from_per_second(rate)
     }
 
-    /// What is refused by these orders: the rate and burst of each place that has a ceiling.
+    /// Ceilings of these orders: the rate and burst of each place that has one.
     fn ceilings(orders: &[ServicePlan]) -> Vec<Option<(f64, u32)>> {
         let ceiling =
             |order: &ServicePlan| order.tiers.ceilings().first().map(|it| (it.rate.per_second(), it.burst));

@@ -1,4 +1,4 @@
-//! What surrounds the router's planner: programs in the kernel that it learns from and gives orders to, the state file, and
+//! Environment of the router's planner: programs in the kernel that it learns from and gives orders to, the state file, and
 //! figures for people.
 
 use crate::admin::Known;
@@ -30,17 +30,17 @@ pub(crate) struct RouterOutlet {
     pub(crate) sampler: Sampler,
     pub(crate) destinations: Destinations,
     pub(crate) places: Places,
-    /// What the gate was told last, place by place.
+    /// The gate's last orders, place by place.
     pub(crate) in_force: Vec<ServicePlan>,
     pub(crate) inheritance: Inheritance,
     pub(crate) keeper: BaselineKeeper,
-    /// What is about to be told.
+    /// The next report for people.
     pub(crate) told: Told,
     pub(crate) known: Arc<Known>,
 }
 
 impl RouterOutlet {
-    /// What the programs in the kernel measured since the last sample.
+    /// The measurements of the programs in the kernel since the last sample.
     pub(crate) fn sample(&mut self, now: Instant) -> Result<Sample, RouterError> {
         let counts = self.guard.gate.counters()?;
         let observed = self.guard.observer.read()?;
@@ -98,7 +98,7 @@ impl Outlet<FlashCrowdPlanner> for RouterOutlet {
         let hottest: Vec<SocketAddr> = hot.iter().map(|(destination, _)| *destination).collect();
         if self.places.give(&hottest) {
             self.guard.gate.set_services(settings::services(&self.places, &self.config.kernel))?;
-            // With new services the gate lets everything in until it is told better.
+            // With new services the gate lets everything in until it gets orders.
             self.in_force = vec![ServicePlan::default(); self.places.count()];
         }
         let orders = orders(&plan, &hot, &self.places, settings::manner(&self.config));

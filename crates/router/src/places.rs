@@ -1,6 +1,6 @@
 //! Which places of the gate's table the protected servers have.
 //!
-//! A place has a bucket and counters of its own. Every protected address has one, as far as there are enough, so that what
+//! A place has its own bucket and counters. Every protected address has one, as far as there are enough, so that what
 //! was offered to each is known also of what is refused; a few more are kept for hot-spots that hide behind an address for
 //! many (`0.0.0.0:80`). Such a place stays with its hot-spot until another one needs it: moving it would empty its bucket
 //! and forget what is being answered there.
@@ -32,7 +32,7 @@ impl Places {
         Self { own, hot: Vec::new() }
     }
 
-    /// Gives each of these a place of its own; at most [`HOT_SPOTS_LIMITED`] are heard. Whether any place changed.
+    /// Gives each of these a separate place; at most [`HOT_SPOTS_LIMITED`] are heard. Whether any place changed.
     pub(crate) fn give(&mut self, destinations: &[SocketAddr]) -> bool {
         let destinations = &destinations[..destinations.len().min(HOT_SPOTS_LIMITED)];
         let mut changed = false;
@@ -50,7 +50,7 @@ impl Places {
         changed
     }
 
-    /// What metrics call a place: a server by its number in the configuration, a hot-spot by its own.
+    /// Name of a place in the metrics: a server by its number in the configuration, a hot-spot by its own.
     pub(crate) fn name(&self, place: usize) -> String {
         match place.checked_sub(self.own.len()) {
             None => format!("server_{place}"),
@@ -58,7 +58,7 @@ impl Places {
         }
     }
 
-    /// How many there are.
+    /// Number of places.
     pub(crate) fn count(&self) -> usize {
         self.own.len() + self.hot.len()
     }

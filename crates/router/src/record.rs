@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) struct Decision {
     pub(crate) at: Instant,
     pub(crate) plan: Plan,
-    /// Those limited by name, connections per second each.
+    /// Hot-spots that are limited by name, connections per second each.
     pub(crate) hot_spots: Vec<(SocketAddr, f64)>,
     pub(crate) shadow: bool,
 }
@@ -31,7 +31,7 @@ impl Decisions {
         self.0.push_back(decision);
     }
 
-    /// The one of this number. A reload begins numbers anew, so the latest of that number.
+    /// The one of this number. A reload restarts the numbers, so this is the latest of that number.
     pub(crate) fn of(&self, epoch: u64) -> Option<Arc<Decision>> {
         self.0.iter().rev().find(|decision| decision.plan.epoch == epoch).cloned()
     }

@@ -1,7 +1,7 @@
-//! What the planner is told of an interval: from the gate's counters and what was observed behind it.
+//! The planner's input of an interval: from the gate's counters and what was observed behind it.
 //!
 //! The two see different things. The gate sees every new connection, those it refuses too; the observer stands behind it
-//! and sees only what was let in, but knows every destination and tells a repeated SYN of a connection that was let in
+//! and sees only what was let in, but knows every destination and distinguishes a repeated SYN of a connection that was let in
 //! (its answer was lost, or is late) from a new one.
 //!
 //! | the planner's word | from |
@@ -55,7 +55,7 @@ pub(crate) struct PlaceCounts {
 }
 
 impl PlaceCounts {
-    /// What was refused.
+    /// Number refused.
     pub(crate) fn refused(self) -> u64 {
         self.offered.saturating_sub(self.admitted)
     }
@@ -92,7 +92,7 @@ impl Sampler {
         self.evidence_from = now;
     }
 
-    /// What happened since the last sample. `counts` are the gate's, by place, as they stand now.
+    /// The counts since the last sample. `counts` are the gate's, by place, as they stand now.
     pub(crate) fn sample(
         &mut self,
         now: Instant,
@@ -126,7 +126,7 @@ impl Sampler {
             // Connections that end otherwise are not observed.
             unfinished: 0,
             hosts: hosts.collect(),
-            // The kernel told connections apart by the plan that it followed, and that one is dated when it was told.
+            // The kernel classified connections by the plan that it followed, and that plan is dated by its arrival in the kernel.
             evidence_from: self.evidence_from,
             rates: rate_cells(&observed.rates),
             // How long a response should take is not known here.
@@ -136,7 +136,7 @@ impl Sampler {
         Sampled { sample, destinations: figures }
     }
 
-    /// What was counted until now was offered to another process, whose gate was taken over.
+    /// Discards the counts until now: they were offered to another process, whose gate was taken over.
     pub(crate) fn begin_after(&mut self, counts: &[ServiceCounts]) {
         self.count(counts);
     }
@@ -181,7 +181,7 @@ fn by_destination(counted: &[PlaceCounts], observed: &Observed, places: &Places)
     figures
 }
 
-/// What was offered to a destination of which only what was let in is known: as much more as at the place it shares.
+/// Estimate for a destination of which only admitted connections are known: scaled up by the factor at the place it shares.
 fn scaled(seen: DestinationCount, of_place: Option<&PlaceCounts>) -> PlaceCounts {
     let scale = |count: u64| match of_place {
         Some(place) if place.admitted > 0 && place.offered > place.admitted => {

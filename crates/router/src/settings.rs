@@ -10,7 +10,7 @@ use flashweir_runtime::StateFile;
 use flashweir_runtime::kernel::refusal;
 use std::net::{IpAddr, SocketAddr};
 
-/// What is done about a new connection that does not fit.
+/// How a new connection beyond the ceiling is refused.
 pub(crate) fn manner(config: &RouterConfig) -> Manner {
     Manner { refusal: refusal(&config.kernel), shadow: is_shadow(config), ranks: config.kernel.tiers.count() }
 }
@@ -36,7 +36,7 @@ pub(crate) fn places(kernel: &Kernel) -> Result<Places, RouterError> {
     }
 }
 
-/// What the gate is told of each place.
+/// The gate's settings for each place.
 pub(crate) fn services(places: &Places, kernel: &Kernel) -> Vec<Service> {
     // One of many addresses that speaks TLS makes all of its place so: who would understand an answer understands a reset.
     let speaks_tls =

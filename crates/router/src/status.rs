@@ -1,4 +1,4 @@
-//! What `/status` and `/explain` say, as JSON.
+//! The documents `/status` and `/explain`, as JSON.
 
 use crate::figures::{queue, with_flows};
 use crate::record::Decision;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Everything that is told, as it stood at the last look, at most a second ago.
+/// Snapshot of everything that is reported, at most a second old.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     pub(crate) name: String,
@@ -31,7 +31,7 @@ pub(crate) struct Told {
     /// Since the start, by place; the destinations that have one.
     pub(crate) kernel: KernelFigures,
     pub(crate) place_destinations: Vec<Vec<SocketAddr>>,
-    /// In the last interval, which lasted so long.
+    /// Counts of the last interval; `measured` is its length.
     pub(crate) destinations: Vec<DestinationFigures>,
     pub(crate) measured: Duration,
 }

@@ -1,4 +1,4 @@
-//! What people are told, word by word where it is prose.
+//! Reports for people, word by word where they are prose.
 
 use super::*;
 use crate::sample::PlaceCounts;

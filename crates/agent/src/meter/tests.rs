@@ -1,4 +1,4 @@
-//! Goal: the word is right for each kind of shortage, and for none. Method: readings one second apart.
+//! Goal: the word is right for each kind of shortage, and for none. Method: readings one second after another.
 
 use super::*;
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
@@ -137,7 +137,7 @@ fn accounts_that_went_back_or_stood_still_are_no_report() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the accounts say, parts are parts.
+    /// For any accounts, parts are parts.
     #[test]
     fn reports_are_finite_and_parts_are_within_bounds(
         totals in proptest::collection::vec((any::<u32>(), any::<u32>(), any::<u32>(), 0u64..40), 2..20),

@@ -24,7 +24,7 @@ pub(crate) struct LinkControl {
     read_at: Instant,
 }
 
-/// What follows from one period.
+/// Decision after one period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LinkDecision {
     /// Probability of a mark, in 2⁻³².
