@@ -2,8 +2,8 @@
 //
 // src/gate/abi.rs says the same in Rust; a test compares sizes and bounds with what was loaded. Addresses are 16 bytes
 // in network order, IPv4 as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2), so that one path serves both. Times are nanoseconds
-// of CLOCK_MONOTONIC. A new gate takes over the maps of a pinned one if names and sizes agree: whoever changes what a
-// field means, and no size, renames its map.
+// of CLOCK_MONOTONIC. A new gate takes over the maps of a pinned one if names and sizes agree: a change of what a
+// field means, and of no size, has to rename its map.
 #pragma once
 
 #include <linux/bpf.h>
@@ -65,7 +65,7 @@ enum mode {
 enum service_flag {
     // Decide and count, but let everything in.
     SERVICE_SHADOW = 1,
-    // TLS is spoken here: nobody would understand an answer, so it is a reset.
+    // TLS is spoken here: no client would understand an answer, so it is a reset.
     SERVICE_TLS = 2,
 };
 
@@ -114,7 +114,7 @@ _Static_assert(sizeof(struct bucket) == 176, "Bucket in src/gate/abi.rs");
 // The one value of `recent`, written by the programs only, to the second: what has not happened lately needs no looking
 // for. Zero is never.
 struct recent {
-    // When a connection was last refused; when a SYN was last answered, of whatever service.
+    // When a connection was last refused; when a SYN was last answered, of any service.
     __u64 refused_ns;
     __u64 answered_ns;
 };
@@ -206,7 +206,7 @@ enum passed {
     PASSED_FRAGMENT,
     PASSED_MALFORMED,
     PASSED_TOO_MANY_HEADERS,
-    // Whomever it is for.
+    // For any receiver.
     PASSED_NOT_NEW,
     PASSED_NOT_PROTECTED,
     PASSED_REASONS,

@@ -18,7 +18,7 @@
 #define TLS_HANDSHAKE 0x16
 
 enum tcp_state_number {
-    // include/net/tcp_states.h: neither has a peer that is told anything new.
+    // include/net/tcp_states.h: neither has a peer that gets anything new.
     STATE_TIME_WAIT = 6,
     STATE_CLOSE = 7,
     STATE_LISTEN = 10,
@@ -137,7 +137,7 @@ static __always_inline __u32 next_sequence(const struct segment *segment)
     return segment->sequence + segment->payload_bytes + (segment->flags & TCP_FIN ? 1 : 0);
 }
 
-// The request is here, or its beginning: whatever it asks for, the answer is the same.
+// The request is here, or its beginning: for any request the answer is the same.
 static __always_inline int respond(struct xdp_md *context, struct counts *counts, const struct segment *segment,
                                    const struct answer *answer)
 {
@@ -177,7 +177,7 @@ static __always_inline int go_on_answering(struct xdp_md *context, const struct 
     if (progress == PROGRESS_NONE)
         return XDP_PASS;
     bool is_bare = !segment->payload_bytes && !(segment->flags & (TCP_FIN | TCP_RST));
-    // A bare acknowledgement of somebody else's connection, should one ever match, is made good by the next.
+    // A bare acknowledgement of another socket's connection, should one ever match, is made good by the next.
     if (!is_bare && has_connection(context, segment))
         return XDP_PASS;
     if (!(segment->flags & TCP_RST)) {

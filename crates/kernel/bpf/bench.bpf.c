@@ -40,7 +40,7 @@ int carry(struct xdp_md *context)
     return bpf_redirect(interface, 0);
 }
 
-// The far end of a line that nobody listens at.
+// The far end of a line without a listener.
 SEC("xdp")
 int discard(struct xdp_md *context)
 {

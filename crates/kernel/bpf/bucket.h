@@ -3,7 +3,7 @@
 // One bucket for all processors, under a lock, instead of a share for each: shares that are right for yesterday's
 // spread of packets over processors refuse too many today, and each processor would bring its own burst. The lock is
 // cheap because it is seldom taken: a refusal finds out when the next token is due for its tier and says so in
-// `refuse_until_ns`, and until then every processor refuses that tier after reading one word that nobody writes. So the
+// `refuse_until_ns`, and until then every processor refuses that tier after reading one word that is not being written. So the
 // lock is taken about once for each connection admitted, and as often for each tier that is refused, however many ask. The arithmetic is the same to the unit for a clock that does not step
 // back, and CLOCK_MONOTONIC does not.
 #pragma once
@@ -114,7 +114,7 @@ static __always_inline bool bucket_admits(struct bucket *bucket, __u32 rank, __u
     if (admitted)
         bucket->tokens -= TOKEN;
     // No token is whole before the missing part is earned, rounded up: refilling later, in one step, earns the same to
-    // the unit. Whatever others take meanwhile only puts it off.
+    // the unit. Tokens taken by others meanwhile only put it off.
     else if (bucket->rate_milli)
         bucket->refuse_until_ns[tier] =
             bucket->last_ns + (needed - bucket->tokens + bucket->rate_milli - 1) / bucket->rate_milli;

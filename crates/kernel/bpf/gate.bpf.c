@@ -140,7 +140,7 @@ static __always_inline int judge(struct xdp_md *context, const struct control *c
         retry = is_retry(now_ns, attempt);
     }
     counts->offered++;
-    // A purged source is no demand: it would come as often whatever there is to be had.
+    // A purged source is no demand: its attempts do not depend on the capacity.
     counts->unique_offered += !retry && (admits || !purges);
     counts->preferred_offered += prefers;
     counts->tiers[rank].offered += !prefers;
@@ -176,7 +176,7 @@ int flashweir_gate(struct xdp_md *context)
     if (!state || !times)
         return XDP_PASS;
     bool is_new = (segment.flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
-    // Most packets by far: without answers they are nobody's business here, and need not be looked up.
+    // Most packets by far: without answers the gate has no use for them, and need not be looked up.
     if (!is_new && (!times->answered_ns || !is_within(times->answered_ns, time_about(state), ANSWERING_FOR_NS)))
         return pass(PASSED_NOT_NEW);
     __u32 *found = endpoint_at(&segment.destination, segment.destination_port, segment.is_ipv6);

@@ -1,7 +1,7 @@
 // SipHash-1-3 of a connection's addresses, ports and one number (Aumasson and Bernstein, "SipHash: a fast short-input
 // PRF", 2012; one round a word and three at the end, as hash tables use it).
 //
-// Keyed, so that nobody outside can aim at a place of a table or guess a sequence number. The variant with more rounds
+// Keyed, so that no outsider can aim at a place of a table or guess a sequence number. The variant with more rounds
 // costs twice as much for every SYN, and all that a forger of sequence numbers would gain is a 503.
 #pragma once
 

@@ -3,7 +3,7 @@
 // times a second, and without user space for three seconds everything passes.
 //
 // It stands at tc before the interface's queue (egress), or behind it where a link is policed at its far end (ingress).
-// What it lets pass goes on to whatever other filters there are (TC_ACT_UNSPEC).
+// A packet that it lets pass goes on to any other filters (TC_ACT_UNSPEC).
 #include "cut_mark.h"
 #include "flow.h"
 #include "link_maps.h"

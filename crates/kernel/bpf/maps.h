@@ -15,7 +15,7 @@
 
 ARRAY_MAP(control, 1, struct control);
 ARRAY_MAP(plans, SERVICES, struct plan);
-// Two for each service: 2 * service is everybody's, the next that of preferred networks.
+// Two for each service: 2 * service is that of all clients, the next that of preferred networks.
 ARRAY_MAP(buckets, 2 * SERVICES, struct bucket);
 ARRAY_MAP(recent, 1, struct recent);
 // When each service last got a SYN answered, to the second.

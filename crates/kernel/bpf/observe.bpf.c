@@ -2,7 +2,7 @@
 //
 // It stands at tc, on the side of the clients: what comes in there is for servers, what goes out are their responses. A
 // connection is known by its SYN; its response is measured packet by packet, and counts in the interval's histogram
-// under its latest rate. Both programs end with TC_ACT_UNSPEC, so whatever other filters there are go on to judge.
+// under its latest rate. Both programs end with TC_ACT_UNSPEC, so any other filters go on to judge.
 #include "cut_mark.h"
 #include "endpoints.h"
 #include "observe_maps.h"
@@ -143,7 +143,7 @@ static __always_inline void attempt(struct seen *counts, const struct watching *
 }
 
 // Counts a flow under its rate, and no longer where it counted in this interval before. The exchange makes it exact
-// whatever other processors do: each place is left by the one that took it away.
+// independently of other processors: each place is left by the one that took it away.
 static __always_inline void place(struct flow *flow, const struct watching *state)
 {
     __u32 slot = rate_bucket(flow->rate >> RATE_FRACTION);

@@ -17,7 +17,7 @@ enum {
     RATE_BUCKETS = 960,
 };
 
-// Key of `flows`: a connection, whichever way a packet goes.
+// Key of `flows`: a connection, for both directions of its packets.
 struct connection {
     struct address client;
     struct address server;
@@ -56,7 +56,7 @@ _Static_assert(sizeof(struct flow) == 48, "flows' size in the documentation of l
 
 // Value of `watching`, written by user space only.
 struct watching {
-    // Flows that began from then on are told apart.
+    // Flows that began from then on are counted separately.
     __u64 plan_ticks;
     // The time, where tests were loaded.
     __u64 test_now_ns;

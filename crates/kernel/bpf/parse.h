@@ -19,7 +19,7 @@
 
 enum {
     VLAN_TAGS = 2,
-    // RFC 8200 §4.1 lists seven headers between IPv6 and TCP, one of them twice; nobody sends more than two.
+    // RFC 8200 §4.1 lists seven headers between IPv6 and TCP, one of them twice; senders use two at most.
     EXTENSION_HEADERS = 6,
     // No header starts later: 22 bytes of Ethernet, and IPv6 with six extension headers of at most 2,048 bytes each.
     OFFSET_MAX = 0x3fff,
@@ -177,7 +177,7 @@ static __always_inline enum parsed parse_headers(void *data, void *data_end, __u
     struct ethhdr *ethernet = bytes_at(data, data_end, 0, sizeof(*ethernet));
     if (!ethernet)
         return PARSED_MALFORMED;
-    // Nobody speaks TCP to a group (RFC 9293 §3.9.2.3), and an answer would come from one.
+    // No host speaks TCP to a group (RFC 9293 §3.9.2.3), and an answer would come from one.
     if (ethernet->h_dest[0] & 1)
         return PARSED_NOT_TCP;
     __be16 protocol = ethernet->h_proto;

@@ -1,4 +1,4 @@
-//! What programs and maps in the kernel cost, by the kernel's own account of them.
+//! Cost of programs and maps in the kernel, by the kernel's own account of them.
 
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::time::Duration;
@@ -24,7 +24,7 @@ impl RunTimes {
         if descriptor < 0 {
             return Err(io::Error::from_raw_os_error(-descriptor));
         }
-        // SAFETY: the kernel has just made it for us, and nobody else knows of it.
+        // SAFETY: the kernel has just made it for this process, and no other owner exists.
         Ok(Self { _kept_open: unsafe { OwnedFd::from_raw_fd(descriptor) } })
     }
 }
@@ -38,7 +38,7 @@ pub struct Holdings {
     pub maps: Vec<MapMemory>,
 }
 
-/// What a program did while [`RunTimes`] were measured.
+/// Runs of a program while [`RunTimes`] were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramRuns {
     /// Its number in the kernel.
@@ -62,18 +62,19 @@ pub enum Place {
     Other,
 }
 
-/// What a map takes.
+/// Memory of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapMemory {
     /// Its name.
     pub name: String,
-    /// How many entries it has room for.
+    /// Maximum number of entries.
     pub entries_most: u32,
     /// Kernel memory, bytes.
     pub bytes: u64,
 }
 
-/// What a process holds, by what the kernel says of its descriptors. Reads a small file for each of them.
+/// Programs and maps that a process holds, by the kernel's account of its descriptors. Reads a small file for each of
+/// them.
 ///
 /// # Errors
 /// When there is no such process, or this one may not look at it.
@@ -112,7 +113,7 @@ fn memory_of(map: &MapHandle) -> Option<MapMemory> {
 const SCHED_CLS: u32 = 3;
 const XDP: u32 = 6;
 
-/// None of a descriptor that is no program's. A link's tells a program too, but not what it did.
+/// None of a descriptor that is no program's. A link's names a program too, but not its runs.
 fn program_of(fdinfo: &str) -> Option<ProgramRuns> {
     let place = match field(fdinfo, "prog_type")? {
         SCHED_CLS => Place::Tc,

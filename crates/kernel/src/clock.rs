@@ -10,7 +10,7 @@ pub(crate) fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A key that nobody can guess.
+/// A key that cannot be guessed.
 ///
 /// # Errors
 /// When the kernel has no randomness to give, which it has from early in its start.

@@ -15,10 +15,10 @@ pub(crate) fn index_of(interface: &str) -> Option<i32> {
     i32::try_from(index).ok().filter(|index| *index != 0)
 }
 
-/// The name of an interface's driver, as `ethtool -i` tells it.
+/// The name of an interface's driver, as `ethtool -i` shows it.
 ///
 /// # Errors
-/// What the kernel says; not every interface has a driver that tells.
+/// The kernel's error; not every interface has a driver that names itself.
 pub(crate) fn driver_of(interface: &str) -> io::Result<String> {
     // `struct ethtool_drvinfo` of linux/ethtool.h; the last part is versions and counts.
     #[repr(C)]
@@ -51,7 +51,7 @@ pub(crate) fn driver_of(interface: &str) -> io::Result<String> {
 /// libbpf's.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub(crate) fn link(
     program: &OwnedFd,
     interface: i32,
@@ -68,6 +68,6 @@ pub(crate) fn link(
     if link < 0 {
         return Err(io::Error::from_raw_os_error(-link));
     }
-    // SAFETY: the kernel has just opened this descriptor for us; nobody else knows it.
+    // SAFETY: the kernel has just opened this descriptor for this process; no other owner exists.
     Ok(unsafe { OwnedFd::from_raw_fd(link) })
 }

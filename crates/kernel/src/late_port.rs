@@ -1,8 +1,8 @@
 //! Ports chosen late: when a connection is made, not when the socket gets its address.
 //!
-//! `bind` to an address and port 0 takes a port that nobody else at that address has, whatever they are connected to:
-//! some 28,000, and then no more connections, those closed within the last minute included. Where the port is chosen by
-//! `connect`, only the whole of both ends has to be unique, and a port can serve for many destinations.
+//! `bind` to an address and port 0 takes a port that no other socket at that address has, even one with another
+//! destination: some 28,000, and then no more connections, those closed within the last minute included. Where the port
+//! is chosen by `connect`, only the whole of both ends has to be unique, and a port can serve for many destinations.
 
 use std::io;
 use std::mem::size_of;
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd};
 /// (`IP_BIND_ADDRESS_NO_PORT`, ip(7); Linux 4.2 and later). Costs one system call.
 ///
 /// # Errors
-/// What `setsockopt` answers: not an internet socket, or a kernel that does not know the option.
+/// Errors of `setsockopt`: not an internet socket, or a kernel that does not know the option.
 pub fn choose_port_late(socket: &impl AsFd) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the descriptor is open for as long as `socket` is borrowed; the pointer is to an integer that outlives

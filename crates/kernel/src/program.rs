@@ -1,4 +1,4 @@
-//! A compiled object and the kernel: loading it, finding its maps, running a program on a packet that nobody sent.
+//! A compiled object and the kernel: loading it, finding its maps, running a program on a packet that no client sent.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -29,7 +29,7 @@ pub enum LoadError {
     Map {
         /// Its name.
         map: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         error: libbpf_rs::Error,
     },
     /// This process has no room for one more descriptor.
@@ -53,10 +53,10 @@ const SETTING_OF_BPF: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
 /// The oldest kernel that has all helpers the programs call (`bpf_xdp_store_bytes`).
 const OLDEST: &str = "5.18";
 
-/// What a program made of a packet.
+/// Result of a program's run on a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketRun {
-    /// What it returned.
+    /// Its return value.
     pub verdict: u32,
     /// The packet afterwards.
     pub packet: Vec<u8>,
@@ -76,8 +76,8 @@ impl Program {
         compiled: &[u8],
         prepare: impl FnOnce(&mut OpenObject) -> Result<(), LoadError>,
     ) -> Result<Self, LoadError> {
-        // libbpf tells standard error what it thinks of a kernel, at length; who wants to know gets an error of one
-        // line. In tests it may.
+        // libbpf prints its opinion of a kernel on standard error, at length; the caller gets an error of one
+        // line instead. In tests it may print.
         if !cfg!(test) {
             libbpf_rs::set_print(None);
         }

@@ -1,7 +1,7 @@
-//! What the kernel knows of a TCP connection: which bytes the other side has acknowledged, and how fast it answers.
+//! The kernel's state of a TCP connection: which bytes the other side has acknowledged, and how fast it answers.
 //!
 //! `write` returning says only that bytes fit the socket's buffer. The peer's kernel acknowledging them is the first
-//! honest sign that they crossed the network, and `TCP_INFO` is where Linux tells it. The structure has grown over
+//! honest sign that they crossed the network, and `TCP_INFO` is where Linux shows it. The structure has grown over
 //! the years and the kernel fills as much as it knows: a field the running kernel lacks is `None`, never zero.
 
 use std::io;
@@ -37,7 +37,7 @@ pub struct TcpInfo {
 /// Asks the kernel about a TCP socket.
 ///
 /// # Errors
-/// What `getsockopt` answers: not a TCP socket, or not a socket at all.
+/// Errors of `getsockopt`: not a TCP socket, or not a socket at all.
 pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     let mut raw = KernelTcpInfo::default();
     let mut filled = size_of::<KernelTcpInfo>() as libc::socklen_t;
@@ -115,7 +115,7 @@ struct KernelTcpInfo {
 
 /// `TCP_CLOSE` of the kernel's state numbers (net/tcp_states.h).
 const STATE_CLOSE: u8 = 7;
-/// What `min_rtt` holds before the first measurement: all ones.
+/// Value of `min_rtt` before the first measurement: all ones.
 const NEVER_MEASURED: u32 = u32::MAX;
 
 impl KernelTcpInfo {

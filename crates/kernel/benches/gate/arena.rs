@@ -1,8 +1,8 @@
 //! Client and server, each in a namespace and on its own processor.
 //!
 //! The namespaces are joined by a pair of interfaces without offloads. Each interface's receive work runs in a kernel
-//! thread of its own (threaded NAPI), that of the server on the first processor, everything of the client on the second:
-//! so what the kernel spends on the server's behalf is that thread's time, and exact.
+//! thread for that interface (threaded NAPI), that of the server on the first processor, everything of the client on the
+//! second: so what the kernel spends on the server's behalf is that thread's time, and exact.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -40,7 +40,7 @@ fn moderate_wakes(testbed: &Testbed, every: Duration) {
 
 /// Processors that wait for work awake, as machines tuned for latency do (/dev/cpu_dma_latency), until this is dropped.
 ///
-/// Waking one that has halted is a call to the hypervisor on a virtual machine, and whoever wakes pays for it, for
+/// Waking one that has halted is a call to the hypervisor on a virtual machine, and the waking processor pays for it, for
 /// packets sent as well as received: tens of microseconds that say nothing about what is run then.
 pub(crate) struct Awake {
     _held: File,
@@ -119,7 +119,7 @@ impl Receiving {
         let threads = |namespace: &str, interface: &str, processor: usize| {
             in_namespace(testbed, namespace, &format!("echo 1 > /sys/class/net/{interface}/threaded"));
             let threads = threads_of(interface);
-            assert!(!threads.is_empty(), "{interface} receives in no thread of its own");
+            assert!(!threads.is_empty(), "{interface} receives in no separate thread");
             threads.iter().for_each(|&thread| pin(thread, processor));
             threads
         };
@@ -133,7 +133,7 @@ impl Receiving {
     }
 }
 
-/// Kernel threads that receive for an interface of this name, in whatever namespace.
+/// Kernel threads that receive for an interface of this name, in any namespace.
 fn threads_of(interface: &str) -> Vec<u32> {
     let prefix = format!("napi/{interface}-");
     let mut threads: Vec<u32> = std::fs::read_dir("/proc")
@@ -179,7 +179,7 @@ fn attach(program: &OwnedFd, interface: &str) -> OwnedFd {
     // SAFETY: the descriptor is open, the options outlive the call and say their own size.
     let link = unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), index, at, &raw const options) };
     assert!(link >= 0, "{}", std::io::Error::from_raw_os_error(-link));
-    // SAFETY: the kernel has just opened this descriptor for us; nobody else knows it.
+    // SAFETY: the kernel has just opened this descriptor for this process; no other owner exists.
     unsafe { OwnedFd::from_raw_fd(link) }
 }
 

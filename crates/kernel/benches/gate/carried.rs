@@ -41,13 +41,13 @@ impl Carrier {
         Self { object }
     }
 
-    /// The program that drops whatever arrives.
+    /// The program that drops every frame.
     pub(crate) fn end(&self) -> OwnedFd {
         let program = self.object.progs_mut().find(|program| program.name() == "discard").expect("ours");
         program.as_fd().try_clone_to_owned().expect("a descriptor")
     }
 
-    /// From the second processor, for so long.
+    /// Sends from the second processor, for this time.
     pub(crate) fn send(&self, during: Duration) {
         pin(0, 1);
         let program = self.object.progs_mut().find(|program| program.name() == "carry").expect("ours");

@@ -11,7 +11,7 @@ use crate::arena::pin;
 
 pub(crate) const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n";
 
-/// So many clients at once, all on the second processor.
+/// Number of clients at once, all on the second processor.
 #[derive(Clone, Copy)]
 pub(crate) struct Clients {
     pub(crate) count: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Clients {
     pub(crate) rate_per_s: Option<u32>,
 }
 
-/// What became of attempts, each of which is exactly one of these.
+/// Outcomes of attempts, each of which is exactly one of these.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
     /// A whole response, to the end of the connection.
@@ -31,7 +31,7 @@ pub(crate) struct Outcomes {
 }
 
 impl Clients {
-    /// Asks for so long, or so many times, whichever is over first.
+    /// Makes attempts for the time `during`, or until `times` are made, the earlier of both.
     pub(crate) fn ask(self, server: SocketAddr, during: Duration, times: u64) -> Outcomes {
         let outcomes = Outcomes::default();
         let attempts = AtomicU64::new(0);

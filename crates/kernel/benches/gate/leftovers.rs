@@ -1,4 +1,4 @@
-//! What a million refusals leave behind: sockets, kernel objects, maps. And whether each client heard how it ended.
+//! Remains of a million refusals: sockets, kernel objects, maps. And whether each client heard how it ended.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::raw;
 
 const ATTEMPTS: u64 = 1_000_000;
 const CLIENTS: Clients = Clients { count: 64, rate_per_s: None };
-/// More than enough for so many attempts.
+/// More than enough for all attempts.
 const ATTEMPTS_WITHIN: Duration = Duration::from_secs(600);
 const FLOOD: Duration = Duration::from_secs(5);
 /// Sources of the flood, one for each frame of it.
@@ -59,7 +59,7 @@ pub(crate) fn measure() {
     assert_eq!((counts.admitted, counts.unsent), (0, 0), "{counts:?}");
 }
 
-/// What the kernel holds, by name.
+/// Objects that the kernel holds, by name.
 struct Holdings(BTreeMap<String, i64>);
 
 impl Holdings {

@@ -1,5 +1,5 @@
-//! What the kernel gate costs: nanoseconds per packet by itself, processor time of the server's side for each refused
-//! connection beside nginx that says the same, and what a million refusals leave behind.
+//! Cost of the kernel gate: nanoseconds per packet by itself, processor time of the server's side for each refused
+//! connection beside nginx that says the same, and the remains of a million refusals.
 
 mod arena;
 mod carried;

@@ -1,4 +1,4 @@
-//! The program by itself, on packets that nobody sent (BPF_PROG_TEST_RUN): no driver, no copy, warm caches.
+//! The program by itself, on packets that no client sent (BPF_PROG_TEST_RUN): no driver, no copy, warm caches.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(crate) fn measure() {
     let elsewhere = Segment::syn(address("198.51.100.7:40000"), address("192.0.2.81:80"));
 
     show("frame without IP passes", in_rows(&gate, &[0; 60]));
-    show("SYN for nobody protected passes", in_rows(&gate, &elsewhere.frame()));
+    show("SYN for an unprotected server passes", in_rows(&gate, &elsewhere.frame()));
     show("data of a connection passes", in_rows(&gate, &data.frame()));
     show("SYN is let in, no ceiling", in_rows(&gate, &syn.frame()));
     let everybody = Tiers::one(Ceiling { rate: Rate::MAX, burst: 1_000_000 });

@@ -30,7 +30,7 @@ pub(crate) fn spoofed(server: SocketAddr, count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|_| Segment::syn(source(), server).frame()).collect()
 }
 
-/// What some thousand clients send, one after the other: four packets each, as the counters of the gate say that real
+/// Packets of some thousand clients, one after the other: four packets each, as the counters of the gate say that real
 /// clients send. To be answered, each needs the number that the gate gives it; the gate says it in a test run.
 pub(crate) fn exchanges(gate: &KernelGate, server: SocketAddr) -> Vec<Vec<u8>> {
     let of_one = |number: u16| {

@@ -29,7 +29,7 @@ const LOADS: [(&str, Clients); 2] = [
     ("256 clients, 5,000 a second", Clients { count: 256, rate_per_s: Some(5_000) }),
 ];
 
-/// What idle processors do, and how often interfaces wake them.
+/// Behaviour of idle processors, and how often interfaces wake them.
 #[derive(Clone, Copy)]
 struct Setting {
     name: &'static str,
@@ -41,13 +41,13 @@ const SETTINGS: [Setting; 3] = [
     Setting { name: "idle processors halt, each packet wakes", awake: false, wake_every: Duration::ZERO },
     Setting { name: "idle processors wait awake", awake: true, wake_every: Duration::ZERO },
     Setting {
-        name: "idle processors wait awake, wakes 1 ms apart",
+        name: "idle processors wait awake, wakes every 1 ms",
         awake: true,
         wake_every: Duration::from_millis(1),
     },
 ];
 const HOOKS: [(&str, Hook); 2] = [("in the driver", Hook::Native), ("at the stack's door", Hook::Generic)];
-/// What is sent past the clients' stack, what it stands for, and how many times that nginx is to cost.
+/// Packets sent past the clients' stack, the refusal they stand for, and the factor by which nginx is to cost more.
 const FLOODS: [(&str, Refusal, f64); 3] = [
     ("answer, four packets each", Refusal::Answer, ANSWER_BAR),
     ("reset", Refusal::Reset, SILENT_BAR),
@@ -131,10 +131,10 @@ pub(crate) fn measure_floods() {
     }
     let alone = |_| gate_refuses_raw(testbed, server, Hook::Native, Refusal::Drop, ALONE);
     let cost = median((0..ROUNDS).map(alone).collect());
-    println!("    {cost}  drop in the driver, {ALONE:?} apart: the difference is what waking costs");
+    println!("    {cost}  drop in the driver, one every {ALONE:?}: the difference is what waking costs");
 }
 
-/// What it costs servers, one after the other, each busy with real clients all the time.
+/// Cost of the servers, one after the other, each busy with real clients all the time.
 fn servers_refuse(testbed: &Testbed, nginx: &Path, server: SocketAddr) -> Vec<(&'static str, Cost)> {
     let (load, clients) = LOADS[0];
     // Moderated wakes let them take in many packets at a time, which is cheapest, and so the hardest to beat.
@@ -142,7 +142,7 @@ fn servers_refuse(testbed: &Testbed, nginx: &Path, server: SocketAddr) -> Vec<(&
     let measured = |name, refusing: &Server| {
         let run = |_| server_refuses(testbed, refusing, server, wake_every, clients);
         let cost = median((0..ROUNDS).map(run).collect());
-        println!("    {cost}  {name}, 503 to {load}, wakes {wake_every:?} apart");
+        println!("    {cost}  {name}, 503 to {load}, wakes every {wake_every:?}");
         (name, cost)
     };
     let mut costs = vec![measured("nginx", &Server::nginx(testbed, nginx, server))];
@@ -155,7 +155,7 @@ fn servers_refuse(testbed: &Testbed, nginx: &Path, server: SocketAddr) -> Vec<(&
     costs
 }
 
-/// What a refusal cost, and how many there were a second.
+/// Cost of a refusal, and the refusals per second.
 #[derive(Clone, Copy)]
 struct Cost {
     us: f64,

@@ -1,4 +1,4 @@
-//! What the classifier of a link costs: nanoseconds per packet over an empty program (BPF_PROG_TEST_RUN), and a reading.
+//! Cost of the classifier of a link: nanoseconds per packet over an empty program (BPF_PROG_TEST_RUN), and a reading.
 
 #[path = "../shared/programs.rs"]
 mod programs;
@@ -15,7 +15,7 @@ use flashweir_testkit::packet::{Segment, flag};
 /// Runs of one packet in a row, and rows of which the median counts.
 const TIMES: u32 = 200_000;
 const ROWS: usize = 9;
-/// What a packet may cost, ns.
+/// Maximum cost of a packet, ns.
 const BAR_NS: u128 = 200;
 /// Readings of which the median counts.
 const READINGS: usize = 41;

@@ -1,5 +1,5 @@
-//! What the programs cost a stream where they stand, by the kernel's own books of their running time (`BPF_STATS_RUN_TIME`
-//! of bpf(2); keeping the books is part of what they tell, some 20 ns each time).
+//! Cost of the programs to a stream where they stand, by the kernel's own books of their running time
+//! (`BPF_STATS_RUN_TIME` of bpf(2); keeping the books is part of the times they show, some 20 ns each time).
 //!
 //! Other work of the machine makes a stream slower, and throughput uncertain; it hardly touches these.
 
@@ -23,7 +23,7 @@ impl Books {
         // SAFETY: no pointers are involved.
         let descriptor = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
         assert!(descriptor >= 0, "the kernel keeps no books: {descriptor}");
-        // SAFETY: the kernel has just opened this descriptor for us; nobody else knows it.
+        // SAFETY: the kernel has just opened this descriptor for this process; no other owner exists.
         let keeping = unsafe { OwnedFd::from_raw_fd(descriptor) };
         let before =
             ProgInfoIter::default().map(|info| (info.id, (info.run_cnt, info.run_time_ns))).collect();
@@ -40,7 +40,7 @@ impl Books {
                 let (runs, time_ns) = self.before.get(&info.id).copied().unwrap_or_default();
                 (info.run_cnt - runs, info.run_time_ns - time_ns)
             });
-            // Somebody else may run programs of the same name; the stream's have by far the most packets.
+            // Other processes may run programs of the same name; the stream's have by far the most packets.
             let Some((runs @ 1.., time_ns)) = since.max() else { continue };
             whole_ns += time_ns;
             println!("    {:>7}  ns per packet in {name}, {runs} packets", time_ns / runs);

@@ -1,4 +1,4 @@
-//! What the observer costs: nanoseconds per packet beside the gate's, a reading and memory at a million flows, and the
+//! Cost of the observer: nanoseconds per packet beside the gate's, a reading and memory at a million flows, and the
 //! throughput of a stream that passes both.
 
 mod in_place;

@@ -1,4 +1,4 @@
-//! The programs by themselves, on packets that nobody sent (BPF_PROG_TEST_RUN): no driver, no copy, warm caches.
+//! The programs by themselves, on packets that no client sent (BPF_PROG_TEST_RUN): no driver, no copy, warm caches.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use super::{load, median, zero};
 /// Runs of one packet in a row, and rows of which the median counts.
 const TIMES: u32 = 200_000;
 const ROWS: usize = 9;
-/// What both may cost a packet together, ns.
+/// Maximum cost of a packet in both programs together, ns.
 const BAR_NS: u128 = 250;
 
 pub(crate) fn measure() {
@@ -51,7 +51,7 @@ pub(crate) fn measure() {
     let to_client = [
         ("acknowledgement", from_server.clone()),
         ("data", from_server.carrying(&full)),
-        ("data of somebody who is not watched", stranger.carrying(&full)),
+        ("data of a server that is not watched", stranger.carrying(&full)),
     ];
     for (what, segment) in to_client {
         let cost = of_observer(Direction::ToClient, &segment);
@@ -59,7 +59,7 @@ pub(crate) fn measure() {
     }
 }
 
-/// A gate without a ceiling, or with one that nobody reaches.
+/// A gate without a ceiling, or with one that is never reached.
 fn open_gate(server: SocketAddr, tiers: Tiers) -> KernelGate {
     let mut gate = KernelGate::load().expect("what loads the observer loads the gate");
     let service = Service { endpoints: vec![server], speaks_tls: false, page: Page::default() };

@@ -12,7 +12,7 @@ use super::{load, median};
 
 const READINGS: usize = 25;
 const FEW: u32 = 100;
-/// What a reading may take at a million flows, ms.
+/// Maximum time of a reading at a million flows, ms.
 const BAR_MS: f64 = 5.0;
 /// Packets that are run one by one, each once.
 const SINGLE: u32 = 150_000;
@@ -37,13 +37,13 @@ pub(crate) fn measure() {
         let verdict = if median_ms <= BAR_MS { "within" } else { "ABOVE" };
         println!("  {median_ms:>6.3} ms (at most {longest_ms:.3}) with {flows} flows; {verdict} {BAR_MS}");
     }
-    let bytes = observer.memory_bytes().expect("the kernel tells");
+    let bytes = observer.memory_bytes().expect("the kernel answers");
     let (whole_mb, each) = (bytes as f64 / 1e6, bytes as f64 / f64::from(limits::KERNEL_FLOWS));
     println!("  {whole_mb:.0} MB for room for {} flows, {each:.0} bytes each", limits::KERNEL_FLOWS);
 
     println!("Data of a response, run once each, ns (median of {SINGLE}; with the costs of a first run)");
     let same = median((0..SINGLE).map(|_| packet.runs(&observer, 1)).collect());
-    // Far apart, so that none is in a cache.
+    // Far from each other, so that none is in a cache.
     let others = median((0..SINGLE).map(|number| packet.runs(&observer, number * 47 % 1_000_000)).collect());
     println!("  {same:>5}  of one flow");
     println!("  {others:>5}  of another of a million each time");
@@ -58,7 +58,7 @@ fn reading_ms(observer: &mut Observer) -> f64 {
     begun.elapsed().as_secs_f64() * 1e3
 }
 
-/// Data from the server to whichever client: a frame of which only the receiver changes (nobody checks sums).
+/// Data from the server to any client: a frame of which only the receiver changes (no program checks sums).
 struct Packet {
     frame: Vec<u8>,
 }

@@ -4,7 +4,7 @@
 //! that what else the machine does hits both alike; the processor time of a byte is compared too, which it hardly hits.
 //! The stream goes to the client: the observer measures every packet of it, and the gate passes every acknowledgement. On
 //! this kind of interface XDP costs more than its program, because each packet is first copied into its own page: a
-//! gate that guards nobody shows how much.
+//! gate that guards no server shows how much.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -24,13 +24,13 @@ const ROUNDS: usize = 17;
 const ROUND: Duration = Duration::from_millis(200);
 /// Between rounds, until the stream has found its pace again.
 const SETTLING: Duration = Duration::from_millis(80);
-/// For so long the programs' own time is looked at.
+/// Time over which the programs' own running time is read.
 const BOOKS: Duration = Duration::from_secs(2);
 const CHUNK_BYTES: usize = 64 << 10;
-/// What both may take off a stream.
+/// Maximum loss of a stream through both programs.
 const BAR: f64 = 0.03;
 
-/// What stands before the server. The stack's door is what [`Hook::Auto`] takes on this kind of interface.
+/// Programs that stand before the server. The stack's door is what [`Hook::Auto`] takes on this kind of interface.
 struct Variant {
     name: &'static str,
     observes: bool,
@@ -42,7 +42,7 @@ const NOTHING: Variant = Variant { name: "nothing", observes: false, judges: Non
 const VARIANTS: [Variant; 4] = [
     Variant { name: "observer", observes: true, judges: None },
     Variant {
-        name: "a gate that guards nobody, at the stack's door",
+        name: "a gate that guards no server, at the stack's door",
         observes: false,
         judges: Some((Hook::Generic, false)),
     },
@@ -62,11 +62,11 @@ struct Pace {
     ns_per_byte: f64,
 }
 
-/// What is measured of a variant.
+/// Measurements of a variant.
 #[derive(Default)]
 struct Measured {
     rates: Vec<f64>,
-    /// What it took off, of what the rounds around it had, and what it added to the processor time of a byte.
+    /// Throughput lost, relative to the rounds around it, and processor time added to each byte.
     losses: Vec<f64>,
     efforts: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! What a test run of a program costs by itself (`nothing` and `nothing_at_tc` of `bpf/bench.bpf.c`), to be taken off what
+//! Cost of a test run of a program by itself (`nothing` and `nothing_at_tc` of `bpf/bench.bpf.c`), to be taken off what
 //! a run of ours costs.
 
 use libbpf_rs::ProgramInput;

@@ -124,7 +124,7 @@ impl Default for Answer {
     }
 }
 
-/// What one processor counted for a service.
+/// Counts of one processor for a service.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {

@@ -59,7 +59,7 @@ impl Drop for Attachment {
         if let Some(pin) = &self.pin {
             // Unbound at once: a removed pin lets go of its link only when the kernel comes round to it.
             pin::unbind(&self.link);
-            // Fails where somebody removed it before: then it is as it should be.
+            // Fails where another process removed it before: then it is as it should be.
             let _ = std::fs::remove_file(pin);
         }
     }
@@ -71,12 +71,12 @@ pub enum AttachError {
     /// No such interface.
     #[error("there is no interface `{0}` in this network namespace")]
     NoInterface(String),
-    /// Somebody else's program is there.
+    /// Another owner's program is there.
     #[error("`{interface}` already runs {occupant}")]
     Occupied {
         /// The interface.
         interface: String,
-        /// Whose program it is.
+        /// The program and its owner.
         occupant: Occupant,
     },
     /// The driver cannot, as the interface is set up.
@@ -87,7 +87,7 @@ pub enum AttachError {
     Driver {
         /// The interface.
         interface: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// Anything else.
@@ -95,7 +95,7 @@ pub enum AttachError {
     Refused {
         /// The interface.
         interface: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// The pin cannot be had.

@@ -1,4 +1,4 @@
-//! What the gate counted, over all processors.
+//! Counts of the gate, over all processors.
 
 use super::abi;
 use super::tiers::TIERS;
@@ -8,7 +8,7 @@ use super::tiers::TIERS;
 pub struct TierCounts {
     /// Connection attempts that arrived.
     pub offered: u64,
-    /// Let in, for whatever reason.
+    /// Admitted, for any reason.
     pub admitted: u64,
 }
 
@@ -26,9 +26,9 @@ impl TierCounts {
 pub struct ServiceCounts {
     /// Connection attempts that arrived.
     pub offered: u64,
-    /// Those, without retransmissions of attempts that were refused, and without purged sources.
+    /// Offered, without retransmissions of attempts that were refused, and without purged sources.
     pub unique_offered: u64,
-    /// Let in, for whatever reason.
+    /// Admitted, for any reason.
     pub admitted: u64,
     /// Refused without a word.
     pub dropped: u64,
@@ -54,7 +54,7 @@ pub struct ServiceCounts {
     pub absorbed: u64,
     /// Replies for which the packet had no room: a SYN was dropped, a request reset.
     pub unsent: u64,
-    /// By rank, whatever the number of tiers in the plan; with `preferred_offered` and `preferred_admitted` they add up to
+    /// By rank, for any number of tiers in the plan; with `preferred_offered` and `preferred_admitted` they add up to
     /// `offered` and `admitted`.
     pub tiers: [TierCounts; TIERS],
 }
@@ -109,9 +109,9 @@ pub enum Passed {
     Malformed,
     /// Behind more IPv6 extension headers than are looked through.
     TooManyHeaders,
-    /// A segment that opens no connection, whomever it is for.
+    /// A segment that opens no connection, to any receiver.
     NotNew,
-    /// A new connection to nobody who is protected.
+    /// A new connection to an unprotected server.
     NotProtected,
 }
 

@@ -14,7 +14,7 @@
 //! let endpoints = vec!["192.0.2.80:80".parse()?];
 //! gate.set_services(vec![Service { endpoints, speaks_tls: false, page: Page::default() }])?;
 //! let _attached = gate.attach("eth0", Hook::Auto)?;
-//! // A hundred new connections a second; whoever comes beyond is told to come back in 5 to 10 seconds.
+//! // A hundred new connections a second; clients beyond are asked to return in 5 to 10 seconds.
 //! gate.apply(&[ServicePlan {
 //!     tiers: Tiers::one(Ceiling { rate: Rate::from_per_second(100.0), burst: 25 }),
 //!     refusal: Refusal::Answer,
@@ -70,9 +70,9 @@ const PROGRAM: &str = "flashweir_gate";
 /// The map that says whose clock a gate goes by. It belongs to the program; no gate takes over another's.
 const CLOCK: &str = ".rodata.clock";
 
-/// A plan of a gate that has been open for so long for want of a sign of life is not taken up again.
+/// The plan of a gate that has been open for this time for want of a sign of life is not taken up again.
 const PLAN_LIFE_NS: u64 = 60_000_000_000;
-/// A key makes sequence numbers for so long and is honoured for so long again: longer than any handshake takes.
+/// A key makes sequence numbers for this time and is honoured for as long again: longer than any handshake takes.
 const KEY_LIFE_NS: u64 = 64_000_000_000;
 
 /// The gate's programs and maps in the kernel. Dropping it leaves attached programs running until their
@@ -85,7 +85,7 @@ pub struct KernelGate {
     key_since_ns: u64,
     services: Vec<Service>,
     ranks: Ranks,
-    /// What the answers of each service say now.
+    /// Retry-After and reason in the present answers of each service.
     answers: Vec<Option<(Duration, Reason)>>,
     time_is_told: bool,
     took_over: bool,
@@ -93,7 +93,7 @@ pub struct KernelGate {
     inherited: Option<Vec<Tiers>>,
 }
 
-/// What can be wrong with what the gate is told.
+/// Error in an order to the gate.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
     /// The kernel's side.
@@ -104,17 +104,17 @@ pub enum GateError {
     TooMany {
         /// Of what.
         what: &'static str,
-        /// How many there are.
+        /// Number given.
         count: usize,
-        /// How many there may be.
+        /// Maximum accepted.
         most: usize,
     },
     /// A plan for other services than there are.
     #[error("a plan for {plans} services, where there are {services}")]
     OtherServices {
-        /// Those of the plan.
+        /// Number of parts in the plan.
         plans: usize,
-        /// Those there are.
+        /// Number of services.
         services: usize,
     },
     /// A plan that charges connections to a service that is none.
@@ -122,7 +122,7 @@ pub enum GateError {
     ChargedToNone {
         /// The place named.
         charged_to: usize,
-        /// How many services there are.
+        /// Number of services.
         services: usize,
     },
     /// A network that cannot be.
@@ -147,7 +147,7 @@ impl KernelGate {
 
     /// As [`KernelGate::load`], over what the gate pinned at `pin` knows, if there is one: its buckets, counters, keys,
     /// purged sources and preferred networks go on, and so does whether it fails closed. Its plan stays in force until
-    /// the first [`KernelGate::apply`] if [`KernelGate::set_services`] is told the same services ([`KernelGate::inherited`]),
+    /// the first [`KernelGate::apply`] if [`KernelGate::set_services`] gets the same services ([`KernelGate::inherited`]),
     /// unless the gate has been open for want of a sign of life, and that for long: such a plan is out of date. A gate of
     /// another layout is replaced without all that ([`KernelGate::took_over`] says which).
     ///
@@ -190,7 +190,7 @@ impl KernelGate {
         if took_over {
             let silence_ns = gate.now_ns().saturating_sub(control.beat_ns);
             gate.may_inherit = control.flags & abi::CONTROL_FAIL_CLOSED != 0 || silence_ns < PLAN_LIFE_NS;
-            // Nobody knows how old the key is; renewed now, it would take the one before from handshakes under way.
+            // The key's age is unknown; renewed now, it would take the one before from handshakes under way.
             gate.key_since_ns = gate.now_ns();
         }
         gate.beat()?;
@@ -203,7 +203,7 @@ impl KernelGate {
         self.took_over
     }
 
-    /// The ceilings on everybody at each service, while the plan of the gate before is still in force: from
+    /// The ceilings on all clients at each service, while the plan of the gate before is still in force: from
     /// [`KernelGate::set_services`] to the first [`KernelGate::apply`].
     #[must_use]
     pub fn inherited(&self) -> Option<&[Tiers]> {
@@ -234,7 +234,7 @@ impl KernelGate {
     }
 
     /// Puts a plan into force, one part for each service in the order they were given. From the moment it is called,
-    /// whatever was earned until then counts at the old rates; a service that had no ceiling starts with an empty
+    /// the tokens earned until then count at the old rates; a service that had no ceiling starts with an empty
     /// bucket. About 10 µs, and as much for each service whose `Retry-After` or reason changes.
     ///
     /// # Errors
@@ -327,8 +327,8 @@ impl KernelGate {
         Ok(())
     }
 
-    /// Drops new connections of `source`, of IPv6 its /64, for so long, wherever the plan refuses anything ([`Refusal::Pass`] does not).
-    /// Where the table is full, the source longest without traffic goes.
+    /// Drops new connections of `source`, of IPv6 its /64, for the time `during`, wherever the plan refuses anything ([`Refusal::Pass`]
+    /// does not). Where the table is full, the source longest without traffic goes.
     ///
     /// # Errors
     /// When the kernel does not take it.
@@ -355,7 +355,7 @@ impl KernelGate {
         self.maps.purged.replace::<Address, u64>(&[])
     }
 
-    /// What was counted for each service, in the order they were given. About a microsecond for each.
+    /// Counts of each service, in the order they were given. About a microsecond for each.
     ///
     /// # Errors
     /// When the kernel does not tell.
@@ -396,12 +396,12 @@ impl KernelGate {
     /// interface, this one takes its place in one step: no packet meets neither.
     ///
     /// # Errors
-    /// As there, and when the pin cannot be made or is somebody else's.
+    /// As there, and when the pin cannot be made or belongs to another program.
     pub fn attach_pinned(&self, interface: &str, hook: Hook, pin: &Path) -> Result<Attachment, AttachError> {
         attach::attach_pinned(&self.program.descriptor(PROGRAM)?, interface, hook, pin)
     }
 
-    /// What the gate makes of a frame, by running it `times`: no interface is needed, and the counters count it. What
+    /// Result of running the gate `times` on a frame: no interface is needed, and the counters count it. What
     /// one run changes in a packet stays changed for the next, so only a packet that passes or is dropped can be run
     /// often.
     ///

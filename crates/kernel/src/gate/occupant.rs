@@ -1,18 +1,19 @@
-//! Who else has a program before an interface.
+//! The other program that is attached to an interface.
 
 use std::fmt;
 
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::query::{LinkInfoIter, LinkTypeInfo, ProgInfoIter};
 
-/// An XDP program that somebody else put before an interface.
+/// An XDP program that another owner attached to an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occupant {
     /// The program's number in this kernel.
     pub program: u32,
-    /// What it calls itself, at most 15 bytes; empty where this process may not know.
+    /// Its name, at most 15 bytes; empty where this process may not know.
     pub name: String,
-    /// The number of the link that holds it; `None` where it was put there without one, and outlives whoever did.
+    /// The number of the link that holds it; `None` where it was put there without one, and outlives the process that
+    /// did.
     pub link: Option<u32>,
     interface: String,
 }

@@ -6,7 +6,7 @@ use flashweir_core::{Duration, Reason};
 
 use super::abi::{ANSWER_BYTES, ANSWER_VARIANTS, Answer};
 
-/// What a refused client is shown.
+/// Page that a refused client is shown.
 ///
 /// A response of up to about 200 bytes beyond the request always fits (the kernel keeps 256 bytes free before a
 /// packet); where a longer one does not, the client is reset. [`Page::default`] is short enough.
@@ -52,7 +52,7 @@ impl Page {
 
     /// The variants of the response: `Retry-After` between `retry_after` and twice that, evenly, at least a second.
     ///
-    /// They are as long whatever `retry_after` and `reason` are, so they can be written over others while packets are
+    /// Their length is the same for every `retry_after` and `reason`, so they can be written over others while packets are
     /// answered: a connection in progress goes on. A packet that is answered in the very moment may carry a part of
     /// each; then its checksum, which was made for one of them, is wrong, and the client asks again.
     pub(super) fn answers(&self, retry_after: Duration, reason: Reason) -> Vec<Answer> {
@@ -104,7 +104,7 @@ impl Page {
 
 /// The longest name of a reason. A test compares.
 const REASON_BYTES: usize = 22;
-/// Five digits are kept for it; nobody waits a day.
+/// Five digits are kept for it; no client waits a day.
 const RETRY_AFTER_S_MAX: u128 = 86_400;
 
 /// The sum of bytes as 16-bit words in memory order (RFC 1071 §2B: the order does not matter if it is always the same).

@@ -23,7 +23,7 @@ pub enum PinError {
     File {
         /// Where it was to be.
         pin: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// Something else has that name.
@@ -45,7 +45,7 @@ pub enum PinError {
     NotReplaced {
         /// Where it is pinned.
         pin: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// Pins are kept in a BPF file system, and this directory is in none, or is none.
@@ -59,7 +59,7 @@ pub enum PinError {
     Directory {
         /// Which.
         directory: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// Two processes would tell one gate what to do.
@@ -81,7 +81,7 @@ pub(super) struct Pinned {
     pub(super) program: ProgramInfo,
 }
 
-/// What is pinned there, if anything is.
+/// The object pinned there, if there is one.
 pub(super) fn open(pin: &Path) -> Result<Option<Pinned>, PinError> {
     let name = name_of(pin)?;
     // SAFETY: the pointer is to a string that ends in zero and outlives the call.
@@ -91,7 +91,7 @@ pub(super) fn open(pin: &Path) -> Result<Option<Pinned>, PinError> {
         error @ 1.. => return Err(failed(pin, io::Error::from_raw_os_error(error))),
         _ => {}
     }
-    // SAFETY: the kernel has just opened this descriptor for us; nobody else knows it.
+    // SAFETY: the kernel has just opened this descriptor for this process; no other owner exists.
     let link = unsafe { OwnedFd::from_raw_fd(descriptor) };
     let no_gate = || PinError::NoGate { pin: pin.to_owned() };
     // A map or a program would describe itself in other structures.
@@ -120,7 +120,7 @@ pub(super) fn remove(pin: &Path) -> Result<(), PinError> {
     std::fs::remove_file(pin).map_err(|error| failed(pin, error))
 }
 
-/// Takes a link's program away from its interface, whoever else holds the link.
+/// Takes a link's program away from its interface, even if another process holds the link.
 pub(super) fn unbind(link: &OwnedFd) {
     // SAFETY: the descriptor is open. It fails where the interface is gone already, which is as good.
     unsafe { libbpf_sys::bpf_link_detach(link.as_raw_fd()) };
@@ -148,8 +148,8 @@ pub(super) fn maps_of(pinned: &Pinned) -> Result<Vec<MapHandle>, LoadError> {
     pinned.program.map_ids.iter().map(open).collect()
 }
 
-/// Lets an object use these maps in place of its own; all of them, or, where the gate before was laid out otherwise,
-/// none. Whether it does.
+/// Lets an object use these maps in place of those it declares; all of them, or, where the gate before was laid out
+/// otherwise, none. Whether it does.
 pub(super) fn inherit(object: &mut OpenObject, maps: &[MapHandle]) -> Result<bool, LoadError> {
     let before = |name: &std::ffi::OsStr| maps.iter().find(|map| map.name() == name);
     let fits = object.maps().filter(|map| map.name() != CLOCK).all(|map| {

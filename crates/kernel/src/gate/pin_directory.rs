@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::PinError;
 
 /// A directory of a BPF file system: a pin for each interface, and one process at a time that has to do with them, since
-/// two would tell one gate different things. Whoever opened it has it until this is dropped or the process ends.
+/// two would give one gate different orders. The process that opened it has it until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct PinDirectory {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! What the gate is told: which services there are, and what to do about new connections that do not fit.
+//! Orders to the gate: the services, and how new connections beyond the ceiling are refused.
 
 use std::net::SocketAddr;
 
@@ -15,11 +15,11 @@ pub struct Service {
     pub endpoints: Vec<SocketAddr>,
     /// Clients speak TLS: where others get an answer, they get a reset, since they would not understand one.
     pub speaks_tls: bool,
-    /// What [`Refusal::Answer`] says.
+    /// Response of [`Refusal::Answer`].
     pub page: Page,
 }
 
-/// What is done about a new connection that does not fit.
+/// Treatment of a new connection beyond the ceiling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refusal {
     /// Nothing: it is let in, and counted.
@@ -38,7 +38,7 @@ pub enum Refusal {
 pub struct Ceiling {
     /// New connections per second.
     pub rate: Rate,
-    /// How many may come at once; 1 to 1,000,000.
+    /// Maximum burst; 1 to 1,000,000.
     pub burst: u32,
 }
 
@@ -55,18 +55,18 @@ pub struct ServicePlan {
     /// its own are then without effect. `None`: its own. What is done about a connection that does not fit, and how it
     /// is counted, stays this service's matter, and so does where the other's connections are charged.
     pub charged_to: Option<usize>,
-    /// The ceilings on everybody but the preferred networks, by rank ([`super::KernelGate::rank`]).
+    /// The ceilings on all clients but the preferred networks, by rank ([`super::KernelGate::rank`]).
     pub tiers: Tiers,
     /// The ceiling on preferred networks, counted by itself; `None` lets them all in.
     pub preferred: Option<Ceiling>,
-    /// What is done about the rest.
+    /// Treatment of the rest.
     pub refusal: Refusal,
     /// Decide and count, but let everything in.
     pub shadow: bool,
     /// When a refused client may hope for better: its `Retry-After` lies between this and twice this, by its address
     /// and port.
     pub retry_after: Duration,
-    /// Whose limit a refused client met; an answer tells it.
+    /// The limit that a refused client met; an answer names it.
     pub reason: Reason,
 }
 

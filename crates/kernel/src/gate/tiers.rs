@@ -143,7 +143,7 @@ impl Default for Ranks {
 }
 
 impl Ranks {
-    /// What can be wrong is told before the kernel is.
+    /// Reports errors before the kernel gets any order.
     pub(super) fn check(&self) -> Result<(), GateError> {
         let networks = self.networks.iter().map(|&(_, _, rank)| rank);
         let others = self.marks.iter().map(|&(_, rank)| rank).chain(self.ports.iter().map(|&(_, rank)| rank));

@@ -59,7 +59,7 @@ pub(super) struct CutSet {
     pub(super) drop: [u32; WAYS],
 }
 
-/// What was counted since the program was loaded, by one shard or by all.
+/// Counts since the program was loaded, of one shard or of all.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {

@@ -13,10 +13,10 @@ use crate::observe::queue::Queue;
 /// Which packets of an interface the classifier sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
-    /// Those that leave by it, before they are queued.
+    /// Packets that leave by it, before they are queued.
     #[default]
     Egress,
-    /// Those that come in by it: for a link whose queue is at the other end.
+    /// Packets that come in by it: for a link whose queue is at the other end.
     Ingress,
 }
 
@@ -35,7 +35,8 @@ impl LinkAttachment {
         self.link.tcx_interface().is_some()
     }
 
-    /// What the interface's queue did since the last call; `None` at ingress, and where the kernel says nothing of a queue.
+    /// Counts of the interface's queue since the last call; `None` at ingress, and where the kernel says nothing of a
+    /// queue.
     pub fn read_queue(&mut self) -> Option<QueueCounts> {
         self.queue.as_mut()?.read()
     }

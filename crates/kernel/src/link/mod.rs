@@ -44,7 +44,7 @@ const PROGRAM: &str = "flashweir_link";
 /// How long the classifier acts on orders without new ones, nanoseconds: twelve periods.
 const ORDERS_LAST_NS: u64 = 3_000_000_000;
 
-/// What makes two packets one flow: `flashweir_aqm::FlowIdentity`.
+/// Key that makes two packets one flow: `flashweir_aqm::FlowIdentity`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlowKey {
     /// Source, destination, protocol and ports.
@@ -56,7 +56,7 @@ pub enum FlowKey {
     SourcePrefix,
 }
 
-/// What the classifier does from now on.
+/// Orders to the classifier from now on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkOrders<'a> {
     /// Probability with which a packet that passes is marked (or dropped, where its sender does not understand marks), in
@@ -73,9 +73,9 @@ pub struct LinkClassifier {
     program: Program,
     maps: Maps,
     orders: Orders,
-    /// What was written last.
+    /// The cuts written last.
     cuts: Vec<CutSet>,
-    /// What had been counted at the last reading.
+    /// The totals at the last reading.
     before: LinkCounts,
 }
 
@@ -140,7 +140,7 @@ impl LinkClassifier {
         attach::attach(&self.program.descriptor(PROGRAM)?, interface, side)
     }
 
-    /// What was counted since the last reading; begins the next interval. About 300 KB in 20 system calls, whatever the
+    /// Returns the counts since the last reading, and begins the next interval. About 300 KB in 20 system calls, for any
     /// number of flows and processors. Packets that are being counted at this moment may be missing in both intervals.
     ///
     /// # Errors
@@ -206,7 +206,7 @@ impl LinkClassifier {
         [orders, sketches, flow_sets, cut_sets, counts].into_iter().map(Map::memory_bytes).sum()
     }
 
-    /// What the classifier makes of a frame, by running it `times`: no interface is needed, and everything counts.
+    /// Result of running the classifier `times` on a frame: no interface is needed, and everything counts.
     ///
     /// # Errors
     /// When the kernel refuses the frame, as one that is shorter than an Ethernet header.

@@ -1,4 +1,4 @@
-//! What the classifier counted.
+//! Counts of the classifier.
 
 use super::abi::{Counts, SKETCH_BUCKETS, SKETCH_KEPT};
 
@@ -6,7 +6,7 @@ use super::abi::{Counts, SKETCH_BUCKETS, SKETCH_KEPT};
 /// `flashweir_aqm::MinSketch`.
 pub type SketchResidues = [[u32; SKETCH_KEPT]; SKETCH_BUCKETS];
 
-/// What passed since the last reading.
+/// Traffic since the last reading.
 #[derive(Clone, Debug, Default)]
 pub struct LinkReading {
     /// Sketches of the flows that sent anything: all of them together are the sketch of the interval.

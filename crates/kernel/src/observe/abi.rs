@@ -20,7 +20,7 @@ pub(super) struct Watching {
     pub(super) interval: u64,
 }
 
-/// What one shard's flows did: came to a slot (positive), left it (negative).
+/// Moves of one shard's flows: into a slot (positive), out of it (negative).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Histogram(pub(super) [i32; SLOTS]);
@@ -31,7 +31,7 @@ impl Default for Histogram {
     }
 }
 
-/// What was counted since the program was loaded, by one shard or by all.
+/// Counts since the program was loaded, of one shard or of all.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
@@ -46,7 +46,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What `mine` makes of each pair of counters.
+    /// Combines each pair of counters by `mine`.
     pub(super) fn with(self, other: Self, mine: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             offered: mine(self.offered, other.offered),
@@ -70,7 +70,7 @@ pub(super) struct AttemptsAt {
 
 plain! { Watching: 24, Histogram: 7_680, Seen: 64, AttemptsAt: 16 }
 
-/// All that a reading takes from the kernel's maps, bytes, whatever the number of flows and processors.
+/// All that a reading takes from the kernel's maps, bytes, for any number of flows and processors.
 pub(super) const READING_BYTES: usize =
     SHARDS as usize * (size_of::<Histogram>() + size_of::<Seen>()) + limits::KERNEL_DESTINATIONS * (24 + 16);
 // What a tick may cost.

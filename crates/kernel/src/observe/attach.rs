@@ -2,9 +2,9 @@
 //!
 //! Where the kernel has TCX (Linux 6.6) the programs are bound by links, which end with this process however that ends.
 //! Older kernels know only filters of the interface's `clsact` queueing discipline: those are taken away when the
-//! [`Attachment`] is dropped, but a process that is killed leaves them. They cost what the observer costs and nobody
-//! reads what they count; the next observer at that interface takes their place, and `tc filter del dev IF ingress pref
-//! 7` and the same with `egress` remove them.
+//! [`Attachment`] is dropped, but a process that is killed leaves them. They cost what the observer costs and no
+//! process reads what they count; the next observer at that interface takes their place, and `tc filter del dev IF
+//! ingress pref 7` and the same with `egress` remove them.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -80,14 +80,14 @@ pub enum AttachError {
     /// The interface carries bare IP packets, as tunnels do.
     #[error("`{0}` is no Ethernet interface, and Flashweir reads Ethernet frames only")]
     NotEthernet(String),
-    /// Somebody else's filter has the number of the observer's.
+    /// Another owner's filter has the number of the observer's.
     #[error(
         "`{interface}` already has a filter `{program}` where the observer's would be (pref 7, handle 0x7377)"
     )]
     Occupied {
         /// The interface.
         interface: String,
-        /// What that filter's program calls itself; `?` where this process may not know.
+        /// Name of that filter's program; `?` where this process may not know.
         program: String,
     },
     /// A kernel without TCX, where programs of a link would outlive a killed process and go on dropping.
@@ -100,7 +100,7 @@ pub enum AttachError {
     Refused {
         /// The interface.
         interface: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// The program itself.

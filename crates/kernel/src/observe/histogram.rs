@@ -7,10 +7,10 @@ const STEPS_LOG2: u32 = 5;
 /// The highest rate of a bucket is below this one, bytes per second: 16 GiB/s. What is faster counts as the highest.
 const RATE_END: u64 = 1 << 34;
 
-/// How many responses had which rate.
+/// Number of responses at each rate.
 ///
 /// Rates up to 64 bytes per second have a bucket each; above, every octave is cut into 32 equal steps, up to 16 GiB/s. So
-/// a rate is told to 1.6 % ([`RateBucket::middle`]).
+/// a rate is known to 1.6 % ([`RateBucket::middle`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateHistogram {
     counts: Box<[u32; RATE_BUCKETS]>,
@@ -48,13 +48,13 @@ impl RateHistogram {
         *count = count.saturating_add(responses);
     }
 
-    /// How many responses there are. O(buckets).
+    /// Number of responses. O(buckets).
     #[must_use]
     pub fn responses(&self) -> u64 {
         self.counts.iter().copied().map(u64::from).sum()
     }
 
-    /// How many there are in each bucket, slowest first.
+    /// Number of responses in each bucket, slowest first.
     #[must_use]
     pub fn counts(&self) -> &[u32; RATE_BUCKETS] {
         &self.counts

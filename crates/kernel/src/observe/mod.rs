@@ -7,11 +7,11 @@
 //!
 //! A reading costs the same at a hundred flows and at a million, because the kernel keeps the sums: each response counts
 //! in one bucket of the interval's histogram of rates, and each of its packets moves it to where it belongs by then.
-//! There are two histograms, one for even intervals and one for odd ones; user space reads the one that nobody writes to.
+//! There are two histograms, one for even intervals and one for odd ones; user space reads the one that is not being written.
 //!
-//! What it cannot know: a connection is one response to it, however many requests it carries; a response that falls
+//! Limits of its knowledge: a connection is one response to it, however many requests it carries; a response that falls
 //! silent keeps its last rate until the interval ends, and is not seen in the next; retransmitted data counts as data;
-//! packets larger than 64 KiB (BIG TCP, which somebody has to turn on) are not measured.
+//! packets larger than 64 KiB (BIG TCP, which has to be turned on) are not measured.
 //!
 //! ```no_run
 //! use flashweir_core::limits;
@@ -84,13 +84,13 @@ pub struct Observer {
     maps: Maps,
     watching: Watching,
     flows_most: u64,
-    /// What had been counted at the last reading.
+    /// The totals at the last reading.
     before: Seen,
     queues: Vec<Queue>,
     time_is_told: bool,
 }
 
-/// What can be wrong with what the observer is told.
+/// Error in an order to the observer.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
     /// The kernel's side.
@@ -112,10 +112,10 @@ struct Maps {
 }
 
 impl Observer {
-    /// The most that a reading takes from the kernel's maps, bytes, whatever the number of flows and processors.
+    /// The most that a reading takes from the kernel's maps, bytes, for any number of flows and processors.
     pub const READING_BYTES: usize = abi::READING_BYTES;
 
-    /// Loads the observer with room for so many flows at once (1,024 to [`limits::KERNEL_FLOWS`], else the nearer of
+    /// Loads the observer with room for `flows_most` flows at once (1,024 to [`limits::KERNEL_FLOWS`], else the nearer of
     /// them), about 160 bytes each, and the corrected reading. It sees nothing until it is attached. Takes some 100 ms,
     /// most of it the kernel's checks.
     ///
@@ -218,7 +218,7 @@ impl Observer {
         Ok(attachment)
     }
 
-    /// From now on connections that begin are told apart from those that began before. To be called when a plan comes
+    /// From now on connections that begin are counted separately from those that began before. To be called when a plan comes
     /// into force, best right after [`Observer::read`]: in the interval under way, a response whose last packet came
     /// before this stays where that put it.
     ///
@@ -229,7 +229,7 @@ impl Observer {
         self.write_watching()
     }
 
-    /// What was seen since the last reading, and begins the next interval. Reads some 51 kB whatever the number of
+    /// Returns the observations since the last reading, and begins the next interval. Reads some 51 kB for any number of
     /// flows, in about 20 system calls, and the kernel's list of queues.
     ///
     /// # Errors
@@ -272,7 +272,7 @@ impl Observer {
         [watching, endpoints, flows, histograms, seen, destinations].into_iter().map(Map::memory_bytes).sum()
     }
 
-    /// What the observer makes of a frame, by running it `times`: no interface is needed, and everything counts.
+    /// Result of running the observer `times` on a frame: no interface is needed, and everything counts.
     ///
     /// # Errors
     /// When the kernel refuses the frame, as one that is shorter than an Ethernet header.
@@ -308,7 +308,7 @@ impl Observer {
     }
 
     fn read_queue_of(&mut self, interface: i32) {
-        // Where the kernel tells nothing about queues, the observer is as good without.
+        // Where the kernel reports nothing about queues, the observer is as good without.
         if !self.queues.iter().any(|queue| queue.interface() == interface)
             && self.queues.len() < limits::KERNEL_INTERFACES
             && let Ok(queue) = Queue::of(interface)

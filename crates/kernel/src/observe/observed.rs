@@ -1,10 +1,10 @@
-//! What was seen between two readings.
+//! Observations between two readings.
 
 use std::net::SocketAddr;
 
 use super::RateHistogram;
 
-/// What an observer saw since it was read last (the first time: since it was loaded).
+/// Observations since the last reading (the first time: since the observer was loaded).
 ///
 /// Only traffic of the endpoints that are watched. What the gate refused before never got this far, so its counters and
 /// these differ by just that.
@@ -18,7 +18,7 @@ pub struct Observed {
     pub rates: [RateHistogram; 2],
     /// Connection attempts (SYNs).
     pub offered: u64,
-    /// Those, without retransmissions of attempts that were seen already.
+    /// Offered, without retransmissions of attempts that were seen already.
     pub unique_offered: u64,
     /// Responses that ended: the server sent its FIN, after data.
     pub completed: u64,
@@ -28,7 +28,7 @@ pub struct Observed {
     /// ([`flashweir_core::limits::KERNEL_DESTINATIONS`]) was full.
     pub attempts_left_out: u64,
     /// The queue before the interface, through which the responses go; `None` when the observer stands before none, or
-    /// the kernel tells nothing.
+    /// the kernel reports nothing.
     pub queue: Option<QueueCounts>,
 }
 
@@ -39,11 +39,11 @@ pub struct DestinationCount {
     pub destination: SocketAddr,
     /// Connection attempts (SYNs).
     pub offered: u64,
-    /// Those, without retransmissions.
+    /// Offered, without retransmissions.
     pub unique_offered: u64,
 }
 
-/// What happened in the table of flows. A flow stays there until its place is needed, also when it is over.
+/// Events in the table of flows. A flow stays there until its place is needed, also when it is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
     /// Flows in the table now, at most: what was put in, up to the size of the table.
@@ -53,14 +53,14 @@ pub struct FlowCounts {
     /// Flows that lost their place to others, at least: what was put in beyond the size of the table. The kernel keeps no
     /// count; it sets up to 128 places for each processor aside, so there may be that many more.
     pub evicted: u64,
-    /// Flows that spoke again after 64 seconds of silence and were measured anew.
+    /// Flows that spoke again after 64 seconds of silence and were measured from the start again.
     pub expired: u64,
     /// Flows that got no place, and so were not measured. The kernel gives one to nearly all: it may refuse when every
     /// processor wants one at the same moment.
     pub left_out: u64,
 }
 
-/// What a queue of the kernel's (a qdisc) did with packets.
+/// Counts of a queue of the kernel (a qdisc).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
     /// Packets that left it.

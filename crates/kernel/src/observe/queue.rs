@@ -37,10 +37,10 @@ impl Queue {
         self.interface
     }
 
-    /// What it did since the last reading; `None` where the kernel tells nothing, as of an interface that is gone.
+    /// Counts since the last reading; `None` where the kernel reports nothing, as of an interface that is gone.
     pub(crate) fn read(&mut self) -> Option<QueueCounts> {
         let total = self.total().ok()??;
-        // Somebody put another discipline in its place, which began to count anew.
+        // Another discipline was put in its place, which counts from zero.
         let began_anew = total.packets < self.before.packets || total.dropped < self.before.dropped;
         let before = if began_anew { QueueCounts::default() } else { self.before };
         self.before = total;
@@ -55,7 +55,7 @@ impl Queue {
         let interface = self.interface;
         self.netlink.ask(GET_QUEUES, ALL, &question, |_, answer| {
             let Some((of, parent, attributes)) = traffic_answer(answer) else { return };
-            // The kernel tells of every interface.
+            // The kernel reports every interface.
             if of == interface {
                 marked += marks(attributes);
                 if parent == ROOT {
@@ -68,7 +68,7 @@ impl Queue {
 }
 
 impl QueueCounts {
-    /// What `mine` makes of each pair of counters.
+    /// Combines each pair of counters by `mine`.
     pub(super) fn with(self, other: Self, mine: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             packets: mine(self.packets, other.packets),
@@ -87,7 +87,7 @@ pub(super) fn is_kind(attributes: &[u8], kind: &str) -> bool {
 fn counts(attributes: &[u8]) -> Option<QueueCounts> {
     let statistics = attribute(attributes, STATISTICS)?;
     let queue = attribute(statistics, QUEUE)?;
-    // Beyond 32 bits the number of packets is told a second time, whole.
+    // Beyond 32 bits the number of packets is given a second time, whole.
     let packets =
         attribute(statistics, PACKETS).and_then(|whole| whole.try_into().ok()).map(u64::from_ne_bytes);
     let few_packets = || number_at(attribute(statistics, BASIC)?, 8).map(u64::from);

@@ -27,14 +27,14 @@ pub(super) struct RouteNetlink {
 
 impl RouteNetlink {
     pub(super) fn open() -> io::Result<Self> {
-        // The kernel has answered by the time it has taken the question, so nobody ever waits.
+        // The kernel has answered by the time it has taken the question, so no call ever waits.
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no pointers are involved.
         let socket = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
         if socket < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just opened this descriptor for us; nobody else knows it.
+        // SAFETY: the kernel has just opened this descriptor for this process; no other owner exists.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         Ok(Self { socket: File::from(socket), asked: 0 })
     }

@@ -1,4 +1,4 @@
-//! The observer at a real interface: real connections through Linux's TCP on both sides, in namespaces of its own.
+//! The observer at a real interface: real connections through Linux's TCP on both sides, in separate namespaces.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -79,7 +79,7 @@ fn real_connections_are_counted_as_they_are() {
         exchange(&testbed, &listener, true);
         exchange(&testbed, &listener, true);
         exchange(&testbed, &listener, false);
-        // Nobody answers at the next port, and nobody watches it.
+        // No server answers at the next port, and it is not watched.
         let elsewhere = SocketAddr::new(server.ip(), server.port() ^ 1);
         assert!(testbed.inside("client", || TcpStream::connect_timeout(&elsewhere, PATIENCE)).is_err());
 

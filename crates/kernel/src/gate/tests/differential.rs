@@ -19,7 +19,7 @@ use siphasher::sip::SipHasher13;
 
 use super::*;
 
-/// The hash of `bpf/hash.h`, by somebody else's SipHash.
+/// The hash of `bpf/hash.h`, by an independent SipHash.
 fn attempt_key(gate: &KernelGate, segment: &Segment) -> u64 {
     let [first, second] = gate.control.attempts_key;
     let mut hasher = SipHasher13::new_with_keys(first, second);
@@ -44,7 +44,7 @@ struct ModelService {
     counts: ServiceCounts,
 }
 
-/// What the kernel's gate should do.
+/// Model of the kernel's gate.
 struct Model {
     attempts: Arc<RefusedAttempts>,
     services: [ModelService; SERVICES],
@@ -247,7 +247,7 @@ fn crowded(gate: &KernelGate) -> Vec<u32> {
     unreachable!("places run out before numbers do")
 }
 
-/// To one of so many services; those that share places of the table go to the first.
+/// A segment to one of the `services`; those that share places of the table go to the first.
 fn random_segment(rng: &mut Rng, crowded: &[u32], services: usize) -> Segment {
     if rng.below(3) == 0 {
         return Segment { sequence: crowded[rng.below(5) as usize], ..syn() };

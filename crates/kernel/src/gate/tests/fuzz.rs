@@ -1,7 +1,7 @@
 //! Random frames: valid ones of every kind, changed a little, so that most get deep into the program.
 //!
-//! Whatever comes, the program ends, returns what another reader of frames (`flashweir_testkit::packet::glance`) and the
-//! rules below expect, touches only what is its own, and sends only segments that are right to the last bit.
+//! For every frame the program ends, returns what another reader of frames (`flashweir_testkit::packet::glance`) and the
+//! rules below expect, touches only its own memory, and sends only segments that are right to the last bit.
 
 use std::hash::Hasher as _;
 use std::net::IpAddr;
@@ -56,7 +56,7 @@ struct Fuzz {
     answer_bytes: [u32; 2],
 }
 
-/// What becomes of a frame.
+/// Fate of a frame.
 #[derive(Debug)]
 enum Fate {
     Passes,
@@ -129,7 +129,7 @@ impl Fuzz {
         }
     }
 
-    /// What should become of a frame; counts it.
+    /// Expected fate of a frame; counts it.
     fn fate(&mut self, frame: &[u8]) -> Fate {
         let Some(seen) = glance(frame).filter(|seen| is_protected(seen.destination)) else {
             self.passed += 1;
@@ -216,7 +216,7 @@ impl Fuzz {
         }
     }
 
-    /// The sequence number with which the gate answers a connection (`bpf/answer.h`), by somebody else's SipHash.
+    /// The sequence number with which the gate answers a connection (`bpf/answer.h`), by an independent SipHash.
     fn number_for(&self, source: SocketAddr, destination: SocketAddr, key: u32) -> u32 {
         let [first, second] = self.gate.control.answer_keys[key as usize];
         let mut hasher = SipHasher13::new_with_keys(first, second);

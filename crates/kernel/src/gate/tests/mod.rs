@@ -1,4 +1,4 @@
-//! What the gate does, seen through test runs of its program: no interface is needed, and time is told.
+//! Behaviour of the gate, seen through test runs of its program: no interface is needed, and the test sets the time.
 
 mod answers;
 mod differential;
@@ -18,7 +18,7 @@ use super::{
     TierCounts, Tiers,
 };
 
-/// What the program returns (linux/bpf.h, `enum xdp_action`).
+/// Return values of the program (linux/bpf.h, `enum xdp_action`).
 const DROP: u32 = 1;
 const PASS: u32 = 2;
 const SEND_BACK: u32 = 3;
@@ -32,7 +32,7 @@ fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
 }
 
-/// A gate whose time is told, or a loud line.
+/// A gate whose time the test sets, or a loud line.
 fn require(test: &str) -> Option<KernelGate> {
     match KernelGate::load_over(&[], true) {
         Ok(gate) => Some(gate),
@@ -75,7 +75,7 @@ fn open_to(rate_per_s: f64, burst: u32, refusal: Refusal) -> ServicePlan {
 }
 
 impl KernelGate {
-    /// Tells the time, and that user space lives.
+    /// Sets the time, and gives a sign of life of user space.
     fn tell(&mut self, now_ns: u64) {
         self.tell_only(now_ns);
         self.beat().expect("a beat");
@@ -90,7 +90,7 @@ impl KernelGate {
         self.try_frame(&segment.frame(), 1).expect("a run").verdict
     }
 
-    /// What comes back.
+    /// The gate's reply.
     fn reply(&self, segment: &Segment) -> Segment {
         let run = self.try_frame(&segment.frame(), 1).expect("a run");
         assert_eq!(run.verdict, SEND_BACK, "{segment:?}");
@@ -107,7 +107,7 @@ impl KernelGate {
     }
 }
 
-/// Connections of the rank that all have unless told otherwise.
+/// Connections of the rank that all have by default.
 fn unranked(offered: u64, admitted: u64) -> [TierCounts; TIERS] {
     let mut tiers = [TierCounts::default(); TIERS];
     tiers[TIERS - 1] = TierCounts { offered, admitted };

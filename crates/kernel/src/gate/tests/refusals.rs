@@ -1,4 +1,4 @@
-//! Who is refused, how, and how that is counted.
+//! Refused connections: which ones, how, and how they are counted.
 
 use std::net::IpAddr;
 

@@ -61,7 +61,7 @@ fn budgets_counters_and_handshakes_go_on() {
         (13, 10, 2, 1),
         "{counts:?}"
     );
-    // A plan of its own goes on from there.
+    // A plan of the second gate goes on from there.
     second.apply(&[open_to(10.0, 10, Refusal::Drop)]).expect("a plan");
     assert_eq!(second.verdict(&opening(20)), DROP);
     assert!(second.inherited().is_none());
@@ -78,7 +78,7 @@ fn a_plan_that_nobody_stood_for_any_more_is_not_taken_up_again_unless_the_gate_s
         let mut second = take_over(&maps_of(&first));
         second.set_services(services.clone()).expect("the same");
         assert_eq!((second.inherited().is_some(), second.verdict(&syn())), (fails_closed, verdict));
-        // What it told the kernel, the first would not know.
+        // The first would not know the orders of the second to the kernel.
         first.control = second.control;
     }
 }

@@ -1,4 +1,4 @@
-//! What the classifier does with frames, by test runs of its program: no interface is needed.
+//! Behaviour of the classifier, by test runs of its program: no interface is needed.
 
 mod differential;
 mod frames;
@@ -10,7 +10,7 @@ use flashweir_testkit::packet::{Segment, flag};
 
 use super::{FlowKey, LinkClassifier, LinkOrders};
 
-/// What the program returns (linux/pkt_cls.h): `TC_ACT_UNSPEC`, the next filter is asked; `TC_ACT_SHOT`.
+/// Return values of the program (linux/pkt_cls.h): `TC_ACT_UNSPEC`, the next filter is asked; `TC_ACT_SHOT`.
 const NEXT: u32 = u32::MAX;
 const DROPPED: u32 = 2;
 

@@ -1,4 +1,4 @@
-//! What is dropped and what is marked, by which orders.
+//! Dropped and marked packets, by the orders in force.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The observer at interfaces of network namespaces of its own: what it leaves there, and what it leaves alone.
+//! The observer at interfaces of separate network namespaces: what it leaves there, and what it leaves alone.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Bench {
         self.testbed.inside("server", || drop(attachment));
     }
 
-    /// What it sees of one connection.
+    /// Attempts that it sees of one connection.
     fn attempts(&mut self) -> u64 {
         let stream = self.testbed.inside("client", || TcpStream::connect_timeout(&self.server, PATIENCE));
         let (_server, _client) =
@@ -171,7 +171,7 @@ fn filters_leave_the_network_as_it_was() {
     let attachment = bench.attach_filters().expect("an interface");
     bench.detach(attachment);
     assert!(!bench.has_discipline(), "it was made for the filters");
-    // Somebody puts a filter there meanwhile: it stays, and so does what it stands in.
+    // Another process puts a filter there meanwhile: it stays, and so does its discipline.
     let attachment = bench.attach_filters().expect("an interface");
     bench.tc(&["filter", "add", "dev", INTERFACE, "ingress", "pref", "9", "u32", "match", "u32", "0", "0"]);
     bench.detach(attachment);
@@ -180,7 +180,7 @@ fn filters_leave_the_network_as_it_was() {
     bench.tc(&["filter", "delete", "dev", INTERFACE, "ingress"]);
     let attachment = bench.attach_filters().expect("an interface");
     bench.detach(attachment);
-    assert!(bench.has_discipline(), "somebody else made it");
+    assert!(bench.has_discipline(), "another process made it");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn an_interface_that_does_not_take_the_observer_says_why() {
         skip("an observer at a tunnel", "no tunnel can be made");
     }
 
-    // Somebody else's filter with the number of ours: here the two programs, each in the other's place.
+    // Another owner's filter with the number of ours: here the two programs, each in the other's place.
     let programs = ["flashweir_out", "flashweir_in"].map(|name| bench.observer.program.descriptor(name));
     let programs = programs.map(|program| program.expect("a program"));
     let attach = || attach_filters(programs, INTERFACE, index_of(INTERFACE).expect("an interface"));
@@ -224,7 +224,7 @@ fn the_queues_books_are_those_that_tc_shows() {
     let socket = socket.expect("an address");
     let to = SocketAddr::new([10, 200, 1, 1].into(), 9);
     for _ in 0..100 {
-        // What does not fit in the queue may be told to the sender.
+        // The sender may get an error for a packet that does not fit in the queue.
         let _ = socket.send_to(&[0; 1_000], to);
     }
     let queue = bench.observer.reading().queue.expect("a queue");
@@ -234,7 +234,7 @@ fn the_queues_books_are_those_that_tc_shows() {
     assert!(queue.packets >= 1 && queue.packets <= after.sent - before.sent, "{queue:?} {after:?}");
     // The next reading begins where this one ended.
     assert_eq!(bench.observer.reading().queue.map(|queue| queue.dropped), Some(0));
-    // A new queue counts anew.
+    // A new queue counts from zero.
     bench.testbed.shape("server", "client", TokenBucket { rate_bits_per_s: 400_000, ..bucket });
     assert!(bench.observer.reading().queue.is_some_and(|queue| queue.dropped < 1_000));
 }

@@ -61,7 +61,7 @@ fn a_repeated_syn_is_offered_again_but_not_unique() {
     observer.sees_to_server(&Segment { sequence: 7, ..syn() });
     observer.sees_to_server(&syn());
     assert_eq!(seen(&mut observer), (3, 2, 2));
-    // Nobody goes on sending for so long.
+    // No client goes on sending for this time.
     observer.tell(73 * SECOND_NS);
     observer.sees_to_server(&syn());
     assert_eq!(seen(&mut observer), (1, 1, 1));

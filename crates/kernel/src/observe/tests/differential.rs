@@ -1,7 +1,7 @@
 //! The observer in C against the estimator in Rust: the same packets at the same times must give the same rates.
 //!
 //! The estimator counts in floating point and nanoseconds, the kernel in integers and ticks of 1,024 ns. A rate of the
-//! kernel's is within 0.1 % (and 1 byte per second) of the estimator's, and then told to the bucket it lies in.
+//! kernel's is within 0.1 % (and 1 byte per second) of the estimator's, and then known to the bucket it lies in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use flashweir_measure::{FirstWindow, TimeSlidingWindow};
 
 use super::*;
 
-/// What the integers may be off by.
+/// Maximum relative error of the integers.
 const TOLERANCE: f64 = 1e-3;
 const FLOOR: Duration = Duration::from_millis(10);
 const IDLE_NS: u64 = 64 * SECOND_NS;
 
-/// What the kernel should know, said in the plainest way.
+/// Expected state of the kernel, in the plainest form.
 struct Model {
     reading: Reading,
     flows: BTreeMap<u16, ModelFlow>,
     /// Flows with data in the interval under way.
     active: BTreeSet<u16>,
-    /// Rates of the interval's responses whose flow began anew meanwhile, and whether they were since the plan.
+    /// Rates of the interval's responses whose flow began again meanwhile, and whether they were since the plan.
     replaced: Vec<(bool, f64)>,
     plan_ns: u64,
     completed: u64,
@@ -120,7 +120,7 @@ impl Model {
     }
 }
 
-/// Checks that the kernel's buckets, laid out, are those of the rates: sorted, neighbours stay neighbours whatever both
+/// Checks that the kernel's buckets, laid out, are those of the rates: sorted, neighbours stay neighbours however both
 /// sides round.
 fn compare(observed: &RateHistogram, expected: &[f64], context: &str) {
     let buckets = observed.buckets();

@@ -103,7 +103,7 @@ fn what_is_cut_off_lies_or_is_no_tcp_counts_nothing() {
     assert_eq!(observer.reading(), Observed { queue: None, ..Observed::default() });
 }
 
-/// Goal: whatever a frame is made of, it passes untouched, and is an attempt to the observer exactly if it is one to the
+/// Goal: a frame of any content passes untouched, and is an attempt to the observer exactly if it is one to the
 /// gate. Method: frames with random bytes changed, so that most get deep into the parser.
 #[test]
 fn random_damage_is_read_as_the_gate_reads_it() {

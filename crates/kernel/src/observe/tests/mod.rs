@@ -1,4 +1,4 @@
-//! What the observer sees, by test runs of its programs: no interface is needed, and time is told.
+//! Observations in test runs of the observer's programs: no interface is needed, and the test sets the time.
 
 mod attachments;
 mod attempts;
@@ -13,7 +13,7 @@ use flashweir_testkit::packet::{Segment, flag};
 
 use super::{Direction, Observed, Observer, RateHistogram, Reading};
 
-/// What the programs return (linux/pkt_cls.h, `TC_ACT_UNSPEC`): the next filter is asked.
+/// Return values of the programs (linux/pkt_cls.h, `TC_ACT_UNSPEC`): the next filter is asked.
 const NEXT: u32 = u32::MAX;
 
 const SERVER: &str = "192.0.2.80:80";
@@ -28,7 +28,7 @@ fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
 }
 
-/// An observer of both servers whose time is told, or a loud line.
+/// An observer of both servers whose time the test sets, or a loud line.
 fn require(test: &str, flows: u32, reading: Reading) -> Option<Observer> {
     match Observer::load_with_clock(flows, reading, true) {
         Ok(mut observer) => {
@@ -87,7 +87,7 @@ fn client(number: u16) -> SocketAddr {
     SocketAddr::new([198, 51, (number >> 8) as u8, number as u8].into(), 40_000)
 }
 
-/// Data that a server sends to whoever opened.
+/// Data that a server sends to the client that opened.
 fn data(opening: &Segment, bytes: usize) -> Segment {
     Segment { flags: flag::ACK, ..Segment::new(opening.destination, opening.source) }
         .carrying(&vec![b'x'; bytes])
@@ -115,7 +115,7 @@ fn the_tables_have_the_sizes_that_are_named() {
         let map = observer.program.map(name).expect("a map");
         assert_eq!((map.max_entries() as usize, map.value_size()), (entries, bytes), "{name}");
     }
-    assert!(observer.memory_bytes().expect("the kernel tells") > 1_024 * 84);
+    assert!(observer.memory_bytes().expect("the kernel answers") > 1_024 * 84);
 }
 
 #[test]

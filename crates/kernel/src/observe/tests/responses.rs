@@ -1,8 +1,8 @@
-//! What counts as a response, as its end, and at which rate.
+//! Responses: their beginning, their end, and the rate at which they count.
 
 use super::*;
 
-/// How many responses there are, of connections from before the plan and since.
+/// Number of responses, of connections from before the plan and since.
 fn responses(observed: &Observed) -> [u64; 2] {
     [observed.rates[0].responses(), observed.rates[1].responses()]
 }
@@ -123,7 +123,7 @@ fn a_flow_that_was_silent_for_a_minute_is_measured_anew() {
     observer.sees_to_client(&data(&syn(), 1_000));
     let observed = observer.reading();
     assert_eq!((observed.flows.begun, observed.flows.expired), (2, 1));
-    // 1,000 bytes in 10 ms, each time; but the second time nobody knows since when.
+    // 1,000 bytes in 10 ms, each time; but the second time the start is unknown.
     assert_eq!((used(&observed.rates[0]), used(&observed.rates[1])), (vec![(98_304, 1)], vec![(98_304, 1)]));
     assert_eq!(observed.flows.tracked, 1);
 }

@@ -120,7 +120,7 @@ pub(crate) fn load(test: &str) -> Option<KernelGate> {
     }
 }
 
-/// The compiled programs, loaded by another loader than ours: to the gate they are somebody else's.
+/// The compiled programs, loaded by another loader than ours: to the gate they belong to another owner.
 pub(crate) fn load_object() -> Object {
     let compiled = concat!(env!("OUT_DIR"), "/gate.o");
     ObjectBuilder::default().open_file(compiled).and_then(|object| object.load()).expect("ours")
@@ -133,7 +133,7 @@ pub(crate) fn index_of(interface: &str) -> u32 {
     unsafe { libc::if_nametoindex(name.as_ptr()) }
 }
 
-/// The program before an interface of a namespace, as `ip` tells it.
+/// The program before an interface of a namespace, as `ip` shows it.
 pub(crate) fn has_program(testbed: &Testbed, namespace: &str, interface: &str) -> bool {
     ip(&["-n", &testbed.full_name(namespace), "link", "show", interface]).contains("prog/xdp")
 }

@@ -1,4 +1,4 @@
-//! The gate before a real interface: real clients, Linux's TCP on both sides, network namespaces of its own.
+//! The gate before a real interface: real clients, Linux's TCP on both sides, separate network namespaces.
 
 mod bench;
 mod browser;

@@ -45,8 +45,8 @@ fn run(program: &str, arguments: impl IntoIterator<Item = OsString>, directory: 
     Process::run(Path::new(program), Path::new("/"), PATIENCE, arguments)
 }
 
-/// Goal: from the first process's death to the second's end of taking over nobody is let in who should not be.
-/// Method: somebody knocks all the while, and would be let in by any packet that meets no gate or an open one.
+/// Goal: from the first process's death to the second's end of taking over no client is admitted that should not be.
+/// Method: a client knocks all the while, and would be admitted by any packet that meets no gate or an open one.
 #[test]
 fn a_pinned_gate_outlives_its_process_and_is_taken_over_without_a_gap() {
     let test = "a pinned kernel gate";
@@ -86,7 +86,7 @@ fn a_pinned_gate_outlives_its_process_and_is_taken_over_without_a_gap() {
         let knocked = |times| {
             let least = knocks.load(Ordering::Relaxed) + times;
             eventually("knocks", || {
-                assert!(!knocking.is_finished(), "somebody was let in");
+                assert!(!knocking.is_finished(), "a client was admitted");
                 (knocks.load(Ordering::Relaxed) >= least).then_some(())
             });
         };
@@ -103,9 +103,9 @@ fn a_pinned_gate_outlives_its_process_and_is_taken_over_without_a_gap() {
         knocked(20);
         (gate, attachment)
     });
-    assert_eq!(listener.accept().expect_err("nobody was let in").kind(), ErrorKind::WouldBlock);
+    assert_eq!(listener.accept().expect_err("no client was admitted").kind(), ErrorKind::WouldBlock);
     let counts = gate.counters().expect("counters")[0];
-    // Those of the first process, those that met nobody, and those of the second.
+    // Those of the first process, those that met no process, and those of the second.
     assert_eq!((counts.reset, counts.admitted), (2 + knocks.into_inner(), 0), "{counts:?}");
 
     attachment.hand_over();
@@ -118,7 +118,7 @@ fn a_pinned_gate_outlives_its_process_and_is_taken_over_without_a_gap() {
     connect(&testbed, server).expect("no gate");
 }
 
-/// A link of somebody else's, pinned.
+/// A pinned link of another owner.
 fn link_of(program: BorrowedFd<'_>, interface: u32, pin: &Path) -> OwnedFd {
     let pin = CString::new(pin.as_os_str().as_bytes()).expect("no zero in it");
     let (program, target) = (program.as_raw_fd(), interface.cast_signed());
@@ -128,7 +128,7 @@ fn link_of(program: BorrowedFd<'_>, interface: u32, pin: &Path) -> OwnedFd {
     // SAFETY: the descriptor is open, the pointer is to a string that ends in zero and outlives the call.
     let status = unsafe { libbpf_sys::bpf_obj_pin(link, pin.as_ptr()) };
     assert_eq!(status, 0, "{}", std::io::Error::from_raw_os_error(-status));
-    // SAFETY: the kernel has just opened this descriptor for us; nobody else knows it.
+    // SAFETY: the kernel has just opened this descriptor for this process; no other owner exists.
     unsafe { OwnedFd::from_raw_fd(link) }
 }
 
