@@ -1,7 +1,7 @@
 //! Figures by the names of a service and a class.
 //!
 //! The names come from the configuration, never from anything a client sent, and there are at most [`CLASS_SLOTS`] pairs
-//! of them: a pair keeps its slot for as long as the process lives, whatever reloads bring, and once they are used up the
+//! of them: a pair keeps its slot for as long as the process lives, over all reloads, and once they are used up the
 //! rest shares the last, `(other)`: no name in a configuration has brackets.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -71,5 +71,5 @@ impl<T> OfClass<T> {
     }
 }
 
-/// What classes beyond [`CLASS_SLOTS`] are called together.
+/// Common name of the classes beyond [`CLASS_SLOTS`].
 const OTHER: &str = "(other)";

@@ -21,7 +21,7 @@ impl Counter {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// How many so far.
+    /// The count so far.
     #[must_use]
     pub fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -52,13 +52,13 @@ impl<L: Label> CounterSet<L> {
         self.counters[label.index()].add(count);
     }
 
-    /// How many of this kind so far.
+    /// The count of this kind so far.
     #[must_use]
     pub fn value(&self, label: L) -> u64 {
         self.counters[label.index()].value()
     }
 
-    /// How many of all kinds so far.
+    /// The count of all kinds so far.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counters.iter().map(Counter::value).sum()

@@ -1,4 +1,4 @@
-//! What a component exports, and how it hands its numbers over at a scrape.
+//! The metrics that a component exports, and how it hands its numbers over at a scrape.
 
 use core::fmt;
 use std::sync::Arc;

@@ -36,7 +36,7 @@ impl Histogram {
         self.sum_ns.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// How many durations were recorded.
+    /// Number of recorded durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()

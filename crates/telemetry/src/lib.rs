@@ -80,7 +80,7 @@ impl Telemetry {
         &self.groups
     }
 
-    /// What worker `index` writes.
+    /// The metrics that worker `index` writes.
     ///
     /// # Panics
     /// When there is no such worker: the caller starts exactly as many as it asked metrics for.
@@ -89,7 +89,7 @@ impl Telemetry {
         Arc::clone(&self.workers[index])
     }
 
-    /// What the control thread writes.
+    /// The metrics that the control thread writes.
     #[must_use]
     pub fn control(&self) -> Arc<ControlMetrics> {
         Arc::clone(&self.control)

@@ -22,7 +22,7 @@ labels! {
         ConnectionFailed => "connection_failed",
         /// An upstream could not be reached or broke an exchange.
         UpstreamFailed => "upstream_failed",
-        /// What an upstream said of its overload cannot be believed.
+        /// An upstream's message about its overload cannot be believed.
         FeedbackRefused => "feedback_refused",
         /// Responses of an upstream lack the field of overload while a limit holds.
         FeedbackMissing => "feedback_missing",
@@ -48,7 +48,7 @@ labels! {
         StateFile => "state_file",
         /// A certificate could not be read again.
         Certificate => "certificate",
-        /// The gate in the kernel does not take what it is told, or an interface is gone.
+        /// The gate in the kernel does not accept an order, or an interface is gone.
         Kernel => "kernel",
         /// The kernel began to refuse connections, or stopped.
         KernelCeiling => "kernel_ceiling",

@@ -27,11 +27,12 @@ labels! {
         UpstreamConnections => "upstream_connections",
         /// Responses whose acknowledgement is awaited; more go unmeasured.
         AcksAwaited => "acks_awaited",
-        /// Latencies told apart by class between two samples; those of further classes are counted without it.
+        /// Latencies counted by class between two samples; those of further classes are counted without it.
         LatencyCells => "latency_cells",
         /// Samples on the way to the planner; the worker keeps accumulating.
         SamplesQueued => "samples_queued",
-        /// Nodes in front that are told apart, for each service and worker; requests of further ones count with those of all other clients.
+        /// Nodes in front that are counted separately, for each service and worker; requests of further ones count with those of all other
+        /// clients.
         FeedbackSenders => "feedback_senders",
         /// Requests that a candidate policy is asked about at once; it is not asked about more.
         CandidateRequests => "candidate_requests",

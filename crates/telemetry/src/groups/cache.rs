@@ -7,7 +7,7 @@ use crate::counter::{Counter, CounterSet};
 use crate::group::{MetricGroup, Scrape, WorkerGroup, sum};
 use crate::label::labels;
 
-/// What one worker's cache did. Each request that it answers is also counted as offered, admitted and completed.
+/// Counts of one worker's cache. Each request that it answers is also counted as offered, admitted and completed.
 #[derive(Debug, Default)]
 pub struct CacheMetrics {
     /// Requests answered, by how.
@@ -28,11 +28,11 @@ pub struct CacheMetrics {
     pub invalidated: Counter,
     /// Requests that began to wait for a response that another one fetches.
     pub wait_begun: Counter,
-    /// Those that ended to wait, whatever came of it.
+    /// Requests that no longer wait for such a response, with any outcome.
     pub wait_ended: Counter,
 }
 
-/// What the control thread knows of all workers' caches.
+/// Figures of the control thread about all workers' caches.
 #[derive(Debug, Default)]
 pub struct CacheFigures {
     bytes: AtomicUsize,
@@ -44,7 +44,7 @@ pub struct CacheFigures {
 }
 
 impl ControlMetrics {
-    /// What the cache holds: bytes, responses, and hosts for which it was opened.
+    /// Publishes the cache's contents: bytes, responses, and hosts for which it was opened.
     pub fn publish_cache(&self, bytes: usize, responses: usize, open_hosts: usize) {
         let figures = &self.cache;
         figures.bytes.store(bytes, Ordering::Relaxed);
@@ -52,7 +52,7 @@ impl ControlMetrics {
         figures.open_hosts.store(open_hosts, Ordering::Relaxed);
     }
 
-    /// A purge was made, of so many responses; none where it was one too many.
+    /// Counts a purge, and the responses that it removed; none where it was one too many.
     pub fn count_purge(&self, responses: Option<u64>) {
         let Some(responses) = responses else {
             self.cache.purges_refused.increment();
@@ -157,7 +157,7 @@ labels! {
         Cookie => "cookie",
         /// Its request had a field by which the origin may have chosen it.
         RequestFields => "request_fields",
-        /// What it says of caching cannot be read in one way.
+        /// Its caching instructions cannot be read in one way.
         Doubtful => "doubtful",
         /// Its end is not marked, it has trailers, or it broke off.
         Incomplete => "incomplete",

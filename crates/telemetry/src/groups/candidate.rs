@@ -1,4 +1,4 @@
-//! What is counted of candidate policies, for each of their classes.
+//! Counts of candidate policies, for each of their classes.
 
 use flashweir_admission::sentry::{ClassCounts, Compared};
 use flashweir_core::Reason;
@@ -11,16 +11,16 @@ use crate::group::{LabelNames, MetricGroup, Row, Scrape};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CandidateSlot(u8);
 
-/// What became of one class since the last time.
+/// Counts of one class since the last time.
 #[derive(Clone, Copy, Debug)]
 pub struct CandidateNews<'a> {
     /// Which one.
     pub slot: CandidateSlot,
-    /// What the candidate's gate counted.
+    /// Counts of the candidate's gate.
     pub counts: &'a ClassCounts,
-    /// What both policies made of the same requests.
+    /// Decisions of both policies about the same requests.
     pub compared: &'a Compared,
-    /// What one request answered in time is worth to the candidate.
+    /// Revenue of one request answered in time, for the candidate.
     pub revenue: f64,
 }
 
@@ -45,7 +45,7 @@ impl ControlMetrics {
         CandidateSlot(self.candidates.slot(service, class))
     }
 
-    /// What became of a class of a candidate policy.
+    /// Adds the counts of a class of a candidate policy.
     pub fn count_candidate(&self, news: &CandidateNews<'_>) {
         self.candidates.change(news.slot.0, |known| {
             known.offered += news.counts.offered;
@@ -82,9 +82,7 @@ impl MetricGroup for CandidateMetrics {
 const COUNTS: &[Row<CandidateFigures, u64>] = &[
     ("candidate_offered", "Requests that a candidate policy was asked about, by its classes.", |c| c.offered),
     ("candidate_admitted", "Requests that it would have let in.", |c| c.admitted),
-    ("candidate_held", "Requests that it would have made wait, whatever became of them.", |c| {
-        c.compared.held
-    }),
+    ("candidate_held", "Requests that it would have made wait, with any outcome.", |c| c.compared.held),
     ("candidate_left", "Requests whose client left while it would have made them wait.", |c| c.left),
 ];
 

@@ -1,4 +1,4 @@
-//! What is counted for each class of each service.
+//! Counts of each class of each service.
 
 use std::sync::Arc;
 
@@ -16,20 +16,21 @@ use crate::group::{MetricGroup, Row, Scrape};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassSlot(u8);
 
-/// What one worker counts of one class.
+/// Counts of one worker for one class.
 #[derive(Debug, Default)]
 pub struct ClassMetrics {
-    /// Requests that arrived (offered), whatever became of them.
+    /// Requests that arrived (offered), with any outcome.
     pub offered: Counter,
     /// Requests let in (admitted).
     pub admitted: Counter,
-    /// Requests that had to wait (held), whatever became of them.
+    /// Requests that had to wait (held), with any outcome.
     pub held: Counter,
     /// Requests whose client left while they waited.
     pub left: Counter,
     /// Requests refused, by reason (shed).
     pub shed: CounterSet<Reason>,
-    /// What those refused, and those who left, would have taken at the origin, microseconds, as estimated.
+    /// Time at the origin that refused requests, and those whose client left, would have taken, microseconds, as
+    /// estimated.
     pub unmet_us: Counter,
     /// Requests that shadow mode let in although the sentry would have refused them.
     pub shadow_shed: Counter,
@@ -53,7 +54,7 @@ impl ClassTable {
     }
 }
 
-/// What the control thread knows of one class, all gates together.
+/// Figures of the control thread about one class, all gates together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClassFigures {
     completed: u64,
@@ -66,18 +67,18 @@ pub(crate) struct ClassFigures {
     service_time_s: Option<f64>,
 }
 
-/// What became of one class since the last time.
+/// Counts and plan of one class since the last time.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassNews<'a> {
     /// Which one.
     pub slot: ClassSlot,
     /// Its counts, of all gates together.
     pub counts: &'a ClassCounts,
-    /// What the plan says of it.
+    /// The class in the plan.
     pub plan: &'a ClassPlan,
-    /// What its requests take, microseconds; 0 if unknown.
+    /// Usual time of its requests, microseconds; 0 if unknown.
     pub usual_us: u32,
-    /// What one is worth.
+    /// Revenue of one request.
     pub revenue: f64,
 }
 
@@ -101,7 +102,7 @@ impl ControlMetrics {
     }
 }
 
-/// What workers count of the classes, by the names the control thread knows.
+/// The workers' counts of the classes, by the names that the control thread knows.
 #[derive(Debug)]
 pub(crate) struct ClassGroup {
     pub(crate) workers: Arc<[Arc<WorkerMetrics>]>,

@@ -40,7 +40,7 @@ pub(crate) struct ClusterMetrics {
 pub(crate) struct ClusterGroup(pub(crate) Arc<ControlMetrics>);
 
 impl ControlMetrics {
-    /// What is known of all services, and whether this gateway leads.
+    /// Publishes the figures of all services, and whether this gateway leads.
     pub fn publish_cluster(&self, is_leader: bool, services: Vec<ClusterFigures>) {
         self.cluster.is_leader.store(is_leader, Ordering::Relaxed);
         // Replaced whole: a writer that panicked leaves what was known before.

@@ -65,7 +65,7 @@ fn open(copies: &[&ConnectionMetrics]) -> u64 {
 
 type Which = fn(&ConnectionMetrics) -> &Counter;
 
-/// What was opened and not closed yet.
+/// Number opened and not closed yet.
 fn difference(copies: &[&ConnectionMetrics], closed: Which, opened: Which) -> u64 {
     // Closed before opened: read the other way round, one closing in between would go negative.
     let closed = sum(copies, closed);

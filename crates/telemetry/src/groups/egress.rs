@@ -33,7 +33,7 @@ labels! {
 }
 
 labels! {
-    /// What became of a datagram with feedback.
+    /// Outcome of a datagram with feedback.
     EgressDatagram, "outcome" {
         /// Its node heard it.
         Heard => "heard",
@@ -51,14 +51,14 @@ labels! {
 /// Datagrams by what became of them.
 pub type EgressDatagrams = CounterSet<EgressDatagram>;
 
-/// What one target counts.
+/// Counts of one target.
 #[derive(Debug)]
 pub struct EgressCounters {
     /// Requests of the process.
     pub requests: Counter,
-    /// Those that got an answer of a server.
+    /// Requests that got an answer of a server.
     pub answered: Counter,
-    /// Those that did not.
+    /// Requests that got none.
     pub refused: CounterSet<EgressRefusal>,
     /// Further attempts that were made here.
     pub retries: Counter,
@@ -73,15 +73,15 @@ pub struct EgressCounters {
 pub struct EgressTarget {
     /// The label, from the configuration.
     pub name: String,
-    /// What it counted itself.
+    /// The target's own counts.
     pub counters: Arc<EgressCounters>,
     /// Nodes by what holds requests to them back.
     pub conditions: Vec<(&'static str, u64)>,
     /// Fields of feedback by what became of them.
     pub feedback: Vec<(&'static str, u64)>,
-    /// What is kept to, requests a second; none without a limit.
+    /// Limit in force, requests a second; none without a limit.
     pub rate_rps: Option<f64>,
-    /// What arrives, requests a second.
+    /// Arrivals, requests a second.
     pub offered_rps: f64,
     /// Age of the newest feedback, seconds; none before the first.
     pub feedback_age_s: Option<f64>,

@@ -23,7 +23,7 @@ pub struct FairnessMetrics {
 }
 
 impl FairnessMetrics {
-    /// What this worker sees now, of all services together.
+    /// Sets the present state at this worker, of all services together.
     pub fn set(&self, status: &FairnessStatus) {
         // Relaxed: a scrape only needs each number to be one that was true a moment ago.
         self.people.store(status.people, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What the nodes in front are asked for, and what the upstreams ask for.
+//! Limits that the nodes in front are asked to keep, and limits that the upstreams ask for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ pub(crate) struct FeedbackMetrics(Mutex<Vec<FeedbackFigures>>);
 pub(crate) struct FeedbackGroup(pub(crate) Arc<ControlMetrics>);
 
 impl ControlMetrics {
-    /// What was decided for a service.
+    /// Publishes the decisions for a service.
     pub fn publish_feedback(&self, new: FeedbackFigures) {
         // Replaced one by one: a writer that panicked leaves some that are older.
         let mut known = self.feedback.0.lock().unwrap_or_else(PoisonError::into_inner);

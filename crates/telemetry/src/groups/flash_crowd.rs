@@ -9,7 +9,7 @@ use super::ControlMetrics;
 use crate::counter::CounterSet;
 use crate::group::{MetricGroup, Row, Scrape};
 
-/// What is told of plans: a lock taken ten times a second hurts nobody.
+/// Metrics of plans: a lock taken ten times a second costs nothing that counts.
 #[derive(Debug, Default)]
 pub(crate) struct FlashCrowdMetrics {
     plan: Mutex<Option<PlanFigures>>,
@@ -18,7 +18,7 @@ pub(crate) struct FlashCrowdMetrics {
     shadow: AtomicBool,
 }
 
-/// What the metrics tell of a plan.
+/// Figures of a plan in the metrics.
 #[derive(Clone, Copy, Debug)]
 struct PlanFigures {
     epoch: u64,

@@ -1,4 +1,4 @@
-//! What is counted of a candidate of the flash-crowd stage, and its plan.
+//! Counts of a candidate of the flash-crowd stage, and its plan.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +20,7 @@ struct Figures {
 }
 
 impl ControlMetrics {
-    /// What the candidate of the flash-crowd stage was compared by since the last time.
+    /// Adds the comparisons of the flash-crowd stage's candidate since the last time.
     pub fn count_flash_crowd_candidate(&self, agreement: &Agreement) {
         self.flash_crowd_candidate.lock().agreement.get_or_insert_default().add(agreement);
     }

@@ -1,4 +1,4 @@
-//! What the programs in the kernel count and are about, as user space last read it.
+//! Counts and state of the programs in the kernel, as user space last read them.
 //!
 //! Services are called as in the configuration, or by their role (`hot_spot_1`): never by an address.
 
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::ControlMetrics;
 use crate::group::{MetricGroup, Row, Scrape};
 
-/// Everything of one gate and, behind a router, its observer. Replaced whole by whoever reads the kernel.
+/// Everything of one gate and, behind a router, its observer. Replaced whole by the thread that reads the kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelFigures {
     /// Each protected service.
@@ -20,7 +20,7 @@ pub struct KernelFigures {
     pub generation: u64,
     /// Seconds from one sign of life to the next, as last seen.
     pub heartbeat_age_s: f64,
-    /// What the observer follows; `None` without one.
+    /// Flows that the observer follows; `None` without one.
     pub flows: Option<KernelFlows>,
     /// The queue of the interface that is observed, where that is known.
     pub queue: Option<KernelQueue>,
@@ -33,7 +33,7 @@ pub struct KernelService {
     pub name: String,
     /// The ceiling on new connections per second; `None` lets everything in.
     pub ceiling_per_s: Option<f64>,
-    /// What was counted since the start.
+    /// Counts since the start.
     pub counts: KernelCounts,
     /// The same by rank, the most important first, preferred networks left out; empty where all are equal.
     pub tiers: Vec<KernelTier>,
@@ -44,12 +44,12 @@ pub struct KernelService {
 pub struct KernelTier {
     /// Connection attempts that arrived (offered).
     pub offered: u64,
-    /// Let in, for whatever reason (admitted).
+    /// Admitted, for any reason (admitted).
     pub admitted: u64,
 }
 
 impl KernelTier {
-    /// Those that were not let in.
+    /// Number not admitted.
     #[must_use]
     pub fn refused(self) -> u64 {
         self.offered.saturating_sub(self.admitted)
@@ -61,9 +61,9 @@ impl KernelTier {
 pub struct KernelCounts {
     /// Connection attempts that arrived (offered).
     pub offered: u64,
-    /// Those, without retransmissions of attempts that were refused (unique offered).
+    /// Offered, without retransmissions of attempts that were refused (unique offered).
     pub unique_offered: u64,
-    /// Let in, for whatever reason (admitted).
+    /// Admitted, for any reason (admitted).
     pub admitted: u64,
     /// Refused without a word.
     pub dropped: u64,
@@ -108,7 +108,7 @@ pub struct KernelFlows {
     pub attempts_left_out: u64,
 }
 
-/// What an interface's queue tells.
+/// Figures of an interface's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelQueue {
     /// Packets that went through.
@@ -121,7 +121,7 @@ pub struct KernelQueue {
     pub backlog_bytes: u64,
 }
 
-/// What was read last; `None` where there is nothing in the kernel.
+/// The last reading; `None` where there is nothing in the kernel.
 #[derive(Debug, Default)]
 pub(crate) struct KernelMetrics(Mutex<Option<KernelFigures>>);
 
@@ -133,12 +133,12 @@ impl KernelMetrics {
 }
 
 impl ControlMetrics {
-    /// What the programs in the kernel count, as just read; `None` once there are none any more.
+    /// Publishes the counts of the programs in the kernel, as just read; `None` once there are none any more.
     pub fn publish_kernel(&self, figures: Option<KernelFigures>) {
         *self.kernel.lock() = figures;
     }
 
-    /// What was published last of the programs in the kernel.
+    /// The counts of the programs in the kernel that were published last.
     #[must_use]
     pub fn kernel(&self) -> Option<KernelFigures> {
         self.kernel.lock().clone()
@@ -249,7 +249,7 @@ const GATE: &[Row<KernelFigures, Option<f64>>] = &[
     ),
 ];
 
-/// What passes by a router.
+/// Traffic that passes by a router.
 #[derive(Debug)]
 pub(crate) struct ObserverGroup(pub(crate) Arc<KernelMetrics>);
 

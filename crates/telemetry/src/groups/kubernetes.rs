@@ -1,4 +1,4 @@
-//! What the controller of a Kubernetes cluster read, planned and ordered.
+//! Readings, plans and orders of the controller of a Kubernetes cluster.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ pub struct PolicyFigures {
     pub gateways: Option<usize>,
     /// Unique offered requests a second.
     pub offered_rps: Option<f64>,
-    /// Those of them that are refused for want of capacity.
+    /// Offered requests a second that are refused for want of capacity.
     pub unmet_rps: Option<f64>,
     /// The rate that replicas are planned for.
     pub forecast_rps: Option<f64>,

@@ -1,4 +1,4 @@
-//! What a router does at the link that it divides, as it last read it: no flow has a name or a label here.
+//! State of the link that a router divides, as the router last read it: no flow has a name or a label here.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -42,12 +42,12 @@ pub struct LinkFigures {
     pub overflowed_packets: u64,
 }
 
-/// What was published last; `None` where no link is divided.
+/// The figures published last; `None` where no link is divided.
 #[derive(Debug, Default)]
 pub(crate) struct LinkMetrics(Mutex<Option<LinkFigures>>);
 
 impl ControlMetrics {
-    /// What happens at the link that is divided.
+    /// Publishes the figures of the link that is divided.
     pub fn publish_link(&self, figures: LinkFigures) {
         *self.link.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(figures);
     }

@@ -80,7 +80,7 @@ pub struct WorkerMetrics {
     pub uploads: UploadMetrics,
     /// Exchanges with upstreams.
     pub upstream: UpstreamMetrics,
-    /// What the detector gets to see.
+    /// Measurements that reach the detector.
     pub measurement: MeasurementMetrics,
     /// Answers from the cache, and what it does for them.
     pub cache: CacheMetrics,
@@ -88,7 +88,7 @@ pub struct WorkerMetrics {
     pub fairness: FairnessMetrics,
     /// Where requests of a cluster of replicas went.
     pub replication: ReplicationMetrics,
-    /// What became of each class of each service.
+    /// Counts of each class of each service.
     pub classes: ClassTable,
     /// How often each bound was met.
     pub bound_hits: CounterSet<Bound>,
@@ -174,7 +174,7 @@ impl Default for ControlMetrics {
 }
 
 impl Telemetry {
-    /// Metrics of a gateway with this many workers; `version` is what `flashweir_build_info` tells.
+    /// Metrics of a gateway with this many workers; `version` is the one in `flashweir_build_info`.
     #[must_use]
     pub fn gateway(workers: usize, version: &'static str) -> Self {
         let mut all = Self::new(workers);

@@ -8,12 +8,12 @@ use crate::group::{MetricGroup, Scrape};
 use crate::label::{Label as _, labels};
 use crate::log::{Happening, Warnings};
 
-/// What every long-running command tells of itself.
+/// Metrics of every long-running command about itself.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     pub(crate) control: Arc<ControlMetrics>,
     pub(crate) warnings: Arc<Warnings>,
-    /// What may happen to this command; what happens all the same is told, too.
+    /// Happenings that this command can have; others are exported, too, where they happen all the same.
     pub(crate) happenings: &'static [Happening],
     pub(crate) version: &'static str,
 }
@@ -59,7 +59,7 @@ impl MetricGroup for BuildGroup {
     }
 }
 
-/// What a command with workers and a listener tells besides.
+/// Further metrics of a command with workers and a listener.
 #[derive(Debug)]
 pub(crate) struct WorkersGroup {
     pub(crate) control: Arc<ControlMetrics>,
@@ -91,7 +91,7 @@ impl ControlMetrics {
         self.draining.store(draining, Ordering::Relaxed);
     }
 
-    /// How many files may be open, and how many connections from clients are served at once.
+    /// Sets the number of files that may be open, and of connections from clients that are served at once.
     pub fn set_connection_limits(&self, open_files: usize, connections: usize) {
         self.open_files_limit.store(open_files, Ordering::Relaxed);
         self.connections_limit.store(connections, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a control plane read, planned and ordered.
+//! Readings, plans and orders of a control plane.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -104,7 +104,7 @@ const FIGURES: &[Row<ProvisioningFigures, Option<f64>>] = &[
 ];
 
 labels! {
-    /// What decided about servers.
+    /// The rule that decided the number of servers.
     ProvisioningRule, "rule" {
         /// Nothing was measured yet.
         Unknown => "unknown",

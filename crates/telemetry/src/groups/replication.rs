@@ -7,7 +7,7 @@ use crate::counter::{Counter, CounterSet};
 use crate::group::{MetricGroup, Scrape, WorkerGroup};
 use crate::label::labels;
 
-/// What one worker of a distributor or redirector did with requests.
+/// Counts of one worker of a distributor or redirector.
 #[derive(Debug, Default)]
 pub struct ReplicationMetrics {
     /// Requests by where they went.
@@ -18,7 +18,7 @@ pub struct ReplicationMetrics {
     pub uncounted: Counter,
 }
 
-/// What the control thread of a redirector or replica knows.
+/// Figures of the control thread of a redirector or replica.
 #[derive(Debug, Default)]
 pub struct ReplicationFigures {
     /// Copies by what became of them.
@@ -33,8 +33,8 @@ pub struct ReplicationFigures {
 }
 
 impl ControlMetrics {
-    /// What the redirector has: replicas, those of them that get requests, documents it knows, those of them with copies, and
-    /// whether all replicas together are full.
+    /// Publishes the redirector's state: replicas, those of them that get requests, documents it knows, those of them with
+    /// copies, and whether all replicas together are full.
     pub fn publish_replication(
         &self,
         (replicas, usable): (usize, usize),
@@ -110,7 +110,7 @@ labels! {
         /// To the origin: no replica is usable.
         OriginNoReplica => "origin_no_replica",
     }
-    /// What became of a copy.
+    /// Outcome for a copy.
     CopyChange, "change" {
         /// It was placed.
         Created => "created",
@@ -121,7 +121,7 @@ labels! {
         /// It differed from the other copies and is fetched again.
         Differed => "differed",
     }
-    /// What became of a report.
+    /// Outcome for a report.
     ReplicaReportOutcome, "outcome" {
         /// It was taken.
         Taken => "taken",

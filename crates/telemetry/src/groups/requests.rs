@@ -16,11 +16,11 @@ pub struct RequestMetrics {
     pub unique_offered: Counter,
     /// Requests let in (admitted).
     pub admitted: Counter,
-    /// Requests that had to wait for room at the origin, whatever became of them (held).
+    /// Requests that had to wait for room at the origin, with any outcome (held).
     pub held: Counter,
     /// Requests whose client left while they waited; neither admitted nor shed.
     pub left: Counter,
-    /// Admitted requests answered in full by the upstream, whatever the status (completed).
+    /// Admitted requests answered in full by the upstream, with any status (completed).
     pub completed: Counter,
     /// Admitted requests that an upstream failed or had no connection for.
     pub failed: Counter,
@@ -115,7 +115,7 @@ labels! {
         /// A host that no service has: 421.
         Misdirected => "misdirected",
     }
-    /// What a client speaks.
+    /// Protocol of a client.
     HttpVersion, "protocol" {
         /// HTTP/1.0 and HTTP/1.1.
         Http1 => "http1",

@@ -18,7 +18,7 @@ pub struct ResponseMetrics {
     pub refusal_duration: Histogram,
 }
 
-/// What the detector gets to see.
+/// Measurements that reach the detector.
 #[derive(Debug, Default)]
 pub struct MeasurementMetrics {
     /// Responses measured and handed to the detector.

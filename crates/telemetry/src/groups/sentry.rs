@@ -1,4 +1,4 @@
-//! What the sentry of each service is doing.
+//! State of each service's sentry.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

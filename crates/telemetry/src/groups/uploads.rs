@@ -9,11 +9,11 @@ use crate::label::labels;
 pub struct UploadMetrics {
     /// Bodies whose first part was waited for.
     pub gather_begun: Counter,
-    /// Those whose first part came, or that were given up.
+    /// Bodies whose first part came, or that were given up.
     pub gather_ended: Counter,
     /// Uploads whose client was waited for while they held an upstream connection.
     pub hold_begun: Counter,
-    /// Those that ended.
+    /// Held uploads that ended.
     pub hold_ended: Counter,
     /// Uploads answered 408, by the bound that was met.
     pub cut: CounterSet<UploadCut>,

@@ -36,14 +36,14 @@ impl WorkerGroup for UpstreamMetrics {
             copies,
             &[("upstream_retries", "Requests tried again because they were never sent.", |u| &u.retries)],
         );
-        let help = "Load reports and request times that upstreams told (ORCA, Server-Timing), by use.";
+        let help = "Load reports and request times reported by upstreams (ORCA, Server-Timing), by use.";
         scrape.counter_set("upstream_load_reports", help, copies, |u| &u.load_reports);
         scrape.counters(copies, REPORTED);
     }
 }
 
 const REPORTED: &[CounterRow<UpstreamMetrics>] = &[
-    ("upstream_reported_utilisations", "Utilisations that upstreams told.", |u| &u.reported_utilisations),
+    ("upstream_reported_utilisations", "Utilisations reported by upstreams.", |u| &u.reported_utilisations),
     ("upstream_reported_utilisation_milli", "Those added up, in thousandths.", |u| {
         &u.reported_utilisation_milli
     }),
@@ -73,7 +73,7 @@ pub struct UpstreamChanges {
     pub returned: u64,
 }
 
-/// What was last published of upstreams.
+/// The state of upstreams that was published last.
 #[derive(Debug, Default)]
 pub(crate) struct UpstreamsInUse {
     known: Mutex<(Vec<UpstreamHealth>, Vec<UpstreamChanges>)>,
@@ -89,7 +89,7 @@ impl ControlMetrics {
         *self.upstreams_in_use.known.lock().unwrap_or_else(PoisonError::into_inner) = (health, changes);
     }
 
-    /// What the machines of each service are short of, as far as agents say.
+    /// Publishes the shortage of each service's machines, by the agents' reports.
     pub fn publish_machines(&self, machines: Vec<(String, Shortage)>) {
         *self.upstreams_in_use.machines.lock().unwrap_or_else(PoisonError::into_inner) = machines;
     }
@@ -184,7 +184,7 @@ labels! {
         /// As many were under way as there may be; those of this round wait for the next.
         Postponed => "postponed",
     }
-    /// What came of a question to an agent.
+    /// Outcome of a question to an agent.
     AgentAnswer, "answer" {
         /// A report.
         Used => "used",
@@ -193,7 +193,7 @@ labels! {
         /// Something else than a report.
         Malformed => "malformed",
     }
-    /// What a load report of an upstream was good for.
+    /// Use of an upstream's load report.
     LoadReportOutcome, "outcome" {
         /// It was read and used.
         Used => "used",
