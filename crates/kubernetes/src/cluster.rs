@@ -110,7 +110,7 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>) -> Result<(Client, String
         None => Config::infer().await.map_err(|error| chain(&error))?,
     };
     config.connect_timeout = Some(CALL_WITHIN);
-    // Each loop here has a back-off of its own, and a server in trouble is not helped by both.
+    // Each loop here has its own back-off, and a server in trouble is not helped by both.
     config.default_retry = false;
     let namespace = config.default_namespace.clone();
     let client = Client::try_from(config).map_err(|error| chain(&error))?;
@@ -301,7 +301,7 @@ impl Cluster {
     }
 }
 
-/// What a Lease says.
+/// Reads the record in a Lease.
 pub(crate) fn lease_record(object: &DynamicObject) -> LeaseRecord {
     let spec = |key: &str| object.data.pointer("/spec")?.get(key);
     LeaseRecord {
@@ -312,10 +312,10 @@ pub(crate) fn lease_record(object: &DynamicObject) -> LeaseRecord {
     }
 }
 
-/// What happened to a policy.
+/// Event of a policy.
 #[derive(Clone, Debug)]
 pub(crate) struct Event<'a> {
-    /// What was done or tried.
+    /// The action that was done or tried.
     pub(crate) action: &'a str,
     /// Why, in one word.
     pub(crate) reason: &'a str,

@@ -37,7 +37,7 @@ struct Found {
     spec: Result<(OverloadPolicySpec, CheckedPolicy), String>,
 }
 
-/// What the cluster says of one policy.
+/// The cluster's state of one policy.
 struct Facts {
     scale: Result<Scale, ApiError>,
     ready: Result<usize, ApiError>,
@@ -48,7 +48,7 @@ struct Facts {
     gateways_scale: Option<Result<Scale, ApiError>>,
 }
 
-/// What is remembered of one policy from plan to plan.
+/// State kept of one policy from plan to plan.
 #[derive(Debug, Default)]
 struct PolicyState {
     demand: Demand,
@@ -388,7 +388,7 @@ fn found(object: Value) -> Found {
     Found { key, object, spec }
 }
 
-/// What is written in the policy's status; a status that another version wrote counts as none.
+/// The status written in the policy; a status that another version wrote counts as none.
 fn status_of(object: &Value) -> OverloadPolicyStatus {
     let status = object.get("status").cloned().unwrap_or_default();
     serde_json::from_value(status).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! What is written to the API: replicas and conditions. No I/O.
+//! Writes to the API: replicas and conditions. No I/O.
 
 use crate::policy::Condition;
 
-/// What was found about a policy: the reason of its condition `Active`.
+/// Finding about a policy: the reason of its condition `Active`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Replicas are set by the policy.
@@ -94,7 +94,7 @@ impl Finding {
 
 const ACTIVE: &str = "Active";
 
-/// What to do about a target's replicas.
+/// Order about a target's replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// They are as planned, or as another has set them since the plan.
@@ -103,7 +103,7 @@ pub enum Order {
     Set(u32),
     /// Another has set them since the last order: said once, and left until the plan changes.
     ChangedElsewhere {
-        /// What they are now.
+        /// Their present number.
         replicas: u32,
     },
 }
@@ -117,7 +117,7 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// What to do when `planned` are wanted and there are `replicas`.
+    /// The order when `planned` are wanted and there are `replicas`.
     pub fn decide(&mut self, planned: u32, replicas: u32) -> Order {
         let is_new = self.planned.replace(planned) != Some(planned);
         if planned == replicas {

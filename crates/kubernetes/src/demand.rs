@@ -1,4 +1,4 @@
-//! What several gateways say of one service, as the planner's sample. No I/O.
+//! Readings of several gateways about one service, as the planner's sample. No I/O.
 //!
 //! **The rule.** Counts are differences of a gateway's totals, summed over gateways; a gateway that is new or was restarted counts from its first
 //! reading on. One that does not answer is taken to have counted what it last did, for `REPEATED_MAX` readings: else its
@@ -63,10 +63,10 @@ pub struct ClassTotals {
 }
 
 impl GatewayReading {
-    /// What `/status` says of a service; without a name, of the only one.
+    /// Reads a service's counts from `/status`; without a name, of the only service.
     ///
     /// # Errors
-    /// What is missing.
+    /// Names the missing part.
     pub fn of(status: &Value, service: Option<&str>) -> Result<Self, String> {
         let services =
             status.get("services").and_then(Value::as_array).ok_or("its /status has no services")?;
@@ -102,7 +102,7 @@ impl GatewayReading {
         })
     }
 
-    /// What was counted since an earlier reading; none if the gateway was started again in between.
+    /// The counts since an earlier reading; none if the gateway was started again in between.
     fn since(&self, before: &Self) -> Option<Self> {
         let minus = |now: u64, before: u64| now.checked_sub(before);
         let classes = self.classes.iter().map(|class| {
@@ -157,7 +157,7 @@ pub struct Demand {
 #[derive(Debug)]
 struct Gateway {
     totals: GatewayReading,
-    /// What it counted between its last two readings, and how long that was.
+    /// Its counts between its last two readings, and how long that was.
     counted: Option<(GatewayReading, Duration)>,
     read_at: Instant,
     silent_for: u32,
@@ -221,7 +221,7 @@ impl Demand {
     }
 }
 
-/// What all gateways together are known to carry, requests a second.
+/// Known capacity of all gateways together, requests a second.
 fn whole_capacity_rps(counted: &[(&Gateway, &(GatewayReading, Duration))]) -> Option<f64> {
     // Gateways that know nothing yet are taken to have as much capacity for what they admit as the others.
     let admitted =

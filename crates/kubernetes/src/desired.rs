@@ -1,4 +1,4 @@
-//! What policies want, for those that ask: KEDA, and `/metrics`.
+//! Replicas that policies want, for KEDA and `/metrics`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 /// Replicas that one policy wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DesiredReplicas {
-    /// How many; none where nothing is known yet.
+    /// Number of replicas; none where nothing is known yet.
     pub replicas: Option<u32>,
 }
 

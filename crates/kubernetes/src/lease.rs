@@ -1,19 +1,19 @@
-//! Who leads: an election on a Lease of the Kubernetes API. No I/O.
+//! Election of the leader, on a Lease of the Kubernetes API. No I/O.
 //!
 //! **The rule.** A candidate that sees the Lease unchanged for the Lease's duration, by its own clock, takes it over by a compare-and-swap on the
 //! object's version; clocks of different machines are never compared. The holder writes it again several times within its duration and
-//! believes to lead only until a duration after the request of its last successful write *began*: it stops before another may begin, whatever
-//! the network does. **The term** is the Lease's number of transitions; it grows with each holder and fences what a former leader still
-//! wants to write. **Cost** one read and at most one write a step. **Failure:** without an API server the leader stops leading after
-//! the duration, and no candidate takes over; the same holder goes on when the server is back. Source: the protocol of
-//! coordination.k8s.io/v1 Lease as Kubernetes' own components use it.
+//! believes to lead only until a duration after the request of its last successful write *began*: it stops before another may begin,
+//! independently of the network. **The term** is the Lease's number of transitions; it grows with each holder and fences what a former leader
+//! still wants to write. **Cost** one read and at most one write a step. **Failure:** without an API server the leader stops leading after the
+//! duration, and no candidate takes over; the same holder goes on when the server is back. Source: the protocol of coordination.k8s.io/v1 Lease
+//! as Kubernetes' own components use it.
 
 use flashweir_core::{Duration, Instant};
 
 /// A Lease as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseRecord {
-    /// Who holds it; none or empty: it was given up.
+    /// The holder; none or empty: it was given up.
     pub holder: Option<String>,
     /// For how long a write counts.
     pub duration: Duration,
@@ -23,7 +23,7 @@ pub struct LeaseRecord {
     pub version: String,
 }
 
-/// What is to be done now.
+/// Action on the Lease that is due now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseStep {
     /// Create the Lease with this number of transitions.
@@ -85,7 +85,7 @@ impl Election {
         self.seen.as_ref().map(|(_, since, duration)| *since + *duration)
     }
 
-    /// What to do about a Lease that was read at `now`; none: there is no such object.
+    /// The action for a Lease that was read at `now`; none: there is no such object.
     pub fn step(&mut self, now: Instant, read: Option<&LeaseRecord>) -> LeaseStep {
         let Some(lease) = read else {
             (self.held, self.seen) = (None, None);

@@ -1,5 +1,5 @@
-//! What API objects say, as plain values. Fields are read by name from JSON, so that a field that a newer API server adds or leaves out changes
-//! nothing here.
+//! Content of API objects, as plain values. Fields are read by name from JSON, so that a field that a newer API server adds or leaves out
+//! changes nothing here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -168,7 +168,7 @@ pub struct Condition {
 /// A policy that can be followed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedPolicy {
-    /// What the planner is to achieve.
+    /// Goals of the planner.
     pub application: ApplicationPolicy,
     /// Names of the classes, in the planner's order; empty: all requests are one class.
     pub classes: Vec<String>,

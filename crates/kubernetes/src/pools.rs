@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 /// Namespace and name of a policy.
 pub(crate) type PolicyKey = (String, String);
 
-/// Namespace of a pool, and its name, or that of the policy that has one of its own.
+/// Namespace of a pool, and its name, or that of the policy that has a separate one.
 type PoolKey = (String, Result<String, String>);
 
-/// What is planned together.
+/// Policies that are planned together.
 #[derive(Debug)]
 struct Pool {
     policy: Policy,

@@ -1,4 +1,4 @@
-//! What a workload has: pods that are ready, pods that were ordered, and how long they took. No I/O.
+//! State of a workload: pods that are ready, pods that were ordered, and how long they took. No I/O.
 
 use flashweir_core::Instant;
 use flashweir_core::limits::KUBERNETES_ORDERS;

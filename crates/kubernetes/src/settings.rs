@@ -1,4 +1,4 @@
-//! What `flashweir control --kubernetes` is started with, and what can go wrong.
+//! Settings of `flashweir control --kubernetes`, and its errors at the start.
 
 use flashweir_core::Duration;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub struct KubernetesSettings {
     /// The file that names the API server; none: `$KUBECONFIG`, then the pod's service account.
     pub kubeconfig: Option<PathBuf>,
-    /// Whose policies are followed; none: those of the client's own namespace.
+    /// Namespace of the policies that are followed; none: the client's own namespace.
     pub namespace: Option<String>,
     /// Follow the policies of all namespaces.
     pub all_namespaces: bool,
@@ -54,7 +54,7 @@ impl KubernetesSettings {
     }
 }
 
-/// What can go wrong at the start. Later failures are logged, and tried again.
+/// Error at the start. Later failures are logged, and tried again.
 #[derive(Debug, thiserror::Error)]
 pub enum KubernetesError {
     /// An argument cannot be followed.

@@ -35,7 +35,7 @@ impl ServiceReference {
     /// From `[NAMESPACE/]NAME[:PORT]`, PORT being a port's name or number; without it the first.
     ///
     /// # Errors
-    /// What is expected.
+    /// Describes the accepted form.
     pub fn parse(text: &str) -> Result<Self, KubernetesError> {
         let (before, port) = text.split_once(':').unwrap_or((text, ""));
         let (namespace, name) = match before.split_once('/') {

@@ -1,4 +1,4 @@
-//! Objects of a kind as a watch tells of them.
+//! Objects of a kind as a watch reports them.
 
 use kube::api::DynamicObject;
 use kube::runtime::watcher::Event;

@@ -11,7 +11,7 @@ pub struct ScaledObjectRef {
     /// Its namespace.
     #[prost(string, tag = "2")]
     pub namespace: String,
-    /// What its trigger has.
+    /// Metadata of its trigger.
     #[prost(map = "string, string", tag = "3")]
     pub scaler_metadata: HashMap<String, String>,
 }
@@ -49,7 +49,7 @@ pub struct GetMetricSpecResponse {
 /// Asks for a number.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct GetMetricsRequest {
-    /// Who asks.
+    /// The object that asks.
     #[prost(message, optional, tag = "1")]
     pub scaled_object_ref: Option<ScaledObjectRef>,
     /// For which.

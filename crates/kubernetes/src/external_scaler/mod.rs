@@ -40,7 +40,7 @@ pub struct ExternalScaler {
 }
 
 impl ExternalScaler {
-    /// What policies want is read from this table.
+    /// Reads the policies' wanted replicas from this table.
     #[must_use]
     pub fn new(desired: Arc<DesiredTable>) -> Self {
         Self { desired }

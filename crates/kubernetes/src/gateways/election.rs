@@ -1,7 +1,7 @@
 //! Which gateway leads: the holder of the Lease. The rule is `lease`'s; here is when the API server is asked.
 //!
-//! The holder writes the Lease four times within its duration, and nothing else: some two writes a second, whatever the number of gateways and of reports.
-//! The others watch it, and read and write it once its end has come, a random moment apart. A gateway stands only while its Service has it, because
+//! The holder writes the Lease four times within its duration, and nothing else: some two writes a second, for any number of gateways and of reports.
+//! The others watch it, and read and write it once its end has come, after a random delay each. A gateway stands only while its Service has it, because
 //! the others find the leader there. It says until when it leads; the gateway looks at that before each answer, so one whose writes are refused, or not
 //! answered, has stopped before another may begin.
 
@@ -23,7 +23,7 @@ pub(super) const LEASE: Duration = Duration::from_secs(2);
 const SPREAD: Duration = Duration::from_millis(200);
 /// After a write that another's was before: it is read again.
 const AFTER_CONFLICT: Duration = Duration::from_millis(100);
-/// A gateway that its Service does not have for this long is told so.
+/// A gateway that its Service has not listed for this long logs that.
 const LISTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// One gateway's part in the election.

@@ -6,8 +6,8 @@
 //! | who leads | a Lease (`election`), the API server's only writes |
 //! | reports and shares | a stream of gRPC from each gateway to the one that leads (`stream`, `reporting`) |
 //!
-//! What is reported, and how a limit is divided, is the gateway's: it has the other end of a [`ClusterLink`]. Everything here is on a thread of its own, so that
-//! an API server that is slow holds up no plan.
+//! The content of reports, and the division of a limit, are the gateway's: it has the other end of a [`ClusterLink`]. Everything here is on a separate thread,
+//! so that an API server that is slow holds up no plan.
 
 mod election;
 mod reporting;

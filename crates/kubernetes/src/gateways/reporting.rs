@@ -19,7 +19,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(800);
 /// Between two words that there is no leader.
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
-/// What tells a holder of the Lease from another one at the same address: its name is `ADDRESS_RANDOM`.
+/// Separator in the name of a holder of the Lease, `ADDRESS_RANDOM`: holders at one address differ in the second part.
 const SEPARATOR: char = '_';
 
 /// As what a gateway stands in the Lease: where it takes reports, and a number drawn at its start, because one that restarts is another one.

@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    /// What is no HTTP/2 is closed, and disturbs no one.
+    /// A connection that is no HTTP/2 is closed, and disturbs no other.
     #[tokio::test]
     async fn bytes_that_are_no_stream_are_closed() {
         let (address, run) = leader().await;
