@@ -176,7 +176,7 @@ int flashweir_gate(struct xdp_md *context)
     if (!state || !times)
         return XDP_PASS;
     bool is_new = (segment.flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
-    // Most packets by far: without answers the gate has no use for them, and need not be looked up.
+    // Most packets by far: without answers the gate has no use for them, and they need not be looked up.
     if (!is_new && (!times->answered_ns || !is_within(times->answered_ns, time_about(state), ANSWERING_FOR_NS)))
         return pass(PASSED_NOT_NEW);
     __u32 *found = endpoint_at(&segment.destination, segment.destination_port, segment.is_ipv6);

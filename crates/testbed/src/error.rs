@@ -1,4 +1,4 @@
-//! What can go wrong with a testbed.
+//! Errors of a testbed.
 
 use std::io;
 
@@ -19,15 +19,15 @@ pub enum TestbedError {
     /// The kernel refused something.
     #[error("{what}: {error}")]
     Kernel {
-        /// What was tried.
+        /// The attempted action.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// A program answered in a way that nobody expects.
+    /// A program answered in an unexpected form.
     #[error("{what} cannot be read: {text}")]
     Answer {
-        /// What was asked for.
+        /// The requested value.
         what: &'static str,
         /// The answer.
         text: String,
@@ -35,7 +35,7 @@ pub enum TestbedError {
 }
 
 impl TestbedError {
-    /// For `map_err`: the kernel refused what is told.
+    /// For `map_err`: the kernel refused an order.
     pub(crate) fn kernel(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |error| Self::Kernel { what, error }

@@ -8,7 +8,7 @@ use crate::tools::run;
 
 /// Where `ip netns` keeps namespaces by name.
 pub(crate) const DIRECTORY: &str = "/run/netns";
-/// What names of ours begin with; the process id follows.
+/// Prefix of this testbed's names; the process id follows.
 pub(crate) const PREFIX: &str = "flashweir-";
 
 /// Deletes those of processes that are gone, and ends what still runs in them. Two who do so at once find nothing left
@@ -25,7 +25,7 @@ pub(crate) fn remove() {
     }
 }
 
-/// A namespace lives as long as a program in it does, whatever its name.
+/// A namespace lives as long as a program in it does, even under a changed name.
 fn end_programs(name: &str) {
     let ids = run("ip", &["netns", "pids", name]).unwrap_or_default();
     for id in ids.lines().filter_map(|line| Pid::from_raw(line.trim().parse().ok()?)) {

@@ -143,7 +143,7 @@ fn hand_on(socket: &UdpSocket, to: Ipv4Addr, from: &Receiver<Travelling>) {
         while let Some(wait) = due.checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero()) {
             std::thread::park_timeout(wait);
         }
-        // Refused when the other side is being taken down: then nobody waits for it.
+        // Refused when the other side is being taken down: then no receiver waits for it.
         let _ = socket.send_to(&frame, (to, PORT));
     }
 }
@@ -151,7 +151,7 @@ fn hand_on(socket: &UdpSocket, to: Ipv4Addr, from: &Receiver<Travelling>) {
 /// Gives this thread the highest ordinary priority: a wire that waits for the machine's other work delivers in bursts,
 /// which overflow buffers that a steady stream would not.
 fn run_before_others() {
-    // A container may forbid it: then the wire is late like everybody else, and says what it lost.
+    // A container may forbid it: then the wire is late like other threads, and reports what it lost.
     let _ = setpriority_process(None, HIGHEST_PRIORITY);
 }
 

@@ -82,7 +82,7 @@ impl Testbed {
         run("ip", &["-n", &name, "route", "add", &network, "via", &gateway.to_string()]).map(drop)
     }
 
-    /// Sends whatever `namespace` has for no network that it knows through its neighbour `gateway`.
+    /// Routes packets of `namespace` for unknown networks through its neighbour `gateway`.
     ///
     /// # Errors
     /// When the gateway is not reachable from there.
@@ -119,7 +119,7 @@ impl Testbed {
         bucket.put(&self.full_name(namespace), neighbour)
     }
 
-    /// What the queue there has seen; starts a program, some 2 ms.
+    /// The statistics of the queue there; starts a program, some 2 ms.
     ///
     /// # Errors
     /// When there is no queue.
@@ -168,7 +168,7 @@ impl Testbed {
         Tap::new(self, namespace)
     }
 
-    /// What `ip netns` calls one of the namespaces.
+    /// Name of one of the namespaces in `ip netns`.
     ///
     /// # Panics
     /// When there is no such namespace.

@@ -17,7 +17,7 @@ pub struct TokenBucket {
     pub limit_bytes: u32,
 }
 
-/// What a queue has seen since it was made.
+/// Statistics of a queue since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueBooks {
     /// Frames that left.

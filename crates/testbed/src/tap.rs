@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
 
 use crate::{Testbed, TestbedError};
 
-/// Room for packets that come while nobody reads, bytes.
+/// Room for packets that come while no call reads, bytes.
 const ROOM_BYTES: usize = 8 << 20;
 /// How long a read waits for a packet.
 const WAIT: Duration = Duration::from_millis(100);
@@ -32,7 +32,7 @@ impl Tap {
 
     /// The beginning of the next packet, written over `room`; none if none comes within a tenth of a second.
     pub fn next<'a>(&self, room: &'a mut [u8]) -> Option<&'a [u8]> {
-        // An error is the end of the wait; an interface that goes away is told once and matters no more.
+        // An error is the end of the wait; an interface that goes away is reported once and matters no more.
         let (length, _) = recv(&self.0, &mut *room, RecvFlags::empty()).ok()?;
         room.get(..length)
     }

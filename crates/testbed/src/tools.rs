@@ -7,12 +7,12 @@ use rustix::process::geteuid;
 
 use crate::TestbedError;
 
-/// What a testbed starts, and the Debian package of each.
+/// Programs that a testbed starts, and the Debian package of each.
 const PROGRAMS: [(&str, &str); 3] = [("ip", "iproute2"), ("tc", "iproute2"), ("ethtool", "ethtool")];
 /// Where they live when they are not on the PATH.
 const ADMINISTRATION: &str = "/usr/sbin";
 
-/// What this machine or user lacks, for a reader.
+/// The first requirement that this machine or user lacks, for a reader.
 pub(crate) fn missing() -> Option<String> {
     if !geteuid().is_root() {
         return Some("network namespaces need root".to_owned());

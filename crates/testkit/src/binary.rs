@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::process::{Finished, Process};
 
-/// A command of the program ends within this, whatever it was given.
+/// A command of the program ends within this, with any arguments.
 const COMMAND_WITHIN: Duration = Duration::from_secs(30);
 
 /// The `flashweir` binary; each test makes one from `env!("CARGO_BIN_EXE_flashweir")`.

@@ -47,7 +47,7 @@ impl Authority {
     }
 
     /// Writes a new certificate for `localhost` and 127.0.0.1 into `directory`, over an older one of that name.
-    /// `common_name` tells one from the next.
+    /// `common_name` distinguishes one from the next.
     ///
     /// # Panics
     /// When it cannot be made or written.

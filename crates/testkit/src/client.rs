@@ -1,4 +1,4 @@
-//! A raw HTTP/1.1 client: it sends what it is told, right or wrong.
+//! A raw HTTP/1.1 client: it sends the given bytes, right or wrong.
 
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
@@ -18,7 +18,7 @@ impl Client {
     /// Connects. Reads give up after [`PATIENCE`].
     ///
     /// # Panics
-    /// When nobody listens.
+    /// When no server listens.
     #[must_use]
     pub fn connect(address: SocketAddr) -> Self {
         Self::try_connect(address).unwrap_or_else(|error| panic!("no connection to {address}: {error}"))
@@ -35,7 +35,7 @@ impl Client {
     /// Connects from another address of loopback, as another client.
     ///
     /// # Panics
-    /// When nobody listens.
+    /// When no server listens.
     #[must_use]
     pub fn connect_from(source: Ipv4Addr, address: SocketAddr) -> Self {
         let connected = Self::try_connect_from(source, address, PATIENCE);
@@ -131,7 +131,7 @@ impl Client {
         self.reader.read(Kind::ResponseToHead)
     }
 
-    /// Whatever comes next, at most `most` bytes; empty at the end.
+    /// The next bytes, at most `most`; empty at the end.
     ///
     /// # Errors
     /// After a reset or a time out.

@@ -13,7 +13,7 @@ const REMEMBERED_BYTES: usize = 4 << 20;
 /// Requests it remembers.
 const REMEMBERED_REQUESTS: usize = 100_000;
 
-/// What an upstream received so far.
+/// Bytes and requests that an upstream received so far.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
     /// Connections accepted.
@@ -32,10 +32,10 @@ impl Received {
     }
 }
 
-/// What the handler of a scripted upstream works with.
+/// The connection that the handler of a scripted upstream works with.
 #[derive(Debug)]
 pub struct Connection {
-    /// How many connections came before this one.
+    /// Number of connections before this one.
     pub index: usize,
     stream: TcpStream,
     reader: MessageReader<Recording>,
@@ -73,7 +73,7 @@ impl Connection {
         self.reader.read_body(Kind::Request, message).unwrap_or(false)
     }
 
-    /// Whatever comes next, at most `most` bytes; empty at the end.
+    /// The next bytes, at most `most`; empty at the end.
     pub fn read_some(&mut self, most: usize) -> Vec<u8> {
         self.reader.read_some(most).unwrap_or_default()
     }

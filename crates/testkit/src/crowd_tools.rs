@@ -63,10 +63,10 @@ impl Origin {
         self.address
     }
 
-    /// Lets so many of its workers work from now on.
+    /// Lets this number of its workers work from now on.
     ///
     /// # Panics
-    /// When it has not got so many.
+    /// When it has fewer.
     pub fn employ(&self, workers: u32) {
         let ask = format!("POST /workers/{workers} HTTP/1.1\r\nHost: origin\r\nContent-Length: 0\r\n\r\n");
         assert_eq!(

@@ -19,7 +19,7 @@ pub struct Curl {
     program: PathBuf,
 }
 
-/// What a transfer brought.
+/// Result of a transfer.
 #[derive(Clone, Debug)]
 pub struct CurlOutput {
     /// curl's exit code: 0 after a whole transfer.
@@ -32,7 +32,7 @@ pub struct CurlOutput {
     pub fields: Fields,
     /// The body.
     pub body: Vec<u8>,
-    /// What curl had to say.
+    /// Messages of curl.
     pub stderr: String,
 }
 

@@ -67,7 +67,7 @@ impl FakeClock {
         Flashweir::new(&self.program().display().to_string())
     }
 
-    /// Shows the real time and so many seconds more, or fewer.
+    /// Shows the real time plus `seconds`, which may be negative.
     ///
     /// # Panics
     /// When the directory cannot be written.

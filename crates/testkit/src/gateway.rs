@@ -43,7 +43,7 @@ pub struct Gateway {
 }
 
 impl GatewayBuilder {
-    /// One with ports and a state file of its own, and all else as it is out of the box.
+    /// A gateway with its own ports and state file, and all else as it is out of the box.
     ///
     /// # Panics
     /// When no fresh directory can be made.
@@ -240,7 +240,7 @@ impl Gateway {
         self.status()["requests"]["in_flight"].as_u64().expect("a number of requests in flight")
     }
 
-    /// Waits until exactly so many requests are in flight.
+    /// Waits until exactly this number of requests is in flight.
     ///
     /// # Panics
     /// When it does not come to that.
@@ -258,7 +258,7 @@ impl Gateway {
         });
     }
 
-    /// What it wrote on standard error so far.
+    /// Its output on standard error so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         self.process.stderr()
@@ -275,12 +275,12 @@ impl Gateway {
         write_config(self.directory.path(), &self.settings);
     }
 
-    /// Tells it to read its configuration again.
+    /// Makes it read its configuration again.
     pub fn reload(&self) {
         self.process.signal(Signal::Reload);
     }
 
-    /// Tells it to finish and stop.
+    /// Makes it finish and stop.
     pub fn terminate(&self) {
         self.process.signal(Signal::Terminate);
     }

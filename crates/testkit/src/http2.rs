@@ -1,4 +1,4 @@
-//! A raw HTTP/2 client: it sends the frames it is told, right or wrong, and reads no more of answers than their status.
+//! A raw HTTP/2 client: it sends the given frames, right or wrong, and reads no more of answers than their status.
 
 use std::io::{self, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
@@ -41,7 +41,7 @@ pub struct Http2Client {
     stream: BufReader<TcpStream>,
 }
 
-/// What became of a stream.
+/// End of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
     /// It was answered with this status.
@@ -66,7 +66,7 @@ impl Http2Client {
         Self::connect_from(Ipv4Addr::LOCALHOST, address)
     }
 
-    /// The same, or nothing when nobody listens.
+    /// The same, or nothing when no server listens.
     #[must_use]
     pub fn try_connect(address: SocketAddr) -> Option<Self> {
         let stream = Client::try_connect(address).ok()?.into_stream();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::deadline::PATIENCE;
 
-/// Closed until somebody opens it; then open for good. Clones share it.
+/// Closed until a test opens it; then open for good. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Latch(Arc<(Mutex<bool>, Condvar)>);
 
@@ -15,7 +15,7 @@ impl Latch {
         Self::default()
     }
 
-    /// Lets everybody through, now and later.
+    /// Lets every waiting thread through, now and later.
     pub fn open(&self) {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.1.notify_all();

@@ -120,7 +120,7 @@ impl Message {
 pub(crate) enum Kind {
     Request,
     Response,
-    /// A response to HEAD: it has no body whatever it says.
+    /// A response to HEAD: it has no body, even with fields that announce one.
     ResponseToHead,
 }
 
@@ -194,7 +194,7 @@ impl<R: Read> MessageReader<R> {
         }
     }
 
-    /// Whatever comes next, at most `most` bytes; empty at the end of the stream.
+    /// The next bytes, at most `most`; empty at the end of the stream.
     pub(crate) fn read_some(&mut self, most: usize) -> io::Result<Vec<u8>> {
         if self.unread.is_empty() {
             self.fill()?;

@@ -51,7 +51,7 @@ impl NarrowLink {
         self.testbed.inside(SERVER, work)
     }
 
-    /// What the link's queue has seen.
+    /// Statistics of the link's queue.
     #[must_use]
     pub fn queue(&self) -> QueueBooks {
         self.testbed.queue(SERVER, CLIENTS)

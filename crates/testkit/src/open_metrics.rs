@@ -14,7 +14,7 @@ pub struct Metrics {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotOpenMetrics(pub String);
 
-/// What a family's samples may be called, by its type (OpenMetrics 1.0, §"Suffixes").
+/// Suffixes that the names of a family's samples may have, by its type (OpenMetrics 1.0, §"Suffixes").
 const SUFFIXES: [(&str, &[&str]); 6] = [
     ("counter", &["_total", "_created"]),
     ("gauge", &[""]),

@@ -2,7 +2,7 @@
 
 use crate::message::Message;
 
-/// Answers of which each is for one user, whatever the server says of caching: field lines of the answer, and of both users.
+/// Answers of which each is for one user, for any caching instructions of the server: field lines of the answer, and of both users.
 pub const PRIVATE: [(&str, &str, &str); 11] = [
     ("Cache-Control: private, max-age=60\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
     ("Cache-Control: no-store\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),

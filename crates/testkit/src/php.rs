@@ -13,7 +13,7 @@ use crate::nginx::Nginx;
 use crate::process::{Process, Signal};
 use crate::programs::{DAEMONS, skip};
 
-/// Its workers end within this after their master was told to.
+/// Its workers end within this time after the signal to their master.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
 /// A running pair, ended when dropped. Every path is answered by one page.
@@ -25,8 +25,8 @@ pub struct Php {
 }
 
 impl Php {
-    /// Starts one with so many worker processes, or says loudly that the test is skipped. `code` is the page, without
-    /// `<?php`.
+    /// Starts one with this number of worker processes, or says loudly that the test is skipped. `code` is the page,
+    /// without `<?php`.
     ///
     /// # Panics
     /// When it is there and does not start.
@@ -94,7 +94,7 @@ impl Php {
 
 impl Drop for Php {
     fn drop(&mut self) {
-        // Killed, it would leave its workers behind; told to stop, it stops them.
+        // Killed, it would leave its workers behind; asked to stop, it stops them.
         if self.manager.ended().is_none() {
             self.manager.signal(Signal::Terminate);
             until("the end of php-fpm", STOP_WITHIN, || self.manager.ended());

@@ -14,7 +14,7 @@ use crate::deadline::{eventually, until};
 /// Output kept from each stream; a child that says more is read and forgotten, so that it never blocks.
 const OUTPUT_BYTES: usize = 16 << 20;
 
-/// What a test tells a process.
+/// Signal that a test sends to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// SIGTERM: finish and stop.
@@ -40,7 +40,7 @@ pub struct Process {
     stderr: Output,
 }
 
-/// What a child that ended leaves behind.
+/// Output and status of a child that ended.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// How it ended.
@@ -154,7 +154,7 @@ impl Process {
         Finished { status, stdout: self.stdout.text(), stderr: self.stderr.text(), took: begun.elapsed() }
     }
 
-    /// What it wrote on standard error so far.
+    /// Its output on standard error so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         self.stderr.text()

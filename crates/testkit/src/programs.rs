@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Where daemons live; not on everybody's PATH.
+/// Directory of daemons; not on every user's PATH.
 pub(crate) const DAEMONS: &str = "/usr/sbin";
 
 /// The program, or `None` after a loud line that names it and the test that is skipped.

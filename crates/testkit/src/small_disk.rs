@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::programs::skip;
 
-/// A small file system of its own, gone when dropped. Needs root.
+/// A separate small file system, gone when dropped. Needs root.
 #[derive(Debug)]
 pub struct SmallDisk(PathBuf);
 

@@ -55,7 +55,7 @@ impl Testbed {
         or_panic(self.0.route(namespace, address, gateway));
     }
 
-    /// Sends whatever `namespace` has for no network that it knows through its neighbour `gateway`.
+    /// Routes packets of `namespace` for unknown networks through its neighbour `gateway`.
     ///
     /// # Panics
     /// When the gateway is not reachable from there.
@@ -87,7 +87,7 @@ impl Testbed {
         or_panic(self.0.shape(namespace, neighbour, bucket));
     }
 
-    /// What the queue there has seen; starts a program, some 2 ms.
+    /// The statistics of the queue there; starts a program, some 2 ms.
     ///
     /// # Panics
     /// When there is no queue.
@@ -114,7 +114,7 @@ impl Testbed {
         or_panic(self.0.inside(namespace, work))
     }
 
-    /// What `ip netns` calls one of the namespaces.
+    /// Name of one of the namespaces in `ip netns`.
     ///
     /// # Panics
     /// When there is no such namespace.

@@ -84,13 +84,13 @@ impl Upstream {
         format!("http://{}", self.address)
     }
 
-    /// What came so far.
+    /// Bytes and requests received so far.
     #[must_use]
     pub fn received(&self) -> Received {
         lock(&self.received).clone()
     }
 
-    /// How many requests came so far.
+    /// Number of requests so far.
     #[must_use]
     pub fn request_count(&self) -> usize {
         lock(&self.received).requests.len()
@@ -190,7 +190,7 @@ impl Acceptor {
             std::thread::spawn(move || {
                 handler(&mut connection);
                 drop(connection);
-                // The duplicate is the last of its socket: whoever sees the count go down sees a closed connection.
+                // The duplicate is the last of its socket: a test that sees the count go down sees a closed connection.
                 let mut streams = open.lock().unwrap_or_else(PoisonError::into_inner);
                 drop(streams.remove(&index));
             });

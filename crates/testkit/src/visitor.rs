@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::client::Client;
 use crate::message::Message;
 
-/// Who asks, and from where.
+/// A client, and its address.
 #[derive(Debug)]
 pub struct Visitor {
     source: Ipv4Addr,

@@ -21,7 +21,7 @@ pub struct KubernetesApi {
     tls: Arc<ClientConfig>,
 }
 
-/// What the server answered.
+/// Answer of the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiAnswer {
     /// The status of HTTP.

@@ -71,7 +71,7 @@ struct Node {
     accounts: Option<Accounts>,
 }
 
-/// What pods with a service account get.
+/// Access of pods with a service account.
 struct Accounts {
     login: Login,
     /// Where their programs are, beside the system's.

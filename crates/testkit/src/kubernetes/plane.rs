@@ -139,7 +139,7 @@ impl ControlPlane {
             format!("--etcd-servers={}", self.etcd),
             format!("--secure-port={}", self.address.port()),
             "--bind-address=127.0.0.1".to_owned(),
-            // What pods are told as its address must not be one of loopback; no pod of these tests asks.
+            // The address that pods get for it must not be one of loopback; no pod of these tests asks.
             "--advertise-address=10.244.255.1".to_owned(),
             "--tls-cert-file=server.pem".to_owned(),
             "--tls-private-key-file=server.key".to_owned(),
@@ -213,7 +213,7 @@ pub(super) struct Login {
 }
 
 impl Login {
-    /// A file by which a program logs in with this token; `name` tells it from others.
+    /// A file by which a program logs in with this token; `name` distinguishes it from others.
     pub(super) fn write(&self, name: &str, token: &str) -> PathBuf {
         let file = self.directory.join(format!("{name}.kubeconfig"));
         // YAML may be JSON.

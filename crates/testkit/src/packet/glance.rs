@@ -1,4 +1,5 @@
-//! A frame as a gate in front of a receiver must see it: lengths count only as far as there are bytes, and nobody sums.
+//! A frame as a gate in front of a receiver must see it: lengths count only as far as there are bytes, and sums are not
+//! checked.
 //!
 //! Says the same as `crates/kernel/bpf/parse.h`, written by itself from the RFCs, so that the two can be compared.
 
@@ -12,10 +13,10 @@ use super::write::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 const VLAN_TAGS: usize = 2;
 const EXTENSION_HEADERS: usize = 6;
 
-/// What of a TCP segment can be told without believing it.
+/// Fields of a TCP segment that can be read without believing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glance {
-    /// Who says that it sent it.
+    /// The sender that it names.
     pub source: SocketAddr,
     /// To whom.
     pub destination: SocketAddr,
@@ -32,7 +33,7 @@ pub struct Glance {
 }
 
 /// The segment in a frame, or `None` where there is none that a receiver could read: another protocol, a later fragment,
-/// a length that goes beyond the frame, more headers than anybody sends, a group as receiver.
+/// a length that goes beyond the frame, more headers than senders use, a group as receiver.
 #[must_use]
 pub fn glance(frame: &[u8]) -> Option<Glance> {
     let is_to_a_group = frame.first()? & 1 == 1;

@@ -21,7 +21,7 @@ pub mod flag {
     pub const SYN: u8 = 0x02;
     /// The connection is over.
     pub const RST: u8 = 0x04;
-    /// What is here should be read at once.
+    /// The receiver should read the data at once.
     pub const PSH: u8 = 0x08;
     /// The acknowledgement counts.
     pub const ACK: u8 = 0x10;
@@ -40,7 +40,7 @@ pub struct Segment {
     pub stations: [[u8; 6]; 2],
     /// VLAN tags, the outer first: each the two bytes behind its protocol number.
     pub vlan_tags: Vec<u16>,
-    /// Who sends it. Both addresses are of one family, which is the packet's.
+    /// The sender. Both addresses are of one family, which is the packet's.
     pub source: SocketAddr,
     /// To whom.
     pub destination: SocketAddr,
@@ -63,7 +63,7 @@ pub struct Segment {
     pub window: u16,
     /// TCP options, a multiple of four bytes.
     pub tcp_options: Vec<u8>,
-    /// What it carries.
+    /// Data that it carries.
     pub payload: Vec<u8>,
 }
 
@@ -93,13 +93,13 @@ impl Segment {
         }
     }
 
-    /// Opens a connection, with the option that everybody sends.
+    /// Opens a connection, with the option that every client sends.
     #[must_use]
     pub fn syn(source: SocketAddr, destination: SocketAddr) -> Self {
         Self { flags: flag::SYN, tcp_options: MSS_OPTION.to_vec(), ..Self::new(source, destination) }
     }
 
-    /// What a client sends next that got `reply` to `self`: from the number it must use, acknowledging all it got.
+    /// The next segment of a client that got `reply` to `self`: from the number it must use, acknowledging all it got.
     #[must_use]
     pub fn after(&self, reply: &Self) -> Self {
         Self {

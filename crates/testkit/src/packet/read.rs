@@ -7,7 +7,7 @@ use super::sum::{TCP, checksum, pseudo_header};
 use super::write::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use super::{ETHERNET_BYTES, Segment, octets};
 
-/// What is wrong with a frame.
+/// Fault of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotASegment(&'static str);
 

@@ -14,7 +14,7 @@ pub(super) fn checksum(parts: &[&[u8]]) -> u16 {
     !(sum as u16)
 }
 
-/// What TCP sums of the IP header (RFC 9293 §3.1, RFC 8200 §8.1): addresses, length, protocol.
+/// The part of the IP header in TCP's sum (RFC 9293 §3.1, RFC 8200 §8.1): addresses, length, protocol.
 pub(super) fn pseudo_header(source: &[u8], destination: &[u8], segment_bytes: usize) -> Vec<u8> {
     let length = (segment_bytes as u32).to_be_bytes();
     [source, destination, &length, &[0, 0, 0, TCP]].concat()

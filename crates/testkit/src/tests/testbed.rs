@@ -15,7 +15,7 @@ fn path(testbed: &Testbed, namespace: &str) -> PathBuf {
 
 /// Sends `text` from one namespace to a listener in the other; how long the handshake took.
 fn send(testbed: &Testbed, from: &str, to: &str, address: Ipv4Addr, text: &str) -> Duration {
-    let listener = testbed.inside(to, || TcpListener::bind((address, 0))).expect("an address of its own");
+    let listener = testbed.inside(to, || TcpListener::bind((address, 0))).expect("a separate address");
     let port = listener.local_addr().expect("an address").port();
     let begun = Instant::now();
     let patience = crate::PATIENCE;
