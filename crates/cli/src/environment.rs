@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Where this process may keep state, if the environment tells: systemd's directory, or the user's.
+/// Where this process may keep state, if the environment names a place: systemd's directory, or the user's.
 pub(crate) fn state_directory() -> Option<PathBuf> {
     state_directory_of(|name| std::env::var_os(name))
 }

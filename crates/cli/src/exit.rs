@@ -33,7 +33,7 @@ impl std::error::Error for UsageError {}
 
 /// Prints help or the parser's complaint. Help that was asked for is a success.
 pub(crate) fn after_parsing(error: &clap::Error) -> ExitCode {
-    // Nobody is left to tell when standard error is closed.
+    // No reader is left when standard error is closed.
     let _unheard = error.print();
     if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
 }

@@ -1,4 +1,4 @@
-//! What `flashweir control` and `flashweir run` do on Kubernetes; with the feature `kubernetes`.
+//! Implementation of `flashweir control` and `flashweir run` on Kubernetes; with the feature `kubernetes`.
 
 use flashweir_config::{Config, ConfigError, Engine, KubernetesGateways, Log, Overrides};
 use flashweir_gateway::ClusterLink;
@@ -117,7 +117,7 @@ impl ControllerArgs {
     }
 }
 
-/// Pods have their own name as host name; the number tells a restarted one from the one before.
+/// Pods have their own name as host name; the number distinguishes a restarted one from the one before.
 #[cfg(feature = "kubernetes")]
 fn unique_name() -> String {
     use std::hash::{BuildHasher as _, RandomState};

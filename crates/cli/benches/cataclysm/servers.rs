@@ -57,7 +57,7 @@ impl Servers {
         names.into_iter().map(str::to_owned).zip(self.urls().iter().map(|url| capacity_rps(url))).collect()
     }
 
-    /// What they do when all are busy.
+    /// Capacity of the servers when all are busy.
     pub(crate) fn capacity_together_rps(&self) -> f64 {
         std::thread::scope(|scope| {
             let all: Vec<_> =

@@ -1,4 +1,4 @@
-//! What several benches share.
+//! Helpers that several benches share.
 
 pub(crate) mod stage;
 

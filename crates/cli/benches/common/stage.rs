@@ -16,7 +16,7 @@ const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(2);
 /// The same people for every composition.
 const SEED: u64 = 1;
 
-/// What all runs share.
+/// State that all runs share.
 pub(crate) struct Stage {
     binary: Flashweir,
     placement: Placement,

@@ -22,20 +22,21 @@ const CAPACITY_FIRST_MEASURED_FOR: Duration = Duration::from_secs(3);
 const MEASURED_AGAIN: u32 = 5;
 /// From here to the first arrival: the generator starts its threads in that time.
 const LEAD: Duration = Duration::from_millis(500);
-/// The last reading comes this much before the end of the crowd: where everybody is answered at once, the run ends with it.
+/// The last reading comes this much before the end of the crowd: where all requests are answered at once, the run ends with
+/// it.
 const READ_BEFORE_END: Duration = Duration::from_millis(500);
 const SOURCES: u32 = 4_000;
-/// The same crowd for everybody.
+/// The same crowd for every protection.
 const SEED: u64 = 1;
 
-/// What all visits share.
+/// State that all visits share.
 pub(crate) struct Stage {
     pub(crate) tools: Tools,
     iterations_per_ms: String,
     capacity_rps: [f64; 2],
 }
 
-/// What a visit found.
+/// Findings of a visit.
 pub(crate) struct Visit {
     pub(crate) outcome: Outcome,
     /// Of this visit's origin.
@@ -53,7 +54,7 @@ impl Stage {
         stage
     }
 
-    /// What the crowds at an origin of this kind are multiples of.
+    /// Capacity of which the crowds at an origin of this kind are multiples.
     pub(crate) fn capacity_rps(&self, kind: OriginKind) -> f64 {
         self.capacity_rps[kind as usize]
     }

@@ -31,7 +31,7 @@ impl Results {
         self.outcomes.iter().map(Vec::len).sum()
     }
 
-    /// Scene by scene; every other round backwards, so that whatever else the machine does falls on all.
+    /// Scene by scene; every other round backwards, so that other work of the machine falls on all.
     pub(crate) fn order(&self, round: usize) -> Vec<Place> {
         let columns = |(row, columns): (usize, &Vec<Vec<Outcome>>)| {
             (0..columns.len()).map(move |column| Place { row, column }).collect::<Vec<_>>()

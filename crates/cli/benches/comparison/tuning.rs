@@ -43,7 +43,7 @@ pub(crate) struct Contestant {
 }
 
 impl Contestant {
-    /// What to start before an origin of this kind.
+    /// Protection to start before an origin of this kind.
     pub(crate) fn kind(&self, origin: OriginKind) -> Option<Kind> {
         self.kinds.map(|kinds| kinds[origin as usize])
     }

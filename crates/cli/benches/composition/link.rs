@@ -54,7 +54,7 @@ pub(crate) fn run(rounds: usize, only: &str) -> Vec<Run> {
     runs
 }
 
-/// What the status says at one moment.
+/// Readings of the status at one moment.
 struct Seen {
     verdict: String,
     ceiling_rps: Option<f64>,

@@ -5,7 +5,7 @@
 //! completed and nine in ten answers within [`LATENCY_BOUND_MS`] of their intended moment (a tool that falls behind
 //! falls behind for good, so the tail is left out of this: it is the machine's). Then the highest rate at which
 //! `flashweir load` holds what it asks of itself, a 99th percentile of lag of 1 ms. Tools take turns in every round, so
-//! that whatever else the machine does falls on all of them. `make bench-load` runs it; ROUNDS and SECONDS in the
+//! that other work of the machine falls on all of them. `make bench-load` runs it; ROUNDS and SECONDS in the
 //! environment change its length.
 
 mod highest;
@@ -15,7 +15,7 @@ use flashweir_testkit::number_from_environment;
 use highest::highest_held;
 use tools::{Bench, Held};
 
-/// What nine in ten answers may take from their intended moment: far more than nginx needs.
+/// Maximum latency of nine in ten answers from their intended moment: far more than nginx needs.
 const LATENCY_BOUND_MS: f64 = 5.0;
 /// The lag up to which `flashweir load` counts as keeping up.
 const LAG_BOUND_US: f64 = 1_000.0;

@@ -4,7 +4,7 @@ use flashweir_testkit::{Nginx, require_program};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What a run at a rate found.
+/// Findings of a run at a rate.
 pub(crate) struct Held {
     /// Of what was asked for.
     pub(crate) completed_share: f64,

@@ -1,4 +1,4 @@
-//! What the reports of 1,000 gateways cost their leader over its transport: a real `flashweir run` that leads by `cluster.listen`, and 1,000 connections
+//! Cost of the reports of 1,000 gateways to their leader over its transport: a real `flashweir run` that leads by `cluster.listen`, and 1,000 connections
 //! on loopback that are kept, ten sealed reports a second on each, every one answered. `make bench-leader` prints it beside the cost without a network.
 //!
 //! Counted is the processor time of the leader's process, kernel included, by the scheduler's account of all its threads. GATEWAYS and SECONDS in the environment change
@@ -116,7 +116,7 @@ fn service(origin: &Origin) -> Result<Rc<Service>, Box<dyn Error>> {
     Ok(Rc::new(service))
 }
 
-/// What part of a core the gateway uses while this runs.
+/// Part of a core that the gateway uses while this runs.
 fn core_share(gateway: &Gateway, run: impl FnOnce()) -> f64 {
     let (from, before) = (Instant::now(), cpu::used(gateway.process().id()));
     run();
@@ -127,7 +127,7 @@ fn share_since(gateway: &Gateway, from: Instant, before: Duration) -> f64 {
     (cpu::used(gateway.process().id()) - before).as_secs_f64() / from.elapsed().as_secs_f64()
 }
 
-/// What was measured.
+/// Measurements of the leader.
 struct Measured {
     core_share: f64,
     took_s: Vec<f64>,

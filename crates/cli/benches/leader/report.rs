@@ -15,21 +15,21 @@ pub(crate) const KEY_NUMBER: u8 = 1;
 /// The number of the key and the tag, behind every message.
 const SEAL_BYTES: usize = 33;
 
-/// What each gateway measured in the 100 ms of a report, as in the measurement without a network: an overload of four times.
+/// Measurements of each gateway in the 100 ms of a report, as in the measurement without a network: an overload of four times.
 const OFFERED: u64 = 40;
 const ADMITTED: u64 = 10;
 const IN_FLIGHT: u32 = 1;
 /// The whole service's limit that the reports name.
 const LIMIT: u32 = 1_000;
 
-/// What all gateways of one service have in common.
+/// State that all gateways of one service share.
 pub(crate) struct Service {
     key: hmac::Key,
     name: Vec<u8>,
     policy: u64,
 }
 
-/// What one gateway knows of its leader.
+/// A gateway's knowledge of its leader.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Known {
     term: u64,

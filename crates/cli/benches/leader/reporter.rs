@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval_at, timeout};
 /// An answer is smaller, its head included.
 const ANSWER_BYTES: usize = 64 << 10;
 
-/// What one gateway saw while it was measured.
+/// Counts of one gateway while it was measured.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// Time of each answer, seconds.
@@ -33,7 +33,7 @@ pub(crate) struct Times {
 /// Reports from `first_at` until the end.
 ///
 /// # Errors
-/// What the leader did not do, in words.
+/// The leader's failure, in words.
 pub(crate) async fn report(
     service: Rc<Service>,
     mut stream: TcpStream,

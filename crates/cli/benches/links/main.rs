@@ -26,7 +26,7 @@ const ROUNDS: u64 = 1;
 const SETTLE: Duration = Duration::from_secs(10);
 /// Readings of the queue in a measurement.
 const LOOKS: u32 = 20;
-/// What a discipline must reach to be fair to all.
+/// Fairness index that a discipline must reach to be fair to all.
 const JAIN_BAR: f64 = 0.95;
 const LEAST_BAR: f64 = 0.8;
 

@@ -1,9 +1,9 @@
-//! What a request costs: CPU time of Flashweir over nginx and over HAProxy for the same work, in one run.
+//! Cost of a request: CPU time of Flashweir over nginx and over HAProxy for the same work, in one run.
 //!
 //! One worker each, pinned to core 0; wrk and the upstream (nginx) on core 1. Candidates take turns, in reversed
-//! order every other round, so that whatever else the machine does falls on all of them; CPU time is read from
+//! order every other round, so that other work of the machine falls on all of them; CPU time is read from
 //! the scheduler's own account of each process, and ratios are medians over rounds, each within its round. At the end:
-//! what refusing costs over proxying, for each; Flashweir refuses at a bound, and by the sentry's limit.
+//! the cost of refusing over proxying, for each; Flashweir refuses at a bound, and by the sentry's limit.
 //! `make compare-cost` runs it; ROUNDS and SECONDS in the environment change its length.
 
 mod cpu;
@@ -53,7 +53,7 @@ fn main() {
     for (name, refusing_us) in refusing {
         // Both of Flashweir's ways to refuse are over its one way to proxy.
         let proxying_us = proxying.iter().find(|(proxy, _)| name.starts_with(proxy));
-        let (_, proxying_us) = proxying_us.expect("whoever refuses proxies as well");
+        let (_, proxying_us) = proxying_us.expect("each refusing candidate proxies as well");
         println!("  {name:<20} {:.2}", refusing_us / proxying_us);
     }
 }

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-/// What wrk counted.
+/// Counts of wrk.
 pub(crate) struct Outcome {
     pub(crate) requests: u64,
     pub(crate) not_2xx: u64,

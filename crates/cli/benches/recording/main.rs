@@ -1,7 +1,7 @@
-//! What a recording costs: CPU time of a gateway with `--record` over one without, its bytes, and how fast it is replayed.
+//! Cost of a recording: CPU time of a gateway with `--record` over one without, its bytes, and how fast it is replayed.
 //!
 //! Three times as many requests as the origin can do come all the time: the dearest case, for every planner is at work. Both
-//! gateways take turns, in reversed order every other round, so that whatever else the machine does falls on both; CPU time is
+//! gateways take turns, in reversed order every other round, so that other work of the machine falls on both; CPU time is
 //! read from the scheduler's own account, and ratios are medians over rounds. `make bench-recording` runs it; ROUNDS and SECONDS in the
 //! environment change its length.
 
@@ -22,7 +22,7 @@ const RATE: &str = "600";
 /// Requests before anything is measured.
 const WARM_UP_S: u64 = 2;
 
-/// What one run showed.
+/// Results of one run.
 struct Measured {
     /// Of the whole gateway, per cent of a core.
     cpu_percent: f64,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What distinguishes one cluster from another.
+/// Settings in which clusters differ.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings {
     pub(crate) replicas: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Replica {
     _directory: TempDir,
 }
 
-/// The host that the site has for everybody.
+/// Host of the site, the same for all clients.
 pub(crate) const HOST: &str = "shop.example";
 
 impl Cluster {

@@ -33,7 +33,7 @@ const BUSIER: f64 = 1.2;
 /// A second of 200 requests fluctuates by a fourteenth; a reading is a few milliseconds off.
 const BALANCED: f64 = 1.15;
 
-/// What was counted at one moment.
+/// Counts at one moment.
 #[derive(Clone, Copy)]
 struct Reading {
     at_s: f64,
@@ -41,7 +41,7 @@ struct Reading {
     copies: f64,
 }
 
-/// What one run shows.
+/// Results of one run.
 #[derive(Default)]
 struct Outcome {
     found_s: f64,

@@ -111,7 +111,7 @@ fn measure(cluster: &Cluster, by_way: &mut [(Vec<f64>, Vec<f64>); 3], added: &mu
     [0, 1, 2].map(|node| (after[node] - before[node]) * 1e6 / requests[node])
 }
 
-/// Somebody who follows redirects, with a connection to each node.
+/// A client that follows redirects, with a connection to each node.
 struct Person {
     entry: SocketAddr,
     open: BTreeMap<SocketAddr, Client>,

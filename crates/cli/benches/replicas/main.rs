@@ -27,10 +27,10 @@ use flashweir_testkit::{Flashweir, number_from_environment};
 const ROUNDS: u64 = 3;
 const PARTS: &str = "server,levels,saved,herd,waiters";
 
-/// What all parts need.
+/// State that all parts need.
 pub(crate) struct Bench {
     pub(crate) binary: Flashweir,
-    /// What a millisecond of an origin's work is, once for all origins.
+    /// Iterations of an origin's work in a millisecond, once for all origins.
     pub(crate) iterations_per_ms: String,
     pub(crate) rounds: u64,
 }

@@ -5,7 +5,7 @@ use crate::{Bench, crowd, median};
 use std::time::Duration;
 
 const REPLICAS: [usize; 4] = [1, 2, 3, 4];
-/// What one replica takes, requests/s.
+/// Capacity of one replica, requests/s.
 const HIGH_RPS: f64 = 100.0;
 /// More than four replicas and the origin take together.
 const DEMAND_RPS: u32 = 560;
@@ -15,7 +15,7 @@ const LENGTH: Duration = Duration::from_secs(8);
 /// The bar of growth from one to four.
 const GROWTH_MIN: f64 = 3.6;
 
-/// What one cluster did.
+/// Counts of one cluster.
 struct Outcome {
     answered: f64,
     /// CPU-seconds of the origin for each second: what the answers would have cost it, less what it spent.

@@ -11,7 +11,7 @@ const STREAMS: u32 = 100;
 /// The bar for the 99th percentile.
 const BAR_MS: f64 = 20.0;
 
-/// What one round shows.
+/// Results of one round.
 struct Outcome {
     p50_ms: f64,
     p99_ms: f64,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// busier servers less. Needs no privileges for a service of the same user.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
-    /// Where to answer; port 0 takes a free one, named on stdout. Whoever can connect can read it.
+    /// Where to answer; port 0 takes a free one, named on stdout. Every client that can connect can read it.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9901")]
     listen: SocketAddr,
     /// The service's process; its descendants count with it. Without this and --cgroup the whole machine is looked at.

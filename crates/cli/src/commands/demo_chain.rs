@@ -4,7 +4,7 @@ use super::load::values::within;
 use crate::demo::chain::{self, Options};
 use std::path::PathBuf;
 
-/// Send the same crowd through a caller's sidecar and an overloaded gateway, without and with what the gateway tells the sidecar.
+/// Send the same crowd through a caller's sidecar and an overloaded gateway, without and with the gateway's feedback to the sidecar.
 ///
 /// Starts an origin that does real work, a gateway before it and a sidecar (`flashweir egress`) before that. In the first visit of the
 /// crowd the gateway refuses what is too much; in the second it asks the sidecar for less (docs/feedback.md). Then people come who need three

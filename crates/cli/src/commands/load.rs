@@ -37,7 +37,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 use transport::TransportArgs;
 
-/// Send a crowd to a server and tell the truth about what became of everybody.
+/// Send a crowd to a server and report the outcome of every request truthfully.
 ///
 /// The load is open: the moments at which people come are fixed before the run by the options and the seed, so a slow
 /// server does not slow the crowd down, and latency counts from the moment a request was to begin. A run whose
@@ -48,11 +48,11 @@ use transport::TransportArgs;
 /// independently of each other unless --arrivals says otherwise. Benchmark tools pace --workers instead; a closed loop
 /// is among their ways, so that you can see what it hides.
 ///
-/// What they ask for: the URL. In its path `{document}` stands for the number of a document and `{bytes}` for its
+/// Requests ask for the URL. In its path `{document}` stands for the number of a document and `{bytes}` for its
 /// size: see --documents, --zipf and --sizes. Or the paths of a list (--url-list) or of a log (--popularity).
 ///
-/// What people do: a person comes for one request or a --session of several. Each request may take several tries
-/// (--retry). A try ends with an answer or with the client's --timeout; the person leaves when --patience ends.
+/// People behave like this: a person comes for one request or a --session of several. Each request may take several
+/// tries (--retry). A try ends with an answer or with the client's --timeout; the person leaves when --patience ends.
 ///
 /// The books: offered (tries) = completed (2xx, 3xx) + refused (503, 429) + timed out + abandoned + errors. Unique
 /// offered are requests, their tries counted once. Goodput is what was completed within the --target. What cannot be
@@ -79,7 +79,7 @@ pub(crate) struct LoadArgs {
     run: RunArgs,
 }
 
-/// What can be done with the results of runs.
+/// Command on the results of runs.
 #[derive(Debug, clap::Subcommand)]
 enum WithResults {
     Merge(merge::MergeArgs),
@@ -90,7 +90,7 @@ enum WithResults {
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 struct RunArgs {
-    /// What people ask for: `http://HOST[:PORT]/PATH`, or https.
+    /// URL that people ask for: `http://HOST[:PORT]/PATH`, or https.
     ///
     /// `{document}` and `{bytes}` in the path are filled in; quote the URL then.
     #[arg(required = true)]
@@ -183,7 +183,7 @@ impl RunArgs {
     }
 }
 
-/// What only the run itself could find wrong in the options, certificates to trust for one.
+/// Converts errors in the options that only the run itself could find, certificates to trust for one.
 fn as_usage(error: LoadError) -> anyhow::Error {
     match error {
         LoadError::Plan(_) | LoadError::Url { .. } => UsageError::new(error.to_string()).into(),

@@ -18,7 +18,7 @@ mod router;
 mod run;
 mod sim;
 
-/// What to do.
+/// The command to run.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Run(run::RunArgs),

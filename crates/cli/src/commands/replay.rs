@@ -14,8 +14,8 @@ use crate::exit::UsageError;
 
 /// Let the planners decide again what they decided when `flashweir run --record FILE` recorded it, and compare.
 ///
-/// The same samples give the same plans, bit for bit: then there is one line, and the exit code is 0. Else it tells where the
-/// plans part and in which fields, and the exit code is 1. Full segments beside FILE (FILE.0, FILE.1, …) are read first.
+/// The same samples give the same plans, bit for bit: then there is one line, and the exit code is 0. Else it prints where
+/// the plans part and in which fields, and the exit code is 1. Full segments beside FILE (FILE.0, FILE.1, …) are read first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
     /// The recording.
@@ -113,7 +113,7 @@ fn other_policy(file: &Path) -> anyhow::Result<OtherPolicy> {
     Ok(OtherPolicy { flash_crowd, flash_crowd_candidate, sentries })
 }
 
-/// What was read.
+/// Content of the segments that were read.
 struct Read {
     head: Head,
     trouble: Vec<String>,
@@ -141,7 +141,7 @@ fn open<'a>(file: &Path, bytes: &'a [u8]) -> anyhow::Result<Segment<'a>> {
     Segment::open(bytes).with_context(|| file.display().to_string())
 }
 
-/// What is wrong with the segment, if anything is.
+/// Reads a segment into `replay`; returns the segment's fault, if it has one.
 fn read(file: &Path, mut segment: Segment<'_>, replay: &mut Replay) -> Option<String> {
     loop {
         match segment.records() {

@@ -49,13 +49,13 @@ pub(crate) struct ReproduceArgs {
     /// Where charts and numbers go; made if it is not there.
     #[arg(long, value_name = "DIR", default_value = "docs/figures")]
     out: PathBuf,
-    /// Run each scenario with so many seeds.
+    /// Run each scenario with N seeds.
     #[arg(long, value_name = "N", default_value_t = Options::default().seeds)]
     seeds: u32,
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = Options::default().seed)]
     seed: u64,
-    /// Run so many scenarios at the same time.
+    /// Run N scenarios at the same time.
     #[arg(long, value_name = "N", default_value_t = Options::default().threads)]
     threads: usize,
     /// Seconds of quiet before the crowd, fewer than the paper's 1,000 for a quick look; the finding then says so.
@@ -179,7 +179,7 @@ fn arrivals_notice(options: &Options) -> String {
     )
 }
 
-/// What a figure costs, said before it begins.
+/// Notice of a figure's cost, printed before it begins.
 fn cost_notice(id: &str) -> String {
     match cost_s(id) {
         Some(seconds) => {
@@ -209,7 +209,7 @@ fn crowd(game: &Game, directory: &Path) -> anyhow::Result<Option<Crowd>> {
     Ok(Some(game.crowd(&text).map_err(|error| wrong(&error))?))
 }
 
-/// What was asked for cannot be done as written.
+/// Converts an error in the request to an error of usage.
 fn usage(error: ExperimentError) -> anyhow::Error {
     UsageError::new(error.to_string()).into()
 }

@@ -30,13 +30,13 @@ pub(crate) struct RouterArgs {
     /// The interface of a link that is to be divided fairly; needs --link-rate.
     #[arg(long, value_name = "IF")]
     link: Option<String>,
-    /// What that link carries, bits a second: `10mbit`.
+    /// Capacity of that link, bits a second: `10mbit`.
     #[arg(long, value_name = "RATE")]
     link_rate: Option<String>,
     /// Which packets of the link are divided: egress (those that leave by the interface) or ingress [default: egress].
     #[arg(long, value_name = "SIDE")]
     link_side: Option<String>,
-    /// What one flow of the link is: five_tuple, source or source_prefix [default: five_tuple].
+    /// Definition of one flow of the link: five_tuple, source or source_prefix [default: five_tuple].
     #[arg(long, value_name = "FLOW")]
     link_flow: Option<String>,
     /// Time between two decisions, 1s to 5m [default: 1s; 1m for paper and scoreboard].
@@ -45,7 +45,7 @@ pub(crate) struct RouterArgs {
     /// The rules that decide: repaired, paper or scoreboard [default: repaired].
     #[arg(long, value_name = "RULES")]
     mode: Option<String>,
-    /// What is done about a new connection that does not fit: answer (a 503 from the kernel), reset or drop
+    /// Treatment of a new connection beyond the ceiling: answer (a 503 from the kernel), reset or drop
     /// [default: answer].
     #[arg(long, value_name = "HOW")]
     refusal: Option<String>,
@@ -74,7 +74,7 @@ pub(crate) struct RouterArgs {
 }
 
 impl RouterArgs {
-    /// Checks the configuration before anything is attached, then guards until told to stop.
+    /// Checks the configuration before anything is attached, then guards until it is stopped.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let overrides = Overrides {
             interfaces: self.interfaces,

@@ -22,7 +22,7 @@ pub(crate) struct RunArgs {
     /// Where clients connect; repeat it for several addresses [default: 127.0.0.1:8080].
     #[arg(long = "listen", value_name = "ADDR")]
     listen: Vec<String>,
-    /// The configuration file (TOML); `flashweir config reference` tells what may be in it.
+    /// The configuration file (TOML); `flashweir config reference` lists the accepted settings.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where health, metrics, status and explanations are served [default: 127.0.0.1:9900].
@@ -39,7 +39,7 @@ pub(crate) struct RunArgs {
     /// SIGTERM or killed, until the next takes it over. SIGINT takes it away.
     #[arg(long, value_name = "DIR", requires = "kernel")]
     pin: Option<PathBuf>,
-    /// Let the kernel go on refusing when nothing is heard of the gateway for 3 s, in place of letting everybody in.
+    /// Let the kernel go on refusing when nothing is heard of the gateway for 3 s, in place of admitting every connection.
     #[arg(long, requires = "kernel")]
     fail_closed: bool,
     /// Decide and record, but never refuse because of a crowd or for the service's capacity.
@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Checks the configuration before any port opens, then serves until told to stop.
+    /// Checks the configuration before any port opens, then serves until it is stopped.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut overrides = Overrides {
             upstream_urls: self.upstreams,

@@ -30,7 +30,7 @@ use whatif::WhatIfArgs;
 pub(crate) struct SimArgs {
     /// The scenario: TOML.
     file: Option<PathBuf>,
-    /// Run so many seeds, one a core at a time [default: as the file says].
+    /// Run N seeds, one a core at a time [default: as the file says].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "file")]
     seeds: Option<u32>,
     /// The first seed [default: as the file says, or 1].
@@ -70,7 +70,8 @@ impl SimArgs {
     /// Runs it.
     ///
     /// # Errors
-    /// What cannot be run as written, a run that meets a bound, ranges that are missed, results that cannot be written.
+    /// A scenario that cannot be run as written, a run that meets a bound, ranges that are missed, results that cannot be
+    /// written.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if let Some(count) = self.swarm {
             return swarm::run(count, self.seed.unwrap_or(1), self.out.as_deref());

@@ -1,5 +1,5 @@
-//! `flashweir demo-chain`: the same crowd through a caller's sidecar and an overloaded gateway, without and with what the gateway tells
-//! the sidecar; then user requests that need three calls each, through two gateways.
+//! `flashweir demo-chain`: the same crowd through a caller's sidecar and an overloaded gateway, without and with the gateway's feedback
+//! to the sidecar; then user requests that need three calls each, through two gateways.
 
 mod calls;
 mod front_end;
@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What may be chosen.
+/// Options of the demo.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     /// Draws when people arrive and from where.
@@ -40,7 +40,7 @@ pub(crate) struct Story {
     pub(crate) capacity_rps: f64,
     /// Without and with feedback.
     pub(crate) visits: [Visit; 2],
-    /// What became of user requests of several calls, without and with.
+    /// Outcome of user requests of several calls, without and with feedback.
     pub(crate) chains: [calls::Chain; 2],
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Story {
 pub(crate) struct Visit {
     pub(crate) load: LoadResult,
     pub(crate) outcome: Outcome,
-    /// What the gateway did in the quiet before the crowd, and in the judged part of the crowd.
+    /// Work of the gateway in the quiet before the crowd, and in the judged part of the crowd.
     works: [Work; 2],
 }
 
@@ -59,11 +59,11 @@ const CROWD: Duration = Duration::from_secs(13);
 const TAIL: Duration = Duration::from_secs(3);
 /// From here on the quiet is measured: the gateways have started by then.
 const QUIET_FROM: Duration = Duration::from_secs(2);
-/// From here on a crowd is judged: by then everybody knows that it is there.
+/// From here on a crowd is judged: by then all parts have noticed it.
 const JUDGED_AFTER: Duration = Duration::from_secs(2);
 /// The last reading comes this much before the crowd's end.
 const READ_BEFORE_END: Duration = Duration::from_millis(500);
-/// What the overloaded gateway is called.
+/// Name of the overloaded gateway.
 const NODE: &str = "node";
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
@@ -98,7 +98,7 @@ fn play(options: &Options, family: &Family) -> anyhow::Result<Story> {
         let origin = Origin::start(family, options.origin_ms, iterations_per_ms, &options.out)?;
         if let Some(placement) = &placement {
             let given = placement.give_the_origin_its_core(origin.process_id());
-            given.context("the origin cannot be moved to a core of its own")?;
+            given.context("the origin cannot be moved to a separate core")?;
         }
         anyhow::Ok(origin)
     };
@@ -191,7 +191,7 @@ fn visit(
     Ok(Visit { load, outcome, works })
 }
 
-/// What has been counted and used so far.
+/// The counts and processor time so far.
 fn read(node: &Gateway, sidecar: SocketAddr) -> anyhow::Result<Books> {
     let [metrics, of_sidecar] =
         [node.admin, sidecar].map(|admin| http::get(admin, "/metrics", ANSWER_WITHIN));

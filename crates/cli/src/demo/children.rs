@@ -1,4 +1,4 @@
-//! The origin and the gateway as processes of this same binary, so that the system accounts for each apart.
+//! The origin and the gateway as processes of this same binary, so that the system accounts for each separately.
 
 use anyhow::{Context, bail};
 use flashweir_origin::account::Meter;
@@ -22,7 +22,7 @@ const HARDLY_ANY_MS: &str = "0.01";
 /// Pause between two looks at whether it does.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Every child of the demo, so that whoever ends the demo (its end, an error, a signal) can end them all.
+/// Every child of the demo, so that every end of the demo (its own, an error, a signal) can end them all.
 #[derive(Clone, Default)]
 pub(crate) struct Family(Arc<Mutex<Vec<Member>>>);
 
@@ -40,7 +40,7 @@ impl Family {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a child. It belongs to the family before anybody can ask the family to end.
+    /// Starts a child. It belongs to the family before the family can be asked to end.
     fn start(&self, command: &mut Command, ending: Ending) -> std::io::Result<u32> {
         let mut members = self.members();
         let child = command.spawn()?;
@@ -69,7 +69,7 @@ impl Family {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Killed,
-    /// Asked, for it has children of its own to end; killed where it does not obey.
+    /// Asked, for it has children too; killed where it does not obey.
     Asked,
 }
 
@@ -79,7 +79,7 @@ struct Member {
 }
 
 impl Member {
-    /// What fails here fails because the child is gone already, which is what is wanted.
+    /// Errors in here mean that the child is gone already, which is the goal.
     fn end(mut self) {
         if self.ending == Ending::Asked && matches!(self.child.try_wait(), Ok(None)) {
             if let Some(id) = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw) {
@@ -142,7 +142,7 @@ impl Origin {
         self.address.to_string()
     }
 
-    /// How many requests it has completed; asking takes none of its workers.
+    /// Number of requests that it has completed; asking takes none of its workers.
     pub(crate) fn completed(&self, within: Duration) -> anyhow::Result<u64> {
         let answer = super::http::get(self.address, "/completed", within)?;
         answer.trim().parse().context("the origin's count is no number")
@@ -167,15 +167,15 @@ impl Origin {
 pub(crate) struct Gateway {
     process: Process,
     address: SocketAddr,
-    /// Where it tells its status.
+    /// Address of its status.
     pub(crate) admin: SocketAddr,
 }
 
 impl Gateway {
     /// Starts `flashweir run` with nothing but its upstream tuned, and waits until it accepts connections.
     ///
-    /// What it has to say goes to `gateway.log` in `directory`, and so does its baseline to a file of its own,
-    /// which is not read: each demo learns anew.
+    /// Its output goes to `gateway.log` in `directory`, and its baseline to a file there
+    /// that is not read: each demo learns from the start.
     pub(crate) fn start(family: &Family, origin: &Origin, directory: &Path) -> anyhow::Result<Self> {
         Self::start_with(family, origin, directory, None)
     }
@@ -254,12 +254,12 @@ impl Gateway {
     }
 }
 
-/// A running `flashweir egress`, the sidecar of whoever calls; ended when dropped.
+/// A running `flashweir egress`, the sidecar of the caller; ended when dropped.
 pub(crate) struct Sidecar {
     _process: Process,
     /// Where it takes requests.
     pub(crate) address: SocketAddr,
-    /// Where it tells its status.
+    /// Address of its status.
     pub(crate) admin: SocketAddr,
 }
 
@@ -310,7 +310,7 @@ struct Process {
     name: Name,
 }
 
-/// What a child is to people.
+/// Name and log of a child, for people.
 struct Name {
     role: &'static str,
     /// Where its stderr goes: not to the terminal, which the live view has.
@@ -347,7 +347,7 @@ impl Process {
         let Name { role, log } = &self.name;
         let deadline = Instant::now() + START_WITHIN;
         loop {
-            // Looked at first: somebody else may have taken the port of a child that could not.
+            // Looked at first: another process may have taken the port of a child that could not.
             if let Some(status) = self.family.exited(self.id) {
                 bail!("the {role} ended before it answered at {address}: {status} (see {})", log.display());
             }
@@ -373,7 +373,7 @@ impl Drop for Process {
 mod tests {
     use super::*;
 
-    /// A child that lives until it is ended: it reads from a pipe that nobody writes to or closes.
+    /// A child that lives until it is ended: it reads from a pipe that stays open and empty.
     fn patient_child(family: &Family) -> u32 {
         let mut command = Command::new("cat");
         family
@@ -397,7 +397,7 @@ mod tests {
         family.end_one(second);
     }
 
-    /// Goal: a child with children of its own has time to end them. Method: a shell that writes a file when it is asked to end.
+    /// Goal: a child that has children has time to end them. Method: a shell that writes a file when it is asked to end.
     #[test]
     fn a_child_with_children_of_its_own_is_asked_first() {
         let directory = tempfile::TempDir::new().expect("a directory");

@@ -47,7 +47,7 @@ impl Crowd {
         self.profile.length()
     }
 
-    /// What is going on at a moment of the run.
+    /// Phase of the run at a moment.
     pub(crate) fn phase(&self, at: Duration) -> &'static str {
         match &self.overload {
             Some(overload) if overload.contains(&at) => "the crowd is here",

@@ -15,7 +15,7 @@ pub(crate) fn html(story: &Story) -> Result<String, ReportError> {
         .section(
             Section::new("How many came, and how many were served in time")
                 .text(
-                    "Both pictures show the same people coming at the same moments. Whoever is above the dashed \
+                    "Both pictures show the same people coming at the same moments. People above the dashed \
                      line cannot be served, whatever one does; the question is what becomes of the others.",
                 )
                 .figure(rates(story, UNPROTECTED, &story.unprotected.load.totals.series)?)
@@ -37,7 +37,7 @@ pub(crate) fn html(story: &Story) -> Result<String, ReportError> {
         .html()
 }
 
-/// People let in of those who came in one second: everybody not refused and not failed.
+/// People let in of those who came in one second: all people not refused and not failed.
 pub(crate) fn admitted(second: &Second) -> u64 {
     second.offered.saturating_sub(second.refused + second.errors)
 }

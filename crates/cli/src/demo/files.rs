@@ -1,4 +1,4 @@
-//! What the demo leaves behind: `report.html`, `data.json` and `series.csv` (beside the children's logs).
+//! Files of the demo: `report.html`, `data.json` and `series.csv` (beside the children's logs).
 
 use crate::demo::outcome::Visit;
 use crate::demo::{Story, document};
@@ -52,13 +52,13 @@ fn data(story: &Story) -> serde_json::Value {
     })
 }
 
-/// What the load generator counted, but for its whole distributions: they are for adding results up, and fifty times
+/// Counts of the load generator, but for its whole distributions: they are for adding results up, and fifty times
 /// as long as all the rest.
 fn without_distributions(visit: &Visit) -> serde_json::Value {
     let mut load = json!(visit.load);
     if let Some(load) = load.as_object_mut() {
         load.remove("histograms");
-        // Its only class is everybody.
+        // Its only class is the total.
         load.remove("classes");
         let seconds = load.get_mut("series").and_then(serde_json::Value::as_array_mut);
         let seconds = seconds.into_iter().flatten().filter_map(serde_json::Value::as_object_mut);

@@ -1,4 +1,4 @@
-//! `flashweir demo-hot`: one page that everybody wants, four times: straight, through admission, through admission and the cache, and a
+//! `flashweir demo-hot`: one page that the whole crowd wants, four times: straight, through admission, through admission and the cache, and a
 //! page that no cache may keep, with a grace.
 
 use super::children::{Family, Gateway, Origin};
@@ -14,12 +14,12 @@ use std::time::Duration;
 
 /// Processor time of each request at the origin: so slow that fifty times its capacity (1,250 requests/s) is within what the generator sends on one core.
 const ORIGIN_MS: f64 = 40.0;
-/// The page that everybody wants; caches may keep it for ten seconds.
+/// The page that the whole crowd wants; caches may keep it for ten seconds.
 const HOT_PAGE: &str = "/hot?max_age=10";
 /// The same, and nothing says that a cache may keep it.
 const UNCACHEABLE_PAGE: &str = "/hot";
 const HOT_HOST: &str = "hot.example";
-/// What others want meanwhile, of another host at the same origin; no cache may keep it.
+/// Page that other people want meanwhile, of another host at the same origin; no cache may keep it.
 const CALM_PAGE: &str = "/work";
 const CALM_HOST: &str = "calm.example";
 /// Their part of the capacity.
@@ -37,7 +37,7 @@ const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(2);
 const ASKED_WITHIN: Duration = Duration::from_secs(5);
 const CONFIG_FILE: &str = "hot.toml";
 
-/// What is sent, and through what.
+/// A kind of crowd, and the protection before the origin.
 struct Case {
     name: &'static str,
     page: &'static str,
@@ -63,7 +63,7 @@ const CASES: [Case; 4] = [
     },
 ];
 
-/// What is printed.
+/// Printed numbers.
 #[derive(Debug, Serialize)]
 struct Numbers {
     /// Requests a second that the origin completes.
@@ -80,7 +80,7 @@ struct Visit {
     hot: Figures,
     /// The same once the crowd is noticed.
     hot_noticed: NoticedFigures,
-    /// Those who want something else: before the crowd, in its first two seconds, and then.
+    /// People who want something else: before the crowd, in its first two seconds, and then.
     calm_before: Figures,
     calm_at_first: Figures,
     calm: Figures,
@@ -95,7 +95,7 @@ struct Visit {
     generator_saturated: bool,
 }
 
-/// What became of one kind of people.
+/// Outcome for one kind of people.
 #[derive(Debug, Serialize)]
 struct Figures {
     offered: u64,
@@ -110,7 +110,7 @@ struct Figures {
     p99_ms: Option<f64>,
 }
 
-/// What became of the crowd from [`NOTICED_WITHIN`] on.
+/// Outcome of the crowd from [`NOTICED_WITHIN`] on.
 #[derive(Debug, Serialize)]
 struct NoticedFigures {
     offered: u64,
@@ -169,7 +169,7 @@ fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
         let origin = Origin::start(family, ORIGIN_MS, iterations_per_ms, &choices.out)?;
         if let Some(placement) = &placement {
             let given = placement.give_the_origin_its_core(origin.process_id());
-            given.context("the origin cannot be moved to a core of its own")?;
+            given.context("the origin cannot be moved to a separate core")?;
         }
         anyhow::Ok(origin)
     };
@@ -244,7 +244,7 @@ fn visit(
     };
     let completed = || origin.completed(ASKED_WITHIN).ok();
     let at_first = completed();
-    // Once the crowd is noticed. Straight at the origin the question would wait like everybody else.
+    // Once the crowd is noticed. Straight at the origin the question would wait like every other request.
     let mut at_noticed = None;
     let load = flashweir_load::run(plan, |progress| {
         if case.config.is_some() && at_noticed.is_none() && progress.elapsed >= noticed {

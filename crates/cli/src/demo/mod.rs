@@ -46,7 +46,7 @@ const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(2);
 pub(crate) const UNPROTECTED: &str = "without Flashweir";
 pub(crate) const PROTECTED: &str = "with Flashweir";
 
-/// What may be chosen about a demo.
+/// Options of a demo.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     /// Draws when people arrive and from where.
@@ -106,13 +106,13 @@ fn play(options: &Options, family: &Family, live: bool) -> anyhow::Result<Story>
         placement.leave_the_origin_its_core().context("this process cannot leave a core to the origin")?;
     }
     // Two origins that do exactly the same work: after the unprotected visit the first would be busy for a minute
-    // with people who have long left, and one calibrated anew would differ by a few percent.
+    // with people who have long left, and one calibrated again would differ by a few percent.
     let iterations_per_ms = flashweir_origin::calibrate();
     let start_origin = || {
         let origin = Origin::start(family, options.origin_ms, iterations_per_ms, &options.out)?;
         if let Some(placement) = &placement {
             let given = placement.give_the_origin_its_core(origin.process_id());
-            given.context("the origin cannot be moved to a core of its own")?;
+            given.context("the origin cannot be moved to a separate core")?;
         }
         anyhow::Ok(origin)
     };
@@ -153,12 +153,12 @@ fn play(options: &Options, family: &Family, live: bool) -> anyhow::Result<Story>
     Ok(Story { options: options.clone(), numbers, crowd, unprotected, protected })
 }
 
-/// What the origin completes now, kept busy and no more.
+/// Requests a second that the origin completes now, kept busy and no more.
 fn origin_capacity_rps(origin: &Origin) -> anyhow::Result<f64> {
     Ok(flashweir_load::measure_capacity(&origin.url(), CAPACITY_CONCURRENCY, CAPACITY_MEASURED_FOR)?)
 }
 
-/// What both visits share.
+/// State that both visits share.
 struct Stage<'a> {
     options: &'a Options,
     crowd: &'a Crowd,
@@ -204,9 +204,9 @@ impl Stage<'_> {
         if stop.is_set() {
             bail!("ended on request; no report was written");
         }
-        ensure!(load.totals.offered > 0, "nobody came: the schedule is empty");
+        ensure!(load.totals.offered > 0, "the schedule is empty: no request was sent");
         // Only a result that was read from a file has no start.
-        let started = load.started.context("the load generator tells no start")?;
+        let started = load.started.context("the load generator reports no start")?;
         let sightings = watch.map_or_else(Vec::new, |watch| watch.finish(started));
         Ok(Visit { load, sightings, origin_time: origin_watch.finish() })
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What may be chosen about one.
+/// Options of one of these demos.
 #[derive(Clone, Debug)]
 pub(crate) struct Choices {
     /// Draws when people arrive and from where.
@@ -25,7 +25,7 @@ pub(crate) struct Choices {
 /// Plays, ends all children, writes the numbers to `file` and prints them as `text` or as JSON.
 ///
 /// # Errors
-/// What `play` says, or numbers that cannot be written.
+/// Errors of `play`, or numbers that cannot be written.
 pub(crate) fn run<N: Serialize>(
     choices: &Choices,
     file: &str,

@@ -11,15 +11,15 @@ use std::time::Duration;
 /// One crowd's visit, as it went.
 #[derive(Debug)]
 pub(crate) struct Visit {
-    /// What the load generator counted.
+    /// Counts of the load generator.
     pub(crate) load: LoadResult,
-    /// What Flashweir said meanwhile; empty without it.
+    /// Flashweir's status meanwhile; empty without it.
     pub(crate) sightings: Vec<Sighting>,
-    /// What the origin did with its time.
+    /// Use of the origin's time.
     pub(crate) origin_time: OriginTime,
 }
 
-/// What `--json` prints.
+/// Numbers that `--json` prints.
 #[derive(Debug, Serialize)]
 pub(crate) struct Numbers {
     /// Requests per second the origin completed, kept busy and no more, before the first visit: the crowd's measure.
@@ -37,7 +37,7 @@ pub(crate) struct Outcome {
     pub(crate) offered: u64,
     /// Whole answers before people lost patience.
     pub(crate) completed: u64,
-    /// People who were told to come back later.
+    /// People who were asked to come back later.
     pub(crate) refused: u64,
     /// People who gave up waiting.
     pub(crate) timed_out: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Outcome {
     /// The origin's time while the crowd was there; does not depend on the machine's speed.
     #[serde(flatten)]
     pub(crate) origin_time: OriginTime,
-    /// 99th percentile over everybody let in, those who gave up counted with their whole patience.
+    /// 99th percentile over all people let in, those who gave up counted with their whole patience.
     pub(crate) p99_admitted_ms: Option<f64>,
     /// The load generator could not keep up: the run says little.
     pub(crate) generator_saturated: bool,
@@ -126,7 +126,7 @@ fn goodput_rps(series: &[Second], crowd: &Range<Duration>) -> Option<f64> {
 }
 
 /// 99th percentile of how long people waited who were let in. Those who gave up waited at least their patience,
-/// so leaving them out would flatter a service that answers nobody in time.
+/// so leaving them out would flatter a service that answers no request in time.
 fn p99_admitted_ms(completed: &Percentiles, timed_out: u64, patience: Duration) -> Option<f64> {
     let admitted = completed.count + timed_out;
     if admitted == 0 {

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// several times the load of one.
 const WAIT_MS: u32 = 100;
 const WORKERS: u32 = 4;
-/// What one server completes.
+/// Capacity of one server.
 const SERVER_RPS: f64 = WORKERS as f64 * 1_000.0 / WAIT_MS as f64;
 const SERVERS_MAX: u16 = 8;
 /// From the order to the first answer.
@@ -33,7 +33,7 @@ const SOURCES: u32 = 4_000;
 const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What is printed.
+/// Printed numbers.
 #[derive(Debug, Serialize)]
 struct Numbers {
     /// Requests a second that one server completes.
@@ -49,10 +49,10 @@ struct Numbers {
     course: Course,
 }
 
-/// What the seconds show.
+/// Course of the run, from its seconds.
 #[derive(Debug, Serialize)]
 struct Course {
-    /// From the crowd's beginning to the last second in which anybody was refused; none where all were served.
+    /// From the crowd's beginning to the last second in which a request was refused; none where all were served.
     refused_until_s: Option<f64>,
     /// Most servers that served at once.
     servers_most: u32,
@@ -126,7 +126,7 @@ fn wait_for_the_first(controller: SocketAddr) -> anyhow::Result<()> {
     anyhow::bail!("no server serves after 20 s (control.log says more)")
 }
 
-/// What the controller's metrics say of its servers.
+/// Number of servers in the controller's metrics.
 fn servers(controller: SocketAddr, which: &str) -> Option<u32> {
     let metrics = http::get(controller, "/metrics", ANSWERS_WITHIN).ok()?;
     let name = format!("flashweir_servers_{which}{{");

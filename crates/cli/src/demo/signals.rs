@@ -1,4 +1,4 @@
-//! A demo that is told to end takes its children with it.
+//! A demo that is ended by a signal takes its children with it.
 
 use crate::demo::children::Family;
 use anyhow::Context;

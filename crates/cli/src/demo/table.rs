@@ -50,7 +50,7 @@ pub(crate) fn rows(numbers: &Numbers) -> Vec<Row> {
     rows
 }
 
-/// What casts doubt on some of the numbers, each in a sentence.
+/// Reasons to doubt some of the numbers, each in a sentence.
 pub(crate) fn notes(numbers: &Numbers) -> Vec<String> {
     let visits = [(&numbers.unprotected, UNPROTECTED), (&numbers.protected.outcome, PROTECTED)];
     visits.into_iter().filter_map(|(outcome, visit)| outcome.origin_time.note(visit)).collect()
@@ -60,7 +60,7 @@ fn percent(share: Option<f64>) -> String {
     share.map_or("–".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
-// Nobody waits longer than their patience, so that much means at least that much.
+// No one in the crowd waits longer than the patience, so that much means at least that much.
 fn milliseconds(value: f64) -> String {
     let at_least = if value >= PATIENCE.as_secs_f64() * 1e3 { "≥ " } else { "" };
     format!("{at_least}{} ms", number(value, 0))

@@ -1,4 +1,4 @@
-//! What the origin did with its time while the crowd was there, and whether the machine's speed changed meanwhile.
+//! Use of the origin's time while the crowd was there, and whether the machine's speed changed meanwhile.
 
 use flashweir_measure::Useful;
 use flashweir_origin::account::{Meter, Ruler};
@@ -42,7 +42,7 @@ impl OriginWatch {
         }
     }
 
-    /// What was found.
+    /// The use of its time.
     pub(crate) fn finish(self) -> OriginTime {
         let Some(ruler) = self.0 else { return OriginTime::without("the crowd never exceeded the capacity") };
         match (ruler.useful(0, 1), ruler.useful(1, 2)) {
@@ -68,7 +68,7 @@ impl OriginTime {
         Self { useful_not_measured: Some(why.to_owned()), ..Self::default() }
     }
 
-    /// What casts doubt on the numbers of this visit, in a sentence.
+    /// Reason to doubt the numbers of this visit, in a sentence.
     pub(crate) fn note(&self, visit: &str) -> Option<String> {
         if let Some(why) = &self.useful_not_measured {
             return Some(format!("Useful was not measured {visit}: {why}."));

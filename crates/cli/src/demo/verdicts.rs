@@ -1,4 +1,4 @@
-//! What Flashweir said it was doing, sampled over time, and what follows from it: pure arithmetic on samples.
+//! Flashweir's status, sampled over time, and conclusions from it: pure arithmetic on samples.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -24,7 +24,7 @@ impl Sighting {
 }
 
 /// Seconds from the crowd's beginning until the first were turned away; zero when Flashweir was already limiting then,
-/// `None` when nobody ever was.
+/// `None` when no client ever was.
 pub(crate) fn protect_delay_s(sightings: &[Sighting], crowd: &Range<Duration>) -> Option<f64> {
     let before = sightings.iter().rev().find(|sighting| sighting.at <= crowd.start);
     if before.is_some_and(Sighting::limiting) {
@@ -54,7 +54,7 @@ pub(crate) fn verdict(sightings: &[Sighting], crowd: &Range<Duration>) -> Option
     counts.into_iter().max_by_key(|&(_, count)| count).map(|(cause, _)| cause.to_owned())
 }
 
-/// How often an alarm was raised until `quiet_until`, while nobody of the crowd had come yet.
+/// Number of alarms until `quiet_until`, before the first request of the crowd.
 pub(crate) fn early_alarms(sightings: &[Sighting], quiet_until: Duration) -> usize {
     let early: Vec<_> = sightings.iter().take_while(|sighting| sighting.at < quiet_until).collect();
     let raised = early.windows(2).filter(|pair| !pair[0].limiting() && pair[1].limiting()).count();

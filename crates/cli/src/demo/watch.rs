@@ -1,4 +1,4 @@
-//! Looks at the gateway's `/status` twenty times a second, from a thread of its own.
+//! Looks at the gateway's `/status` twenty times a second, from a separate thread.
 
 use crate::demo::http;
 use crate::demo::verdicts::Sighting;
@@ -57,7 +57,7 @@ impl Watch {
     /// Starts looking.
     ///
     /// # Errors
-    /// The first look fails: better told at once than found missing in the report.
+    /// The first look fails: better reported at once than found missing in the report.
     pub(crate) fn start(admin: SocketAddr) -> anyhow::Result<Self> {
         let seen = Arc::new(Mutex::new(vec![look(admin, None)?]));
         let (stop, stopped) = mpsc::channel();
@@ -79,7 +79,7 @@ impl Watch {
         Ok(Self { seen, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// What was seen last.
+    /// The last look.
     pub(crate) fn latest(&self) -> Option<State> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.last().map(|seen| seen.state.clone())
@@ -100,7 +100,7 @@ impl Watch {
     fn end(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It ends within one look; a panic in it has told its story already.
+            // It ends within one look; a panic in it has been reported already.
             let _ = thread.join();
         }
     }

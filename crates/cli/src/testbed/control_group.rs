@@ -15,18 +15,18 @@ const DEVICES: &str = "/sys/dev/block";
 pub(super) struct ControlGroup {
     /// One for each controller in version 1.
     directories: Vec<PathBuf>,
-    /// What its members read, by disk.
+    /// Account of its members' reads, by disk.
     disk_books: PathBuf,
     /// The disk, by its numbers.
     disk: String,
 }
 
-/// What a version calls things.
+/// Paths and formats of one version.
 struct Version {
     directories: Vec<PathBuf>,
     memory_limit: PathBuf,
     disk_limit: PathBuf,
-    /// What stands between the disk and the bytes a second.
+    /// Text between the disk and the bytes a second.
     before_rate: &'static str,
     disk_books: PathBuf,
 }
@@ -50,7 +50,7 @@ impl ControlGroup {
     ) -> anyhow::Result<Self> {
         let Version { directories, memory_limit, disk_limit, before_rate, disk_books } =
             Version::of(root, name)?;
-        // From here on whatever was made goes with it.
+        // From here on all that was made is removed with it.
         let group = Self { directories, disk_books, disk };
         for path in &group.directories {
             std::fs::create_dir(path).with_context(|| format!("{}: cannot be made", path.display()))?;
@@ -60,7 +60,7 @@ impl ControlGroup {
         Ok(group)
     }
 
-    /// Makes a process a member; what it had read before stays somebody else's.
+    /// Makes a process a member; its earlier reads count for another group.
     pub(super) fn take_in(&self, process: u32) -> anyhow::Result<()> {
         self.directories.iter().try_for_each(|path| write(&path.join("cgroup.procs"), &process.to_string()))
     }
@@ -75,7 +75,7 @@ impl ControlGroup {
 impl Drop for ControlGroup {
     fn drop(&mut self) {
         for path in &self.directories {
-            // Fails only while somebody is in it; its members were ended before.
+            // Fails only while a process is in it; its members were ended before.
             let _ = std::fs::remove_dir(path);
         }
     }
@@ -100,7 +100,7 @@ impl Version {
         // Only then do groups in the root have these controllers. Elsewhere than in the root of all groups the kernel wants
         // a group with controllers below to be without members.
         write(&root.join("cgroup.subtree_control"), "+memory +io").context(
-            "a server short of memory needs a control group of its own in the root of all groups, or in one without members",
+            "a server short of memory needs a separate control group in the root of all groups, or in one without members",
         )?;
         Ok(Self::two(root.join(name)))
     }

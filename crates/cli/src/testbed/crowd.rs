@@ -15,11 +15,11 @@ const BESIDE: [&str; 3] = ["beside, before", "beside, while it is found", "besid
 const FOUND_WITHIN_S: u64 = 8;
 /// The second client, as the records know it.
 const SECOND: [&str; 1] = ["second"];
-/// Those beside the crowd are drawn apart from it.
+/// Seed of the people beside the crowd, who are drawn separately from it.
 const BESIDE_SEED: u64 = 1 << 32;
 const SECOND_SEED: u64 = 1 << 33;
 
-/// Who comes in a run, and when it begins.
+/// Clients of a run, and when it begins.
 pub(super) struct Coming<'a> {
     pub(super) network: &'a Network,
     pub(super) run: &'a Run,

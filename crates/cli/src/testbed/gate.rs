@@ -13,7 +13,7 @@ use std::thread::park_timeout;
 /// As the paper's bucket.
 const BURST: u32 = 50;
 const LONGER_THAN_A_RUN: Duration = Duration::from_secs(3_600);
-/// Between two looks at the server, and often enough for the gate to know that somebody lives.
+/// Between two looks at the server, and often enough for the gate to know that this process lives.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(super) struct Gate {
@@ -26,7 +26,7 @@ pub(super) struct Gate {
 pub(super) struct Threshold {
     pub(super) discard: u64,
     pub(super) abate: u64,
-    /// Of all but the crowd so many a second are let in all the same.
+    /// Admitted connections a second of all clients but the crowd, also beyond the threshold.
     pub(super) spared_per_s: Option<f64>,
 }
 

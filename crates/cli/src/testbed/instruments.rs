@@ -1,4 +1,4 @@
-//! What is measured while a run goes on, by nobody who has a part in it.
+//! Measurements during a run, by instruments without a part in it.
 
 use super::control_group::ControlGroup;
 use super::network::{CROWD, FAR, Network, ROUTER, TARGET};
@@ -49,7 +49,7 @@ impl<'a> Counters<'a> {
 }
 
 impl Counts {
-    /// What was counted since `before`.
+    /// The counts since `before`.
     pub(super) fn since(&self, before: &Self) -> Second {
         let unique_offered = self.opened - before.opened;
         Second {

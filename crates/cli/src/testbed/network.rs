@@ -17,7 +17,7 @@ pub(super) const SECOND: &str = "second";
 pub(super) const NEIGHBOUR: &str = "neighbour";
 
 const PORT: u16 = 80;
-/// From those beside the crowd to the distant router (§8.6 tells their latency, 0.18 s, which this gives about half of).
+/// From those beside the crowd to the distant router (§8.6 gives their latency, 0.18 s, which this gives about half of).
 const GUESTS_ONE_WAY: Duration = Duration::from_millis(25);
 /// Two frames: with one, every late timer would cost rate.
 const BURST_BYTES: u32 = 2 * 1_514;
@@ -33,13 +33,13 @@ pub(super) struct Network {
     /// The crowd's clients.
     #[cfg_attr(
         not(feature = "kernel"),
-        expect(dead_code, reason = "only a gate in the kernel tells them apart")
+        expect(dead_code, reason = "only a gate in the kernel distinguishes them")
     )]
     pub(super) crowd: Ipv4Addr,
     /// The clients beside the crowd.
     #[cfg_attr(
         not(feature = "kernel"),
-        expect(dead_code, reason = "only a gate in the kernel tells them apart")
+        expect(dead_code, reason = "only a gate in the kernel distinguishes them")
     )]
     pub(super) guests: Option<Ipv4Addr>,
 }

@@ -1,4 +1,4 @@
-//! What protects the server in a run.
+//! Protections of the server in a run.
 
 use super::network::Network;
 use flashweir_experiments::testbed::{Decision, Protection, RouterCost, Run};
@@ -14,7 +14,7 @@ pub(super) enum Standing {
     Router(super::router::Router),
 }
 
-/// What a protection did.
+/// Record of a protection.
 #[derive(Default)]
 pub(super) struct Deeds {
     pub(super) decisions: Vec<Decision>,

@@ -16,8 +16,8 @@ use std::thread::park_timeout;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Of the router's own namespace, which nobody shares. Below the ports that clients get: who asks a port that nobody
-/// listens on yet could otherwise be given that very port, and be connected to itself.
+/// In the router's own namespace, which no other process shares. Below the ports that clients get: a client of a port
+/// that no server listens on yet could otherwise be given that very port, and be connected to itself.
 const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 900);
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 /// Between two looks at what it decided.
@@ -27,7 +27,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 pub(super) struct Router {
     process: Running,
-    /// What its programs in the kernel take is measured while it works.
+    /// Run times of its programs in the kernel are measured while it works.
     _measured: RunTimes,
     _directory: TempDir,
 }
@@ -115,7 +115,7 @@ impl Router {
     }
 }
 
-/// Questions that the router left unanswered: on a machine that is too busy, no reason to give up what took so long.
+/// Questions that the router left unanswered: on a machine that is too busy, no reason to give up a long run.
 #[derive(Default)]
 struct Unanswered {
     count: u32,
@@ -137,7 +137,7 @@ fn status(testbed: &Testbed) -> anyhow::Result<Value> {
     serde_json::from_str(&ask(testbed, "/status")?).context("/status of the router")
 }
 
-/// What the router says there.
+/// The router's answer there.
 fn ask(testbed: &Testbed, path: &str) -> anyhow::Result<String> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: router\r\nConnection: close\r\n\r\n");
     let ask = || -> std::io::Result<String> {

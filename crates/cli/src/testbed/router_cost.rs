@@ -1,11 +1,11 @@
-//! What the router costs, as the kernel and the router itself account for it.
+//! Cost of the router, as the kernel and the router itself account for it.
 
 use anyhow::Context as _;
 use flashweir_experiments::testbed::{PhaseCost, RouterCost};
 use flashweir_kernel::account::{Holdings, Place, held_by};
 use std::time::{Duration, Instant};
 
-/// What the router has cost so far.
+/// Cost of the router so far.
 pub(super) struct Account {
     at: Instant,
     processor_ns: u64,
@@ -34,7 +34,7 @@ impl Account {
     }
 }
 
-/// What it cost from one account to the next, in each phase.
+/// Cost from one account to the next, in each phase.
 pub(super) fn cost(accounts: [&Account; 3]) -> anyhow::Result<RouterCost> {
     let [begun, onset, end] = accounts;
     let flows =

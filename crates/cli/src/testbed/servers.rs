@@ -27,9 +27,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Running servers, gone when dropped.
 pub(super) struct Servers {
-    /// What the crowd asks for.
+    /// Paths that the crowd asks for.
     pub(super) paths: Paths,
-    // In this order: a group can be removed once nobody is in it.
+    // In this order: a group can be removed once no process is in it.
     _nginx: Vec<Nginx>,
     _origin: Option<Origin>,
     pub(super) group: Option<ControlGroup>,
@@ -67,7 +67,7 @@ impl Servers {
     }
 }
 
-/// What readers of the neighbour ask for: the same pages.
+/// Paths that readers of the neighbour ask for: the same pages.
 pub(super) fn pages(count: u32) -> Paths {
     Paths::Table((0..count).map(|number| format!("/{number}").into_boxed_str()).collect::<Arc<[_]>>())
 }
@@ -108,8 +108,8 @@ fn origin(listen: SocketAddr, work_ms: f64) -> std::io::Result<Origin> {
     })
 }
 
-/// What a millisecond of work is, once for all runs: the fastest of several measurements, since others on the machine can only
-/// make them slower, and by half from one moment to the next.
+/// Iterations of work in a millisecond, once for all runs: the fastest of several measurements, since others on the machine
+/// can only make them slower, and by half from one moment to the next.
 fn undisturbed_iterations_per_ms() -> f64 {
     static KNOWN: OnceLock<f64> = OnceLock::new();
     *KNOWN.get_or_init(|| (0..CALIBRATIONS).map(|_| flashweir_origin::calibrate()).fold(0.0, f64::max))

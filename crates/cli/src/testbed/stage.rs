@@ -23,7 +23,7 @@ const ONE_SECOND: Duration = Duration::from_secs(1);
 /// Builds the scene, sends the crowd, and takes everything down.
 ///
 /// # Errors
-/// What this machine lacks; what does not start; a `stop`.
+/// A requirement that this machine lacks; a part that does not start; a `stop`.
 pub(crate) fn perform(run: &Run, stop: &StopFlag) -> anyhow::Result<Record> {
     let scene = &run.scene;
     let network = Network::build(scene)?;

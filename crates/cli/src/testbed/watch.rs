@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use flashweir_load::StopFlag;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A flag that SIGINT, SIGTERM and SIGHUP set: the crowd then goes home, which takes its patience at most, and whatever was
+/// A flag that SIGINT, SIGTERM and SIGHUP set: the crowd then goes home, which takes its patience at most, and all that was
 /// built is taken down as after any run.
 pub(crate) fn stop_on_signal() -> anyhow::Result<StopFlag> {
     let stop = StopFlag::default();

@@ -37,7 +37,7 @@ const SHELLS: [&str; 13] = [
     "egress",
     "tower",
 ];
-/// What no pure crate may depend on, however useful.
+/// Crates that no pure crate may depend on, however useful.
 const IMPURE: [&str; 15] = [
     "tokio",
     "tokio-util",
@@ -55,7 +55,7 @@ const IMPURE: [&str; 15] = [
     "toml",
     "tempfile",
 ];
-/// What tells a pure crate's source from another's; clippy's bans stop the rest.
+/// Words that only impure sources contain; clippy's bans stop the rest.
 const IMPURE_WORDS: [&str; 7] =
     ["std::time::Instant", "SystemTime", "std::thread", "std::net", "std::fs", "std::env", "std::process"];
 
@@ -211,7 +211,7 @@ fn configuration_and_metrics_need_words_and_decisions_only() {
     workspace.check_only("telemetry", &["core", "measure", "admission"]);
 }
 
-/// What is written becomes a policy in one place, so that the gateway, the router and the simulator mean the same by it.
+/// A written mode becomes a policy in one place, so that the gateway, the router and the simulator mean the same by it.
 #[test]
 fn only_the_configuration_turns_written_modes_into_planners() {
     let workspace = workspace();

@@ -31,7 +31,7 @@ fn the_list_has_a_line_for_each_name() {
     }
 }
 
-/// Goal: the testbed has names of its own, and says in one line what it lacks before anything runs.
+/// Goal: the testbed has its own names, and says in one line what it lacks before anything runs.
 #[test]
 fn the_testbed_has_names_of_its_own() {
     let list = reproduce(&["--testbed", "list"]);
@@ -129,7 +129,7 @@ fn a_log_is_named_and_verdicts_are_counted() {
     assert!(summary.starts_with("1 figure: matches 0, same shape "), "{text}");
 }
 
-/// Goal: a log that is not as expected is told in one line with file and line, before anything runs.
+/// Goal: a log that is not as expected is reported in one line with file and line, before anything runs.
 #[test]
 fn a_log_with_a_hole_is_told_by_file_and_line() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -152,7 +152,7 @@ fn a_recorded_crowd_tells_what_would_have_been_refused_and_when() {
         let arguments = ["--whatif", "access.log", "--service-ms", "100", "--workers", "1"];
         let finished = sim(directory.path(), &[&arguments, more].concat());
         assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
-        assert!(!finished.stdout.contains("192.0.2"), "a client is told of: {}", finished.stdout);
+        assert!(!finished.stdout.contains("192.0.2"), "a client is named: {}", finished.stdout);
         finished.stdout
     };
     let told = whatif(&["--config", "on.toml", "--out", "found"]);

@@ -68,7 +68,7 @@ fn a_busy_process_is_short_of_a_processor_and_a_sleeping_one_of_nothing() {
     let field = answer.field("endpoint-load-metrics").expect("ORCA's field").to_owned();
     assert!(field.starts_with("JSON {\"cpu_utilization\":"), "{field}");
     end(working);
-    until("the end is told", WITHIN, || {
+    until("the end is reported", WITHIN, || {
         let answer = Client::get(of_working.address, "/load");
         (answer.status() == 503)
             .then(|| assert!(answer.text().contains("there is no process"), "{}", answer.text()))
@@ -76,7 +76,7 @@ fn a_busy_process_is_short_of_a_processor_and_a_sleeping_one_of_nothing() {
     end(sleeping);
 }
 
-/// What waits in the accept queue of a service that does not accept is seen.
+/// Connections in the accept queue of a service that does not accept are seen.
 #[test]
 fn connections_that_wait_are_counted() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");

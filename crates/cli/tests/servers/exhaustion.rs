@@ -1,7 +1,7 @@
 //! Clients that make up names: hosts, URLs, API keys and addresses that come once and never again.
 //!
 //! Goal: a request costs the same, and the gateway is as large, after the millionth name as after the first thousand. Method:
-//! requests in which everything that can be told apart is new, through the real binary, over few connections; the kernel's
+//! requests in which every distinguishable name is new, through the real binary, over few connections; the kernel's
 //! account of its processor time and memory before and after; its own counters of what it replaced.
 //!
 //! Twin in virtual time of the tests under load: `admission`, `ten_million_keys_allocate_nothing_and_take_no_more_memory`.
@@ -15,7 +15,7 @@ use flashweir_testkit::{Client, Connection, Flashweir, Gateway, GatewayBuilder, 
 const PIPELINED: u64 = 100;
 /// Of the run that is part of every test run.
 const SHORT: u64 = 24_000;
-/// What all tables together may grow by, bytes: most are made at start, some with the first that comes.
+/// Maximum growth of all tables together, bytes: most are made at start, some with the first that comes.
 const GROWTH_BYTES: u64 = 24 << 20;
 /// The cost of a request may be this much higher at the end; the first requests find cold caches, so it is mostly lower.
 const COST_RATIO: f64 = 2.0;
@@ -110,7 +110,7 @@ fn exhaust(requests: u64) {
     let gateway = GatewayBuilder::new(&Flashweir::new(env!("CARGO_BIN_EXE_flashweir")))
         .upstream(&upstream.url())
         .set("client.trusted_proxies", "[\"127.0.0.0/8\"]")
-        // A class that tells clients apart by their API keys.
+        // A class that distinguishes clients by their API keys.
         .set("class", "[{ name = \"api\", match = { path = \"/page/\" }, fair_by = { header = \"x-api-key\" } }, { name = \"rest\" }]")
         .start();
     let part = requests / 6;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use flashweir_testkit::{Authority, Flashweir, Gateway, GatewayBuilder, Process, Upstream, skip};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_flashweir");
-/// What h2spec 2.2.1 says when all is well.
+/// Summary of h2spec 2.2.1 when all is well.
 const ALL: &str = "145 tests, 145 passed, 0 skipped, 0 failed";
 /// In the clear one port serves both versions: what is no preface of HTTP/2 is a request of HTTP/1.1, and is answered 400 as such.
 const ALL_BUT_THE_PREFACE: &str = "145 tests, 144 passed, 0 skipped, 1 failed";
 const PREFACE: &str = "Sends invalid connection preface";
-/// h2spec waits so long for each answer, seconds; some cases are passed by silence.
+/// Time that h2spec waits for each answer, seconds; some cases are passed by silence.
 const PATIENCE_S: &str = "5";
 /// All cases together; each takes a second at most.
 const ENDS_WITHIN: Duration = Duration::from_secs(400);
@@ -30,7 +30,7 @@ fn before(upstream: &Upstream) -> GatewayBuilder {
     GatewayBuilder::new(&Flashweir::new(BINARY)).upstream(&upstream.url())
 }
 
-/// What h2spec said.
+/// Output of h2spec.
 fn run(h2spec: &Path, gateway: &Gateway, arguments: &[&str]) -> String {
     let port = gateway.address().port().to_string();
     let usual = ["--host", "127.0.0.1", "--port", &port, "--timeout", PATIENCE_S];

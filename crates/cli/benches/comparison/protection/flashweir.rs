@@ -1,4 +1,4 @@
-//! Flashweir: as it is, and told what is gold.
+//! Flashweir: as it is, and with a rule for gold.
 
 use super::{Place, Standing};
 use flashweir_testkit::{Flashweir, reserve_address};

@@ -1,4 +1,4 @@
-//! HAProxy's `maxconn` and its queue: a limit that somebody has to know.
+//! HAProxy's `maxconn` and its queue: a limit that the operator has to know.
 
 use super::{Place, Standing};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What stands between the crowd and the origin: started here, on loopback, on one thread, and ended by id.
+//! Protections between the crowd and the origin: started here, on loopback, on one thread, and ended by id.
 
 pub(crate) mod envoy;
 pub(crate) mod flashweir;

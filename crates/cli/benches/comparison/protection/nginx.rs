@@ -1,4 +1,4 @@
-//! nginx's `limit_req`: a rate that somebody has to know.
+//! nginx's `limit_req`: a rate that the operator has to know.
 
 use super::{Place, Standing};
 use std::fmt;

@@ -21,7 +21,7 @@ pub(super) struct ClassifyArgs {
     /// The request's method.
     #[arg(long, value_name = "METHOD", default_value = "GET")]
     method: String,
-    /// What is asked for, `http://HOST/PATH?QUERY` or `https://`.
+    /// URL of the request, `http://HOST/PATH?QUERY` or `https://`.
     #[arg(long, value_name = "URL")]
     url: String,
     /// A field of the head, `name: value`; repeat it for several.
@@ -79,7 +79,7 @@ impl ClassifyArgs {
                 .ok_or_else(|| wrong("--header", field, "is not a field, expected `name: value`"))?;
             head.headers.append(name, value);
         }
-        // A Host of one's own tells a server that is reached at another address.
+        // An explicit Host names the service where the server is reached at another address.
         head.headers.entry(HOST).or_insert(host);
         Ok(head)
     }

@@ -16,7 +16,7 @@ pub(super) fn explanation(json: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// What the gateway said instead of an explanation: its `detail` or `error` where the answer is JSON.
+/// The gateway's message in place of an explanation: its `detail` or `error` where the answer is JSON.
 pub(super) fn refusal(status: u16, answer: &str) -> String {
     let json: Option<Value> = serde_json::from_str(answer).ok();
     let told = json.as_ref().and_then(|value| value["detail"].as_str().or_else(|| value["error"].as_str()));

@@ -28,10 +28,10 @@ const DEFAULT_LENGTH: Duration = Duration::from_secs(10);
 #[group(skip)]
 #[command(group = clap::ArgGroup::new("shape").args(["rate", "profile", "crowd", "replay", "workers"]))]
 pub(crate) struct ArrivalArgs {
-    /// So many people a second.
+    /// People a second.
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
-    /// From TIME on so many people a second instead; may be repeated, later steps after earlier ones.
+    /// Changes the rate to N people a second from TIME on; may be repeated, later steps after earlier ones.
     #[arg(long, value_name = "N@TIME", value_parser = rate_at, requires = "rate")]
     step: Vec<RateAt>,
     /// The rate changes evenly from --rate to N over TIME and stays there.
@@ -66,7 +66,7 @@ pub(crate) struct ArrivalArgs {
     #[arg(long, value_name = "LOG",
           conflicts_with_all = ["path", "url_list", "zipf", "documents", "popularity", "sizes"])]
     replay: Option<PathBuf>,
-    /// So many workers instead of people, paced as --timing says.
+    /// N workers instead of people, paced as --timing says.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "timing")]
     workers: Option<u32>,
     /// How workers send: as benchmark tools do, so that the difference to a crowd can be seen.
@@ -77,7 +77,7 @@ pub(crate) struct ArrivalArgs {
     /// Machines that colliding workers run on [default: 2].
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..), requires = "workers")]
     machines: Option<u32>,
-    /// Time runs F times faster. Everybody still comes, so rates rise too.
+    /// Time runs F times faster. All people still come, so rates rise too.
     #[arg(long, allow_negative_numbers = true, value_name = "F", visible_alias = "speed-up",
           value_parser = positive, requires = "shape", conflicts_with_all = ["rate", "workers"])]
     squeeze: Option<f64>,
@@ -89,7 +89,7 @@ pub(crate) struct ArrivalArgs {
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = rate,
           requires = "shape", conflicts_with_all = ["rate", "workers"])]
     peak: Option<f64>,
-    /// Length of the run: 10s, or the whole of a table or log, unless told.
+    /// Length of the run: 10s by default, or the whole of a table or log.
     ///
     /// With --classes also of the classes that say themselves when their people come, but not how long.
     #[arg(long, value_name = "TIME", value_parser = duration_text::parse)]
@@ -124,7 +124,7 @@ pub(crate) struct Coming {
     pub(crate) arrivals: ArrivalProcess,
     /// The log that is replayed.
     pub(crate) recording: Option<Recording>,
-    /// Workers who send as soon as they are answered, whatever the answer.
+    /// Workers who send as soon as they are answered, after any answer.
     pub(crate) in_closed_loop: bool,
 }
 
@@ -132,7 +132,7 @@ impl ArrivalArgs {
     /// When people come; `None` if no option says.
     ///
     /// # Errors
-    /// A file that cannot be read, numbers that make no schedule, a rate nobody means.
+    /// A file that cannot be read, numbers that make no schedule, an absurd rate.
     pub(crate) fn coming(
         &self,
         recorded: &RecordedArgs,

@@ -1,4 +1,4 @@
-//! What people ask for, from the options that say so.
+//! Options for the requests that people send.
 
 mod list;
 
@@ -16,7 +16,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-/// What people ask for.
+/// Options for the requests that people send.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "What they ask for")]
 #[group(id = "asking")]
@@ -35,7 +35,7 @@ pub(crate) struct AskingArgs {
     /// 0 draws all alike; 0.6 to 1 is usual for the web. Needs --documents or --url-list.
     #[arg(long, allow_negative_numbers = true, value_name = "ALPHA", value_parser = within(0.0, 100.0))]
     zipf: Option<f64>,
-    /// How many documents `{document}` counts; without --zipf they are asked for in turn.
+    /// Number of documents that `{document}` counts; without --zipf they are asked for in turn.
     ///
     /// Without this option no two requests ask for the same document. With --url-list: only its first N lines.
     #[arg(long, value_name = "N")]
@@ -46,7 +46,7 @@ pub(crate) struct AskingArgs {
     /// the log first names them. `-` is standard input.
     #[arg(long, value_name = "LOG", conflicts_with_all = ["url_list", "zipf", "documents"])]
     popularity: Option<PathBuf>,
-    /// What stands for `{bytes}`: a number, or `pareto:SHAPE:SMALLEST[:LARGEST]`.
+    /// Size that replaces `{bytes}`: a number, or `pareto:SHAPE:SMALLEST[:LARGEST]`.
     ///
     /// A document has the same size whenever it is asked for; web documents have shapes from 1.1 to 1.5.
     #[arg(long, value_name = "SIZES", conflicts_with = "url_list")]
@@ -63,7 +63,7 @@ pub(crate) struct AskingArgs {
 }
 
 impl AskingArgs {
-    /// What requests say apart from their path.
+    /// Parts of the requests other than their path.
     ///
     /// # Errors
     /// A body that cannot be read, fields that cannot be sent.
@@ -148,7 +148,7 @@ fn paths_of(recording: &Recording) -> Paths {
 
 fn needs_place(option: &str, path: &str) -> String {
     format!(
-        "{option} numbers documents, but the path {path} has no {{document}} or {{bytes}} to tell them apart"
+        "{option} numbers documents, but the path {path} has no {{document}} or {{bytes}} to distinguish them"
     )
 }
 

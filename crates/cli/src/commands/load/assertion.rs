@@ -24,7 +24,7 @@ every assertion on a run whose generator was saturated.";
 /// One condition on a result.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Assertion {
-    /// Everybody if `None`.
+    /// All classes if `None`.
     class: Option<String>,
     metric: Metric,
     operator: Operator,
@@ -37,7 +37,7 @@ pub(crate) struct Assertion {
 /// Reads a condition.
 ///
 /// # Errors
-/// What is wrong with it and what to write instead.
+/// Describes the fault and the accepted form.
 pub(crate) fn parse(text: &str) -> Result<Assertion, String> {
     let example = "expected METRIC OP VALUE with OP one of >= <= > < ==, like 'p99 < 500ms'";
     let at = text.find(['<', '>', '=', '!']).ok_or(example)?;
@@ -56,7 +56,7 @@ fn subject_of(subject: &str) -> Result<(Option<&str>, Metric), String> {
         Some((class, name)) if whole.is_err() => {
             let metric = metric(name)?;
             if !metric.is_of_classes() {
-                return Err(format!("{name} is told of the whole run only: write it without \"{class}.\""));
+                return Err(format!("{name} exists for the whole run only: write it without \"{class}.\""));
             }
             if class.is_empty() {
                 return Err("there is no class before the dot".to_owned());
@@ -89,10 +89,10 @@ fn no_class(class: &str, classes: &[&str]) -> String {
     format!("there is no class \"{class}\", only {}", classes.join(", "))
 }
 
-/// Tells on stderr which of the assertions do not hold.
+/// Reports on stderr which of the assertions do not hold.
 ///
 /// # Errors
-/// How many did not.
+/// The number that did not hold.
 pub(crate) fn enforce(assertions: &[Assertion], result: &LoadResult) -> anyhow::Result<()> {
     let failures = failures(assertions, result);
     failures.iter().for_each(|failure| eprintln!("assertion failed: {failure}"));

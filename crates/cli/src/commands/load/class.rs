@@ -28,7 +28,7 @@ pub(crate) struct ClassArgs {
 pub(crate) struct Class {
     /// When its people come, if its own options say so.
     pub(crate) arrivals: Option<ArrivalProcess>,
-    /// What they do.
+    /// Behaviour of its people.
     pub(crate) plan: ClassPlan,
 }
 

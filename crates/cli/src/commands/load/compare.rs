@@ -14,10 +14,10 @@ use std::path::PathBuf;
 
 /// Compare two results: what got better, what got worse, and what is noise.
 ///
-/// Prints the figures of A and B with B / A, of shares with B − A; for everybody and for each class both have.
-/// Those that are nought in both are left out; --json has every point of every distribution.
+/// Prints the figures of A and B with B / A, of shares with B − A; for all classes together and for each class that
+/// both have. Figures that are nought in both are left out; --json has every point of every distribution.
 ///
-/// Exits with 0 whatever it finds: use `--assert` where a bound has to hold.
+/// Exits with 0 for every finding: use `--assert` where a bound has to hold.
 #[derive(Debug, clap::Args)]
 #[command(after_help = noise::RULE)]
 pub(crate) struct CompareArgs {
@@ -52,12 +52,12 @@ impl CompareArgs {
     }
 }
 
-/// The ledgers that both have, everybody's first, and what to call them.
+/// The ledgers that both have, that of all classes first, and their names.
 fn parts<'a>(
     a: &'a LoadResult,
     b: &'a LoadResult,
 ) -> impl Iterator<Item = (Option<&'a str>, &'a Tally, &'a Tally)> {
-    // With one class in each, everybody is that class.
+    // With one class in each, the total is that class.
     let told = if a.classes.len().max(b.classes.len()) > 1 { usize::MAX } else { 0 };
     let classes =
         a.classes.iter().filter_map(|(name, of_a)| Some((Some(name.as_str()), of_a, b.classes.get(name)?)));

@@ -6,13 +6,13 @@ use flashweir_core::Reason;
 use flashweir_load::{ErrorKind, LoadResult, Second};
 use std::path::Path;
 
-/// The class of the lines that count everybody: a class of this name could not be told apart from it.
+/// The class of the lines that count all classes: a class of this name could not be distinguished from it.
 pub(crate) const TOTAL: &str = "total";
 
 /// Refusals that Flashweir did not make.
 const OTHER: &str = "other";
 
-/// Writes a header and one line for each second and class, everybody (`total`) first: RFC 4180, CRLF as there.
+/// Writes a header and one line for each second and class, all classes (`total`) first: RFC 4180, CRLF as there.
 ///
 /// `seconds` is how long a stretch the line counts: 1, in long runs 2, 4, …; times are empty where nothing was
 /// completed.
@@ -27,7 +27,7 @@ pub(crate) fn write(result: &LoadResult, path: &Path) -> anyhow::Result<()> {
 fn text(result: &LoadResult) -> anyhow::Result<String> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     writer.write_record(header())?;
-    // Every series begins at second 0 without gaps, that of everybody is the longest.
+    // Every series begins at second 0 without gaps, that of all classes is the longest.
     for (place, everybody) in result.totals.series.iter().enumerate() {
         line(&mut writer, TOTAL, result.series_bin_s, everybody)?;
         for (class, tally) in &result.classes {

@@ -8,7 +8,7 @@ use flashweir_load::LoadResult;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// What is done with the result.
+/// Options for the result.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct EndingArgs {
@@ -56,8 +56,8 @@ impl EndingArgs {
     /// of an hour is not to be lost for a full disk or a reader that has gone.
     ///
     /// # Errors
-    /// The first that failed, after the others were told on stderr: a file that cannot be written, by its name;
-    /// stdout that cannot be; assertions that do not hold, told line by line.
+    /// The first that failed, after the others were printed on stderr: a file that cannot be written, by its name;
+    /// stdout that cannot be; assertions that do not hold, reported line by line.
     pub(crate) fn deliver(&self, result: &LoadResult) -> anyhow::Result<()> {
         for warning in output::warnings(result) {
             eprintln!("{warning}");

@@ -4,8 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes the text beside the file first and then puts it in its place. What is no ordinary file (a pipe, a
-/// terminal) is written to directly: nobody finds half of it later, and it must not be replaced.
+/// Writes the text beside the file first and then puts it in its place. A target that is no ordinary file (a pipe, a
+/// terminal) is written to directly: no reader finds half of it later, and it must not be replaced.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let target = match fs::metadata(path) {
         Ok(found) if found.is_file() => fs::canonicalize(path)?,

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// What gzip files begin with.
+/// First bytes of gzip files.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Opens files for options; standard input, called `-`, for one of them at most.
@@ -62,13 +62,13 @@ impl Inputs {
         self.notes.push(note);
     }
 
-    /// What was noticed, in order.
+    /// The notes, in order.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }
 }
 
-/// What to call a file in messages.
+/// Name of a file in messages.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }

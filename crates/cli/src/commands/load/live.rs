@@ -1,4 +1,4 @@
-//! What is to be seen while a run goes on: a view of the whole terminal, or lines where there is none.
+//! Display of a run in progress: a view of the whole terminal, or lines where there is none.
 
 mod history;
 mod lines;
@@ -24,7 +24,7 @@ impl Live {
     /// The whole terminal if `view` is wanted and both stdout and stderr are one, else lines on stderr.
     ///
     /// The view takes the keyboard: q, Escape and the first Ctrl-C stop the run through `stop`, the second
-    /// Ctrl-C ends the program. Whoever ends the program otherwise must call [`give_terminal_back`] first.
+    /// Ctrl-C ends the program. Code that ends the program otherwise must call [`give_terminal_back`] first.
     pub(crate) fn start(title: String, view: bool, stop: StopFlag) -> Self {
         let on_terminal = io::stderr().is_terminal();
         let screen = (view && on_terminal && io::stdout().is_terminal())

@@ -25,7 +25,7 @@ use flashweir_load::{LoadResult, Tally};
 /// One figure of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Metric {
-    /// A number of everybody's or a class's ledger.
+    /// A number of the ledger of all classes or of one class.
     Ledger(&'static LedgerMetric),
     /// A number that only the whole run has.
     Run(&'static RunMetric),
@@ -46,7 +46,7 @@ impl Metric {
         }
     }
 
-    /// What kind of number it is.
+    /// Kind of the number.
     pub(super) fn quantity(self) -> Quantity {
         match self {
             Self::Ledger(metric) => metric.quantity,
@@ -60,7 +60,7 @@ impl Metric {
         matches!(self, Self::Ledger(_) | Self::Point(..))
     }
 
-    /// Its value for everybody: times in milliseconds, infinity for never.
+    /// Its value for all classes: times in milliseconds, infinity for never.
     ///
     /// # Errors
     /// Why there is none.
@@ -72,7 +72,7 @@ impl Metric {
         }
     }
 
-    /// Its value in one ledger of a run of so many seconds.
+    /// Its value in one ledger of a run of `seconds`.
     ///
     /// # Errors
     /// Why there is none.
@@ -80,7 +80,7 @@ impl Metric {
         let value = match self {
             Self::Ledger(metric) => (metric.read)(tally, seconds),
             Self::Point(times, point) => times.of(tally, point),
-            Self::Run(_) | Self::Recovery => return Err("it is told of the whole run only"),
+            Self::Run(_) | Self::Recovery => return Err("it exists for the whole run only"),
         };
         value.ok_or("nothing was measured")
     }

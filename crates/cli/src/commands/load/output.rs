@@ -9,7 +9,7 @@ use super::metric::{POINTS, Quantity, TIMES, Times, written};
 use flashweir_load::{LoadResult, Tally};
 use flashweir_report::number;
 
-/// What makes the figures doubtful, a line each.
+/// Reasons to doubt the figures, a line each.
 pub(crate) fn warnings(result: &LoadResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if result.saturated {
@@ -46,7 +46,7 @@ pub(crate) fn table(result: &LoadResult) -> String {
     text
 }
 
-/// What became of every try, each count with its share of all tries.
+/// Outcome of every try, each count with its share of all tries.
 fn ledger(tally: &Tally) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut row = |name: &str, count: u64| {

@@ -1,4 +1,4 @@
-//! What people do, from the options that say so.
+//! Options for the behaviour of people.
 
 use super::values::within;
 use anyhow::ensure;
@@ -8,7 +8,7 @@ use flashweir_workload::people::{Failures, Habits, Pace, Retry, Session, Session
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// What people do.
+/// Options for the behaviour of people.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "What people do")]
 #[group(id = "people")]
@@ -27,7 +27,7 @@ pub(crate) struct PeopleArgs {
     patience: Option<Wait>,
     /// Requests a person makes one after the other: N, geometric:MEAN or endless [default: 1].
     ///
-    /// A person who is not served leaves. Nobody begins anything after the end of the run.
+    /// A person who is not served leaves. No request begins after the end of the run.
     #[arg(long, value_name = "LENGTH")]
     session: Option<SessionLength>,
     /// Time from an answer to the person's next request: 2s, exp:2s or uniform:1s-3s [default: 0s].

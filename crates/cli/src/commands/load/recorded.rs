@@ -21,10 +21,10 @@ pub(crate) struct RecordedArgs {
     format: LogFormat,
     /// Which of the log's requests count.
     ///
-    /// A log holds no bodies, so whatever is replayed is asked for with the --method of this run.
+    /// A log holds no bodies, so every replayed request is sent with the --method of this run.
     #[arg(long, value_enum, default_value_t = LogMethods::Safe, requires = "log")]
     methods: LogMethods,
-    /// What becomes of stamps in whole seconds.
+    /// Treatment of stamps in whole seconds.
     #[arg(long, value_enum, default_value_t = LogStamps::Spread, requires = "replay")]
     stamps: LogStamps,
     /// End at the log's first line that does not parse, or whose time goes backwards.
@@ -36,7 +36,7 @@ pub(crate) struct RecordedArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LogFormat {
-    /// Whichever its beginning is of.
+    /// The format in which the log begins.
     Auto,
     /// As Apache and nginx write, the short form.
     Common,

@@ -21,7 +21,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<(String, LoadResult)> {
 
 fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too long from one that just fits.
+    // One byte more than allowed distinguishes a file that is too long from one that just fits.
     File::open(path)?.take(LOAD_RESULT_BYTES + 1).read_to_end(&mut bytes)?;
     ensure!(bytes.len() as u64 <= LOAD_RESULT_BYTES, "it has more than {} MB", LOAD_RESULT_BYTES >> 20);
     Ok(bytes)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Who comes in a second before and after the crowd, with it, and how many can be served.
+/// Arrivals in a second before and after the crowd, with it, and the number that can be served.
 const QUIET: u64 = 100;
 const CROWD: u64 = 700;
 const CAPACITY: u64 = 150;
@@ -31,7 +31,7 @@ pub(super) fn result() -> LoadResult {
     result
 }
 
-/// Everybody is served, second after second.
+/// All requests are served, second after second.
 pub(super) fn quiet(seconds: u64, per_second: u64) -> LoadResult {
     of_classes(
         seconds,
@@ -39,7 +39,7 @@ pub(super) fn quiet(seconds: u64, per_second: u64) -> LoadResult {
     )
 }
 
-/// A crowd beyond what can be served: refusals, timeouts, retries, people who leave, in so many classes.
+/// A crowd beyond what can be served: refusals, timeouts, retries, people who leave, in `classes` classes.
 pub(super) fn crowd(seconds: u64, classes: u64) -> LoadResult {
     let (from, to) = (seconds / 3, 2 * seconds / 3);
     let came = |second: u64| if (from..to).contains(&second) { CROWD } else { QUIET };
@@ -124,7 +124,7 @@ fn over(seconds: u64, second: impl Fn(u64) -> Second) -> Vec<Second> {
     (0..seconds).map(second).collect()
 }
 
-/// So many requests, so many of them refused, half of those by Flashweir; one broken and one late.
+/// A second with `offered` requests, `refused` of them refused, half of those by Flashweir; one broken and one late.
 fn busy(second: u64, offered: u64, refused: u64) -> Second {
     let reasons = [("flash_crowd", refused / 2), ("other", refused - refused / 2)];
     Second {
@@ -147,7 +147,7 @@ fn busy(second: u64, offered: u64, refused: u64) -> Second {
     }
 }
 
-/// Half of those who cannot be served are refused, the others wait in vain; a part of all come again.
+/// Half of those who cannot be served are refused, the others wait until they give up; a part of all come again.
 fn crowded(second: u64, people: u64) -> Second {
     let again = people.saturating_sub(CAPACITY) / 3;
     let offered = people + again;
@@ -208,7 +208,7 @@ fn add_counts(sum: &mut BTreeMap<String, u64>, other: &BTreeMap<String, u64>) {
     other.iter().for_each(|(name, count)| *sum.entry(name.clone()).or_default() += count);
 }
 
-/// Those that are not zero.
+/// The counts that are not zero.
 fn named(counts: &[(&str, u64)]) -> BTreeMap<String, u64> {
     counts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| ((*name).to_owned(), *count)).collect()
 }

@@ -31,7 +31,7 @@ fn utc(stamp: &str) -> Option<Duration> {
     Some(Duration::from_secs(seconds) + Duration::from_secs_f64(fraction))
 }
 
-/// Three numbers with so many digits each.
+/// Three numbers with the given numbers of digits.
 fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[u64; 3]> {
     let mut parts = text.split(separator);
     let mut numbers = [0; 3];

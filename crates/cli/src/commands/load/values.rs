@@ -38,7 +38,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What is said of a rate that nobody means.
+/// Message about an absurd rate.
 pub(crate) fn absurd(rate_per_s: f64) -> String {
     format!("{rate_per_s:e} people a second is absurd: expected at most {LOAD_RATE_PER_S:.0}")
 }

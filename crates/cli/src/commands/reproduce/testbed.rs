@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
 
-/// What was asked for, and where it goes.
+/// The requested findings, and where they go.
 pub(super) struct Task<'a> {
     pub(super) ids: &'a [String],
     pub(super) scope: Scope,
@@ -23,7 +23,7 @@ impl Task<'_> {
     /// Makes the runs of one trial after another, each run once, and prints a finding as soon as its runs are there.
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let Some(chosen) = self.chosen()? else { return list() };
-        // What is lacking is told before anything runs.
+        // Missing requirements are reported before anything runs.
         drop(Testbed::new(&[])?);
         if cfg!(not(feature = "kernel")) {
             bail!("the testbed needs a build with the feature `kernel`, for what protects its servers");
@@ -68,7 +68,7 @@ impl Task<'_> {
         stop: &StopFlag,
     ) -> anyhow::Result<()> {
         for (number, run) in runs.iter().enumerate() {
-            // Nobody is left to tell when standard error is closed.
+            // No reader is left when standard error is closed.
             let _unheard = writeln!(
                 std::io::stderr(),
                 "{}: {}, {} s, {} of {} runs",

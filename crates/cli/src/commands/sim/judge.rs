@@ -9,7 +9,7 @@ use flashweir_sim::request::{Outcome, Simulation};
 use std::io::Write as _;
 use std::path::Path;
 
-/// What was found.
+/// Findings of the runs.
 #[derive(Debug)]
 pub(super) struct Judged<'a> {
     pub(super) scenario: &'a Scenario,
@@ -77,7 +77,7 @@ fn one(scenario: &Scenario, seed: u64, shown: &progress::Shown) -> anyhow::Resul
 /// Simulated time between two looks at the progress.
 const STRETCH: Duration = Duration::from_secs(1);
 
-/// What is wrong in a scenario is wrong usage.
+/// Converts an error in a scenario to an error of usage.
 fn wrong(error: ScenarioError) -> UsageError {
     UsageError::new(error.to_string())
 }

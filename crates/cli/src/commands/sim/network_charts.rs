@@ -5,7 +5,7 @@ use super::page::{Figures, bin_s, over_time};
 use flashweir_report::{Chart, Figure, Hue, Point, Series};
 use flashweir_sim::request::{LinkBin, Outcome};
 
-/// One line each; more could not be told apart.
+/// One line each; more could not be distinguished.
 const HUES: [Hue; 6] = [Hue::Blue, Hue::Vermillion, Hue::Green, Hue::Amber, Hue::Purple, Hue::Sky];
 
 /// The charts of a network that has packets, by the names of their files; none at the level of requests.
@@ -28,7 +28,7 @@ pub(super) fn figures(judged: &Judged<'_>) -> anyhow::Result<Figures> {
     Ok(figures)
 }
 
-/// What "there" and "back" are of each link.
+/// Legend for "there" and "back" of each link.
 pub(super) fn legend(judged: &Judged<'_>) -> String {
     let links = judged.scenario.links().iter().take(HUES.len()).map(|link| {
         let [one, other] = &link.between;

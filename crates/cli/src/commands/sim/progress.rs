@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time;
 
-/// Where a run tells how far it is.
+/// Sender of a run's progress.
 #[derive(Clone, Debug)]
 pub(super) struct Shown(Sender<Told>);
 
@@ -27,9 +27,9 @@ struct Progress {
 }
 
 impl Shown {
-    /// This run has come so far, with so many events.
+    /// Reports the time that this run has reached, and its number of events.
     pub(super) fn tell(&self, seed: u64, until: Instant, events: u64) {
-        // Nobody listens any more when another run has failed.
+        // The receiver is gone when another run has failed.
         let _unheard = self.0.send(Told { seed, until, events });
     }
 }
@@ -99,7 +99,7 @@ fn show(receiver: &Receiver<Told>, runs: usize, length: Duration) {
         if shown_at.elapsed() >= EVERY {
             (shown_at, shown) = (time::Instant::now(), true);
             let line = progress.line(runs, length, began.elapsed());
-            // Nobody is left to tell when standard error is closed.
+            // No reader is left when standard error is closed.
             let _unheard =
                 if on_terminal { write!(stderr(), "\r\x1b[K{line}") } else { writeln!(stderr(), "{line}") };
         }

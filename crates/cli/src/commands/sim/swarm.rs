@@ -10,10 +10,10 @@ use flashweir_sim::request::{self, Outcome};
 use std::io::Write as _;
 use std::path::Path;
 
-/// Runs `count` scenarios from seed `first` on, and tells how to repeat those that fail; their files go to `out`.
+/// Runs `count` scenarios from seed `first` on, and prints how to repeat those that fail; their files go to `out`.
 ///
 /// # Errors
-/// How many failed.
+/// The number that failed.
 pub(super) fn run(count: u32, first: u64, out: Option<&Path>) -> anyhow::Result<()> {
     if let Some(directory) = out {
         make_directory(directory)?;
@@ -48,7 +48,7 @@ pub(super) fn run(count: u32, first: u64, out: Option<&Path>) -> anyhow::Result<
 /// No random scenario is longer.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What must be so whatever happens; the simulator's own checkers look after every step of a debug build, and at the end
+/// Checks the invariants of one run; the simulator's own checkers look after every step of a debug build, and at the end
 /// of every run.
 fn one(seed: u64) -> anyhow::Result<Outcome> {
     let name = format!("swarm_{seed}.toml");
@@ -57,7 +57,7 @@ fn one(seed: u64) -> anyhow::Result<Outcome> {
     let outcome = request::run(&run).with_context(|| format!("seed {seed}"))?;
     let totals = outcome.totals();
     ensure!(totals.in_flight() == 0, "seed {seed}: {} tries are still under way", totals.in_flight());
-    ensure!(outcome.gate.lost() == 0, "seed {seed}: nobody decided about {} tries", outcome.gate.lost());
+    ensure!(outcome.gate.lost() == 0, "seed {seed}: no decision about {} tries", outcome.gate.lost());
     ensure!(
         outcome.began_within(0..usize::MAX) == totals,
         "seed {seed}: the bins do not add up to the totals"

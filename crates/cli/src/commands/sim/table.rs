@@ -4,7 +4,7 @@ use super::judge::Judged;
 use flashweir_scenario::{Line, Scope, Summary, Unit};
 use std::fmt::Write as _;
 
-/// Statistics of windows and classes that are told even if no range asks for them.
+/// Statistics of windows and classes that are shown even if no range asks for them.
 const OF_PARTS: [&str; 6] =
     ["goodput_rps", "goodput_ratio", "shed_ratio", "useful_ratio", "retry_amplification", "p99_ms"];
 
@@ -29,7 +29,7 @@ pub(super) fn text(judged: &Judged<'_>) -> String {
     text
 }
 
-/// What was run.
+/// Scenario and seeds of the runs.
 pub(super) fn heading(judged: &Judged<'_>) -> String {
     let seeds = judged.scenario.seeds();
     let title = if judged.scenario.title().is_empty() { &judged.file } else { judged.scenario.title() };

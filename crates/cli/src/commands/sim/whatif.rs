@@ -24,14 +24,14 @@ use std::path::{Path, PathBuf};
 pub(crate) struct WhatIfArgs {
     /// Send the requests of a web server's log against the policy of --config, at the times the log has.
     ///
-    /// Prints which documents would have been refused, how often and when; never who asked. A log tells nothing of the
-    /// service behind it, so --service-ms and --workers are assumptions, and the answer is as good as they are. Nobody
-    /// tries again: what is in the log is who came.
+    /// Prints which documents would have been refused, how often and when; never which client asked. A log contains nothing about
+    /// the service behind it, so --service-ms and --workers are assumptions, and the answer is as good as they are. Nothing is
+    /// tried again: the log contains all arrivals.
     #[arg(long, value_name = "LOG", requires = "config")]
     whatif: Option<PathBuf>,
     /// The gateway's configuration: the whole pipeline of its first service, classes included, and its bound on requests in flight.
     ///
-    /// A log tells method and path, so classes by host, field, cookie, key or network take no request here.
+    /// A log contains method and path, so classes by host, field, cookie, key or network take no request here.
     #[arg(long, value_name = "FILE", requires = "whatif")]
     config: Option<PathBuf>,
     /// F times as many requests; the copies come within a second of the original.
@@ -42,11 +42,11 @@ pub(crate) struct WhatIfArgs {
     #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true,
           value_parser = super::super::load::values::positive, requires = "whatif")]
     squeeze: f64,
-    /// Assume that a worker needs so long for a request, on average (exponential).
+    /// Assume that a worker needs MS milliseconds for a request, on average (exponential).
     #[arg(long, value_name = "MS", default_value_t = 20.0, allow_negative_numbers = true,
           value_parser = super::super::load::values::within(0.001, 3_600_000.0), requires = "whatif")]
     service_ms: f64,
-    /// Assume so many workers, each with its own processor; further requests wait in their order.
+    /// Assume N workers, each with its own processor; further requests wait in their order.
     #[arg(long, value_name = "N", default_value = "4", requires = "whatif")]
     workers: NonZeroU32,
 }
@@ -110,7 +110,7 @@ impl WhatIfArgs {
         Ok(recording)
     }
 
-    /// What the answer rests on.
+    /// Assumptions on which the answer rests.
     fn assumption(&self) -> String {
         let capacity = f64::from(self.workers.get()) * 1e3 / self.service_ms;
         format!(
@@ -123,7 +123,7 @@ impl WhatIfArgs {
     }
 }
 
-/// What the configuration says, as the gateway would run it for its first service. Shadow is left out: the question is what would
+/// The configured policy, as the gateway would run it for its first service. Shadow is left out: the question is what would
 /// be refused.
 fn policy(config: &Config) -> Policy {
     let workers = config.gateway.workers.map_or(1, |workers| workers.get());

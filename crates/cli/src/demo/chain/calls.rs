@@ -34,7 +34,7 @@ const JUDGED_BEFORE_END: Duration = CHAIN_TARGET;
 const CHAIN_TARGET: Duration = TARGET.saturating_mul(CALLS);
 const CHAIN_PATIENCE: Duration = PATIENCE.saturating_mul(CALLS);
 
-/// What became of the user requests.
+/// Outcome of the user requests.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Chain {
     /// That people wanted, per second.

@@ -12,9 +12,9 @@ const CONNECTIONS: usize = 1_024;
 const HEAD_BYTES: u64 = 1 << 14;
 /// An answer of a call is a kilobyte and its head.
 const ANSWER_BYTES: u64 = 1 << 20;
-/// Longer than anybody waits for an answer.
+/// Longer than any client waits for an answer.
 const WITHIN: Duration = Duration::from_secs(5);
-/// What a caller can use an answer for, milliseconds; tells everybody behind.
+/// Time within which a caller can use an answer, milliseconds; sent to every server behind.
 const DEADLINE_MS: u64 = 1_000;
 
 /// Serves on a free port until the process ends.

@@ -1,4 +1,4 @@
-//! What a visit of the crowd came to.
+//! Outcome of a visit of the crowd.
 
 use anyhow::Context;
 use flashweir_load::LoadResult;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fs;
 use std::time::Duration;
 
-/// What the gateway has counted and used so far, and what the sidecar before it refused.
+/// Counts and processor time of the gateway so far, and refusals of the sidecar before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Books {
     offered: f64,
@@ -102,7 +102,7 @@ impl Outcome {
     }
 }
 
-/// What a gateway did over a while.
+/// Work of a gateway over a period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
     /// Seconds.
@@ -125,7 +125,7 @@ impl Work {
 }
 
 /// Processor time of one refusal, seconds: the third coefficient of `time = a · seconds + b · completed + c · refused` by least squares over
-/// what a gateway did in several whiles. None where those do not tell the three apart.
+/// the work of a gateway in several periods. None where those do not determine the three.
 pub(super) fn cost_of_refusal_s(works: &[Work]) -> Option<f64> {
     let rows = works.iter().map(|work| ([work.length_s, work.completed, work.refused], work.processor_s));
     let (mut matrix, mut right) = ([[0.0; 3]; 3], [0.0; 3]);

@@ -8,7 +8,7 @@ use flashweir_report::{Chart, Figure, Hue, Page, Point, ReportError, Section, Se
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What the two visits are called.
+/// Names of the two visits.
 const NAMES: [&str; 2] = ["without feedback", "with feedback"];
 
 /// Writes `report.html` and `data.json`; gives the page's path.

@@ -1,4 +1,4 @@
-//! What the watching person sees while the demo runs: a live view on a terminal, plain lines elsewhere.
+//! Display while the demo runs: a live view on a terminal, plain lines elsewhere.
 
 mod plain;
 mod terminal;
@@ -18,15 +18,15 @@ pub(crate) enum View {
 pub(crate) struct Frame<'a> {
     /// Which visit this is.
     pub(crate) visit: &'static str,
-    /// What the crowd is doing.
+    /// Phase of the crowd.
     pub(crate) phase: &'static str,
     /// The load generator's figures.
     pub(crate) progress: &'a Progress,
-    /// What Flashweir says, when it is there.
+    /// Flashweir's status, when it is there.
     pub(crate) state: Option<State>,
     /// The origin's measured capacity.
     pub(crate) capacity_rps: f64,
-    /// What the rate axis has to reach.
+    /// Maximum of the rate axis.
     pub(crate) peak_rps: f64,
 }
 
@@ -72,7 +72,7 @@ impl View {
     }
 }
 
-/// What Flashweir says, in a few words.
+/// Flashweir's status, in a few words.
 fn said(state: Option<&State>) -> String {
     state.map_or_else(String::new, |state| {
         let limit = state.limit.map_or("no limit".to_owned(), |limit| format!("{limit} at once"));

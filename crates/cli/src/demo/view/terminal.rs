@@ -20,7 +20,7 @@ pub(crate) struct TerminalView {
     lines: Lines,
 }
 
-/// What the plot shows, gathered as it comes.
+/// Lines of the plot, gathered as they come.
 #[derive(Default)]
 struct Lines {
     /// From the first moment to the last at the origin's capacity.

@@ -1,4 +1,4 @@
-//! A BPF file system of a test's own, and gates that somebody left in it.
+//! A test's own BPF file system, and gates that another process left in it.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! A crowd of clients that open a connection for each request, and come again soon whatever they are told.
+//! A crowd of clients that open a connection for each request, and come again soon after any answer.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use flashweir_testkit::PATIENCE;
 
 use crate::kernel::scene::Scene;
 
-/// What clients met, each request in one of these.
+/// Outcomes at the clients, each request in one of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Met {
     /// 200.
@@ -57,7 +57,7 @@ pub(crate) fn send_crowd(scene: &Scene, look: impl FnOnce() + Send) -> Met {
                                 pause();
                             }
                         }
-                        add(&mut met.lock().expect("nobody panicked"), mine);
+                        add(&mut met.lock().expect("no thread panicked"), mine);
                     })
                 })
                 .collect();
@@ -67,7 +67,7 @@ pub(crate) fn send_crowd(scene: &Scene, look: impl FnOnce() + Send) -> Met {
             looked.expect("what is waited for happens");
         });
     });
-    met.into_inner().expect("nobody panicked")
+    met.into_inner().expect("no thread panicked")
 }
 
 /// The crowd's pace; nothing is waited for with it.
@@ -78,7 +78,7 @@ pub(crate) fn pause() {
 /// One request on its own connection: the whole response.
 pub(crate) fn ask(address: SocketAddr) -> String {
     let mut stream =
-        TcpStream::connect_timeout(&address, PATIENCE).expect("a connection, whoever answers it");
+        TcpStream::connect_timeout(&address, PATIENCE).expect("a connection, to the gate or to the gateway");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
     stream.write_all(b"GET /work HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("room");
     let mut response = String::new();

@@ -1,4 +1,4 @@
-//! What a crowd of new connections meets, and what it leaves alone.
+//! Effect of the gate on a crowd of new connections, and on traffic that it must leave alone.
 //!
 //! Twin in virtual time of the tests under load: `kernel`, `the_gate_in_c_is_the_gate_in_rust`.
 
@@ -65,7 +65,7 @@ fn the_kernel_answers_the_excess_and_the_gateway_serves_the_rest_under_load() {
     eventually("nothing before the interface", || (!scene.is_guarded()).then_some(()));
 }
 
-/// Goal: in shadow everything is counted and nobody refused; a reload that ends the shadow and prefers the clients'
+/// Goal: in shadow everything is counted and nothing refused; a reload that ends the shadow and prefers the clients'
 /// network is taken over; the gate is gone at a stop.
 #[test]
 #[ignore = "real load: make test-load"]

@@ -11,10 +11,10 @@ use crate::kernel::scene::{
     CLIENTS, SERVER, as_server, binary, builder, ip, is_guarded, may_load, require_testbed,
 };
 
-/// Goal: whoever comes meets the ceiling that was in force, from one gateway to the next, whether that was stopped or
-/// killed; an interface that comes back is guarded and pinned again; told so, a gateway leaves nothing.
-/// Method: a gate that lets nobody in is left by somebody. A client asks all the while, and must be refused by the kernel:
-/// without the gate, or past its plan, the gateway would answer, or nobody.
+/// Goal: every client meets the ceiling that was in force, from one gateway to the next, whether that was stopped or
+/// killed; an interface that comes back is guarded and pinned again; by configuration, a gateway leaves nothing.
+/// Method: another process leaves a gate that admits no connection. A client asks all the while, and must be refused by
+/// the kernel: without the gate, or past its plan, the gateway would answer, or no process.
 #[test]
 fn a_pinned_gate_stands_from_one_gateway_to_the_next() {
     let test = "a pinned gate and gateways";
@@ -46,7 +46,7 @@ fn a_pinned_gate_stands_from_one_gateway_to_the_next() {
         let is_asked = || {
             let least = refused.load(Ordering::Relaxed) + 10;
             eventually("refusals", || {
-                assert!(!client.is_finished(), "somebody was let in, or met nobody");
+                assert!(!client.is_finished(), "a client was admitted, or met no gate");
                 (refused.load(Ordering::Relaxed) >= least).then_some(())
             });
         };
@@ -64,7 +64,7 @@ fn a_pinned_gate_stands_from_one_gateway_to_the_next() {
         is_asked();
         gateway
     });
-    // All of them, whoever let the kernel do it.
+    // All of them, for every gateway behind the gate.
     let count = |what: &str| as_server(&testbed, || gateway.status())["kernel"]["connections"][what].as_u64();
     let refused = Some(refused.into_inner());
     eventually("the counters", || (count("offered") == refused).then_some(()));

@@ -40,7 +40,7 @@ pub(crate) fn builder(address: SocketAddr, origin: &str) -> GatewayBuilder {
         .text("kernel.interface", CLIENTS)
         // What a program sends back from the driver of such a wire arrives only where another program receives it.
         .text("kernel.hook", "generic")
-        // Ten at once: whoever could not be served in this time is refused.
+        // Ten at once: a request that could not be served in this time is refused.
         .text("sentry.response_target", "100ms")
 }
 

@@ -1,4 +1,4 @@
-//! What cannot be had in the kernel is told in one line, with exit code 64, before a port opens.
+//! A kernel feature that is missing is reported in one line, with exit code 64, before a port opens.
 
 use flashweir_kernel::gate::{Hook, KernelGate, PinDirectory};
 use flashweir_testkit::{GatewayBuilder, PATIENCE, Process, require_program, skip};

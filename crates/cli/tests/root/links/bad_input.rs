@@ -1,4 +1,4 @@
-//! What cannot be divided is said in one line, before anything is attached; what a link carries beside flows passes.
+//! A link that cannot be divided is reported in one line, before anything is attached; other packets than those of flows pass.
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use flashweir_testkit::{PATIENCE, Process, Signal, eventually};
 
 use crate::links::scene::{Flow, RECEIVERS, ROUTER, Scene, Shares, Source};
 
-/// What a flow receives at the moment, bits a second.
+/// Rate that a flow receives at the moment, bits a second.
 fn rate(flow: &Flow) -> f64 {
     Shares::measure(std::slice::from_ref(flow), Duration::ZERO, Duration::from_millis(500)).goodput[0]
 }

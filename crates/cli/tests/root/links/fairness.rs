@@ -13,8 +13,8 @@ const SETTLE: Duration = Duration::from_secs(6);
 /// Long beside a timeout of TCP, which costs a flow a second.
 const MEASURE: Duration = Duration::from_secs(30);
 
-/// Goal: each flow gets its share, whatever it sends; without the classifier the flood takes nearly all. Method: such flows
-/// through the same queue, as it is and divided.
+/// Goal: each flow gets its share, for any rate that it sends; without the classifier the flood takes nearly all. Method: such
+/// flows through the same queue, as it is and divided.
 #[test]
 #[ignore = "real load: make test-load"]
 fn a_flood_gets_its_share_and_no_more_under_load() {

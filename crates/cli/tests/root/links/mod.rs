@@ -1,4 +1,4 @@
-//! `flashweir router --link` in network namespaces of its own: the real binary, real TCP and UDP through a narrow link.
+//! `flashweir router --link` in separate network namespaces: the real binary, real TCP and UDP through a narrow link.
 
 mod bad_input;
 mod ends;

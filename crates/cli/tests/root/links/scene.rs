@@ -24,7 +24,7 @@ pub(crate) const LINK_BITS_PER_S: u64 = 10_000_000;
 const QUEUE_BYTES: u32 = 150_000;
 /// Enough for a timer of the kernel that is 5 ms late.
 const BURST_BYTES: u32 = 6_250;
-/// What the senders' TCP does about loss. Every kernel has it in every namespace, and the paper's senders are like it; a machine's own
+/// Reaction of the senders' TCP to loss. Every kernel has it in every namespace, and the paper's senders are like it; a machine's own
 /// default may be BBR, which goes on at four thirds of its share while a third of its packets is lost.
 const CONGESTION_CONTROL: &str = "reno";
 /// In the router's namespace, where no other program listens.
@@ -39,12 +39,12 @@ pub(crate) struct Scene {
     pub(crate) testbed: Testbed,
 }
 
-/// What a flow is made of.
+/// Source of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// As much as TCP finds right.
     Tcp,
-    /// Datagrams of this rate, bits a second, whatever happens to them.
+    /// Datagrams of this rate, bits a second, independent of loss.
     Udp(u64),
 }
 
@@ -117,7 +117,7 @@ impl Scene {
         None
     }
 
-    /// What the router answers, if it does.
+    /// The router's answer, if it answers.
     pub(crate) fn ask(&self, target: &str) -> Option<flashweir_testkit::Message> {
         self.testbed.inside(ROUTER, || {
             let mut client = Client::try_connect(ADMIN.parse().expect("an address")).ok()?;
@@ -220,7 +220,7 @@ impl Drop for Flow {
     }
 }
 
-/// What flows got.
+/// Shares that flows got.
 #[derive(Clone, Debug)]
 pub(crate) struct Shares {
     /// Payload of each flow, bits a second.

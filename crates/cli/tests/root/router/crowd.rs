@@ -43,7 +43,7 @@ fn a_crowd_is_kept_out_in_the_kernel_and_bystanders_are_let_in_under_load() {
     });
     println!("alarm after {alarmed:.1?} (crowd at 4 s), release after {released_at:.1?} (end at 10 s)");
 
-    // The crowd is at the first place; while it is there nobody of the second is refused.
+    // The crowd is at the first place; while it is there no client of the second is refused.
     assert!(alarmed >= Duration::from_secs(4), "an alarm before the crowd: {alarmed:?}\n{}", router.stderr());
     assert!(limited["ceiling_per_s"].as_f64() > Some(0.0), "{limited}");
     assert_eq!(limited["plan"]["limit"]["kind"], "hot_spots", "{limited}");
@@ -77,7 +77,7 @@ fn a_crowd_is_kept_out_in_the_kernel_and_bystanders_are_let_in_under_load() {
     assert_eq!(scene.get(8080).status(), 200);
 }
 
-/// Everybody who came was let in or refused.
+/// Every arrival was either admitted or refused.
 fn check_sums(status: &Value) {
     let count =
         |what: &str| status["connections"][what].as_u64().unwrap_or_else(|| panic!("no {what}: {status}"));

@@ -1,4 +1,4 @@
-//! `flashweir router` in network namespaces of its own: the real binary, real nginx, real connections through a narrow
+//! `flashweir router` in separate network namespaces: the real binary, real nginx, real connections through a narrow
 //! link.
 
 mod crowd;

@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use crate::kernel::bpf_files::{BpfFiles, leave_gate};
 use crate::router::scene::{CLIENTS, Scene};
 
-/// Goal: whoever comes meets the ceiling that was in force, from one router to the next, whether that was stopped or
-/// killed; told so, a router leaves nothing.
-/// Method: a gate that lets nobody in is left by somebody, before a server that answers everybody.
+/// Goal: every client meets the ceiling that was in force, from one router to the next, whether that was stopped or
+/// killed; by configuration, a router leaves nothing.
+/// Method: another process leaves a gate that admits no connection, before a server that answers every client.
 #[test]
 fn a_pinned_gate_stands_from_one_router_to_the_next() {
     let test = "a pinned gate and routers";
@@ -48,7 +48,7 @@ fn a_pinned_gate_stands_from_one_router_to_the_next() {
         };
         let router = std::panic::catch_unwind(std::panic::AssertUnwindSafe(stops));
         over.store(true, Ordering::Relaxed);
-        let refused = client.join().expect("nobody was let in");
+        let refused = client.join().expect("no client was admitted");
         let router = router.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         assert!(refused >= 10, "{refused}");
         let count = |what: &str| scene.status()["connections"][what].as_u64();
@@ -78,7 +78,7 @@ fn pins_that_cannot_be_are_told_in_one_line_and_nothing_changes() {
     assert!(!ordinary.path().join("pins").exists(), "it made one where no pin can be");
     check(&ordinary.path().display().to_string(), "is no directory of a BPF file system");
 
-    // Somebody's gate before another interface, pinned under this one's name: it stays.
+    // Another process's gate before another interface, pinned under this one's name: it stays.
     scene.as_router(|| leave_gate(&files.pins(), "lo", CLIENTS, &[scene.server(8080)]));
     check(&files.pins_text(), "stands before another interface");
     assert!(files.pins().join(CLIENTS).exists());

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub(crate) const CLIENTS: &str = "clients";
 const ROUTER: &str = "router";
 const SERVERS: &str = "servers";
-/// In the router's namespace, where nobody else listens.
+/// In the router's namespace, where no other process listens.
 const ADMIN: &str = "127.0.0.1:9900";
 
 /// The namespaces, and nginx with two ports: each is its own server to the router.
@@ -35,7 +35,7 @@ pub(crate) fn binary() -> Flashweir {
 }
 
 impl Scene {
-    /// One whose servers serve a `page` of so many bytes, or a loud line that says what is missing.
+    /// A scene whose servers serve a `page` of this size, or a loud line that says what is missing.
     pub(crate) fn require(test: &str, page_bytes: usize) -> Option<Self> {
         may_load(test)?;
         let mut testbed = Testbed::require(test, &[CLIENTS, ROUTER, SERVERS])?;
@@ -99,7 +99,7 @@ impl Scene {
         std::fs::write(directory.join("router.toml"), text).expect("a writable directory");
     }
 
-    /// Changes the router's file and tells it so.
+    /// Changes the router's file and makes the router reload it.
     pub(crate) fn reload(&self, router: &Router, more: &str) {
         self.configure(router.directory.path(), more);
         router.process.signal(Signal::Reload);
@@ -153,7 +153,7 @@ impl Scene {
 }
 
 impl Router {
-    /// What it wrote on standard error so far.
+    /// Its output on standard error so far.
     pub(crate) fn stderr(&self) -> String {
         self.process.stderr()
     }

@@ -1,4 +1,4 @@
-//! What cannot be had is told in one line, before anything is attached.
+//! A missing requirement is reported in one line, before anything is attached.
 
 use std::path::Path;
 

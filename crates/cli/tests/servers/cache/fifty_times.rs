@@ -18,7 +18,7 @@ const CONNECTIONS: &str = "4";
 const CAPACITY_RPS: f64 = 10.0;
 const CROWD_RPS: &str = "500";
 const CROWD_S: f64 = 8.0;
-/// What others want of it meanwhile.
+/// Rate of other requests meanwhile.
 const OTHERS_RPS: &str = "3";
 
 /// A server that takes its time, and the number of requests for the page.
@@ -93,7 +93,7 @@ fn a_grace_serves_five_times_what_the_server_can_under_load() {
     check_grace("crowd");
 }
 
-/// Nobody is refused here, as copies answer from the beginning: the crowd is seen by those.
+/// No request is refused here, as copies answer from the beginning: the crowd is seen by those.
 #[test]
 #[ignore = "real load: make test-load"]
 fn so_it_does_where_the_cache_is_always_in_use_under_load() {

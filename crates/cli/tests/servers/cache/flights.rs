@@ -1,4 +1,4 @@
-//! Any number of requests for one missing document are one at the origin, and nobody waits in vain.
+//! Any number of requests for one missing document are one at the origin, and every waiting request gets an answer.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! A grace: a copy that is a moment old, instead of a refusal, and only where nobody's own words are in it.
+//! A grace: a copy that is a moment old, instead of a refusal, and only where it contains nothing about one user.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ fn holding(fields: &'static str) -> (Upstream, Latch) {
 fn fill(gateway: &Gateway, upstream: &Upstream) -> Client {
     let before = upstream.request_count();
     let mut client = gateway.connect();
-    // With credentials, so that it is nobody else's.
+    // With credentials, so that it is for no other user.
     client.send("GET /hold HTTP/1.1\r\nHost: shop.example\r\nAuthorization: Basic YTph\r\n\r\n");
     eventually("the request that fills it", || (upstream.request_count() > before).then_some(()));
     client
@@ -53,7 +53,7 @@ fn who_would_be_refused_gets_a_copy_that_says_so() {
         assert_eq!(
             number(&ask(&gateway, "")),
             2,
-            "nobody is refused, so everybody gets an answer of the origin"
+            "no request is refused, so each gets an answer of the origin"
         );
         let holder = fill(&gateway, &upstream);
         for _ in 0..3 {

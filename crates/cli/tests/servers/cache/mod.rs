@@ -1,4 +1,4 @@
-//! The cache, through the real binary: what HTTP allows, what nobody may ever see of others, and crowds.
+//! The cache, through the real binary: what HTTP allows, what one user may never see of another, and crowds.
 
 mod crowd;
 mod fifty_times;

@@ -37,7 +37,7 @@ fn one_after_the_other() {
     }
 }
 
-/// An answer for all that came first goes to users, and theirs to nobody.
+/// An answer for all that came first goes to users, and theirs to no other.
 #[test]
 fn a_user_may_get_what_is_for_all_and_gives_nothing_to_others() {
     let upstream = numbered(|_| (200, "Cache-Control: max-age=60\r\n".to_owned()));
@@ -86,7 +86,7 @@ fn at_the_same_time() {
     }
 }
 
-/// What a user's answer was stored for is not found by another key that looks alike.
+/// The answer that was stored for a user's request is not found by another key that looks alike.
 #[test]
 fn a_request_that_changes_the_users_state_leaves_no_answer() {
     let upstream = numbered(|request| match request.start.starts_with("POST") {

@@ -1,4 +1,4 @@
-//! What RFC 9111 asks of a shared cache, requirement by requirement, as a client and an origin see it.
+//! Requirements of RFC 9111 on a shared cache, one by one, as a client and an origin see them.
 
 use flashweir_testkit::{Upstream, eventually};
 
@@ -238,7 +238,7 @@ fn a_client_cannot_go_around_the_cache_but_for_its_own_answer() {
     assert_eq!(number(&get(&mut client, "/", "Pragma: no-cache\r\n")), 2);
 }
 
-/// §3.3: what did not come whole is not stored, whatever it says.
+/// §3.3: an incomplete answer is not stored, even with fields that allow it.
 #[test]
 fn half_an_answer_is_nobodys() {
     let upstream = Upstream::start(|connection| {

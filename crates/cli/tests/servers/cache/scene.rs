@@ -11,7 +11,7 @@ pub(crate) fn binary() -> Flashweir {
     Flashweir::new(env!("CARGO_BIN_EXE_flashweir"))
 }
 
-/// What the server answers: status and field lines.
+/// Answer of the server: status and field lines.
 pub(crate) type Answer = (u16, String);
 
 /// A server whose answers its requests choose, with [`own_answer`]s.
@@ -58,7 +58,7 @@ pub(crate) fn head(answer: &Message) -> String {
     String::from_utf8_lossy(&answer.head).into_owned()
 }
 
-/// What an answer says of the cache, without the time to live; empty where it says nothing.
+/// The cache's part of an answer, without the time to live; empty where there is none.
 pub(crate) fn cache_status(answer: &Message) -> String {
     let status = answer.field("cache-status").unwrap_or_default();
     let parts = status.split(';').map(str::trim).filter(|part| !part.starts_with("ttl="));

@@ -91,7 +91,8 @@ fn requests_that_wait_for_the_origin_while_the_cache_is_closed_are_one_fetch() {
     assert_eq!(busy.pages.load(Ordering::SeqCst), 2);
 }
 
-/// Goal: no user gets what is another's on this path, whatever the origin says. Method: two users and a client without a cookie wait.
+/// Goal: no user gets what is another's on this path, for any answer of the origin. Method: two users and a client without a cookie
+/// wait.
 #[test]
 fn what_is_one_users_own_is_no_others_who_waits() {
     let users =
@@ -126,7 +127,8 @@ fn what_is_one_users_own_is_no_others_who_waits() {
     }
 }
 
-/// Goal: what was fetched for those without a cookie is no user's answer where the origin tells them apart. Method: one without fetches.
+/// Goal: what was fetched for those without a cookie is no user's answer where the origin distinguishes them. Method: one without
+/// fetches.
 #[test]
 fn a_variant_reaches_those_alone_who_select_it() {
     let users = ["", "Cookie: user=a\r\n", "", "Cookie: user=b\r\n", "Cookie: user=a\r\n"];

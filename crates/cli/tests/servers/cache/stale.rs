@@ -34,7 +34,7 @@ fn while_it_is_fetched_again_a_stale_answer_serves() {
     assert_eq!(metrics.sum("flashweir_class_offered_total"), sent);
 }
 
-/// A server that fails once it is told so.
+/// A server that fails once it is asked to.
 fn failing(fields: &'static str) -> (Upstream, Arc<AtomicBool>) {
     let fails = Arc::new(AtomicBool::new(false));
     let seen = fails.clone();
@@ -59,7 +59,7 @@ fn where_the_origin_fails_a_stale_answer_serves_if_it_may() {
     });
 }
 
-/// What a request gets whose answer is too old while the origin fails.
+/// Checks the answer to a request whose copy is too old while the origin fails.
 fn check_failure(fields: &'static str, status: u16) {
     let (upstream, fails) = failing(fields);
     let gateway = caching(&upstream).start();

@@ -168,7 +168,7 @@ fn a_leader_with_an_earlier_clock_leads_on() {
     assert_eq!(number(&shared(&other), "gateways"), 2.0);
 }
 
-/// Goal: gateways with other targets are told apart, by name, instead of dividing a plan that is not theirs.
+/// Goal: gateways with other targets are recognised, by name, instead of dividing a plan that is not theirs.
 #[test]
 fn a_gateway_with_another_policy_gets_no_share() {
     let (origin, listen) = (origin(), reserve_address());

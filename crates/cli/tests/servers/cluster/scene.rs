@@ -47,7 +47,7 @@ pub(crate) fn follower(origin: &Origin, leader: SocketAddr) -> GatewayBuilder {
     with_key(gateway(origin, "shop"), KEY).text("cluster.leader", &leader.to_string())
 }
 
-/// What a gateway says of the service whose limit is shared.
+/// The shared service in a gateway's status.
 pub(crate) fn shared(gateway: &Gateway) -> Value {
     gateway.status()["cluster"]["services"][0].clone()
 }

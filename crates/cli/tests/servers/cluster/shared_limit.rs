@@ -1,5 +1,5 @@
-//! What several gateways that share one origin's limit admit: crowds that are spread unlike over them, and what is read meanwhile. The same for every engine: here with
-//! the leader that is configured, in `tests/kubernetes` with the one that is found.
+//! Admissions of several gateways that share one origin's limit: crowds that are spread unlike over them, and what is read meanwhile. The same for every engine: here
+//! with the leader that is configured, in `tests/kubernetes` with the one that is found.
 
 #![expect(clippy::disallowed_methods, reason = "what is measured takes its time")]
 
@@ -34,7 +34,7 @@ pub(crate) trait MeasuredGateway {
     fn says(&self) -> Value;
 }
 
-/// What a number of gateways did while it was measured.
+/// Counts of a number of gateways while they were measured.
 pub(crate) struct Found {
     pub(crate) admitted_rps: f64,
     /// Means of what was read.
@@ -109,7 +109,7 @@ pub(crate) fn rounds() -> u64 {
     number_from_environment("ROUNDS", 5)
 }
 
-/// What each number of gateways admitted of what one by itself did.
+/// Admissions of each number of gateways over those of one by itself.
 #[derive(Debug, Default)]
 pub(crate) struct Ratios([Vec<f64>; COUNTS.len()]);
 

@@ -1,4 +1,4 @@
-//! What cannot be had is one line that names it, before a port opens.
+//! A missing requirement is one line that names it, before a port opens.
 
 use crate::cluster::scene::{KEY, gateway, leader, origin, with_key};
 use flashweir_testkit::reserve_address;

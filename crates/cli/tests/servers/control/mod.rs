@@ -1,4 +1,4 @@
-//! Goal: `flashweir control` runs copies, waits for those that crash, tells other programs, and leaves nothing behind. Method: the real
+//! Goal: `flashweir control` runs copies, waits for those that crash, notifies other programs, and leaves nothing behind. Method: the real
 //! binary with real processes on loopback.
 
 mod moving;

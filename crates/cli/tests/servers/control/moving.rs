@@ -37,7 +37,7 @@ struct Lane {
     _directory: TempDir,
 }
 
-/// What both applications of a lane have earned and have, at a time.
+/// Revenue and servers of both applications of a lane, at a time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     at_s: f64,

@@ -16,7 +16,7 @@ const CLIENTS: usize = 16;
 /// A payload that the gateway waits for the rest of is given up after this time.
 const GIVEN_UP_AFTER: Duration = Duration::from_millis(400);
 
-/// What became of one payload.
+/// Outcome of one payload.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     /// All that the client was answered.
@@ -25,7 +25,7 @@ pub(crate) struct Outcome {
     pub(crate) is_given_up: bool,
 }
 
-/// What became of all.
+/// Outcome of all payloads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     /// The outer request did not reach the upstream.

@@ -18,7 +18,7 @@ pub(crate) struct Payload2 {
     pub(crate) must_refuse: bool,
 }
 
-/// What became of it.
+/// Outcome of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome2(StreamEnd);
 
@@ -247,7 +247,7 @@ fn pseudo_fields(all: &mut Payloads) {
         fields.push((name, value.to_owned()));
         all.add(format!("{name:?}: {value:?}"), &fields, "", true);
     }
-    // The library cuts a fragment off before anybody sees it; what goes on has none (SECURITY.md).
+    // The library cuts a fragment off before any check sees it; what goes on has none (SECURITY.md).
     for path in ["*", "o", "http://b{o}", "?{o}", "{o}#x", "//b{o}"] {
         let must_refuse = !path.starts_with(['/', '{']);
         all.add(format!("path {path:?}"), &instead(":path", path), "", must_refuse);

@@ -5,10 +5,10 @@
 pub(crate) struct Payload {
     /// Rule and variant.
     pub(crate) name: String,
-    /// What the client sends. `{o}`, `{h}` and `{v}` in a rule's text became targets that belong to this payload alone: of the
-    /// outer request, of the hidden one, and of the victim's behind them.
+    /// Bytes that the client sends. `{o}`, `{h}` and `{v}` in a rule's text became targets that belong to this payload alone:
+    /// of the outer request, of the hidden one, and of the victim's behind them.
     pub(crate) bytes: Vec<u8>,
-    /// The outer request must not reach the upstream, whatever else happens.
+    /// The outer request must in no case reach the upstream.
     pub(crate) must_refuse: bool,
 }
 
@@ -45,7 +45,7 @@ impl Payloads {
     }
 }
 
-/// A character that stands for one byte, whatever the byte.
+/// A character that stands for one byte of any value.
 pub(crate) fn byte(value: u8) -> char {
     char::from_u32(BYTES_AT + u32::from(value)).unwrap_or('?')
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flashweir_fuzz::reference::{End, Kind, Message, lenient, strict};
 
-/// What arrived on each connection, as bytes.
+/// Bytes that arrived on each connection.
 type Tape = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// See the module's documentation. Its threads end with the gateway's connections.

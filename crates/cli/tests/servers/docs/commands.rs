@@ -1,4 +1,4 @@
-//! What the documents tell people to type works: commands parse, configurations are accepted.
+//! Commands in the documents work as written: they parse, and configurations are accepted.
 
 use crate::docs::binary;
 use crate::docs::blocks::{Block, blocks, blocks_of_document};
@@ -86,7 +86,7 @@ fn every_configuration_in_the_documents_is_accepted() {
     assert!(checked > 0, "no document has a configuration to check");
 }
 
-/// The page of `flashweir control`, which has a configuration of its own.
+/// The page of `flashweir control`, which has a separate configuration.
 const CONTROL: &str = "docs/control.md";
 
 /// The page of `flashweir egress`, the same.
@@ -109,7 +109,7 @@ fn every_configuration_of_egress_in_its_document_is_accepted() {
     assert_eq!(checked, 2, "the shortest and the whole");
 }
 
-/// Method: the page's first block is whole; the others are actuators, and take the place of its own.
+/// Method: the page's first block is whole; the others are actuators, and take the place of the block's own.
 #[test]
 fn every_configuration_of_control_in_its_document_is_accepted() {
     let blocks = blocks_of_document(CONTROL);

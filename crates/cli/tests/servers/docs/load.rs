@@ -25,7 +25,7 @@ fn the_load_manual_can_be_typed_from_top_to_bottom_under_load() {
     let mut script = String::from("trap 'kill $(jobs -p)' EXIT\n");
     for block in &blocks {
         if script.contains("flashweir origin") {
-            // Nobody types as fast as a script: the origin has started by then.
+            // No reader types as fast as a script: the origin has started by then.
             script += WAIT_FOR_ORIGIN;
         }
         // A block's lines stand or fall together; what comes after it is tried all the same.

@@ -1,4 +1,4 @@
-//! What the documents say is so: commands parse and run, configurations are accepted.
+//! Statements of the documents hold: commands parse and run, configurations are accepted.
 
 mod blocks;
 mod commands;

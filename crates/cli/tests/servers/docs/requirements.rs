@@ -11,7 +11,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The names of all tests in a module, by its name: of its own file and the one beside it.
+/// The names of all tests in a module, by its name: of the module's file and the one beside it.
 fn tests_of(module: &str) -> Vec<String> {
     let candidates = OF_THE_CACHE
         .iter()

@@ -26,7 +26,7 @@ const WITHIN: Duration = Duration::from_secs(120);
 /// printed.
 const OF_ORACLE_MIN: f64 = 0.5;
 
-/// What a crowd came to.
+/// Result of a crowd.
 #[derive(Debug)]
 struct Run {
     /// Completed within the target, of what the oracle completes.

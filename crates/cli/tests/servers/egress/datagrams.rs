@@ -1,4 +1,4 @@
-//! Goal: feedback reaches a caller that hears few responses, and nobody without the key can send it.
+//! Goal: feedback reaches a caller that hears few responses, and no one without the key can send it.
 
 use crate::egress::scene::{Egress, ScriptedNode, asks, ring, written};
 use flashweir_client::{HmacKey, Keys};
@@ -46,7 +46,7 @@ fn a_signed_datagram_limits_and_releases() {
     scene.send("heard", &scene.datagram("shop", 1, 0.1, &ring()));
     scene.egress.until_condition("limited");
     let statuses = crate::egress::scene::statuses(&scene.egress, 4, "");
-    assert_eq!(statuses, [200, 200, 503, 503], "no response told it");
+    assert_eq!(statuses, [200, 200, 503, 503], "no response carried it");
     let mut release = asks(2, 1.0);
     release.rate = None;
     let address = scene.node.upstream.address();

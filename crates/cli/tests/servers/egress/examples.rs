@@ -37,7 +37,7 @@ fn check(program: &Path, before: &[OsString]) {
     let counts = run(program, before, &node, 15);
     assert_eq!((counts["sent"].as_u64(), node.count()), (Some(150), 150), "without a limit all go: {counts}");
     assert_eq!(node.upstream.last_request().field("flashweir-sender"), Some("shop"));
-    // Ten a second over a second and a half, whatever a slow machine makes of the rest.
+    // Ten a second over a second and a half, for any speed of the machine.
     node.ask(&asks(1, 10.0));
     let counts = run(program, before, &node, 15);
     let (sent, refused) =

@@ -8,7 +8,7 @@ use flashweir_testkit::{GatewayBuilder, Load, Origin, eventually, skip};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Work of each request: a capacity of some 200 a second, which leaves room for everybody else on two cores.
+/// Work of each request: a capacity of some 200 a second, which leaves room for all other processes on two cores.
 const WORK_MS: f64 = 5.0;
 const KEY: &str = "1 correct-horse-battery-staple\n";
 /// The crowd's part of the origin's capacity, as in the Intel study.

@@ -37,7 +37,7 @@ fn only_what_may_be_repeated_is_repeated() {
         1
     );
     node.answer(503, "Retry-After: 30\r\n");
-    assert_eq!(count(&get("")), 1, "the process is told when to come back");
+    assert_eq!(count(&get("")), 1, "the process learns when to come back");
     node.answer(503, "grpc-retry-pushback-ms: -1\r\n");
     assert_eq!(count(&get("")), 1);
     node.answer(503, "grpc-retry-pushback-ms: 5\r\n");

@@ -16,11 +16,11 @@ use tempfile::TempDir;
 
 /// The key of both ends.
 pub(crate) const KEY: &str = "1 correct horse battery staple";
-/// What both ends sign with.
+/// Context with which both ends sign.
 pub(crate) const CONTEXT: &str = "shop>api";
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
 
-/// A server that answers every request as it is told.
+/// A server with a scripted answer to every request.
 pub(crate) struct ScriptedNode {
     pub(crate) upstream: Upstream,
     answer: Arc<Mutex<Answer>>,

@@ -1,4 +1,4 @@
-//! The admin listener: true, complete, and with nobody's address in it.
+//! The admin listener: true, complete, and without any client's address in it.
 
 use std::collections::BTreeSet;
 

@@ -9,7 +9,7 @@ use crate::end_to_end::support::{before, get};
 
 /// Room for socket buffers on both sides and the gateway's own; far below what is on offer.
 const MOST_IN_BETWEEN: u64 = 48 << 20;
-/// What there is to send.
+/// Bytes that there are to send.
 const ON_OFFER: u64 = 1 << 30;
 
 /// Waits until a number stands still: looks at it until many looks in a row saw the same.
@@ -44,7 +44,7 @@ fn a_client_that_reads_slowly_slows_the_upstream_down() {
     assert_eq!(client.response_head().expect("a head").status(), 200);
     let rested = at_rest(|| sent.load(Ordering::Relaxed));
     let grown = gateway.process().resident_bytes().saturating_sub(resident_before);
-    assert!(rested < MOST_IN_BETWEEN, "{rested} bytes left the upstream though nobody read them");
+    assert!(rested < MOST_IN_BETWEEN, "{rested} bytes left the upstream though no client read them");
     assert!(grown < 16 << 20, "the gateway grew by {grown} bytes");
     let _ = client.read_exactly(64 << 20);
     assert!(at_rest(|| sent.load(Ordering::Relaxed)) > rested, "reading makes it go on");
@@ -71,7 +71,7 @@ fn an_upstream_that_reads_slowly_slows_the_client_down() {
     });
     let rested = at_rest(|| sent.load(Ordering::Relaxed));
     let grown = gateway.process().resident_bytes().saturating_sub(resident_before);
-    assert!(rested < MOST_IN_BETWEEN, "{rested} bytes left the client though nobody read them");
+    assert!(rested < MOST_IN_BETWEEN, "{rested} bytes left the client though no server read them");
     assert!(grown < 16 << 20, "the gateway grew by {grown} bytes");
     drop(gateway);
     sender.join().expect("the sender ends with the gateway");

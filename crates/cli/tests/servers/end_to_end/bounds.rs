@@ -46,7 +46,7 @@ fn a_head_that_comes_too_slowly_is_answered_408() {
     client.send("GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ");
     assert_eq!(client.response().status(), 408);
     client.expect_closed();
-    // The same behind a request that went well: the clock starts anew with each head.
+    // The same behind a request that went well: the clock starts again with each head.
     let mut client = gateway.connect();
     assert_eq!(client.ask(&get("/")).status(), 200);
     client.send("GET / HT");

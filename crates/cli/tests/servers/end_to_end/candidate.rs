@@ -1,5 +1,6 @@
-//! A candidate policy beside the one in force: what it would have done is told, and nobody notices. The servers answer
-//! nobody until the test lets them, so the limit is what it is at a cold start: 8, and 10 for the class that goes first.
+//! A candidate policy beside the one in force: its decisions are reported, and no client notices. The servers answer
+//! no request until the test lets them, so the limit is what it is at a cold start: 8, and 10 for the class that goes
+//! first.
 
 use flashweir_testkit::{Client, Gateway, GatewayBuilder, Latch, Message, Upstream, eventually};
 use serde_json::Value;
@@ -7,7 +8,7 @@ use serde_json::Value;
 use crate::end_to_end::support::{before, binary, get_with, holding};
 
 const LIVE: &str = r#"[{ name = "gold", match = { header = "x-plan: gold" }, revenue = 10, queue = 0 }, { name = "rest", queue = 0 }]"#;
-/// Gold is nobody special, and whoever else comes goes first.
+/// Gold has no priority here, and all other requests go first.
 const OTHER: &str = r#"[{ name = "few", match = { header = "x-plan: gold" }, queue = 0 }, { name = "many", revenue = 10, queue = 0 }]"#;
 
 fn live(upstream: &Upstream) -> GatewayBuilder {

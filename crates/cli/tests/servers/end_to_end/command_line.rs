@@ -13,7 +13,7 @@ struct Run {
     listening: Listening,
 }
 
-/// Starts it with these listening addresses and nothing else but what keeps tests apart.
+/// Starts it with these listening addresses and only those other settings that keep tests separate.
 fn run(upstream: &Upstream, listen: &[&str]) -> Run {
     let directory = TempDir::new().expect("a fresh directory");
     let url = upstream.url();

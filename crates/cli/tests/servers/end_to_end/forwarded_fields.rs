@@ -1,4 +1,4 @@
-//! Where a request came from: our own word, and that of proxies we were told to trust, nobody else's.
+//! Origin of a request: the gateway's own word, and that of configured trusted proxies only.
 
 use crate::end_to_end::support::{before, get, get_with, reflecting};
 use flashweir_testkit::{Client, Upstream};

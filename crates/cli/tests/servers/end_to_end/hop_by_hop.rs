@@ -1,4 +1,4 @@
-//! What belongs to one connection stays on it, and targets mean the same before and after.
+//! Fields that belong to one connection stay on it, and targets mean the same before and after.
 
 use flashweir_testkit::{Upstream, reflect};
 

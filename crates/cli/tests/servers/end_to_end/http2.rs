@@ -226,7 +226,11 @@ fn a_tls_upstream_is_verified_with_the_given_authority() {
     let stranger = Authority::new().write(other.path()).display().to_string();
     let distrusting =
         GatewayBuilder::new(&binary()).upstream(&url).text("upstream.ca_file", &stranger).start();
-    assert_eq!(distrusting.get("/protocol").status(), 502, "an upstream nobody vouches for is not spoken to");
+    assert_eq!(
+        distrusting.get("/protocol").status(),
+        502,
+        "an upstream without a trusted certificate is not spoken to"
+    );
 }
 
 #[test]
@@ -245,5 +249,5 @@ fn many_streams_share_one_connection() {
     assert!(opened <= 4.0, "{opened} connections for 50 streams");
 }
 
-/// Tells which version it is spoken to in.
+/// Answers with the HTTP version of the request.
 const ECHO: &str = "location = /protocol { default_type text/plain; return 200 $server_protocol; }";

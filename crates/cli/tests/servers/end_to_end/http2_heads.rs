@@ -83,7 +83,7 @@ const REFUSED: &[Head] = &[
     },
 ];
 
-/// What becomes of a request with this head, on its own connection.
+/// Outcome of a request with this head, on its own connection.
 fn answer(gateway: &Gateway, head: &Head) -> StreamEnd {
     let mut client = Http2Client::connect(gateway.address());
     client.request(1, &[head.pseudo, head.fields].concat(), frame::END_STREAM);

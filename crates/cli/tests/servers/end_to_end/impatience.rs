@@ -1,4 +1,4 @@
-//! A client that ignores `Retry-After` again and again is refused connections for a while and then judged like any other, and nobody else is.
+//! A client that ignores `Retry-After` again and again is refused connections for a while and then judged like any other; no other client is.
 //!
 //! Twin in virtual time of the tests under load: `admission`, `one_client_that_hammers_is_listed_within_half_a_minute_or_so`.
 
@@ -42,7 +42,7 @@ fn listed(gateway: &Gateway) -> Option<f64> {
     sources.first().map(|source| source["left_s"].as_f64().expect("seconds"))
 }
 
-/// What the client asks for that is told to wait longest: each target has its own place between one and two seconds.
+/// The client's target with the longest Retry-After: each target has its own place between one and two seconds.
 fn slowest(visitor: &mut Visitor) -> String {
     let targets = (0..16).map(|number| format!("/{number}"));
     let told = |target: &String| -> u64 {
@@ -65,7 +65,7 @@ impl Drop for EndsOnDrop<'_> {
     }
 }
 
-/// Goal: as the module says. Method: a server with room for one request, which is taken; so all are refused, and told to come back
+/// Goal: as the module says. Method: a server with room for one request, which is taken; so all are refused, and asked to come back
 /// in a second or two. One client waits, one reloads three times a second, one hammers but has behaved like a person, and one hammers.
 #[test]
 #[ignore = "real load: make test-load"]

@@ -1,4 +1,4 @@
-//! What clients can make the gateway keep is bounded, and given back.
+//! Memory that clients can make the gateway keep is bounded, and given back.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};

@@ -19,7 +19,7 @@ fn scripted(bytes: &'static str) -> Upstream {
     )
 }
 
-/// What a client gets for a GET where the upstream says this.
+/// Answer to a client's GET where the upstream sends these bytes.
 fn passed_on(bytes: &'static str) -> Message {
     let upstream = scripted(bytes);
     let gateway = before(&upstream).start();

@@ -1,4 +1,4 @@
-//! What a user sees of `flashweir`, tested through the real binary, one theme in each file.
+//! Behaviour of `flashweir` towards its users, tested through the real binary, one theme in each file.
 
 mod admin;
 mod back_pressure;

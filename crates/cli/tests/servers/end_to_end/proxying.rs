@@ -1,4 +1,4 @@
-//! Requests and responses pass unchanged in both directions, whatever their shape.
+//! Requests and responses pass unchanged in both directions, in every shape.
 
 use flashweir_testkit::{Curl, Nginx, ReadError, checksum, pattern};
 

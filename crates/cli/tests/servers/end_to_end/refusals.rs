@@ -1,10 +1,10 @@
-//! What a person or a program is told when there is no room.
+//! Answers to a person or a program when there is no room.
 
 use flashweir_testkit::{Client, Gateway, Latch, Upstream};
 
 use crate::end_to_end::support::{before, binary, get_with, holding};
 
-/// A gateway whose only place is taken, so that everybody else is refused.
+/// A gateway whose only place is taken, so that every other request is refused.
 struct Full {
     latch: Latch,
     _upstream: Upstream,

@@ -107,5 +107,5 @@ fn a_service_may_come_and_go_at_a_reload_while_another_serves() {
     assert_eq!(gateway.status()["services"].as_array().expect("services").len(), 1);
     eventually("the end of its sentry's plans", || (!is_planned(&gateway)).then_some(()));
     latch.open();
-    assert_eq!(held.response().text(), "rest", "the reloads disturbed nobody");
+    assert_eq!(held.response().text(), "rest", "the reloads disturbed no request");
 }

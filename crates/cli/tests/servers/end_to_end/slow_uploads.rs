@@ -4,10 +4,10 @@ use flashweir_testkit::{Client, Connection, Gateway, GatewayBuilder, Latch, Upst
 
 use crate::end_to_end::support::{before, binary, get};
 
-/// How many go to a server at once of which nothing is known.
+/// Number of requests that go at once to a server of which nothing is known.
 const LIMIT: usize = 8;
 
-/// What must be here before an upload goes to a server: 64 KiB, or all of it.
+/// Bytes that must be here before an upload goes to a server: 64 KiB, or all of it.
 const FIRST_PART: usize = 64 << 10;
 
 /// A POST of which all but the last byte comes, and that is enough for it to go to a server.
@@ -18,13 +18,13 @@ fn begin(gateway: &Gateway) -> Client {
     client
 }
 
-/// What the sentry says of itself.
+/// A number of the sentry's status.
 fn sentry(gateway: &Gateway, key: &str) -> u64 {
     gateway.status()["services"][0]["sentry"][key].as_u64().expect(key)
 }
 
 fn await_nobody_at_the_server(gateway: &Gateway) {
-    eventually("nobody at the server", || (sentry(gateway, "in_flight") == 0).then_some(()));
+    eventually("no request at the server", || (sentry(gateway, "in_flight") == 0).then_some(()));
 }
 
 /// Many times as many uploads as the limit begin; a stranger is served; they go on and are served, too.
@@ -84,7 +84,7 @@ fn who_leaves_in_the_middle_is_counted_once() {
     await_nobody_at_the_server(&gateway);
     slow.into_iter().for_each(Client::reset);
     gateway.wait_in_flight(0);
-    // The limit is met exactly: nobody was given back twice, or never.
+    // The limit is met exactly: no slot was given back twice, or never.
     let mut clients: Vec<Client> = (0..LIMIT + 3).map(|_| gateway.connect()).collect();
     clients.iter_mut().for_each(|client| client.send(get("/")));
     eventually("three to wait", || (sentry(&gateway, "waiting") == 3).then_some(()));

@@ -68,7 +68,7 @@ const HEADS: [(&str, &str); 41] = [
         "chunked behind a vertical tab",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n{hidden}",
     ),
-    ("an encoding nobody knows", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n{hidden}"),
+    ("an unknown encoding", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n{hidden}"),
     (
         "chunks in HTTP/1.0",
         "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}",
@@ -174,7 +174,7 @@ fn what_looks_odd_but_is_right_is_served() {
     assert_eq!(upstream.request_count(), requests.len());
 }
 
-/// What is wrong with the answer to a request that must be refused.
+/// Describes the fault of the answer to a request that must be refused.
 fn check(gateway: &Gateway, request: &str) -> Option<String> {
     let mut client = Client::connect(gateway.address());
     // The gateway may close before it has read everything.

@@ -1,4 +1,4 @@
-//! What is wrong at the start is said in one line, with exit code 64, before any port opens.
+//! An error at the start is reported in one line, with exit code 64, before any port opens.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -13,7 +13,7 @@ fn builder() -> GatewayBuilder {
 /// The gateway must end with 64 and one line that has every word of `wanted`.
 fn check(builder: GatewayBuilder, wanted: &[&str]) {
     let ports = [builder.address(), builder.admin()];
-    // Whoever takes a port and lets it go before it ends would be seen here.
+    // A start that takes a port and releases it before it ends would be seen here.
     let taken: Vec<TcpListener> =
         ports.iter().map(|port| TcpListener::bind(port).expect("a free port")).collect();
     drop(taken);

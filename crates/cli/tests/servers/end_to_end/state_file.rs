@@ -1,4 +1,4 @@
-//! What was learned survives a restart, and a file that cannot be trusted harms nobody.
+//! The learned baseline survives a restart, and a file that cannot be trusted does no harm.
 
 use std::path::{Path, PathBuf};
 

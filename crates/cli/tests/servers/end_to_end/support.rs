@@ -1,4 +1,4 @@
-//! What every theme needs.
+//! Helpers of every theme.
 
 use flashweir_testkit::{Connection, Flashweir, Gateway, GatewayBuilder, Latch, Upstream};
 

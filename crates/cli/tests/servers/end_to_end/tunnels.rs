@@ -70,7 +70,7 @@ fn a_tunnel_ends_with_its_upstream() {
 
 #[test]
 fn bytes_sent_right_behind_the_request_belong_to_the_tunnel_or_are_refused() {
-    // A client may not send them before the 101; whatever happens, they are no second request.
+    // A client may not send them before the 101; in no case are they a second request.
     let upstream = echoing();
     let gateway = before(&upstream).start();
     let mut client = gateway.connect();

@@ -1,4 +1,4 @@
-//! Whatever a server does wrong, its client gets a clear answer or a clear break, never half an answer that looks whole.
+//! For every fault of a server, its client gets a clear answer or a clear break, never half an answer that looks whole.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -121,7 +121,7 @@ fn a_body_that_breaks_off_is_never_passed_off_as_whole() {
 
 #[test]
 fn a_break_is_seen_even_where_the_end_of_the_connection_is_the_end_of_the_body() {
-    // HTTP/1.0 knows no chunks, so a body of unknown length ends with the connection: only a reset tells.
+    // HTTP/1.0 knows no chunks, so a body of unknown length ends with the connection: only a reset shows.
     let upstream =
         scripted(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nonly this\r\n", reset);
     let gateway = before(&upstream).start();
@@ -146,7 +146,7 @@ fn more_than_was_announced_is_never_taken_for_the_next_response() {
     let mut client = gateway.connect();
     for _ in 0..20 {
         let response = client.ask(&get("/"));
-        assert_ne!(response.text(), "forged", "a response nobody asked for was delivered");
+        assert_ne!(response.text(), "forged", "a response to no request was delivered");
         assert!(
             matches!((response.status(), response.text().as_str()), (200, "hello") | (502, _)),
             "{response:?}"
@@ -195,7 +195,7 @@ fn a_kept_connection_closed_in_between_costs_nobody_anything() {
 
 #[test]
 fn a_connection_closing_under_a_request_never_doubles_it() {
-    // Nobody can tell whether a server that closes just now has read the request: it may fail, not be repeated.
+    // It is unknown whether a server that closes just now has read the request: it may fail, not be repeated.
     let upstream = closing_after_one(close);
     let gateway = before(&upstream).start();
     let mut client = gateway.connect();

@@ -132,7 +132,7 @@ fn a_client_that_takes_nothing_is_cut_after_a_while() {
 #[test]
 fn no_file_is_left_open_after_many_came_and_went() {
     let upstream = patient();
-    // It is about files; the sentry would wonder why nobody is ever answered.
+    // It is about files; the sentry would react to requests that are never answered.
     let gateway = before(&upstream).text("sentry.policing", "off").start();
     let before_them = gateway.process().open_files();
     for _ in 0..10 {

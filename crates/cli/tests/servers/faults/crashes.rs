@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::faults::{before, binary, some_traffic};
 
-/// What writing a file takes, and what reading one does.
+/// System calls that write a file, and those that read one.
 const WRITING: [&str; 6] = ["openat", "write", "fsync", "close", "rename", "unlink"];
 const READING: [&str; 4] = ["openat", "statx", "read", "close"];
 /// More calls of one kind than any of these steps makes; a test that gets there shows nothing.

@@ -27,7 +27,7 @@ fn answering(address: SocketAddr) -> Upstream {
     })
 }
 
-/// Listens, stops listening and cuts its connections, in turn, until it is told to stay.
+/// Listens, stops listening and cuts its connections, in turn, until it is asked to stay.
 struct Flapping {
     stays: Arc<AtomicBool>,
     thread: Option<JoinHandle<Upstream>>,
@@ -53,7 +53,7 @@ impl Flapping {
 
     fn stay(&mut self) -> Upstream {
         self.stays.store(true, Ordering::SeqCst);
-        self.thread.take().expect("told once").join().expect("an upstream")
+        self.thread.take().expect("stopped once").join().expect("an upstream")
     }
 }
 

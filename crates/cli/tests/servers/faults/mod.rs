@@ -1,4 +1,4 @@
-//! What goes wrong around a gateway, made to go wrong: crashes at every step of a write, full disks, clocks that jump,
+//! Injected faults around a gateway: crashes at every step of a write, full disks, clocks that jump,
 //! servers that come and go, handshakes that never end. Through the real binary.
 
 mod clocks;

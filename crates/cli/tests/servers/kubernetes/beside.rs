@@ -201,7 +201,7 @@ struct Row {
     shed: u64,
 }
 
-/// What became of a crowd.
+/// Outcome of a crowd.
 #[derive(Debug)]
 struct Found {
     /// Of the crowd's requests, those in time.

@@ -58,7 +58,7 @@ fn gateways_of_a_service_share_its_limit_in_a_real_cluster_under_load() {
     });
 }
 
-/// What one gateway says.
+/// Status of one gateway.
 #[derive(Clone, Debug)]
 pub(crate) struct Gateway {
     pub(crate) ip: IpAddr,
@@ -260,7 +260,7 @@ impl Scene {
         until("forged reports are counted", WITHIN, || {
             (metric(leader.ip, "flashweir_cluster_reports_total{outcome=\"forged\"}") > 3.0).then_some(())
         });
-        until("the stranger is told", WITHIN, || {
+        until("the stranger is logged", WITHIN, || {
             stranger.stderr().contains("PermissionDenied: the tag is wrong").then_some(())
         });
         let stranger_says = Gateway::ask("10.244.200.1".parse().expect("an address")).expect("an answer");
@@ -373,7 +373,7 @@ impl Scene {
     }
 
     /// Without an API server no gateway leads; every gateway serves, and keeps its share for 15 s. The crowds are gone before it: a gateway that one is
-    /// at may refuse anybody, the more so after it stood still.
+    /// at may refuse any request, the more so after it stood still.
     fn lose_the_api_server(&mut self) {
         self.crowds.clear();
         let before = self.gateways();

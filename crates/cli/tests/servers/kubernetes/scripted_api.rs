@@ -20,7 +20,7 @@ const AUTOSCALERS: &str = "/apis/autoscaling/v2/namespaces/default/horizontalpod
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 
-/// What is in the cluster, and how the server behaves.
+/// Objects in the cluster, and the server's behaviour.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) spec: Value,
@@ -185,7 +185,7 @@ fn answer(connection: &mut Connection, request: &Message, state: &Mutex<State>) 
     state.requests += 1;
     if state.stands_still {
         drop(state);
-        // Until whoever asked gives up.
+        // Until the client gives up.
         connection.stall();
         return false;
     }

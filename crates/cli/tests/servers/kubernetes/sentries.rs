@@ -166,7 +166,7 @@ fn full_rps(ip: IpAddr) -> f64 {
     full_rps
 }
 
-/// What one slice of time showed.
+/// Measurements of one slice of time.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     at_s: f64,

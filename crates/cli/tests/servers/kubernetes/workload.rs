@@ -17,13 +17,13 @@ pub(crate) fn tools() -> PathBuf {
     Path::new(BINARY).ancestors().nth(2).expect("a target directory").join("tools/bin")
 }
 
-/// What a test in a real cluster needs.
+/// Parts of a real cluster that a test needs.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cluster<'a> {
     pub(crate) test: &'a str,
     /// Namespace of the machine's network in which it runs.
     pub(crate) namespace: &'a str,
-    /// Who may log in.
+    /// Users that may log in.
     pub(crate) users: &'a [&'a str],
     /// Further options of the controller manager.
     pub(crate) controllers: &'a [&'a str],

@@ -30,13 +30,13 @@ fn assertions_decide_the_exit_code() {
     assert!(failed[0].starts_with("assertion failed: p99 < 1us: p99 is "), "{said}");
     assert_eq!(failed[1], "assertion failed: refused > 0: refused is 0");
     assert_eq!(failed[2], "assertion failed: refusal_p50 < 1h: nothing was measured");
-    assert!(text(&output.stdout).starts_with("offered"), "the result is told all the same");
+    assert!(text(&output.stdout).starts_with("offered"), "the result is printed all the same");
 }
 
 #[test]
 fn an_assertion_that_cannot_be_meant_is_refused_before_the_run() {
     let check = |assertion: &str, wanted: &str| {
-        // Nobody listens there: a run would say so instead.
+        // No server listens there: a run would report that instead.
         let output = load(&["http://127.0.0.1:1/", "--rate", "5", "--assert", assertion]);
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(64), "{assertion}: {said}");

@@ -1,4 +1,4 @@
-//! Goal: wrong input is told at once, in one clear message, with exit code 64 (or 1 when the world is at fault).
+//! Goal: wrong input is reported at once, in one clear message, with exit code 64 (or 1 when the world is at fault).
 //! Method: the real binary, loopback only.
 
 use crate::load::binary::{command, load, text};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// The binary answers within this; far more than needed, so that only a hang fails.
 const PATIENT: Duration = Duration::from_secs(20);
-/// Nobody is asked: all of these fail before the first connection.
+/// No server is asked: all of these fail before the first connection.
 const URL: &str = "http://127.0.0.1:1/";
 
 #[test]
@@ -149,7 +149,7 @@ fn classes_share_people_or_have_their_own() {
     assert_eq!(offered("robots"), 20, "{result}");
     assert!(offered("readers") > offered("buyers"), "{result}");
     assert_eq!(result["offered"], offered("robots") + offered("readers") + offered("buyers"));
-    // Ends the server: its listener has had enough once so many have come.
+    // Ends the server: its listener ends after this number of connections.
     finish(&url, 80 - result["offered"].as_u64().unwrap());
     let asked = server.join().unwrap();
     let count = |start: &str| asked.iter().filter(|line| line.starts_with(start)).count() as u64;
@@ -199,8 +199,8 @@ fn refused(options: &[&str], wanted: &str) {
     assert!(output.stdout.is_empty());
 }
 
-/// A server that answers so many connections, one request each, and tells the request lines. The one connection
-/// that the load tool makes first, to see whether somebody listens, is not counted.
+/// A server that answers this number of connections, one request each, and returns the request lines. The one
+/// connection that the load tool makes first, to see whether a server listens, is not counted.
 fn serve(connections: usize) -> (String, JoinHandle<Vec<String>>) {
     use std::io::{BufRead, BufReader};
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

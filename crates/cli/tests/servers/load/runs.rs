@@ -42,7 +42,7 @@ fn interrupting_gives_a_full_report() {
     let mut line = String::new();
     while !line.contains("last second") {
         line.clear();
-        assert!(progress.read_line(&mut line).unwrap() > 0, "no progress was told");
+        assert!(progress.read_line(&mut line).unwrap() > 0, "no progress was printed");
     }
     let interrupted = Instant::now();
     let status = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();

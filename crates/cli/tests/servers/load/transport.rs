@@ -21,14 +21,14 @@ fn tls_and_http2_against_nginx() {
     let url = format!("https://{}/", nginx.address());
 
     let http1 = completed(&url, &["--ca", believed]);
-    assert_eq!(http1["connections"], http1["completed"], "each request has a connection of its own");
+    assert_eq!(http1["connections"], http1["completed"], "each request has a separate connection");
     let kept = completed(&url, &["--ca", believed, "--connections", "keep-alive"]);
     assert!(kept["connections"].as_u64() < kept["completed"].as_u64(), "{kept}");
     let http2 = completed(&url, &["--ca", believed, "--http2"]);
     assert_eq!(http2["connections"], 1, "requests share a connection");
     completed(&url, &["--insecure", "--http2", "--sources", "10"]);
 
-    // A certificate nobody vouches for.
+    // A certificate without a trusted issuer.
     let result = json(&load(&url, &[]));
     assert_eq!(result["errors_by_kind"]["tls"], result["offered"], "{result}");
     assert_eq!(result["sent"], 0, "{result}");
@@ -50,7 +50,7 @@ fn a_server_without_http2_is_told() {
     assert_eq!((&result["completed"], &result["errors"]), (&Value::from(0), &result["offered"]), "{result}");
 }
 
-/// A run in which everybody was served.
+/// A run in which every request was served.
 fn completed(url: &str, options: &[&str]) -> Value {
     let result = json(&load(url, options));
     assert!(result["offered"].as_u64() > Some(10), "{options:?}: {result}");

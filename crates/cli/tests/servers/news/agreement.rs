@@ -5,7 +5,7 @@
 //! origin:* workers that only wait, first come first served, so its capacity is known and the speed of this machine does
 //! not change it.
 //!
-//! What is compared:
+//! Compared are:
 //!
 //! - requests admitted in the whole run, within 3 %;
 //! - NEWS's verdict, by where most of the time of each phase was spent: before, in and after the crowd;
@@ -13,7 +13,7 @@
 //! - the sentry's limit, its (geometric) mean over the second half of the crowd and over all runs, within a factor of 1.5: of six
 //!   runs five had 80 to 81 and one 176, where the simulator has 112.
 //!
-//! What is not compared, and why. Rules of NEWS that leave the ceiling alone (`hold`, `yield`, `suspect`) come and go with
+//! Some parts are not compared. Rules of NEWS that leave the ceiling alone (`hold`, `yield`, `suspect`) come and go with
 //! single responses, and so does the number of steps up before a cut. The sentry plans every 20 ms and the status is asked
 //! for twenty times a second, so most of its rules are never seen; and its limit moves by a quarter up or down with a few responses.
 //!
@@ -59,7 +59,7 @@ const CALM_AGAIN_FOR: Duration = Duration::from_secs(7);
 const SEED: u64 = 3;
 /// How far the totals may differ, as a part of the simulator's.
 const ADMITTED_WITHIN: f64 = 0.03;
-/// How many times higher one limit may be than the other.
+/// Maximum ratio of two limits.
 const LIMITS_WITHIN: f64 = 1.5;
 /// Decisions that one list may have more than the other.
 const RULES_WITHIN: usize = 1;
@@ -86,7 +86,7 @@ struct SentryPlan {
     limit: u64,
 }
 
-/// What is compared, of one run.
+/// Compared figures of one run.
 #[derive(Clone, Debug, Default)]
 struct Run {
     admitted: u64,
@@ -277,7 +277,7 @@ fn run_gateway(policing: Option<&str>) -> (Run, Config, f64) {
     let began = Instant::now();
     let sent = flashweir_load::run(plan, |_| {}).expect("a run");
     let seen = watch.stop();
-    eventually("nobody in the gateway", || (gateway.in_flight() == 0).then_some(()));
+    eventually("no request in the gateway", || (gateway.in_flight() == 0).then_some(()));
     let admitted = gateway.status()["requests"]["admitted"].as_u64().expect("a count");
     let lag_ms = sent.totals.lag_us.p99.expect("requests that were sent") / 1e3;
     (Run::of_gateway(admitted, began, &seen), config, lag_ms)

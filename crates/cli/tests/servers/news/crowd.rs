@@ -1,4 +1,4 @@
-//! What happens when more people come than fit.
+//! Behaviour when more people come than fit.
 //!
 //! Twin in virtual time of the tests under load: `sim`, `repaired_finds_the_crowd_and_lets_in_what_fits`.
 
@@ -45,16 +45,16 @@ fn useful_of_a_crowd() -> f64 {
     );
     assert!(seen.iter().any(|look| look.ceiling_rps.is_some()), "never limited: {}", told());
     assert_eq!(count_between(&result, "refused", 0..5), 0, "refused before the crowd came: {}", told());
-    assert!(count_between(&result, "refused", 6..13) > 0, "refused nobody of the crowd: {}", told());
+    assert!(count_between(&result, "refused", 6..13) > 0, "refused no request of the crowd: {}", told());
     let by_us = result["refused_by_reason"]["flash_crowd"].as_u64();
     assert_eq!(by_us, Some(count(&result, "refused")), "refused for another reason: {}", told());
-    // Once the queue of the first second is worked off, those let in are served in time. Unprotected, nobody would be:
+    // Once the queue of the first second is worked off, those let in are served in time. Unprotected, none would be:
     // the queue grows for as long as the crowd stays.
     assert!(useful.in_time >= IN_TIME_MIN, "in time {:.2}: {}", useful.in_time, told());
 
     let mut refused_since = 0;
     until("the ceiling gone", RELEASE_WITHIN, || {
-        // A few people still come; with nobody at all there is nothing to judge by.
+        // A few people still come; with no request at all there is nothing to judge by.
         let response = Client::get(scene.gateway.address(), "/work");
         refused_since += u64::from(response.status() == 503);
         scene.gateway.status()["plan"]["ceiling_rps"].is_null().then_some(())

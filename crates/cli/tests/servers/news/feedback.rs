@@ -18,7 +18,7 @@ const USEFUL_MIN: f64 = 0.75;
 /// Of the crowd, at most this part is refused by the overloaded gateway itself.
 const REFUSED_AT_NODE_MAX: f64 = 0.1;
 
-/// What an upstream asks for: less than one client asks even on a busy machine.
+/// Rate that an upstream asks for: less than one client sends even on a busy machine.
 const ASKED_RPS: f64 = 3.0;
 
 const KEY: &str = "1 correct horse battery staple";

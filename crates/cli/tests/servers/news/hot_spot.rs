@@ -27,7 +27,7 @@ fn people_of_another_host_are_let_in_while_one_is_crowded_under_load() {
     let told = || format!("capacity {:.0}/s\n{crowded}\n{calm}\n{}", scene.capacity_rps, story(&seen));
 
     assert!(seen.iter().any(|look| look.limit == "hot_spots"), "no hot-spot was limited: {}", told());
-    assert!(count(&crowded, "refused") > 0, "refused nobody of the crowd: {}", told());
+    assert!(count(&crowded, "refused") > 0, "refused no request of the crowd: {}", told());
     // From two seconds after the crowd came; by then it is known where it goes.
     let refused = count_between(&calm, "refused", 8..12);
     assert!(

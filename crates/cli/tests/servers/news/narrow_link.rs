@@ -31,7 +31,7 @@ const IN_TIME_SHARE_MIN: f64 = 0.9;
 /// Runs at most: one whose crowd the machine carried late is made again.
 const ATTEMPTS: usize = 3;
 
-/// What one crowd met.
+/// Outcome of one crowd.
 struct Met {
     in_time_rps: f64,
     in_time_share: f64,

@@ -1,4 +1,4 @@
-//! People beside one client that takes whatever it can get.
+//! People beside one client that takes all it can get.
 //!
 //! Twin in virtual time of the tests under load: `sim`, `people_are_answered_beside_one_greedy_client`.
 

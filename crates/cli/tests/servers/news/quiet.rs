@@ -22,7 +22,7 @@ const UTILISATION: f64 = 0.5;
 /// After which the gateway knows what is usual.
 const LEARNING: Duration = Duration::from_secs(5);
 
-/// Nobody may have been refused, and nothing alarmed.
+/// No request may have been refused, and nothing alarmed.
 fn check_invisible(scene: &Scene, result: &serde_json::Value, seen: &[Seen]) {
     let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(seen));
     assert_eq!(count(result, "refused"), 0, "{}", told());

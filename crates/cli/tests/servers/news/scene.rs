@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::news::watch::{Seen, Watch};
 use crate::turn;
 
-/// Work of each request: a capacity of some 200 a second, which leaves room for everybody else on two cores.
+/// Work of each request: a capacity of some 200 a second, which leaves room for all other processes on two cores.
 const WORK_MS: f64 = 5.0;
 
 const SEED: u64 = 1;
@@ -134,7 +134,7 @@ impl Scene {
         self.origin.url()
     }
 
-    /// A rate that is so many times the origin's capacity, as an option.
+    /// A rate that is `factor` times the origin's capacity, as an option.
     pub(crate) fn times_capacity(&self, factor: f64) -> String {
         format!("{:.1}", self.capacity_rps * factor)
     }

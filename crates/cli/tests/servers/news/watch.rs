@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Often enough to see every state that lasts.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What the gateway said at one moment.
+/// Status of the gateway at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) at: Instant,
@@ -19,7 +19,7 @@ pub(crate) struct Seen {
     /// `open`, `all` or `hot_spots`.
     pub(crate) limit: String,
     pub(crate) ceiling_rps: Option<f64>,
-    /// What the load is and whose fault, by all stages.
+    /// Verdict on the load and its cause, by all stages.
     pub(crate) verdict: String,
     /// The rule and the limit of the first service's sentry, if it has one.
     pub(crate) sentry: Option<(String, u64)>,

@@ -77,7 +77,7 @@ fn reports_that_lie_are_bounded_and_strangers_are_refused() {
     );
     let mut client = cluster.redirector.connect();
     (0..50).for_each(|_| assert_eq!(get(&mut client, "/page", "").status(), 200));
-    // Nobody else can report for a page on the web: a GET reports nothing.
+    // A page on the web cannot report: a GET reports nothing.
     assert_eq!(cluster.redirector.ask_admin("/replication/report").status(), 405);
 }
 

@@ -152,7 +152,7 @@ impl Cluster {
         cluster
     }
 
-    /// What the redirector says of replication.
+    /// Replication in the redirector's status.
     pub(crate) fn status(&self) -> serde_json::Value {
         self.redirector.status()["replication"].take()
     }

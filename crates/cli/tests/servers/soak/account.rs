@@ -1,10 +1,10 @@
-//! What every request came to, and what must not happen.
+//! Outcome of every request, and faults that must not happen.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Faults that are told one by one; more are counted only.
+/// Faults that are reported one by one; more are counted only.
 const FAULTS_TOLD: usize = 20;
 
 /// The number of one request: which client's, and which of its.
@@ -14,7 +14,7 @@ pub(crate) struct Id {
     pub(crate) number: u64,
 }
 
-/// Shared by everybody in the scene.
+/// Shared by all threads of the scene.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     totals: Mutex<BTreeMap<&'static str, u64>>,
@@ -63,7 +63,7 @@ impl Account {
         }
     }
 
-    /// Tells whether the gateway has run all the time between two calls that give the same even number.
+    /// Even while the gateway runs: equal even numbers of two calls mean that it has run all the time in between.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::SeqCst)
     }

@@ -12,7 +12,7 @@ use crate::soak::account::{Account, Id};
 
 /// A host of the service whose server speaks HTTP/2.
 pub(crate) const HTTP2_HOST: &str = "h2.example";
-/// What a server may be asked for; see `servers`.
+/// Kinds of answers that a server may be asked for; see `servers`.
 const WANTED: [&str; 12] = [
     "small", "small", "small", "small", "large", "chunks", "slow", "slow", "cut", "rubbish", "more", "silent",
 ];
@@ -177,7 +177,7 @@ pub(crate) fn misbehave(place: &Place, index: usize, mut rng: Rng) {
         let Some(mut client) = place.connect() else { continue };
         let id = Id { client: UNCHECKED + index, number };
         let good = request(id, "large", "a.example", b"");
-        // Whatever fails here fails because the gateway has had enough, or is away.
+        // Errors here mean that the gateway has had enough, or is away.
         let _ = match rng.below(9) {
             0 => client.try_send(&good[..rng.below(good.len() as u64) as usize]),
             1 => client.try_send(&good).map(|()| {

@@ -15,7 +15,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::soak::account::{Account, Id};
 
-/// What a target asks for, behind the number: `/r/CLIENT/NUMBER/WHAT`.
+/// Bytes of a large answer. The kind of answer stands behind the number: `/r/CLIENT/NUMBER/WHAT`.
 pub(crate) const LARGE_BYTES: usize = 300_000;
 const SLOW: Duration = Duration::from_millis(30);
 

@@ -1,4 +1,4 @@
-//! What happens to the gateway, its servers, its disk and its clock.
+//! Troubles of the gateway, its servers, its disk and its clock.
 
 use flashweir_core::Rng;
 use flashweir_testkit::{Flashweir, Gateway, PATIENCE, Signal, Upstream, until};
@@ -66,7 +66,7 @@ impl Scene {
             Trouble::ServerFlaps => {
                 let index = rng.below(self.servers.len() as u64) as usize;
                 let address: SocketAddr = self.servers[index].address();
-                drop(std::mem::replace(&mut self.servers[index], Upstream::saying("nobody asks this one")));
+                drop(std::mem::replace(&mut self.servers[index], Upstream::saying("no request comes here")));
                 std::thread::park_timeout(AWAY);
                 self.servers[index] = servers::start_at(address, &self.account);
             }

@@ -48,7 +48,10 @@ impl ArrivalArgs {
             return Ok(RateProfile::spike(rate_per_s, peak_per_s, at, half_life, length)?);
         }
         let changes = !self.step.is_empty();
-        ensure!(rate_per_s > 0.0 || changes, "--rate 0: expected a number above zero, or nobody would come");
+        ensure!(
+            rate_per_s > 0.0 || changes,
+            "--rate 0: expected a number above zero, or the run would be empty"
+        );
         self.steps(rate_per_s, length)
     }
 

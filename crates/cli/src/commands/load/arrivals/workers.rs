@@ -19,7 +19,7 @@ pub(crate) enum Timing {
     Colliding,
     /// Method 3: each sends once a second, all evenly spaced.
     Interleaved,
-    /// Method 4: each waits 0.7 s to 1.3 s between two requests, whatever is answered.
+    /// Method 4: each waits 0.7 s to 1.3 s between two requests, after any answer.
     Random,
 }
 

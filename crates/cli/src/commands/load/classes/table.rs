@@ -81,7 +81,7 @@ impl Table {
         Ok(Self { name, line, weight, options })
     }
 
-    /// What the options say.
+    /// Converts the table to options.
     pub(super) fn options(&self, file: &str) -> anyhow::Result<ClassArgs> {
         let words = self.options.iter().flat_map(|key| &key.words);
         let parsed = Options::try_parse_from(words).map_err(|error| {
@@ -102,7 +102,7 @@ impl Table {
     }
 }
 
-/// What to say on a command line instead.
+/// Command-line arguments of a key and its value.
 fn words(key: &str, value: &DeValue<'_>) -> Result<Vec<String>, &'static str> {
     match value {
         DeValue::Boolean(true) => Ok(vec![format!("--{key}")]),
@@ -125,7 +125,7 @@ fn word(key: &str, value: &DeValue<'_>) -> Option<String> {
 fn number(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::Integer(number) => {
-            // As decimal digits, whatever base it is written in.
+            // As decimal digits, from any base it is written in.
             i64::from_str_radix(number.as_str(), number.radix()).ok().map(|number| number.to_string())
         }
         DeValue::Float(number) => Some(number.as_str().to_owned()),

@@ -1,35 +1,35 @@
 //! Whether two runs differ by more than the seconds of each differ among themselves.
 //!
-//! A run is one sample: its p99 has no spread of its own. Its seconds have: a difference that is small beside what
+//! A run is one sample: its p99 alone has no spread. Its seconds have: a difference that is small beside what
 //! one second differs from the next would be there between two runs of the same server too.
 //!
 //! * Times: the median of the seconds' percentile and their median absolute deviation (MAD), which a few bad
-//!   seconds do not move. They differ if the medians are further apart than both deviations together, and than the
+//!   seconds do not move. They differ if the medians differ by more than both deviations together, and than the
 //!   3 % to which a second's percentiles are known.
 //! * Shares: the standard error of a ratio of sums over clusters (Cochran, Sampling Techniques, §2.11), the
 //!   seconds being the clusters: tries of one second succeed and fail together, so counting each try by itself
-//!   would promise too much. They differ if they are more than two standard errors of the difference apart.
+//!   would promise too much. They differ if they differ by more than two standard errors of the difference.
 //!
 //! Fewer than five seconds tell nothing.
 
 use crate::commands::load::metric::Share;
 use flashweir_load::Second;
 
-/// The rule in words, for whoever reads the marks.
+/// The rule in words, for readers of the marks.
 pub(super) const RULE: &str = "\
 better, worse: beyond the noise of the runs' own seconds; same: within it; no word: not judged.
-p50 and p99 of the latency: the medians of the seconds' values are further apart than the seconds' median absolute
-deviations of A and B together, and than 3 %. Shares: more than two standard errors apart, from the spread of the
+p50 and p99 of the latency: the medians of the seconds' values differ by more than the seconds' median absolute
+deviations of A and B together, and than 3 %. Shares: more than two standard errors of difference, from the spread of the
 seconds. Fewer than five seconds are not judged.";
 
 /// Seconds without which nothing is said.
 const SECONDS_LEAST: usize = 5;
 /// To how much a second's percentiles are known.
 const RESOLUTION: f64 = 0.03;
-/// Standard errors that two shares must be apart: about one false alarm in twenty.
+/// Standard errors by which two shares must differ: about one false alarm in twenty.
 const STANDARD_ERRORS: f64 = 2.0;
 
-/// Which way B differs from A beyond noise: -1, 0 or 1; `None` if that cannot be told.
+/// Which way B differs from A beyond noise: -1, 0 or 1; `None` if that cannot be decided.
 pub(super) fn times(a: &[Second], b: &[Second], read: fn(&Second) -> Option<f64>) -> Option<i8> {
     let spread = |series: &[Second]| {
         let mut values: Vec<_> = series.iter().filter_map(read).collect();
@@ -129,6 +129,6 @@ mod tests {
         assert_eq!(shares(&series(&|n| 40 + n % 5), &series(&|n| 45 + n % 5), goodput), Some(1));
         assert_eq!(shares(&series(&|n| n), &series(&|n| n + 3), goodput), Some(0), "wide spread");
         assert_eq!(shares(&all, &all[..4], goodput), None);
-        assert_eq!(shares(&all, &vec![Second::default(); 9], goodput), None, "nobody came");
+        assert_eq!(shares(&all, &vec![Second::default(); 9], goodput), None, "an empty run");
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Comparison {
     pub(super) verdict: Option<Verdict>,
 }
 
-/// What B is beside A.
+/// Verdict on B compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Beyond noise.
@@ -28,7 +28,7 @@ pub(super) enum Verdict {
     Same,
 }
 
-/// What is told of two ledgers.
+/// Comparisons of two ledgers.
 pub(super) fn of_ledgers(a: (&LoadResult, &Tally), b: (&LoadResult, &Tally)) -> Vec<Comparison> {
     let ledger = LEDGER.iter().map(Metric::Ledger);
     let points = TIMES
@@ -44,7 +44,7 @@ pub(super) fn of_ledgers(a: (&LoadResult, &Tally), b: (&LoadResult, &Tally)) -> 
     ledger.chain(points).map(compare).filter(Comparison::says_something).collect()
 }
 
-/// What is told of whole runs only.
+/// Comparisons of whole runs only.
 pub(super) fn of_runs(a: &LoadResult, b: &LoadResult) -> Vec<Comparison> {
     let metrics = RUN.iter().map(Metric::Run).chain([Metric::Recovery]);
     let compare = |metric: Metric| Comparison::new(metric, metric.of_run(a).ok(), metric.of_run(b).ok());

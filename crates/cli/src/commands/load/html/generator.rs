@@ -30,7 +30,7 @@ pub(super) fn section(result: &LoadResult, time: &Timeline) -> Result<Section, R
 }
 
 fn lag_over_time(result: &LoadResult, time: &Timeline) -> Result<Figure, ReportError> {
-    // Less than a microsecond is drawn as one; where nobody came there was no lag.
+    // Less than a microsecond is drawn as one; where no request was due there was no lag.
     let longest = |second: &Second| (second.offered > 0).then(|| second.lag_max_us.max(1) as f64);
     let chart =
         time.chart("Lag: real beginning of tries after their moment", "microseconds").log_scale().series(

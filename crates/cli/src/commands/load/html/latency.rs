@@ -112,7 +112,7 @@ fn distributions(totals: &Tally) -> Vec<Line<'_>> {
         ("completed", Hue::Blue, &histograms.latency_us),
         ("refused", Hue::Amber, &histograms.refusal_us),
     ];
-    // Where nobody came a second time it is the same line.
+    // Without retries it is the same line.
     if histograms.served_us != histograms.latency_us {
         lines.push(("first try to whole answer", Hue::Green, &histograms.served_us));
     }

@@ -1,4 +1,4 @@
-//! What became of every try: the ledger over time, the rates, and the tables of refusals and errors.
+//! Outcome of every try: the ledger over time, the rates, and the tables of refusals and errors.
 
 use super::text::{count, plural, share};
 use super::timeline::Timeline;
@@ -18,7 +18,7 @@ const LAYERS: [Layer; 6] = [
     ("errors", Hue::Vermillion, |second| second.errors),
 ];
 
-/// Everybody's ledger.
+/// The ledger of all classes.
 pub(super) fn section(result: &LoadResult, time: &Timeline) -> Result<Section, ReportError> {
     let totals = &result.totals;
     let mut section = Section::new("What became of every try").text(
@@ -115,7 +115,7 @@ fn outcomes(totals: &Tally) -> Table {
 /// Why tries were refused and what broke the others; `None` when neither was.
 fn details(totals: &Tally) -> Option<Table> {
     let reasons = totals.refused_by_reason.iter().map(|(reason, &tries)| match reason.as_str() {
-        "other" => ("refused by somebody else than Flashweir".to_owned(), tries),
+        "other" => ("refused by another program than Flashweir".to_owned(), tries),
         reason => (format!("refused by Flashweir: {reason}"), tries),
     });
     let statuses = totals

@@ -1,4 +1,4 @@
-//! What a reader must know first: what was run, whether to trust it, and the few numbers that matter.
+//! The first facts for a reader: the run, whether to trust it, and the few numbers that matter.
 
 use super::text::{NOTHING, bytes, count, digits, measured, plural, seconds, share};
 use flashweir_load::{LoadResult, Recovery};
@@ -52,7 +52,7 @@ pub(super) fn warnings(result: &LoadResult) -> Option<Section> {
     let mut warnings = Vec::new();
     if result.saturated {
         warnings.push(
-            "Generator saturated: it could not keep to its schedule, or ran out of something of its own. These \
+            "Generator saturated: it could not keep to its schedule, or ran out of a resource. These \
              figures say more about it than about the target."
                 .to_owned(),
         );

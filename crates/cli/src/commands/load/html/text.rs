@@ -2,7 +2,7 @@
 
 use flashweir_report::number;
 
-/// What stands where nothing was measured.
+/// Placeholder where nothing was measured.
 pub(super) const NOTHING: &str = "–";
 
 /// A count, with commas between thousands.
@@ -10,7 +10,7 @@ pub(super) fn count(count: u64) -> String {
     number(count as f64, 0)
 }
 
-/// A part of a whole in percent. Neither end is claimed by rounding alone: 100 % are all and 0 % nobody.
+/// A part of a whole in percent. Neither end is claimed by rounding alone: 100 % are all and 0 % none.
 pub(super) fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return NOTHING.to_owned();
@@ -25,7 +25,7 @@ pub(super) fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// A measured number with its unit, to three digits or so: nobody's second run repeats a fourth.
+/// A measured number with its unit, to three digits or so: no second run repeats a fourth.
 pub(super) fn measured(value: Option<f64>, unit: &str) -> String {
     value.map_or_else(|| NOTHING.to_owned(), |value| format!("{} {unit}", digits(value)))
 }
@@ -48,7 +48,7 @@ pub(super) fn seconds(seconds: f64) -> String {
     format!("{} s", number(seconds, decimals))
 }
 
-/// So many of something: "1 try", "2,000 tries".
+/// A count with its noun: "1 try", "2,000 tries".
 pub(super) fn plural(of: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(of), if of == 1 { one } else { many })
 }

@@ -11,7 +11,7 @@ pub(super) const SECONDS: &str = "seconds since the first moment of the schedule
 pub(super) struct Timeline {
     /// Where the axis ends.
     end_s: f64,
-    /// What a bin counts as when it becomes a rate.
+    /// Width of a bin when its count becomes a rate.
     bin_width_s: f64,
     bin_s: u64,
     /// There is one bin and no more.
@@ -100,7 +100,7 @@ impl Timeline {
         self.points(series, |second| Some(count(second) as f64 / self.bin_width_s))
     }
 
-    /// What a reader of the charts has to know about their points.
+    /// Remarks that a reader of the charts needs about their points.
     pub(super) fn note(&self) -> Option<String> {
         let mut notes = Vec::new();
         if self.bin_s > 1 {

@@ -1,4 +1,4 @@
-//! What the words on the page mean.
+//! Meaning of the words on the page.
 
 use flashweir_report::Section;
 

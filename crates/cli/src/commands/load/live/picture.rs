@@ -1,4 +1,4 @@
-//! What the view looks like: progress, rates and latencies of the last two minutes, and the figures.
+//! Content of the view: progress, rates and latencies of the last two minutes, and the figures.
 
 use super::history::History;
 use crate::commands::load::metric::{Quantity, written};
@@ -18,7 +18,7 @@ pub(super) struct Shown<'a> {
     pub(super) title: &'a str,
     pub(super) progress: &'a Progress,
     pub(super) history: &'a History,
-    /// The run was told to end and waits for the last answers.
+    /// The run was asked to end and waits for the last answers.
     pub(super) is_stopping: bool,
 }
 

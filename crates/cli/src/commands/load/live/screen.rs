@@ -32,7 +32,7 @@ pub(super) struct Screen {
     stop: StopFlag,
 }
 
-/// What a key asks for.
+/// Command of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     /// End the run with its report.
@@ -68,7 +68,7 @@ impl Screen {
     pub(super) fn show(&mut self, progress: &Progress) {
         self.history.gather(progress);
         self.obey();
-        // Another thread may have given the terminal back, to say something of its own.
+        // Another thread may have given the terminal back, to write a message.
         if TAKEN.load(Ordering::SeqCst) {
             let shown = picture::Shown {
                 title: &self.title,
@@ -76,7 +76,7 @@ impl Screen {
                 history: &self.history,
                 is_stopping: self.stop.is_set(),
             };
-            // A terminal that has gone is no reason to end the run; the size is asked anew each time.
+            // A terminal that has gone is no reason to end the run; the size is asked for each time.
             let _ = self.terminal.draw(|frame| picture::draw(frame, &shown));
         }
     }
@@ -107,7 +107,7 @@ impl Drop for Screen {
 /// Leaves the terminal as it was before the view; does nothing when there is no view. Of any thread.
 pub(crate) fn give_terminal_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
-        // There is nobody to tell that a terminal cannot be told anything.
+        // A terminal that takes no commands cannot show the error.
         let _ = disable_raw_mode();
         let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
     }

@@ -10,7 +10,7 @@ const ALIKE: f64 = 0.75;
 /// The figure that `name` means.
 ///
 /// # Errors
-/// What to write instead.
+/// Names the accepted spelling.
 pub(in super::super) fn metric(name: &str) -> Result<Metric, String> {
     find(name).ok_or_else(|| {
         let hint = closest(name).map_or_else(String::new, |close| format!("; did you mean {close}?"));

@@ -1,15 +1,15 @@
 //! Kinds of figures: how their values are read and written.
 
-/// What kind of number a figure is.
+/// Kind of number of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Quantity {
     /// A whole number.
     Count,
     /// A part of a whole, 0 to 1.
     Share,
-    /// So many a second.
+    /// Number a second.
     Rate,
-    /// So many times.
+    /// Ratio of two numbers.
     Factor,
     /// Milliseconds; infinity is never.
     Time,
@@ -23,13 +23,13 @@ impl Quantity {
     /// Reads a value with its unit.
     ///
     /// # Errors
-    /// What is wrong, and what to write.
+    /// Describes the fault and the accepted form.
     pub(in super::super) fn read(self, metric: &str, text: &str) -> Result<f64, String> {
         let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (digits, unit) = text.split_at(unit_at);
         let unit = unit.trim();
         let wrong = || Err(format!("\"{text}\" is not {}", self.expected(metric)));
-        // So many digits that it overflows are no number anybody means.
+        // A number that overflows has too many digits: a mistake.
         let Some(number) = digits.parse().ok().filter(|number: &f64| number.is_finite()) else {
             return wrong();
         };
@@ -73,7 +73,7 @@ pub(in super::super) fn written(value: f64, quantity: Quantity) -> String {
         Quantity::Rate => format!("{}/s", flashweir_report::number(value, 1)),
         Quantity::Factor => format!("{value:.3}"),
         Quantity::Time if value.is_infinite() => "never".to_owned(),
-        // Three or four digits that matter, whatever the size.
+        // Three or four significant digits for any size.
         Quantity::Time if value < 1.0 => format!("{:.0} us", value * 1e3),
         Quantity::Time if value < 100.0 => format!("{value:.2} ms"),
         Quantity::Time if value < 10_000.0 => format!("{value:.1} ms"),

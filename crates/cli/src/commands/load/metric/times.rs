@@ -5,12 +5,12 @@ use flashweir_load::{Percentiles, Tally};
 /// A distribution of times.
 #[derive(Debug)]
 pub(in super::super) struct Times {
-    /// What names of its points begin with; those of the latency need not.
+    /// Prefix of the names of its points; those of the latency may omit it.
     pub(in super::super) name: &'static str,
-    /// What it is, for people.
+    /// Title of the distribution, for people.
     pub(in super::super) title: &'static str,
     read: fn(&Tally) -> &Percentiles,
-    /// How many of its units make a millisecond.
+    /// Number of its units in a millisecond.
     units_per_ms: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a table cannot say well, a sentence each.
+//! Findings that a table cannot show well, a sentence each.
 
 use crate::commands::load::metric::seconds;
 use flashweir_load::{LoadResult, RunFacts};
@@ -86,7 +86,7 @@ fn self_similarity(result: &LoadResult) -> Option<String> {
     Some(format!("arrivals: H = {:.2} ({:.2} to {:.2}), {}", hurst.h, hurst.low, hurst.high, hurst.estimator))
 }
 
-/// What this result is not the whole of.
+/// The whole of which this result is a part.
 fn part(run: &RunFacts) -> Option<String> {
     let is_part = run.shards.iter().any(|shard| shard != "1/1");
     let shards = is_part.then(|| format!("shards: {}", run.shards.join(", ")));

@@ -13,14 +13,14 @@ use flashweir_workload::{ArrivalProcess, Schedule, Share, Stream};
 use http::Request;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Documents told one by one; the rest is told together.
+/// Number of documents reported individually; the others are summed.
 const TOLD: usize = 40;
-/// How long somebody waits for an answer. Logs do not tell.
+/// Assumed client timeout; access logs do not record it.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// A copy comes at most so much later than its original: logs have whole seconds.
 const SPREAD_S: f64 = 1.0;
 
-/// Who comes, class by class.
+/// Arrivals, class by class.
 #[derive(Debug)]
 pub(super) struct Crowd {
     pub(super) classes: Vec<ClassModel>,
@@ -53,7 +53,7 @@ impl Crowd {
         let mut others: Vec<Taken> = taken.clone();
         others.sort_unstable_by_key(|taken| taken.policy_class);
         others.dedup_by_key(|taken| taken.policy_class);
-        // The class of each document; those that are told together come last, policy class by policy class.
+        // The class of each document; those that are summed come last, policy class by policy class.
         let together = |taken: &Taken| {
             others.iter().position(|other| other.policy_class == taken.policy_class).unwrap_or(0)
         };
@@ -94,7 +94,10 @@ impl Crowd {
             }
         });
         let crowd = Self { classes: classes.collect(), length: recording.length(), comings };
-        ensure!(crowd.comings.iter().any(|coming| !coming.is_empty()), "--scale {scale} leaves nobody");
+        ensure!(
+            crowd.comings.iter().any(|coming| !coming.is_empty()),
+            "--scale {scale}: no requests are left to simulate"
+        );
         Ok(crowd)
     }
 
@@ -155,7 +158,7 @@ fn taken(recording: &Recording, config: &Config, documents: usize) -> Vec<Taken>
     (0..).take(documents).map(|document| taken(document).unwrap_or(last)).collect()
 }
 
-/// What documents that are told together are called.
+/// Name of the summed documents.
 const OTHERS: &str = "all others";
 
 fn name(recording: &Recording, document: u32) -> String {
@@ -172,7 +175,7 @@ mod tests {
     use super::*;
     use flashweir_workload::recording::Options;
 
-    /// Goal: what is told together has the mean size of what was asked for, not that of whichever came first. Method: a log
+    /// Goal: summed documents have the mean size of the requested ones, not that of the first. Method: a log
     /// of forty documents asked for twice, and of a small and a large one asked for once.
     #[test]
     fn all_others_have_the_mean_size() {

@@ -1,4 +1,4 @@
-//! What would have been refused, and when.
+//! Requests that would have been refused, and when.
 
 use super::crowd::Crowd;
 use super::report;
@@ -13,7 +13,7 @@ const ROWS: usize = 20;
 /// Characters of a path on the terminal.
 const PATH_CHARACTERS: usize = 60;
 
-/// What was found, to be told.
+/// Findings to be reported.
 pub(super) struct Told<'a> {
     pub(super) crowd: &'a Crowd,
     pub(super) outcome: &'a Outcome,
@@ -25,7 +25,7 @@ impl Told<'_> {
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n{}\n", self.assumption, self.summary());
         if self.outcome.totals().shed_total() == 0 {
-            return text + "nobody would have been refused\n";
+            return text + "no request would have been refused\n";
         }
         let refused: Vec<(u64, Counts)> =
             self.stretches().filter(|(_, counts)| counts.shed_total() > 0).collect();
@@ -114,7 +114,7 @@ impl Told<'_> {
         report::write(self, directory)
     }
 
-    /// Stretches of the log and everybody's counts in them, by their beginning in seconds.
+    /// Stretches of the log and the counts of all classes in them, by their beginning in seconds.
     pub(super) fn stretches(&self) -> impl Iterator<Item = (u64, Counts)> {
         let bin_s = self.outcome.bin.as_secs();
         let count = self.crowd.length.as_secs().div_ceil(bin_s);
@@ -125,7 +125,7 @@ impl Told<'_> {
         })
     }
 
-    /// Documents that somebody was refused, those refused most first.
+    /// Documents of which requests were refused, those refused most first.
     pub(super) fn refused_documents(&self) -> Vec<&ClassOutcome> {
         let mut refused: Vec<_> =
             self.outcome.classes.iter().filter(|class| class.totals.shed_total() > 0).collect();
