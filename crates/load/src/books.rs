@@ -24,7 +24,7 @@ const SATURATED_PART_OF_TARGET: u32 = 100;
 const HURST_ARRIVALS: usize = 5_000_000;
 /// Bins in which they are counted, if the run is long enough…
 const HURST_BINS: u32 = 1 << 14;
-/// …for each to hold about so many.
+/// …for each to hold about this number of arrivals.
 const ARRIVALS_A_BIN: f64 = 4.0;
 /// Version of the JSON of a [`LoadResult`].
 pub const FORMAT: u32 = 1;
@@ -131,7 +131,7 @@ impl<'a> Books<'a> {
     }
 }
 
-/// What follows from the books of the classes alone.
+/// Computes the results that follow from the books of the classes alone.
 pub(crate) fn conclude(
     run: RunFacts,
     classes: BTreeMap<String, Book>,
@@ -207,7 +207,7 @@ mod tests {
     use flashweir_workload::people::Retry;
     use std::net::TcpListener;
 
-    /// Both are refused a connection and would try again, but nobody may wait for that.
+    /// Both are refused a connection and would try again, but no room is left to wait for that.
     #[tokio::test]
     async fn people_who_find_no_room_to_wait_are_the_generators_failure() {
         let closed = flashweir_testbed::reserve_address().unwrap();

@@ -64,7 +64,7 @@ pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Re
     })
 }
 
-/// What the loops share.
+/// State that the loops share.
 struct Loops {
     transport: Transport,
     request: Prepared,

@@ -2,7 +2,7 @@
 
 use flashweir_core::Reason;
 
-/// What became of one try.
+/// Outcome of one try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The whole answer (2xx or 3xx) arrived in time.
@@ -156,7 +156,7 @@ impl Counts {
         self.combine(other, |mine, theirs| *mine += theirs);
     }
 
-    /// What was counted here since `earlier`, an older state of the same ledger.
+    /// Counts since `earlier`, an older state of the same ledger.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut counts = *self;

@@ -4,7 +4,7 @@ use crate::Percentiles;
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
-/// An hour. Longer times count as an hour; nobody's patience is tested for longer.
+/// An hour. Longer times count as an hour; no patience is longer.
 const MAX_US: u64 = 3_600_000_000;
 
 /// Microseconds to 0.1 %, about 190 KiB.
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(points.p50, Some(0.0));
     }
 
-    /// What is written to a file and read again is the same, to the last bucket.
+    /// A distribution that is written to a file and read again is the same, to the last bucket.
     #[test]
     fn pairs_are_the_whole_distribution() {
         let mut distribution = Distribution::new();

@@ -11,18 +11,18 @@ pub enum LoadError {
     Url {
         /// As given.
         url: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// A setting out of range.
     #[error("{0}")]
     Plan(String),
-    /// Nobody listens at any of the target's addresses: told at once rather than after the run.
+    /// No server listens at any of the target's addresses: reported at once rather than after the run.
     #[error("{address} cannot be reached")]
     Unreachable {
         /// The first of them.
         address: SocketAddr,
-        /// What the connection attempt to it said.
+        /// Error of the connection attempt to it.
         source: io::Error,
     },
     /// The machine gave no thread, event queue or timer.
@@ -62,15 +62,15 @@ pub enum MergeError {
     /// Not a part of the same run.
     #[error("{first} and {name} are of different runs: {what} is {one} in one and {other} in the other")]
     OtherRun {
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
         /// The first result.
         first: String,
-        /// What it says.
+        /// Its value there.
         one: String,
         /// The result that differs.
         name: String,
-        /// What that says.
+        /// Its value there.
         other: String,
     },
     /// The same part of the schedule in two results.
@@ -85,7 +85,7 @@ pub enum MergeError {
     },
     /// Parts that were not cut in the same way, so that some people are in both and some in neither.
     #[error(
-        "{one} is of shard {shard} and {other} of shard {other_shard}: shards of one run are all of so many"
+        "{one} is of shard {shard} and {other} of shard {other_shard}: shards of one run have the same total"
     )]
     Division {
         /// One result.
@@ -104,7 +104,7 @@ pub enum MergeError {
         name: String,
         /// The class.
         class: String,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
 }

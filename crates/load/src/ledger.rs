@@ -1,4 +1,4 @@
-//! What one thread writes down about every try it began.
+//! One thread's record of every try that it began.
 
 use crate::counts::{Counts, Outcome};
 use crate::distribution::Distributions;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// look.
 ///
 /// Memory does not grow with the run: the changes are taken away five times a second by
-/// [`take_changes`](Self::take_changes), and a try can change only the second of its own intended moment.
+/// [`take_changes`](Self::take_changes), and a try can change only the second of its intended moment.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     classes: Vec<ClassBook>,
@@ -18,7 +18,7 @@ pub(crate) struct Ledger {
     changes: BTreeMap<Cell, Change>,
 }
 
-/// What was measured since the last [`Ledger::take_recent`], microseconds: small enough to be handed over while the
+/// Measurements since the last [`Ledger::take_recent`], microseconds: small enough to be handed over while the
 /// thread waits.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
@@ -42,7 +42,7 @@ pub(crate) struct Cell {
     pub(crate) class: u16,
 }
 
-/// What happened to the tries of one [`Cell`] since the last look.
+/// Changes to the tries of one [`Cell`] since the last look.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
     pub(crate) counts: Counts,

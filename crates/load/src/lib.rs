@@ -1,7 +1,7 @@
 //! An open-loop load generator with a ledger that adds up.
 //!
 //! The moments at which people come are fixed before the run ([`Schedule`](flashweir_workload::Schedule)); a slow
-//! answer delays nobody else, latency counts from the intended moment, and whether the generator itself kept up is
+//! answer delays no other request, latency counts from the intended moment, and whether the generator itself kept up is
 //! part of the result. Every try is accounted for: completed, refused, timed out, abandoned or failed with a kind.
 //!
 //! A run: [`run()`] gives each thread (`sender`) its part of the schedule; each person (`person`) goes through their

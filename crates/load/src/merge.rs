@@ -7,7 +7,7 @@ use crate::tally::Book;
 use std::collections::BTreeMap;
 
 /// Adds results of parts of one schedule, each with the name to call it by in errors. Counts and histograms add
-/// exactly; percentiles, ratios and the recovery are made anew from the sums.
+/// exactly; percentiles, ratios and the recovery are computed again from the sums.
 ///
 /// # Errors
 /// No results, one in another format or of another run (URL, seed, length), a shard twice or of another number of

@@ -1,4 +1,4 @@
-//! What people ask for, as paths: a template filled in for each request, or a table of paths.
+//! Paths that people ask for: a template filled in for each request, or a table of paths.
 
 use crate::LoadError;
 use flashweir_workload::documents::Sizes;

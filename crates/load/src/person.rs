@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// What a person's requests have in common.
+/// State that a person's requests share.
 struct Visit<'a> {
     sender: &'a Sender,
     class: &'a ClassPlan,
@@ -27,7 +27,7 @@ struct Try {
     /// When the person first asked for this.
     first_asked: Instant,
     is_first: bool,
-    /// When the person leaves, whatever happens.
+    /// When the person leaves in any case.
     leaves_at: Option<Instant>,
 }
 
@@ -157,7 +157,7 @@ impl Visit<'_> {
 }
 
 impl Try {
-    /// When the client or the person gives up, whoever does first.
+    /// When the client or the person gives up, the earlier of both.
     fn deadline(&self, class: &ClassPlan) -> Instant {
         let times_out = self.intended + class.timeout;
         self.leaves_at.map_or(times_out, |leaves_at| leaves_at.min(times_out))

@@ -27,7 +27,7 @@ pub struct LoadPlan {
     pub classes: Arc<[ClassPlan]>,
     /// The part of the schedule this process has.
     pub part: Part,
-    /// When the schedule begins; at once unless told.
+    /// When the schedule begins; at once unless given.
     pub start_at: Option<SystemTime>,
     /// Addresses people come from, each person from one, drawn from `seed`.
     pub sources: Sources,
@@ -37,18 +37,18 @@ pub struct LoadPlan {
     pub seed: u64,
     /// Threads that send, each with its share of the schedule.
     pub threads: NonZeroUsize,
-    /// When the crowd comes and leaves, to judge the recovery by; read from the schedule unless told.
+    /// When the crowd comes and leaves, to judge the recovery by; read from the schedule unless given.
     pub crowd: Option<CrowdWindow>,
     /// Ends the run early, with a full report of what was done.
     pub stop: StopFlag,
 }
 
-/// What the people of one class do.
+/// Behaviour of the people of one class.
 #[derive(Clone, Debug)]
 pub struct ClassPlan {
     /// Its name in reports.
     pub name: String,
-    /// What their requests say apart from the path.
+    /// Parts of their requests other than the path.
     pub request: Prepared,
     /// Which documents they ask for.
     pub popularity: Popularity,
@@ -69,7 +69,7 @@ pub struct ClassPlan {
 pub struct StopFlag(Arc<AtomicBool>);
 
 impl StopFlag {
-    /// Nobody begins anything any more; tries under way are waited for, at most their timeout.
+    /// No request begins any more; tries under way are waited for, at most their timeout.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -91,7 +91,7 @@ impl ClassPlan {
         Ok(Self::new("all", request, Paths::Template(Template::new(&target.path, None, 0)?)))
     }
 
-    /// Everybody asks for one path, once: timeout 2 s, goodput within 1 s.
+    /// All people ask for one path, once: timeout 2 s, goodput within 1 s.
     #[must_use]
     pub fn new(name: impl Into<String>, request: Prepared, paths: Paths) -> Self {
         Self {
@@ -157,12 +157,10 @@ impl LoadPlan {
         }
         if self.schedule.expected() > MAX_PEOPLE {
             let expected = self.schedule.expected();
-            return wrong(format!(
-                "{expected:.1e} people are more than anybody sends; at most {MAX_PEOPLE:.0e}"
-            ));
+            return wrong(format!("{expected:.1e} people are too many; at most {MAX_PEOPLE:.0e}"));
         }
         if self.schedule.part(self.part).next().is_none() {
-            return wrong("the schedule is empty: nobody would come".to_owned());
+            return wrong("the schedule is empty: no request would be sent".to_owned());
         }
         Ok(())
     }
@@ -174,5 +172,5 @@ const MAX_THREADS: usize = 256;
 const MAX_LENGTH: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Distributions end at an hour.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Months of work for a fast machine: a rate that makes so many is a typing error.
+/// Months of work for a fast machine: a rate that makes more is a typing error.
 const MAX_PEOPLE: f64 = 1e12;

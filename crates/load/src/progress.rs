@@ -1,9 +1,9 @@
-//! What is told while a run goes on.
+//! Progress of a run.
 
 use crate::Counts;
 use std::time::{Duration, Instant};
 
-/// The state of a run, told about five times a second and once more at its end.
+/// The state of a run, reported about five times a second and once more at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// When offset zero of the schedule was (or will be).
@@ -14,7 +14,7 @@ pub struct Progress {
     pub length: Duration,
     /// Everything up to now.
     pub totals: Counts,
-    /// What happened in the last second (by the time it happened, not by the time people came).
+    /// Events of the last second (by the time they happened, not by the time people came).
     pub last_second: Counts,
     /// Median of the latency of what was completed in the last second, to 3 %.
     pub last_second_p50_ms: Option<f64>,

@@ -102,7 +102,7 @@ pub fn judge(series: &[Second], bin_s: u64, crowd: CrowdWindow) -> Option<Recove
     let p99_before_ms = before.iter().filter_map(|s| s.latency_p99_ms).fold(0.0, f64::max);
     let p99_bound_ms = (p99_before_ms * P99_FACTOR).max(p99_before_ms + P99_SLACK_MS);
     let is_good = |second: &&Second| {
-        // Seconds in which nobody came say nothing against the target.
+        // Seconds without arrivals say nothing against the target.
         second.unique_offered == 0
             || (second.goodput as f64 >= GOODPUT_SHARE * goodput_ratio_before * second.unique_offered as f64
                 && second.latency_p99_ms.is_none_or(|p99| p99 <= p99_bound_ms))
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Ten quiet seconds, ten of crowd, then as told.
+    /// Ten quiet seconds, ten of crowd, then as `after` says.
     fn run(after: impl Fn(u64) -> (u64, f64)) -> Option<Recovery> {
         let series: Vec<_> = (0..40)
             .map(|n| match n {

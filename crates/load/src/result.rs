@@ -1,4 +1,4 @@
-//! What a run found, in the shape of its JSON.
+//! Result of a run, in the shape of its JSON.
 
 use crate::distribution::Pairs;
 use crate::recovery::{CrowdWindow, Recovery};
@@ -15,12 +15,12 @@ pub struct LoadResult {
     /// When offset zero of the schedule was; `None` when read from a file.
     #[serde(skip)]
     pub started: Option<Instant>,
-    /// What was run.
+    /// Facts about the run.
     pub run: RunFacts,
-    /// Everybody.
+    /// All classes together.
     #[serde(flatten)]
     pub totals: Tally,
-    /// Everybody's connections.
+    /// Connections of all classes.
     #[serde(flatten)]
     pub connections: ConnectionCounts,
     /// The generator could not keep up, so the figures say more about it than about the target.
@@ -31,13 +31,13 @@ pub struct LoadResult {
     pub crowd: Option<CrowdWindow>,
     /// Whether and when the target was itself again after the crowd.
     pub recovery: Option<Recovery>,
-    /// How many seconds an entry of every `series` stands for: 1, for long runs 2, 4, …
+    /// Number of seconds that an entry of every `series` stands for: 1, for long runs 2, 4, …
     pub series_bin_s: u64,
     /// Each class by its name.
     pub classes: BTreeMap<String, Tally>,
 }
 
-/// What was run.
+/// Facts about a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
     /// Version of this format.
@@ -58,11 +58,11 @@ pub struct RunFacts {
     pub interrupted: bool,
     /// Lag, microseconds, whose 99th percentile is more than this makes the run saturated.
     pub lag_bound_us: u64,
-    /// What each class's tries were measured by.
+    /// Limits by which each class's tries were judged.
     pub classes: BTreeMap<String, ClassFacts>,
 }
 
-/// What a class's tries were measured by.
+/// Limits by which a class's tries were judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassFacts {
     /// A completed answer within this time is goodput.
@@ -80,11 +80,11 @@ pub struct HurstFigure {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// What estimated it.
+    /// Name of the estimator.
     pub estimator: String,
 }
 
-/// One ledger: everybody's or a class's.
+/// One ledger: of all classes or of one.
 /// `offered = completed + refused + timed_out + abandoned + errors + in_flight`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
@@ -100,7 +100,7 @@ pub struct Tally {
     pub goodput: u64,
     /// 503 or 429 in time.
     pub refused: u64,
-    /// Refusals by Flashweir's reason; `other` came from somebody else.
+    /// Refusals by Flashweir's reason; `other` came from another program.
     pub refused_by_reason: BTreeMap<String, u64>,
     /// Refusals by status.
     #[serde(deserialize_with = "by_status")]
@@ -117,9 +117,9 @@ pub struct Tally {
     pub in_flight: u64,
     /// Bytes of the bodies of whole answers.
     pub body_bytes: u64,
-    /// Goodput over unique offered; `null` when nobody came.
+    /// Goodput over unique offered; `null` without requests.
     pub goodput_ratio: Option<f64>,
-    /// Offered over unique offered: how much retries multiply the load; `null` when nobody came.
+    /// Offered over unique offered: how much retries multiply the load; `null` without requests.
     pub retry_amplification: Option<f64>,
     /// Intended moment of the try to the end of the answer, of completed tries.
     pub latency_ms: Percentiles,
@@ -158,7 +158,7 @@ pub struct Percentiles {
     pub max: Option<f64>,
 }
 
-/// What became of the tries of one second of the run (of `series_bin_s` seconds).
+/// Outcome of the tries of one second of the run (of `series_bin_s` seconds).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Second {
     /// Which second, the first being 0.
@@ -175,7 +175,7 @@ pub struct Second {
     pub goodput: u64,
     /// Refused in time.
     pub refused: u64,
-    /// Refusals by Flashweir's reason; the rest came from somebody else.
+    /// Refusals by Flashweir's reason; the rest came from another program.
     pub refused_by_reason: BTreeMap<String, u64>,
     /// Refused with 429; the rest with 503.
     pub refused_429: u64,

@@ -15,10 +15,10 @@ const READY_AFTER: Duration = Duration::from_millis(50);
 /// Between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
-/// Runs the plan to its end, blocking the calling thread, and tells the progress about five times a second.
+/// Runs the plan to its end, blocking the calling thread, and reports the progress about five times a second.
 ///
 /// Raises the process's limit on open files to the most it may have. One connection to each of the target's addresses
-/// is made and closed before the run, to tell at once when nobody listens; the run goes to those that accepted it.
+/// is made and closed before the run, to report at once when no server listens; the run goes to those that accepted it.
 ///
 /// # Errors
 /// A plan out of range, a target that cannot be reached, a machine that gives no threads.
@@ -100,7 +100,7 @@ fn starts_in(plan: &LoadPlan) -> Result<Duration, LoadError> {
     let Some(start_at) = plan.start_at else { return Ok(READY_AFTER) };
     let wait = start_at.duration_since(SystemTime::now()).ok().filter(|wait| *wait >= READY_AFTER);
     wait.filter(|wait| *wait <= LONGEST_WAIT).ok_or_else(|| {
-        let why = "the start must lie 50 ms to a day ahead by this machine's clock, or shards come apart";
+        let why = "the start must lie 50 ms to a day ahead by this machine's clock, or shards do not start together";
         LoadError::Plan(why.to_owned())
     })
 }

@@ -20,7 +20,7 @@ const AWAKE_FOR: Duration = Duration::from_micros(20);
 /// People taken up in a row before those on their way get their turn: short, or answers would wait for it.
 const TAKEN_UP_IN_A_ROW: usize = 16;
 
-/// What one thread's people share.
+/// State that one thread's people share.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) plan: LoadPlan,
@@ -71,7 +71,7 @@ impl Sender {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes up everybody of this thread's share, then waits until the last one has left.
+    /// Takes up all people of this thread's share, then waits until the last one has left.
     pub(crate) async fn send_all(self: Arc<Self>) -> io::Result<()> {
         let ended = self.take_up_all().await;
         // Those who think or wait begin nothing any more; those under way end with their timeout.

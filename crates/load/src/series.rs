@@ -1,4 +1,4 @@
-//! What became of the tries of each second, for runs of any length.
+//! Outcome of the tries of each second, for runs of any length.
 
 use crate::counts::Counts;
 use crate::ledger::Change;
@@ -35,7 +35,7 @@ impl Series {
         Self { bin_s, bins }
     }
 
-    /// How many seconds a bin stands for: a power of two.
+    /// Number of seconds that a bin stands for: a power of two.
     pub(crate) fn bin_s(&self) -> u64 {
         self.bin_s
     }
@@ -122,7 +122,7 @@ mod tests {
         change
     }
 
-    /// A week has no more bins than two hours, and nobody is lost on the way.
+    /// A week has no more bins than two hours, and no try is lost on the way.
     #[test]
     fn a_long_run_has_wider_bins_and_no_more_of_them() {
         let mut series = Series::new();

@@ -6,7 +6,7 @@ use flashweir_core::limits::LOAD_SOURCES;
 use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// How many client addresses there are, and in which network.
+/// Number of client addresses, and the network in which they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sources {
     /// Addresses people come from, each person from one; with one, the kernel chooses it.
@@ -16,7 +16,7 @@ pub struct Sources {
 }
 
 impl Default for Sources {
-    /// One address; more would be in 127.77.0.0/16, which is rarely used by anybody else.
+    /// One address; more would be in 127.77.0.0/16, which other programs rarely use.
     fn default() -> Self {
         let network = ipnet::Ipv4Net::new_assert(Ipv4Addr::new(127, 77, 0, 0), 16);
         Self { count: 1, network: network.into() }
@@ -47,7 +47,7 @@ impl Sources {
         Ok(())
     }
 
-    /// The address of a person, whom `part` tells apart; `None` where the kernel is to choose.
+    /// The address of a person, by seed, class and number; `None` where the kernel is to choose.
     pub(crate) fn of(&self, seed: u64, class: u16, person: u64) -> Option<IpAddr> {
         (self.count > 1).then(|| {
             let mut rng = Rng::new(seed).fork(SOURCES_PART).fork(class.into()).fork(person);
@@ -63,7 +63,7 @@ impl Sources {
     fn addresses(&self) -> u64 {
         let host_bits = u32::from(self.network.max_prefix_len() - self.network.prefix_len());
         let all = 1u64.checked_shl(host_bits.min(63)).unwrap_or(u64::MAX);
-        // The first and the last of a real IPv4 network stand for the network and for everybody.
+        // The first and the last of a real IPv4 network stand for the network and for broadcast.
         if self.first() == 1 && self.network.addr().is_ipv4() { all.saturating_sub(2) } else { all }
     }
 
@@ -79,7 +79,7 @@ fn is_loopback(network: IpNet) -> bool {
     network.network().is_loopback()
 }
 
-/// Tells this drawing apart from every other from the same seed.
+/// Separates this drawing from every other from the same seed.
 const SOURCES_PART: u64 = 0x736F_7572_6365;
 
 #[cfg(test)]

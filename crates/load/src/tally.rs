@@ -1,4 +1,4 @@
-//! From the books to what is told of them, and back again from a file.
+//! Conversion of the books to a tally, and back again from a file.
 
 use crate::counts::{Counts, ErrorKind};
 use crate::distribution::{Distribution, Distributions};
@@ -10,7 +10,7 @@ use flashweir_core::limits::LOAD_SERIES_BINS;
 use flashweir_measure::histogram::Sparse;
 use std::collections::BTreeMap;
 
-/// All that is known of one class (or of everybody): what results are made of and what merging adds.
+/// All that is known of one class (or of all together): results are made of it, and merging adds it.
 #[derive(Clone, Debug)]
 pub(crate) struct Book {
     pub(crate) totals: ClassBook,
@@ -34,7 +34,7 @@ impl Book {
         self.series.merge(&other.series);
     }
 
-    /// What is told of this book.
+    /// The tally of this book.
     pub(crate) fn tally(&self) -> Tally {
         let ClassBook { counts, distributions } = &self.totals;
         let ratio =
@@ -78,7 +78,7 @@ impl Book {
     /// The book a tally was made from, with bins of `bin_s` seconds.
     ///
     /// # Errors
-    /// What in the tally no book can have said.
+    /// Names the part of the tally that no book can have.
     pub(crate) fn read(tally: &Tally, bin_s: u64) -> Result<Self, String> {
         if !bin_s.is_power_of_two() || bin_s > BIN_S_MOST {
             return Err(format!("series_bin_s is {bin_s}: expected 1, 2, 4, …"));

@@ -1,4 +1,4 @@
-//! Where requests go: a URL taken apart once, before the run.
+//! Target of the requests: a URL that is parsed once, before the run.
 
 use crate::LoadError;
 use flashweir_core::limits::LOAD_TARGET_ADDRESSES;
@@ -6,10 +6,10 @@ use http::Uri;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// Where requests go; the same for everybody.
+/// Target of the requests; the same for all people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// What the host's name stood for when the target was made, in the resolver's order: at least one address, at most
+    /// Addresses of the host's name when the target was made, in the resolver's order: at least one address, at most
     /// [`LOAD_TARGET_ADDRESSES`], each once. Connections go to each in turn.
     pub(crate) addresses: Vec<SocketAddr>,
     /// The port of every address.
@@ -25,7 +25,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Takes a URL such as `https://127.0.0.1:8443/shop?item=1` apart and looks its host up (blocking). The port
+    /// Parses a URL such as `https://127.0.0.1:8443/shop?item=1` and looks its host up (blocking). The port
     /// is 80 or 443 unless given.
     ///
     /// # Errors

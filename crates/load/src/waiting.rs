@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 /// The waiting people of one thread.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    /// How many may wait.
+    /// Maximum number of people that wait.
     most: usize,
     room: Mutex<Room>,
 }
@@ -18,9 +18,9 @@ pub(crate) struct Waiting {
 #[derive(Debug, Default)]
 struct Room {
     people: BinaryHeap<Reverse<Sleeper>>,
-    /// Everybody is sent home, and so is whoever comes later.
+    /// All waiting people are sent home, and so are later ones.
     closed: bool,
-    /// Tells those apart who wake at the same moment: first come, first woken.
+    /// Orders people who wake at the same moment: first come, first woken.
     seats: u64,
 }
 
@@ -31,7 +31,7 @@ struct Sleeper {
     bell: oneshot::Sender<()>,
 }
 
-/// Why somebody did not wait until their moment.
+/// Reason why a person did not wait until their moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotWaited {
     /// The run ends.
@@ -66,7 +66,7 @@ impl Waiting {
         rings.await.map_err(|_| NotWaited::Closed)
     }
 
-    /// Wakes everybody whose moment has come and tells when the next one's will.
+    /// Wakes all people whose moment has come and returns the next moment.
     pub(crate) fn wake(&self, now: Instant) -> Option<Instant> {
         let mut room = self.room();
         while let Some(Reverse(next)) = room.people.peek() {
@@ -74,14 +74,14 @@ impl Waiting {
                 return Some(next.wakes_at);
             }
             if let Some(Reverse(sleeper)) = room.people.pop() {
-                // Somebody whose task is gone needs no waking.
+                // A person whose task is gone needs no waking.
                 let _ = sleeper.bell.send(());
             }
         }
         None
     }
 
-    /// Sends everybody home.
+    /// Sends all waiting people home.
     pub(crate) fn close(&self) {
         let mut room = self.room();
         room.closed = true;

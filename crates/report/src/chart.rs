@@ -1,4 +1,4 @@
-//! What a chart shows; `chart_drawing` says how.
+//! Content of a chart; `chart_drawing` draws it.
 
 use crate::figure::{Figure, LegendEntry, Swatch};
 use crate::scale::Spacing;
@@ -83,8 +83,8 @@ impl Chart {
     }
 
     /// Makes the x axis one of percentiles: x is a share from 0 to 1, and p90, p99, p99.9 … are equally far
-    /// apart, so that the slowest few are not squeezed into the edge. It ends at the last nine that the points
-    /// reach; 1 is drawn there.
+    /// from each other, so that the slowest few are not squeezed into the edge. It ends at the last nine that the
+    /// points reach; 1 is drawn there.
     #[must_use]
     pub fn nines_x(mut self) -> Self {
         self.x_spacing = Spacing::Nines;
@@ -112,7 +112,7 @@ impl Chart {
         self
     }
 
-    /// Puts a series as one layer on top of those stacked before it, whatever its style: for the parts of a
+    /// Puts a series as one layer on top of those stacked before it, in every style: for the parts of a
     /// whole. Gaps and negative values are layers without thickness. Stacks are drawn below all series. Layers of
     /// more than 240 points are drawn as means over neighbours, the series with them, and the y label says so.
     #[must_use]

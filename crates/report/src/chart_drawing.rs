@@ -73,7 +73,7 @@ fn axes(canvas: &Canvas<'_>, chart: &Chart, plot: &Plot) -> Result<(), ReportErr
     time_axis(canvas, &plot.x, plot.bottom, &chart.x_label)
 }
 
-/// The stack: every layer between its own edge and the one below, with a line on top that tells it from the
+/// The stack: every layer between its own edge and the one below, with a line on top that separates it from the
 /// next one where colours do not.
 fn layers(
     canvas: &Canvas<'_>,
@@ -242,7 +242,7 @@ fn y_scale(chart: &Chart, edges: &[Vec<(f64, f64)>], pixels: (i32, i32)) -> Scal
     Scale::linear(lowest, if highest > 0.0 { nice_ceiling(highest) } else { lowest + 1.0 }, pixels)
 }
 
-/// What somebody who cannot see the plot is told.
+/// Description of the plot for readers who cannot see it.
 fn description(chart: &Chart) -> String {
     let peak = |points: &[crate::Point]| {
         points

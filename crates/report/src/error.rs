@@ -1,4 +1,4 @@
-//! What can go wrong while a report is made.
+//! Errors of making a report.
 
 /// A report that could not be made. Both cases are faults of this crate, not of the numbers passed in.
 #[derive(Debug, thiserror::Error)]
@@ -8,7 +8,7 @@ pub enum ReportError {
     Drawing {
         /// The figure's title.
         figure: String,
-        /// What the backend said.
+        /// Message of the backend.
         problem: String,
     },
     /// The page's template failed.

@@ -30,7 +30,7 @@ impl Figure {
         Ok(Self { title: title.to_owned(), svg, height, legend })
     }
 
-    /// What is shown.
+    /// The title.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
@@ -50,14 +50,14 @@ impl Figure {
         &self.svg
     }
 
-    /// What the colours mean.
+    /// Meaning of the colours.
     #[must_use]
     pub fn legend(&self) -> &[LegendEntry] {
         &self.legend
     }
 }
 
-/// What one colour means.
+/// Meaning of one colour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegendEntry {
     name: String,
@@ -83,7 +83,7 @@ impl LegendEntry {
         Self { name: name.to_owned(), hue, swatch }
     }
 
-    /// What it stands for.
+    /// The series that it stands for.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

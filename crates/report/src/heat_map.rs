@@ -33,7 +33,7 @@ pub struct HeatMap {
     references: Vec<(String, Hue, f64)>,
 }
 
-/// What was counted in one stretch of the x axis.
+/// Counts of one stretch of the x axis.
 #[derive(Clone, Debug)]
 struct Column {
     from: f64,
@@ -41,7 +41,7 @@ struct Column {
     cells: Vec<Cell>,
 }
 
-/// How many values lay from `low` to below `high`.
+/// Number of values from `low` to below `high`.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     low: f64,

@@ -1,4 +1,4 @@
-//! The colours of plots: few, apart for colour-blind readers, and each with a twin for dark pages.
+//! The colours of plots: few, distinct for colour-blind readers, and each with a twin for dark pages.
 
 use core::fmt::Write;
 use plotters::style::RGBColor;

@@ -23,11 +23,11 @@ pub(crate) struct Scale {
 /// How numbers are spread over an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spacing {
-    /// Equal differences are equally far apart.
+    /// Equal differences have equal distances.
     Linear,
-    /// Equal ratios are equally far apart.
+    /// Equal ratios have equal distances.
     Log,
-    /// Shares of a whole: each further nine of a percentile is equally far apart.
+    /// Shares of a whole: each further nine of a percentile has the same distance.
     Nines,
 }
 
@@ -150,7 +150,7 @@ fn nice_step(range: f64, ticks: f64) -> f64 {
     nice * magnitude
 }
 
-/// A number with commas between thousands, rounded to so many decimals.
+/// A number with commas between thousands, rounded to `decimals` decimals.
 ///
 /// ```
 /// assert_eq!(flashweir_report::number(14356.2, 0), "14,356");

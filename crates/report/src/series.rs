@@ -19,7 +19,7 @@ pub enum Style {
 /// A named sequence of points, in order of x. Points without a (finite) y are gaps: nothing is drawn over them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What the legend says.
+    /// Text of the legend.
     pub name: String,
     /// Its colour.
     pub hue: Hue,

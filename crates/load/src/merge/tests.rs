@@ -76,7 +76,7 @@ fn results(tries: u64, seconds: u64, shards: usize) -> Vec<(String, LoadResult)>
     books(tries, seconds, shards).into_iter().zip(1..).map(result).collect()
 }
 
-/// What differs between a run and the sum of its shards by nature.
+/// Removes the facts by which a run and the sum of its shards differ by nature.
 fn without_run(mut result: LoadResult) -> LoadResult {
     result.run = run("1/1");
     result.connections = ConnectionCounts::default();
@@ -113,7 +113,7 @@ fn the_order_of_shards_and_of_sums_is_free() {
     assert_eq!(without_run(sum), without_run(merge(&[two, of_two]).unwrap()));
 }
 
-/// A shard that nobody of the last minutes came to has narrower bins than one that went on.
+/// A shard without arrivals in the last minutes has narrower bins than one that went on.
 #[test]
 fn series_of_unlike_widths_add() {
     let long = results(3_000, 10_000, 1).remove(0).1;
@@ -130,7 +130,7 @@ fn series_of_unlike_widths_add() {
     assert!(series.iter().zip(0..).all(|(second, place)| second.second == 2 * place));
 }
 
-/// What makes one doubtful makes the sum doubtful.
+/// A doubtful shard makes the sum doubtful.
 #[test]
 fn doubts_are_kept() {
     let mut shards = results(1_000, 20, 2);

@@ -1,4 +1,4 @@
-//! What is kept of an answer; the rest of it is read and forgotten.
+//! The part of an answer that is kept; the rest is read and forgotten.
 
 use flashweir_core::Reason;
 use flashweir_core::limits::PERSON_WAIT_SECONDS;
@@ -31,10 +31,10 @@ pub(super) fn flashweir_reason(decision: &[u8]) -> Option<Reason> {
     Reason::ALL.into_iter().find(|reason| reason.as_str() == name.trim())
 }
 
-/// What `Retry-After` (RFC 9110 §10.2.3) asks for.
+/// Wait that `Retry-After` (RFC 9110 §10.2.3) asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryAfter {
-    /// So long a wait.
+    /// Wait for this time.
     Wait(Duration),
     /// A moment, by an answer that does not say how late it is by its own clock.
     Until(SystemTime),
@@ -46,7 +46,7 @@ impl RetryAfter {
     pub(super) fn read(value: &[u8], date: Option<&[u8]>) -> Option<Self> {
         let value = value.trim_ascii();
         if !value.is_empty() && value.iter().all(u8::is_ascii_digit) {
-            // Only digits: what does not fit is longer than anybody waits.
+            // Only digits: a value that does not fit is longer than any person waits.
             let seconds = std::str::from_utf8(value).ok()?.parse().unwrap_or(u64::MAX);
             return Some(Self::Wait(Duration::from_secs(seconds)));
         }

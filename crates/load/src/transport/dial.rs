@@ -87,7 +87,7 @@ impl Dialler {
 }
 
 /// A connection under way. When this is dropped, the kernel is asked how often it had to ask, whether the
-/// attempt is over or somebody lost patience with it.
+/// attempt is over or a person lost patience with it.
 struct Connecting<'a> {
     socket: &'a TcpStream,
     counts: &'a LiveCounts,
@@ -99,7 +99,7 @@ impl Drop for Connecting<'_> {
         if !self.over {
             count(&self.counts.given_up);
         }
-        // So far only connection requests were sent, so whatever was sent again is one. Where the kernel says
+        // So far only connection requests were sent, so every retransmission is one. Where the kernel says
         // nothing there is nothing to count.
         if let Ok(info) = tcp_info(self.socket) {
             let sent_again = info.retransmitted_segments.into();

@@ -1,8 +1,8 @@
 //! One request and its whole answer on one HTTP/1 connection: a write, a read, and nothing between.
 //!
 //! Writing and reading go on at the same time, so that a server which answers before it has read a large body, or
-//! echoes it, blocks nobody. What arrives is read to the stack and understood there: a waiting connection holds no
-//! buffer, so that tens of thousands cost little.
+//! echoes it, blocks no connection. Arriving bytes are read to the stack and understood there: a waiting connection
+//! holds no buffer, so that tens of thousands cost little.
 
 use super::answer::Answer;
 use super::parser::{Fed, Parser};
@@ -26,7 +26,7 @@ pub(super) struct Exchange<'a, Sent> {
     path: &'a str,
     keep: bool,
     sending: Sending,
-    /// Told once, when all was sent or the answer shows that enough was.
+    /// Set once, when all was sent or the answer shows that enough was.
     sent: &'a mut Option<Sent>,
     parser: Parser,
     /// Some byte of an answer arrived.
@@ -37,7 +37,7 @@ pub(super) struct Exchange<'a, Sent> {
 /// How far the request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sending {
-    /// So many bytes were written.
+    /// This number of bytes was written.
     Writing(usize),
     /// All were; an encrypted connection may hold some back.
     Flushing,

@@ -20,7 +20,7 @@ pub(super) struct Head {
 /// How the end of the body is found (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// So many bytes; none for answers that have no body.
+    /// This number of bytes; none for answers that have no body.
     Length(u64),
     /// Chunks, then trailers.
     Chunked,
@@ -28,7 +28,7 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// What arrived is not HTTP/1, or contradicts itself.
+/// The arriving bytes are not HTTP/1, or contradict themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -71,7 +71,7 @@ enum TransferEncoding {
 
 impl<'a> Fields<'a> {
     fn look_at(&mut self, name: &str, value: &'a [u8]) -> Result<(), Malformed> {
-        // The length first: most fields are told apart without comparing any text.
+        // The length first: most fields are distinguished without comparing any text.
         match name.len() {
             4 if name.eq_ignore_ascii_case("date") => self.date = Some(value),
             10 if name.eq_ignore_ascii_case("connection") => self.connection(value),
@@ -123,14 +123,14 @@ impl<'a> Fields<'a> {
     }
 
     fn conclude(self, status: u16, minor: u8, asks_for_body: bool) -> Result<Head, Malformed> {
-        // Nobody asked to switch protocols, and no status begins with 0.
+        // No request asks to switch protocols, and no status begins with 0.
         if status == 101 || status < 100 {
             return Err(Malformed);
         }
         let has_no_body = !asks_for_body || matches!(status, 100..=199 | 204 | 304);
         let framing = match (self.transfer_encoding, self.content_length) {
             _ if has_no_body => Framing::Length(0),
-            // One of them lies; nobody can tell which (RFC 9112 §6.3).
+            // One of them is wrong, and it is unknown which (RFC 9112 §6.3).
             (Some(_), Some(_)) => return Err(Malformed),
             (Some(TransferEncoding::EndsChunked), None) => Framing::Chunked,
             (Some(TransferEncoding::EndsOtherwise), None) => Framing::UntilClose,

@@ -21,7 +21,7 @@ pub(super) struct Http1 {
     bound: Option<Bound>,
 }
 
-/// At most so many connections, idle ones included. People wait for a turn in the order in which they came.
+/// Bound on connections, idle ones included. People wait for a turn in the order in which they came.
 struct Bound {
     most: usize,
     turns: Semaphore,
@@ -80,7 +80,7 @@ impl Http1 {
 
     async fn open(&self, dialler: &Dialler, source: Option<IpAddr>) -> Result<Stream, ErrorKind> {
         if let Some(bound) = &self.bound {
-            // Everybody with a turn, the caller among them, has or opens at most one connection.
+            // Every person with a turn, the caller among them, has or opens at most one connection.
             let in_use = bound.most - bound.turns.available_permits();
             let mut idle = self.idle();
             while idle.count() > 0 && in_use + idle.count() > bound.most {

@@ -78,7 +78,7 @@ async fn read(response: Response<Incoming>, _stream: Http2Stream<'_>) -> Result<
     })
 }
 
-/// What we find wrong with the answer is malformed; all else ended the stream or the connection.
+/// An answer that fails our own checks is malformed; every other error ended the stream or the connection.
 fn classify(error: &hyper::Error) -> ErrorKind {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {

@@ -26,7 +26,7 @@ const STREAMS_UNTIL_TOLD: usize = 100;
 /// The connections of one thread.
 pub(super) struct Http2Pool {
     state: Mutex<State>,
-    /// What connections may still be opened, if they are bounded.
+    /// Permits for connections that may still be opened, if they are bounded.
     to_open: Option<Arc<Semaphore>>,
 }
 
@@ -56,7 +56,7 @@ struct State {
 /// The connections from one address.
 #[derive(Default)]
 struct Source {
-    /// People go through it one by one, in order, and whoever must dial does so in the doorway: a burst opens as
+    /// People go through it one by one, in order, and a person who must dial does so in the doorway: a burst opens as
     /// many connections as it needs and not one each.
     door: Arc<tokio::sync::Mutex<()>>,
     connections: Vec<Connection>,
@@ -98,7 +98,7 @@ impl Http2Pool {
             Err(_) if nobody_waits && let Some(stream) = self.least_busy(source) => return Ok(stream),
             Err(to_open) => {
                 let permit = self.wait_for_permit(to_open).await;
-                // Somebody ahead may have come from here too.
+                // A person ahead may have come from here too.
                 if let Some(stream) = self.with_room(source) {
                     return Ok(stream);
                 }
@@ -121,7 +121,7 @@ impl Http2Pool {
         permit.map(Some).ok_or_else(|| Arc::clone(to_open))
     }
 
-    /// While somebody waits, connections that fall idle are closed and nobody passes.
+    /// While a person waits, connections that fall idle are closed and no other person passes.
     async fn wait_for_permit(&self, to_open: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         self.state().close_one_idle();
         let _waiting = Waiting::new(self);
@@ -184,7 +184,7 @@ async fn open(
     Ok(Connection { number, sender, streams: 1, live, driver, _permit: permit })
 }
 
-/// Keeps a connection going until it ends, which is told to everybody who waits for an answer on it when it is
+/// Keeps a connection going until it ends, which every person who waits for an answer on it learns when it is
 /// dropped.
 async fn drive(live: Arc<Mutex<Option<Live>>>) {
     poll_fn(|cx| {
@@ -213,7 +213,7 @@ impl State {
         self.idle -= before - source.connections.len();
     }
 
-    /// Closes a connection without streams, of whatever address, if there is one. Cost: linear in the connections.
+    /// Closes a connection without streams, of any address, if there is one. Cost: linear in the connections.
     fn close_one_idle(&mut self) {
         for source in self.by_source.values_mut() {
             let idle = source.connections.iter().position(|connection| connection.streams == 0);
@@ -239,7 +239,7 @@ impl State {
             return;
         }
         from.connections.remove(index);
-        // Addresses come and go; whoever stands in the doorway keeps it.
+        // Addresses come and go; a person who stands in the doorway keeps it.
         if from.connections.is_empty() && Arc::strong_count(&from.door) == 1 {
             self.by_source.remove(&source);
         }
@@ -259,7 +259,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.driver.abort();
-        // The driver is told only later.
+        // The driver learns it only later.
         *lock(&self.live) = None;
     }
 }
@@ -281,7 +281,7 @@ impl Drop for Http2Stream<'_> {
     }
 }
 
-/// Somebody who waits for a connection, counted until dropped.
+/// A person who waits for a connection, counted until dropped.
 struct Waiting<'a>(&'a Http2Pool);
 
 impl<'a> Waiting<'a> {

@@ -14,7 +14,7 @@ pub(super) struct Idle {
 
 impl Idle {
     /// The connection from `source` that was used last, if one is still in order: neither closed by the server
-    /// nor holding anything nobody asked for. The others found on the way are closed.
+    /// nor holding unrequested bytes. The others found on the way are closed.
     pub(super) fn take(&mut self, source: Option<IpAddr>) -> Option<Stream> {
         let connections = self.by_source.get_mut(&source)?;
         let mut found = None;
@@ -39,7 +39,7 @@ impl Idle {
         }
     }
 
-    /// Closes one, of whatever address: the one from there that waited longest. Cost: linear in the bound.
+    /// Closes one, of any address: the one from there that waited longest. Cost: linear in the bound.
     pub(super) fn close_one(&mut self) {
         let Some(connections) = self.by_source.values_mut().find(|connections| !connections.is_empty())
         else {
@@ -50,7 +50,7 @@ impl Idle {
         self.by_source.retain(|source, connections| source.is_none() || !connections.is_empty());
     }
 
-    /// How many there are.
+    /// Number of idle connections.
     pub(super) fn count(&self) -> usize {
         self.count
     }

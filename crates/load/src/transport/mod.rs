@@ -36,25 +36,25 @@ use std::net::IpAddr;
 /// How people's requests travel.
 #[derive(Clone, Debug, Default)]
 pub struct TransportOptions {
-    /// What is spoken, and whether people share connections.
+    /// The protocol, and whether people share connections.
     pub protocol: Protocol,
     /// Connections one sending thread has at most, idle ones included; no bound if absent. A person who finds none
     /// free waits for one, in the order in which they came. 0 counts as 1.
     pub connections_most: Option<usize>,
-    /// Whom to trust when the target's URL says `https://`.
+    /// Certificates to trust when the target's URL says `https://`.
     pub tls: TlsOptions,
 }
 
-/// What is spoken, and whether people share connections.
+/// The protocol, and whether people share connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1, a new connection for each request, closed after it: what a crowd of strangers does.
     #[default]
     Http1New,
-    /// HTTP/1.1, an idle connection left by somebody from the same address (and thread), or a new one if there is
+    /// HTTP/1.1, an idle connection left by a person from the same address (and thread), or a new one if there is
     /// none.
     Http1KeepAlive,
-    /// HTTP/2, connections shared by everybody from the same address (and thread), by prior knowledge where the
+    /// HTTP/2, connections shared by all people from the same address (and thread), by prior knowledge where the
     /// URL says `http://` and by agreement (ALPN) where it says `https://`.
     Http2,
 }
@@ -93,7 +93,7 @@ impl Transport {
     /// time. Cost over a kept HTTP/1 connection: a write, a read, no allocation.
     ///
     /// # Errors
-    /// Those of [`ErrorKind`] that are about connections and framing; any status is an answer.
+    /// Errors of [`ErrorKind`] that are about connections and framing; any status is an answer.
     pub(crate) async fn ask(
         &self,
         source: Option<IpAddr>,
@@ -109,7 +109,7 @@ impl Transport {
         }
     }
 
-    /// What became of connections so far. Cheap; may be called from another thread.
+    /// Counts of connections so far. Cheap; may be called from another thread.
     pub(crate) fn connection_counts(&self) -> ConnectionCounts {
         self.dialler.look()
     }

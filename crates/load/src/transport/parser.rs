@@ -19,14 +19,14 @@ pub(super) struct Parser {
     body_bytes: u64,
 }
 
-/// What arrives next.
+/// The part that arrives next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Head,
-    /// So many bytes of the body, and then the end.
+    /// This number of bytes of the body, and then the end.
     Body(u64),
     ChunkSize,
-    /// So many bytes of a chunk, and then its line end.
+    /// This number of bytes of a chunk, and then its line end.
     Chunk(u64),
     ChunkEnd,
     Trailers,
@@ -34,7 +34,7 @@ enum State {
     Whole,
 }
 
-/// What a piece brought.
+/// Result of feeding a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fed {
     /// The answer goes on.

@@ -4,7 +4,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What came of feeding an answer in pieces.
+/// Result of feeding an answer in pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Came {
     /// Status, body bytes, in order.

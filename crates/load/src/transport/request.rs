@@ -1,4 +1,4 @@
-//! What one class of requests sends, made ready once before the run.
+//! The requests of one class, prepared once before the run.
 
 use crate::{LoadError, Target};
 use bytes::Bytes;
@@ -23,7 +23,7 @@ pub struct Prepared {
     http2: Http2Head,
 }
 
-/// What HTTP/2 says in fields of its own, and the fields that it may carry.
+/// Pseudo-header fields of HTTP/2, and the fields that it may carry.
 #[derive(Clone, Debug)]
 struct Http2Head {
     scheme: Scheme,

@@ -11,7 +11,7 @@ use tokio_util::either::Either;
 /// An open connection; dropping it closes it. Boxed: a TLS session is forty times the size of a socket.
 pub(super) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
-/// Nothing arrived that nobody asked for: neither the connection's end nor an answer. Costs no system call unless
+/// Nothing arrived unrequested: neither the connection's end nor an answer. Costs no system call unless
 /// something did.
 pub(super) fn is_quiet(stream: &mut Stream) -> bool {
     let mut space = [MaybeUninit::uninit(); 16];

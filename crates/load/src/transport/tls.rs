@@ -1,4 +1,4 @@
-//! Whom to trust when the target speaks TLS.
+//! Certificates to trust when the target speaks TLS.
 
 use super::Protocol;
 use crate::LoadError;
@@ -16,10 +16,10 @@ pub(super) const ALPN_HTTP2: &[u8] = b"h2";
 /// ALPN name of HTTP/1.1 (RFC 7301 §6).
 const ALPN_HTTP1: &[u8] = b"http/1.1";
 
-/// Whom to trust. By default those whom the system trusts.
+/// Certificates to trust. By default those that the system trusts.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
-    /// Anybody: any certificate will do, for a test server with one of its own making.
+    /// Any certificate will do, for a test server with a self-signed one.
     pub insecure: bool,
     /// The certificates in this PEM file instead of the system's.
     pub roots: Option<PathBuf>,
@@ -54,7 +54,7 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, LoadError> {
     let Some(file) = file else {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
-            let why = "this system trusts nobody; name a file with the certificates to trust";
+            let why = "this system has no trusted certificates; name a file with the certificates to trust";
             return Err(LoadError::Plan(why.to_owned()));
         }
         return Ok(roots);

@@ -5,7 +5,7 @@ use crate::scale::Scale;
 
 /// Columns at most: with more they would be narrower than the eye can follow.
 pub(super) const COLUMNS_MOST: f64 = 240.0;
-/// Rows of the grid, whatever the range of values.
+/// Rows of the grid, for any range of values.
 pub(super) const ROWS: usize = 65;
 
 /// From this count on a cell that straddles two rows is shared out between them: rows that happen to hold two
@@ -74,7 +74,7 @@ fn x_range(map: &HeatMap) -> (f64, f64) {
 }
 
 /// A whole multiple of the narrowest column, so that each drawn column adds up equally many: anything else
-/// would show stripes that nobody measured.
+/// would show stripes that were not measured.
 fn column_width(map: &HeatMap, range: f64) -> f64 {
     let narrowest = map.columns.iter().map(|column| column.to - column.from).fold(range, f64::min);
     narrowest * (range / narrowest / COLUMNS_MOST - 1e-6).ceil().max(1.0)

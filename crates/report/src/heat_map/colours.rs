@@ -1,7 +1,7 @@
 //! The colour scale of counts: from few, near the page's colour, to many, far from it.
 //!
-//! Brightness alone tells the order, so the scale reads the same without colour vision and on grey paper; the
-//! change of hue on the way only helps to tell neighbours apart.
+//! Brightness alone gives the order, so the scale reads the same without colour vision and on grey paper; the
+//! change of hue on the way only helps to distinguish neighbours.
 
 use core::fmt::Write;
 
@@ -17,7 +17,7 @@ const LIGHT: [Colour; 4] =
 const DARK: [Colour; 4] =
     [[64.0, 40.0, 88.0], [172.0, 58.0, 92.0], [240.0, 146.0, 62.0], [255.0, 242.0, 190.0]];
 
-/// The level of a count on a scale that ends at `highest`: equal ratios are equally many levels apart.
+/// The level of a count on a scale that ends at `highest`: equal ratios differ by equally many levels.
 pub(super) fn level(count: f64, highest: f64) -> usize {
     if highest <= 1.0 {
         // One is all there is, and all there is should be seen.

@@ -128,7 +128,7 @@ fn path(level: usize, rectangles: &str) -> String {
     format!("<path fill=\"{}\" shape-rendering=\"crispEdges\" d=\"{rectangles}\"/>\n", light(level))
 }
 
-/// What somebody who cannot see the plot is told.
+/// Description of the plot for readers who cannot see it.
 fn description(map: &HeatMap, range: Option<(f64, f64)>, highest: f64) -> String {
     let mut parts = vec![format!("{} over {}.", map.y_label, map.x_label)];
     parts.push(match range {

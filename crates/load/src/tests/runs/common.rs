@@ -47,7 +47,7 @@ pub(crate) fn plan(url: &str, rate: f64, seconds: u32) -> LoadPlan {
     planned(url, Schedule::one(ArrivalProcess::Poisson(profile), 5))
 }
 
-/// So many people at once, patient enough for a busy machine.
+/// `people` people at once, patient enough for a busy machine.
 pub(crate) fn burst(address: SocketAddr, people: usize) -> LoadPlan {
     let plan = planned(&format!("http://{address}/"), fixed(&vec![Duration::ZERO; people]));
     for_everybody(plan, |class| class.timeout = 20 * SECOND)

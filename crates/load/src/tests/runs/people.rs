@@ -72,7 +72,7 @@ fn an_honest_client_waits_as_long_as_it_is_asked_to() {
     assert_eq!((result.totals.series[0].refused, result.totals.series[1].completed), (1, 1));
 }
 
-/// Whoever loses patience leaves in the middle of a try, which is then not a timeout.
+/// A person who loses patience leaves in the middle of a try, which is then not a timeout.
 #[test]
 fn the_impatient_abandon_and_do_not_return() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();

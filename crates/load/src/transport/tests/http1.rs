@@ -150,13 +150,13 @@ fn sent_is_told_when_it_was_sent_and_only_then() {
             times.set(times.get() + 1);
             go.send(()).unwrap();
         };
-        // The server answers only because it was told so.
+        // The server answers only because its script says so.
         let answered = client.transport.ask(None, &get, "/", sent);
         tokio::time::timeout(LONG, answered).await.unwrap().unwrap();
     });
     assert_eq!(times.get(), 1);
     server.join();
-    // Nobody listens there any more.
+    // No server listens there any more.
     let refused = run(client.transport.ask(None, &client.prepare(Method::GET, ""), "/", || times.set(9)));
     assert_eq!((refused.unwrap_err(), times.get()), (ErrorKind::Connect, 1));
     assert_eq!(client.counts().failed, 1);

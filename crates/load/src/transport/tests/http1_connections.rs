@@ -90,7 +90,7 @@ fn what_cannot_be_trusted_is_not_used_again() {
     }
 }
 
-/// An answer nobody asked for, or the end, arrives while the connection is idle: seen before the next request is
+/// An answer to no request, or the end, arrives while the connection is idle: seen before the next request is
 /// sent, so even a request that must not be sent twice is safe.
 #[test]
 fn an_idle_connection_that_is_no_longer_quiet_is_closed() {

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 
-/// What the server saw and how it is to behave.
+/// Record and behaviour of the server.
 struct Site {
     /// Each request needs one; the test gives them.
     leave: Semaphore,
@@ -176,7 +176,7 @@ fn another_connection_is_opened_when_the_streams_run_out() {
     run(async {
         let site = Site::new(2, 1);
         let client = client(site.listen().await, None);
-        // Tells the client how many streams there may be.
+        // Lets the client learn how many streams there may be.
         client.get("/").await.unwrap();
         let all = async { tokio::join!(client.get("/"), client.get("/"), client.get("/"), client.get("/")) };
         let let_go = async {
@@ -264,7 +264,7 @@ fn what_breaks_is_told_apart() {
                 tcp.read_u8().await.unwrap();
                 tcp.write_all(answer).await.unwrap();
                 tcp.shutdown().await.unwrap();
-                // Whatever else was sent is read, so that closing is no reset.
+                // All that was sent is read, so that closing is no reset.
                 let _ = tokio::time::timeout(LONG, tcp.read_to_end(&mut Vec::new())).await.unwrap();
             };
             let (got, ()) = tokio::join!(client.get("/"), server);

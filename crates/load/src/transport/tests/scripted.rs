@@ -1,4 +1,4 @@
-//! A server that does what it is told, connection by connection.
+//! A server that follows a script, connection by connection.
 
 use super::LONG;
 use std::io::{Read, Write};
@@ -6,16 +6,16 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// What to do next on a connection; after the last one it is closed.
+/// Next step on a connection; after the last one it is closed.
 pub(super) enum Step {
     /// Read a request's head; a body must be read by [`Step::Read`].
     ReadHead,
-    /// Read so many bytes.
+    /// Read this number of bytes.
     Read(usize),
     Write(Vec<u8>),
     /// Write each byte by itself.
     WriteBytewise(Vec<u8>),
-    /// Go on when told, or when nobody can tell any more.
+    /// Go on when a message comes, or when the sender is gone.
     Await(mpsc::Receiver<()>),
     /// Close, and tell.
     End(mpsc::Sender<()>),
@@ -34,7 +34,7 @@ pub(super) fn answer(text: &str) -> [Step; 2] {
 
 pub(super) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// What happened on one connection.
+/// Record of one connection.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) peer: SocketAddr,
@@ -69,7 +69,7 @@ impl Server {
         Self::start(vec![script.into_iter().collect()])
     }
 
-    /// What happened, once every script was followed to its end.
+    /// The records, once every script was followed to its end.
     pub(super) fn join(self) -> Vec<Seen> {
         self.thread.join().unwrap()
     }

@@ -1,4 +1,4 @@
-//! Whom the client trusts, and what is spoken over the encrypted connection.
+//! Certificates that the client trusts, and the protocol over the encrypted connection.
 
 use super::scripted::{Server, Step, write};
 use super::{Client, run};
@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// A certificate of its own making, and the file by which a client may come to trust it.
+/// A self-signed certificate, and the file by which a client may come to trust it.
 pub(super) struct Certificate {
     made: rcgen::CertifiedKey<rcgen::KeyPair>,
     directory: tempfile::TempDir,
@@ -73,7 +73,7 @@ async fn serve(acceptor: TlsAcceptor) -> SocketAddr {
     address
 }
 
-/// A client of `localhost`, which it finds at the server's address whatever the machine's tables say.
+/// A client of `localhost`, which it finds at the server's address independently of the machine's tables.
 pub(super) fn client(address: SocketAddr, protocol: Protocol, tls: TlsOptions) -> Client {
     let options = TransportOptions { protocol, connections_most: None, tls };
     let target = Target {
@@ -94,7 +94,7 @@ fn a_trusted_server_is_asked() {
         for path in ["/1", "/2", "/3"] {
             assert_eq!(kept.get(path).await.unwrap().body_bytes, 2);
         }
-        // What TLS says of its own accord between answers does not count as unasked.
+        // TLS's own messages between answers do not count as unasked.
         assert_eq!((kept.counts().opened, kept.counts().reused), (1, 2));
         let new = client(address, Protocol::Http1New, certificate.trusted());
         assert_eq!(new.get("/").await.unwrap().status, 200);
@@ -138,7 +138,7 @@ fn a_server_that_speaks_no_tls_or_another_protocol_is_told() {
     });
 }
 
-/// A connection that ends without saying so may have been cut by anybody.
+/// A connection that ends without saying so may have been cut by an attacker.
 #[test]
 fn an_answer_cut_without_a_word_is_not_whole() {
     let certificate = Certificate::new("localhost");
