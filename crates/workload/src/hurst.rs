@@ -91,14 +91,14 @@ impl HurstEstimator {
         Self { bin_ns: bin.as_nanos().max(1), bins: 0, count: 0, octaves }
     }
 
-    /// Somebody arrives at an offset from the start. One before the bin under way counts in that. Costs the
+    /// Counts an arrival at an offset from the start. One before the bin under way counts in that. Costs the
     /// bins passed since the one before; arrivals beyond [`HURST_BINS`] bins are left out.
     pub fn arrive(&mut self, moment: Duration) {
         self.advance(moment);
         self.count += u64::from(self.bins < HURST_BINS);
     }
 
-    /// Nobody arrives until then: empty bins up to the end of a run count too.
+    /// Advances without an arrival: empty bins up to the end of a run count too.
     pub fn advance(&mut self, moment: Duration) {
         let bin = u64::try_from(moment.as_nanos() / self.bin_ns).unwrap_or(u64::MAX).min(HURST_BINS);
         while self.bins < bin {
@@ -297,7 +297,7 @@ mod tests {
         assert!((hurst.h - 0.8).abs() < 0.05 && *hurst.octaves.start() > 4, "{hurst:?}");
     }
 
-    /// What two vanishing moments are for.
+    /// The use of two vanishing moments.
     #[test]
     fn a_steady_rise_is_no_burstiness() {
         let length = Duration::from_secs(300);

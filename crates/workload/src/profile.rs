@@ -109,7 +109,7 @@ impl RateProfile {
         Self::new(rates_per_s.into_iter().map(|rate_per_s| Segment::constant(width, rate_per_s)))
     }
 
-    /// Time runs `factor` times faster. Everybody still comes, so rates rise by the same factor (use
+    /// Time runs `factor` times faster. All people still come, so rates rise by the same factor (use
     /// [`peak`](Self::peak) or [`scale`](Self::scale) afterwards to set them otherwise).
     ///
     /// # Errors
@@ -230,14 +230,14 @@ impl Segment {
         Self { length, from_per_s: rate_per_s, to_per_s: rate_per_s }
     }
 
-    /// How many arrivals to expect in this stretch.
+    /// Expected number of arrivals in this stretch.
     #[must_use]
     pub fn expected_arrivals(&self) -> f64 {
         // Halved before they are added: the sum of two finite rates need not be finite.
         (0.5 * self.from_per_s + 0.5 * self.to_per_s) * self.length.as_secs_f64()
     }
 
-    /// The rate so long after the stretch began, per second; that of its end from there on.
+    /// The rate at a time after the stretch began, per second; that of its end from there on.
     #[must_use]
     pub fn rate_after(&self, after: Duration) -> f64 {
         // A segment of no length is at its end at once; dividing by the length would give no number.

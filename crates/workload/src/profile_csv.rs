@@ -30,7 +30,7 @@ pub enum CsvError {
     Unreadable {
         /// Line of the file, the first being 1.
         line: u64,
-        /// What the reader said.
+        /// Error of the reader.
         source: csv::Error,
     },
     /// The header has no such name.
@@ -50,7 +50,7 @@ pub enum CsvError {
         line: u64,
         /// The column wanted, the first being 1.
         place: usize,
-        /// How many there are.
+        /// Number of columns.
         fields: usize,
     },
     /// A field is not a count.
@@ -58,7 +58,7 @@ pub enum CsvError {
     NotACount {
         /// Line of the file, the first being 1.
         line: u64,
-        /// What stands there, at most 40 characters of it.
+        /// The text there, at most 40 characters of it.
         text: String,
     },
     /// More bins than are kept in memory.
@@ -108,7 +108,7 @@ pub fn read_profile(text: impl Read, column: &Column, bin: Duration) -> Result<R
     Ok(RateProfile::from_bins(bin, rates)?)
 }
 
-/// What the first line tells: where the counts stand, and whether it holds one itself.
+/// Findings of the first line: where the counts stand, and whether it holds one itself.
 struct FirstLine {
     place: usize,
     is_header: bool,

@@ -20,14 +20,14 @@ pub struct Stream {
 pub struct Share {
     /// The class's number; the caller's list of classes says which.
     pub class: u16,
-    /// How many people it has, in proportion to the sum of the stream's weights; finite and not negative.
+    /// Number of its people, in proportion to the sum of the stream's weights; finite and not negative.
     pub weight: f64,
 }
 
 /// When each person of each class comes, decided by the streams and the seed alone.
 ///
 /// The streams draw from generators of their own, so changing one leaves the others' people where they were.
-/// Nothing is held in memory: each walk through it draws it anew.
+/// Nothing is held in memory: each walk through it draws it again.
 ///
 /// ```
 /// use flashweir_workload::{ArrivalProcess, Part, RateProfile, Schedule, Share, Stream};
@@ -112,13 +112,13 @@ impl Schedule {
         Ok(Self { streams, seed })
     }
 
-    /// One process, everybody of class 0.
+    /// One process, all people of class 0.
     #[must_use]
     pub fn one(arrivals: ArrivalProcess, seed: u64) -> Self {
         Self { streams: vec![Stream { arrivals, classes: vec![Share { class: 0, weight: 1.0 }] }], seed }
     }
 
-    /// Everybody, in order of moment; at equal moments the earlier stream first. Beyond what the processes cost
+    /// All arrivals, in order of moment; at equal moments the earlier stream first. Beyond what the processes cost
     /// themselves, each arrival costs about 5 ns for each stream.
     #[must_use]
     pub fn arrivals(&self) -> Arrivals<'_> {
@@ -133,8 +133,8 @@ impl Schedule {
         Arrivals { sources, people: vec![0; classes], ordinal: 0 }
     }
 
-    /// Those of a part. Walks through everybody all the same, for each person's number within the class depends
-    /// on all who came before.
+    /// The arrivals of a part. Walks through all arrivals all the same, for each person's number within the class
+    /// depends on all who came before.
     pub fn part(&self, part: Part) -> impl Iterator<Item = Arrival> + Send + '_ {
         let mut next = part.index;
         self.arrivals().filter(move |arrival| {
@@ -178,7 +178,7 @@ impl Schedule {
         self.streams.iter().map(|stream| stream.arrivals.length()).max().unwrap_or_default()
     }
 
-    /// How many people to expect.
+    /// Expected number of people.
     #[must_use]
     pub fn expected(&self) -> f64 {
         self.streams.iter().map(|stream| stream.arrivals.expected()).sum()
@@ -315,7 +315,7 @@ mod tests {
         assert!(given.eq([1, 1, 3].map(|second| second * SECOND)));
     }
 
-    /// What each stream draws depends on its place and the seed, not on its neighbours.
+    /// The draws of each stream depend on its place and the seed, not on its neighbours.
     #[test]
     fn a_stream_comes_as_it_would_alone() {
         let alone = Schedule::new(mixed(3).streams()[..1].to_vec(), 3).unwrap();
@@ -365,7 +365,7 @@ mod tests {
     }
 
     proptest! {
-        /// Machines and their threads together send the whole schedule, each arrival once, whatever their number.
+        /// Machines and their threads together send the whole schedule, each arrival once, for any number of them.
         #[test]
         fn parts_make_up_the_whole(seed: u64, machines in 1u32..6, threads in 1u32..6) {
             let schedule = mixed(seed);

@@ -1,4 +1,4 @@
-//! What is said of text that cannot be read.
+//! Message about text that cannot be read.
 
 /// A text is not what it was read as; says which text and what was expected.
 ///
@@ -12,7 +12,7 @@
 pub struct TextError {
     /// The text, as it was given.
     pub text: String,
-    /// What it should have been, and an example.
+    /// The accepted form, and an example.
     pub expected: &'static str,
 }
 

@@ -21,7 +21,7 @@ pub enum ArrivalError {
         /// The gap it goes with.
         gap: Duration,
     },
-    /// A gap so long, at this rate, that too many sessions would be under way.
+    /// A gap that is too long for this rate: too many sessions would be under way.
     #[error(
         "{0:.0} self-similar sessions would be under way at once (mean rate times gap), \
          at most {SELF_SIMILAR_ACTIVE_MEAN:.0} may be: shorten the gap"
@@ -33,16 +33,16 @@ pub enum ArrivalError {
     /// Machines without workers, or none.
     #[error("{machines} machines for {workers} workers: expected at least one, and a worker for each")]
     Machines {
-        /// How many machines.
+        /// Number of machines.
         machines: u32,
-        /// How many workers they share.
+        /// Number of workers that they share.
         workers: u32,
     },
     /// Moments that go backwards.
     #[error("arrival {0} (counted from 0) comes before the one before it")]
     OutOfOrder(usize),
     /// A moment after the end.
-    #[error("somebody comes at {last:?}, after the end at {length:?}")]
+    #[error("an arrival at {last:?} lies after the end at {length:?}")]
     AfterTheEnd {
         /// The last moment.
         last: Duration,

@@ -45,7 +45,7 @@ pub struct SelfSimilar {
 
 impl ArrivalProcess {
     /// The requests of sessions whose lengths have a heavy tail (M/G/∞): long-range dependent, with the Hurst
-    /// parameter that [`SelfSimilarity::hurst`] tells.
+    /// parameter that [`SelfSimilarity::hurst`] returns.
     ///
     /// Memory: 16 bytes for each session under way, of which there are about mean rate × gap.
     ///
@@ -166,7 +166,7 @@ impl ArrivalProcess {
         }
     }
 
-    /// How many arrivals to expect: the mean over all seeds (for random timing within 3 % of one per worker).
+    /// Expected number of arrivals: the mean over all seeds (for random timing within 3 % of one per worker).
     #[must_use]
     pub fn expected(&self) -> f64 {
         match self {
@@ -201,7 +201,7 @@ impl Iterator for Moments<'_> {
     fn next(&mut self) -> Option<Duration> {
         match &mut self.0 {
             Source::Even { due, placement } => {
-                // Half a step first: a profile worth exactly n arrivals then gives n, whatever the rounding.
+                // Half a step first: a profile worth exactly n arrivals then gives n for any rounding.
                 *due += if *due == 0.0 { 0.5 } else { 1.0 };
                 placement.moment(*due)
             }
@@ -337,7 +337,7 @@ mod tests {
     proptest! {
         #[test]
         fn moments_are_in_order_and_within_the_profile(profile in profiles(), seed: u64) {
-            // Rounding to nanoseconds may put an arrival on the edge of a stretch where nobody comes.
+            // Rounding to nanoseconds may put an arrival on the edge of a stretch without arrivals.
             let edge = Duration::from_nanos(2);
             let somebody_comes = |moment: Duration| {
                 [moment.saturating_sub(edge), moment, moment + edge].iter().any(|near| profile.rate_at(*near) > 0.0)

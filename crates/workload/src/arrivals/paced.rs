@@ -85,7 +85,7 @@ impl Iterator for CollidingMoments<'_> {
 }
 
 /// Method 4 (§3.5): worker x of W begins at x/W seconds and then waits a time drawn uniformly from 0.7 s to
-/// 1.3 s between its requests, whatever the answers do: an open loop.
+/// 1.3 s between its requests, independently of the answers: an open loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomTiming {
     workers: u32,

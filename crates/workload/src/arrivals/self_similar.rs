@@ -23,7 +23,7 @@ use flashweir_core::limits::{SELF_SIMILAR_ACTIVE, SELF_SIMILAR_ACTIVE_MEAN};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Shortest session unless told, in gaps. Counts are exactly long-range dependent only over long times; here
+/// Shortest session by default, in gaps. Counts are exactly long-range dependent only over long times; here
 /// the nearest deviation, a share of the variance that grows as a Poisson process's does, vanishes (the line is
 /// within 0.01 of its numerical root for α up to 1.7), so that H shows from a few gaps on. Half of all sessions
 /// then send one request only.
@@ -59,7 +59,7 @@ impl SelfSimilarity {
         Ok(Self { alpha, gap, shortest: gap.mul_f64(shortest_gaps(alpha)) })
     }
 
-    /// The same with sessions that last at least so long (a thousandth of the gap to a thousand gaps), again at
+    /// The same with sessions of a given shortest length (a thousandth of the gap to a thousand gaps), again at
     /// the profile's mean rate. Longer ones make deeper waves; H then shows only at times well above them.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl SelfSimilarPoints {
     }
 }
 
-/// How many requests a session sends. In units of the gap; `age` is the time since the session began.
+/// Number of requests that a session sends. In units of the gap; `age` is the time since the session began.
 #[derive(Clone, Debug)]
 struct Lengths {
     alpha: f64,

@@ -47,7 +47,7 @@ impl Alias {
         Ok(Self { columns: columns(&mut shares).into() })
     }
 
-    /// How many alternatives there are, those of weight zero included.
+    /// Number of alternatives, those of weight zero included.
     #[must_use]
     pub fn count(&self) -> usize {
         self.columns.len()
@@ -115,7 +115,8 @@ mod tests {
     use flashweir_core::Rng;
     use proptest::prelude::*;
 
-    /// What the table really draws from: the sum over its columns, exact but for the 32-bit thresholds.
+    /// The probabilities with which the table really draws: the sum over its columns, exact but for the 32-bit
+    /// thresholds.
     fn probabilities(table: &Alias) -> Vec<f64> {
         let mut sums = vec![0.0; table.count()];
         for (index, column) in table.columns.iter().enumerate() {

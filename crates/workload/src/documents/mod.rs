@@ -1,4 +1,4 @@
-//! What is asked for, by number: which documents, and how large they are.
+//! Requested documents, by number, and their sizes.
 
 pub mod alias;
 #[cfg(test)]

@@ -13,20 +13,20 @@ use std::sync::Arc;
 /// use flashweir_workload::people::Habits;
 /// let front_page_mostly = Popularity::zipf(1.5, 507)?;
 /// let mut person = Habits::default().person(7, 0, 0);
-/// let request = person.next_request().expect("everybody asks at least once");
+/// let request = person.next_request().expect("each person asks at least once");
 /// assert!(person.document(request, &front_page_mostly) < 507);
 /// # Ok::<(), flashweir_workload::documents::PopularityError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Popularity {
-    /// Every request of a class asks for a document nobody else asks for: the first request of person k asks
+    /// Every request of a class asks for a document that no other asks for: the first request of person k asks
     /// for document k (modulo 2³²), further requests of a session for others. No two requests of a class
     /// share a document while the number of people times the longest session (of at most 75,000 requests)
     /// stays below 1.5 thousand million.
     EachNew,
     /// In turn: person k begins at document k and goes on from there, round and round.
     InOrder {
-        /// How many documents there are.
+        /// Number of documents.
         count: NonZeroU32,
     },
     /// Each request draws one by its weight, independently of all others.
@@ -53,7 +53,7 @@ pub enum PopularityError {
         /// The weight given.
         weight: f64,
     },
-    /// Nobody would ask for anything.
+    /// No document would ever be drawn.
     #[error("the weights of all documents are zero: at least one must be above")]
     AllZero,
     /// An exponent that is negative, infinite or not a number.
@@ -110,7 +110,7 @@ impl Popularity {
     }
 }
 
-/// 2³² divided by the golden ratio. Its multiples j·G modulo 2³² stay at least 0.35·2³²/j apart for j ≤
+/// 2³² divided by the golden ratio. Its multiples j·G modulo 2³² differ by at least 0.35·2³²/j for j ≤
 /// 75,000 (by its continued fraction), which is what [`Popularity::EachNew`] promises.
 const GOLDEN: u64 = 0x9E37_79B9;
 
@@ -126,8 +126,8 @@ mod tests {
         weights.iter().map(|weight| weight / sum).collect()
     }
 
-    /// Counts of the documents that so many people with one request each ask for, each from a fork of their
-    /// own.
+    /// Counts of the documents that `people` people with one request each ask for, each from a separate
+    /// fork.
     fn counts(popularity: &Popularity, documents: usize, people: u64, seed: u64) -> Vec<u64> {
         let root = Rng::new(seed);
         let mut counts = vec![0; documents];

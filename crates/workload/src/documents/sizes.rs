@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 /// The sizes of documents, written `1024` (all the same), or `pareto:1.3:1170` (shape and smallest size).
 ///
-/// A document's size depends on the seed and its number only: whoever asks for it again gets as much.
+/// A document's size depends on the seed and its number only: every request for it gets as much.
 ///
 /// ```
 /// use flashweir_workload::documents::Sizes;
@@ -19,7 +19,7 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sizes {
-    /// Every document has so many bytes.
+    /// Every document has this number of bytes.
     Constant(u64),
     /// Many small documents and few that are very large.
     Pareto(Pareto),
@@ -133,7 +133,7 @@ impl Pareto {
     }
 }
 
-/// Names the forks that sizes are drawn from, apart from all others of the seed: "size" in ASCII, above any
+/// Names the forks that sizes are drawn from, separate from all others of the seed: "size" in ASCII, above any
 /// document's number.
 const SIZES: u64 = 0x7369_7A65 << 32;
 

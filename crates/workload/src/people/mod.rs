@@ -1,4 +1,4 @@
-//! Who asks: how patient people are, how long they stay and what they do when a try fails.
+//! Behaviour of people: how patient they are, how long they stay and what they do when a try fails.
 
 pub mod person;
 pub mod retry;
@@ -18,9 +18,9 @@ pub use wait::{LONGEST_WAIT, Wait};
 pub struct Habits {
     /// How long a person waits for each request, drawn once for each person; `None`: as long as it takes.
     pub patience: Option<Wait>,
-    /// What a person does with one visit.
+    /// Requests of a person's visit.
     pub session: Session,
-    /// What a person does when a try fails; `None`: gives the request up.
+    /// Behaviour of a person when a try fails; `None`: gives the request up.
     pub retry: Option<Retry>,
 }
 

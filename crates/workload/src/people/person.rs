@@ -98,7 +98,7 @@ impl Person {
     }
 }
 
-/// What is drawn, each from its own generator.
+/// Kinds of draws, each with a separate generator.
 #[derive(Clone, Copy)]
 enum Purpose {
     Patience,
@@ -108,6 +108,6 @@ enum Purpose {
     Retry,
 }
 
-/// Names the forks that people are drawn from, apart from all others of the seed: "peop" in ASCII above the
+/// Names the forks that people are drawn from, separate from all others of the seed: "peop" in ASCII above the
 /// class and the purpose.
 const PEOPLE: u64 = 0x7065_6F70 << 32;

@@ -1,4 +1,4 @@
-//! What people do when a try fails.
+//! Behaviour of people when a try fails.
 
 use super::wait::{LONGEST_WAIT, times};
 use crate::duration_text::{self, DurationText};
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retry {
-    /// The chance that a person tries again after one failed try, 0 to 1; decided anew each time.
+    /// The chance that a person tries again after one failed try, 0 to 1; decided again each time.
     pub share: f64,
     /// How long they wait before they do.
     pub pace: Pace,
@@ -60,7 +60,7 @@ pub struct Failures {
 pub enum Pace {
     /// Not at all: the reload button.
     AtOnce,
-    /// Always so long.
+    /// Always the same time.
     Fixed(Duration),
     /// Exponential back-off with full jitter: uniform from zero to a bound that is `first` after the first
     /// try and doubles with each further one, up to `most`.
@@ -70,8 +70,8 @@ pub enum Pace {
         /// The largest bound.
         most: Duration,
     },
-    /// As long as the answer's `Retry-After` asked for (to the second: an honest client adds no jitter of its
-    /// own, so that what the server's does is seen), at most [`LONGEST_WAIT`].
+    /// As long as the answer's `Retry-After` asked for (to the second: an honest client adds no jitter
+    /// itself, so that the effect of the server's is seen), at most [`LONGEST_WAIT`].
     Honour {
         /// If the answer asked for nothing, or there was none.
         otherwise: Duration,
@@ -79,7 +79,7 @@ pub enum Pace {
 }
 
 impl Default for Retry {
-    /// Everybody, after any failure, up to three tries, backing off from 100 ms: what polite client libraries
+    /// All people try again, after any failure, up to three tries, backing off from 100 ms, as polite client libraries
     /// do.
     fn default() -> Self {
         let pace = Pace::Backoff { first: Duration::from_millis(100), most: BACKOFF_MOST };
@@ -103,7 +103,7 @@ impl Retry {
             return None;
         }
         let mut rng = draws();
-        // A share that is not a number compares false: nobody tries again.
+        // A NaN share compares false: no retry.
         (rng.unit_f64() < self.share).then(|| self.pace.wait(tries_so_far, asked, &mut rng))
     }
 }

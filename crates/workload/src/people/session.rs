@@ -1,4 +1,4 @@
-//! What a person does with one visit: how many requests, and how long they think between two.
+//! A person's visit: the number of requests, and how long they think between two.
 
 use super::wait::Wait;
 use crate::text_error::TextError;
@@ -19,16 +19,16 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Session {
-    /// How many requests.
+    /// Number of requests.
     pub requests: SessionLength,
     /// Time from the end of one request to the next.
     pub think: Wait,
 }
 
-/// How many requests a session has, written `3`, `geometric:5` or `endless`.
+/// Number of requests of a session, written `3`, `geometric:5` or `endless`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SessionLength {
-    /// Always so many.
+    /// Always this number.
     Exactly(NonZeroU32),
     /// After each request the same chance of another: at least one, `mean` on average.
     Geometric {

@@ -17,7 +17,7 @@ fn habits() -> Habits {
     }
 }
 
-/// What one person asks for and how long they think after each; they fail `failures` tries of every request.
+/// Documents that one person asks for, and the time they think after each; they fail `failures` tries of every request.
 fn visit(person: &mut Person, popularity: &Popularity, failures: u32) -> Vec<(u32, Duration)> {
     let mut done = Vec::new();
     while let Some(request) = person.next_request() {
@@ -82,7 +82,7 @@ fn a_crowd_of_people_fits_the_habits_of_its_class() {
     }
 }
 
-/// What one thing drawn for a person tells nothing about another, nor about the same thing of the next person, of
+/// One value drawn for a person says nothing about another, nor about the same thing of the next person, of
 /// the other class or of the other seed.
 #[test]
 fn draws_of_different_purposes_and_people_are_not_alike() {
@@ -140,7 +140,7 @@ fn correlation(pairs: &[(f64, f64)]) -> f64 {
 }
 
 proptest! {
-    /// What happens to a person changes nothing of what they ask for or how long they think.
+    /// Events during a visit change nothing of what the person asks for or how long they think.
     #[test]
     fn a_visit_does_not_depend_on_its_failures(seed: u64, class: u16, number: u64, failures in 1u32..6) {
         let popularity = Popularity::zipf(0.8, 1000).unwrap();
@@ -170,7 +170,7 @@ proptest! {
         prop_assert_eq!(retried, other.retry_after(Failure::Refused, tries, None));
         prop_assert!(retried.is_none_or(|wait| wait <= Duration::from_millis(200)));
         other.next_request();
-        // Another request has draws of its own; to be equal, both must have been given up.
+        // Another request has other draws; to be equal, both must have been given up.
         let again = other.retry_after(Failure::Refused, tries, None);
         prop_assert!(again.is_none() || again != retried);
     }

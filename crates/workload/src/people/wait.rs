@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A length of time that may differ from one draw to the next, written `2s`, `exp:2s` or
 /// `uniform:700ms-1300ms`.
 ///
-/// Whatever is drawn, nobody waits longer than [`LONGEST_WAIT`].
+/// No draw is longer than [`LONGEST_WAIT`].
 ///
 /// ```
 /// use flashweir_core::Rng;
@@ -40,7 +40,7 @@ pub enum Wait {
     },
 }
 
-/// Nobody waits longer than this, so that no wait a file or a server asks for can overflow a clock.
+/// Maximum wait, so that no wait a file or a server asks for can overflow a clock.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(PERSON_WAIT_SECONDS);
 
 impl Wait {
@@ -237,7 +237,7 @@ mod tests {
             let bounds = match wait {
                 Wait::Constant(same) => (same, same),
                 Wait::Exponential { .. } => (Duration::ZERO, LONGEST_WAIT),
-                // A nanosecond for rounding: nobody's clock tells.
+                // A nanosecond for rounding: no clock shows it.
                 Wait::Uniform { from, to } => (from, to + Duration::from_nanos(1)),
             };
             prop_assert!((bounds.0..=bounds.1).contains(&drawn), "{drawn:?}");

@@ -34,7 +34,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Those that are named, and documented, for all of Flashweir.
+    /// The bounds that are named, and documented, for all of Flashweir.
     pub(super) const NAMED: Self = Self {
         lines: LOG_LINES,
         requests: RECORDED_REQUESTS,

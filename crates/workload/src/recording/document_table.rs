@@ -59,7 +59,7 @@ impl Named {
 }
 
 impl DocumentTable {
-    /// No documents yet, and at most so many, with so much text altogether.
+    /// An empty table, with a maximum of documents and of text altogether.
     pub(super) fn new(documents_most: usize, text_bytes_most: usize) -> Self {
         Self {
             documents_most,

@@ -1,4 +1,4 @@
-//! What every format's parser makes of one line or record.
+//! Result of every format's parser for one line or record.
 
 use crate::recording::problem::Defect;
 use flashweir_core::limits::RECORDED_METHOD_BYTES;
@@ -14,7 +14,7 @@ pub(super) struct Entry<'a> {
     pub(super) bytes: Option<u64>,
 }
 
-/// What was asked for.
+/// The requested target.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target<'a> {
     /// As it came.
@@ -26,7 +26,7 @@ pub(super) enum Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// What a message may show of it.
+    /// The part of it that a message may show.
     pub(super) fn shown(&self) -> &'a [u8] {
         match self {
             Self::Plain(text) | Self::Escaped(text) => text,

@@ -14,15 +14,15 @@ pub enum RecordingError {
     /// Reading failed.
     #[error("{place}: cannot be read")]
     Unreadable {
-        /// What was to be read next.
+        /// The place that was to be read next.
         place: Place,
-        /// What the reader said.
+        /// Error of the reader.
         source: io::Error,
     },
     /// The log is compressed.
     #[error("it is {program}-compressed: pipe it through `{program} -dc`")]
     Compressed {
-        /// What made it and what undoes it.
+        /// The program that compressed it and decompresses it.
         program: &'static str,
     },
     /// The beginning fits none of the formats.
@@ -34,9 +34,9 @@ pub enum RecordingError {
     /// There is something in it, and nothing of it is a request.
     #[error("none of its {unparsed} lines or records is a request; {first}")]
     NothingParsed {
-        /// How many there are.
+        /// Number of lines or records.
         unparsed: u64,
-        /// What is wrong with the first.
+        /// Fault of the first.
         first: Unparsed,
     },
     /// There are requests in it, and none that may be played.
@@ -44,7 +44,7 @@ pub enum RecordingError {
         "none of its {left_out} requests is a GET or HEAD, and only those are replayed unless all methods are asked for"
     )]
     AllLeftOut {
-        /// How many requests there are.
+        /// Number of requests.
         left_out: u64,
     },
     /// Strict reading: a line does not parse.
@@ -76,7 +76,7 @@ pub enum RecordingError {
     /// So strong a squeeze that nothing is left, or so weak that it overflows.
     #[error("squeezing time {0} times leaves no length that can be expressed (1 ns to centuries)")]
     Squeezed(f64),
-    /// Bins of no width, or so many that they are not kept.
+    /// Bins of no width, or too many to be kept.
     #[error("bins of {0:?}: expected a width above zero that gives at most {PROFILE_BINS} bins")]
     Bins(Duration),
 }

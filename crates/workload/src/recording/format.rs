@@ -1,4 +1,4 @@
-//! Which formats of log are understood, their names, and how to tell them apart.
+//! Known log formats, their names, and how they are recognised.
 
 use crate::recording::{combined, nasa_tsv, world_cup};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Recorded logs: who asked a real web server for what, and when, to be played again.
 //!
 //! A log's stamps have whole seconds. Played as they are, the requests of one second would all come at its first
-//! instant: bursts nobody saw. So they are spread evenly over their second, in their order, the k-th of n at
+//! instant: bursts that never happened. So they are spread evenly over their second, in their order, the k-th of n at
 //! (k − ½)/n ([`Stamps::Spread`]).
 //!
 //! A log is written in the order in which answers *ended*, stamped (mostly) with when requests *began*: times that
@@ -60,7 +60,7 @@ pub use problem::{Backwards, Defect, Place, Problems, Unparsed};
 pub struct Options {
     /// Which requests are kept.
     pub methods: Methods,
-    /// What becomes of the whole seconds.
+    /// Treatment of the whole seconds.
     pub stamps: Stamps,
     /// The first line that does not parse, and the first time that goes back, is an error.
     pub strict: bool,
@@ -76,7 +76,7 @@ pub enum Methods {
     All,
 }
 
-/// What becomes of stamps that have whole seconds only.
+/// Treatment of stamps that have whole seconds only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stamps {
     /// The requests of one second are spread evenly over it, in their order.
@@ -106,7 +106,7 @@ impl Recording {
         read::read(text, Some(format), options).map(|(_, recording)| recording)
     }
 
-    /// Reads a log whose format its beginning tells, and says which it is.
+    /// Reads a log whose format is recognised by its beginning, and returns the format.
     ///
     /// # Errors
     /// As [`read`](Self::read), and a beginning of no format.
@@ -120,7 +120,7 @@ impl Recording {
         &self.moments
     }
 
-    /// What each request asks for: numbers of documents, as many as there are moments.
+    /// Document of each request: numbers of documents, as many as there are moments.
     #[must_use]
     pub fn documents(&self) -> &Arc<[u32]> {
         &self.documents
@@ -143,7 +143,7 @@ impl Recording {
         self.length
     }
 
-    /// What was wrong in the log, and what was left out.
+    /// Faults of the log, and the parts left out.
     #[must_use]
     pub fn problems(&self) -> &Problems {
         &self.problems

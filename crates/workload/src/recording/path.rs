@@ -29,7 +29,7 @@ pub(super) fn push_path(target: &[u8], escaped: bool, name: &mut String) -> Resu
     Ok(())
 }
 
-/// What follows scheme and host, if there are any.
+/// The part after scheme and host, if there are any.
 fn without_origin(target: &[u8]) -> &[u8] {
     let after_scheme = ["http://", "https://"].iter().find_map(|scheme| {
         let (start, rest) = target.split_at_checked(scheme.len())?;

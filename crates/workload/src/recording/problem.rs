@@ -1,4 +1,4 @@
-//! What was wrong in a recorded log: everything counted, the first few of each kind kept to be shown.
+//! Faults of a recorded log: everything counted, the first few of each kind kept to be shown.
 
 use flashweir_core::limits::{
     LOG_LINE_BYTES, LOG_PROBLEMS_SHOWN, LOG_SNIPPET_CHARACTERS, RECORDED_METHOD_BYTES, RECORDED_PATH_BYTES,
@@ -27,7 +27,7 @@ pub struct Problems {
 pub struct Unparsed {
     /// Where it stands.
     pub place: Place,
-    /// What is wrong.
+    /// The fault.
     pub defect: Defect,
     /// The part at fault, made printable, at most [`LOG_SNIPPET_CHARACTERS`] characters; empty where it might
     /// name the client.
@@ -85,10 +85,10 @@ pub enum Defect {
     /// A request without anything asked for.
     #[error("no path after the method")]
     NoTarget,
-    /// What was asked for is not below this server's root.
+    /// The requested target is not below this server's root.
     #[error("what is asked for is not a path (which begins with /)")]
     NotAPath,
-    /// A path nobody would accept.
+    /// A path that no server would accept.
     #[error("the path is longer than {RECORDED_PATH_BYTES} bytes")]
     PathTooLong,
     /// No status where it should be.

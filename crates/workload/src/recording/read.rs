@@ -1,4 +1,4 @@
-//! From bytes to lines and records, whatever the bytes.
+//! Converts bytes, valid or not, to lines and records.
 
 use crate::recording::collector::{Bounds, Collector};
 use crate::recording::entry::{Entry, Flaw};
@@ -11,13 +11,13 @@ use std::io::{self, BufRead, BufReader, Read};
 
 /// Read at once. Larger gains nothing.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Bytes from which the format is told.
+/// Bytes by which the format is recognised.
 const BEGINNING_BYTES: u64 = 64 << 10;
 /// How compressed files begin, and the programs that make them, each of which undoes it with `-dc`.
 const COMPRESSED: [(&[u8], &str); 3] =
     [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz")];
 
-/// Reads a log of this format, or of the one its beginning tells.
+/// Reads a log of this format, or of the one recognised by its beginning.
 pub(super) fn read(
     mut text: impl Read,
     format: Option<Format>,
@@ -44,7 +44,7 @@ pub(super) fn read(
     Ok((format, collector.finish()?))
 }
 
-/// What follows the beginning. A failure met while reading the beginning comes in its turn, so that its message
+/// The bytes after the beginning. A failure met while reading the beginning comes in its turn, so that its message
 /// names the line it struck.
 struct Rest<R> {
     failure: Option<io::Error>,

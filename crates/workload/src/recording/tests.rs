@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 const STRICT: Options = Options { methods: Methods::SafeOnly, stamps: Stamps::Spread, strict: true };
 
-/// A line of the common format, so many seconds after 10:05:00.
+/// A line of the common format, `second` seconds after 10:05:00.
 fn line(second: u32, request: &str) -> String {
     format!("192.0.2.77 - - [17/May/2015:10:05:{second:02} +0000] \"{request}\" 200 17\n")
 }
@@ -180,7 +180,7 @@ impl Read for Failing {
 
 #[test]
 fn a_reader_that_fails_is_an_error_with_its_line() {
-    // None, a few, and more than the beginning from which the format is told.
+    // None, a few, and more than the beginning by which the format is recognised.
     for lines in [0, 3, 2_000] {
         let failing = Failing(Cursor::new(get(1, "/a").repeat(lines).into()));
         let error = Recording::read_detecting(failing, &Options::default()).unwrap_err();

@@ -13,7 +13,7 @@ pub(super) const RECORD_BYTES: usize = 20;
 const METHODS: [&[u8]; 8] = [b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"TRACE", b"OPTIONS", b"CONNECT"];
 /// The code of any other method.
 const OTHER_METHOD: u8 = 8;
-/// What the size holds when the log had none.
+/// Value of the size when the log had none.
 const NO_SIZE: u32 = u32::MAX;
 /// First and last second of 1998.
 const YEAR_1998: RangeInclusive<u32> = 883_612_800..=915_148_799;

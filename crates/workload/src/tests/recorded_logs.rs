@@ -123,7 +123,7 @@ fn options() -> impl Strategy<Value = Options> {
     (methods, stamps, any::<bool>()).prop_map(|(methods, stamps, strict)| Options { methods, stamps, strict })
 }
 
-/// Whatever is read, every line is accounted for and the recording is whole.
+/// For any input, every line is accounted for and the recording is whole.
 fn check_read(bytes: &[u8], format: Format, options: &Options) {
     let lines = match format {
         Format::WorldCupBinary => bytes.len().div_ceil(20) as u64,

@@ -32,7 +32,7 @@ fn the_launch_of_sts_70() {
     let counted = read_profile(&text[..], &Column::parse("requests"), Duration::from_secs(1)).unwrap();
     let people = counted.expected_arrivals();
     let profile = counted.squeeze(60.0).unwrap();
-    assert!((profile.expected_arrivals() - people).abs() < 1e-6 * people, "squeezing keeps everybody");
+    assert!((profile.expected_arrivals() - people).abs() < 1e-6 * people, "squeezing keeps all people");
     follows(&profile, 1);
     follows(&profile, 60);
     strictly_follows(&profile, 60);
