@@ -1,4 +1,4 @@
-//! What the longest figures cost, so that it can be said before one of them begins.
+//! Cost of the longest figures, so that it can be printed before one of them begins.
 
 /// Figures that take more than a minute: seconds with the default options on two cores of a development machine, release build,
 /// from the processor time that their runs take. Each is in a laboratory by itself; with others in one, shared runs are made once.

@@ -32,7 +32,7 @@ impl Crowd {
         &self.name
     }
 
-    /// People per second: both shapes, squeezed (or stretched) and scaled as told.
+    /// People per second: both shapes, squeezed (or stretched) and scaled as given.
     pub(crate) fn arrivals(&self, quiet: Stretched, crowd: Stretched) -> RateProfile {
         fit(&self.quiet, quiet).then(fit(&self.crowd, crowd))
     }
@@ -46,7 +46,7 @@ fn fit(profile: &RateProfile, to: Stretched) -> RateProfile {
         squeezed.scale(factor)
     });
     // Holds because a crowd's profiles last minutes and have people in them, and experiments ask for minutes to hours
-    // with more than nobody.
+    // with at least one person.
     fitted.expect("lengths and rates in range")
 }
 

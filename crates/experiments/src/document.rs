@@ -31,7 +31,7 @@ pub fn revised_testbed(before: &str, findings: &[(&Trial, Finding)], figures: &s
     simulator().unchanged(simulated, figures) + &testbed().revised(on_testbed, findings, figures)
 }
 
-/// What the two halves have in common.
+/// State that the two halves share.
 struct Half {
     head: &'static str,
     /// Behind an id in a heading.
@@ -87,7 +87,7 @@ fn halves(document: &str) -> [&str; 2] {
     [simulated, on_testbed]
 }
 
-/// What the document has of one subject.
+/// The document's part about one subject.
 struct Part {
     verdict: String,
     /// From its heading on, with the empty line before.

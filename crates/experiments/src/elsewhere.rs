@@ -8,7 +8,7 @@ use crate::testbed::{best_static, bulk_bystander, cost, fastest_tenth, network_l
 pub struct Elsewhere {
     /// Its name, such as `NEWS-F19`.
     pub id: &'static str,
-    /// What it shows.
+    /// Its title.
     pub title: &'static str,
     /// The command that measures it.
     pub command: &'static str,

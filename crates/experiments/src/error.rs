@@ -1,4 +1,4 @@
-//! What can go wrong with an experiment.
+//! Errors of an experiment.
 
 use flashweir_sim::request::{RunError, senders};
 
@@ -8,7 +8,7 @@ pub enum ExperimentError {
     /// Nothing is called so.
     #[error("there is no experiment `{id}`; there are {known}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         id: String,
         /// All there are.
         known: String,
@@ -26,9 +26,9 @@ pub enum ExperimentError {
     Option {
         /// Which option.
         what: &'static str,
-        /// What was given.
+        /// The value given.
         value: String,
-        /// What would have been accepted.
+        /// The accepted values.
         expected: &'static str,
     },
     /// A simulation failed.

@@ -3,14 +3,14 @@
 use crate::elsewhere::{ELSEWHERE, Elsewhere};
 use crate::{ExperimentError, Finding, Laboratory, cataclysm, intel, news, purge, radar};
 
-/// What a table or figure of a paper is about.
+/// Subject of a table or figure of a paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// Its name, such as `NEWS-T1`.
     pub id: &'static str,
-    /// What it shows.
+    /// Its title.
     pub title: &'static str,
-    /// What the paper says, and where.
+    /// The paper's statement, and where it is.
     pub paper: &'static str,
 }
 
@@ -19,9 +19,9 @@ pub struct Subject {
 pub struct Experiment {
     /// Its name, such as `NEWS-T1`.
     pub id: &'static str,
-    /// What it shows.
+    /// Its title.
     pub title: &'static str,
-    /// What the paper says, and where.
+    /// The paper's statement, and where it is.
     pub paper: &'static str,
     /// Runs it.
     pub run: fn(&Laboratory) -> Result<Finding, ExperimentError>,

@@ -1,4 +1,4 @@
-//! What an experiment found, and how that is judged.
+//! Finding of an experiment, and its judgement.
 
 use crate::{Criterion, Spread};
 use flashweir_report::Figure;
@@ -10,9 +10,9 @@ use std::fmt;
 pub struct Finding {
     /// The paper's values beside ours.
     pub rows: Vec<Row>,
-    /// What must hold for the result to have the paper's shape.
+    /// Conditions for the result to have the paper's shape.
     pub shapes: Vec<Shape>,
-    /// What the rules make of them.
+    /// Verdict of the rules on them.
     pub verdict: Verdict,
     /// How the runs differ from the paper's: what was chosen, compressed or left out.
     pub notes: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Finding {
 /// One quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What it is, with its unit.
+    /// Name of the quantity, with its unit.
     pub what: String,
     /// The paper's value; none where it gives none.
     pub paper: Option<f64>,
@@ -59,13 +59,13 @@ pub enum Rule {
 /// One condition on the shape of a result. It holds if each of its criteria holds with every seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
-    /// What should hold.
+    /// The condition, in words.
     pub what: String,
     /// The numbers that decide it.
     pub criteria: Vec<Criterion>,
 }
 
-/// What is claimed.
+/// Claim of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every judged value lies within its tolerance and every condition on the shape holds.
@@ -79,7 +79,7 @@ pub enum Verdict {
     },
 }
 
-/// How many findings have each verdict.
+/// Number of findings with each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Findings that match.
@@ -100,7 +100,7 @@ pub(crate) enum Claim {
 }
 
 impl Row {
-    /// Whether a judged row is within its tolerance with every seed; none for those that are only told.
+    /// Whether a judged row is within its tolerance with every seed; none for those that are only shown.
     #[must_use]
     pub fn is_met(&self) -> Option<bool> {
         let (mode, tolerance) = match &self.rule {
@@ -186,7 +186,7 @@ impl Shape {
         !self.criteria.is_empty() && self.criteria.iter().all(Criterion::holds)
     }
 
-    /// What was required and what the worst seed had, of each criterion.
+    /// Requirement and worst seed of each criterion.
     #[must_use]
     pub fn numbers(&self) -> String {
         let numbers: Vec<String> = self.criteria.iter().map(Criterion::to_string).collect();

@@ -7,7 +7,7 @@
 //! testbed, each with the crowd beginning at 1,000 s, when the game began. So the rule is: kick-off is the onset, a
 //! second of the log is a second of the run (unless the run is compressed), and nothing is left out. Its log was that of
 //! one of the site's servers and rose sixfold and fivefold within minutes; the whole site's rises more slowly, so the
-//! stretches before and after kick-off are scaled apart, each to the mean that the paper gives.
+//! stretches before and after kick-off are scaled separately, each to the mean that the paper gives.
 
 use crate::Crowd;
 use crate::crowd::between;
@@ -20,7 +20,7 @@ use std::time::Duration;
 pub struct Game {
     /// The name of the log's file.
     pub file: &'static str,
-    /// Who played, and when.
+    /// The teams, and the date.
     pub name: &'static str,
     /// The minute of kick-off, as the log writes it (GMT).
     kick_off: &'static str,
@@ -55,7 +55,7 @@ pub const SEMI_FINAL: Game = Game {
 pub struct LogError {
     /// Line of the file, the first being 1.
     pub line: u64,
-    /// What is wrong there.
+    /// The fault there.
     pub problem: String,
 }
 
@@ -73,7 +73,7 @@ impl Game {
     ///
     /// # Errors
     /// The first line that is not as expected; the last one, where the log does not reach far enough around kick-off;
-    /// that of kick-off, where nobody came before it or after it.
+    /// that of kick-off, where there is no request before it or after it.
     pub fn crowd(&self, text: &str) -> Result<Crowd, LogError> {
         self.read(&format!("the log {}", self.file), text)
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// Its `Debug` text has to show every setting: simulations of one type with the same text are the same, and run once.
 pub(crate) trait Simulation: Debug + Sync + 'static {
-    /// What a run shows.
+    /// Result of a run.
     type Outcome: Send + Sync + 'static;
 
     /// Runs it; the same settings give the same outcome.
@@ -49,7 +49,7 @@ impl Laboratory {
         Ok(Self { options, outcomes: Mutex::default(), progress: |_| () })
     }
 
-    /// Tells how far the runs are, whenever one is over, from the thread that ran it; the others wait with theirs
+    /// Reports the progress of the runs, whenever one is over, from the thread that ran it; the others wait with theirs
     /// meanwhile.
     #[must_use]
     pub fn telling(self, progress: fn(Progress)) -> Self {
@@ -121,7 +121,7 @@ fn key<S: Simulation>(simulation: &S) -> Key {
     (TypeId::of::<S>(), format!("{simulation:?}"))
 }
 
-/// A panic in a run ends the whole laboratory, so nobody sees what a poisoned lock protects.
+/// A panic in a run ends the whole laboratory, so no code sees what a poisoned lock protects.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Goal: what has run is not run again, kinds with the same text are told apart, the first failure is the one by
+    /// Goal: what has run is not run again, kinds with the same text are distinguished, the first failure is the one by
     /// order. Method: count the runs of a simulation that only doubles.
     #[test]
     fn each_simulation_runs_once_whatever_its_kind() {

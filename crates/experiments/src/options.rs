@@ -7,7 +7,7 @@ use crate::{Crowd, ExperimentError, OPENING_MATCH, SEMI_FINAL};
 pub struct Options {
     /// The first seed; the others follow.
     pub seed: u64,
-    /// How many seeds, 1 to 1000.
+    /// Number of seeds, 1 to 1000.
     pub seeds: u32,
     /// Threads that run simulations at the same time, 1 to 256.
     pub threads: usize,
@@ -17,9 +17,9 @@ pub struct Options {
     /// Seconds of crowd: 3,000 in the paper on NEWS; 120 to 20,000. Experiments on its testbed take 1,000 at most, as the
     /// paper did.
     pub crowd_s: u64,
-    /// Who comes in the simulations of NEWS.
+    /// The crowd in the simulations of NEWS.
     pub opening_match: Crowd,
-    /// Who comes in the experiments on its testbed.
+    /// The crowd in the experiments on its testbed.
     pub semi_final: Crowd,
 }
 

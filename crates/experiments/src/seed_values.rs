@@ -19,7 +19,7 @@ pub(crate) struct SeedValues(BTreeMap<u64, f64>);
 /// A number of each seed, and the range in which it has to be with every seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Criterion {
-    /// What the number is; empty where the condition says it.
+    /// Name of the number; empty where the condition says it.
     quantity: String,
     values: SeedValues,
     bound: Bound,
@@ -208,7 +208,7 @@ impl Criterion {
     }
 }
 
-/// What is required, the worst seed's number, and the range of all.
+/// The requirement, the worst seed's number, and the range of all.
 impl fmt::Display for Criterion {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { quantity, values, bound } = self;

@@ -1,6 +1,6 @@
 //! The servers and the policies that all experiments on Cataclysm share, and how they were chosen.
 //!
-//! Of its servers the paper tells one thing: about 60 requests a second each, with a 95th percentile of 1 s. An
+//! Of its servers the paper gives one fact: about 60 requests a second each, with a 95th percentile of 1 s. An
 //! exponential service time of 15.5 ms on a server that shares its processor out fairly gives that (CAT-CAP shows it).
 //! Three servers are three processors that share all requests: as if each request went to a server with the fewest.
 
@@ -9,7 +9,7 @@ use flashweir_admission::sentry::{ClassPolicy, Policing, Policy, Published, Publ
 use flashweir_sim::request::{ClassModel, SentryPolicy, ServerModel, Work};
 use std::time::Duration;
 
-/// What a request takes alone (S).
+/// Time that a request takes alone (S).
 pub(super) const SERVICE_TIME: Duration = Duration::from_micros(15_500);
 /// Servers of one application in the paper's experiments.
 pub(super) const SERVERS: u32 = 3;
@@ -17,32 +17,32 @@ pub(super) const SERVERS: u32 = 3;
 pub(super) const TARGET: Duration = Duration::from_secs(1);
 /// Most important first.
 pub(super) const CLASSES: [&str; 3] = ["gold", "silver", "bronze"];
-/// Nobody gives up: what a policy lets in is served, however late.
+/// No request gives up: an admitted one is served, however late.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Who decides.
+/// The policy that decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// A published policy, told servers and service time.
+    /// A published policy, which is given servers and service time.
     Published(Published),
-    /// The sentry's defaults: reservation under a learned limit. It is told the target and what classes are worth.
+    /// The sentry's defaults: reservation under a learned limit. It is given the target and the revenue of classes.
     Ours,
 }
 
 impl Mode {
-    /// Rounds 0, 50 and 100 ms apart, the paper's setting. With q = 1 the test bounds a mean, with 3 the 95th
+    /// Rounds with gaps of 0, 50 and 100 ms, the paper's setting. With q = 1 the test bounds a mean, with 3 the 95th
     /// percentile of exponential times.
     pub(super) const fn batch(quantile: u32, is_whole: bool) -> Self {
         Self::published(PublishedRule::Batch { delay_step: Duration::from_millis(50), is_whole }, quantile)
     }
 
-    /// Trunk reservation of so many places on each server, bounded for the 95th percentile.
+    /// Trunk reservation in steps of `step` places on each server, bounded for the 95th percentile.
     pub(super) const fn reservation(step: u32) -> Self {
         Self::published(PublishedRule::Reservation { step }, 3)
     }
 
-    /// A threshold found anew every so many seconds for servers that busy, thousandths; the rates of the last period count
-    /// seven tenths.
+    /// A threshold found again in every period, for servers of this utilisation, thousandths; the rates of the last period
+    /// count seven tenths.
     pub(super) const fn threshold(period_s: u64, utilisation_milli: u32, is_capped: bool) -> Self {
         let period = Duration::from_secs(period_s);
         Self::published(
@@ -68,7 +68,7 @@ impl Mode {
     }
 }
 
-/// The people of a class. Whoever is answered within the target is goodput.
+/// The people of a class. An answer within the target is goodput.
 pub(super) fn class(place: usize) -> ClassModel {
     ClassModel {
         // The scenarios have three classes.

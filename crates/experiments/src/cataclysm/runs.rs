@@ -22,16 +22,16 @@ pub(super) type Curve = &'static [(u64, f64)];
 /// One run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
-    /// None: everybody is let in.
+    /// None: every request is admitted.
     pub(super) mode: Option<Mode>,
     pub(super) servers: u32,
-    /// Of gold, silver and bronze; no curve, nobody.
+    /// Of gold, silver and bronze; no curve, no requests.
     pub(super) curves: [Curve; 3],
     pub(super) length_s: u64,
     pub(super) seed: u64,
 }
 
-/// What a run shows.
+/// Measurements of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     /// Each class's tries by the bin in which they began; those with curves.
@@ -129,7 +129,7 @@ pub(super) struct Runs<O = Measured> {
 }
 
 impl Runs {
-    /// `load` with each policy in place of its own, from the laboratory's first seed on.
+    /// `load` with each policy in place of the one in it, from the laboratory's first seed on.
     pub(super) fn new(
         laboratory: &Laboratory,
         modes: &[(&'static str, Mode)],

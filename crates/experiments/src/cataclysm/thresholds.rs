@@ -1,4 +1,4 @@
-//! CAT-F5: a threshold that is found anew every fifteen seconds.
+//! CAT-F5: a threshold that is found again every fifteen seconds.
 
 use super::plant::{Mode, SERVERS, TARGET, notes};
 use super::runs::{BIN_S, Load, Measured, Runs};

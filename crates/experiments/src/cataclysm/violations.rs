@@ -41,7 +41,7 @@ struct Policed {
     seed: u64,
 }
 
-/// What both simulations have of the same run.
+/// Results of both simulations of the same run.
 #[derive(Debug)]
 struct Both {
     requests: Measured,

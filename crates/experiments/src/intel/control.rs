@@ -1,6 +1,6 @@
 //! The same server with the paper's controls: an uncontrolled client, controlled ones, and feedback to them (§3.1, §4).
 //!
-//! What the paper leaves open and what is taken: abatement at half the onset; the queue length read once a second, as its tool does;
+//! Choices where the paper leaves a value open: abatement at half the onset; the queue length read once a second, as its tool does;
 //! three repeated SYNs; all controlled clients alike, sharing what is left of the load by the measured totals (§5.1: 32.58/s of
 //! the uncontrolled client, 99.55/s of all with three controlled ones).
 
@@ -19,7 +19,7 @@ use flashweir_workload::{ArrivalProcess, RateProfile, SelfSimilarity};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the server can do (§5.1: 225 % are 99.55/s).
+/// Capacity of the server (§5.1: 225 % are 99.55/s).
 pub(super) const CAPACITY_RPS: f64 = 44.2;
 /// The uncontrolled client's rate at 160 % and 225 % (Table 1).
 const UNCONTROLLED_RPS: f64 = 32.58;
@@ -61,7 +61,7 @@ pub(super) struct Controlled {
     pub(super) seed: u64,
 }
 
-/// What a run shows.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
     /// Served per second.
@@ -269,7 +269,7 @@ impl Cases {
     }
 }
 
-/// What was taken where the paper says nothing.
+/// Choices where the paper says nothing.
 pub(super) fn notes(laboratory: &Laboratory) -> Vec<String> {
     vec![
         "No value may be claimed as matched, only directions: the paper names no abatement threshold (half the onset is taken), no \

@@ -16,15 +16,15 @@ pub(super) const HIGH: f64 = 71.42;
 pub(super) const HIGHEST: f64 = 99.55;
 /// Offered per second in the figures: those of the table, and some between for the lines.
 pub(super) const EVEN_RATES: [f64; 8] = [LIGHT, 38.0, CRITICAL, 45.0, 50.0, 60.0, HIGH, HIGHEST];
-/// The paper's range under a self-similar load, with the rates it tells of: 38, 45, 70 and 85.
+/// The paper's range under a self-similar load, with the rates it names: 38, 45, 70 and 85.
 pub(super) const SELF_SIMILAR_RATES: [f64; 7] = [27.0, 32.0, 38.0, 45.0, 55.0, 70.0, 85.0];
 /// Sessions of at least ten slots: chosen before any of these runs.
 pub(super) const SELF_SIMILAR: Spacing = Spacing::SelfSimilar { shortest: Duration::from_secs(1) };
 /// Half of the sessions send one request only: the least deep waves of this shape.
 pub(super) const SHALLOW: Spacing = Spacing::SelfSimilar { shortest: Duration::from_millis(30) };
-/// What "substantially less" of a paper has to be at most, as a part of what it is without control.
+/// Maximum of a value that is "substantially less" in a paper, as a part of the value without control.
 pub(super) const SUBSTANTIALLY_LESS: f64 = 0.75;
-/// Nobody controls.
+/// No control.
 pub(super) const NONE: &str = "none";
 /// The column of the closed form.
 const CLOSED_FORM: &str = "closed form";

@@ -1,6 +1,6 @@
 //! The server that all experiments on it share, and how it was chosen.
 //!
-//! One processor; whoever finds the queue full is refused, and even that takes work, ahead of everybody's. Five
+//! One processor; a request that finds the queue full is refused, and even that takes work, ahead of all other work. Five
 //! parameters, each chosen by what the paper measured under an evenly spaced load (its Table 1 and Figures 3 and 4); what
 //! a self-similar load does was left out.
 
@@ -14,15 +14,15 @@ use std::time::Duration;
 pub(super) const WORK: Duration = Duration::from_micros(22_600);
 /// Work of a refusal: the OK responses at 71.42/s and 99.55/s.
 pub(super) const REFUSAL: Duration = Duration::from_micros(4_000);
-/// Who waits: the mean queue at the same rates.
+/// Places in the queue: from the mean queue at the same rates.
 pub(super) const QUEUE: u32 = 256;
-/// Who is served at the same time: the response times at the same rates.
+/// Requests in service at the same time: from the response times at the same rates.
 pub(super) const IN_SERVICE: u32 = 30;
 /// Half of what a response takes beside queue and work: the response time at 32.58/s.
 pub(super) const ONE_WAY_DELAY: Duration = Duration::from_millis(60);
 /// Of each run, which begins with an empty server, as in the paper (§3.2).
 pub(super) const LENGTH: Duration = Duration::from_secs(300);
-/// Longer than anybody waits for so short a queue: nobody gives up.
+/// Longer than any wait in so short a queue: no request gives up.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How requests follow each other.
@@ -45,7 +45,7 @@ pub(super) struct Load {
     pub(super) seed: u64,
 }
 
-/// What a run shows, over its whole length.
+/// Measurements of a run, over its whole length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     /// Served (HTTP 200) per second.
@@ -111,7 +111,7 @@ fn evened(process: &ArrivalProcess, rate_rps: f64, seed: u64) -> ArrivalProcess 
     let moments: Vec<Duration> = process.moments(seed).collect();
     let factor = moments.len() as f64 / (rate_rps * LENGTH.as_secs_f64());
     let stretched: Vec<Duration> = moments.iter().map(|moment| moment.mul_f64(factor)).collect();
-    // Holds because stretching keeps the order, and everybody comes within the length.
+    // Holds because stretching keeps the order, and all arrivals lie within the length.
     ArrivalProcess::given_within(stretched, LENGTH.mul_f64(factor)).expect("moments in order")
 }
 

@@ -21,7 +21,7 @@ const INTERVALS_S: [u64; 7] = [10, 15, 20, 30, 60, 90, 120];
 /// Seven intervals by three modes are many runs; two seeds show the same.
 const SEEDS_MOST: u32 = 2;
 
-/// What one interval does to one mode.
+/// Effect of one interval on one mode.
 struct Point {
     interval_s: u64,
     mode: Mode,

@@ -22,7 +22,7 @@ use flashweir_workload::RateProfile;
 use flashweir_workload::documents::{Pareto, Sizes};
 use std::time::Duration;
 
-/// Who controls, as rows name it.
+/// The controller, as rows name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mode {
     None,
@@ -101,7 +101,7 @@ fn arrivals(options: &Options) -> RateProfile {
 pub(super) const QUIET_PER_S: f64 = 35.0;
 pub(super) const CROWD_PER_S: f64 = 210.0;
 
-/// What every finding says of how it differs from the paper's runs.
+/// Notes of every finding on the differences from the paper's runs.
 pub(super) fn notes(options: &Options) -> Vec<String> {
     let mut notes = vec![
         format!(

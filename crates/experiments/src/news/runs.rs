@@ -26,7 +26,7 @@ pub(super) enum Stretch {
 }
 
 impl Runs {
-    /// Runs every mode for every seed, each scenario changed as told.
+    /// Runs every mode for every seed, each scenario changed by `change`.
     pub(super) fn new(
         laboratory: &Laboratory,
         modes: &[Mode],

@@ -1,6 +1,6 @@
-//! The paper's testbed (§8.1), and how what it does not tell was chosen.
+//! The paper's testbed (§8.1), and how the values that it does not give were chosen.
 //!
-//! Told: 2 Mb/s between the routers, the match, 1,000 s before and after its onset, 40 requests a second before and 117 in
+//! Given: 2 Mb/s between the routers, the match, 1,000 s before and after its onset, 40 requests a second before and 117 in
 //! the crowd, a decision every 64 s, bystanders at another server with fewer than 20 a second from a machine of their own.
 //! Its six machines with emulated delays are here the 1,000 clients and the link mix of the paper's simulations.
 //!
@@ -49,7 +49,7 @@ pub(super) struct Testbed {
     crowd_s: u64,
 }
 
-/// What limits the target server.
+/// Bottleneck of the target server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// The network alone (§8.2).
@@ -120,7 +120,7 @@ impl Testbed {
         };
         let class = |name, host, work| ClassModel {
             host,
-            // Everybody has a page of their own, nine tenths of them below 10 kB (§4.3.1).
+            // Each person has a separate page, nine tenths of them below 10 kB (§4.3.1).
             popularity: Popularity::EachNew,
             sizes: Sizes::Pareto(
                 // Holds because the numbers are valid constants.
@@ -193,13 +193,13 @@ impl Simulation for Testbed {
     }
 }
 
-/// Part of the target's memory in use over one bin with so many requests in service on average.
+/// Part of the target's memory in use over one bin with `in_service` requests in service on average.
 pub(super) fn memory_in_use(in_service: f64) -> f64 {
     let resident = MEMORY.base_bytes as f64 + MEMORY.request_bytes as f64 * in_service;
     (resident / MEMORY.memory_bytes as f64).min(1.0)
 }
 
-/// What every finding on the testbed says of how it differs from the paper's.
+/// Notes of every finding on the testbed on the differences from the paper's.
 pub(super) fn notes(options: &Options, seeds: u32) -> Vec<String> {
     let mut notes = vec![
         format!(
@@ -246,6 +246,6 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A fifth time out while the fastest tenth keeps more than half of its rate: so few requests are long, and most short.
 const WORK: Work =
     Work::TwoPoint { short: Duration::from_millis(30), long: Duration::from_secs(10), long_share: 0.22 };
-/// The machine's 128 MB (§8.1), 70 % of it in use with nobody there.
+/// The machine's 128 MB (§8.1), 70 % of it in use without requests.
 const MEMORY: Memory =
     Memory { memory_bytes: 128_000_000, base_bytes: 89_600_000, request_bytes: 200_000, penalty: 13.0 };

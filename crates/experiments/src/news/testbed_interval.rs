@@ -22,7 +22,7 @@ const INTERVALS_S: [u64; 5] = [16, 32, 64, 128, 256];
 /// Five intervals by three modes are many runs; two seeds show the same.
 const SEEDS_MOST: u32 = 2;
 
-/// What one interval does to one mode, with each seed.
+/// Effect of one interval on one mode, with each seed.
 struct Point {
     interval_s: u64,
     mode: Mode,
@@ -71,7 +71,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     plot.finding(rows, shapes(&points), Claim::Shape, notes)
 }
 
-/// What the testbed was chosen by.
+/// Rows by which the testbed was chosen.
 fn rows_without_control(runs: &TestbedRuns) -> Vec<Row> {
     let none = [Mode::None];
     let within = |part| Rule::Within { mode: Mode::None.name(), part };

@@ -1,4 +1,4 @@
-//! What is read from runs on the testbed.
+//! Values read from runs on the testbed.
 
 use super::plant::Mode;
 use super::runs::{MINUTE_S, Runs, Stretch, kbps};
@@ -15,7 +15,7 @@ use std::ops::Range;
 pub(super) type TestbedRuns = Runs<Outcome>;
 
 impl TestbedRuns {
-    /// Runs every mode for so many seeds, each changed as told.
+    /// Runs every mode for each seed, each changed by `change`.
     pub(super) fn on_testbed(
         laboratory: &Laboratory,
         modes: &[Mode],
@@ -142,7 +142,7 @@ impl TestbedRuns {
     }
 }
 
-/// What became of a class's tries that began within a stretch, in seconds from the start.
+/// Outcome of a class's tries that began within a stretch, in seconds from the start.
 pub(super) fn counts_of(outcome: &Outcome, class: usize, within_s: &Range<u64>) -> Counts {
     let mut counts = Counts::default();
     outcome.classes[class].bins[bins(within_s)].iter().for_each(|bin| counts.add(bin));

@@ -24,7 +24,7 @@ const OFF_S: f64 = 3.0;
 /// Packets that wait: sampled from as BLACK samples.
 const QUEUE_PACKETS: usize = 250;
 
-/// What there was in one second, and what it was taken for.
+/// Flows of one second, and their estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Second {
     /// Flows that sent.
@@ -73,7 +73,8 @@ impl Simulation for Flows {
 }
 
 impl Flows {
-    /// Who sends when, in nanoseconds, in order; the second part of the key tells arrivals of one moment from each other.
+    /// The flow of each arrival, by time in nanoseconds, in order; the second part of the key separates arrivals of one
+    /// moment.
     fn arrivals(&self, rng: &mut Rng) -> BTreeMap<(u64, u32), u32> {
         let mut arrivals = BTreeMap::new();
         let mut add = |at_s: f64, flow| arrivals.insert(((at_s * 1e9) as u64, flow), flow);

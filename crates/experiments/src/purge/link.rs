@@ -93,7 +93,7 @@ const QUEUE_SAMPLES_PER_S: u64 = 20;
 /// Groups of sources, each behind its own access link.
 const ACCESS_LINKS: u64 = 10;
 
-/// What each flow got and how the link was used, in the measured part.
+/// Share of each flow and use of the link, in the measured part.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     /// kb/s of each flow, headers included, by class.
@@ -289,7 +289,7 @@ impl Load {
         })
     }
 
-    /// Each begins within the first second. All packets can be marked, as where everybody pays prices; UDP's repetitions count as
+    /// Each begins within the first second. All packets can be marked, as where every flow pays prices; UDP's repetitions count as
     /// new packets.
     fn add_sources(&self, plant: &mut Plant) -> Result<Sources, NetworkError> {
         let mut rng = Rng::new(self.seed).fork(1);

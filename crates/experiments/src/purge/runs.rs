@@ -110,7 +110,7 @@ pub(super) fn within(policing: Policing, part: f64) -> Rule {
     Rule::Within { mode: policing.name().to_owned(), part }
 }
 
-/// What all simulations of the link have in common.
+/// Notes that all simulations of the link share.
 pub(super) fn notes(laboratory: &Laboratory) -> Vec<String> {
     let seeds = seeds(laboratory).count();
     vec![

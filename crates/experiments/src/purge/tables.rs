@@ -125,7 +125,7 @@ fn throughput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     plot.finding(rows, throughput_shapes(&runs), Claim::Values, notes)
 }
 
-/// What the paper says of BLACK, beside ours.
+/// The paper's values of BLACK, beside ours.
 fn black_rows(runs: &Runs, flows: u32, paper: &Published) -> Vec<Row> {
     let only = [Policing::BlackLike];
     let row = |what: &str, paper, part, value: fn(&Outcome) -> f64| {

@@ -20,7 +20,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// `step` with each mode in place of its own.
+    /// `step` with each mode in place of the one in it.
     pub(super) fn new(
         laboratory: &Laboratory,
         modes: &[(&'static str, Mode)],
@@ -43,7 +43,7 @@ impl Runs {
         Self { first_seed, by_name }
     }
 
-    /// How many seeds each mode has.
+    /// Number of seeds of each mode.
     pub(super) fn seed_count(&self) -> u32 {
         self.by_name.first().map_or(0, |(_, outcomes)| outcomes.len() as u32)
     }

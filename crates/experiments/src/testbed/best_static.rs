@@ -136,7 +136,7 @@ fn good(scope: &Scope) -> impl Fn(&Record) -> Option<f64> {
     per_second(settled(&Scene::network_limited(scope), scale::INTERVAL_S), |it| it.good)
 }
 
-/// What a router does that is told nothing.
+/// Protection of a router without settings.
 fn as_shipped() -> Protection {
     with_interval(REPAIRED, 1)
 }

@@ -8,7 +8,7 @@ pub(super) const SEEN_LATE_S: f64 = 0.5;
 /// The repaired planner takes one bad interval for evidence where T is at least this, and otherwise three of four.
 const ONE_IS_EVIDENCE_FROM_S: u64 = 5;
 
-/// What protection within an interval means here.
+/// Meaning of protection within an interval here.
 pub(super) const PROTECTED: &str = "Protected within one interval: from the crowd's start to the first limit in force no more time passes \
     than T, and half a second, as decisions are looked up every half second. The crowd grows for some time before it is too \
     large, so an early ceiling is no merit by itself.";
@@ -24,12 +24,12 @@ pub(super) fn within_one(interval_s: u64) -> f64 {
     1.0 + SEEN_LATE_S / interval_s as f64
 }
 
-/// What a row about detection has to say of this T.
+/// Remark of a row about detection on this T.
 pub(super) fn waits_for(interval_s: u64) -> &'static str {
     if interval_s < ONE_IS_EVIDENCE_FROM_S { " (repaired waits for three bad ones of four)" } else { "" }
 }
 
-/// What a condition on one mode has to say of it.
+/// Remark of a condition on one mode about this T.
 pub(super) fn it_waits_for(mode: &str, interval_s: u64) -> &'static str {
     let waits = mode == REPAIRED && interval_s < ONE_IS_EVIDENCE_FROM_S;
     if waits { " (it waits for three bad ones of four)" } else { "" }

@@ -40,13 +40,13 @@ const LOAD: f64 = 1.6;
 /// paper's 71.4.
 const UNCONTROLLED_PART: f64 = 0.456;
 const CONTROLLED_PART: f64 = (1.0 - UNCONTROLLED_PART) / 2.0;
-/// §5.2: the drop begins; the paper tells no end, which is taken as half.
+/// §5.2: the drop begins; the paper gives no end, which is taken as half.
 const DISCARD: u64 = 20;
 /// Figures 7 and 8: nothing; everything of both controlled clients; of one of them half.
 const NONE: Protection = Protection::None;
 const DROPPING: Protection = dropping(None);
 const DROPPING_HALF: Protection = dropping(Some(CONTROLLED_PART * LOAD * CAPACITY_PER_S / 2.0));
-/// Nobody answers so much more than can be done.
+/// No server answers so much more than its capacity.
 const BEYOND_CAPACITY: f64 = 1.15;
 /// Two repeated SYNs, after 1 and 3 s, and a third after 7.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -98,7 +98,7 @@ fn scene(spread: Spread) -> Scene {
     }
 }
 
-/// In the even scene all that the figures have; in the other, of which the paper tells less, nothing and everything.
+/// In the even scene all that the figures have; in the other, of which the paper says less, nothing and everything.
 const IN_EVEN: [Protection; 3] = [NONE, DROPPING, DROPPING_HALF];
 const IN_BURSTY: [Protection; 2] = [NONE, DROPPING];
 
@@ -111,7 +111,7 @@ fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
 fn throughput(_: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     let [even_scene, bursty_scene] = [Spread::Even, Spread::SelfSimilar].map(scene);
     let (even, bursty) = (results.in_scene(&even_scene), results.in_scene(&bursty_scene));
-    // Without control nobody may be answered at all, whom it cannot be compared with.
+    // Without control there may be no answer at all, and then no comparison.
     let over_none = |record: &Record| {
         let over = throughput_part(record)? / even.mean(&NONE, throughput_part);
         Some(over).filter(|it| it.is_finite())
@@ -279,7 +279,7 @@ fn controlled_clients(even: InScene<'_>) -> Vec<String> {
     notes
 }
 
-/// What is to be said of runs in which the server could do more than was thought.
+/// Remarks on runs in which the server could do more than was thought.
 fn too_fast(ours: InScene<'_>, protections: &[Protection]) -> Vec<String> {
     let parts = protections.iter().map(|protection| (protection, ours.mean(protection, throughput_part)));
     // NaN, where a run is missing, is not more.
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
     use crate::Verdict;
 
-    /// What the figure found: the uncontrolled client's response times fall far, and the controlled clients' change to
+    /// The figure's finding: the uncontrolled client's response times fall far, and the controlled clients' change to
     /// `controlled_s`.
     fn finding(controlled_s: f64) -> Finding {
         let people = |mean_s, completed| People {

@@ -78,7 +78,7 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     plot(scene, ours).finding(rows, shapes, Claim::Shape, notes)
 }
 
-/// What must hold with NEWS.
+/// Conditions that must hold with NEWS.
 fn with_news(scene: &Scene, ours: InScene<'_>, protection: &Protection) -> [Shape; 6] {
     let settled = settled(scene, scale::INTERVAL_S);
     let lost = lost_percent(settled.clone());

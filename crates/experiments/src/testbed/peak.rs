@@ -2,7 +2,7 @@
 //! minimax search for a maximum, 1953).
 //!
 //! The function is looked at twice inside a stretch of whole numbers. What lies beyond the lower of both cannot be the
-//! peak; the rest, five eighths of the stretch, has the higher one where one of its own two is wanted. So each further
+//! peak; the rest, five eighths of the stretch, has the higher one at one of its two inner points. So each further
 //! value shortens the stretch by three eighths. Noise may lead it astray by as much as it flattens the peak, so that the
 //! value it finds is nearly the best even then.
 

@@ -1,27 +1,27 @@
-//! What was measured in a run.
+//! Measurements of a run.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What was measured in a run, by instruments that have no part in the protection.
+/// Measurements of a run, by instruments that have no part in the protection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// Each second from the first arrival on.
     pub seconds: Vec<Second>,
     /// The fastest tenth of the responses, reading by reading.
     pub fastest: Vec<Fastest>,
-    /// What the protection decided, each change.
+    /// Decisions of the protection, each change.
     pub decisions: Vec<Decision>,
     /// People by what they are: `crowd`, a second client of its server, and those beside it, before, while the crowd is
     /// found, and after.
     pub people: BTreeMap<String, People>,
-    /// What the router cost, where there was one.
+    /// Cost of the router, where there was one.
     pub router: Option<RouterCost>,
     /// Why this run says little, if something of the machine was too slow.
     pub doubts: Vec<String>,
 }
 
-/// What happened in one second.
+/// Events of one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
     /// SYNs that the crowd's clients sent, repeated ones included.
@@ -65,7 +65,7 @@ pub struct Fastest {
     pub responses: usize,
 }
 
-/// What the protection decided.
+/// Decision of the protection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     /// When it was seen, seconds.
@@ -74,10 +74,10 @@ pub struct Decision {
     pub limit_per_s: Option<f64>,
 }
 
-/// What became of some people.
+/// Outcome for a group of people.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct People {
-    /// How many came.
+    /// Number of people who came.
     pub unique_offered: u64,
     /// Got a whole answer.
     pub completed: u64,
@@ -87,7 +87,7 @@ pub struct People {
     pub median_s: Option<f64>,
 }
 
-/// What a router cost.
+/// Cost of a router.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RouterCost {
     /// In quiet, and in the crowd.
@@ -98,7 +98,7 @@ pub struct RouterCost {
     pub flow_bytes: f64,
 }
 
-/// What a router cost for a while.
+/// Cost of a router over a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PhaseCost {
     /// Processor time of its program over time, percent.

@@ -6,7 +6,7 @@ use flashweir_measure::{FirstWindow, TimeSlidingWindow, mean_of_fastest};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Smallest divisor of a response's first second: nobody here is nearer.
+/// Smallest divisor of a response's first second: no client here is nearer.
 const FLOOR: Duration = Duration::from_millis(10);
 /// Responses kept; a client has no more ports.
 const RESPONSES: usize = 65_536;
@@ -14,7 +14,7 @@ const RESPONSES: usize = 65_536;
 const FASTEST: f64 = 0.1;
 
 /// Follows every response by its rate from the end of the handshake on (time sliding window, its first second corrected),
-/// and tells the fastest tenth reading by reading. What it is given are IPv4 packets from servers to clients; all else is passed over. O(1) a
+/// and reports the fastest tenth reading by reading. Its input are IPv4 packets from servers to clients; all else is passed over. O(1) a
 /// packet; some 80 bytes for each response of a reading.
 #[derive(Debug, Default)]
 pub struct ResponseRates {
@@ -73,7 +73,7 @@ const FIN: u8 = 1;
 const SYN: u8 = 2;
 const RST: u8 = 4;
 
-/// What is needed of a TCP segment.
+/// Fields of a TCP segment that are needed.
 struct Segment {
     client: (u32, u16),
     flags: u8,

@@ -90,7 +90,7 @@ impl<'a> InScene<'a> {
         }
     }
 
-    /// What of the machine was too slow in any run.
+    /// Parts of the machine that were too slow in any run.
     pub(super) fn doubts(&self) -> Vec<String> {
         let runs = self.results.records.iter().filter(|(run, _)| run.scene == *self.scene);
         let doubts = runs.flat_map(|(run, record)| {

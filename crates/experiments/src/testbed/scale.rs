@@ -33,7 +33,7 @@ pub(super) fn paper_rate(ours_per_s: f64) -> f64 {
     ours_per_s / RATES
 }
 
-/// What every finding at this scale says of it.
+/// Notes of every finding at this scale.
 pub(super) fn notes() -> Vec<String> {
     vec![
         format!(

@@ -1,4 +1,4 @@
-//! What stands on the testbed and who comes.
+//! Servers, links and clients of a testbed.
 
 use super::scale::{self, BITS_PER_S, CROWD_PER_S, GOOD_WITHIN, PATIENCE, QUIET_PER_S, RATES};
 use super::trial::Scope;
@@ -10,9 +10,9 @@ use std::time::Duration;
 /// One run: a scene, and what protects the server in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What stands there and who comes.
+    /// The testbed and its clients.
     pub scene: Scene,
-    /// What is done about it.
+    /// The protection of the server.
     pub protection: Protection,
     /// Draws who comes when.
     pub seed: u64,
@@ -25,7 +25,7 @@ pub struct Scene {
     pub bottleneck: Bottleneck,
     /// From the clients to the distant router.
     pub one_way: Duration,
-    /// What the crowd wants something of.
+    /// Server that the crowd asks.
     pub server: Server,
     /// When people of the crowd come; quiet first.
     pub arrivals: ArrivalProcess,
@@ -39,7 +39,7 @@ pub struct Scene {
     pub good_within: Duration,
     /// Seconds over which response rates are read.
     pub reading_s: u64,
-    /// Who comes beside the crowd.
+    /// Clients beside the crowd.
     pub beside: Beside,
 }
 
@@ -52,20 +52,20 @@ pub struct Bottleneck {
     pub buffer_bytes: u32,
 }
 
-/// What the crowd wants something of.
+/// Server that the crowd asks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Server {
     /// nginx with pages of Pareto sizes, all in memory.
     Pages,
-    /// The same with so much memory that not all pages fit, on a disk of so many bytes a second.
+    /// The same with memory for a part of the pages only, on a disk of limited rate.
     PagesShortOfMemory {
         /// All the server and its page cache may have.
         memory_bytes: u64,
         /// Each page is as long.
         page_bytes: u64,
-        /// How many pages there are.
+        /// Number of pages.
         pages: u32,
-        /// What comes from the disk.
+        /// Rate of the disk, bytes a second.
         disk_bytes_per_s: u64,
     },
     /// `flashweir origin` with one worker.
@@ -75,17 +75,17 @@ pub enum Server {
     },
 }
 
-/// Who comes beside the crowd.
+/// Clients beside the crowd.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Beside {
-    /// Nobody.
+    /// No clients.
     Nobody,
     /// People who read pages of a server of their own behind the same router.
     Readers {
         /// Per second.
         per_s: f64,
     },
-    /// One client of its own server, which sends without end.
+    /// One client of a separate server, which sends without end.
     Download,
     /// Two more clients of the same server.
     Clients {
@@ -96,7 +96,7 @@ pub enum Beside {
     },
 }
 
-/// What is done about the crowd.
+/// Protection against the crowd.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Protection {
     /// Nothing.
@@ -115,14 +115,14 @@ pub enum Protection {
         /// Whether only the hot spot is limited.
         hot_spots: bool,
     },
-    /// A gate before the server that drops all new connections of the crowd and the second client while so many wait at
-    /// the server.
+    /// A gate before the server that drops all new connections of the crowd and the second client while too many wait
+    /// at the server.
     Threshold {
         /// Begins.
         discard: u64,
         /// Ends.
         abate: u64,
-        /// But so many a second of the second client are let in all the same.
+        /// Connections a second of the second client that are admitted all the same.
         spared_per_s: Option<f64>,
     },
 }
@@ -151,7 +151,7 @@ impl Scene {
         self.quiet_s + self.crowd_s
     }
 
-    /// Everybody who comes.
+    /// Second at which the crowd begins.
     #[must_use]
     pub fn onset_s(&self) -> u64 {
         self.quiet_s
@@ -176,7 +176,7 @@ impl Protection {
         Self::News { mode, interval_s: scale::INTERVAL_S, hot_spots: false }
     }
 
-    /// What it takes to run it, for a reader who waits.
+    /// Effort of the run, for a reader who waits.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -206,5 +206,5 @@ fn crowd(crowd: &Crowd, quiet_s: u64, crowd_s: u64, quiet_per_s: f64) -> RatePro
 
 /// 84 ms at the bottleneck's rate, as in the simulator's testbed.
 const BUFFER_BYTES: u32 = 105_000;
-/// A continent: no two of the paper's machines had the same, and it tells none.
+/// A continent: no two of the paper's machines had the same, and it gives none.
 const ONE_WAY: Duration = Duration::from_millis(40);

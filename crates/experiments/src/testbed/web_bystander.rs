@@ -22,7 +22,7 @@ pub(super) const TRIAL: Trial = Trial {
 
 /// "Less than 20" (§8.6), in the paper's requests a second.
 const READERS_PER_S: f64 = 10.0;
-/// What those beside the crowd are called by when they came.
+/// Names of the clients beside the crowd, by the time they came.
 pub(super) const BEFORE: &str = "beside, before";
 pub(super) const AFTER: &str = "beside, once found";
 /// The paper's median before the crowd.
