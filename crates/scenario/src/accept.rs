@@ -8,12 +8,12 @@ use std::fmt;
 use std::str::FromStr;
 use toml::{Table, Value};
 
-/// What a statistic is told of.
+/// Scope of a statistic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// Everybody over the whole run.
+    /// All classes over the whole run.
     Run,
-    /// Everybody's tries that began within a window of the scenario.
+    /// Tries of all classes that began within a window of the scenario.
     Window(String),
     /// One class.
     Class(Within),
@@ -47,7 +47,7 @@ pub(crate) struct Accepted {
 }
 
 impl Scope {
-    /// What stands before the dot, with dots of its own; empty for the whole run.
+    /// The part before the dot, which may contain dots; empty for the whole run.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -63,7 +63,7 @@ impl Scope {
         }
     }
 
-    /// The window that it is told of, if it is not the whole run.
+    /// The window of the scope, if it is not the whole run.
     #[must_use]
     pub fn window(&self) -> Option<&str> {
         match self {
@@ -75,7 +75,7 @@ impl Scope {
         }
     }
 
-    /// What kind of thing it is, for messages.
+    /// Kind of the scope, for messages.
     fn kind(&self) -> &'static str {
         match self {
             Self::Run => "the run",

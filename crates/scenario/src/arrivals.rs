@@ -9,7 +9,7 @@ use flashweir_workload::profile_csv::read_profile;
 use flashweir_workload::{ArrivalProcess, Column, RateProfile, Segment, SelfSimilarity, crowd};
 use std::path::Path;
 
-/// What is the same for all tables of a file.
+/// Context that is the same for all tables of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Around<'a> {
     /// `duration` of the file.

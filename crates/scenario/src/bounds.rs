@@ -1,4 +1,4 @@
-//! Whether a run fits into memory: told before it begins.
+//! Whether a run fits into memory: checked before it begins.
 
 use crate::problem::{Problem, wrong};
 use flashweir_core::limits::{SCENARIO_MEMORY_BYTES, SIM_PACKETS, SIM_PEOPLE, SIM_PLANS};
@@ -21,7 +21,7 @@ const CLIENT_BYTES: u64 = 1_000;
 const TICK_BYTES: u64 = 320;
 
 /// Refuses what all seeds together would keep, beyond [`SCENARIO_MEMORY_BYTES`], and crowds of which it is certain
-/// that more than [`SIM_PEOPLE`] would be present at once. Crowds that pile up because nobody serves them are the
+/// that more than [`SIM_PEOPLE`] would be present at once. Crowds that pile up because no server serves them are the
 /// simulator's to refuse: how many stay depends on the policy.
 pub(crate) fn check(scenario: &Scenario, documents: u64, seeds: u32) -> Result<(), Problem> {
     let people = people_at_once(scenario);
@@ -73,7 +73,7 @@ fn plans(scenario: &Scenario) -> u64 {
     u64::try_from(plans).unwrap_or(u64::MAX).min(SIM_PLANS as u64)
 }
 
-/// Classes of which each plan tells.
+/// Number of classes in each plan.
 fn plan_classes(scenario: &Scenario) -> u64 {
     scenario.policy.sentry_policy().map_or(0, |sentry| sentry.policy.classes.len() as u64)
 }
@@ -84,7 +84,7 @@ fn ticks(scenario: &Scenario, packets: &PacketNetwork) -> u64 {
     u64::try_from(ticks).unwrap_or(u64::MAX).min(SIM_PLANS as u64)
 }
 
-/// A network with all its buffers full and everybody's connection open.
+/// A network with all its buffers full and the connection of every person open.
 fn network_bytes(packets: &PacketNetwork, people: u64) -> u64 {
     let links = packets.wires.iter().flat_map(|wire| [&wire.there, &wire.back]).map(link_bytes);
     let links = links.fold(0, u64::saturating_add);
@@ -108,7 +108,7 @@ fn link_bytes(link: &LinkSettings) -> u64 {
     waiting.saturating_add(travelling as u64)
 }
 
-/// The least that can be present in the busiest moment: everybody is answered at once and goes on as they like.
+/// The least that can be present in the busiest moment: all people are answered at once and goes on as they like.
 fn people_at_once(scenario: &Scenario) -> f64 {
     let schedule = &scenario.schedule;
     let of_stream = |stream: &flashweir_workload::Stream| {

@@ -32,7 +32,7 @@ pub struct Scenario {
     accepted: Vec<Accepted>,
     /// In the order of the network's wires.
     links: Vec<Link>,
-    /// What one request of each class is worth, answered in time.
+    /// Revenue of one request of each class, answered in time.
     revenues: Vec<f64>,
     run: request::Scenario,
 }
@@ -135,7 +135,7 @@ impl Scenario {
         })
     }
 
-    /// What it is called; may be empty.
+    /// Its title; may be empty.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
@@ -277,7 +277,7 @@ fn windows(file: &File, run: &request::Scenario) -> Result<Vec<Window>, Problem>
     file.window.iter().map(window).collect()
 }
 
-/// The accepted ranges, with names that are nobody else's.
+/// The accepted ranges, with names that are unique.
 fn accepted(
     file: &File,
     windows: &[Window],

@@ -1,4 +1,4 @@
-//! What people do, from what was written.
+//! Behaviour of people, from the file.
 
 use crate::file::{ClassFile, SignsFile, SignsOf};
 use crate::problem::{Problem, within, wrong};

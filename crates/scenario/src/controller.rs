@@ -1,4 +1,4 @@
-//! Who is let in, from what was written.
+//! Admission of requests, from the file.
 
 use crate::file::{ClassFile, ControllerFile, ControllerMode};
 use crate::packet_file::Place;
@@ -11,12 +11,12 @@ use flashweir_core::{Duration, Rate};
 use flashweir_sim::request::{FlashCrowdPolicy, PipelinePolicy, Policy};
 
 impl ControllerFile {
-    /// The policy of the gate before the server, which lets everybody in if the controller is at a router.
+    /// The policy of the gate before the server, which admits every request if the controller is at a router.
     pub(crate) fn policy(&self, classes: &[ClassFile]) -> Result<Policy, Problem> {
         if self.at == Place::Router {
             return Ok(Policy::None);
         }
-        // What is written is checked whatever the mode.
+        // The settings are checked in every mode.
         let flash_crowd = self.flash_crowd(self.mode.flash_crowd())?;
         let bucket = self.bucket()?;
         let sentry = self.sentry(classes)?;
@@ -38,7 +38,7 @@ impl ControllerFile {
         // A second's worth, as the comparisons of the NEWS paper have it.
         let burst = self.burst.unwrap_or(rate.ceil() as u64);
         if burst == 0 {
-            return wrong("controller.burst", "expected at least 1, or nobody would ever be let in");
+            return wrong("controller.burst", "expected at least 1, or no request would ever be admitted");
         }
         Ok(Some(Policy::StaticRate { rate: Rate::from_per_second(rate), burst }))
     }

@@ -1,4 +1,4 @@
-//! One message for whatever is wrong: where, which key, what was expected.
+//! One message for every kind of fault: where, which key, what was expected.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub enum ScenarioError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the operating system said; part of the message, so not also its source.
+        /// The operating system's error; part of the message, so not also its source.
         reason: std::io::Error,
     },
     /// A key of the file is wrong: syntax, unknown key, type, range, or a relation between keys.
@@ -20,17 +20,17 @@ pub enum ScenarioError {
         file: String,
         /// The line the key (or, for an absent key, its section) is on; the first line is 1.
         line: usize,
-        /// The key's full path, `class[0].work`; empty where no key can be told (broken syntax).
+        /// The key's full path, `class[0].work`; empty where no key is known (broken syntax).
         key: String,
-        /// What is wrong and what is expected.
+        /// The fault, and the accepted form.
         problem: String,
     },
-    /// What `--set` says is wrong.
+    /// The value of `--set` is wrong.
     #[error("--set {setting}: {problem}")]
     InSetting {
         /// As it was given.
         setting: String,
-        /// What is wrong and what is expected.
+        /// The fault, and the accepted form.
         problem: String,
     },
 }

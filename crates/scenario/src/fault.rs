@@ -1,4 +1,4 @@
-//! What goes wrong, from what was written.
+//! Faults, from the file.
 
 use crate::file::{FaultFile, FaultName};
 use crate::problem::{Problem, within, wrong};

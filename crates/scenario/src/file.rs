@@ -1,4 +1,4 @@
-//! What may be written in a scenario file. The keys of `[workload]` and of what people do are the load tool's words.
+//! Form of a scenario file. The keys of `[workload]` and of the behaviour of people are the load tool's words.
 
 use crate::packet_file::{ClientsFile, DatagramsFile, LinkFile, Place, TcpName, TransferFile};
 use crate::text::{OneOrMany, RateAt, Stretch, Text, Time};
@@ -84,7 +84,7 @@ pub(crate) enum Spread {
     SelfSimilar,
 }
 
-/// What the people of one class do, and what that costs the server.
+/// Behaviour of the people of one class, and its cost to the server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClassFile {
@@ -121,7 +121,7 @@ pub(crate) struct ClassFile {
     pub(crate) signs: Option<SignsFile>,
 }
 
-/// What the requests of a class show of their clients to a gateway that compares them.
+/// Attributes that the requests of a class show of their clients to a gateway that compares them.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SignsFile {
@@ -140,7 +140,7 @@ pub(crate) enum SignsOf {
     Crawler,
 }
 
-/// What lies between people and the gate, unless links say it.
+/// The network between people and the gate, unless links describe it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NetworkFile {
@@ -148,7 +148,7 @@ pub(crate) struct NetworkFile {
     pub(crate) tcp: Option<TcpName>,
 }
 
-/// Who serves.
+/// The server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ServerFile {
@@ -162,7 +162,7 @@ pub(crate) struct ServerFile {
     pub(crate) memory: Option<MemoryFile>,
 }
 
-/// Who gets the processors.
+/// How the processors are shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ServerKind {
@@ -171,7 +171,7 @@ pub(crate) enum ServerKind {
     Shared,
 }
 
-/// What becomes of those for whom there is no place.
+/// Treatment of requests for which there is no place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OverflowKind {
@@ -180,7 +180,7 @@ pub(crate) enum OverflowKind {
     Refuse,
 }
 
-/// What the server does for a client who has gone.
+/// The server's work for a client that has gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DepartedKind {
@@ -200,7 +200,7 @@ pub(crate) struct MemoryFile {
     pub(crate) penalty: f64,
 }
 
-/// Who is let in. Keys that the mode does not use are checked all the same and have no effect, so that
+/// The controller. Keys that the mode does not use are checked all the same and have no effect, so that
 /// `--set controller.mode=none` alone takes the controller away.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -247,7 +247,7 @@ pub(crate) enum ControllerMode {
     Default,
 }
 
-/// What goes wrong.
+/// A fault.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FaultFile {

@@ -1,7 +1,7 @@
 //! Scenario files: what was written, checked into runs of the simulator, and the statistics they are judged by.
 //!
 //! A file says who comes and what they do, who serves them, who lets them in, what goes wrong, and within which ranges
-//! the statistics have to lie. [`Scenario`] is what cannot be wrong any more; whatever is wrong before ends in one
+//! the statistics have to lie. A [`Scenario`] is checked; every fault before that ends in one
 //! [`ScenarioError`] that names file, line and key. `docs/simulator.md` is the manual.
 //!
 //! ```

@@ -1,11 +1,11 @@
-//! What may be written of links and packets.
+//! Form of links and packets in a scenario file.
 
 use crate::quantity::{BitRate, ByteCount, Room, Span};
 use crate::text::{Stretch, Text, Time};
 use serde::Deserialize;
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// What connects two nodes. Any of these makes a scenario packet level.
+/// A link between two nodes. Any of these makes a scenario packet level.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LinkFile {
@@ -33,7 +33,7 @@ pub(crate) struct LinkFile {
     pub(crate) packet_bytes: Option<NonZeroU16>,
 }
 
-/// Who is dropped or marked at a link.
+/// Discipline that drops or marks packets at a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DisciplineName {

@@ -1,4 +1,4 @@
-//! What packets did over the bins that a statistic is told of.
+//! Counts of packets over the bins of a statistic.
 
 use crate::accept::{Scope, Within};
 use crate::link::Link;
@@ -27,7 +27,7 @@ pub(crate) struct LinkFlow {
 }
 
 impl<'a> PacketView<'a> {
-    /// Of the bins within a run whose bins are so long.
+    /// The view of the scope's bins within a run; `bin_s` is their length.
     pub(crate) fn new(
         outcome: &'a PacketOutcome,
         links: &[Link],

@@ -99,7 +99,7 @@ fn check_nothing_needs_links(file: &File) -> Result<(), Problem> {
     }
 }
 
-/// TCP of everybody. Who marks packets needs ends that understand the marks.
+/// TCP of all clients. Links that mark packets need ends that understand the marks.
 fn tcp(file: &File) -> TcpSettings {
     let tcp = match file.network.tcp.unwrap_or_default() {
         TcpName::Modern => TcpSettings::modern(),
@@ -134,7 +134,7 @@ fn paths(
     Ok((groups, paths))
 }
 
-/// The only node at which nobody's clients are.
+/// The only node without clients.
 fn only_server(key: &str, classes: &[ClassFile], nodes: &Nodes) -> Result<u32, Problem> {
     let has_clients = |name: &String| {
         classes.iter().any(|class| class.clients.as_ref().is_some_and(|clients| clients.at == *name))

@@ -1,4 +1,4 @@
-//! What a check found, before it is known where the value was written.
+//! Result of a check, before it is known where the value was written.
 
 /// A key's full path and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,21 +20,21 @@ pub(crate) fn policy_classes(classes: &[ClassFile]) -> Result<Vec<u8>, Problem> 
             Some(place) => Ok(place as u8),
             None => wrong(
                 format!("class[{index}].policy_class"),
-                format!("there is no class \"{name}\" with a policy of its own"),
+                format!("there is no class \"{name}\" with its own policy"),
             ),
         }
     };
     classes.iter().enumerate().map(place).collect()
 }
 
-/// What a class's goodput is worth, for each class.
+/// Revenue of a class's goodput, for each class.
 pub(crate) fn revenues(classes: &[ClassFile], policy_classes: &[u8]) -> Vec<f64> {
     let own: Vec<f64> = owners(classes).map(|class| class.revenue.unwrap_or(1.0)).collect();
     policy_classes.iter().map(|&place| own[usize::from(place)]).collect()
 }
 
 impl ControllerFile {
-    /// The sentry that is described, whatever the mode is.
+    /// The sentry that is described, in every mode.
     pub(crate) fn sentry(&self, classes: &[ClassFile]) -> Result<SentryPolicy, Problem> {
         let policies =
             classes.iter().enumerate().map(|(index, class)| class.policy(&format!("class[{index}]")));
@@ -99,7 +99,7 @@ impl ClassFile {
     }
 }
 
-/// Those with a policy of their own, in the order of the policy.
+/// Classes with their own policy, in the order of the policy.
 fn owners(classes: &[ClassFile]) -> impl Iterator<Item = &ClassFile> {
     classes.iter().filter(|class| class.policy_class.as_ref().is_none_or(|owner| *owner == class.name))
 }
@@ -131,8 +131,8 @@ fn checked_target(key: &str, Time(target): Time) -> Result<Duration, Problem> {
     wrong(key, "expected 10ms to 1m")
 }
 
-/// Nobody waits for a page longer than a minute, and a network alone takes 10 ms.
+/// No person waits for a page longer than a minute, and a network alone takes 10 ms.
 const TARGET_LEAST: Duration = Duration::from_millis(10);
 const TARGET_MOST: Duration = Duration::from_secs(60);
-/// What an answer has to come within to be goodput, if a class does not say so.
+/// Time within which an answer is goodput, if a class does not say so.
 const TARGET_USUAL: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Who serves, from what was written.
+//! The server, from the file.
 
 use crate::file::{DepartedKind, OverflowKind, ServerFile, ServerKind};
 use crate::problem::{Problem, within, wrong};

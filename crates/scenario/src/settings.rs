@@ -61,7 +61,7 @@ fn setting(text: &str) -> Result<Setting, ScenarioError> {
     Ok(Setting { text: text.to_owned(), key: key.to_owned(), value: read(value.trim()) })
 }
 
-/// What would stand behind an equals sign in the file; anything else is taken for text without its quotes.
+/// The value that would stand behind an equals sign in the file; anything else is taken for text without its quotes.
 fn read(text: &str) -> Value {
     let read = format!("v = {text}").parse::<Table>().ok().filter(|table| table.len() == 1);
     read.and_then(|mut table| table.remove("v")).unwrap_or_else(|| Value::String(text.to_owned()))

@@ -19,7 +19,7 @@ pub struct Sheet {
 /// One statistic.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What it is told of.
+    /// Scope of the value.
     pub scope: Scope,
     /// Which it is.
     pub statistic: &'static Statistic,
@@ -69,7 +69,7 @@ impl Line {
         Some(self.summary.is_some_and(|summary| range.contains(summary.mean)))
     }
 
-    /// Its name with what it is told of before a dot.
+    /// Its name, with its scope before a dot.
     #[must_use]
     pub fn name(&self) -> String {
         match self.scope.name().as_str() {
@@ -111,12 +111,12 @@ fn lines(scenario: &Scenario, outcomes: &[Outcome], scope: &Scope) -> Vec<Line> 
             accepted: accepted.next().map(|accepted| accepted.range.clone()),
         }
     });
-    // Nobody misses what a router would tell where there is none, unless a range asks for it.
+    // Statistics of a router are left out where there is none, unless a range asks for one.
     let has_router = scenario.has_router();
     told.filter(|line| has_router || line.accepted.is_some() || !line.statistic.needs_router()).collect()
 }
 
-/// The values of all statistics of one run, in their order; those not told of the scope are nothing.
+/// The values of all statistics of one run, in their order; those without a value in the scope are none.
 fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f64>> {
     let mut whole = (Histogram::new(), Histogram::new(), Histogram::new());
     for class in
@@ -129,7 +129,7 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
     let run = scenario.template();
     let window = scope.window().and_then(|name| scenario.windows().iter().find(|window| window.name == name));
     let bins = window.map_or(0..usize::MAX, |window| window.bins.clone());
-    // Nobody comes after the end of the schedule: levels are told up to there. A run has fewer bins than
+    // No person comes after the end of the schedule: levels are reported up to there. A run has fewer bins than
     // SIM_SERIES_BINS.
     let end = run.schedule.length().as_nanos().div_ceil(run.bin.as_nanos()) as usize;
     let levels = bins.start..bins.end.min(end);
@@ -174,7 +174,7 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
     STATISTICS.iter().map(|statistic| statistic.value(&view)).collect()
 }
 
-/// Packets are told of over whole bins up to the end of the schedule: what is sent later is nobody's any more.
+/// Packets are reported over whole bins up to the end of the schedule: later ones belong to no request.
 fn packets<'a>(
     scenario: &Scenario,
     outcome: &'a Outcome,

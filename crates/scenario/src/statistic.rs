@@ -1,4 +1,4 @@
-//! What a run is judged by: the load tool's words, and a few of the server's and the policy's.
+//! Statistics by which a run is judged: the load tool's words, and a few of the server's and the policy's.
 
 use crate::accept::{Scope, Within};
 use crate::packet_view::{LinkFlow, PacketView};
@@ -7,29 +7,29 @@ use flashweir_core::Duration;
 use flashweir_measure::Histogram;
 use flashweir_sim::request::{Counts, MeanLevel, PlanTaken};
 
-/// A number that tells something of a run.
+/// A statistic of a run.
 #[derive(Debug)]
 pub struct Statistic {
     /// Its name in scenarios and tables; the unit last, if it has one.
     pub name: &'static str,
-    /// What kind of number it is.
+    /// Unit of the number.
     pub unit: Unit,
-    /// What it says, in a few words.
+    /// Its meaning, in a few words.
     pub meaning: &'static str,
     reach: Reach,
     value: fn(&View<'_>) -> Option<f64>,
 }
 
-/// What kind of number a statistic is.
+/// Unit of a statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// So many.
+    /// A count.
     Count,
     /// A part of a whole, 0 to 1.
     Share,
-    /// So many a second.
+    /// A rate per second.
     PerSecond,
-    /// So many times.
+    /// A ratio of two numbers.
     Factor,
     /// Milliseconds.
     Milliseconds,
@@ -37,14 +37,14 @@ pub enum Unit {
     KilobitsPerSecond,
 }
 
-/// Of what it can be told.
+/// Scopes in which a statistic exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
     /// Runs, windows, classes.
     All,
     /// Runs and classes: histograms are kept of whole runs only.
     NotWindows,
-    /// Runs and windows: the server is everybody's.
+    /// Runs and windows: all classes share the server.
     NotClasses,
     /// Runs.
     RunOnly,
@@ -58,7 +58,7 @@ enum Reach {
     Datagrams,
 }
 
-/// What statistics are computed from.
+/// Inputs of the statistics.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     pub(crate) counts: Counts,
@@ -67,7 +67,7 @@ pub(crate) struct View<'a> {
     /// The longest time that one person's requests did.
     pub(crate) demoted_longest: Duration,
     pub(crate) seconds: f64,
-    /// What the goodput is worth.
+    /// Revenue of the goodput.
     pub(crate) revenue: f64,
     /// Mean processor time of what became goodput, summed, seconds.
     pub(crate) useful_s: f64,
@@ -245,7 +245,7 @@ impl Statistic {
         STATISTICS
     }
 
-    /// Whether it can be told of this.
+    /// Whether it exists in this scope.
     pub(crate) fn is_of(&self, scope: &Scope) -> bool {
         use Reach::{All, Datagrams, Links, NotClasses, NotWindows, Router, Transfers};
         match scope {
@@ -259,7 +259,7 @@ impl Statistic {
         }
     }
 
-    /// What it can be told of, for messages.
+    /// The scopes in which it exists, for messages.
     pub(crate) fn told_of(&self) -> &'static str {
         match self.reach {
             Reach::All => "runs, windows and classes",

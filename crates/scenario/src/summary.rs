@@ -1,6 +1,6 @@
 //! Mean and confidence interval over seeds.
 
-/// What several runs together say of one number.
+/// Summary of one number over several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The mean over the runs.

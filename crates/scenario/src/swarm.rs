@@ -3,7 +3,7 @@
 use flashweir_core::Rng;
 use std::fmt::Write as _;
 
-/// The text of the scenario of one seed: a crowd of a minute or less, with whatever may go wrong. The same seed is the
+/// The text of the scenario of one seed: a crowd of a minute or less, with any of the faults. The same seed is the
 /// same text.
 ///
 /// It goes the way of every file, so that a failure can be kept and looked at like any other scenario.
@@ -109,7 +109,7 @@ impl Dice {
         self.policy(text, number);
     }
 
-    /// What the sentry is told of a class; some are worth the same.
+    /// The sentry's settings for a class; some have the same revenue.
     fn policy(&mut self, text: &mut String, number: u64) {
         if number > 0 && self.one_in(4) {
             text.push_str("policy_class = \"c0\"\n");
