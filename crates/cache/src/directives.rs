@@ -7,7 +7,7 @@
 use core::time::Duration;
 use http::{HeaderMap, HeaderValue, header::CACHE_CONTROL, header::PRAGMA};
 
-/// What the origin says of storing its response.
+/// The origin's instructions for storing its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
     /// `no-store`.
@@ -36,7 +36,7 @@ pub struct Directives {
 const SECONDS_MAX: u64 = 1 << 31;
 
 impl Directives {
-    /// Those of a response.
+    /// The directives of a response.
     #[must_use]
     pub fn of_response(fields: &HeaderMap) -> Self {
         let mut all = Self::default();
@@ -188,7 +188,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Whether the list names this token, in whatever case; for lists in which only that matters.
+/// Whether the list names this token, in any case; for lists in which only that matters.
 pub(crate) fn contains_token(list: &[u8], token: &[u8]) -> bool {
     list.split(|&byte| byte == b',').any(|element| element.trim_ascii().eq_ignore_ascii_case(token))
 }

@@ -1,7 +1,7 @@
-//! What the workers' stores have in common: which responses there are, and which are being fetched. Asked on a miss, never on a hit.
+//! State that the workers' stores share: which responses there are, and which are being fetched. Asked on a miss, never on a hit.
 //!
 //! Responses are known by weak references: the stores own them. Each shard has a lock that is held for a look-up; a purge holds
-//! one shard's at a time. `F` is what a shell keeps of a response that is being fetched: those who wait for it.
+//! one shard's at a time. `F` is what a shell keeps of a response that is being fetched: the requests that wait for it.
 
 use crate::identity_hash::BuildIdentity;
 use crate::{Key, State, Stored};
@@ -39,7 +39,7 @@ struct Flight<F> {
     shared: Arc<F>,
 }
 
-/// The one who fetches. Goes back to [`Directory::land`], whatever happened.
+/// The request that fetches. Goes back to [`Directory::land`] in every case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a flight that never lands keeps others waiting"]
 pub struct Lead {
@@ -47,16 +47,16 @@ pub struct Lead {
     serial: u64,
 }
 
-/// What a request finds that its worker's store has no answer for.
+/// Result for a request that its worker's store has no answer for.
 #[derive(Debug)]
 pub enum Joined<F> {
     /// Another worker has it, fresh or about to be fetched again.
     Stored(Arc<Stored>),
-    /// Somebody is fetching it.
+    /// Another request is fetching it.
     Waits(Arc<F>),
     /// It is this request's to fetch. What is stored is stale: it may be asked about, or serve where fetching fails.
     Leads(Lead, Arc<F>, Option<Arc<Stored>>),
-    /// Nobody fetches it, and this request may not.
+    /// No request fetches it, and this one may not.
     Absent(Option<Arc<Stored>>),
 }
 
@@ -67,20 +67,20 @@ impl<F> Default for Shard<F> {
 }
 
 impl<F> Directory<F> {
-    /// An empty one; responses may take so many bytes.
+    /// An empty directory; responses may take `bytes_max` bytes.
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
         Self { shards: core::array::from_fn(|_| Mutex::default()), gauge: Arc::new(Gauge::new(bytes_max)) }
     }
 
-    /// What the responses take, those included that have left the stores and are still being sent.
+    /// Memory of the responses, those included that have left the stores and are still being sent.
     #[must_use]
     pub fn gauge(&self) -> &Arc<Gauge> {
         &self.gauge
     }
 
-    /// Finds the response that another worker has, or joins those who wait for it, or begins to fetch it. `class` keeps requests
-    /// apart that do not wait for each other. `begin` makes what the waiters share.
+    /// Finds the response that another worker has, or joins those who wait for it, or begins to fetch it. `class` separates requests
+    /// that do not wait for each other. `begin` makes what the waiters share.
     pub fn join(
         &self,
         now: Instant,
@@ -245,7 +245,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What all stored responses take in memory, and may take.
+/// Memory of all stored responses, and its maximum.
 #[derive(Debug)]
 pub struct Gauge {
     bytes: AtomicUsize,
@@ -271,19 +271,19 @@ impl Gauge {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
     }
 
-    /// What is taken.
+    /// The bytes in use.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// What may be taken.
+    /// The maximum.
     #[must_use]
     pub fn bytes_max(&self) -> usize {
         self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Takes so many bytes, if they are there.
+    /// Reserves `bytes`, if they are free.
     #[must_use]
     pub fn reserve(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
         let max = self.bytes_max();

@@ -35,12 +35,12 @@ pub struct Exchange<'a> {
     pub is_delimited: bool,
 }
 
-/// What may be done with a response.
+/// Permitted use of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// It may be stored and answer others.
     Store(Lifetime),
-    /// HTTP does not let it be reused without asking, but nothing in it is anybody's own: where the operator allows a grace, it may be
+    /// HTTP does not let it be reused without asking, but nothing in it is about one user: where the operator allows a grace, it may be
     /// used for that long instead of a refusal.
     Grace(NotStored),
     /// It is for its request alone.
@@ -67,7 +67,7 @@ pub struct Lifetime {
 pub enum NotStored {
     /// Its request had credentials.
     Authorization,
-    /// It sets a cookie, whatever else it says.
+    /// It sets a cookie, with any other fields.
     SetCookie,
     /// It says so.
     NoStore,
@@ -85,7 +85,7 @@ pub enum NotStored {
     Cookie,
     /// Its request had a field by which the origin may have chosen it.
     RequestFields,
-    /// What it says cannot be read, or not in one way.
+    /// Its fields cannot be read, or not in one way.
     Doubtful,
     /// Its end is not marked, it has trailers, or it did not come whole.
     Incomplete,
@@ -138,7 +138,7 @@ pub fn judge(exchange: &Exchange<'_>, hasher: &Hasher64) -> Judgement {
     Judgement::Store(lifetime)
 }
 
-/// Whether anybody but its own client may ever see it.
+/// Whether any other client than its own may ever see it.
 fn may_be_shared(
     exchange: &Exchange<'_>,
     directives: &Directives,
@@ -200,7 +200,7 @@ fn freshness(directives: &Directives, exchange: &Exchange<'_>) -> Duration {
     Duration::from_secs(expires.saturating_sub(date))
 }
 
-/// §4.2.3: as old as the clocks say, or as `Age` says and the response took, whichever is more.
+/// §4.2.3: as old as the clocks say, or as `Age` says and the response took, the larger of both.
 fn initial_age(exchange: &Exchange<'_>) -> Duration {
     let Exchange { response, received, sent_at, .. } = exchange;
     let date = response.get(DATE).and_then(date::parse).unwrap_or(received.unix_s);

@@ -1,4 +1,4 @@
-//! What a stored response is found by: scheme, host and target, byte by byte as they were sent.
+//! Key of a stored response: scheme, host and target, byte by byte as they were sent.
 
 use flashweir_core::Hasher64;
 

@@ -3,7 +3,7 @@
 use flashweir_core::limits::CACHE_MARKS;
 use flashweir_core::{Duration, Instant};
 
-/// What is known of a document.
+/// Mark of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Its response may not be shared: each request goes to the origin by itself.
@@ -26,7 +26,7 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// What is known of the document with this hash.
+    /// The mark of the document with this hash.
     #[must_use]
     pub fn find(&self, now: Instant, hash: u64) -> Option<Mark> {
         let (known, until, mark) = self.0[slot(hash)];

@@ -15,12 +15,12 @@ use flashweir_core::{Duration, Instant};
 
 /// As for hot spots: an opened host has at least this part of the rise.
 const SHARE_OF_RISE: f64 = 0.25;
-/// And its rate is at least so many times the usual: without a rise the service is slow, and a cache of seconds is no cure.
+/// And its rate is at least this multiple of the usual one: without a rise the service is slow, and a cache of seconds is no cure.
 const RISE_MIN: f64 = 1.5;
 /// Memory of the rates, as for hot spots.
 const CURRENT_MEMORY_S: f64 = 1.0;
 const USUAL_MEMORY_S: f64 = 60.0;
-/// A crowd is over when the demand is down to so many times the usual,
+/// A crowd is over when the demand is down to this multiple of the usual one,
 const OVER_BELOW_USUAL: f64 = 2.0;
 /// or to this part of its peak, where nothing usual is known.
 const OVER_BELOW_PEAK: f64 = 0.1;
@@ -34,11 +34,11 @@ const RATE_MIN: f64 = 1e-3;
 pub struct Demand {
     /// Its hot-spot key.
     pub key: u64,
-    /// Requests that arrived since the last evaluation, whoever answered them.
+    /// Requests that arrived since the last evaluation, from any source of answers.
     pub requests: u64,
 }
 
-/// What the detector and the verdict say.
+/// State of the detector and the verdict.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pressure<'a> {
     /// Hosts to which a crowd came.

@@ -5,7 +5,7 @@ use core::ops::Range;
 use http::header::{ETAG, IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue};
 
-/// What a request for a part gets.
+/// Answer to a request for a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The whole: it asks for nothing else, for several parts at once, or for what cannot be read (§14.2 lets a server ignore it).

@@ -9,7 +9,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, Method};
 
-/// What a request that the cache may answer can do besides.
+/// Properties of a request that the cache may answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestPart {
     /// It is a HEAD: a stored response to GET answers it, and it waits for none.

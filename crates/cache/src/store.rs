@@ -16,7 +16,7 @@ pub struct Store {
     evicted: u64,
 }
 
-/// What became of a response that was put in.
+/// Result of inserting a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// It is stored.
@@ -26,7 +26,7 @@ pub enum Inserted {
 }
 
 impl Store {
-    /// An empty one of at most so many bytes.
+    /// An empty store of at most `bytes_max` bytes.
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
         let documents = LruCache::unbounded_with_hasher(BuildIdentity::default());
@@ -79,7 +79,7 @@ impl Store {
         Inserted::Stored
     }
 
-    /// Lets the least recently used go until so many more bytes fit; nothing where they never can.
+    /// Evicts the least recently used until `bytes` more fit; nothing where they never can.
     pub fn make_room(&mut self, bytes: usize) {
         if bytes > self.bytes_max {
             return;
@@ -111,7 +111,7 @@ impl Store {
         self.bytes = 0;
     }
 
-    /// Whether so many bytes can be held at all.
+    /// Whether `bytes` can be held at all.
     #[must_use]
     pub fn can_hold(&self, bytes: usize) -> bool {
         bytes <= self.bytes_max

@@ -30,7 +30,7 @@ pub struct Received {
 #[derive(Debug)]
 pub struct Stored {
     key: Box<[u8]>,
-    /// Whose origin it is from: a request of another service that has the same key does not get it.
+    /// The service that it is from: a request of another service that has the same key does not get it.
     service: u64,
     /// The hot-spot key of its host: the cache may be in use for some hosts only.
     host_key: u64,
@@ -49,7 +49,7 @@ pub struct Stored {
     _reserved: Reservation,
 }
 
-/// What a response may be used for at a moment.
+/// Permitted use of a response at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// For any request.
@@ -60,7 +60,7 @@ pub enum State {
     Stale,
 }
 
-/// What the field `Cache-Status` (RFC 9211) says of an answer from the store.
+/// Content of the field `Cache-Status` (RFC 9211) of an answer from the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheStatus {
     /// Fresh in the store.
@@ -82,13 +82,13 @@ pub enum CacheStatus {
 /// The name in `Cache-Status`, and of what it stands for.
 pub(crate) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
-/// What a stored response takes besides its text: tables, counts and this struct, generously.
+/// Memory of a stored response besides its text: tables, counts and this struct, generously.
 const OVERHEAD_BYTES: usize = 1_024;
 
-/// What a [`Stored`] is made of.
+/// The parts of which a [`Stored`] is made.
 #[derive(Debug)]
 pub struct Parts<'a> {
-    /// What it is found by.
+    /// Its key.
     pub key: Key<'a>,
     /// A number for the service whose origin gave it.
     pub service: u64,
@@ -109,7 +109,7 @@ pub struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// What it will be counted as.
+    /// The bytes that it will count as.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let fields = |fields: &HeaderMap| -> usize {
@@ -140,7 +140,7 @@ impl Stored {
         if head.status != StatusCode::NO_CONTENT {
             fields.insert(CONTENT_LENGTH, body.len().into());
         }
-        // RFC 9110 §6.6.1: whoever stores a response without a date gives it one.
+        // RFC 9110 §6.6.1: a cache that stores a response without a date gives it one.
         fields.entry(DATE).or_insert_with(|| date::format(received.unix_s));
         Some(Self {
             key: key.to_bytes(),
@@ -178,7 +178,7 @@ impl Stored {
         self.is_http
     }
 
-    /// Whether it is a response for this key, whoever asks.
+    /// Whether it is a response for this key, for any client.
     #[must_use]
     pub fn is_for(&self, key: &Key<'_>) -> bool {
         key.is(&self.key)
@@ -189,7 +189,7 @@ impl Stored {
         self.key == other.key && self.selection == other.selection
     }
 
-    /// It is never used again, in whatever store it is.
+    /// It is never used again, in every store.
     pub fn invalidate(&self) {
         // Release and Acquire: who sees it invalid sees what was done before, too.
         self.is_invalid.store(true, Ordering::Release);
@@ -213,7 +213,7 @@ impl Stored {
         self.host_key
     }
 
-    /// What it counts as, bytes.
+    /// The bytes that it counts as.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -237,7 +237,7 @@ impl Stored {
         self.lifetime.initial_age + now.saturating_since(self.received.at)
     }
 
-    /// What it may be used for.
+    /// Its permitted use now.
     #[must_use]
     pub fn state(&self, now: Instant) -> State {
         let (age, lifetime) = (self.age(now), &self.lifetime);

@@ -1,4 +1,4 @@
-//! What a stored response answers.
+//! Answers of a stored response.
 
 use super::*;
 use crate::directory::Gauge;

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName};
 const SURROGATE_KEY: HeaderName = HeaderName::from_static("surrogate-key");
 const CACHE_TAG: HeaderName = HeaderName::from_static("cache-tag");
 
-/// A tag as it is kept: under the gateway's keyed hash, in whatever case it was written.
+/// A tag as it is kept: under the gateway's keyed hash, for any case in which it was written.
 #[must_use]
 pub fn tag_hash(hasher: &Hasher64, tag: &[u8]) -> u64 {
     hasher.hash(&[&tag.trim_ascii().to_ascii_lowercase()])

@@ -1,7 +1,7 @@
-//! How many failed requests may be tried again: a part of all requests.
+//! Budget of retries: a part of all requests.
 //!
 //! **The rule.** Each first attempt adds `ratio` to a balance that is bounded; each further attempt takes 1 from it, or is not made.
-//! So in any interval further attempts are at most `ratio` of the first ones and the reserve, whatever fails.
+//! So in any interval further attempts are at most `ratio` of the first ones and the reserve, for any failures.
 //!
 //! **Why not a number of attempts for each request.** Three attempts each are three times the load at the moment when the node can
 //! serve least. Hedged requests draw on the same balance: to the node they are attempts like others.

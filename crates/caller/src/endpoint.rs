@@ -21,7 +21,7 @@ pub struct EndpointSettings {
     pub obeys_quota: bool,
 }
 
-/// What becomes of a request that arrives.
+/// Decision on a request that arrives.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrival<T> {
     /// Send it.
@@ -44,14 +44,14 @@ pub enum Refusal {
     },
 }
 
-/// What an answer's fields say.
+/// Fields of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answer<'a> {
     /// The value of `Flashweir-Overload`.
     pub overload: Option<&'a [u8]>,
     /// Whether that field has further lines.
     pub has_further_lines: bool,
-    /// What its head says of a quota: see [`quota_of`](crate::quota_of).
+    /// Quota in its head: see [`quota_of`](crate::quota_of).
     pub quota: Option<Quota>,
 }
 
@@ -240,7 +240,7 @@ impl<T, M: Mac> Endpoint<T, M> {
         self.intake.set_keys(keys);
     }
 
-    /// What holds requests back now. Changes with time alone; see [`refresh`](Self::refresh).
+    /// The condition that holds requests back now. Changes with time alone; see [`refresh`](Self::refresh).
     #[must_use]
     pub fn condition(&self) -> Condition {
         self.condition

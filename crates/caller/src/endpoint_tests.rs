@@ -117,7 +117,7 @@ fn a_rate_of_zero_leaves_a_probe_and_a_silent_node_a_trial() {
     (0..5).for_each(|_| node.unanswered(at(5_100)));
     assert!(matches!(node.arrive(at(5_100), 0, false, 0), Arrival::Refuse(0, Refusal::Silent { .. })));
     assert!(!node.is_open(at(5_100), 0) && node.is_open(at(5_350), 9));
-    assert_eq!(node.arrive(at(5_350), 9, false, 1), Arrival::Send(1), "a trial, whatever its rank");
+    assert_eq!(node.arrive(at(5_350), 9, false, 1), Arrival::Send(1), "a trial of any rank");
     node.answered(at(5_360), &Answer::default()).unwrap();
     assert_eq!(node.condition(), Condition::Returning);
     // What is offered was forgotten meanwhile: the ramp begins low, and is over after 2.7 s.
@@ -172,7 +172,7 @@ fn work_that_has_begun_goes_on_credit() {
 }
 
 proptest! {
-    /// Whatever happens: each request is sent, refused or waits, and a node is never cut off for good.
+    /// In every sequence of events each request is sent, refused or waits, and a node is never cut off for good.
     #[test]
     fn every_request_is_accounted_for(
         steps in proptest::collection::vec((0u64..300, 0u8..7, 0u32..100), 1..300), obeys_quota: bool,

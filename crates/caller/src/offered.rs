@@ -1,4 +1,4 @@
-//! How many requests a second arrive for a node, before any limit.
+//! Requests a second that arrive for a node, before any limit.
 
 use flashweir_core::{Duration, Instant, Rate};
 

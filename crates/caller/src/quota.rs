@@ -1,4 +1,4 @@
-//! What the standard fields say about when to send again, read strictly: what is not understood says nothing.
+//! The standard fields that say when to send again, read strictly: a field that is not understood is ignored.
 //!
 //! * `Retry-After` (RFC 9110 §10.2.3), whole seconds; a date is the shell's, which has a clock of the day.
 //! * `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10): `"name";r=REMAINING;t=SECONDS`, a List of which the first exhausted item counts.
@@ -20,7 +20,7 @@ const RESOURCE_EXHAUSTED: &[u8] = b"8";
 /// Digits of the largest number that is read.
 const DIGITS_MAX: usize = 9;
 
-/// What a quota says.
+/// A quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// Requests that are left.
@@ -156,7 +156,7 @@ mod tests {
         let forbidden = ("grpc-retry-pushback-ms", "-1");
         assert_eq!(of(None, &[("grpc-status", "8"), forbidden]), None, "no time is named");
         assert_eq!(of(Some(429), &[forbidden, ("retry-after", "2")]), None);
-        assert_eq!(of(None, &[("ratelimit", r#""a";r=0;t=2"#)]), Some((0, 2_000)), "whatever the status");
+        assert_eq!(of(None, &[("ratelimit", r#""a";r=0;t=2"#)]), Some((0, 2_000)), "with any status");
     }
 
     proptest! {

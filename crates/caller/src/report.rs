@@ -1,9 +1,9 @@
-//! What an operator wants to know of one node: which limit holds, since when, how much it held back, how old the feedback is.
+//! Report on one node for an operator: which limit holds, since when, how much it held back, how old the feedback is.
 
 use flashweir_core::{Duration, Rate};
 use flashweir_feedback::{FieldError, Limit, Taken};
 
-/// What holds requests to a node back.
+/// Condition that holds requests to a node back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
     /// Nothing.
@@ -21,7 +21,7 @@ pub enum Condition {
     Returning,
 }
 
-/// What became of a field `Flashweir-Overload`.
+/// Outcome of a field `Flashweir-Overload`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedbackOutcome {
     /// News.
@@ -149,17 +149,17 @@ impl Condition {
 /// A snapshot of one node's state. Counts are since the start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// What holds requests back now.
+    /// The condition that holds requests back now.
     pub condition: Condition,
     /// Since when.
     pub since: Duration,
-    /// What the node asked for, where that holds.
+    /// The limit that the node asked for, where that holds.
     pub limit: Option<Limit>,
     /// The rate that is kept, whether the node, a quota or silence set it.
     pub rate: Option<Rate>,
     /// How long ago the newest feedback came.
     pub feedback_age: Option<Duration>,
-    /// What arrives now, before any limit.
+    /// Arrivals now, before any limit.
     pub offered: Rate,
     /// Requests that arrived.
     pub arrived: u64,

@@ -25,7 +25,7 @@ const TRIAL_FIRST: Duration = Duration::from_millis(250);
 const TRIAL_LONGEST: Duration = Duration::from_secs(1);
 /// The part of what is offered that goes to a node at once when it is back.
 const RAMP_FIRST: f64 = 0.5;
-/// How many times that grows in a second.
+/// Factor by which that grows in a second.
 const RAMP_GROWTH_PER_S: f64 = 1.5;
 /// A ramp of this many times what is offered binds no request and ends.
 const RAMP_OPEN: f64 = 1.5;
@@ -70,7 +70,7 @@ pub struct Silence {
     quiet_since: Option<Instant>,
     trial_at: Instant,
     trial_wait: Duration,
-    /// What was offered when the node came back, requests a second.
+    /// Offered rate when the node came back, requests a second.
     offered_rps: f64,
 }
 
@@ -88,7 +88,7 @@ impl Default for Silence {
 }
 
 impl Silence {
-    /// An exchange ended with an answer, whatever it said. `offered` is what arrives for the node now.
+    /// An exchange ended with an answer of any status. `offered` is the rate that arrives for the node now.
     pub fn answered(&mut self, now: Instant, offered: Rate) {
         self.unanswered = 0;
         self.quiet_since = Some(now);
@@ -128,7 +128,7 @@ impl Silence {
         matches!(self.state, SilenceState::Silent { .. }) && now >= self.trial_at
     }
 
-    /// What may go to a node that is back; none where that binds no request.
+    /// The rate that may go to a node that is back; none where that binds no request.
     pub(crate) fn ramp(&mut self, now: Instant) -> Option<Rate> {
         let SilenceState::Returning { since } = self.state else { return None };
         let growth = libm::pow(RAMP_GROWTH_PER_S, now.saturating_since(since).as_secs_f64());
@@ -139,7 +139,7 @@ impl Silence {
         Some(Rate::from_per_second(RAMP_FIRST * growth * self.offered_rps))
     }
 
-    /// What it is now.
+    /// The present state.
     #[must_use]
     pub fn state(&self) -> SilenceState {
         self.state

@@ -8,20 +8,20 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// What a caller knows of a request.
+/// Properties of a request that the caller gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Place in the order of importance, 0 the first.
     pub rank: u8,
     /// When its answer is of no use any more.
     pub deadline: Option<Instant>,
-    /// What it does to the retry budget.
+    /// Its effect on the retry budget.
     pub budget: Draw,
     /// The trace it belongs to: a later call of a trace that was sent goes on credit.
     pub trace: Option<u128>,
 }
 
-/// What a request does to the retry budget.
+/// Effect of a request on the retry budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Draw {
     /// A first attempt adds to it.

@@ -1,4 +1,4 @@
-//! What the fields of an answer say to its caller.
+//! Fields of an answer that concern its caller.
 
 use flashweir_caller::{Answer, Quota, quota_of, retry_after_of};
 use flashweir_core::Duration;
@@ -17,7 +17,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Those of a response.
+    /// The fields of a response.
     #[must_use]
     pub fn new(status: StatusCode, headers: &'a HeaderMap) -> Self {
         Self { status, headers }
@@ -34,7 +34,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What the trailers of an answer say of a quota.
+/// The quota in the trailers of an answer.
 pub(crate) fn quota_of_trailers(trailers: &HeaderMap) -> Option<Quota> {
     quota_of(None, |name| value(trailers, name), until_date)
 }

@@ -33,7 +33,7 @@ pub enum KeysError {
         file: String,
         /// Which line, from 1.
         line: usize,
-        /// What is wrong, and what is expected.
+        /// The fault, and the accepted form.
         problem: String,
     },
     /// It has no key.

@@ -38,7 +38,7 @@ pub struct Overload<S> {
     caller: Caller,
 }
 
-/// What came instead of a response.
+/// Error in place of a response.
 #[derive(Debug)]
 pub enum OverloadError<E> {
     /// The request was not sent, or its deadline passed while its response was awaited.
@@ -85,7 +85,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        // The client that was ready goes with the request; its clone has to get ready anew.
+        // The client that was ready goes with the request; its clone has to get ready again.
         let fresh = self.client.clone();
         let mut client = std::mem::replace(&mut self.client, fresh);
         let caller = self.caller.clone();

@@ -1,4 +1,5 @@
-//! What is logged of a node: each change of what holds requests back, and each kind of bad feedback, once in a while.
+//! Log of a node: each change of the condition that holds requests back, and each kind of bad feedback, once in a
+//! while.
 
 use flashweir_caller::{Condition, FeedbackError, FeedbackOutcome, Report};
 use flashweir_core::{Duration, Instant};
@@ -9,7 +10,7 @@ const EVERY: Duration = Duration::from_secs(10);
 /// The same for bad feedback, which says the same with each answer.
 const BAD_EVERY: Duration = Duration::from_secs(600);
 
-/// What was logged of one node, and when.
+/// Last log lines about one node, and their times.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     condition: Condition,

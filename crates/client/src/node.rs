@@ -18,11 +18,11 @@ use tokio::time::sleep_until;
 /// The two names and how the node is treated.
 #[derive(Clone, Debug)]
 pub struct NodeSettings {
-    /// What this caller is called. Both ends know it: it is part of what the node signs.
+    /// Name of this caller. Both ends know it: it is part of what the node signs.
     pub sender: String,
-    /// What the node is called, for its signature.
+    /// Name of the node, for its signature.
     pub node: String,
-    /// What it is called in the log and in refusals: the node's name, and its address where several servers have one name.
+    /// Its name in the log and in refusals: the node's name, and its address where several servers have one name.
     pub label: String,
     /// Spacing, queue, quota.
     pub endpoint: EndpointSettings,
@@ -35,7 +35,7 @@ pub struct Node(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     sender: String,
-    /// What responses are signed for.
+    /// Context for which responses are signed.
     context: String,
     label: String,
     state: Mutex<State>,
@@ -87,13 +87,13 @@ impl Node {
         }))
     }
 
-    /// What this caller is called: the value of [`SENDER`](crate::SENDER) in each request.
+    /// Name of this caller: the value of [`SENDER`](crate::SENDER) in each request.
     #[must_use]
     pub fn sender(&self) -> &str {
         &self.0.sender
     }
 
-    /// What it is called in the log and in refusals.
+    /// Its name in the log and in refusals.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.0.label
@@ -261,7 +261,7 @@ impl Node {
 }
 
 impl Pass {
-    /// The head of an answer came, whatever it says.
+    /// The head of an answer came, with any status.
     pub fn answered(self, status: StatusCode, headers: &HeaderMap) {
         self.0.answered(&Fields::new(status, headers).answer());
     }
