@@ -1,4 +1,4 @@
-//! What can be wrong with a setting.
+//! Errors in settings.
 
 use alloc::string::{String, ToString};
 
@@ -8,9 +8,9 @@ use alloc::string::{String, ToString};
 pub struct SettingError {
     /// Which setting.
     pub what: &'static str,
-    /// What was given.
+    /// The value given.
     pub value: String,
-    /// What is accepted.
+    /// The accepted values.
     pub expected: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What counts as one flow, and its keyed hash.
+//! Definition of a flow, and its keyed hash.
 //!
 //! The paper hashes with "modular arithmetic", which a sender can invert: with chosen ports it could hide in one bucket of
 //! the sketch, or push a victim out of the cache. All tables here are indexed by SipHash under a key drawn at start.
@@ -9,7 +9,7 @@
 use core::net::IpAddr;
 use flashweir_core::Hasher64;
 
-/// What makes two packets one flow.
+/// Fields that make two packets one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlowIdentity {
     /// Source, destination, protocol and ports. All fragments of a datagram share the key without ports, as only the first

@@ -2,7 +2,7 @@
 //!
 //! The paper keeps 50 flows, found by sampling the buffer. **P-2:** of 4000 flows 600 do not respond, so 50 entries cannot hold what
 //! has to be cut; and **P-10:** samples are taken only while the queue is above its target, so the measurement ends when
-//! policing works. Here every arrival is counted, before any drop, whatever the queue.
+//! policing works. Here every arrival is counted, before any drop, for any queue.
 //!
 //! A flow's hash chooses a set of [`WAYS`] entries, each set a Space-Saving table: the smallest makes room, and a flow with more than an
 //! eighth of its set's bytes is never lost. A newcomer inherits the victim's rank but not its bytes, so what

@@ -9,7 +9,7 @@
 //! | S > 0, X ≤ c | marked with 1 − φ^−d *instead of* 1 − φ^−p | REM |
 //! | S > 0, X > c in this period and the one before | dropped with min(1, d) | REM |
 //!
-//! What the paper leaves open is chosen here in its favour: units are packets, X > c "persists" from the second period
+//! Values that the paper leaves open are chosen here in its favour: units are packets, X > c "persists" from the second period
 //! on, and (**P-6**) the probability of a drop is d itself; with 1 − φ^−d a flow of 12 times its share would lose 1 % of its packets.
 //! Kept as published:
 //!

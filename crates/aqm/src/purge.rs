@@ -5,7 +5,7 @@
 //!
 //! > f = C / N, and p_i = 1 − f / r_i for a flow whose arrival rate r_i is over 1.15·f; 0 for others.
 //!
-//! A packet of flow i is dropped with p_i before the queue and before REM counts it; whatever passes is REM's to mark.
+//! A packet of flow i is dropped with p_i before the queue and before REM counts it; REM may mark every packet that passes.
 //!
 //! **Why not the published rule** ([`crate::published`]). Its drop follows the last period's surplus, so it stops for a whole period as soon as it works
 //! (**P-8**). 1 − f/r depends on the flow alone: it cuts any rate to f exactly, needs no gain (**P-6**, **P-7**), stays while the flow stays, and costs
@@ -93,7 +93,7 @@ impl PurgeSettings {
     }
 }
 
-/// What happened at a link within a period, counted elsewhere. Packets of the settings' usual size, whatever their own is.
+/// Counts of a link within a period, made elsewhere. Packets count in units of the settings' usual size.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedPeriod<'a> {
     /// Sketches of the flows that sent anything ([`crate::MinSketch::merge_residues`]).

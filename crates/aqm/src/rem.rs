@@ -33,13 +33,13 @@ pub struct Rem {
     pub packet_bytes: u16,
     /// Whether packets of senders that understand marks are marked instead of dropped.
     pub marks: bool,
-    /// What the surplus is counted in. Usual packets.
+    /// Unit of the surplus. Usual packets.
     pub unit: SurplusUnit,
     /// Whether the price stops where 99 % are marked; what lies above could only be paid back late. The paper has no bound.
     pub is_price_bounded: bool,
 }
 
-/// What the price's surplus is counted in.
+/// Unit of the price's surplus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SurplusUnit {
     /// Packets, for which the constants were made.

@@ -67,7 +67,7 @@ pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
-/// What parsers look for.
+/// Words that parsers look for.
 mod words {
     pub(super) const NONE: &[&str] = &[];
     pub(super) const HTTP: &[&str] = &[

@@ -227,7 +227,7 @@ fn strict_one(bytes: &[u8], method: Option<&str>) -> Result<Option<(Message, usi
     Ok(Some((message, head + 4 + taken)))
 }
 
-/// RFC 9112 §7.1 without extensions, which nobody forwards.
+/// RFC 9112 §7.1 without extensions, which no intermediary forwards.
 fn strict_chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, &'static str> {
     let (mut body, mut at) = (Vec::new(), 0);
     let line_at = |at: usize| bytes[at..].windows(2).position(|window| window == b"\r\n");

@@ -1,4 +1,4 @@
-//! What an origin in other processes does with its time: the scheduler's account of its threads, and the origin's own
+//! Use of time of an origin in other processes: the scheduler's account of its threads, and the origin's own
 //! count of completed requests.
 //!
 //! `flashweir origin` is one process that answers how many requests it has completed. An application server is a tree of processes, and
@@ -145,7 +145,7 @@ impl Ruler {
         }
     }
 
-    /// What became of the origin's time between two of the moments, by their numbers.
+    /// Use of the origin's time between two of the moments, by their numbers.
     ///
     /// # Errors
     /// One of the readings failed, or was not taken because the run ended before.

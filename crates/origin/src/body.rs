@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 static TEXT: [u8; 16 * 1024] = [b'w'; 16 * 1024];
 
-/// So many bytes, in pieces of at most 16 KiB.
+/// A body of a given length, in pieces of at most 16 KiB.
 #[derive(Debug)]
 pub(crate) struct Filler {
     pub(crate) left: u64,

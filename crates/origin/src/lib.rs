@@ -3,9 +3,9 @@
 //! Each request costs a fixed amount of real processor work, done by one of a fixed number of threads, first
 //! come first served; the thread may then wait a fixed time, as application servers do for their database. What makes such servers collapse under a crowd is kept on purpose:
 //!
-//! - **Its queue has no bound of its own.** Every connection is accepted and every request queued; only the
+//! - **Its queue has no bound.** Every connection is accepted and every request queued; only the
 //!   process's limit on open files ends it. Never copy this into a product: it is the disease, not the cure.
-//! - It does not notice that a client has left until it writes the answer, so it works for nobody.
+//! - It does not notice that a client has left until it writes the answer, so it works for a client that is gone.
 //!
 //! | path | answer |
 //! |---|---|
@@ -46,7 +46,7 @@ use tokio::net::TcpSocket;
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-/// What an origin is.
+/// Settings of an origin.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Where it listens; port 0 takes a free one.
@@ -59,7 +59,7 @@ pub struct Settings {
     pub wait_ms: f64,
     /// Size of each answer's body, bytes.
     pub body_bytes: u64,
-    /// What a millisecond of work is, from [`calibrate`]: two origins given the same number do the same work. `None`
+    /// Iterations in a millisecond of work, from [`calibrate`]: two origins given the same number do the same work. `None`
     /// calibrates at start.
     pub iterations_per_ms: Option<f64>,
 }
@@ -91,7 +91,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Binds, calibrates the work unless told (about 100 ms) and serves on threads of its own. Raises the process's limit on
+    /// Binds, calibrates the work unless it is given (about 100 ms) and serves on separate threads. Raises the process's limit on
     /// open files to the most it may have.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Origin {
         self.address
     }
 
-    /// What each request costs: links of a hash chain, the number that took `work_ms` at calibration.
+    /// Iterations of each request: links of a hash chain, the number that took `work_ms` at calibration.
     #[must_use]
     pub fn iterations_per_request(&self) -> u64 {
         self.iterations_per_request

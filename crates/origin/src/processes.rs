@@ -19,7 +19,7 @@ pub fn with_descendants(roots: &[u32]) -> Vec<u32> {
     found
 }
 
-/// Each thread has children of its own.
+/// Each thread has separate children.
 fn children(process: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());

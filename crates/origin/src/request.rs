@@ -1,11 +1,11 @@
-//! What a request asks for, from its path and query.
+//! Demand of a request, from its path and query.
 
 use crate::workers::Cost;
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
 use http::{Method, Uri};
 use std::time::Duration;
 
-/// What a request costs and brings unless it says otherwise.
+/// Cost and size of a request unless it says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Defaults {
     pub(crate) iterations_per_ms: f64,
@@ -17,21 +17,21 @@ pub(crate) struct Defaults {
 /// Where the number of completed requests is.
 pub(crate) const COMPLETED_PATH: &str = "/completed";
 
-/// What one request asks for.
+/// Demand of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// Whether the server lives.
     Health,
-    /// How many requests it has completed.
+    /// Number of requests that it has completed.
     Completed,
     /// Work, then bytes.
     Work { cost: Cost, body_bytes: u64, max_age_s: Option<u32> },
-    /// So many threads are to work from now on.
+    /// Set the number of threads that work from now on.
     Employ { workers: usize },
 }
 
 impl Defaults {
-    /// Links of the hash chain for so many milliseconds of work.
+    /// Links of the hash chain for a given work in milliseconds.
     pub(crate) fn iterations(&self, work_ms: f64) -> u64 {
         (work_ms * self.iterations_per_ms).round() as u64
     }

@@ -20,7 +20,7 @@ const PAUSE_AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(10);
 
 type Body = Either<Full<Bytes>, Filler>;
 
-/// Accepts everybody until told to stop; dropping the runtime then cuts what is open.
+/// Accepts every connection until it is stopped; dropping the runtime then cuts what is open.
 pub(crate) async fn serve(
     listener: TcpListener,
     asked: Defaults,

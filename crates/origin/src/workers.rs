@@ -27,12 +27,12 @@ struct State {
     workers: usize,
 }
 
-/// What a request costs.
+/// Cost of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
     /// Links of the hash chain.
     pub(crate) iterations: u64,
-    /// How long the thread then waits for somebody else.
+    /// Time that the thread then waits for another service.
     pub(crate) wait: Duration,
 }
 
@@ -43,7 +43,7 @@ struct Job {
 }
 
 impl Queue {
-    /// One for so many threads, all of which take work.
+    /// A queue for the threads, all of which take work.
     pub(crate) fn new(started: usize) -> Self {
         Self {
             state: Mutex::new(State { jobs: VecDeque::new(), workers: started }),
@@ -68,7 +68,8 @@ impl Queue {
         receiver
     }
 
-    /// Lets so many of the threads take work from now on; what they have begun they finish. False if there are fewer.
+    /// Lets `workers` of the threads take work from now on; the others finish the requests that they have begun. False
+    /// if there are fewer.
     pub(crate) fn employ(&self, workers: usize) -> bool {
         let possible = (1..=self.started).contains(&workers);
         if possible {
@@ -78,7 +79,7 @@ impl Queue {
         possible
     }
 
-    /// What the working thread of this number does until the queue is closed.
+    /// Work of the thread of this number until the queue is closed.
     pub(crate) fn work(&self, number: usize) {
         while let Some(job) = self.next(number) {
             follow_chain(job.cost.iterations, &self.closed);

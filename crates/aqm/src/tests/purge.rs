@@ -14,7 +14,7 @@ fn purge() -> Purge {
     Purge::new(&PurgeSettings::over(Rem { target_packets: 250.0, ..Rem::default() }), LINK_BITS_PER_S)
 }
 
-/// What became of the packets of one flow in the second half of a run.
+/// Counts of one flow's packets in the second half of a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     sent: u64,

@@ -1,5 +1,5 @@
-//! Who the client is: an address that somebody trusted wrote, or the peer; and a second gateway behind this one finds the
-//! same client in what this one writes.
+//! Identity of the client: an address that a trusted proxy wrote, or the peer; and a second gateway behind this one finds
+//! the same client in what this one writes.
 //!
 //! The first byte says who the peer is. Lines are values of `X-Forwarded-For`, or of `Forwarded` if they hold a `=`.
 
@@ -53,7 +53,7 @@ pub(crate) fn run(data: &[u8]) {
         assert!(found == client || found == address(OURS));
         return;
     }
-    assert_eq!(found, client, "behind us somebody else: {}", bytes.escape_ascii());
+    assert_eq!(found, client, "another client behind us: {}", bytes.escape_ascii());
 }
 
 fn address(text: &str) -> IpAddr {

@@ -25,14 +25,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::net::TcpStream;
 use tokio::task::{spawn_local, yield_now};
 
-/// An answer without a body, whatever the method.
+/// An answer without a body, for any method.
 const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 /// RFC 9113 §3.4.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Room between client and server: more than an input or its answers.
 const PIPE_BYTES: usize = 1 << 16;
 
-/// What arrived at the upstream since the last input: each read, with the number of its connection.
+/// Bytes that arrived at the upstream since the last input: each read, with the number of its connection.
 type Tape = Rc<RefCell<Vec<(u64, Vec<u8>)>>>;
 
 thread_local! {
@@ -141,7 +141,7 @@ fn check_order(sent: &[Message], arrived: &[Message]) {
     let mut sent = sent.iter();
     for request in arrived {
         let found = sent.by_ref().find(|sent| is_same(sent, request));
-        assert!(found.is_some(), "nobody sent this, or not now: {request:?}");
+        assert!(found.is_some(), "this was not sent, or not now: {request:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an upstream answers, through the pool and the server of the gateway, to a client that reads strictly.
+//! Answers of an upstream, through the pool and the server of the gateway, to a client that reads strictly.
 //!
 //! The client gets one well-formed response for its request, with the body that a strict reader finds in the upstream's
 //! bytes, or an error, or a connection that visibly breaks. Its next request on the same connection gets its own answer:
@@ -21,7 +21,7 @@ const SECOND_BODY: &[u8] = b"the second answer";
 const PIPE_BYTES: usize = 1 << 17;
 const METHODS: [&str; 3] = ["GET", "HEAD", "POST"];
 
-/// What the upstream answers the first request with.
+/// The upstream's answer to the first request.
 type Script = Rc<RefCell<Vec<u8>>>;
 
 thread_local! {

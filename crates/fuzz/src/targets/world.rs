@@ -33,7 +33,7 @@ const HANGS_AFTER: Duration = Duration::from_secs(10);
 
 /// The request's body on its way to the upstream.
 type Upload = MapFrame<Incoming, fn(Frame<Bytes>) -> Frame<Bytes>>;
-/// What a client gets.
+/// Body of a client's response.
 type Download = Either<UpstreamBody<Upload>, Empty<Bytes>>;
 
 /// See the module's documentation.

@@ -138,7 +138,7 @@ fn ask(origin: &Origin, method: &str, path: &str) -> TcpStream {
     client
 }
 
-/// What the server sent until it closed; a cut connection gives what came before.
+/// Bytes that the server sent until it closed; a cut connection gives those before the cut.
 fn read(client: &mut TcpStream) -> String {
     let mut answer = Vec::new();
     let mut piece = [0; 4096];

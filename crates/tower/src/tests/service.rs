@@ -53,7 +53,7 @@ pub(super) fn get(path: &str) -> Request<()> {
     Request::get(path).body(()).expect("a request")
 }
 
-/// What a crowd came to.
+/// Outcome of a crowd.
 #[derive(Debug, Default)]
 pub(super) struct Met {
     pub(super) in_time: usize,
