@@ -6,7 +6,7 @@ use flashweir_measure::histogram::Sparse;
 
 /// The latency that the part `share` of those who were not refused do not exceed, milliseconds, to 3 %; `None` if there
 /// were none. Who gave up or got an error counts with the whole patience: leaving them out would flatter a service that
-/// answers nobody in time.
+/// answers no request in time.
 pub(crate) fn admitted_ms<'a>(
     seconds: impl IntoIterator<Item = &'a Second>,
     share: f64,

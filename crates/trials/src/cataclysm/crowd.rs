@@ -8,11 +8,11 @@ pub(super) const PATIENCE_S: f64 = 2.0;
 pub(super) const TARGET_S: f64 = 1.0;
 /// Of the paper's time, seconds.
 pub(super) const LENGTH_S: f64 = 480.0;
-/// What the paper's three servers can do, requests a second: 15.5 ms of work for each.
+/// Capacity of the paper's three servers, requests a second: 15.5 ms of work for each.
 const PAPER_CAPACITY_RPS: f64 = 3.0 / 0.0155;
 
-/// From which second so many requests a second, for each class. The paper gives its curves only as a figure: the moments
-/// and rates are those the simulator uses.
+/// Steps of each class's curve: from a second on, a rate in requests a second. The paper gives its curves only as a
+/// figure: the moments and rates are those the simulator uses.
 const CURVES: [&[(f64, f64)]; 3] = [
     &[(0.0, 20.0), (210.0, 200.0), (385.0, 20.0)],
     &[(0.0, 40.0), (195.0, 120.0), (400.0, 40.0)],
@@ -22,9 +22,9 @@ const CURVES: [&[(f64, f64)]; 3] = [
 /// The crowd of the figure, scaled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crowd {
-    /// How many of the paper's seconds pass in one of ours.
+    /// Number of the paper's seconds that pass in one of ours.
     pub speed_up: f64,
-    /// What the servers can do together, requests a second.
+    /// Capacity of the servers together, requests a second.
     pub capacity_rps: f64,
 }
 

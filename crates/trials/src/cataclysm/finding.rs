@@ -1,4 +1,4 @@
-//! What a run of the figure came to, in the paper's seconds and requests.
+//! Finding of a run of the figure, in the paper's seconds and requests.
 
 use super::crowd::{CLASSES, Crowd, LENGTH_S, PATIENCE_S, TARGET_S};
 use crate::percentile::admitted_ms;
@@ -17,27 +17,28 @@ const GOLD_IS_HIGH: Range<f64> = 220.0..385.0;
 /// Of the capacity: a crowd that is mostly gold is to be served as well as any other.
 const GOOD: f64 = 0.92;
 
-/// What is known besides the load generator's result.
+/// Facts besides the load generator's result.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The crowd that came.
     pub crowd: Crowd,
     /// Each server, and what it did alone, requests a second.
     pub servers: Vec<(String, f64)>,
-    /// What they did together after the run, requests a second; goodput is judged by the mean of before and after.
+    /// Capacity of the servers together after the run, requests a second; goodput is judged by the mean of before and
+    /// after.
     pub capacity_after_rps: f64,
     /// Processor, cores and system.
     pub machine: String,
 }
 
-/// What a run came to.
+/// Finding of a run.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// Where and of what.
     pub facts: Facts,
     /// Quantities.
     pub values: Vec<Value>,
-    /// What must hold for the result to have the paper's shape.
+    /// Conditions for the result to have the paper's shape.
     pub conditions: Vec<Condition>,
     /// The load generator could not keep up: the run says little.
     pub saturated: bool,
@@ -50,16 +51,16 @@ pub struct Finding {
 /// A quantity of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
-    /// What it is, with its unit.
+    /// Name of the quantity, with its unit.
     pub what: String,
-    /// What it was; absent where there was nothing to measure.
+    /// Its value; absent where there was nothing to measure.
     pub ours: Option<f64>,
 }
 
-/// What should hold, and whether it does.
+/// A condition, and whether it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// What should hold.
+    /// The condition, in words.
     pub what: String,
     /// Whether it does.
     pub holds: bool,
@@ -193,7 +194,7 @@ impl Run<'_> {
         let_in as f64 / f64::from(count.max(1)) / self.crowd.scale()
     }
 
-    /// Part of a class's requests, or of everybody's.
+    /// Part of a class's requests, or of all classes.
     fn refused(&self, class: Option<&str>, span: Range<f64>) -> f64 {
         let series = class.map_or(self.load.totals.series.as_slice(), |class| self.series(class));
         let sums = |(refused, offered), second: &Second| (refused + second.refused, offered + second.offered);

@@ -1,4 +1,4 @@
-//! Overload protections side by side: the crowds they meet, what became of them, and the page that tells.
+//! Overload protections side by side: the crowds they meet, the outcomes, and the page that shows them.
 //!
 //! 1. A [`Scene`] says what comes and how the origin changes meanwhile; [`Scene::classes`] are the people of its crowd.
 //! 2. [`Outcome::of`] reads one run: goodput over what the origin could have done, and where the rest went, and how much

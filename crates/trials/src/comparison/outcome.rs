@@ -1,4 +1,4 @@
-//! What became of one crowd.
+//! Outcome of one crowd.
 
 use super::scene::{GOLD, PATIENCE_S, Scene};
 use crate::percentile::admitted_ms;
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Goodput is back when it reaches this part of the capacity there is.
 const BACK: f64 = 0.9;
-/// Over so many seconds: one alone says little at some tens of requests a second.
+/// Window of the average, seconds: one second alone says little at some tens of requests a second.
 const BACK_OVER_S: u64 = 2;
 
 /// One run, from the second second of its crowd to the last. Shares are from 0 to 1; seconds are those in which people
@@ -23,13 +23,13 @@ pub struct Outcome {
     /// does not have one worker that only computes.
     pub useful: Option<f64>,
     /// 99th percentile of those who were not refused, milliseconds; who gave up or got an error counts with the whole
-    /// patience. Absent when everybody was refused.
+    /// patience. Absent when every request was refused.
     pub p99_admitted_ms: Option<f64>,
     /// Part of the gold requests that were not refused.
     pub gold_admitted: f64,
     /// Part of the gold requests completed within the target.
     pub gold_in_time: f64,
-    /// Part of all requests told to come back later.
+    /// Part of all requests that were asked to come back later.
     pub refused: f64,
     /// Part of all requests that people gave up waiting for.
     pub timed_out: f64,
@@ -130,7 +130,7 @@ mod tests {
         LoadResult { totals: Tally { series, ..Tally::default() }, ..LoadResult::default() }
     }
 
-    /// Quiet, the crowd's first second and whatever comes later are not judged.
+    /// Quiet, the crowd's first second and the time after the crowd are not judged.
     #[test]
     fn only_the_crowd_from_its_second_second_counts() {
         let scene = Scene::overload(3.0, 3);

@@ -11,7 +11,7 @@ const GAVE_UP_MS: f64 = PATIENCE_S * 1e3 * 0.95;
 /// The least capacity over the most that a machine with nothing else to do keeps to.
 const QUIET_SPREAD: f64 = 0.8;
 
-/// What is said of a search that found no best inside.
+/// Remark on a search that found no best inside.
 const AT_EDGE: &str = " **The best is at the edge of what was tried: a better setting may lie beyond.**";
 
 impl Comparison {

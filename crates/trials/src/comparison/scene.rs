@@ -1,21 +1,21 @@
-//! What comes, and how the origin changes meanwhile.
+//! The crowd, and how the origin changes meanwhile.
 
 /// An answer within this time is goodput, seconds.
 pub const TARGET_S: f64 = 1.0;
 /// People give up after this time, seconds.
 pub const PATIENCE_S: f64 = 2.0;
-/// What the most important class asks for, at all times, over the origin's capacity: it alone fits.
+/// Load of the most important class, at all times, over the origin's capacity: it alone fits.
 pub const GOLD_SHARE: f64 = 0.3;
-/// The class whose admission is told apart.
+/// The class whose admission is counted separately.
 pub(super) const GOLD: &str = "gold";
 /// Of the others, the part that is silver; the rest is bronze.
 const SILVER_PART: f64 = 1.0 / 3.0;
-/// Everybody together before the crowd, over the origin's capacity.
+/// All classes together before the crowd, over the origin's capacity.
 const QUIET_LOAD: f64 = 0.5;
 /// Seconds of quiet before the crowd, in which a protection may learn.
 const QUIET_S: u64 = 2;
 
-/// What stands behind the protections.
+/// Kind of origin behind the protections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginKind {
     /// One worker, 20 ms of processor time for each request: it needs the whole of its core.
@@ -54,7 +54,7 @@ impl OriginKind {
     }
 }
 
-/// So many workers from some second on.
+/// A number of workers from some second on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Seconds after the first arrival.
@@ -77,11 +77,11 @@ pub struct ClassRates {
 /// One row of the comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
-    /// What it is called.
+    /// Its title.
     pub title: String,
     /// People of the crowd over the origin's whole capacity.
     pub offered: f64,
-    /// What stands behind the protections.
+    /// Kind of origin behind the protections.
     pub origin: OriginKind,
     /// How the origin changes; none starts with the crowd.
     pub changes: Vec<Change>,
@@ -109,7 +109,7 @@ impl Scene {
         Self { title, offered: 1.5, origin, changes, crowd_s: 3 * state_s }
     }
 
-    /// Those of the table; each state of the changing origin lasts as long as a crowd.
+    /// The scenes of the table; each state of the changing origin lasts as long as a crowd.
     #[must_use]
     pub fn all(crowd_s: u64) -> Vec<Self> {
         [1.5, 3.0, 10.0]

@@ -1,9 +1,9 @@
 //! The best setting of a protection that has to be tuned by hand.
 
-/// What a setting came to.
+/// Result of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial<Setting> {
-    /// What was set.
+    /// The setting.
     pub setting: Setting,
     /// How good it was; more is better.
     pub score: f64,
@@ -20,7 +20,7 @@ pub struct Knob<'a, Value> {
     pub above: fn(Value) -> Option<Value>,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found<Setting> {
     /// All trials, best first; of equals the one tried first.

@@ -21,7 +21,7 @@ pub struct Setup {
     pub machine: String,
     /// Which process ran on which core.
     pub placement: String,
-    /// What the crowds are multiples of: requests a second the processor-bound origin completed at the start.
+    /// Capacity of which the crowds are multiples: requests a second the processor-bound origin completed at the start.
     pub capacity_rps: f64,
     /// The least and the most the processor-bound origins completed right before a run; each run is judged by its own.
     pub capacity_rps_range: Range,
@@ -55,15 +55,15 @@ impl Range {
 /// A protection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is and how it was set up.
+    /// Its description and its set-up.
     pub about: String,
     /// One of Flashweir's own.
     pub is_ours: bool,
-    /// It was told which requests are gold.
+    /// It was configured with a rule for gold requests.
     pub knows_gold: bool,
-    /// What the search found, for each origin it was made for.
+    /// Results of the search, for each origin it was made for.
     pub found: Vec<Found>,
     /// Why it was not run.
     pub not_run: Option<String>,
@@ -86,7 +86,7 @@ pub struct Found {
 /// A scene and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What the scene is called.
+    /// Title of the scene.
     pub title: String,
     /// People of the crowd over the whole capacity.
     pub offered: f64,
@@ -96,7 +96,7 @@ pub struct Row {
     pub cells: Vec<Option<Cell>>,
 }
 
-/// What a protection made of a scene.
+/// Result of a protection in a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Each number's median over the rounds.

@@ -42,7 +42,7 @@ fn burstiness(stretch: &[f64]) -> Option<f64> {
     (mean > 0.0).then(|| busiest / mean)
 }
 
-/// What one run found.
+/// Result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Of which trace.
@@ -63,7 +63,7 @@ pub struct Run {
     pub refused: u64,
     /// Verdicts in their order, a change each, from the first on that says more than that too little is known yet.
     pub verdicts: Vec<String>,
-    /// What the origin did with its time.
+    /// Use of the origin's time.
     pub useful: Useful,
     /// The load generator could not keep up.
     pub is_saturated: bool,

@@ -9,17 +9,17 @@ use std::fmt::Write;
 pub const CONNECTIONS_RPS: f64 = 8_000.0;
 /// Processor time of a page, milliseconds.
 pub const PAGE_MS: u32 = 1;
-/// What is compared.
+/// The compared compositions.
 pub const COMPOSITIONS: [Composition; 2] = [Composition::SentryAlone, Composition::Default];
 
-/// What one run found.
+/// Result of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
     /// Which stages decided.
     pub composition: Composition,
     /// In which round, from 0.
     pub round: usize,
-    /// What became of the origin's time.
+    /// Use of the origin's time.
     pub useful: Useful,
     /// Requests really sent, a second, over the seconds that are judged.
     pub sent_rps: f64,

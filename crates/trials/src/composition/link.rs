@@ -47,7 +47,7 @@ impl Link {
         self.rate_bits_per_s as f64 / 8.0 / f64::from(self.answer_bytes)
     }
 
-    /// Seconds of the crowd that are not judged: what stood in the buffer before anybody could know is worked off first.
+    /// Seconds of the crowd that are not judged: the buffer that filled before it could be noticed is worked off first.
     #[must_use]
     pub fn settling_s(self) -> u64 {
         const FULL_PACKET_BITS: f64 = 12_000.0;
@@ -64,7 +64,7 @@ impl Link {
     }
 }
 
-/// Who decides.
+/// The stage that decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Guard {
     /// The gateway.
@@ -92,12 +92,12 @@ pub const RATE_LIMITS: Knob<'_, f64> = Knob {
 };
 const RATE_LIMIT_STEP: f64 = 0.1;
 
-/// What one run found.
+/// Result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Where.
     pub link: Link,
-    /// Who decided.
+    /// The stage that decided.
     pub guard: Guard,
     /// Completions in time, a second, over the seconds that are judged.
     pub in_time_rps: f64,

@@ -38,14 +38,14 @@ impl Stages {
     }
 }
 
-/// What one run found.
+/// Result of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
     /// Which stages decided.
     pub stages: Stages,
     /// In which round, from 0.
     pub round: usize,
-    /// What became of the origin's time.
+    /// Use of the origin's time.
     pub useful: Useful,
     /// Of all that was offered, calm included, the part that the gateway refused.
     pub refused_at_node: f64,

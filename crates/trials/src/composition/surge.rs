@@ -75,7 +75,7 @@ impl Surge {
     }
 }
 
-/// What one run found.
+/// Result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Which surge.
@@ -88,7 +88,7 @@ pub struct Run {
     pub moments_s: [f64; 2],
     /// When the first and the last refusal came, seconds, to a fifth of a second; none where no request was refused.
     pub refused_s: Option<[f64; 2]>,
-    /// What became of the origin's time from beginning to end.
+    /// Use of the origin's time from beginning to end.
     pub useful: Useful,
     /// The load generator could not keep up.
     pub is_saturated: bool,

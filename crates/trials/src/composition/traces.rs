@@ -1,6 +1,6 @@
 //! Traces as counts: what their files hold, and how many lines of it make one count.
 
-/// What the lines of a file are.
+/// Format of the lines of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
     /// Counts, in this column (from 0) between commas.
@@ -16,9 +16,9 @@ pub enum Lines {
 pub struct Trace {
     /// Its name; `.gz` where it is compressed.
     pub file: &'static str,
-    /// What its lines are.
+    /// Format of its lines.
     pub lines: Lines,
-    /// Counts of so many bins, or seconds, become one.
+    /// Number of bins, or seconds, whose counts are added to one.
     pub together: usize,
 }
 

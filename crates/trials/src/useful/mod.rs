@@ -67,14 +67,14 @@ impl Case {
     }
 }
 
-/// What one run found.
+/// Result of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
-    /// What was run.
+    /// The case.
     pub case: Case,
     /// In which round, from 0.
     pub round: usize,
-    /// What became of the origin's time.
+    /// Use of the origin's time.
     pub useful: Useful,
     /// The load generator could not keep up, so the load was less than it should have been.
     pub is_saturated: bool,

@@ -6,7 +6,7 @@ use flashweir_measure::Useful;
 use std::fmt::Write;
 
 /// Useful of each case, the ratio of the default composition to the sentry alone (round by round), and the two factors.
-/// What was not run is a dash.
+/// A case that was not run is a dash.
 #[must_use]
 pub fn text(runs: &[Run]) -> String {
     let mut text = String::from(
