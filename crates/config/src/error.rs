@@ -1,4 +1,4 @@
-//! One message for whatever is wrong: where, which key, what was expected.
+//! One message for every kind of fault: where, which key, what was expected.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the operating system said; part of the message, so not also its source.
+        /// The operating system's error; part of the message, so not also its source.
         reason: std::io::Error,
     },
     /// A key of the file is wrong: syntax, unknown key, type, range, or a relation between keys.
@@ -20,9 +20,9 @@ pub enum ConfigError {
         file: String,
         /// The line the key (or, for an absent key, its section) is on; the first line is 1.
         line: usize,
-        /// The key's full path, `bounds.max_fields`; empty where no key can be told (broken syntax).
+        /// The key's full path, `bounds.max_fields`; empty where no key is known (broken syntax).
         key: String,
-        /// What is wrong and what is expected.
+        /// The fault, and the accepted form.
         problem: String,
     },
     /// A command-line flag is wrong.
@@ -30,7 +30,7 @@ pub enum ConfigError {
     InFlag {
         /// The flag, `--listen`.
         flag: &'static str,
-        /// What is wrong and what is expected.
+        /// The fault, and the accepted form.
         problem: String,
     },
     /// Something is wrong although there is no file to point into.
@@ -38,12 +38,12 @@ pub enum ConfigError {
     WithoutFile {
         /// The key's full path.
         key: String,
-        /// What is wrong and what is expected.
+        /// The fault, and the accepted form.
         problem: String,
     },
 }
 
-/// What a check found, before it is known where the value was written.
+/// Result of a check, before it is known where the value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) key: String,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::error::Problem;
 use crate::sections::{Class, Config, Service};
 
-/// Opens each named file and reads a byte (what is in it is judged by whoever uses it), and reads API keys.
+/// Opens each named file and reads a byte (its user judges the content), and reads API keys.
 pub(crate) fn read(config: &mut Config) -> Result<(), Problem> {
     let tls = config.listen.tls.as_ref();
     let named = [

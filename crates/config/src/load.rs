@@ -44,7 +44,7 @@ impl Config {
         Self::check(text, Some(Path::new(file_name)), overrides, |_| Ok(()))
     }
 
-    /// The service for every host that no other has; without one, requests for such hosts are for nobody here.
+    /// The service for every host that no other has; without one, requests for such hosts have no service here.
     #[must_use]
     pub fn default_service(&self) -> Option<&Service> {
         self.services.first().filter(|service| service.hosts.is_empty())

@@ -49,7 +49,7 @@ impl NetworkTable {
     }
 }
 
-/// What begins where something else does takes its place.
+/// Adds a stretch. One that begins where another does takes its place.
 fn push(from: &mut Vec<(u128, u32)>, first: u128, number: u32) {
     match from.last_mut() {
         Some(last) if last.0 == first => last.1 = number,

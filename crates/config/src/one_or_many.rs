@@ -56,7 +56,7 @@ impl<'de> Visitor<'de> for OneOrManyVisitor {
     }
 }
 
-/// More listen addresses than any machine has a use for; a generated file gone wrong is told so.
+/// More listen addresses than any machine has a use for; a generated file gone wrong gets an error.
 const MOST_ITEMS: usize = 64;
 
 impl JsonSchema for OneOrMany {

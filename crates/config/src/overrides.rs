@@ -1,4 +1,4 @@
-//! What the command line says about this run; it wins over the file.
+//! Settings of the command line for this run; they win over the file.
 
 use core::time::Duration;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ pub struct Overrides {
     pub replica: Option<ReplicaFlags>,
 }
 
-/// What `flashweir replica` is told beside its origin and its address.
+/// Flags of `flashweir replica` beside its origin and its address.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplicaFlags {
     /// `--report-to URL`, repeatable: `replication.report_to`.

@@ -60,7 +60,7 @@ impl<'a> Page<'a> {
         writeln!(self.text, "{}", texts.into_iter().max_by_key(|text| text.len()).unwrap_or_default())?;
         let (tables, keys): (Vec<_>, Vec<_>) =
             properties(table).into_iter().partition(|(_, inner)| !properties(self.resolve(inner)).is_empty());
-        // Defaults of a table may be written in whichever object holds the key; the table's own come first.
+        // Defaults of a table may be written in any object that holds the key; the table's own come first.
         let required = table["required"].as_array().map_or(&[][..], Vec::as_slice);
         for (name, key) in keys {
             let needed = required.iter().any(|required| required == name);
@@ -82,7 +82,7 @@ impl<'a> Page<'a> {
         match property.get("default") {
             Some(Value::Array(empty)) if empty.is_empty() => writeln!(self.text, "Default: none.\n")?,
             Some(Value::Null) | None if needed => writeln!(self.text, "Required in this section.\n")?,
-            // Where the default depends on something else, the doc comment tells it.
+            // Where the default depends on something else, the doc comment gives it.
             Some(Value::Null) | None if description(property).contains("Default: ") => {}
             Some(Value::Null) | None => writeln!(self.text, "Default: not set.\n")?,
             Some(default) => writeln!(self.text, "Default: `{default}`.\n")?,
@@ -93,7 +93,8 @@ impl<'a> Page<'a> {
         writeln!(self.text, "{text}")
     }
 
-    /// What a property stands for: itself, what it (or each of its entries) refers to, or the one that is not null.
+    /// The schema of a property: the property itself, the type that it (or each of its entries) refers to, or the one
+    /// that is not null.
     fn resolve(&self, property: &'a Value) -> &'a Value {
         let alternatives = property["anyOf"].as_array().map_or(&[][..], Vec::as_slice);
         let itself = [property, &property["items"]].into_iter();

@@ -1,4 +1,4 @@
-//! Ranges: one message for whatever lies outside.
+//! Ranges: one message for each value outside.
 
 use core::fmt::Display;
 

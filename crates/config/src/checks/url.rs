@@ -32,7 +32,7 @@ pub(crate) fn upstream_url(key: &str, text: &str) -> Result<Uri, Problem> {
     Ok(url)
 }
 
-/// What makes two URLs the same server: scheme, host in lower case, port written or implied.
+/// Parts that make two URLs the same server: scheme, host in lower case, port written or implied.
 pub(crate) fn server_of(url: &Uri) -> (bool, String, u16) {
     let https = url.scheme() == Some(&Scheme::HTTPS);
     let host = url.host().unwrap_or_default().to_ascii_lowercase();

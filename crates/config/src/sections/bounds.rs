@@ -26,12 +26,12 @@ pub struct BoundsFile {
     /// Example: `max_requests_in_flight = 1000`.
     pub max_requests_in_flight: u32,
     /// Bytes in the head of one request (request line and fields). More are answered 431.
-    /// Valid: `8KiB` to `1MiB`. Raised: more memory per connection for whoever asks for it. Lowered: people
+    /// Valid: `8KiB` to `1MiB`. Raised: more memory per connection for clients that use it. Lowered: people
     /// with many cookies are refused.
     /// Example: `max_head_bytes = "64KiB"`.
     pub max_head_bytes: SizeText,
     /// Fields in the head of one request. More are answered 431.
-    /// Valid: `16` to `1000`. Raised: more work per request for whoever asks for it. Lowered: clients behind
+    /// Valid: `16` to `1000`. Raised: more work per request for clients that use it. Lowered: clients behind
     /// chains of proxies are refused.
     /// Example: `max_fields = 200`.
     pub max_fields: u32,
@@ -42,7 +42,7 @@ pub struct BoundsFile {
     pub header_read_timeout: DurationText,
     /// How long a client's connection may stay open without a request.
     /// Valid: `1s` to `1h`. Raised: more open connections that do nothing. Lowered: people reading a page
-    /// connect anew for the next one; a load balancer in front that keeps longer than this sees connections
+    /// connect again for the next one; a load balancer in front that keeps longer than this sees connections
     /// closed under it.
     /// Example: `keep_alive_timeout = "15s"`.
     pub keep_alive_timeout: DurationText,

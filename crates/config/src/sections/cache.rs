@@ -73,7 +73,7 @@ impl CacheMode {
     }
 }
 
-/// What is kept in memory, and when.
+/// Settings of the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
     /// When it is in use.

@@ -10,12 +10,12 @@ use super::Bounds;
 use crate::checks::range::count_within;
 use crate::error::Problem;
 
-/// Who the clients are and what one of them may hold.
+/// Identity of clients, and the maximum that one of them may hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientFile {
     /// Networks whose `Forwarded` and `X-Forwarded-*` fields are believed: the load balancers in front of
-    /// Flashweir. From all others these fields are replaced, because anybody can write them. Too many:
+    /// Flashweir. From all others these fields are replaced, because any client can write them. Too many:
     /// clients can forge their address. Too few: all clients behind a load balancer look like one.
     /// Valid: at most 256 networks, none of them the whole Internet.
     /// Example: `trusted_proxies = ["10.0.0.0/8", "192.0.2.7"]`.
@@ -29,7 +29,7 @@ pub struct ClientFile {
     pub max_connections_per_client: Option<u32>,
 }
 
-/// Who the clients are and what one of them may hold.
+/// Identity of clients, and the maximum that one of them may hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     /// Networks whose forwarding fields are believed.
@@ -69,7 +69,7 @@ impl Client {
     }
 }
 
-/// A network of proxies: not everybody.
+/// A network of proxies: not the whole Internet.
 fn proxy_network(key: &str, text: &str) -> Result<IpNet, Problem> {
     let network = network(key, text)?;
     if network.prefix_len() == 0 {

@@ -63,7 +63,7 @@ pub struct Cluster {
     pub engine: Option<Engine>,
     /// The file with the keys.
     pub keys_file: Option<PathBuf>,
-    /// What is in it, read by [`Config::load`](crate::Config::load).
+    /// The keys in the file, read by [`Config::load`](crate::Config::load).
     pub keys: FeedbackKeys,
 }
 
@@ -74,7 +74,7 @@ pub enum Engine {
     Leader(SocketAddr),
     /// The gateway there leads: HOST:PORT.
     Follower(String),
-    /// By NATS, whoever holds the lease leads.
+    /// By NATS, the holder of the lease leads.
     Nats(Nats),
     /// In Kubernetes, the holder of the Lease leads.
     Kubernetes(KubernetesGateways),
@@ -100,7 +100,7 @@ pub struct KubernetesGateways {
 pub struct Nats {
     /// Addresses of servers, with commas between.
     pub servers: String,
-    /// What subjects and the bucket begin with.
+    /// Prefix of subjects and of the bucket.
     pub subject: String,
 }
 

@@ -38,7 +38,7 @@ pub struct FairnessFile {
     /// Valid: at most 2000000 networks and 64 MiB.
     /// Example: `autonomous_systems_file = "asn.txt"`.
     pub autonomous_systems_file: Option<PathBuf>,
-    /// Names of the cookies that hold a session, `*` for any characters. A client with such a cookie is told from the others behind
+    /// Names of the cookies that hold a session, `*` for any characters. A client with such a cookie is distinguished from the others behind
     /// its address. Too many: a cookie that changes with every request makes its client a stranger each time. Too few: people
     /// behind one address with the same browser are one client. Names in upper and lower case are different.
     /// Valid: 1 to 64 names.
@@ -183,7 +183,7 @@ fn network_of(text: &str) -> Option<IpNet> {
     text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
 
-/// What each line of a file says, empty ones and comments left out.
+/// Content of each line of a file, empty ones and comments left out.
 fn read_lines(
     path: &Path,
     parse: impl Fn(&str) -> Option<(IpNet, u32)>,

@@ -1,4 +1,4 @@
-//! `[feedback]`: overload told between nodes.
+//! `[feedback]`: overload feedback between nodes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::error::Problem;
 /// Overload feedback between nodes (docs/feedback.md): gateways, sidecars and clients in front of this gateway are asked to
 /// send less before their requests have to be refused here, and this gateway sends less where the upstream asks for it.
 /// What an upstream asks for is obeyed with nothing set. Nodes in front are asked where `senders` says that they are there: a load
-/// balancer that does not know the field would not listen, and what it sends beyond a share would be refused whatever its class.
+/// balancer that does not know the field would not listen, and what it sends beyond a share would be refused in every class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FeedbackFile {
@@ -34,7 +34,7 @@ pub struct FeedbackFile {
     /// Valid: at most 256 networks.
     /// Example: `senders = ["10.0.0.0/8"]`.
     pub senders: Vec<String>,
-    /// File with the keys that sign what is told: each line a number from 1 to 15, a blank, and a key of 16 to 1024 visible
+    /// File with the keys that sign the messages: each line a number from 1 to 15, a blank, and a key of 16 to 1024 visible
     /// characters or blanks. The first signs, all are accepted. Without keys nothing is signed, and only what
     /// comes with responses of the configured upstreams is believed. Read again at a reload.
     /// Example: `keys_file = "feedback.keys"`.
@@ -98,7 +98,7 @@ pub struct Feedback {
     pub senders: Vec<IpNet>,
     /// The file with the keys, if they are used.
     pub keys_file: Option<PathBuf>,
-    /// What is in it, read by [`Config::load`](crate::Config::load).
+    /// The keys in the file, read by [`Config::load`](crate::Config::load).
     pub keys: FeedbackKeys,
     /// By name of a node in front: how much it counts; the others count 1.
     pub weights: BTreeMap<String, u32>,
@@ -122,7 +122,7 @@ pub struct FeedbackKeys(Vec<(u8, Box<[u8]>)>);
 
 /// More for one node than for another by three orders of magnitude would leave that one nothing.
 const WEIGHT_MAX: u32 = 1_000;
-/// As long as the tag: a shorter key would be easier to guess than a tag.
+/// Minimum length of a key, that of the tag: a shorter key would be easier to guess than a tag.
 const KEY_BYTES_MIN: usize = 16;
 /// HMAC hashes longer ones down anyway.
 const KEY_BYTES_MAX: usize = 1_024;
@@ -240,7 +240,7 @@ fn one_key(line: &str) -> Result<(u8, Box<[u8]>), String> {
     Ok((number, key.as_bytes().into()))
 }
 
-/// What is needed to send and to believe datagrams.
+/// Checks the settings that are needed to send and to believe datagrams.
 fn check_datagrams(file: &FeedbackFile, address: Option<SocketAddr>, listen: &Listen) -> Result<(), Problem> {
     let key = "feedback.datagram_ports";
     if file.datagram_ports.len() > FEEDBACK_SENDERS {

@@ -158,7 +158,7 @@ impl FlashCrowd {
 }
 
 impl FlashCrowd {
-    /// What the planner is told, for so many gates that share its ceiling; `None` where detection is off.
+    /// Settings of the planner, for `gates` gates that share its ceiling; `None` where detection is off.
     #[must_use]
     pub fn settings(&self, gates: usize) -> Option<Settings> {
         let Self { interval, margin, hot_spots, shadow, .. } = *self;
@@ -166,7 +166,7 @@ impl FlashCrowd {
     }
 }
 
-/// The planner that a configuration asks for: one for so many gates that starts from what was `learned` earlier; `None`
+/// The planner that a configuration asks for: one for `gates` gates that starts from what was `learned` earlier; `None`
 /// where detection is off.
 #[must_use]
 pub fn flash_crowd_planner(

@@ -38,7 +38,7 @@ pub struct KernelFile {
     /// lose what their driver sends back). Needs a restart to change.
     /// Example: `hook = "generic"`.
     pub hook: KernelHook,
-    /// What becomes of a new connection that does not fit: `"answer"` (a whole 503 with `Retry-After`, from the kernel;
+    /// Treatment of a new connection beyond the ceiling: `"answer"` (a whole 503 with `Retry-After`, from the kernel;
     /// where TLS is spoken, a reset), `"reset"` (the client learns at once, and nothing else), or `"drop"` (nothing: the
     /// client tries again after 1, 3 and 7 s; for crowds that are none of people).
     /// Example: `refusal = "reset"`.
@@ -46,7 +46,7 @@ pub struct KernelFile {
     /// Networks whose new connections the kernel always lets in: offices, monitoring, partners. In `flashweir run` the
     /// gateway's own rules still judge their requests, and `client.trusted_proxies` are preferred as well, because each
     /// speaks for many. Too many: a crowd comes in with them.
-    /// Valid: at most 3840 networks, none of them everybody.
+    /// Valid: at most 3840 networks, none of them the whole Internet.
     /// Example: `preferred = ["192.0.2.0/24", "2001:db8::/48"]`.
     pub preferred: Vec<String>,
     /// The rank of new connections that no `[[kernel.tier]]` names by network, mark or port. Default: one less important
@@ -87,7 +87,7 @@ pub struct KernelFile {
     /// Only for `flashweir router`: flows followed at once to see how fast responses are; a further one takes the place
     /// of the one longest silent.
     /// Valid: `1024` to `1048576`. Raised: more memory, taken at the start. Lowered: under a crowd flows are forgotten
-    /// before they have told anything.
+    /// before they have shown anything.
     /// Example: `flows = 262144`.
     pub flows: u32,
     /// Only for `flashweir router`: shortest time between two decisions, in place of `flash_crowd.interval`. Default: 1s
@@ -100,7 +100,7 @@ pub struct KernelFile {
 impl Default for KernelFile {
     fn default() -> Self {
         Self {
-            // Nobody's network is touched unasked.
+            // No network is touched without a setting.
             interface: None,
             hook: KernelHook::default(),
             refusal: KernelRefusal::default(),
@@ -134,11 +134,11 @@ pub enum KernelHook {
     Generic,
 }
 
-/// What becomes of a new connection that does not fit.
+/// Treatment of a new connection beyond the ceiling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelRefusal {
-    // The only one that tells a person what happened and when to come back.
+    // The only one that shows a person what happened and when to come back.
     /// A whole HTTP response of the kernel's own.
     #[default]
     Answer,
@@ -160,16 +160,16 @@ impl KernelRefusal {
     }
 }
 
-/// What is done in the kernel, before the TCP stack.
+/// Settings of the gate in the kernel, before the TCP stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// Before which interfaces the gate stands, each once; empty: none, and the kernel is left alone.
     pub interfaces: Vec<String>,
     /// Where on a packet's way.
     pub hook: KernelHook,
-    /// What becomes of a new connection that does not fit.
+    /// Treatment of a new connection beyond the ceiling.
     pub refusal: KernelRefusal,
-    /// Whose new connections are let in all the same; none is everybody.
+    /// Networks whose new connections are let in all the same; none is the whole Internet.
     pub preferred: Vec<IpNet>,
     /// How important which new connections are.
     pub tiers: KernelTiers,

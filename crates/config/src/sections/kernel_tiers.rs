@@ -59,7 +59,7 @@ pub struct KernelTiers {
 }
 
 impl KernelTiers {
-    /// How many tiers it takes for every rank in use to have its own; at least one.
+    /// Number of tiers so that every rank in use has its own; at least one.
     #[must_use]
     pub fn count(&self) -> usize {
         let networks = self.networks.iter().map(|(_, rank)| *rank);
@@ -117,7 +117,7 @@ fn checked_rank(key: &str, rank: u32) -> Result<u8, Problem> {
     within(key, rank, 0, RANK_MAX).map(|rank| rank as u8)
 }
 
-/// What is listed once in all tiers.
+/// Entries that are listed once in all tiers.
 struct Once<T> {
     entries: Vec<(T, u8)>,
     ranks: HashMap<T, u8>,

@@ -12,7 +12,7 @@ use crate::error::Problem;
 use crate::overrides::Overrides;
 use crate::text::{DurationText, RateText};
 
-/// Only for `flashweir router`: fair shares of a link (docs/links.md). Flows that send more than their share whatever happens are
+/// Only for `flashweir router`: fair shares of a link (docs/links.md). Flows that go on sending more than their share are
 /// cut to it in the kernel, and all flows get congestion marks (or drops) at a price that keeps the queue short. Needs Linux 6.6
 /// or newer, root (or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON) and a build with the feature `kernel`. Nothing stays behind when the
 /// process ends.
@@ -22,7 +22,7 @@ pub struct LinkFile {
     /// The network interface of the link. Also `--link`. Default: none, and no link is divided. Needs a restart to change.
     /// Example: `interface = "eth1"`.
     pub interface: Option<String>,
-    /// What the link carries, bits a second, whole Ethernet frames counted. Also `--link-rate`. Must be given with an
+    /// Capacity of the link, bits a second, whole Ethernet frames counted. Also `--link-rate`. Must be given with an
     /// interface: it cannot be measured without filling the link. Best what the interface's own queue is limited to (`tc`), or a
     /// little less than what the narrowest place behind it carries. Needs a restart to change.
     /// Valid rates: `"64kbit"` to `"400gbit"`. Too high: the queue is elsewhere, and nothing is cut. Too low: the link is never full.
@@ -33,7 +33,7 @@ pub struct LinkFile {
     /// what the link carries. Also `--link-side`. Needs a restart to change.
     /// Example: `side = "ingress"`.
     pub side: LinkSide,
-    /// What one flow is: `"five_tuple"` (addresses, protocol and ports), `"source"` (the source's address; of IPv6 its /64) or
+    /// Definition of one flow: `"five_tuple"` (addresses, protocol and ports), `"source"` (the source's address; of IPv6 its /64) or
     /// `"source_prefix"` (the source's /24, of IPv6 its /48). A sender with many connections gets a share for each with the
     /// first, and one share for all with the others; then all people behind one address share as well. Also `--link-flow`. Needs
     /// a restart to change.
@@ -66,10 +66,10 @@ impl Default for LinkFile {
 #[serde(rename_all = "lowercase")]
 pub enum LinkSide {
     // The queue is there, and can be read.
-    /// Those that leave.
+    /// Frames that leave.
     #[default]
     Egress,
-    /// Those that come in.
+    /// Frames that come in.
     Ingress,
 }
 
@@ -84,7 +84,7 @@ impl LinkSide {
     }
 }
 
-/// What one flow is.
+/// Definition of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkFlow {
@@ -115,11 +115,11 @@ impl LinkFlow {
 pub struct Link {
     /// Its interface.
     pub interface: String,
-    /// What it carries, bits a second.
+    /// Capacity of the link, bits a second.
     pub rate_bits_per_s: u64,
     /// Which packets.
     pub side: LinkSide,
-    /// What one flow is.
+    /// Definition of one flow.
     pub flow: LinkFlow,
     /// How long packets are to wait while it is full.
     pub target: Duration,

@@ -71,7 +71,7 @@ impl ListenFile {
 }
 
 impl Listen {
-    /// What tells one gateway's state file from another's on the same machine.
+    /// Port that distinguishes one gateway's state file from another's on the same machine.
     pub(super) fn first_port(&self) -> String {
         self.addresses.first().map_or(0, SocketAddr::port).to_string()
     }

@@ -1,7 +1,7 @@
 //! The sections of the configuration file: the one list of them, and a module for each.
 //!
 //! A section's module holds what may be written ([`File`] and what is in it), its check, the flags that win over it, and
-//! what a component is told of it. The doc comments of what may be written are the manual: they become the JSON schema's
+//! the settings that a component gets. The doc comments of what may be written are the manual: they become the JSON schema's
 //! descriptions and `docs/config.md`. Each says what the key means, its valid range, what gets worse when it is raised or
 //! lowered, and an example. The `Default` implementations are the one place where defaults live, each with its reason;
 //! the manual prints them from there.
@@ -77,10 +77,10 @@ pub struct File {
     pub class: Vec<ClassFile>,
     /// Another policy for the service, to be compared with the one in force.
     pub candidate: Option<CandidateFile>,
-    /// A service with hosts of its own.
+    /// A service with its own hosts.
     #[serde(deserialize_with = "service::services")]
     pub service: Vec<ServiceFile>,
-    /// Who the clients are and what one of them may hold.
+    /// Identity of clients, and the maximum that one of them may hold.
     pub client: ClientFile,
     /// Bounds and timeouts of the gateway itself. A full bound answers; it never hangs.
     pub bounds: BoundsFile,
@@ -102,7 +102,7 @@ pub struct File {
     pub link: LinkFile,
     /// The listener for health, metrics, status and explanations.
     pub admin: AdminFile,
-    /// What is kept across restarts.
+    /// State that is kept across restarts.
     pub state: StateFile,
     /// This gateway as a whole.
     pub gateway: GatewayFile,
@@ -110,14 +110,14 @@ pub struct File {
     pub log: LogFile,
 }
 
-/// Everything Flashweir was told, checked. Plain data: cloning and comparing are cheap, nothing is opened.
+/// The whole configuration, checked. Plain data: cloning and comparing are cheap, nothing is opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Where clients connect.
     pub listen: Listen,
     /// The services that are protected, at least one: first the one for every host that no other has, if there is one.
     pub services: Vec<Service>,
-    /// Who the clients are and what one of them may hold.
+    /// Identity of clients, and the maximum that one of them may hold.
     pub client: Client,
     /// Bounds and timeouts of the gateway itself.
     pub bounds: Bounds,
@@ -131,15 +131,15 @@ pub struct Config {
     pub feedback: Arc<Feedback>,
     /// Several gateways before the same services.
     pub cluster: Cluster,
-    /// What is kept in memory and given to others.
+    /// Settings of the cache.
     pub cache: Cache,
-    /// What this gateway is in a cluster of replicas.
+    /// Role of this gateway in a cluster of replicas.
     pub replication: Replication,
-    /// What is done in the kernel, before the TCP stack.
+    /// Settings of the gate in the kernel, before the TCP stack.
     pub kernel: Kernel,
     /// The admin listener.
     pub admin: Admin,
-    /// What is kept across restarts.
+    /// State that is kept across restarts.
     pub state: State,
     /// This gateway as a whole.
     pub gateway: Gateway,

@@ -19,7 +19,7 @@ use crate::overrides::Overrides;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdminFile {
-    /// Address and port of the admin listener. Needs a restart to change. It asks for no password: whoever
+    /// Address and port of the admin listener. Needs a restart to change. It asks for no password: a client that
     /// reaches it reads the status and the metrics, so keep it on loopback or a private network.
     /// Example: `address = "10.0.0.4:9900"`.
     pub address: String,
@@ -37,14 +37,14 @@ impl Default for AdminFile {
     }
 }
 
-/// What is kept across restarts.
+/// State that is kept across restarts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StateFile {
     /// File in which the learned baseline (what is usual for this service) survives a restart, so that a
     /// crowd right after one is still noticed. Default: `baseline-PORT.json` (`baseline-router.json` for
     /// `flashweir router`) in `$STATE_DIRECTORY`, in `$XDG_STATE_HOME/flashweir` or in
-    /// `~/.local/state/flashweir`, whichever is known first. One file for each gateway.
+    /// `~/.local/state/flashweir`, the first of them that is known. One file for each gateway.
     /// Example: `file = "/var/lib/flashweir/shop.json"`.
     pub file: Option<PathBuf>,
 }
@@ -87,7 +87,7 @@ pub struct LogFile {
 
 impl Default for LogFile {
     fn default() -> Self {
-        // Info tells of every change of state and stays quiet in between.
+        // Info logs every change of state and stays quiet in between.
         Self { level: LogLevel::Info, format: LogFormat::Text }
     }
 }
@@ -102,7 +102,7 @@ pub enum LogLevel {
     Warn,
     /// The state changed.
     Info,
-    /// What an engineer needs to follow decisions.
+    /// Details that an engineer needs to follow decisions.
     Debug,
     /// Everything.
     Trace,
@@ -144,7 +144,7 @@ pub struct Admin {
     pub hosts: Vec<String>,
 }
 
-/// What is kept across restarts.
+/// State that is kept across restarts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// The baseline's file; `None` keeps nothing.

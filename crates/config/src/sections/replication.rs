@@ -21,7 +21,7 @@ use crate::text::{DurationText, SizeText};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReplicationFile {
-    /// What this gateway is: `"off"` (the default), `"redirector"`, `"distributor"` or `"replica"`.
+    /// Role of this gateway: `"off"` (the default), `"redirector"`, `"distributor"` or `"replica"`.
     /// Example: `role = "redirector"`.
     pub role: ReplicationRole,
     /// The replicas of a redirector, or the redirectors of a distributor, as clients or this gateway reach them.
@@ -83,7 +83,7 @@ impl Default for ReplicationFile {
     }
 }
 
-/// What a gateway is in a cluster.
+/// Role of a gateway in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplicationRole {
@@ -134,10 +134,10 @@ pub enum ReplicationRules {
     Published,
 }
 
-/// What one node of a cluster knows of it.
+/// Settings of one node of a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replication {
-    /// What this node is.
+    /// Role of this node.
     pub role: ReplicationRole,
     /// Replicas or redirectors; empty for other roles.
     pub targets: Vec<Uri>,
@@ -151,7 +151,7 @@ pub struct Replication {
     pub low_watermark_rps: f64,
     /// By which rules copies are placed and requests spread.
     pub rules: ReplicationRules,
-    /// Who gets a replica's reports.
+    /// Receivers of a replica's reports.
     pub report_to: Vec<Uri>,
     /// The replica's own URL.
     pub url: Option<Uri>,

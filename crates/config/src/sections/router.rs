@@ -1,4 +1,4 @@
-//! What `flashweir router` reads of the same file: there is no upstream, no listener for clients, no class.
+//! The part of the file that `flashweir router` reads: there is no upstream, no listener for clients, no class.
 
 use std::path::Path;
 
@@ -7,10 +7,11 @@ use crate::error::{ConfigError, Problem};
 use crate::load::{locate, parse};
 use crate::overrides::Overrides;
 
-/// Everything a router was told, checked. Sections that only a gateway has a use for are not looked at.
+/// The whole configuration of a router, checked. Sections that only a gateway has a use for are not looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouterConfig {
-    /// What it guards, and how: at least one interface and one server, or neither where it only divides a link.
+    /// Interfaces and servers that it guards, and how: at least one interface and one server, or neither where it only
+    /// divides a link.
     pub kernel: Kernel,
     /// The link that it divides, if there is one.
     pub link: Option<Link>,
@@ -18,7 +19,7 @@ pub struct RouterConfig {
     pub flash_crowd: FlashCrowd,
     /// The admin listener.
     pub admin: Admin,
-    /// What is kept across restarts.
+    /// State that is kept across restarts.
     pub state: State,
     /// Its name.
     pub gateway: Gateway,

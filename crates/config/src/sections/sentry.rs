@@ -19,16 +19,16 @@ pub struct SentryFile {
     /// How capacity is given out among the classes: `"reservation"` (the default: the more important goes first, and
     /// some room is kept free for it), `"batch"`, `"threshold"` and `"auto"` (as published for Cataclysm, with
     /// repairs; `"auto"` turns from the first to the second when deciding itself gets dear), or `"off"` (classes are
-    /// told apart and nobody is refused for the service's capacity).
+    /// distinguished and no request is refused for the service's capacity).
     /// Example: `policing = "off"` to measure what the gateway alone costs.
     pub policing: Policing,
-    /// Answers are to come within this time from the request's arrival: whoever could not be answered in it is
+    /// Answers are to come within this time from the request's arrival: a request that could not be answered in it is
     /// refused. Default: `"1s"`. Instead of it a `ladder` may be written; a class may have its own.
     /// Valid: `10ms` to `1m`. Raised: more people are served, each later. Lowered: more are refused; below what the
     /// service needs for one request alone it cannot be held, and is reported.
     /// Example: `response_target = "500ms"`.
     pub response_target: Option<DurationText>,
-    /// Decide and record, but refuse nobody and make nobody wait for the service's capacity: to see what would
+    /// Decide and record, but refuse no request and make none wait for the service's capacity: to see what would
     /// happen. Also `--shadow`.
     /// Example: `shadow = true`.
     pub shadow: bool,
@@ -68,12 +68,12 @@ pub enum Policing {
     Threshold,
     /// `Batch` while deciding costs little, `Threshold` when it costs much.
     Auto,
-    /// Classes are told apart, and nobody is refused.
+    /// Classes are distinguished, and no request is refused.
     Off,
 }
 
 impl Policing {
-    /// The same in the words of the sentry; `None` when nobody is refused.
+    /// The same in the words of the sentry; `None` when no request is refused.
     #[must_use]
     pub const fn rule(self) -> Option<sentry::Policing> {
         match self {
@@ -122,9 +122,9 @@ pub struct LadderStep {
 
 /// Shorter than a look of the planner and the timers of common systems nothing can be held.
 pub(super) const TARGET_SHORTEST: DurationText = DurationText::from_millis(10);
-/// Nobody waits longer.
+/// Maximum of a target.
 pub(super) const TARGET_LONGEST: DurationText = DurationText::from_secs(60);
-/// What people take for an answer at once.
+/// Time that people take for an answer at once.
 const TARGET: DurationText = DurationText::from_secs(1);
 
 impl SentryFile {
@@ -151,7 +151,7 @@ impl Sentry {
 }
 
 impl Sentry {
-    /// What a sentry is to do for these classes; `None` where it is off.
+    /// Policy of a sentry for these classes; `None` where it is off.
     #[must_use]
     pub fn policy(&self, classes: impl IntoIterator<Item = impl Into<ClassPolicy>>) -> Option<Policy> {
         let step = |step: &LadderStep| sentry::LadderStep {

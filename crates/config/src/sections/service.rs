@@ -1,4 +1,4 @@
-//! `[[service]]`: a service with hosts of its own.
+//! `[[service]]`: a service with its own hosts.
 
 use core::fmt;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::error::Problem;
 use crate::one_or_many::OneOrMany;
 use crate::overrides::Overrides;
 
-/// A service with hosts of its own: upstream servers, capacity and classes apart from the others'. What is written at
+/// A service with its own hosts: upstream servers, capacity and classes separate from the others'. What is written at
 /// the top level (`[upstream]`, `[sentry]`, `[[class]]`) is the service for every other host; nothing is inherited
 /// from it. At most 63.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,7 +97,7 @@ pub enum HostPattern {
     Below(Box<str>),
 }
 
-/// What a service is made of in the file.
+/// The parts of a service in the file.
 pub(super) struct Written {
     pub(super) upstream: UpstreamFile,
     pub(super) sentry: SentryFile,

@@ -26,7 +26,7 @@ pub struct UpstreamFile {
     /// Valid: 1 to 64 different URLs.
     /// Example: `urls = ["http://10.0.0.5:3000", "http://10.0.0.6:3000"]`.
     pub urls: Vec<String>,
-    /// What to speak to the servers: `"http1"`, or `"http2"` (over `http://` with prior knowledge, over
+    /// Protocol to the servers: `"http1"`, or `"http2"` (over `http://` with prior knowledge, over
     /// `https://` negotiated). HTTP/2 saves connections; a server that does not speak it fails every request.
     /// Example: `protocol = "http2"`.
     pub protocol: Protocol,
@@ -115,7 +115,7 @@ impl Default for UpstreamFile {
     }
 }
 
-/// What to speak to the servers.
+/// Protocol to the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -198,7 +198,7 @@ impl Default for HealthFile {
 pub struct Upstream {
     /// 1 to 64 different servers: scheme `http` or `https`, host, maybe a port, no path but `/`.
     pub urls: Vec<Uri>,
-    /// What to speak to them.
+    /// Protocol to the servers.
     pub protocol: Protocol,
     /// Connections to one server, over all workers.
     pub max_connections: usize,
@@ -407,7 +407,7 @@ fn check_urls(texts: &[String], listen: &Listen) -> Result<Vec<Uri>, Problem> {
     Ok(urls)
 }
 
-/// Whether the URL surely leads back to our own listener (as far as can be told without looking up names).
+/// Whether the URL surely leads back to our own listener (as far as is known without looking up names).
 fn leads_to(url: &Uri, listener: SocketAddr) -> bool {
     let (_, host, port) = server_of(url);
     if port != listener.port() {

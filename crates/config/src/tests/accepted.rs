@@ -1,4 +1,4 @@
-//! What a correct file becomes: defaults, flags over the file, relative names, readable files.
+//! Result of a correct file: defaults, flags over the file, relative names, readable files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -145,7 +145,7 @@ fn only_what_sockets_and_threads_are_made_of_needs_a_restart() {
     assert_eq!(with_tls.restart_needed(&config("[listen.tls]\ncertificate = 'c'\nkey = 'd'")), None);
 }
 
-/// What is listed for a tier has its rank, everything else the rank after, unless it says otherwise.
+/// Entries that are listed for a tier have its rank, all others the rank after, unless it says otherwise.
 #[test]
 fn tiers_of_the_kernel_have_ranks_and_so_have_all_others() {
     let tiers =

@@ -1,4 +1,4 @@
-//! Whatever is wrong ends in one line that names file, line and key, and says what is expected.
+//! Every fault ends in one line that names file, line and key, and says what is expected.
 
 use crate::{Config, Overrides};
 

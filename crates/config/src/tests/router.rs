@@ -1,4 +1,4 @@
-//! What a router reads of a configuration file.
+//! The part of a configuration file that a router reads.
 
 use std::path::Path;
 use std::time::Duration;

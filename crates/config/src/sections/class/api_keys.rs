@@ -80,8 +80,8 @@ impl ApiKeys {
         self.keys.contains(key)
     }
 
-    /// Whether whoever shows one of `other` shows one of these: known only where both come from one file, or when the
-    /// keys stand in the configuration.
+    /// Whether each client that shows one of `other` shows one of these: known only where both come from one file, or
+    /// when the keys stand in the configuration.
     pub(super) fn cover(&self, other: &Self) -> bool {
         let same_file = self.file.is_some() && self.file == other.file;
         let all_known = other.file.is_none() && other.keys.is_subset(&self.keys);

@@ -4,11 +4,11 @@ use core::fmt;
 
 use memchr::memmem::Finder;
 
-/// A pattern. Matching takes time linear in what is matched, whatever the pattern.
+/// A pattern. Matching takes time linear in what is matched, for any pattern.
 #[derive(Clone)]
 pub struct Glob {
     text: Box<str>,
-    /// What the stars stand between; `None` where there is no star.
+    /// Texts around and between the stars; `None` where there is no star.
     stars: Option<Stars>,
 }
 
@@ -18,7 +18,7 @@ struct Stars {
     first: usize,
     /// Bytes up to behind the last star.
     last: usize,
-    /// What stands between two stars, prepared to be found.
+    /// Texts between two stars, prepared to be found.
     middle: Box<[Finder<'static>]>,
 }
 
@@ -55,8 +55,8 @@ impl Glob {
         taken.is_some()
     }
 
-    /// Whether whatever fits `other` fits this, too. A star of `other` can only have been taken by one of ours, which
-    /// takes whatever it stands for as well.
+    /// Whether every text that fits `other` fits this, too. A star of `other` can only have been taken by one of ours,
+    /// which takes the same text as well.
     pub(super) fn covers(&self, other: &Self) -> bool {
         self.matches(other.text.as_bytes())
     }

@@ -39,13 +39,13 @@ pub struct ClassFile {
     /// Which requests it takes.
     #[serde(default, rename = "match")]
     pub rules: MatchFile,
-    /// What one request answered in time is worth. Only the proportions between classes count: when there is not room
+    /// Revenue of one request answered in time. Only the proportions between classes count: when there is not room
     /// for all, a class worth more goes first. Classes of equal revenue go in order of arrival.
     /// Valid: `0.001` to `1000000`. Raised: others wait for this class. Lowered: it waits for others.
     /// Example: `revenue = 10`.
     #[serde(default = "one")]
     pub revenue: f64,
-    /// So many requests a second are let in whatever the load and however little they are worth. When the service
+    /// Requests a second that are let in at any load, however little they are worth. When the service
     /// cannot serve all that is guaranteed, all guarantees are scaled down together, and that is reported.
     /// Valid: `0` to `1000000`. Raised: more room is taken from the more important. Lowered: in a crowd nothing of
     /// this class may be served.
@@ -57,7 +57,7 @@ pub struct ClassFile {
     /// Example: `response_target = "300ms"`.
     #[serde(default)]
     pub response_target: Option<DurationText>,
-    /// So many of its requests may wait for room, over all workers; 0 refuses at once. Default: as many as can be
+    /// Requests of it that may wait for room, over all workers; 0 refuses at once. Default: as many as can be
     /// answered within the target.
     /// Valid: `0` to `16384`. Raised beyond what can be answered in time: no effect. Lowered: short bursts are
     /// refused.
@@ -67,12 +67,12 @@ pub struct ClassFile {
     /// Among whom the class's share is divided fairly when there is not room for all, so that one client that asks
     /// for much cannot push the others out: `"network"` (the default: an IPv4 /24, an IPv6 /56), `"address"`,
     /// `{ header = "NAME" }` or `{ cookie = "NAME" }`. Requests without that header or cookie count for their
-    /// network. A client that may invent its key (a cookie that nobody checks) can invent many.
+    /// network. A client that may invent its key (a cookie that is not checked) can invent many.
     /// Example: `fair_by = { header = "x-api-key" }`.
     #[serde(default)]
     pub fair_by: FairByFile,
     /// Never counted, limited or made to wait: for health checks and long polls, which take no room in the service.
-    /// Whatever else can ask for such a class goes around the protection.
+    /// Every other client that can ask for such a class goes around the protection.
     /// Example: `exempt = true`.
     #[serde(default)]
     pub exempt: bool,
@@ -161,14 +161,14 @@ pub struct ApiKeysFile {
 #[schemars(rename = "FairBy")]
 pub enum FairByFile {
     /// An IPv4 /24 network or an IPv6 /56: what one household or one rented server has.
-    // Whoever has many addresses mostly has them side by side.
+    // A client with many addresses mostly has them side by side.
     #[default]
     Network,
     /// One address.
     Address,
-    /// Whoever sends the same value of this field.
+    /// Clients that send the same value of this field.
     Header(String),
-    /// Whoever sends the same value of this cookie.
+    /// Clients that send the same value of this cookie.
     Cookie(String),
 }
 
@@ -179,7 +179,7 @@ pub struct Class {
     pub name: String,
     /// Which requests it takes; empty in the last class of a service and in no other.
     pub rules: ClassRules,
-    /// What one request answered in time is worth, from 0.001 to 1,000,000.
+    /// Revenue of one request answered in time, from 0.001 to 1,000,000.
     pub revenue: f64,
     /// Requests a second let in at any load, from 0 to 1,000,000.
     pub guaranteed_rate_rps: f64,
@@ -195,7 +195,7 @@ pub struct Class {
     pub grace: Duration,
 }
 
-/// Among whom a class's share is divided; whoever lacks the header or cookie counts for the network.
+/// Among whom a class's share is divided; a client without the header or cookie counts for its network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FairBy {
     /// An IPv4 /24 network or an IPv6 /56.

@@ -41,7 +41,7 @@ pub struct ClassRules {
 pub struct FieldRule {
     /// Its name.
     pub name: HeaderName,
-    /// What one of its values must be, if that matters.
+    /// Pattern of one of its values, if that matters.
     pub value: Option<Glob>,
 }
 
@@ -50,7 +50,7 @@ pub struct FieldRule {
 pub struct CookieRule {
     /// Its name.
     pub name: Box<str>,
-    /// What its value must be, if that matters.
+    /// Pattern of its value, if that matters.
     pub value: Option<Glob>,
 }
 
@@ -79,8 +79,8 @@ impl ClassRules {
         *self == Self::default()
     }
 
-    /// Whether whatever fits `other` surely fits these, too. What is not sure (two key files that may hold the same
-    /// keys) is taken for different.
+    /// Whether every request that fits `other` surely fits these, too. An unsure case (two key files that may hold the
+    /// same keys) is taken for different.
     pub(super) fn cover(&self, other: &Self) -> bool {
         list_covers(&self.hosts, &other.hosts, Glob::covers)
             && list_covers(&self.paths, &other.paths, Glob::covers)
