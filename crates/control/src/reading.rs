@@ -23,8 +23,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads the counts of all requests of a gateway, or of those to one of its services, from `/status`; none if it is not a gateway's, or has no
-    /// such service.
+    /// Reads the counts of all requests of a gateway, or of those to one of its services, from `/status`; none if it is not a gateway's,
+    /// or has no such service.
     #[must_use]
     pub fn of(status: &Value, service: Option<&str>) -> Option<Self> {
         let services = status.get("services").and_then(Value::as_array);

@@ -39,7 +39,8 @@ impl ServiceTimes {
         }
     }
 
-    /// The service time of one server that a capacity implies, read after an interval with these counts of requests; none where it implies none.
+    /// The service time of one server that a capacity implies, read after an interval with these counts of requests; none where it
+    /// implies none.
     pub fn known(
         &mut self,
         now: Instant,

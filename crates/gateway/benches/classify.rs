@@ -1,4 +1,4 @@
-//! Measures the cost of finding a request's service, class and keys: `cargo bench -p flashweir-gateway --bench classify`.
+//! Cost of finding a request's service, class and keys: `cargo bench -p flashweir-gateway --bench classify`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use flashweir_config::Config;

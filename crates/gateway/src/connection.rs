@@ -53,7 +53,7 @@ pub(crate) struct Client {
     pub(crate) full: Option<Reason>,
     /// A request was answered whose body was not read.
     pub(crate) left_body_unread: Cell<bool>,
-    /// Notified when the connection is to end after the responses in progress (HTTP/2, which knows no `Connection: close`).
+    /// Notified when the connection is to end after the responses in progress (HTTP/2 knows no `Connection: close`).
     pub(crate) end_wanted: Notify,
     counted_sent: Cell<u64>,
     counted_received: Cell<u64>,

@@ -31,7 +31,8 @@ pub(crate) struct Record {
     pub(crate) reason: Reason,
     /// Only recorded: in shadow mode the request was admitted all the same.
     pub(crate) shadow: bool,
-    /// The attribute that its client shares with others and that was over a fair share, so that the request came after the others.
+    /// The attribute that its client shares with others and that was over a fair share, so that the request came after
+    /// the others.
     pub(crate) demoted: Option<Cause>,
     /// Hash of service and host: finds the hot-spot's own ceiling in the plan.
     pub(crate) host_key: u64,

@@ -1,4 +1,5 @@
-//! Work of the control thread for the upstreams: probes them where they are to be probed, ends states that time ends, and publishes which are in use.
+//! Work of the control thread for the upstreams: probes them where they are to be probed, ends states that time ends, and publishes which are in
+//! use.
 
 use crate::shared::Shared;
 use flashweir_config::Service;

@@ -111,7 +111,8 @@ mod tests {
         assert!(spread <= 6, "{in_flight:?}");
     }
 
-    /// Goal: where nothing is in flight, requests are spread by shares. Method: 10,000 choices at intervals of 10 ms among two and four servers.
+    /// Goal: where nothing is in flight, requests are spread by shares. Method: 10,000 choices at intervals of 10 ms among two and four
+    /// servers.
     #[test]
     fn an_idle_service_is_balanced_by_shares() {
         for servers in [2u16, 4] {

@@ -1,5 +1,5 @@
-//! Each interval: the observations become a sample, the planner decides, the gate gets its orders. And each second a sign of life for
-//! the kernel, a look at the interfaces, and figures for people.
+//! Each interval: the observations become a sample, the planner decides, the gate gets its orders. And each second a sign
+//! of life for the kernel, a look at the interfaces, and figures for people.
 //!
 //! Cost of a tick: the observer's reading, the planner, and some ten microseconds for each place. If any of it but the
 //! planner fails the router ends, and with it all its limits: a guard that no longer knows what it does must not stand

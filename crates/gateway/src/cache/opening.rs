@@ -1,5 +1,5 @@
-//! Keeps, on the control thread, to which hosts a crowd came (in crowds the cache is in use for those alone), and publishes the cache's figures about
-//! itself.
+//! Keeps, on the control thread, to which hosts a crowd came (in crowds the cache is in use for those alone), and publishes the cache's
+//! figures about itself.
 
 use super::worker::follows_crowds;
 use crate::flash_crowd_candidate::FlashCrowdSample;

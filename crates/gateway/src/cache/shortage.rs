@@ -6,7 +6,8 @@
 //!
 //! * One that waits keeps its turn and takes part in the document's flight. The first to be admitted fetches for all. Another one whose
 //!   turn comes meanwhile leaves it to the next in the queue, and when the flight lands all leave the queue.
-//! * One that would be refused waits for that flight, if there is one, for [`PUT_OFF_AT_MOST`]; its refusal has been charged like any other.
+//! * One that would be refused waits for that flight, if there is one, for [`PUT_OFF_AT_MOST`]; its refusal has been charged like any
+//!   other.
 //!
 //! Nothing is stored as long as the cache is closed. A response that is not for all is its leader's alone: the others keep their turn or
 //! are refused, and for ten seconds requests for that document take no part in this (`Mark`).

@@ -3,7 +3,8 @@
 //! The rules are `flashweir_provisioning::shares`. Each gateway collects what its sentries measure ([`Cluster::observe`]), reports it ten times a
 //! second to the leader, and carries out its part of the leader's plan ([`Cluster::plan`]). Messages are sealed with a key that all
 //! gateways have (`seal`, `message`). The leader is a gateway, too (`leader`): with the local engine the one that the operator names (`local`),
-//! otherwise the one that holds a lease (`elected`): of NATS (`nats`), or by a link whose carrier is another crate, as in Kubernetes (`linked`). All of it is on the control thread; a request's path sees a plan, as without a cluster.
+//! otherwise the one that holds a lease (`elected`): of NATS (`nats`), or by a link whose carrier is another crate, as in Kubernetes (`linked`). All of it is on the control thread; a request's path sees a plan, as
+//! without a cluster.
 //!
 //! *Failure modes*: without the leader each gateway keeps its share, then goes to an equal one; a gateway that starts and hears of no leader acts by
 //! its own plan. A leader that is slow costs freshness; one that lies has the key.

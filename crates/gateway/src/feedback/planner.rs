@@ -1,10 +1,10 @@
 //! Decides for one service, on the control thread: what to ask of the nodes in front, what to discard here, and what each worker may send
 //! to the upstream.
 //!
-//! *Without nodes in front nothing is asked*: where no node in front was heard of in the last seconds the ladder discards nothing, since the
-//! sentry alone refuses better. *The min rule*: where the upstream asks this gateway for less than its own ladder would ask for, that
-//! is what the nodes in front are asked for. *All other clients*: clients that are no nodes count as one, so neither they nor the nodes can
-//! take all.
+//! *Without nodes in front nothing is asked*: where no node in front was heard of in the last seconds the ladder discards nothing, since
+//! the sentry alone refuses better. *The min rule*: where the upstream asks this gateway for less than its own ladder would ask for, that
+//! is what the nodes in front are asked for. *All other clients*: clients that are no nodes count as one, so neither they nor the nodes
+//! can take all.
 
 use super::inbox::UpstreamDatagram;
 use super::keys::{HmacKey, ring};
@@ -30,7 +30,8 @@ use std::sync::Arc;
 const REFRESH: Duration = Duration::from_millis(100);
 /// How long a message holds: several responses to any sender that sends at all may be lost.
 const TTL: Duration = Duration::from_secs(2);
-/// A node in front that has sent nothing for this long is notified by datagrams, and again after this time: several within the time to live.
+/// A node in front that has sent nothing for this long is notified by datagrams, and again after this time: several within the time to
+/// live.
 const QUIET_AFTER: Duration = Duration::from_millis(500);
 const _: () = assert!(QUIET_AFTER.as_millis() * 3 < TTL.as_millis());
 /// The time over which the part of a node's requests that is beyond its share is averaged.
@@ -227,8 +228,8 @@ impl NodePlanner {
     }
 
     /// Datagrams for nodes in front that were asked for less, whose names have a port for them, and that have sent nothing for a
-    /// while: no response carries the field to them. `address` is that of this gateway for nodes in front. At most [`FEEDBACK_DATAGRAMS_SENT`]. To be
-    /// asked after each plan.
+    /// while: no response carries the field to them. `address` is that of this gateway for nodes in front. At most
+    /// [`FEEDBACK_DATAGRAMS_SENT`]. To be asked after each plan.
     pub(crate) fn datagrams(&mut self, now: Instant, address: SocketAddr) -> Vec<(SocketAddr, Vec<u8>)> {
         if self.feedback.datagram_ports.is_empty() || self.last.senders.is_empty() {
             return Vec::new();

@@ -387,8 +387,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any rates of the pipeline, the whole is the sum of the ranks with headroom, and no layer keeps the last rank
-        /// waiting for more than half a second from an empty bucket, where that much comes in half a second at all.
+        /// For any rates of the pipeline, the whole is the sum of the ranks with headroom, and no layer keeps the last
+        /// rank waiting for more than half a second from an empty bucket, where that much comes in half a second at all.
         #[test]
         fn ceilings_by_rank_add_up(
             admissible_rps in proptest::collection::vec(0.001f64..1e5, 1..12), headroom in 1.0f64..8.0,

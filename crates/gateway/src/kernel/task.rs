@@ -162,8 +162,8 @@ impl KernelTask {
         }
     }
 
-    /// Reports connections refused in the kernel as offered, but for sources that ignore `Retry-After`. The kernel knows
-    /// connections: each is taken for as many requests as one brings now.
+    /// Reports connections refused in the kernel as offered, but for sources that ignore `Retry-After`. The kernel
+    /// knows connections: each is taken for as many requests as one brings now.
     fn tell_news(&mut self, counts: &ServiceCounts, seen: &Seen) {
         let before = std::mem::replace(&mut self.before, *counts);
         let away = |offered: fn(&ServiceCounts) -> u64| {

@@ -88,7 +88,8 @@ impl Yielding {
         self.resume();
     }
 
-    /// Whether the gateway has waited for the client until the request's time says more about the client than about the origin.
+    /// Whether the gateway has waited for the client until the request's time says more about the client than about the
+    /// origin.
     pub(crate) fn is_slow(&self) -> bool {
         self.patience.get().is_zero()
     }

@@ -1,4 +1,5 @@
-//! The slow half of a candidate: for each plan of the live policy it makes one of the candidate, and it keeps the comparison in between.
+//! The slow half of a candidate: for each plan of the live policy it makes one of the candidate, and it keeps the comparison
+//! in between.
 
 use super::candidate::{Candidate, CandidateSample};
 use flashweir_admission::sentry::{CandidatePlanner, ClassCounts, Sample, SentryPlanner};
@@ -26,7 +27,8 @@ impl PlannedCandidate {
         }
     }
 
-    /// Takes the measurements of one worker's gates, the live one and the candidate's; those of a former candidate are dropped.
+    /// Takes the measurements of one worker's gates, the live one and the candidate's; those of a former candidate are
+    /// dropped.
     pub(super) fn take(&mut self, live: &Sample, sample: &CandidateSample, metrics: &ControlMetrics) {
         if !Arc::ptr_eq(&self.candidate, &sample.candidate) {
             return;

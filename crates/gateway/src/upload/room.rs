@@ -6,8 +6,8 @@
 //! | holding | an upstream connection | a part of the pool (`UPLOADS_POOL_PARTS`), of that a part for each client |
 //!
 //! An upload's speed is what its client sent, divided by how long the client was waited for: what the origin takes its time
-//! for says nothing of the client. No client is judged before [`GRACE`], so that a client on a long way is not taken for one that
-//! sends nothing. Finding the slowest takes a look at all of them, and happens only where a bound is met.
+//! for says nothing of the client. No client is judged before [`GRACE`], so that a client on a long way is not taken for one
+//! that sends nothing. Finding the slowest takes a look at all of them, and happens only where a bound is met.
 
 use flashweir_core::{Duration, Instant, limits};
 use flashweir_telemetry::{UploadCut, WorkerMetrics};

@@ -6,8 +6,8 @@ use std::net::Ipv6Addr;
 /// A host (name, IPv4 address or IPv6 address in brackets), then perhaps a port that exists. RFC 3986 §3.2.2 and RFC 9110
 /// §7.2, without user information and without the forms of addresses that no standard has defined yet (`[v1.x]`).
 ///
-/// Virtual hosts are chosen by this value, so a value that two servers could split differently (`a:80:90`), or read as a path or
-/// a user (`a/b`, `u@a`), is none. An empty one names no server.
+/// Virtual hosts are chosen by this value, so a value that two servers could split differently (`a:80:90`), or read as a
+/// path or a user (`a/b`, `u@a`), is none. An empty one names no server.
 pub(crate) fn is_authority(value: &[u8]) -> bool {
     let Some(host_end) = host_end(value) else { return false };
     match value[host_end..].split_first() {

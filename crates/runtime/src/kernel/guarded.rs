@@ -54,8 +54,8 @@ struct Standing {
 }
 
 impl<Companion> GuardedInterfaces<Companion> {
-    /// The interfaces of the configuration, none of them guarded yet. Where gates are to be pinned, this process has their
-    /// directory to itself from now on.
+    /// The interfaces of the configuration, none of them guarded yet. Where gates are to be pinned, this process has
+    /// their directory to itself from now on.
     ///
     /// # Errors
     /// When that cannot be.

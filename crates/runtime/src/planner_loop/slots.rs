@@ -5,8 +5,8 @@ use flashweir_admission::LimitPlan;
 use flashweir_core::Duration;
 use std::sync::Arc;
 
-/// Replaces the plan in force. The new plan's number is the larger of its number and the successor of the number in force, even if two threads
-/// publish at the same moment.
+/// Replaces the plan in force. The new plan's number is the larger of its number and the successor of the number in force, even if
+/// two threads publish at the same moment.
 pub fn put_in_force<Plan: LimitPlan>(slot: &ArcSwap<Plan>, plan: &Plan) {
     slot.rcu(|current| {
         let mut plan = plan.clone();

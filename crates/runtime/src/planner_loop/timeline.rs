@@ -2,7 +2,8 @@
 
 use flashweir_core::{Duration, Instant};
 
-/// Gap that counts as a jump, in intervals, and at least [`AHEAD_MIN`]: the time between rounds is at most a second or an interval.
+/// Gap that counts as a jump, in intervals, and at least [`AHEAD_MIN`]: the time between rounds is at most a second or an
+/// interval.
 const AHEAD_INTERVALS: u32 = 10;
 /// See [`AHEAD_INTERVALS`].
 const AHEAD_MIN: Duration = Duration::from_secs(60);
