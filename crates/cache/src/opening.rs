@@ -34,7 +34,7 @@ const RATE_MIN: f64 = 1e-3;
 pub struct Demand {
     /// Its hot-spot key.
     pub key: u64,
-    /// Requests that arrived since the last evaluation, from any source of answers.
+    /// Requests that arrived since the last evaluation, whether the cache or the origin answered them.
     pub requests: u64,
 }
 

@@ -94,7 +94,7 @@ pub struct ResponseTarget {
     pub seconds: f64,
 }
 
-/// What a class of requests is worth.
+/// Value of a class of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClassSpec {
@@ -121,7 +121,7 @@ pub struct PoolSpec {
     pub servers: u32,
 }
 
-/// What the controller has found and decided.
+/// Findings and decisions of the controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OverloadPolicyStatus {

@@ -20,7 +20,7 @@ use crate::error::Problem;
 
 /// Overload feedback between nodes (docs/feedback.md): gateways, sidecars and clients in front of this gateway are asked to
 /// send less before their requests have to be refused here, and this gateway sends less where the upstream asks for it.
-/// What an upstream asks for is obeyed with nothing set. Nodes in front are asked where `senders` says that they are there: a load
+/// Limits that an upstream asks for are obeyed with nothing set. Nodes in front are asked where `senders` says that they are there: a load
 /// balancer that does not know the field would not listen, and what it sends beyond a share would be refused in every class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

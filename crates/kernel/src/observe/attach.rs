@@ -3,8 +3,8 @@
 //! Where the kernel has TCX (Linux 6.6) the programs are bound by links, which end with this process however that ends.
 //! Older kernels know only filters of the interface's `clsact` queueing discipline: those are taken away when the
 //! [`Attachment`] is dropped, but a process that is killed leaves them. They cost what the observer costs and no
-//! process reads what they count; the next observer at that interface takes their place, and `tc filter del dev IF
-//! ingress pref 7` and the same with `egress` remove them.
+//! process reads what they count; the next observer at that interface takes their place, and
+//! `tc filter del dev IF ingress pref 7` and the same with `egress` remove them.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
