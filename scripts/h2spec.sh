@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs h2spec into a folder, once: h2spec.sh FOLDER. It has no go.mod of its own in the version that the module proxy serves, so
+# Installs h2spec into a folder, once: h2spec.sh FOLDER. It has no go.mod in the version that the module proxy serves, so
 # `go install` alone does not find its module; a module made for the purpose does.
 set -eu
 folder=$(realpath -m "$1")
