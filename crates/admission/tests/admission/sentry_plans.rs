@@ -115,7 +115,7 @@ fn check(policy: &Policy, plan: &Plan) -> Result<(), TestCaseError> {
         prop_assert!(class.limit <= plan.limit && (is_published || class.limit >= 1));
         prop_assert!(class.guaranteed_rate <= asked.guaranteed_rate);
         prop_assert!(is_published || asked.queue.is_none_or(|queue| class.hold_len <= queue.max(1)));
-        prop_assert!(class.hold_for <= Duration::from_secs(20) && class.delay <= Duration::from_secs(1));
+        prop_assert!(class.hold_for <= Duration::from_secs(25) && class.delay <= Duration::from_secs(1));
         prop_assert!((Duration::from_secs(1)..=Duration::from_secs(30)).contains(&class.retry_after));
         for (other, others) in plan.classes.iter().zip(&policy.classes) {
             let is_dearer = asked.revenue > others.revenue;

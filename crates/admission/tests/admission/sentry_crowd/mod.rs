@@ -114,9 +114,10 @@ fn a_guarantee_holds_below_everybody_else() {
     let mut crowd = Crowd { gates: 3, ..crowd(Policing::Reservation, 1) };
     crowd.policy.classes[2].guaranteed_rate = Rate::from_per_second(20.0);
     check(&crowd, &[(150.0, 195.0), (0.0, 12.0), (19.5, 21.0)], (2.7, 3.1), (0.0, 1.0));
-    // Ten times what three servers can do, were it asked for: scaled down, and said so.
+    // Ten times what three servers can do, were it asked for: scaled down, and said so. Of the 194 requests a second that they do, gold has
+    // those that bronze leaves.
     crowd.policy.classes[2].guaranteed_rate = Rate::from_per_second(2_000.0);
-    let outcome = check(&crowd, &[(40.0, 70.0), (0.0, 12.0), (120.0, 135.0)], (2.6, 3.1), (0.0, 1.0));
+    let outcome = check(&crowd, &[(55.0, 75.0), (0.0, 12.0), (120.0, 135.0)], (2.6, 3.1), (0.0, 1.0));
     assert!(outcome.plan.explanation.guarantees_infeasible);
     let scaled = outcome.plan.classes[2].guaranteed_rate.per_second();
     assert!((130.0..400.0).contains(&scaled), "{scaled}");
