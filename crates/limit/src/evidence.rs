@@ -76,6 +76,8 @@ pub struct Evidence {
     /// The last tick, and the part of it that is evidence.
     pub(crate) tick: Counts,
     fresh: Counts,
+    /// A base has changed since this was last reset.
+    pub(crate) is_mix_new: bool,
 }
 
 /// What bases may learn from a tick.
@@ -180,6 +182,7 @@ impl Evidence {
             aged_at: 1.0,
             tick: Counts::ZERO,
             fresh: Counts::ZERO,
+            is_mix_new: true,
         }
     }
 
@@ -276,6 +279,7 @@ impl Evidence {
         }
         if class.base.is_stale() {
             class.base.fit();
+            self.is_mix_new = true;
         }
         let mut tick = Counts::ZERO;
         tick.completed = completed;
@@ -284,9 +288,12 @@ impl Evidence {
         }
         class.net.fill(0.0);
         class.done.fill(0.0);
-        let part = libm::exp(-f64::from(completed) / first);
-        class.lately = class.lately * part + f64::from(completed);
-        class.expected_lately = class.expected_lately * part + f64::from(tick.expected[CENTRE]);
+        // What is expected by the prior alone is no expectation.
+        if class.base.weight >= few {
+            let part = libm::exp(-f64::from(completed) / first);
+            class.lately = class.lately * part + f64::from(completed);
+            class.expected_lately = class.expected_lately * part + f64::from(tick.expected[CENTRE]);
+        }
         class.share = class.share * libm::exp(-f64::from(completed + 0.02 * class.in_flight) / memory)
             + f64::from(completed + 0.02 * class.in_flight);
         if class.base.weight >= few && !class.is_long {
@@ -346,18 +353,21 @@ impl Evidence {
         mix
     }
 
+    /// Whether half of the requests of a class come back within a third of `bound_s`, about as soon as always.
+    pub(crate) fn has_short(&self, bound_s: f64, scale: f64) -> bool {
+        self.classes.iter().any(|class| {
+            class.base.weight >= self.numbers.enough
+                && class.base.survival(bound_s / scale / 3.0) < 0.5
+                && class.is_usual(self.numbers.much)
+        })
+    }
+
     /// Tells long classes from short ones: those whose requests take longer than `bound_s` while requests of others come back within a third of it,
     /// about as soon as always. Requests of long classes hold no place. Returns whether that changed.
     pub(crate) fn find_long(&mut self, bound_s: f64, scale: f64, is_busy: bool) -> bool {
+        let are_others_short = self.has_short(bound_s, scale);
         // Bases are of times under load; alone they would be so much shorter.
         let bound_s = bound_s / scale;
-        let is_short = |class: &Class| {
-            class.base.weight >= self.numbers.enough
-                && class.base.survival(bound_s / 3.0) < 0.5
-                && class.is_usual(self.numbers.much)
-        };
-        let shorts: Vec<bool> = self.classes.iter().map(is_short).collect();
-        let are_others_short = shorts.iter().any(|is_short| *is_short);
         let mut is_changed = false;
         for class in &mut self.classes {
             let is_seen = class.base.reached(bound_s) >= 0.5;

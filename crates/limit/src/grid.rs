@@ -40,6 +40,31 @@ pub fn time_bin(seconds: f64) -> usize {
     (position(seconds).max(0.0) as usize).min(TIME_BINS - 1)
 }
 
+/// The bin of a time in nanoseconds, by whole numbers. O(1).
+#[must_use]
+pub const fn time_bin_nanos(nanos: u64) -> usize {
+    // Tenths of a millisecond with 16 binary places.
+    let nanos = if nanos > NANOS_MAX { NANOS_MAX } else { nanos };
+    let tenths = (nanos << 16) / TIME_MIN_NANOS;
+    if tenths < 1 << 16 {
+        return 0;
+    }
+    let log = 63 - tenths.leading_zeros();
+    let mantissa = (tenths >> (log - 10)) & 1_023;
+    let (mut bin, mut eighth) = (8 * (log as usize - 16), 1);
+    while eighth < EIGHTHS.len() && mantissa >= EIGHTHS[eighth] {
+        bin += 1;
+        eighth += 1;
+    }
+    if bin < TIME_BINS { bin } else { TIME_BINS - 1 }
+}
+
+const TIME_MIN_NANOS: u64 = 100_000;
+/// Beyond the last bin: longer times would not fit with their binary places.
+const NANOS_MAX: u64 = 1 << 47;
+/// (2^(k/8) − 1) · 1,024: where the eighths of an octave begin.
+const EIGHTHS: [u64; 8] = [0, 93, 194, 304, 425, 556, 699, 855];
+
 /// The middle of a bin of time, seconds.
 #[must_use]
 pub fn bin_middle_s(bin: usize) -> f64 {
@@ -114,6 +139,14 @@ mod tests {
         assert_eq!([0.0, 1e-5, 1e-4, 1e9].map(time_bin), [0, 0, 0, TIME_BINS - 1]);
         assert!((0..TIME_BINS).all(|bin| time_bin(bin_middle_s(bin)) == bin));
         assert!(bin_middle_s(TIME_BINS - 1) > 5.0 * 3_600.0);
+    }
+
+    #[test]
+    fn whole_numbers_find_the_same_bins() {
+        for bin in 0..TIME_BINS {
+            assert_eq!(time_bin_nanos((bin_middle_s(bin) * 1e9) as u64), bin);
+        }
+        assert_eq!([0, 99_999, 100_000, u64::MAX].map(time_bin_nanos), [0, 0, 0, TIME_BINS - 1]);
     }
 
     #[test]

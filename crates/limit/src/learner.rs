@@ -1,11 +1,11 @@
 //! Learner: ticks in, a limit out.
 //!
-//! Order of a tick: evidence, test for change, long classes, posterior, decision. A raise needs *exposure*: completions expected at or near the
-//! limit since the last move, half as many as the limit. Without any queue the limit stays above twice what was in flight of late, as far
-//! as that is worth more, and is lowered only where more answers would be in time.
+//! Order of a tick: evidence, test for change, long classes, posterior, decision. A raise needs *exposure*: completions, expected and seen, at or
+//! near the limit since it last moved, half as many as the limit while requests wait and as many as the limit else. Without any queue the
+//! limit is lowered only where more answers would be in time.
 
 use crate::evidence::{Evidence, Guard, Row};
-use crate::grid::{BINS_AN_OCTAVE, CENTRE, STEP, STRETCHES};
+use crate::grid::{BINS_AN_OCTAVE, CENTRE, STEP};
 use crate::numbers::Numbers;
 use crate::policy::{Policy, round};
 use crate::posterior::Posterior;
@@ -22,6 +22,8 @@ pub struct Tick<'a> {
     pub target_s: f64,
     /// Requests in flight as a request sees them: ∫ n² dt / ∫ n dt.
     pub in_flight: f64,
+    /// Requests in flight that hold no place, at the end of the tick.
+    pub long: u32,
     /// Completions, departures and ages by class and time, each pair once.
     pub rows: &'a [Row],
     /// A request was in the queue.
@@ -54,10 +56,14 @@ pub struct Learned {
     pub limit: u32,
     /// Requests of long classes in flight at most; `None` while the origin is not busy.
     pub long_limit: Option<u32>,
+    /// A request that is in flight for longer is long, whatever its class, seconds: others come back much sooner, or none ever has.
+    pub long_after_s: Option<f64>,
     /// Servers of the origin, once known to a factor of 1.65.
     pub servers: Option<f64>,
     /// Times at present over those of the base.
     pub stretch: f64,
+    /// Requests complete as soon as from an origin that is not busy, and nothing shows that it is short of anything: no reason to refuse.
+    pub is_calm: bool,
     /// A much higher limit is worth more as far as known: nothing shows that the origin is short of anything.
     pub wants_more: bool,
     /// One answer in twenty is later than the target at any limit.
@@ -77,11 +83,11 @@ pub struct Learner {
     exposure: f64,
     /// Completions meanwhile.
     shown: f64,
-    /// Most requests in flight of late at which the origin was seen not to be busy.
-    peak: f64,
     /// Completions, and completions expected, since the posterior was last computed; and how long ago that was.
     fresh: f64,
     since_s: f64,
+    /// Time since the mix of classes was last taken, seconds.
+    mix_s: f64,
     /// For how long requests have waited without a break.
     waiting_s: f64,
     /// Refusals by the limit of the last second or so.
@@ -91,11 +97,13 @@ pub struct Learner {
     completed: f64,
     /// Above this the origin refuses, as far as known.
     ceiling: f64,
-    /// Most requests of long classes in flight in calm of late.
-    long_peak: f64,
+    /// Long requests in flight in calm, on average.
+    long_usual: f64,
     was_known: bool,
     /// The origin was found short of something in this crowd.
     is_limited: bool,
+    /// At present numbers in flight it is as likely short as not.
+    is_short: bool,
 }
 
 impl Learner {
@@ -109,25 +117,28 @@ impl Learner {
             learned: Learned {
                 limit: numbers.start as u32,
                 long_limit: None,
+                long_after_s: None,
                 servers: None,
                 stretch: 1.0,
+                is_calm: false,
                 wants_more: true,
                 target_infeasible: false,
                 last_move: Move::None,
             },
             exposure: 0.0,
             shown: 0.0,
-            peak: 0.0,
             fresh: 0.0,
             since_s: 0.0,
+            mix_s: 0.0,
             waiting_s: 0.0,
             refused: 0.0,
             failed: 0.0,
             completed: 0.0,
             ceiling: f64::from(LIMIT_MAX),
-            long_peak: 0.0,
+            long_usual: 0.0,
             was_known: false,
             is_limited: false,
+            is_short: false,
         }
     }
 
@@ -135,6 +146,13 @@ impl Learner {
     pub fn resume(&mut self, limit: u32) {
         self.learned.limit = limit.clamp(1, LIMIT_MAX);
         self.was_known = true;
+    }
+
+    /// Takes over a limit that another rule has set meanwhile.
+    pub fn follow(&mut self, limit: u32) {
+        if limit != self.learned.limit {
+            self.move_to(limit, self.learned.last_move);
+        }
     }
 
     /// Results of the last tick.
@@ -170,30 +188,40 @@ impl Learner {
         let is_changed = is_known && self.posterior.is_changed(&mut self.evidence);
         self.count(tick);
         let is_busy = self.learned.stretch > k.much || !self.evidence.is_usual() && is_known;
-        let is_regrouped = self.since_s >= REFRESH_S
-            && self.evidence.find_long(
-                k.target_share * tick.target_s,
-                self.posterior.scale().min(1.0),
-                is_busy,
-            );
-        let long: f32 =
-            self.evidence.classes.iter().filter(|class| class.is_long).map(|class| class.in_flight).sum();
+        let (bound_s, scale) = (k.target_share * tick.target_s, self.posterior.scale().min(1.0));
+        let is_regrouped = self.since_s >= REFRESH_S && self.evidence.find_long(bound_s, scale, is_busy);
+        self.learned.long_after_s = match self.evidence.is_informed() {
+            true => self.evidence.has_short(bound_s, scale).then_some(tick.target_s / scale),
+            false => Some(BLIND_TARGETS * tick.target_s),
+        };
         // In calm any number; in a crowd about as many as there were before it.
-        let is_crowd = is_busy || self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
-        self.long_peak *= libm::exp(-tick.span_s / (LATELY_S * if is_crowd { 10.0 } else { 1.0 }));
-        if !is_crowd || !is_known {
-            self.long_peak = self.long_peak.max(long.into());
+        let is_held_up = self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
+        let is_crowd = self.evidence.is_informed() && (is_busy || is_held_up && !self.learned.is_calm);
+        if !is_crowd && !tick.is_waiting {
+            let part = 1.0 - libm::exp(-tick.span_s / LATELY_S);
+            self.long_usual += (f64::from(tick.long) - self.long_usual) * part;
         }
-        self.learned.long_limit = is_crowd.then_some(round(k.much * self.long_peak));
-        let is_due = self.since_s >= 0.5 * REFRESH_S && self.fresh >= k.enough
-            || self.since_s >= REFRESH_S && self.fresh > 0.1;
+        // As many as there are in calm, and two standard deviations of such a number.
+        let long_most = self.long_usual + 2.0 * libm::sqrt(self.long_usual);
+        self.learned.long_limit = is_crowd.then_some((long_most + 0.5) as u32);
+        // Where the limit binds, soon.
+        let refresh_s = if self.waiting_s > 0.0 || self.refused > 0.1 { REFRESH_S } else { CALM_REFRESH_S };
+        let is_due = self.since_s >= 0.5 * refresh_s && self.fresh >= k.enough
+            || self.since_s >= refresh_s && self.fresh > 0.1;
         let is_blind = self.since_s >= REFRESH_S && !self.evidence.is_informed();
         if is_changed || is_due || is_blind || is_regrouped {
             (self.fresh, self.since_s) = (0.0, 0.0);
-            self.policy.set_mix(self.evidence.survivals(), tick.target_s);
+            self.mix_s += refresh_s;
+            let is_mix_new = core::mem::take(&mut self.evidence.is_mix_new) || is_regrouped;
+            if is_mix_new || self.mix_s > MIX_S || self.policy.target_s != tick.target_s {
+                self.mix_s = 0.0;
+                self.policy.set_mix(self.evidence.survivals(), tick.target_s);
+            }
             self.posterior.observe(&self.evidence);
             self.decide(tick);
         }
+        self.learned.is_calm =
+            self.evidence.is_informed() && !self.is_limited && !self.is_short && self.evidence.is_usual();
         self.learned
     }
 
@@ -210,19 +238,13 @@ impl Learner {
 
     fn count(&mut self, tick: &Tick<'_>) {
         let k = self.policy.numbers;
-        let index = (CENTRE as f64 - libm::log(self.learned.stretch) / STEP + 0.5)
-            .clamp(0.0, (STRETCHES - 1) as f64) as usize;
-        let expected = f64::from(self.evidence.tick.expected[index]);
+        let expected = f64::from(self.evidence.tick.expected[CENTRE]);
         let ended: f64 = tick.rows.iter().map(|row| f64::from(row.completed)).sum();
         self.fresh += ended + expected;
         self.since_s += tick.span_s;
         if tick.in_flight > f64::from(self.learned.limit) / k.much {
             self.exposure += if self.evidence.is_informed() { expected } else { ended };
             self.shown += ended;
-        }
-        self.peak *= libm::exp(-tick.span_s / LATELY_S);
-        if self.evidence.is_usual() && self.learned.stretch < k.much {
-            self.peak = self.peak.max(self.evidence.aged_at);
         }
         self.waiting_s = if tick.is_waiting { self.waiting_s + tick.span_s } else { 0.0 };
         self.refused = self.refused * libm::exp(-tick.span_s) + tick.refused;
@@ -246,13 +268,14 @@ impl Learner {
         self.was_known |= self.learned.servers.is_some();
         self.learned.stretch = self.posterior.stretch(self.evidence.aged_at);
         let is_crowd = self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
-        let times_max = if self.refused > 0.5 || self.was_known { k.much } else { 2.0 };
+        let times_max = if self.refused > 0.5 || self.was_known || !tick.is_waiting { k.much } else { 2.0 };
         // Nothing is taken away while the origin is as likely short of nothing.
         let is_short = self.posterior.shortage(self.evidence.aged_at, k.much) >= 0.5;
         let wanted = self.policy.choose(&self.posterior, limit, times_max, is_short);
         // A crowd that has found the origin short of something stays one until no request waits.
         let is_over = self.refused < 0.1 && self.waiting_s <= 0.0 && !is_short;
         self.is_limited = !is_over && (self.is_limited || is_crowd && (is_short || !wanted.is_better));
+        self.is_short = is_short;
         self.learned.wants_more = !self.is_limited && wanted.best > limit && wanted.is_better;
         self.judge_target(servers, wanted.best >= limit);
         if !wanted.is_better {
@@ -260,12 +283,13 @@ impl Learner {
             return;
         }
         if wanted.best > limit {
-            let is_reached = tick.in_flight > f64::from(limit) / k.much;
-            let is_shown =
-                is_reached && self.exposure.min(self.shown) >= (0.5 * f64::from(limit)).max(k.enough);
-            let calm_max = if tick.is_waiting { limit } else { round(2.0 * self.peak) };
-            let best =
-                if is_shown { wanted.best } else { wanted.best.min(calm_max) }.min(round(self.ceiling));
+            // Where guarantees fill more than the limit, a higher one shows nothing.
+            let used = tick.in_flight / f64::from(limit);
+            let is_reached = used > 1.0 / k.much && used < k.much;
+            // Half a turnover of what is in flight; all of it where no request waits, since nothing presses.
+            let turnover = f64::from(limit) * if tick.is_waiting { 0.5 } else { 1.0 };
+            let is_shown = is_reached && self.exposure.min(self.shown) >= turnover.max(k.enough);
+            let best = if is_shown { wanted.best } else { limit }.min(round(self.ceiling));
             if best > limit {
                 self.move_to(best, Move::Raise);
             }
@@ -297,6 +321,13 @@ impl Learner {
 
 /// Completions from which on the base is known well enough to look for changes.
 const FIRST_COMPLETIONS: f64 = 16.0;
+/// The same while no request waits.
+const CALM_REFRESH_S: f64 = 0.5;
+/// How classes are mixed changes slowly, seconds.
+const MIX_S: f64 = 1.0;
+/// A service may be slower than its target by itself; requests that have been in flight for so many targets while no other has come back do
+/// not keep others out.
+const BLIND_TARGETS: f64 = 4.0;
 /// The posterior is renewed this often while little is new, seconds.
 const REFRESH_S: f64 = 0.1;
 /// A base learns below this part of the servers that there are with a probability of 1 − [`IDLE_QUANTILE`].
@@ -304,7 +335,7 @@ const IDLE_SHARE: f64 = 0.75;
 const IDLE_QUANTILE: f64 = 0.2;
 /// One request alone is never slowed by others.
 const IDLE_MIN: f64 = 1.1;
-/// How long a peak of requests in flight is remembered, seconds.
+/// Time over which long requests in flight are averaged, seconds.
 const LATELY_S: f64 = 20.0;
 /// Failures over completions that make the limit fall. Some requests always fail.
 const FAILED_MAX: f64 = 0.25;

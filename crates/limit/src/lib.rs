@@ -39,7 +39,7 @@ mod policy;
 mod posterior;
 
 pub use evidence::{CLASSES_MAX, Evidence, Row};
-pub use grid::{TIME_BINS, bin_middle_s, time_bin};
+pub use grid::{TIME_BINS, bin_middle_s, time_bin, time_bin_nanos};
 pub use learner::{LIMIT_MAX, Learned, Learner, Move, Tick};
 pub use limiter::{LimitReached, Limiter, Permit};
 pub use numbers::Numbers;

@@ -120,6 +120,7 @@ impl Limiter {
             span_s: now.saturating_sub(self.planned_at).as_secs_f64(),
             target_s: self.target.as_secs_f64(),
             in_flight: if self.request_s > 0.0 { self.squares_s / self.request_s } else { 0.0 },
+            long: self.long,
             rows: &rows,
             is_waiting: self.refused > 0,
             refused: self.refused.into(),

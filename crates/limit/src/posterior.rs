@@ -36,12 +36,12 @@ type Row = [f32; STRETCHES];
 
 /// A function of ln s as a table, for sums over scales that differ by whole steps.
 #[derive(Debug)]
-pub(crate) struct Tabulated([[f32; REACH + STRETCHES + 1]; FINE]);
+pub(crate) struct Tabulated(Box<[[f32; REACH + STRETCHES + 1]; FINE]>);
 
 impl Tabulated {
     /// Evaluates the function at each point of the table.
     pub(crate) fn new(function: impl Fn(f64) -> f64) -> Self {
-        let mut phases = [[0.0; REACH + STRETCHES + 1]; FINE];
+        let mut phases = Box::new([[0.0; REACH + STRETCHES + 1]; FINE]);
         for (phase, table) in phases.iter_mut().enumerate() {
             for (at, value) in table.iter_mut().enumerate() {
                 let steps = at as f64 - REACH as f64 + phase as f64 / FINE as f64;
@@ -79,6 +79,9 @@ pub struct Posterior {
     /// ln f of each origin at each level, steps of stretch.
     stretches: Vec<[f32; LEVELS]>,
     before: Option<Before>,
+    /// Log-density of ln σ around where the base fits itself, for a variance.
+    base: Tabulated,
+    base_variance: f64,
     /// Probability of each origin and scale.
     probabilities: Vec<Row>,
     /// Probability of each origin, and mean of ln σ given it.
@@ -108,6 +111,8 @@ impl Posterior {
             log_scale: alloc::vec![0.0; origins.len()],
             origins,
             before: None,
+            base: Tabulated::new(|_| 0.0),
+            base_variance: f64::INFINITY,
             scales: [0.0; STRETCHES],
             sums: [0.0; FACTORS.len()],
             chunk: Counts::ZERO,
@@ -135,14 +140,17 @@ impl Posterior {
             .map(|level| (level, evidence.learned_at[level] / learned))
             .collect();
         let variance = 1.0 / (learned + self.numbers.enough) + error * error + 0.25 * STEP * STEP;
-        let base = Tabulated::new(|log| {
-            let density = libm::exp(-0.5 * log * log / variance) * STEP
-                / libm::sqrt(2.0 * core::f64::consts::PI * variance);
-            libm::log((1.0 - BASE_ODD) * density + BASE_ODD / STRETCHES as f64)
-        });
+        if (self.base_variance / variance - 1.0).abs() > VARIANCE_ROUGH {
+            self.base_variance = variance;
+            self.base = Tabulated::new(|log| {
+                let density = libm::exp(-0.5 * log * log / variance) * STEP
+                    / libm::sqrt(2.0 * core::f64::consts::PI * variance);
+                libm::log((1.0 - BASE_ODD) * density + BASE_ODD / STRETCHES as f64)
+            });
+        }
         let mut most = f32::NEG_INFINITY;
         for at in 0..self.origins.len() {
-            let mut logs = self.log_priors(at, &base, &learned_at);
+            let mut logs = self.log_priors(at, &learned_at);
             for (level, table) in &tables {
                 let shift = self.stretches[at][*level];
                 let whole = shift as usize;
@@ -158,7 +166,7 @@ impl Posterior {
         self.normalise(most);
     }
 
-    fn log_priors(&self, at: usize, base: &Tabulated, learned_at: &[(usize, f64)]) -> Row {
+    fn log_priors(&self, at: usize, learned_at: &[(usize, f64)]) -> Row {
         let origin = &self.origins[at];
         let mut logs = [0.0; STRETCHES];
         let Some(before) = &self.before else {
@@ -166,7 +174,7 @@ impl Posterior {
             let steps: f64 =
                 learned_at.iter().map(|(level, part)| part * f64::from(self.stretches[at][*level])).sum();
             let from = ((REACH as f64 - steps).max(0.0) * FINE as f64 + 0.5) as usize;
-            let row = &base.0[from % FINE][from / FINE..];
+            let row = &self.base.0[from % FINE][from / FINE..];
             logs.iter_mut().zip(row).for_each(|(log, value)| *log = value + origin.log_prior as f32);
             return logs;
         };
@@ -261,12 +269,14 @@ impl Posterior {
         at.clamp(0.0, (STRETCHES - 1) as f64) as usize
     }
 
-    /// Calls `each` with every origin that is not negligible and its ln f.
+    /// Calls `each` with every origin that is not negligible and its ln f, interpolated between levels.
     fn for_each(&self, in_flight: f64, mut each: impl FnMut(usize, f64)) {
-        let log_in_flight = libm::log(in_flight.max(1.0));
-        for (at, origin) in self.origins.iter().enumerate() {
+        let at_level = (libm::log(in_flight.max(1.0)) / STEP).min((LEVELS - 1) as f64 - 1e-6);
+        let (level, part) = (at_level as usize, at_level - libm::floor(at_level));
+        for (at, stretches) in self.stretches.iter().enumerate() {
             if self.marginal[at] > NEGLIGIBLE {
-                each(at, origin.log_f(in_flight, log_in_flight));
+                let (low, high) = (f64::from(stretches[level]), f64::from(stretches[level + 1]));
+                each(at, (low + (high - low) * part) * STEP);
             }
         }
     }
@@ -331,5 +341,7 @@ impl Posterior {
     }
 }
 
+/// The prior of σ is computed again once its variance has changed by this part.
+const VARIANCE_ROUGH: f64 = 0.02;
 /// Logarithm of a probability, relative to the likeliest, that counts as 0.
 const FAR: f32 = -14.0;

@@ -3,10 +3,11 @@
 use crate::field::{Difference, Field, Item, choice, note, put_number, record, unzigzag, zigzag};
 use crate::reader::{Fault, Problem, Reader};
 use flashweir_admission::sentry::{
-    BatchTest, ClassCounts, ClassPlan, ClassPolicy, Costs, Decide, Explanation, LadderStep, LevelSum, Plan,
-    Policing, Policy, Published, PublishedRule, Rule, SERVICE_TIMES, Sample, UrlSum,
+    BatchTest, ClassCounts, ClassPlan, ClassPolicy, Costs, Decide, Explanation, LadderStep, LevelSum, Long,
+    LongCounts, Plan, Policing, Policy, Published, PublishedRule, ROWS, Rule, SERVICE_TIMES, Sample, UrlSum,
 };
 use flashweir_core::limits::{CLASSES, LADDER_STEPS, URL_CLASSES, WORKERS};
+use flashweir_limit::{CLASSES_MAX, Row};
 use flashweir_measure::Histogram;
 use flashweir_measure::histogram::{BUCKETS, Sparse};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ record!(Sample {
     left_late,
     shed,
     in_flight,
+    long,
     held,
     deciding_milli,
     in_flight_nanos,
@@ -31,7 +33,9 @@ record!(Sample {
     classes,
     urls,
     levels,
+    rows,
 });
+record!(LongCounts { in_flight, completed });
 record!(ClassCounts {
     offered,
     unique_offered,
@@ -52,7 +56,8 @@ record!(ClassCounts {
     in_flight,
     oldest_held_us,
 });
-record!(Plan { epoch, limit, classes, decide, knee_milli, costs, price, explanation });
+record!(Plan { epoch, limit, classes, decide, knee_milli, long, costs, price, explanation });
+record!(Long { url_classes, limit, release_after });
 record!(BatchTest { servers_milli, quantile_milli, is_whole });
 record!(ClassPlan {
     rank,
@@ -112,6 +117,17 @@ impl Item for UrlSum {
 /// Of all gates, one after the other.
 impl Item for LevelSum {
     const MOST: usize = BUCKETS * WORKERS;
+    const IS_SERIES: bool = true;
+}
+
+/// URL classes of long requests.
+impl Item for u16 {
+    const MOST: usize = CLASSES_MAX + 1;
+}
+
+/// Of all gates, one after the other.
+impl Item for Row {
+    const MOST: usize = ROWS * WORKERS;
     const IS_SERIES: bool = true;
 }
 
@@ -228,6 +244,38 @@ impl Field for UrlSum {
             sum.measured_us = u64::take(None, from)?;
         }
         Ok(sum)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
+        if self != other {
+            note(self, other, path, found);
+        }
+    }
+}
+
+/// Rows of one class follow each other; most of them are of one request in flight.
+impl Field for Row {
+    fn put(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        let Self { class, bin, completed, left, in_flight } = self;
+        class.put(before.map(|before| &before.class), out);
+        bin.put(None, out);
+        completed.put(None, out);
+        left.put(None, out);
+        in_flight.put(None, out);
+    }
+
+    fn take(before: Option<&Self>, from: &mut Reader<'_>) -> Result<Self, Fault> {
+        Ok(Self {
+            class: u32::take(before.map(|before| &before.class), from)?,
+            bin: u8::take(None, from)?,
+            completed: u32::take(None, from)?,
+            left: u32::take(None, from)?,
+            in_flight: u32::take(None, from)?,
+        })
     }
 
     fn is_same(&self, other: &Self) -> bool {

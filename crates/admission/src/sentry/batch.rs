@@ -62,7 +62,7 @@ impl<T> SentryGate<T> {
                 return SlotOpinion::Shed(self.shed(Reason::Batch, coming));
             }
             if self.take(now, coming.class.limit) {
-                return SlotOpinion::Pass(Slot { is_guaranteed: false });
+                return SlotOpinion::Pass(Slot { is_guaranteed: false, is_long: false });
             }
         }
         SlotOpinion::Wait

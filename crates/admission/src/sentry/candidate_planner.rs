@@ -76,6 +76,7 @@ impl CandidatePlanner {
             classes,
             decide,
             knee_milli: service.knee_milli(),
+            long: live.current().long.clone(),
             costs: self.costs(now, &service),
             price: self.classes.price(&service),
             explanation: Explanation {

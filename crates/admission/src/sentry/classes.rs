@@ -215,7 +215,9 @@ impl Classes {
             let places = places.clamp(1.0, REQUESTS_HELD as f64);
             (places as u32, worth_it, (OLDEST_FIRST_SHARE * places).max(promised) as u32)
         } else {
-            (REQUESTS_HELD as u32, worth_it.max(target * HELD_AT_START_TARGETS), 0)
+            let usual_s = (USUAL_HELD * service.usual_s).min(USUAL_HELD_MOST_S);
+            let longest_s = f64::max(target_s * HELD_AT_START_TARGETS, usual_s);
+            (REQUESTS_HELD as u32, Duration::from_secs_f64(hold_s.max(longest_s)), 0)
         };
         ClassPlan {
             rank: class.rank,
@@ -321,7 +323,11 @@ const BROKEN_FOR: Duration = Duration::from_secs(10);
 const RATE_MEMORY_S: f64 = 1.0;
 /// While nothing is known requests may wait so many targets: rather late than refused because nobody knows how many the
 /// origin takes.
-const HELD_AT_START_TARGETS: u32 = 4;
+const HELD_AT_START_TARGETS: f64 = 5.0;
+/// While nothing speaks for refusing, so many times as long as requests take.
+const USUAL_HELD: f64 = 3.0;
+/// Clients and proxies rarely wait for longer than half a minute in all, seconds.
+const USUAL_HELD_MOST_S: f64 = 20.0;
 /// However slow the service, a request may wait a tenth of the target, and so many may as come in half of that.
 const HOLD_LEAST_SHARE: f64 = 0.1;
 const WAIT_LEAST_SHARE: f64 = 0.05;

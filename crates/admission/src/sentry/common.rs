@@ -18,7 +18,9 @@ use flashweir_core::{Duration, Instant};
 /// Counts of one service, for all its gates.
 #[derive(Debug)]
 pub struct Common {
+    /// Requests that hold a place, and long ones, which hold none.
     in_flight: Line<AtomicU32>,
+    long: Line<AtomicU32>,
     /// Who waits, by class and position.
     held: Line<[[AtomicU32; Position::ALL.len()]; CLASSES]>,
     /// By class, nanoseconds: until when the guaranteed rate is used up.
@@ -81,6 +83,7 @@ impl Common {
     pub fn new(gates: usize) -> Self {
         Self {
             in_flight: Line::default(),
+            long: Line::default(),
             held: Line::default(),
             guarantees: Line::default(),
             gates: (0..gates).map(|_| Line(AtomicU64::new(Precedence::NOBODY.0))).collect(),
@@ -105,10 +108,16 @@ impl Common {
         self.elsewhere.0.knee_milli.load(SeqCst)
     }
 
-    /// How many are in flight over all gates.
+    /// Requests in flight over all gates that hold a place.
     #[must_use]
     pub fn in_flight(&self) -> u32 {
         self.in_flight.0.load(SeqCst)
+    }
+
+    /// Requests in flight over all gates that hold no place.
+    #[must_use]
+    pub fn long(&self) -> u32 {
+        self.long.0.load(SeqCst)
     }
 
     /// How many of a class wait over all gates.
@@ -140,6 +149,25 @@ impl Common {
     /// Gives a place back.
     pub(super) fn give_back(&self) {
         self.in_flight.0.fetch_sub(1, SeqCst);
+    }
+
+    /// Counts a request that holds no place if fewer than `limit` are in flight.
+    pub(super) fn take_long(&self, limit: u32) -> bool {
+        add_below(&self.long.0, limit)
+    }
+
+    /// One that holds no place is over.
+    pub(super) fn give_back_long(&self) {
+        self.long.0.fetch_sub(1, SeqCst);
+    }
+
+    /// One that holds a place holds none any more, if fewer than `limit` do.
+    pub(super) fn release(&self, limit: u32) -> bool {
+        let is_released = self.take_long(limit);
+        if is_released {
+            self.give_back();
+        }
+        is_released
     }
 
     /// Takes a waiting place of a queue if fewer than `bound` are taken.

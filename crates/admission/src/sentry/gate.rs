@@ -22,7 +22,7 @@ use super::request::{Arrived, Asked, Coming, Ending, Enqueued, Position, Release
 use super::sample::Sample;
 use alloc::sync::Arc;
 use flashweir_core::hash::mix;
-use flashweir_core::limits::{CLIENT_LANES, REQUESTS_HELD};
+use flashweir_core::limits::{CLIENT_LANES, REQUESTS_HELD, SENTRY_IN_FLIGHT};
 use flashweir_core::{Duration, Instant, Reason, Shed};
 
 /// The gate of one service; `T` is what the shell keeps of a request that waits.
@@ -110,10 +110,14 @@ impl<T> SentryGate<T> {
     /// O([`CLASSES`](flashweir_core::limits::CLASSES) + [`CLIENT_LANES`]).
     pub fn check(&mut self, now: Instant, asked: Asked) -> SlotOpinion {
         let coming = self.coming(asked);
+        if self.plan.long.has(asked.url_class) && self.take_long(now) {
+            let is_guaranteed = self.common.is_within_guarantee(now, coming.asked.class, &coming.class);
+            return SlotOpinion::Pass(Slot { is_guaranteed, is_long: true });
+        }
         let most = self.plan.limit.saturating_mul(GUARANTEED_LIMITS);
         if self.common.is_within_guarantee(now, coming.asked.class, &coming.class) {
             if self.take(now, most) {
-                return SlotOpinion::Pass(Slot { is_guaranteed: true });
+                return SlotOpinion::Pass(Slot { is_guaranteed: true, is_long: false });
             }
             self.in_flight.class(coming.asked.class.into()).without_room +=
                 u64::from(!coming.asked.is_uncounted);
@@ -132,12 +136,12 @@ impl<T> SentryGate<T> {
             // Another gate may have used the last of the rate since the check: one too many is no harm.
             let _counted = self.common.is_guaranteed(now, asked.class.into(), &class);
         }
-        self.in_flight.begin(now, arrived, asked)
+        self.in_flight.begin(now, arrived, asked, slot.is_long)
     }
 
     /// Gives a reserved slot back, because another stage refuses the request.
-    pub fn cancel(&mut self, _slot: Slot) {
-        self.common.give_back();
+    pub fn cancel(&mut self, slot: Slot) {
+        if slot.is_long { self.common.give_back_long() } else { self.common.give_back() }
     }
 
     /// A request waits for its turn, if need be instead of another; it is refused where the queue has no place for it.
@@ -159,7 +163,7 @@ impl<T> SentryGate<T> {
         {
             self.common.give_back_hold(gone.place.queue);
             self.tell_first(now);
-            return Enqueued::Turn(gone.value.1, Slot { is_guaranteed: false });
+            return Enqueued::Turn(gone.value.1, Slot { is_guaranteed: false, is_long: false });
         }
         queued
     }
@@ -283,10 +287,16 @@ impl<T> SentryGate<T> {
         self.plan.costs.of(asked.url_class, asked.class)
     }
 
-    /// How many are in flight, from all gates together.
+    /// Requests in flight that hold a place, from all gates together.
     #[must_use]
     pub fn in_flight(&self) -> u32 {
         self.common.in_flight()
+    }
+
+    /// Requests in flight that hold no place, from all gates together.
+    #[must_use]
+    pub fn long_in_flight(&self) -> u32 {
+        self.common.long()
     }
 
     /// How many wait here.
@@ -324,10 +334,16 @@ impl<T> SentryGate<T> {
         Some(gone)
     }
 
+    /// A long request needs no place while there are no more of them than the plan allows; others are as any request.
+    pub(super) fn take_long(&mut self, now: Instant) -> bool {
+        let limit = self.plan.long.limit.unwrap_or(SENTRY_IN_FLIGHT);
+        self.in_flight.take_long(now, &self.plan, limit)
+    }
+
     fn check_reserved(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
         let limit = self.limit_for(&coming.class, coming.asked.position);
         match !self.somebody_waits(coming) && self.take(now, limit) {
-            true => SlotOpinion::Pass(Slot { is_guaranteed: false }),
+            true => SlotOpinion::Pass(Slot { is_guaranteed: false, is_long: false }),
             false => SlotOpinion::Wait,
         }
     }
@@ -467,7 +483,7 @@ impl<T> SentryGate<T> {
     pub(super) fn go(&mut self, gone: Gone<(Asked, T)>) -> Turn<T> {
         self.common.give_back_hold(gone.place.queue);
         let (asked, request) = gone.value;
-        Turn::Go { request, asked, arrived: gone.since, slot: Slot { is_guaranteed: false } }
+        Turn::Go { request, asked, arrived: gone.since, slot: Slot { is_guaranteed: false, is_long: false } }
     }
 
     /// One that waited is refused.

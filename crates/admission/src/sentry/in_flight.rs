@@ -1,6 +1,9 @@
-//! Requests in flight, counted where they begin and end: whole numbers only, nothing allocated between two drains.
+//! Requests in flight, counted where they begin and end: whole numbers only, nothing allocated but what its tables grow by.
 //!
-//! Per begin or end: one integral, one counter by level, one by start, one by URL class, one by class.
+//! Per begin or end: one integral, one counter by level, one entry of those present, one counter by URL class, one by class.
+//!
+//! *Long requests* hold no place: those of classes that the plan calls long, and those that are in flight for longer than the plan's
+//! [`release_after`](super::plan::Long::release_after). They are in no number that the limit is learned from but [`Sample::rows`].
 //!
 //! *Service times under load.* An origin that shares itself evenly gives each of n requests min(1, knee/n) of a server.
 //! A clock that runs at that speed says by how much a request has been served: what it shows at the end, less what it
@@ -9,16 +12,17 @@
 
 use super::batch::lane_of_cost;
 use super::common::Common;
-use super::plan::Plan;
+use super::plan::{Long, Plan};
 use super::request::{Asked, Ending, Position};
+use super::rows::Ended;
 use super::sample::{ClassCounts, LevelSum, Sample, UrlSum};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use flashweir_core::limits::URL_CLASSES;
+use flashweir_core::limits::{SENTRY_IN_FLIGHT, URL_CLASSES};
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::Ages;
 use flashweir_measure::histogram::{BUCKETS, index};
+use slab::Slab;
 
 /// One admitted request; goes back to [`SentryGate::end`](super::SentryGate::end) of the gate that gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +31,8 @@ pub struct Permit {
     arrived: Instant,
     /// When it was sent to the origin, moved on likewise.
     started: Instant,
-    /// When it was sent, or came back from its last pause: how [`Ages`] knows it.
-    present_since: Instant,
+    /// Its entry among those present.
+    present: u32,
     /// What the clock of service showed at the start, nanoseconds, moved on likewise.
     served_nanos: u64,
     pub(super) asked: Asked,
@@ -42,20 +46,41 @@ pub struct Paused {
     since: Instant,
     /// By how much it had been served, nanoseconds.
     served_nanos: u64,
+    is_long: bool,
+}
+
+impl Paused {
+    /// Whether it holds no place when it goes on.
+    pub(super) fn is_long(&self) -> bool {
+        self.is_long
+    }
+}
+
+/// One request in flight at this gate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Present {
+    pub(super) started: Instant,
+    pub(super) url_class: u16,
+    /// It holds no place.
+    is_long: bool,
 }
 
 /// The count with everything that is measured by it.
 #[derive(Debug)]
 pub(super) struct InFlight {
     common: Arc<Common>,
-    /// Of this gate.
+    /// Requests of this gate that hold a place, and that hold none.
     count: u32,
+    long: u32,
     /// Until when the integrals are done.
     updated: Instant,
     is_waiting: bool,
     /// The clock of service.
     served_nanos: u64,
-    ages: Ages,
+    present: Slab<Present>,
+    /// Ages are recorded up to this.
+    reach: Duration,
+    ended: Ended,
     levels: Vec<LevelSum>,
     urls: Vec<UrlSum>,
     classes: Vec<ClassCounts>,
@@ -63,15 +88,18 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// Nobody; ages are told up to `reach`.
+    /// Without any request; ages are recorded up to `reach`.
     pub(super) fn new(common: Arc<Common>, classes: usize, reach: Duration) -> Self {
         Self {
             common,
             count: 0,
+            long: 0,
             updated: Instant::ZERO,
             is_waiting: false,
             served_nanos: 0,
-            ages: Ages::new(reach),
+            present: Slab::with_capacity(PRESENT_AT_FIRST),
+            reach,
+            ended: Ended::new(),
             levels: vec![LevelSum::default(); BUCKETS],
             urls: vec![UrlSum::default(); URL_CLASSES],
             classes: vec![ClassCounts::default(); classes],
@@ -90,19 +118,34 @@ impl InFlight {
         self.common.take(limit)
     }
 
-    /// One that arrived at `arrived` is sent to the origin, with a place that was [taken](Self::take).
-    pub(super) fn begin(&mut self, now: Instant, arrived: Instant, asked: Asked) -> Permit {
-        self.enter(now, asked);
+    /// Counts a long request, if fewer than `limit` are in flight, from all gates together.
+    pub(super) fn take_long(&mut self, now: Instant, plan: &Plan, limit: u32) -> bool {
+        self.advance(now, plan.knee_milli);
+        self.common.take_long(limit)
+    }
+
+    /// One that arrived at `arrived` is sent to the origin, with a place that was [taken](Self::take), or as a long one.
+    pub(super) fn begin(&mut self, now: Instant, arrived: Instant, asked: Asked, is_long: bool) -> Permit {
+        let present = self.enter(now, asked, is_long);
         self.classes[usize::from(asked.class)].admitted += 1;
-        Permit { arrived, started: now, present_since: now, served_nanos: self.served_nanos, asked }
+        Permit { arrived, started: now, present, served_nanos: self.served_nanos, asked }
     }
 
     /// One is over.
     pub(super) fn end(&mut self, now: Instant, plan: &Plan, permit: Permit, ending: Ending) {
         self.advance(now, plan.knee_milli);
         let level = usize::from(index(self.common.at_origin().into()));
-        self.leave(now, &permit);
+        let is_long = self.leave(&permit);
+        let took = now.saturating_since(permit.started);
+        self.ended.add(url_index(permit.asked) as u16, took, ending.completed);
         let target = plan.classes[usize::from(permit.asked.class)].target;
+        if is_long {
+            let class = &mut self.classes[usize::from(permit.asked.class)];
+            class.completed += u64::from(ending.completed);
+            class.good += u64::from(ending.completed && now.saturating_since(permit.arrived) <= target);
+            self.sample.long.completed += u64::from(ending.completed);
+            return;
+        }
         if !ending.completed {
             // Who goes at once must not make the origin look as if it refused; who waited in vain tells that it is slow.
             let in_vain = now.saturating_since(permit.started) > target;
@@ -124,7 +167,7 @@ impl InFlight {
         class.service_us = class.service_us.saturating_add(service_us);
         let lane = lane_of_cost(u32::try_from(service_us).unwrap_or(u32::MAX));
         class.services[lane] = class.services[lane].saturating_add(1);
-        let url = &mut self.urls[permit.asked.url_class as usize % URL_CLASSES];
+        let url = &mut self.urls[url_index(permit.asked)];
         url.count = url.count.saturating_add(1);
         url.latency_us = url.latency_us.saturating_add(latency_us);
         url.latency_us_squared = url.latency_us_squared.saturating_add(latency_us.saturating_mul(latency_us));
@@ -138,20 +181,21 @@ impl InFlight {
     /// One gives its place back without being over.
     pub(super) fn pause(&mut self, now: Instant, plan: &Plan, permit: Permit) -> Paused {
         self.advance(now, plan.knee_milli);
-        self.leave(now, &permit);
-        Paused { permit, since: now, served_nanos: self.served_nanos.wrapping_sub(permit.served_nanos) }
+        let is_long = self.leave(&permit);
+        let served_nanos = self.served_nanos.wrapping_sub(permit.served_nanos);
+        Paused { permit, since: now, served_nanos, is_long }
     }
 
-    /// One that was paused goes on, with a place that was [taken](Self::take). Nothing that is measured of it counts
-    /// the time in between.
+    /// One that was paused goes on, with a place that was [taken](Self::take) unless it is long. Nothing that is measured of it
+    /// counts the time in between.
     pub(super) fn resume(&mut self, now: Instant, paused: Paused) -> Permit {
-        let Paused { permit, since, served_nanos } = paused;
-        self.enter(now, permit.asked);
+        let Paused { permit, since, served_nanos, is_long } = paused;
         let away = now.saturating_since(since);
+        let started = permit.started + away;
         Permit {
             arrived: permit.arrived + away,
-            started: permit.started + away,
-            present_since: now,
+            started,
+            present: self.enter(started, permit.asked, is_long),
             served_nanos: self.served_nanos.wrapping_sub(served_nanos),
             asked: permit.asked,
         }
@@ -165,12 +209,14 @@ impl InFlight {
         }
     }
 
-    /// Hands over what was measured since the last drain. O([`BUCKETS`] + [`URL_CLASSES`]).
+    /// Hands over what was measured since the last drain. O([`BUCKETS`] + [`URL_CLASSES`] + requests in flight · log).
     pub(super) fn drain(&mut self, now: Instant, plan: &Plan) -> Sample {
         self.advance(now, plan.knee_milli);
+        self.release(now, &plan.long);
         let mut sample = core::mem::replace(&mut self.sample, Sample { from: now, ..Sample::default() });
         sample.to = now;
-        sample.in_flight = self.count;
+        sample.in_flight = self.count + self.long;
+        sample.long.in_flight = self.long;
         for class in &mut self.classes {
             sample.offered += class.offered;
             sample.admitted += class.admitted;
@@ -179,7 +225,13 @@ impl InFlight {
             sample.classes.push(*class);
             *class = ClassCounts { in_flight: class.in_flight, ..ClassCounts::default() };
         }
-        self.ages.record_into(now, &mut sample.age_us);
+        let slot_nanos = (self.reach.as_nanos() as u64 / AGE_SLOTS).max(1);
+        for (_, present) in self.present.iter().filter(|(_, present)| !present.is_long) {
+            let started = present.started.as_nanos() / slot_nanos * slot_nanos;
+            let age_nanos = now.as_nanos().saturating_sub(started);
+            sample.age_us.record(age_nanos.min(slot_nanos * AGE_SLOTS) / 1_000);
+        }
+        sample.rows = self.ended.drain(now, self.present.iter().map(|(_, present)| present));
         for (level, sum) in self.levels.iter_mut().enumerate().filter(|(_, sum)| sum.nanos > 0) {
             sample.levels.push(LevelSum { level: level as u16, ..core::mem::take(sum) });
         }
@@ -189,18 +241,43 @@ impl InFlight {
         sample
     }
 
-    fn enter(&mut self, now: Instant, asked: Asked) {
-        self.count += 1;
-        self.ages.begin(now);
+    fn enter(&mut self, started: Instant, asked: Asked, is_long: bool) -> u32 {
+        let count = if is_long { &mut self.long } else { &mut self.count };
+        *count += 1;
         self.classes[usize::from(asked.class)].in_flight += 1;
+        // At most as many as there are places of both kinds, see `Common`.
+        self.present.insert(Present { started, url_class: url_index(asked) as u16, is_long }) as u32
     }
 
-    fn leave(&mut self, now: Instant, permit: &Permit) {
-        self.common.give_back();
-        self.count = self.count.saturating_sub(1);
-        self.ages.end(now, permit.present_since);
+    /// Gives back the place of one that was present; returns whether it was long.
+    fn leave(&mut self, permit: &Permit) -> bool {
+        // A permit is given back once; a copy of it that is given back again changes nothing that others hold.
+        let Some(present) = self.present.try_remove(permit.present as usize) else { return false };
+        if present.is_long {
+            self.common.give_back_long();
+            self.long -= 1;
+        } else {
+            self.common.give_back();
+            self.count -= 1;
+        }
         let class = &mut self.classes[usize::from(permit.asked.class)];
         class.in_flight = class.in_flight.saturating_sub(1);
+        present.is_long
+    }
+
+    /// Requests that are in flight for longer than the plan says hold no place any more.
+    fn release(&mut self, now: Instant, long: &Long) {
+        if long.release_after.is_zero() {
+            return;
+        }
+        let limit = long.limit.unwrap_or(SENTRY_IN_FLIGHT);
+        for (_, present) in self.present.iter_mut() {
+            let is_old = !present.is_long && now.saturating_since(present.started) > long.release_after;
+            if is_old && self.common.release(limit) {
+                present.is_long = true;
+                (self.count, self.long) = (self.count - 1, self.long + 1);
+            }
+        }
     }
 
     /// Accounts for the time until `now`. The level is that of all gates, the integral this gate's own: sums over gates
@@ -243,6 +320,15 @@ fn served(nanos: u64, in_flight: u32, knee_milli: u64) -> u64 {
         None => (nanos >> SHARE_BITS) * share,
     }
 }
+
+fn url_index(asked: Asked) -> usize {
+    asked.url_class as usize % URL_CLASSES
+}
+
+/// Ages are recorded in this many steps, from the step that a request began in: those of requests that began together are one.
+const AGE_SLOTS: u64 = 512;
+/// Requests in flight that a gate has room for at once; beyond them its table grows.
+const PRESENT_AT_FIRST: usize = 256;
 
 pub(super) fn micros(duration: Duration) -> u64 {
     // Both instants are nanoseconds in 64 bits, so their difference is.

@@ -23,6 +23,7 @@
 //! Source: Urgaonkar and Shenoy, Cataclysm §3 (the in-flight test), with a learned limit.
 
 mod batch;
+mod calm;
 mod candidate;
 mod candidate_planner;
 mod classes;
@@ -47,6 +48,7 @@ mod policy;
 mod price;
 mod published;
 mod request;
+mod rows;
 mod sample;
 mod shadow;
 mod threshold;
@@ -59,9 +61,9 @@ pub use gate::SentryGate;
 pub use hold::Ticket;
 pub use in_flight::{Paused, Permit};
 pub use model::Constants;
-pub use plan::{BatchTest, ClassPlan, Costs, Decide, Explanation, Plan, Rule};
+pub use plan::{BatchTest, ClassPlan, Costs, Decide, Explanation, Long, Plan, Rule};
 pub use planner::SentryPlanner;
 pub use policy::{ClassPolicy, LadderStep, Policing, Policy};
 pub use published::{Published, PublishedRule};
 pub use request::{Arrived, Asked, Ending, Enqueued, Position, Released, Slot, SlotOpinion, Turn};
-pub use sample::{ClassCounts, LevelSum, SERVICE_TIMES, Sample, UrlSum};
+pub use sample::{ClassCounts, LevelSum, LongCounts, ROWS, SERVICE_TIMES, Sample, UrlSum};

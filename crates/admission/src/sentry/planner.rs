@@ -1,11 +1,12 @@
 //! The planner: samples in, limit and queue out.
 
+use super::calm::Calm;
 use super::classes::{Classes, Service};
 use super::deciding::Deciding;
 use super::look::Look;
 use super::measured::Measured;
 use super::model::{Constants, ModelRule, Seen};
-use super::plan::{Decide, Explanation, Plan, Rule};
+use super::plan::{Decide, Explanation, Long, Plan, Rule};
 use super::policy::Policy;
 use super::sample::{LevelSum, Sample};
 use super::work::WorkMeter;
@@ -26,6 +27,7 @@ pub struct SentryPlanner {
     gathered: Sample,
     work: WorkMeter,
     rule: ModelRule,
+    calm: Calm,
     /// What was observed since the last plan.
     pending: Measured,
     /// Responses since the limit last moved, and the ages at the last sample.
@@ -76,6 +78,7 @@ impl SentryPlanner {
             classes: Vec::new(),
             decide: Decide::Reservation,
             knee_milli: 0,
+            long: Long::default(),
             costs: classes.costs(Instant::ZERO),
             price: 0.0,
             explanation: Explanation {
@@ -99,6 +102,7 @@ impl SentryPlanner {
             gathered: Sample::default(),
             work: WorkMeter::new(),
             rule,
+            calm: Calm::new(),
             pending: Measured::default(),
             latency_us: Histogram::new(),
             age_us: Histogram::new(),
@@ -154,7 +158,7 @@ impl SentryPlanner {
             in_flight_s: sample.in_flight_nanos as f64 / 1e9,
             work,
             latency_s: sample.urls.iter().map(|class| class.latency_us as f64 / 1e6).sum(),
-            completed: sample.completed as f64,
+            completed: short_completed(sample) as f64,
             waiting_s: sample.waiting_nanos as f64 / 1e9,
             // What a threshold keeps out is no sign that the limit is met.
             shed: sample.shed.saturating_sub(by_test) as f64,
@@ -165,7 +169,7 @@ impl SentryPlanner {
         self.age_us = sample.age_us.clone();
         let part = 1.0 - libm::exp(-span_s / RATE_MEMORY_S);
         if span_s > 0.0 {
-            self.completed_rps += (sample.completed as f64 / span_s - self.completed_rps) * part;
+            self.completed_rps += (short_completed(sample) as f64 / span_s - self.completed_rps) * part;
             self.lately_rps *= libm::exp(-span_s / LATELY_S);
             self.in_flight += (sample.in_flight_nanos as f64 / 1e9 / span_s - self.in_flight) * part;
         }
@@ -192,6 +196,7 @@ impl SentryPlanner {
             classes,
             decide,
             knee_milli: service.knee_milli(),
+            long: self.calm.long().clone(),
             costs: self.deciding.costs().unwrap_or_else(|| self.classes.costs(now)),
             price: self.classes.price(&service),
             explanation,
@@ -215,8 +220,18 @@ impl SentryPlanner {
             },
             p95_s: self.plan.explanation.response_p95_s,
             quantile_over_mean: self.quantile_over_mean,
-            headroom: learned.headroom,
+            // Where answers are late by themselves and nothing is short, to wait is better than to be refused.
+            headroom: if self.calm.is_calm() && self.is_slow_by_itself() {
+                f64::INFINITY
+            } else {
+                learned.headroom
+            },
         }
+    }
+
+    /// Half of the answers take longer than the origin's part of the target.
+    fn is_slow_by_itself(&self) -> bool {
+        self.usual.median_s > TARGET_SHARE * self.classes.target().as_secs_f64()
     }
 
     /// Below the knee, twice as many in flight complete twice as many; above it, what is completed is the capacity.
@@ -246,18 +261,22 @@ impl Planner for SentryPlanner {
         }
         let p95_s = self.p95_s();
         let tick = core::mem::take(&mut self.pending);
+        let target_s = self.classes.target().as_secs_f64();
         let look = Look {
             now,
             tick,
             variation: self.work.variation(),
-            target_s: self.classes.target().as_secs_f64(),
+            target_s,
             age_s: mean_s(&self.age_us),
+            limit_least: self.calm.limit_least(&sample, &tick, target_s),
         };
         let mut window = self.rule.learned().window;
         window.add(&tick);
         let rule = self.rule.look(&look, &seen(&sample, &tick), &sample.latency_us, &self.age_us);
         let learned = self.rule.learned();
-        if self.latency_us.count() >= USUAL_LEAST {
+        self.calm.follow(learned.limit);
+        let count = self.latency_us.count();
+        if count >= USUAL_LEAST || count > 0 && self.usual.median_s == 0.0 {
             let median_s = self.latency_us.quantile(0.5).map_or(0.0, |us| us as f64 / 1e6);
             self.usual = Usual { median_s, in_flight: self.in_flight };
         }
@@ -300,6 +319,11 @@ fn seen(sample: &Sample, tick: &Measured) -> Vec<Seen> {
     sample.levels.iter().map(of_level).collect()
 }
 
+/// Completions of requests that held a place.
+fn short_completed(sample: &Sample) -> u64 {
+    sample.completed.saturating_sub(sample.long.completed)
+}
+
 fn mean_s(micros: &Histogram) -> f64 {
     let sum_us: f64 = micros.buckets().map(|bucket| bucket.middle() as f64 * bucket.count as f64).sum();
     sum_us / 1e6 / (micros.count() as f64).max(1.0)
@@ -321,3 +345,5 @@ const LATELY_S: f64 = 10.0;
 /// is seen.
 const QUANTILE_OVER_MEAN: f64 = 3.0;
 const QUANTILE_OVER_MEAN_MOST: f64 = 6.0;
+/// Part of the target that the origin may take: the rest is for waiting.
+const TARGET_SHARE: f64 = 0.75;

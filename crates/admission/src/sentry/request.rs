@@ -61,6 +61,8 @@ impl Ending {
 pub struct Slot {
     /// Its class is within its guaranteed rate, which is counted when the request is sent.
     pub(super) is_guaranteed: bool,
+    /// It is no place: the request is long.
+    pub(super) is_long: bool,
 }
 
 /// What the gate makes of a request by itself.

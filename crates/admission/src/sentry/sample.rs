@@ -1,8 +1,10 @@
 //! What the gate tells the planner: counts, integrals over time and distributions.
 
+use super::rows::{ROWS_MAX, compact};
 use crate::Flow;
 use alloc::vec::Vec;
 use flashweir_core::Instant;
+use flashweir_limit::Row;
 use flashweir_measure::Histogram;
 
 /// What the gate saw between two drains.
@@ -29,12 +31,14 @@ pub struct Sample {
     pub shed: u64,
     /// Requests in flight at the end of the interval.
     pub in_flight: u32,
+    /// Of the requests, those that hold no place: see [`Long`](super::Long).
+    pub long: LongCounts,
     /// Requests held at the end of the interval.
     pub held: u32,
     /// How busy the interval kept the processor of the one who decides, thousandths; of several, the busiest. What
     /// `Policing::Auto` goes by.
     pub deciding_milli: u32,
-    /// Requests in flight, integrated over the interval, request-nanoseconds.
+    /// Requests that hold a place, integrated over the interval, request-nanoseconds.
     pub in_flight_nanos: u64,
     /// How long somebody waited for room at the origin, nanoseconds.
     pub waiting_nanos: u64,
@@ -48,6 +52,20 @@ pub struct Sample {
     pub urls: Vec<UrlSum>,
     /// Time and completions by number in flight, at most [`BUCKETS`](flashweir_measure::histogram::BUCKETS).
     pub levels: Vec<LevelSum>,
+    /// Requests that ended, and requests in flight at the end of the interval, by URL class and time; the long ones too.
+    pub rows: Vec<Row>,
+}
+
+/// Rows of one gate's sample, at most.
+pub const ROWS: usize = ROWS_MAX;
+
+/// Requests that hold no place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LongCounts {
+    /// In flight at the end of the interval.
+    pub in_flight: u32,
+    /// Answers of the origin that came to their end.
+    pub completed: u64,
 }
 
 /// What became of the requests of one class.
@@ -145,6 +163,8 @@ impl Sample {
         self.left_late += other.left_late;
         self.shed += other.shed;
         self.in_flight += other.in_flight;
+        self.long.in_flight += other.long.in_flight;
+        self.long.completed += other.long.completed;
         self.held += other.held;
         self.deciding_milli = self.deciding_milli.max(other.deciding_milli);
         self.in_flight_nanos = self.in_flight_nanos.saturating_add(other.in_flight_nanos);
@@ -156,6 +176,7 @@ impl Sample {
         self.classes.iter_mut().zip(&other.classes).for_each(|(mine, theirs)| mine.add(theirs));
         self.urls.extend_from_slice(&other.urls);
         self.levels.extend_from_slice(&other.levels);
+        self.rows.extend_from_slice(&other.rows);
     }
 }
 
@@ -163,7 +184,8 @@ impl Sample {
     /// Adds what the same gate measured next: counts are added, levels are those of the later time.
     pub fn append(&mut self, later: &Self) {
         let waiting_nanos = self.waiting_nanos.saturating_add(later.waiting_nanos);
-        (self.in_flight, self.held) = (0, 0);
+        (self.in_flight, self.long.in_flight, self.held) = (0, 0, 0);
+        self.rows.iter_mut().for_each(|row| row.in_flight = 0);
         self.age_us = Histogram::new();
         for class in &mut self.classes {
             (class.held, class.in_flight, class.oldest_held_us) = (0, 0, 0);
@@ -174,6 +196,7 @@ impl Sample {
 
     /// Adds up the entries of each URL class and of each level, so that there are no more than there are classes and levels.
     pub fn compact(&mut self) {
+        compact(&mut self.rows);
         self.urls.sort_unstable_by_key(|sum| sum.url_class);
         self.urls.dedup_by(|next, kept| {
             let is_same = next.url_class == kept.url_class;

@@ -24,6 +24,9 @@ impl<T> SentryGate<T> {
     pub fn check_in_shadow(&mut self, now: Instant, asked: Asked) -> (Slot, Option<Shed>) {
         let Coming { asked, class, .. } = self.coming(asked);
         let is_guaranteed = self.common.is_within_guarantee(now, asked.class, &class);
+        if self.plan.long.has(asked.url_class) && self.take_long(now) {
+            return (Slot { is_guaranteed, is_long: true }, None);
+        }
         let refused = self.would_refuse(&class).filter(|_| !is_guaranteed);
         let shed = refused.map(|reason| Shed { reason, retry_after: class.retry_after });
         (self.take_beyond_limit(now, is_guaranteed), shed)
@@ -33,7 +36,7 @@ impl<T> SentryGate<T> {
     pub(crate) fn take_beyond_limit(&mut self, now: Instant, is_guaranteed: bool) -> Slot {
         // There is no limit of that size, so there is a place.
         let _always = self.take(now, u32::MAX);
-        Slot { is_guaranteed }
+        Slot { is_guaranteed, is_long: false }
     }
 
     /// Why a request of a class with this plan would be refused now.

@@ -10,6 +10,7 @@ mod fairness;
 mod fairness_keys;
 mod impatience;
 mod invariants;
+mod long_requests;
 mod noisy_rates;
 mod phase_sweep;
 mod pipeline;

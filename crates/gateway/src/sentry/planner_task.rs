@@ -407,7 +407,7 @@ impl ServiceOutlet {
             usual_us: plan.costs.by_class_us.get(index).copied().unwrap_or(0),
             revenue: policy.revenue,
         });
-        metrics.publish_sentry(&self.sentry.names.service, plan, news);
+        metrics.publish_sentry(&self.sentry.names.service, plan, self.sentry.common.long(), news);
     }
 }
 

@@ -4,14 +4,16 @@ use super::candidate::{Candidate, Seen};
 use super::refused::Basis;
 use super::service::Sentry;
 use crate::decisions::{ExplainedCandidate, ExplainedSentry};
-use flashweir_admission::sentry::{ClassPlan, ClassPolicy, Explanation, Said};
+use flashweir_admission::sentry::{ClassPlan, ClassPolicy, Explanation, Long, Said};
 use flashweir_core::{Instant, Reason};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// One service in `/status`.
 pub(crate) fn status(sentry: &Arc<Sentry>, now: Instant) -> Value {
-    let plan = Basis::of(sentry, &sentry.plan.load());
+    let plan = sentry.plan.load();
+    let long = long_json(sentry.common.long(), &plan.long);
+    let plan = Basis::of(sentry, &plan);
     let classes = sentry.names.classes.iter().enumerate();
     let waiting = classes.map(|(class, name)| {
         json!({
@@ -22,9 +24,21 @@ pub(crate) fn status(sentry: &Arc<Sentry>, now: Instant) -> Value {
     });
     json!({
         "in_flight": sentry.common.in_flight(),
+        "long": long,
         "waiting": (0..sentry.names.classes.len()).map(|class| sentry.common.held(class)).sum::<u32>(),
         "classes": waiting.collect::<Vec<_>>(),
         "plan": plan_json(&plan),
+    })
+}
+
+/// Requests that hold no place.
+fn long_json(in_flight: u32, long: &Long) -> Value {
+    json!({
+        "in_flight": in_flight,
+        "means": format!("{in_flight} long requests, counted separately: they hold no place in the limit"),
+        "url_classes": long.url_classes.len(),
+        "most": long.limit,
+        "any_request_after_s": (!long.release_after.is_zero()).then_some(long.release_after.as_secs_f64()),
     })
 }
 

@@ -23,6 +23,7 @@ fn a_tick_with_64_classes() {
             span_s: 0.02,
             target_s: 1.0,
             in_flight: 12.0,
+            long: 0,
             rows: &rows,
             is_waiting: true,
             refused: 1.0,

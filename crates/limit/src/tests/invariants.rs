@@ -30,6 +30,7 @@ proptest! {
                 span_s: *span_s,
                 target_s: 1.0,
                 in_flight: *in_flight,
+                long: 0,
                 rows,
                 is_waiting: *is_waiting,
                 refused: f64::from(u8::from(*is_waiting)),

@@ -11,11 +11,8 @@ use flashweir_sim::request::{Counts, Outcome};
 
 /// Runs the rows that have all words in their names, or all, each class with its own URL and all on one, and prints a Markdown table.
 pub(crate) fn print(words: &[&str], seeds: &[u64]) {
-    let rows: Vec<&Row> =
-        ROWS.iter().filter(|row| words.iter().all(|word| row.name.contains(word))).collect();
-    assert!(!rows.is_empty(), "no row has all of the words {words:?}");
     let mut jobs: Vec<(&Row, Names, u64)> = Vec::new();
-    for row in rows {
+    for row in rows(words) {
         for names in [Names::Known, Names::OneUrl] {
             if names == Names::Known || row.kinds.len() > 1 {
                 jobs.extend(seeds.iter().map(|seed| (row, names, *seed)));
@@ -53,6 +50,14 @@ pub(crate) fn print(words: &[&str], seeds: &[u64]) {
             calm.refused.iter().sum::<u64>(),
         );
     }
+}
+
+/// Rows that have all words in their names.
+pub(crate) fn rows(words: &[&str]) -> Vec<&'static Row> {
+    let rows: Vec<&Row> =
+        ROWS.iter().filter(|row| words.iter().all(|word| row.name.contains(word))).collect();
+    assert!(!rows.is_empty(), "no row has all of the words {words:?}");
+    rows
 }
 
 fn counts(run: &Outcome, classes: std::ops::Range<usize>) -> Counts {

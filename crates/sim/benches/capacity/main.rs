@@ -25,7 +25,7 @@ mod threads;
 use cell::Cell;
 use flashweir_sim::request::Outcome;
 use matrix::Words;
-use mixture::Mixture;
+use mixture::{Mixture, Names};
 use score::Score;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -33,6 +33,10 @@ use std::fmt::Display;
 fn main() {
     let words = Words::given();
     let seeds = words.seeds();
+    if words.has("calm") && words.has("trace") {
+        let rows = calm::rows(&words.filters(&["calm", "trace"]));
+        return rows.iter().for_each(|row| trace(&row.name, &row.run(Names::Known, None, seeds[0])));
+    }
     if words.has("calm") {
         return calm::print(&words.filters(&["calm"]), &seeds);
     }
@@ -135,7 +139,7 @@ fn trace(cell: &impl Display, outcome: &Outcome) {
     for taken in &outcome.limits {
         let (plan, why) = (&taken.plan, &taken.plan.explanation);
         println!(
-            "{:>8.2} s  limit {:>5} {:<10} in flight {:>7.1}  {:>9.1}/s  knee {:>7.1} stretch {:>5.2} p95 {:>6.3} s  hold {:>4} for {:?} {}",
+            "{:>8.2} s  limit {:>5} {:<10} in flight {:>7.1}  {:>9.1}/s  knee {:>7.1} stretch {:>5.2} p95 {:>6.3} s  hold {:>4} for {:?}  long {} at most {} {}",
             taken.at.as_secs_f64(),
             plan.limit,
             format!("{:?}", why.rule),
@@ -146,6 +150,8 @@ fn trace(cell: &impl Display, outcome: &Outcome) {
             why.response_p95_s.unwrap_or(f64::NAN),
             plan.classes[0].hold_len,
             plan.classes[0].hold_for,
+            plan.long.url_classes.len(),
+            plan.long.limit.map_or("-".to_owned(), |limit| limit.to_string()),
             if why.target_infeasible { "infeasible" } else { "" },
         );
     }

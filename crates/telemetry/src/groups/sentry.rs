@@ -16,21 +16,25 @@ pub(crate) struct SentryMetrics(Mutex<Vec<ServiceFigures>>);
 struct ServiceFigures {
     service: String,
     limit: u32,
+    long: u32,
+    long_limit: Option<u32>,
     price: f64,
     explanation: Explanation,
 }
 
 impl ControlMetrics {
-    /// The sentry's plan now in force for a service, and what became of its classes since the last one.
+    /// The sentry's plan now in force for a service, its long requests in flight, and what became of its classes since the last plan.
     pub fn publish_sentry<'a>(
         &self,
         service: &str,
         plan: &Plan,
+        long: u32,
         classes: impl Iterator<Item = ClassNews<'a>>,
     ) {
         classes.for_each(|news| self.publish_class(&news));
         let Plan { limit, price, explanation, .. } = *plan;
-        let new = ServiceFigures { service: service.to_owned(), limit, price, explanation };
+        let long_limit = plan.long.limit;
+        let new = ServiceFigures { service: service.to_owned(), limit, long, long_limit, price, explanation };
         let mut known = self.sentries.lock();
         match known.iter_mut().find(|known| known.service == service) {
             Some(before) => *before = new,
@@ -73,6 +77,16 @@ impl MetricGroup for SentryMetrics {
 
 const GAUGES: &[Row<ServiceFigures, Option<f64>>] = &[
     ("sentry_limit", "Requests at the origin at most, as learned.", |s| Some(s.limit.into())),
+    (
+        "sentry_long_in_flight",
+        "Long requests at the origin, which hold no place among those that the limit is for.",
+        |s| Some(s.long.into()),
+    ),
+    (
+        "sentry_long_limit",
+        "Long requests that hold no place at most; absent while the origin is short of nothing.",
+        |s| s.long_limit.map(f64::from),
+    ),
     ("sentry_knee", "Requests at the origin beyond which more do not serve more.", |s| s.explanation.knee),
     ("sentry_stretch_ratio", "How many times longer requests take than alone.", |s| s.explanation.stretch),
     ("sentry_capacity_requests_per_second", "What can be completed, as far as seen.", |s| {

@@ -340,7 +340,7 @@ fn classes_are_counted_by_the_names_of_the_configuration_and_services_told_apart
     for _ in 0..2 {
         let news =
             ClassNews { slot: gold, counts: &counts, plan: &plan.classes[0], usual_us: 2_000, revenue: 2.5 };
-        control.publish_sentry("shop", plan, [news].into_iter());
+        control.publish_sentry("shop", plan, 3, [news].into_iter());
     }
     let samples = scrape(&telemetry);
     let shop = |name: &str| samples[&format!("flashweir_{name}{{service=\"shop\",class=\"gold\"}}")];

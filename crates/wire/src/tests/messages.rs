@@ -9,6 +9,7 @@ use flashweir_admission::flash_crowd::{
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::{Flow, PlannerDriver, sentry};
 use flashweir_core::{Duration, Instant, Rate, Rng};
+use flashweir_limit::Row;
 use flashweir_measure::Histogram;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -100,6 +101,15 @@ fn sentry_sample(rng: &mut Rng) -> sentry::Sample {
         in_flight_nanos: odd(u64::MAX - 1),
         completed: odd(99),
     };
+    let row = |odd: &mut dyn FnMut(u64) -> u64| Row {
+        class: odd(u32::MAX.into()) as u32,
+        bin: odd(223) as u8,
+        completed: odd(u32::MAX.into()) as u32,
+        left: odd(9) as u32,
+        in_flight: odd(u32::MAX.into()) as u32,
+    };
+    let rows = (0..odd(40)).map(|_| row(&mut odd)).collect();
+    let long = sentry::LongCounts { in_flight: odd(u32::MAX.into()) as u32, completed: odd(u64::MAX - 1) };
     let (urls, levels) =
         ((0..odd(40)).map(|_| url(&mut odd)).collect(), (0..odd(40)).map(|_| level(&mut odd)).collect());
     let (from, offered, in_flight) = (odd(u64::MAX - 1), odd(u64::MAX - 1), odd(u32::MAX.into()) as u32);
@@ -123,6 +133,8 @@ fn sentry_sample(rng: &mut Rng) -> sentry::Sample {
         classes,
         urls,
         levels,
+        long,
+        rows,
         ..sentry::Sample::default()
     }
 }
@@ -223,7 +235,7 @@ fn errors_say_what_is_wrong_and_where() {
     bytes[0] = 9;
     assert_eq!(
         error(&bytes),
-        "flash-crowd plan: byte 1: version 9 of the encoding; this build reads version 7"
+        "flash-crowd plan: byte 1: version 9 of the encoding; this build reads version 8"
     );
 }
 

@@ -110,6 +110,10 @@ impl ModelRule {
         let tick = Measured { failed: look.tick.failed - look.tick.left_late, ..look.tick };
         let is_stationary = self.is_stationary(look, age_us);
         self.learn_unit(&tick);
+        if self.learned.limit < look.limit_least {
+            self.move_to(look, look.limit_least);
+            return Rule::Raise;
+        }
         let was_calm = self.calm_s > 0.0;
         let is_waiting = tick.waiting_s > 0.0 || tick.shed > 0.0;
         self.calm_s = if is_waiting { 0.0 } else { self.calm_s + tick.span_s };
@@ -241,7 +245,7 @@ impl ModelRule {
     /// Nothing is known, and what is in flight is late already.
     fn is_hopeless(&self, look: &Look) -> bool {
         self.open.is_bound()
-            && look.age_s > look.target_s
+            && look.age_s > HOPELESS_TARGETS * look.target_s
             && !self.curve.is_informed()
             && self.learned.limit > 1
     }
@@ -444,7 +448,7 @@ impl ModelRule {
     }
 
     fn move_to(&mut self, look: &Look, limit: u32) {
-        let limit = limit.clamp(1, SENTRY_IN_FLIGHT);
+        let limit = limit.max(look.limit_least).clamp(1, SENTRY_IN_FLIGHT);
         if limit != self.learned.limit {
             self.was_raised = limit > self.learned.limit;
             self.learned.limit = limit;
@@ -464,6 +468,8 @@ fn round(value: f64) -> u32 {
     ((value + 0.5) as u32).max(1)
 }
 
+/// A service may be slower than its target by itself; one that answers nothing for so many targets, on average, stands still.
+const HOPELESS_TARGETS: f64 = 4.0;
 /// Windows kept apart because of a suspicion.
 const SUSPECTS_MAX: usize = 8;
 /// Steps an octave between the limits that are compared. A move goes up by an octave at most, by half of one in a crowd and once the knee was

@@ -4,7 +4,9 @@ use super::counts::GateCounts;
 use super::witness::Witness;
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::ladder::{Rungs, in_order};
-use flashweir_admission::sentry::{Common, Constants, Costs, Plan, Policing, Policy, Sample, SentryPlanner};
+use flashweir_admission::sentry::{
+    Common, Constants, Costs, Long, Plan, Policing, Policy, Sample, SentryPlanner,
+};
 use flashweir_core::limits::{CLASSES, WORKERS};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use std::sync::Arc;
@@ -192,7 +194,8 @@ impl SentryPlanning {
         waiting: u64,
         is_looked_after: bool,
     ) -> Result<(), String> {
-        let (counted, in_flight) = (u64::from(self.common.in_flight()), counts.in_flight());
+        let counted = u64::from(self.common.in_flight()) + u64::from(self.common.long());
+        let in_flight = counts.in_flight();
         if counted != in_flight {
             return Err(format!("{counted} in flight by the gates' count, but {in_flight} are"));
         }
@@ -220,6 +223,8 @@ impl SentryPlanning {
 fn replace_limit(plan: &mut Plan, known: &[(Instant, u32)], now: Instant) {
     if let Some(limit) = known_limit(known, now) {
         plan.limit = limit;
+        // It is on all requests in flight.
+        plan.long = Long::default();
         plan.classes.iter_mut().for_each(|class| class.limit = limit);
     }
 }

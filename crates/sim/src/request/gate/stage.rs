@@ -147,8 +147,9 @@ impl GateStage {
         let arrival = worker.pipeline.arrive(now, request, waiting);
         self.demotions.record(now, asked, worker.pipeline.demoted());
         if let Some(sentry) = self.sentry.as_mut().filter(|_| standing != Standing::Exempt) {
+            let is_long = sentry.in_force().long.has(asked.url_class());
             let SentryPlanning { classes, witness, .. } = sentry;
-            witness.arrived(place, class.into(), attempt, &arrival, |other| {
+            witness.arrived(place, class.into(), attempt, &arrival, is_long, |other| {
                 usize::from(classes[usize::from(other.class)])
             });
         }

@@ -40,6 +40,8 @@ struct Seen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     AtOnce,
+    /// Its URL class is long in the plan: it may need no place, so it overtakes no request.
+    AsLong,
     AfterWaiting(Id),
 }
 
@@ -66,11 +68,14 @@ impl Witness {
         class: usize,
         who: Id,
         arrival: &Arrival<Waiting>,
+        is_long: bool,
         class_of: impl Fn(&Waiting) -> usize,
     ) {
         self.seen[class].offered += 1;
         match arrival {
-            Arrival::Admitted(..) => self.admitted(worker, class, How::AtOnce),
+            Arrival::Admitted(..) => {
+                self.admitted(worker, class, if is_long { How::AsLong } else { How::AtOnce });
+            }
             Arrival::Refused(refusal) => self.shed(worker, class, None, refusal.stage),
             Arrival::Queued(ticket, displaced) => {
                 self.held(worker, class, who, ticket.position());
@@ -97,7 +102,7 @@ impl Witness {
         if let How::AfterWaiting(who) = how {
             self.waits_no_more(worker, class, who);
         }
-        let is_free = how == How::AtOnce && self.is_guaranteed[class];
+        let is_free = how == How::AsLong || how == How::AtOnce && self.is_guaranteed[class];
         if self.ranks.is_empty() || is_free {
             return;
         }
@@ -107,7 +112,7 @@ impl Witness {
             waiting.any(|(&count, &other)| count > 0 && (other < rank || how == How::AtOnce && other == rank))
         };
         let is_wrong = match how {
-            How::AtOnce => self.waiting.iter().any(|waiting| overtaken(waiting)),
+            How::AtOnce | How::AsLong => self.waiting.iter().any(|waiting| overtaken(waiting)),
             How::AfterWaiting(_) => overtaken(&self.waiting[worker]),
         };
         if is_wrong {

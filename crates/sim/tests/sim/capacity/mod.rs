@@ -1,6 +1,7 @@
 //! Goal: the sentry finds what origins can do. Method: a few quick cells of the matrix that
 //! `cargo bench -p flashweir-sim --bench capacity` runs whole, each against an oracle that knows the origin.
 
+mod calm;
 mod calm_check;
 mod calm_table;
 mod cell;
