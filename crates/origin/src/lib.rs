@@ -15,7 +15,7 @@
 //! | `POST /workers/N` | at once; from now on N of the threads work, the others stand still: a change of capacity |
 //! | anything else | the work, then the usual number of bytes |
 //!
-//! `?ms=F` changes the work of one request to F milliseconds.
+//! `?ms=F` changes the work of one request to F milliseconds, `?wait=F` its wait.
 //!
 //! [`account`] reads from outside what an origin in another process does with its time; [`placement`] gives it a core;
 //! [`processes`] finds all processes of an application server.

@@ -58,18 +58,22 @@ impl Defaults {
                 .ok_or_else(|| format!("expected /bytes/N with N from 0 to {ORIGIN_BODY_BYTES}"))?,
             None => self.body_bytes,
         };
-        let work_ms = match parameter(uri.query().unwrap_or_default(), "ms") {
-            Some(ms) => ms
-                .parse()
-                .ok()
-                .filter(|ms| (0.0..=ORIGIN_WORK_MS).contains(ms))
-                .ok_or_else(|| format!("expected ms=F with F from 0 to {ORIGIN_WORK_MS}"))?,
-            None => self.work_ms,
+        let milliseconds = |name: &str| {
+            let text = parameter(uri.query().unwrap_or_default(), name);
+            text.map(|ms| {
+                ms.parse()
+                    .ok()
+                    .filter(|ms| (0.0..=ORIGIN_WORK_MS).contains(ms))
+                    .ok_or_else(|| format!("expected {name}=F with F from 0 to {ORIGIN_WORK_MS}"))
+            })
+            .transpose()
         };
+        let work_ms = milliseconds("ms")?.unwrap_or(self.work_ms);
+        let wait = milliseconds("wait")?.map_or(self.wait, |ms| Duration::from_secs_f64(ms / 1e3));
         let max_age_s = parameter(uri.query().unwrap_or_default(), "max_age").map(|seconds| {
             seconds.parse().map_err(|_| "expected max_age=N with a number of seconds".to_owned())
         });
-        let cost = Cost { iterations: self.iterations(work_ms), wait: self.wait };
+        let cost = Cost { iterations: self.iterations(work_ms), wait };
         Ok(Ask::Work { cost, body_bytes, max_age_s: max_age_s.transpose()? })
     }
 }
@@ -108,6 +112,8 @@ mod tests {
         assert_eq!(read("/"), work(500, 7));
         assert_eq!(read("/work?ms=2.5"), work(250, 7));
         assert_eq!(read("/bytes/1000?x=1&ms=0"), work(0, 1000));
+        let waiting = Cost { iterations: 500, wait: Duration::from_secs(4) };
+        assert_eq!(read("/poll?wait=4000"), Ok(Ask::Work { cost: waiting, body_bytes: 7, max_age_s: None }));
         assert_eq!(read("/healthz"), Ok(Ask::Health));
         assert_eq!(read("/completed"), Ok(Ask::Completed));
     }
@@ -121,7 +127,9 @@ mod tests {
 
     #[test]
     fn absurd_wishes_are_refused() {
-        for uri in ["/bytes/x", "/bytes/99999999999", "/work?ms=-1", "/work?ms=NaN", "/work?ms=1e9"] {
+        for uri in
+            ["/bytes/x", "/bytes/99999999999", "/work?ms=-1", "/work?ms=NaN", "/work?ms=1e9", "/?wait=-1"]
+        {
             assert!(read(uri).is_err(), "{uri}");
         }
     }
