@@ -12,7 +12,11 @@ use tempfile::TempDir;
 
 /// Servers of many processes start in a second or two.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
-const ENDS_WITHIN: Duration = Duration::from_secs(10);
+/// One with a backlog of pages for clients that have left sees the signal after them.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
+const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(3);
+/// A closed loop on a busy machine may complete too few to tell; once more, for longer.
+const MEASURED_AGAIN: u32 = 2;
 /// The name of the file of marks in an application's directory.
 const MARKS: &str = "marks";
 
@@ -20,7 +24,7 @@ const MARKS: &str = "marks";
 pub(crate) struct Application {
     pub(crate) address: SocketAddr,
     /// Requests in flight that keep all of it busy.
-    pub(crate) concurrency: usize,
+    concurrency: usize,
     roots: Vec<u32>,
     marks: PathBuf,
     // Dropped in this order: those that ask end before those that answer.
@@ -93,8 +97,11 @@ impl Application {
         Self::new(address, concurrency, roots, directory, servers, None)
     }
 
-    pub(crate) fn of_php(php: Php, concurrency: usize, directory: Directory) -> Self {
-        Self::new(php.address(), concurrency, php.processes(), directory, Vec::new(), Some(php))
+    /// PHP-FPM, and the `servers` that its pages ask.
+    pub(crate) fn of_php(php: Php, concurrency: usize, directory: Directory, servers: Vec<Server>) -> Self {
+        let beside = servers.iter().map(|server| server.0.id());
+        let roots = php.processes().into_iter().chain(beside).collect();
+        Self::new(php.address(), concurrency, roots, directory, servers, Some(php))
     }
 
     fn new(
@@ -107,9 +114,25 @@ impl Application {
     ) -> Self {
         // The parents first: a worker that is started meanwhile takes after its parent.
         roots.iter().copied().for_each(machine::give_core_0);
-        with_descendants(&roots).into_iter().for_each(machine::give_core_0);
         let marks = directory.marks();
-        Self { address, concurrency, roots, marks, _servers: servers, _php: php, _directory: directory }
+        let application =
+            Self { address, concurrency, roots, marks, _servers: servers, _php: php, _directory: directory };
+        application.processes().into_iter().for_each(machine::give_core_0);
+        application
+    }
+
+    /// Requests for `path` (without the slash before it) that it completes in a closed loop, a second.
+    pub(crate) fn capacity_rps(&self, path: &str) -> Result<f64, String> {
+        let url = format!("http://{}/{path}", self.address);
+        let measure = |time| flashweir_load::measure_capacity(&url, self.concurrency, time);
+        let measured =
+            measure(CAPACITY_MEASURED_FOR).or_else(|_| measure(CAPACITY_MEASURED_FOR * MEASURED_AGAIN));
+        measured.map_err(|error| error.to_string())
+    }
+
+    /// Its processes now: those that were started here, and after them those that they started.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        with_descendants(&self.roots)
     }
 
     pub(crate) fn meter(&self) -> Meter {

@@ -14,10 +14,14 @@ mod application;
 #[expect(dead_code, reason = "the origins here are not `flashweir origin`")]
 mod common;
 mod core_time;
+mod front;
 mod link;
 #[path = "../comparison/machine.rs"]
 mod machine;
 mod node;
+mod on_core;
+mod options;
+mod pages;
 mod php;
 mod place;
 mod postgres;
@@ -31,9 +35,9 @@ mod watch;
 mod wsgi;
 
 use flashweir_testkit::number_from_environment;
-use flashweir_trials::origins::{Found, Origin, Protection, Row};
+use flashweir_trials::origins::{Origin, Protection, Row};
 use place::Place;
-use protection::{Kind, Tools, haproxy::Setting};
+use protection::Tools;
 use std::path::PathBuf;
 use visit::{Crowd, Visits};
 
@@ -51,19 +55,13 @@ fn main() {
     let rounds = number_from_environment("ROUNDS", ROUNDS).max(1);
     let crowd_s = number_from_environment("SECONDS", CROWD_S).max(CROWD_S_MIN);
     let overload = number_from_environment("OVERLOAD", OVERLOAD).max(1.0);
-    let text = |name| std::env::var_os(name).and_then(|text| text.into_string().ok());
-    let only = text("ONLY");
-    let is_asked =
-        |origin: &Origin| only.as_ref().is_none_or(|only| only.split(',').any(|key| key == origin.key()));
-    let is_known = |key: &str| key == "none" || Origin::ALL.iter().any(|origin| origin.key() == key);
-    if let Some(unknown) = only.iter().flat_map(|only| only.split(',')).find(|key| !is_known(key)) {
-        eprintln!("not measured: ONLY names {unknown:?}, which is no origin");
-        return;
-    }
-    let is_stored = text("SEARCH").is_some_and(|search| search == "stored");
+    let asked = match options::asked(&Origin::ALL, Origin::key) {
+        Ok(asked) => asked,
+        Err(why) => return eprintln!("not measured: {why}"),
+    };
+    let is_stored = options::is_search_stored();
     let placement = machine::leave_core_0_to_the_origin();
     let visits = Visits { tools: Tools::find(), trace: std::env::var_os("TRACE").map(PathBuf::from) };
-    let asked: Vec<Origin> = Origin::ALL.into_iter().filter(is_asked).collect();
     if asked.is_empty() {
         // Its words may have changed since the rows were measured.
         report::write(report::read(), &placement);
@@ -109,7 +107,7 @@ fn measure(visits: &Visits, row: &mut Row) -> Result<(), String> {
             order.reverse();
         }
         for protection in order {
-            let run = kind(protection, row.found.as_ref())
+            let run = front::kind(protection, row.found.as_ref())
                 .and_then(|kind| visits.visit(row.origin, protection, kind, crowd));
             match run {
                 Ok(run) => {
@@ -143,16 +141,4 @@ fn measure(visits: &Visits, row: &mut Row) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn kind(protection: Protection, found: Option<&Found>) -> Result<Kind, String> {
-    match protection {
-        Protection::Nothing => Ok(Kind::Nothing),
-        Protection::Flashweir => Ok(Kind::Flashweir),
-        Protection::Envoy => Ok(Kind::Envoy),
-        Protection::Haproxy => {
-            let found = found.ok_or("no static limit was found")?;
-            Ok(Kind::Haproxy(Setting { maxconn: found.maxconn, queue_timeout_ms: found.queue_timeout_ms }))
-        }
-    }
 }

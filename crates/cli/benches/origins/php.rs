@@ -12,5 +12,5 @@ pub(super) fn start() -> Result<Application, String> {
     let page = PAGE.strip_prefix("<?php").unwrap_or(PAGE);
     let page = format!("$marks = '{}';\n{page}", directory.marks().display());
     let php = Php::require("php", WORKERS, &page).ok_or("`php-fpm` or `nginx` is missing")?;
-    Ok(Application::of_php(php, WORKERS as usize, directory))
+    Ok(Application::of_php(php, WORKERS as usize, directory, Vec::new()))
 }

@@ -1,19 +1,14 @@
 //! A running origin of any kind: where it is, what it can do, and what becomes of its time.
 
 use crate::application::Application;
-use crate::core_time::CoreTime;
 use crate::link::{self, BehindLink, LinkRuler};
+use crate::on_core::CoreRuler;
 use crate::{node, php, postgres, wsgi};
 use flashweir_load::{Progress, Sources};
-use flashweir_origin::account::Ruler;
 use flashweir_testkit::NarrowLink;
 use flashweir_trials::origins::{Origin, Share};
 use std::net::SocketAddr;
 use std::time::Duration;
-
-const CAPACITY_MEASURED_FOR: Duration = Duration::from_secs(3);
-/// A closed loop on a busy machine may complete too few to tell; once more, for longer.
-const MEASURED_AGAIN: u32 = 2;
 
 pub(crate) enum Place {
     OnCore(Application),
@@ -68,17 +63,11 @@ impl Place {
 
     /// Requests a second that it completes in a closed loop.
     pub(crate) fn capacity_rps(&self) -> Result<f64, String> {
-        let (url, concurrency) = match self {
+        match self {
             // What fits through the link is known.
-            Self::BehindLink(_) => return Ok(BehindLink::answers_rps()),
-            Self::OnCore(application) => {
-                (format!("http://{}/page", application.address), application.concurrency)
-            }
-        };
-        let measure = |time| flashweir_load::measure_capacity(&url, concurrency, time);
-        let measured =
-            measure(CAPACITY_MEASURED_FOR).or_else(|_| measure(CAPACITY_MEASURED_FOR * MEASURED_AGAIN));
-        measured.map_err(|error| error.to_string())
+            Self::BehindLink(_) => Ok(BehindLink::answers_rps()),
+            Self::OnCore(application) => application.capacity_rps(self.path()),
+        }
     }
 
     /// Packets that this machine lost because it was too busy to carry them.
@@ -91,11 +80,7 @@ impl Place {
 
     pub(crate) fn measure(&self, moments: &[Duration]) -> Measure<'_> {
         match self {
-            Self::OnCore(application) => Measure::OnCore {
-                ruler: Ruler::new(application.meter(), moments),
-                moments: moments.to_vec(),
-                core: Vec::new(),
-            },
+            Self::OnCore(application) => Measure::OnCore(CoreRuler::new(application, moments)),
             Self::BehindLink(origin) => Measure::OfLink(LinkRuler::new(origin, moments)),
         }
     }
@@ -103,19 +88,14 @@ impl Place {
 
 /// Reads an origin's account at given moments.
 pub(crate) enum Measure<'a> {
-    OnCore { ruler: Ruler, moments: Vec<Duration>, core: Vec<Option<CoreTime>> },
+    OnCore(CoreRuler),
     OfLink(LinkRuler<'a>),
 }
 
 impl Measure<'_> {
     pub(crate) fn look(&mut self, progress: &Progress) {
         match self {
-            Self::OnCore { ruler, moments, core } => {
-                ruler.look(progress.elapsed, progress.totals.goodput);
-                if moments.get(core.len()).is_some_and(|moment| progress.elapsed >= *moment) {
-                    core.push(CoreTime::read());
-                }
-            }
+            Self::OnCore(ruler) => ruler.look(progress),
             Self::OfLink(ruler) => ruler.look(progress),
         }
     }
@@ -123,14 +103,7 @@ impl Measure<'_> {
     /// What became of the time between two moments, and how much of the core the origin's account does not show.
     pub(crate) fn share(&self, from: usize, to: usize) -> Result<(Share, Option<f64>), String> {
         match self {
-            Self::OnCore { ruler, core, .. } => {
-                let useful = ruler.useful(from, to).map_err(|error| error.to_string())?;
-                let at = |moment: usize| core.get(moment).copied().flatten();
-                let not_idle = at(from).zip(at(to)).and_then(|(before, after)| after.busy_since(before));
-                let busy = not_idle.map_or(useful.busy, |not_idle| not_idle.max(useful.busy));
-                let taken = not_idle.map(|_| busy - useful.busy);
-                Ok((Share { busy, in_time: useful.in_time }, taken))
-            }
+            Self::OnCore(ruler) => ruler.share(from, to),
             Self::OfLink(ruler) => {
                 let share = ruler.share(from, to).ok_or("the run ended before the link was read")?;
                 Ok((share, None))

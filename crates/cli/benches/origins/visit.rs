@@ -1,11 +1,10 @@
 //! One crowd: a fresh origin, a fresh protection before it, calm, and then the people.
 
-use crate::common::stage::{binary, people};
+use crate::common::stage::people;
+use crate::front::Front;
 use crate::place::Place;
-use crate::protection::{Kind, Standing, Tools};
-use crate::watch::Watch;
+use crate::protection::{Kind, Tools};
 use flashweir_load::LoadResult;
-use flashweir_testkit::{Gateway, GatewayBuilder};
 use flashweir_trials::origins::{CALM_LOAD, Counts, FIRST, Origin, Protection, Row, Run, TARGET};
 use flashweir_workload::RateProfile;
 use std::net::SocketAddr;
@@ -58,21 +57,6 @@ pub(crate) struct Visits {
     pub(crate) trace: Option<PathBuf>,
 }
 
-/// What stands before the origin and listens.
-enum Front {
-    Other(Standing),
-    Gateway(Gateway, Watch),
-}
-
-impl Front {
-    fn address(&self) -> SocketAddr {
-        match self {
-            Self::Other(standing) => standing.address,
-            Self::Gateway(gateway, _) => gateway.address(),
-        }
-    }
-}
-
 impl Visits {
     /// Sends the crowd; `kind` is what to start unless it is Flashweir. Why not, if something does not start, or cannot be sent or read.
     pub(crate) fn visit(
@@ -83,15 +67,7 @@ impl Visits {
         crowd: Crowd,
     ) -> Result<Run, String> {
         let place = Place::start(origin)?;
-        let front = place.outside(|| match protection {
-            Protection::Flashweir => {
-                let gateway =
-                    GatewayBuilder::new(&binary()).upstream(&format!("http://{}", place.address())).start();
-                let watch = Watch::start(&gateway);
-                Ok(Front::Gateway(gateway, watch))
-            }
-            _ => kind.start(&self.tools, place.address()).map(Front::Other),
-        })?;
+        let front = place.outside(|| Front::start(&self.tools, protection, kind, place.address()))?;
         let moments = crowd.moments();
         let mut measure = place.measure(&moments);
         let lost_before = place.lost();
@@ -100,16 +76,9 @@ impl Visits {
         let (first, _) = measure.share(0, 1)?;
         let (settled, taken) = measure.share(1, 2)?;
         let from_s = crowd.calm_s + crowd.first.as_secs();
-        let belief = match front {
-            Front::Other(_) => None,
-            Front::Gateway(gateway, watch) => {
-                let name = format!("{}-{}-{}", origin.key(), crowd.overload, crowd.round + 1);
-                let trace = self.trace.as_deref().map(|folder| (folder, name.as_str()));
-                let belief = watch.stop(load.started, [moments[1], moments[2]], trace);
-                drop(gateway);
-                belief
-            }
-        };
+        let name = format!("{}-{}-{}", origin.key(), crowd.overload, crowd.round + 1);
+        let trace = self.trace.as_deref().map(|folder| (folder, name.as_str()));
+        let belief = front.stop(load.started, &[[moments[1], moments[2]]], trace).pop().flatten();
         Ok(Run {
             protection,
             first,

@@ -18,21 +18,26 @@ impl Watch {
         Self(StatusWatch::start(gateway.admin(), LOOK_EVERY, plan))
     }
 
-    /// What it believed between two moments after `started`. All looks are written to a file of the folder `trace`, where there is one.
+    /// What it believed in each of `stretches`, which are times after `started`. All looks are written to a file of the folder `trace`, where
+    /// there is one.
     pub(crate) fn stop(
         self,
         started: Option<Instant>,
-        [from, to]: [Duration; 2],
+        stretches: &[[Duration; 2]],
         trace: Option<(&Path, &str)>,
-    ) -> Option<Belief> {
-        let (started, seen) = (started?, self.0.stop());
+    ) -> Vec<Option<Belief>> {
+        let seen = self.0.stop();
+        let Some(started) = started else { return vec![None; stretches.len()] };
         let seen: Vec<(Duration, Plan)> =
             seen.into_iter().map(|(at, plan)| (at.saturating_duration_since(started), plan)).collect();
         if let Some((folder, name)) = trace {
             fs::write(folder.join(format!("{name}.csv")), lines(&seen)).expect("a writable directory");
         }
-        let judged = seen.into_iter().filter(|(at, _)| (from..to).contains(at));
-        Belief::of(&judged.map(|(_, plan)| plan).collect::<Vec<_>>())
+        let within = |[from, to]: &[Duration; 2]| {
+            let judged = seen.iter().filter(|(at, _)| (*from..*to).contains(at));
+            Belief::of(&judged.map(|(_, plan)| plan.clone()).collect::<Vec<_>>())
+        };
+        stretches.iter().map(within).collect()
     }
 }
 
