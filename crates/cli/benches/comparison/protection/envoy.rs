@@ -18,6 +18,7 @@ pub(super) fn start(program: &Path, origin: SocketAddr) -> Result<Standing, Stri
     let place = Place::new();
     let (ip, port, origin_ip, origin_port) =
         (place.address.ip(), place.address.port(), origin.ip(), origin.port());
+    // Without a timeout of the route Envoy answers what takes 15 s itself; without the upgrade it answers WebSockets with 403.
     let config = format!(
         "static_resources:
   listeners:
@@ -28,9 +29,10 @@ pub(super) fn start(program: &Path, origin: SocketAddr) -> Result<Standing, Stri
         typed_config:
           \"@type\": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
           stat_prefix: all
+          upgrade_configs: [ {{ upgrade_type: websocket }} ]
           route_config:
             virtual_hosts:
-            - {{ name: all, domains: ['*'], routes: [ {{ match: {{ prefix: / }}, route: {{ cluster: origin }} }} ] }}
+            - {{ name: all, domains: ['*'], routes: [ {{ match: {{ prefix: / }}, route: {{ cluster: origin, timeout: 0s }} }} ] }}
           http_filters:
           - name: envoy.filters.http.adaptive_concurrency
             typed_config:
