@@ -2,7 +2,8 @@
 .PHONY: demo demo-chain demo-hot demo-scale test test-load bench bench-instructions bench-agent bench-load bench-tcp \
 	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak \
 	h2spec helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
-	bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins
+	bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
+	bench-slow
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins
 
 CARGO ?= cargo
@@ -15,9 +16,10 @@ KERNEL_TOOLS = clang=clang pkg-config=pkg-config /usr/include/bpf/bpf_helpers.h=
 	/usr/include/gelf.h=libelf-dev /usr/include/zlib.h=zlib1g-dev
 BENCH_TOOLS = nginx=nginx-light haproxy=haproxy wrk=wrk taskset=util-linux
 
-# What the real origins are; Python's driver of PostgreSQL and the database's own programs are no commands.
+# What the real origins are; Python's driver of PostgreSQL, its HTTP server and the database's own programs are no commands.
 ORIGIN_TOOLS = $(PHP_TOOLS) $(BENCH_TOOLS) $(NETWORK_TOOLS) gunicorn=gunicorn node=nodejs psql=postgresql-client setpriv=util-linux \
-	/usr/lib/postgresql=postgresql /usr/lib/python3/dist-packages/psycopg2=python3-psycopg2
+	/usr/lib/postgresql=postgresql /usr/lib/python3/dist-packages/psycopg2=python3-psycopg2 \
+	/usr/lib/python3/dist-packages/aiohttp=python3-aiohttp
 
 # Debian puts PHP's version into the program's name.
 PHP_TOOLS = taskset=util-linux nginx=nginx-light $(notdir $(firstword $(wildcard /usr/sbin/php-fpm*) php-fpm))=php-fpm
@@ -220,6 +222,12 @@ bench-composition: setup-test
 # OVERLOAD, ROUNDS, SECONDS and SEARCH are described in crates/cli/benches/origins/main.rs. Writes docs/origins.md and docs/origins.json.
 bench-origins: setup-origins envoy
 	$(CARGO) bench --locked -p flashweir-cli --bench origins
+
+# Long polls, exports, streams, pauses and slow upstream services beside pages: calm, a crowd and a loss of capacity, behind the same. Half an
+# hour on an otherwise idle machine with two cores. ONLY, ROUNDS, SECONDS and SEARCH are described in
+# crates/cli/benches/slow_origins/main.rs. Writes docs/slow-origins.md and docs/slow-origins.json.
+bench-slow: setup-origins envoy
+	$(CARGO) bench --locked -p flashweir-cli --bench slow_origins
 
 # A figure of the Cataclysm paper on three real servers, one of them PHP; 3 minutes. Writes docs/reproduction-real.md.
 cataclysm: setup-php

@@ -1,6 +1,6 @@
 //! `docs/origins.md`.
 
-use super::{BAR, Belief, CALM_LOAD, FIRST, Origin, Protection, Report, Row, Run, TARGET};
+use super::{BAR, Belief, CALM_LOAD, FIRST, Found, Origin, Protection, Report, Row, Run, TARGET};
 use crate::spread::{cell, median};
 use std::fmt::Write;
 
@@ -109,7 +109,7 @@ impl Report {
             }
             let beliefs: Vec<&Belief> = row.runs.iter().filter_map(|run| run.belief.as_ref()).collect();
             for (belief, round) in beliefs.iter().zip(1..) {
-                let _ = write!(text, " Round {round}: {}.", believed(belief));
+                let _ = write!(text, " Round {round}: {}.", belief.in_words());
             }
             text.push('\n');
         }
@@ -134,17 +134,7 @@ impl Report {
         );
         for origin in Origin::ALL {
             let Some(found) = self.found(origin) else { continue };
-            let trials: Vec<String> =
-                found.trials.iter().map(|(setting, useful)| format!("{setting}: {useful:.3}")).collect();
-            let edge = if found.is_at_edge { " **The best is at the edge of what was tried.**" } else { "" };
-            let _ = writeln!(
-                text,
-                "- {}: **maxconn {}, timeout queue {} ms**.{edge} Tried: {}.",
-                origin.name(),
-                found.maxconn,
-                found.queue_timeout_ms,
-                trials.join("; ")
-            );
+            let _ = writeln!(text, "- {}: {}", origin.name(), found.in_words());
         }
         text
     }
@@ -181,28 +171,46 @@ fn details(row: &Row) -> String {
     }
     text.push('\n');
     for belief in row.runs.iter().filter_map(|run| run.belief.as_ref()) {
-        let _ = writeln!(text, "- What Flashweir believed: {}.", believed(belief));
+        let _ = writeln!(text, "- What Flashweir believed: {}.", belief.in_words());
     }
     text.push('\n');
     text
 }
 
-fn believed(belief: &Belief) -> String {
-    let spread = |[least, median, most]: [f64; 3], digits: usize| {
-        format!("{median:.digits$} ({least:.digits$}–{most:.digits$})")
-    };
-    let rules: Vec<String> =
-        belief.rules.iter().map(|(rule, share)| format!("`{rule}` {:.0} %", share * 100.0)).collect();
-    format!(
-        "limit {}, knee {}, capacity {}/s, p95 at the origin {} s, in flight {}, waiting {}; rule {}",
-        spread(belief.limit, 0),
-        spread(belief.knee, 1),
-        spread(belief.capacity_rps, 1),
-        spread(belief.response_p95_s, 2),
-        spread(belief.in_flight, 0),
-        spread(belief.waiting, 0),
-        rules.join(", ")
-    )
+impl Belief {
+    /// The medians and the spread, in one line.
+    pub(crate) fn in_words(&self) -> String {
+        let spread = |[least, median, most]: [f64; 3], digits: usize| {
+            format!("{median:.digits$} ({least:.digits$}–{most:.digits$})")
+        };
+        let rules: Vec<String> =
+            self.rules.iter().map(|(rule, share)| format!("`{rule}` {:.0} %", share * 100.0)).collect();
+        format!(
+            "limit {}, knee {}, capacity {}/s, p95 at the origin {} s, in flight {}, waiting {}; rule {}",
+            spread(self.limit, 0),
+            spread(self.knee, 1),
+            spread(self.capacity_rps, 1),
+            spread(self.response_p95_s, 2),
+            spread(self.in_flight, 0),
+            spread(self.waiting, 0),
+            rules.join(", ")
+        )
+    }
+}
+
+impl Found {
+    /// The setting, and everything that was tried.
+    pub(crate) fn in_words(&self) -> String {
+        let trials: Vec<String> =
+            self.trials.iter().map(|(setting, useful)| format!("{setting}: {useful:.3}")).collect();
+        let edge = if self.is_at_edge { " **The best is at the edge of what was tried.**" } else { "" };
+        format!(
+            "**maxconn {}, timeout queue {} ms**.{edge} Tried: {}.",
+            self.maxconn,
+            self.queue_timeout_ms,
+            trials.join("; ")
+        )
+    }
 }
 
 const READING: &str = "## How to read it
@@ -224,7 +232,7 @@ const _: () = assert!(TARGET.as_secs() == 1 && TARGET.subsec_nanos() == 0);
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Counts, Found, Plan, Share};
+    use super::super::{Counts, Plan, Share};
     use super::*;
 
     fn run(protection: Protection, busy: f64, in_time: f64) -> Run {
