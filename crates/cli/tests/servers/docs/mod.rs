@@ -6,6 +6,7 @@ mod load;
 mod policy;
 mod replay;
 mod requirements;
+mod slow_requests;
 
 use flashweir_testkit::Flashweir;
 
