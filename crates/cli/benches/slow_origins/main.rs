@@ -48,6 +48,7 @@ use flashweir_trials::origins::Protection;
 use flashweir_trials::slow::{CROWD_S, Origin, Phase, PhaseResult, Row, Run};
 use protection::Tools;
 use running::Running;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use visit::Visits;
 
@@ -65,7 +66,7 @@ fn main() {
         Ok(asked) => asked,
         Err(why) => return eprintln!("not measured: {why}"),
     };
-    let placement = machine::leave_core_0_to_the_origin();
+    let placement = machine::leave_core_0_to_the_origin() + &report::company();
     let visits = Visits { tools: Tools::find(), trace: std::env::var_os("TRACE").map(PathBuf::from) };
     if asked.is_empty() {
         // Its words may have changed since the rows were measured.
@@ -96,18 +97,16 @@ fn main() {
 /// Measures one row; why not, if the origin does not start.
 fn measure(visits: &Visits, row: &mut Row) -> Result<(), String> {
     for round in 0..row.rounds {
-        let running = Running::start(row.origin)?;
+        // Of an origin that only waits no page's rate is asked for.
         let capacity_rps = if row.origin.is_work() {
-            let capacity_rps = running.application.capacity_rps("page")?;
-            row.capacity_rps.push(capacity_rps);
-            capacity_rps
+            guarded(|| Running::start(row.origin)?.application.capacity_rps("page"))?
         } else {
             0.0
         };
-        drop(running);
+        row.capacity_rps.extend(row.origin.is_work().then_some(capacity_rps));
         eprintln!("{}: {capacity_rps:.1}/s", row.origin.name());
         if row.found.is_none() {
-            match search::search(visits, row.origin, capacity_rps) {
+            match guarded(|| search::search(visits, row.origin, capacity_rps)) {
                 Ok(found) => row.found = Some(found),
                 Err(why) => eprintln!("no static limit was found: {why}"),
             }
@@ -120,7 +119,7 @@ fn measure(visits: &Visits, row: &mut Row) -> Result<(), String> {
         }
         for protection in order {
             let run = front::kind(protection, row.found.as_ref())
-                .and_then(|kind| visits.visit(protection, kind, &crowd, round));
+                .and_then(|kind| guarded(|| visits.visit(protection, kind, &crowd, round)));
             match run {
                 Ok(run) => {
                     tell(&run);
@@ -139,6 +138,15 @@ fn measure(visits: &Visits, row: &mut Row) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// What panics here is a server that does not start or answer: one run is missing then, and the others go on.
+fn guarded<T>(measure: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let caught = panic::catch_unwind(AssertUnwindSafe(measure));
+    caught.unwrap_or_else(|panic| {
+        let said = panic.downcast::<String>().map_or_else(|_| "it panicked".to_owned(), |said| *said);
+        Err(said)
+    })
 }
 
 /// Lines of progress: a run of half an hour should not be silent.

@@ -1,11 +1,16 @@
 //! `docs/slow-origins.json`, which keeps the rows of earlier invocations, and `docs/slow-origins.md` made from it.
 
+use crate::core_time::CoreTime;
 use crate::machine;
 use crate::pages::{self, version};
 use crate::running::{PHP_WORKERS, PROCESSES, THREADS};
 use flashweir_trials::slow::Report;
+use std::time::Duration;
 
 const NAME: &str = "slow-origins";
+const WATCHED: Duration = Duration::from_secs(2);
+/// A quiet machine has less.
+const BUSY_MENTIONED: f64 = 0.1;
 
 /// What earlier invocations found.
 pub(crate) fn read() -> Report {
@@ -17,6 +22,20 @@ pub(crate) fn write(mut report: Report, placement: &str) {
     placement.clone_into(&mut report.placement);
     report.programs = programs();
     pages::write(NAME, &report, &report.page());
+}
+
+/// A sentence for the page if other programs have the origin's core before the first run; else nothing.
+pub(crate) fn company() -> String {
+    let before = CoreTime::read();
+    std::thread::park_timeout(WATCHED);
+    let busy = before.zip(CoreTime::read()).and_then(|(before, after)| after.busy_since(before));
+    match busy.filter(|busy| *busy > BUSY_MENTIONED) {
+        Some(busy) => format!(
+            " **Other programs had {:.0} % of core 0 before the first run: these numbers are rough.**",
+            busy * 100.0
+        ),
+        None => String::new(),
+    }
 }
 
 /// What the origins are, with the versions that are installed.

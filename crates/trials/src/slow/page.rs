@@ -202,7 +202,8 @@ kinds, from the third second of the phase (in calm from its tenth) on. While ano
 - Pages are offered at multiples of what the origin completes in a closed loop right before the round. In the crowd of an origin that only waits, the rates are three \
 times those of the calm, which it carries: nothing is to be refused.
 - Loss of capacity: {polls} shares its core with another busy program; of {exports} and {api} half of the worker processes stand still.
-- Arrivals are a Poisson process; each client comes from an address with a connection of its own, and asks once. When the phases are over, long polls are answered at once.
+- Pages arrive as a Poisson process, long requests at equal distances, as of clients that ask again when they are answered. Each client comes from an address with a connection of \
+its own, and asks once. When the phases are over, long polls are answered at once, and count as completed.
 - Each run has a fresh origin and a fresh protection. Flashweir has its defaults and the origin's address; Envoy has the settings of its documentation's example. `maxconn` is one \
 number for the whole origin, long requests included.
 ",
