@@ -39,6 +39,8 @@ impl CoreRuler {
     /// The same by the origin's own account alone, for times in which another program is on the core.
     pub(crate) fn share_by_account(&self, from: usize, to: usize) -> Result<Share, String> {
         let useful = self.ruler.useful(from, to).map_err(|error| error.to_string())?;
-        Ok(Share { busy: useful.busy, in_time: useful.in_time })
+        // An origin that completes nothing beside a crowd does nothing of use, however busy its core is.
+        let has_completed = useful.processor_ms.is_some();
+        Ok(Share { busy: useful.busy, in_time: if has_completed { useful.in_time } else { 0.0 } })
     }
 }

@@ -18,8 +18,11 @@ impl Report {
         for line in &lines {
             let _ = writeln!(text, "- {line}");
         }
-        if lines.is_empty() {
-            let _ = writeln!(text, "Nothing: every row is at or above the bars.");
+        let is_measured = self.rows.iter().any(|row| flashweirs(row, Phase::Crowd).next().is_some());
+        if !is_measured {
+            let _ = writeln!(text, "No row was measured yet.");
+        } else if lines.is_empty() {
+            let _ = writeln!(text, "Nothing: every measured row is at or above the bars.");
         }
         text
     }

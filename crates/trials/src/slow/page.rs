@@ -329,6 +329,12 @@ mod tests {
     }
 
     #[test]
+    fn a_page_without_rows_claims_nothing() {
+        let misses = report(Vec::new()).misses();
+        assert!(misses.contains("No row was measured yet.") && !misses.contains("Nothing"), "{misses}");
+    }
+
+    #[test]
     fn both_bars_of_the_crowd_are_judged() {
         let misses = report(vec![row(Origin::Streams, 0.955, 0)]).misses();
         assert!(misses.contains("0.955 in the crowd, below 0.97. 0.045 of the time"), "{misses}");
