@@ -17,15 +17,14 @@
 //! 2. *Posterior* over (c, κ, σ): Σ over n of D ln E(σ f) − E(σ f), tempered by a model error. Cumulative sums find changes of the origin.
 //! 3. *Policy.* The limit worth most in work done in time. It rises by what was shown (completions near the limit, never time), and falls only
 //!    while the origin is more likely short of something than not.
-//! 4. *Long classes*, whose requests take longer than the target even alone while others do not, hold no place; in a crowd about as many may be in
-//!    flight as before it.
+//! 4. *Long classes*, whose requests take longer than the target even alone while others do not, hold no place; in a crowd as many as in calm and two
+//!    standard deviations.
 //!
 //! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 120 kB. Cost of a tick in which every class completes
 //! something: 0.16 ms with one class, 0.35 with 8, 0.53 with 64 (profile of tests, busy machine; the ignored test `cost` prints it).
 //!
-//! *State: experimental.* The sentry of `flashweir-admission` does not use it yet. In the sentry's matrix of origins it refuses nothing in calm where
-//! the rule in force does, and finds single slow servers at a cold start later; with one request in flight nothing shows that
-//! servers were added.
+//! *State: experimental.* The sentry of `flashweir-admission` uses the evidence: it keeps its own limit up while nothing is short, and takes long classes from
+//! here. As the only rule this one finds single slow servers at a cold start later; with one request in flight nothing shows that servers were added.
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
 

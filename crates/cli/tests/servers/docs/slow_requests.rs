@@ -43,7 +43,7 @@ fn the_page_of_slow_requests_can_be_typed_from_top_to_bottom_under_load() {
     let result: serde_json::Value = serde_json::from_str(json.unwrap_or_default()).expect("a result");
     for class in ["pages", "polls"] {
         let count = |name: &str| result["classes"][class][name].as_u64().unwrap_or_default();
-        // TODO(limit): none of either class is to be refused; today most are.
         assert!(count("offered") > 30 && count("completed") > 0, "{class}: {all}");
+        assert_eq!(count("refused"), 0, "{class}: {all}");
     }
 }
