@@ -2,12 +2,12 @@
 //! holds what does not fit, refuses the rest.
 //!
 //! Per request, in each worker: `gate` decides (by reservation, by `batch` in rounds, or by a threshold's share), with
-//! `in_flight` (counts and measures; `pausing`: but not those whose clients are waited for), `hold` (those who wait, by
+//! `in_flight` (counts and measures; `pausing`: but not those whose clients are waited for; `rows`: by time), `hold` (those who wait, by
 //! class and client) and `common` (what the workers' gates share). `request` is what a gate is told and answers.
 //!
 //! Every 20 ms, for all of them: `planner` learns the limit from what they measured: `work` (how much work requests are, by `pace`),
-//! `measured` (what the origin did over a stretch of time), `look` (both, at one moment), `model` (what origins would do so, and the
-//! limit that is worth most). `classes` divides it: `costs` (what requests take), `ladder` (which target is in force), `price` (what the
+//! `measured` (what the origin did over a stretch of time), `look` (both, at one moment), `calm` (whether the origin is short of anything,
+//! and which requests are long), `model` (what origins would do so, and the limit that is worth most). `classes` divides it: `costs` (what requests take), `ladder` (which target is in force), `price` (what the
 //! marginal request is worth). `deciding` says how the gate decides, with `threshold` (which classes the servers suffice
 //! for), `delays` (how long rounds gather) and `published` (the paper's own policies).
 //!
