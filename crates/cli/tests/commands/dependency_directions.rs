@@ -140,14 +140,14 @@ fn words_come_before_measures_and_measures_before_decisions() {
     let workspace = workspace();
     workspace.check_only("core", &[]);
     workspace.check_only("measure", &["core"]);
-    workspace.check_only("admission", &["core", "measure", "aqm"]);
+    workspace.check_only("admission", &["core", "measure", "limit", "aqm"]);
     workspace.check_only("aqm", &["core", "measure"]);
     workspace.check_only("provisioning", &["core", "measure", "admission"]);
     workspace.check_only("replication", &["core", "measure"]);
     workspace.check_only("feedback", &["core"]);
     workspace.check_only("caller", &["core", "admission", "feedback"]);
     workspace.check_only("cache", &["core"]);
-    workspace.check_only("wire", &["core", "measure", "admission"]);
+    workspace.check_only("wire", &["core", "measure", "limit", "admission"]);
     workspace.check_only("workload", &["core"]);
 }
 

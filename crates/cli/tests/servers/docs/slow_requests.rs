@@ -1,7 +1,7 @@
 //! Goal: the commands of docs/slow-requests.md can be typed, and pages and long requests are answered. Method: one shell in a fresh directory, with
 //! the ports replaced by free ones.
 //!
-//! No twin in virtual time of the test under load: what is tested is that the page can be typed.
+//! No twin in virtual time of the tests under load: what is tested is that the page can be typed.
 
 use crate::docs::blocks::blocks_of_document;
 use crate::docs::load::run;

@@ -111,8 +111,8 @@ fn what_cannot_be_meant_is_told_at_once() {
     check("p99 < 500ms 3", "like 500ms");
     check("p97 < 500ms", "there is no metric \"p97\"; did you mean p9");
     check("buyers.gooodput > 3", "there is no metric \"gooodput\"; did you mean goodput?");
-    check("buyers.recovery < 3s", "of the whole run only");
-    check("buyers.connections < 3", "of the whole run only");
+    check("buyers.recovery < 3s", "for the whole run only");
+    check("buyers.connections < 3", "for the whole run only");
     check(".p99 < 3s", "no class before the dot");
     check("goodput_ratio > 95", "write 95%");
 }
