@@ -78,7 +78,9 @@ fn a_cold_start_inside_the_crowd_is_survived() {
 
 #[test]
 fn a_target_that_cannot_be_met_is_reported() {
-    let score = Score::of(&cell(4, 100, Spread::Exponential, 0.3, 3.0, Change::Steady), &[1]);
+    // Three crowds together: of exponential work one of them has 0.84 to 1.02, by chance.
+    let seeds: Vec<u64> = SEEDS.collect();
+    let score = Score::of(&cell(4, 100, Spread::Exponential, 0.3, 3.0, Change::Steady), &seeds);
     println!("{score:?}");
     assert!(score.reported_infeasible > 0.0 && score.p99_over_target > 1.0, "{score:?}");
     assert!(score.share > 0.9 && score.throughput_share > 0.9, "{score:?}");
