@@ -20,11 +20,6 @@ struct Busy {
 
 impl Busy {
     fn start(mode: &str, fields: &'static str) -> Self {
-        Self::start_with(mode, fields, "[{ name = \"all\" }]")
-    }
-
-    /// The same with classes.
-    fn start_with(mode: &str, fields: &'static str, classes: &str) -> Self {
         let (latch, pages) = (Latch::new(), Arc::new(AtomicUsize::new(0)));
         let (opened, counted) = (latch.clone(), pages.clone());
         let upstream = Upstream::start(move |connection| {
@@ -44,7 +39,6 @@ impl Busy {
             .upstream(&upstream.url())
             .text("cache.mode", mode)
             .set("gateway.workers", "1")
-            .set("class", classes)
             .start();
         let mut busy = Self { gateway, latch, pages, slow: Vec::new(), _upstream: upstream };
         // One of them waits: what comes now finds no room.
@@ -189,12 +183,16 @@ fn clients_that_leave_while_they_wait_end_nothing_for_the_others() {
 }
 
 /// Goal: a refusal of the request that would fetch is none of those who wait for it, and what asks again for them is no request.
-/// Method: the queue has one place, which is taken, and nothing gets through until the fetch was tried again.
+/// Method: nothing gets through until the fetch was tried again. The origin gives no answer for four targets, and requests that came after the
+/// fetch take the places that are given back then, so it is refused at its deadline.
 #[test]
 fn a_fetch_that_is_refused_is_tried_again_for_those_who_wait() {
-    let classes = "[{ name = \"all\", queue = 1 }]";
-    let busy = Busy::start_with("always", "Cache-Control: max-age=60\r\n", classes);
+    let mut busy = Busy::start("always", "Cache-Control: max-age=60\r\n");
     let clients = busy.ask_for_page(&[""; 20]);
+    for late in 0..8 {
+        let asked = busy.ask(&format!("/slow?late={late}"), "");
+        busy.slow.push(asked);
+    }
     busy.gateway.wait_metric("flashweir_cache_fetch_retries_total", 1.0);
     busy.latch.open();
     for mut client in clients {
