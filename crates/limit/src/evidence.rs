@@ -223,7 +223,7 @@ impl Evidence {
             let bin = usize::from(row.bin).min(TIME_BINS - 1);
             class.is_touched = true;
             class.ages[bin] += row.in_flight as f32;
-            class.net[bin] += (row.completed + row.left) as f32;
+            class.net[bin] += row.completed as f32 + row.left as f32;
             class.done[bin] += row.completed as f32;
         }
         let mean_age_s = self.mean_age_s(rows);
@@ -249,7 +249,7 @@ impl Evidence {
         let (mut sum, mut count) = (0.0, 0.0);
         for row in rows.iter().filter(is_short) {
             // A request that ended was half as old on average.
-            let ended = f64::from(row.completed + row.left);
+            let ended = f64::from(row.completed) + f64::from(row.left);
             let weight = f64::from(row.in_flight) + ended;
             sum += crate::bin_middle_s(row.bin.into()) * (f64::from(row.in_flight) + 0.5 * ended);
             count += weight;
