@@ -2,7 +2,6 @@
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
 
-pub mod ages;
 pub mod average;
 pub mod decayed_counters;
 pub mod fastest;
@@ -16,7 +15,6 @@ mod tests;
 pub mod tsw;
 pub mod useful;
 
-pub use ages::Ages;
 pub use average::{DecayingMean, HighLowFilter};
 pub use decayed_counters::DecayedCounters;
 pub use fastest::mean_of_fastest;
