@@ -325,8 +325,7 @@ const FIRST_COMPLETIONS: f64 = 16.0;
 const CALM_REFRESH_S: f64 = 0.5;
 /// How classes are mixed changes slowly, seconds.
 const MIX_S: f64 = 1.0;
-/// A service may be slower than its target by itself; requests that have been in flight for so many targets while no other has come back do
-/// not keep others out.
+/// Age, in targets, from which on a request does not keep others out although none has come back; a lower one may be the service's usual time.
 const BLIND_TARGETS: f64 = 4.0;
 /// The posterior is renewed this often while little is new, seconds.
 const REFRESH_S: f64 = 0.1;

@@ -4,8 +4,8 @@
 //! their times are, and says which URL classes are long: see its first page. It knows nothing of a crowd that found the origin cold: then,
 //! and wherever the origin may be short, the limit is [`model`](super::model)'s. Cost and memory: of its tick.
 
+use super::long::Long;
 use super::measured::Measured;
-use super::plan::Long;
 use super::sample::Sample;
 use alloc::boxed::Box;
 use flashweir_core::Duration;

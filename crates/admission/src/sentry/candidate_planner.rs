@@ -76,7 +76,7 @@ impl CandidatePlanner {
             classes,
             decide,
             knee_milli: service.knee_milli(),
-            long: live.current().long.clone(),
+            long: self.deciding.long(live.long()),
             costs: self.costs(now, &service),
             price: self.classes.price(&service),
             explanation: Explanation {

@@ -324,7 +324,7 @@ const RATE_MEMORY_S: f64 = 1.0;
 /// While nothing is known requests may wait so many targets: rather late than refused because nobody knows how many the
 /// origin takes.
 const HELD_AT_START_TARGETS: f64 = 5.0;
-/// While nothing speaks for refusing, so many times as long as requests take.
+/// Longest time in the queue while nothing speaks for refusing, in times that requests take.
 const USUAL_HELD: f64 = 3.0;
 /// Clients and proxies rarely wait for longer than half a minute in all, seconds.
 const USUAL_HELD_MOST_S: f64 = 20.0;

@@ -6,6 +6,7 @@
 
 use super::classes::{Classes, Service};
 use super::delays::{Delays, Load};
+use super::long::Long;
 use super::plan::{BatchTest, ClassPlan, Costs, Decide};
 use super::policy::{Policing, Policy};
 use super::sample::Sample;
@@ -59,6 +60,14 @@ impl Deciding {
         match self.policing {
             Policing::Published(published) => Some(published.costs()),
             _ => None,
+        }
+    }
+
+    /// Requests that hold no place: none under a published policy, which knows of none.
+    pub(super) fn long(&self, long: &Long) -> Long {
+        match self.policing {
+            Policing::Published(_) => Long::default(),
+            _ => long.clone(),
         }
     }
 

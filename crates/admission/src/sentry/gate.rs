@@ -22,7 +22,7 @@ use super::request::{Arrived, Asked, Coming, Ending, Enqueued, Position, Release
 use super::sample::Sample;
 use alloc::sync::Arc;
 use flashweir_core::hash::mix;
-use flashweir_core::limits::{CLIENT_LANES, REQUESTS_HELD, SENTRY_IN_FLIGHT};
+use flashweir_core::limits::{CLIENT_LANES, REQUESTS_HELD};
 use flashweir_core::{Duration, Instant, Reason, Shed};
 
 /// The gate of one service; `T` is what the shell keeps of a request that waits.
@@ -110,7 +110,7 @@ impl<T> SentryGate<T> {
     /// O([`CLASSES`](flashweir_core::limits::CLASSES) + [`CLIENT_LANES`]).
     pub fn check(&mut self, now: Instant, asked: Asked) -> SlotOpinion {
         let coming = self.coming(asked);
-        if self.plan.long.has(asked.url_class) && self.take_long(now) {
+        if self.take_long(now, &asked) {
             let is_guaranteed = self.common.is_within_guarantee(now, coming.asked.class, &coming.class);
             return SlotOpinion::Pass(Slot { is_guaranteed, is_long: true });
         }
@@ -293,12 +293,6 @@ impl<T> SentryGate<T> {
         self.common.in_flight()
     }
 
-    /// Requests in flight that hold no place, from all gates together.
-    #[must_use]
-    pub fn long_in_flight(&self) -> u32 {
-        self.common.long()
-    }
-
     /// How many wait here.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -332,12 +326,6 @@ impl<T> SentryGate<T> {
         self.common.give_back_hold(gone.place.queue);
         self.tell_first(now);
         Some(gone)
-    }
-
-    /// A long request needs no place while there are no more of them than the plan allows; others are as any request.
-    pub(super) fn take_long(&mut self, now: Instant) -> bool {
-        let limit = self.plan.long.limit.unwrap_or(SENTRY_IN_FLIGHT);
-        self.in_flight.take_long(now, &self.plan, limit)
     }
 
     fn check_reserved(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
@@ -602,7 +590,7 @@ impl<T> SentryGate<T> {
     }
 }
 
-/// Ages of requests in flight are told up to so many targets: what takes longer is late, however late.
+/// Largest recorded age of a request in flight, in targets: a request that takes longer is late, however late.
 const AGES_REACH_TARGETS: u32 = 4;
 /// Beyond so many times the limit there is room for nobody: guarantees that can be kept never need as much.
 const GUARANTEED_LIMITS: u32 = 2;

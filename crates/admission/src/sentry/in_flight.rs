@@ -3,7 +3,7 @@
 //! Per begin or end: one integral, one counter by level, one entry of those present, one counter by URL class, one by class.
 //!
 //! *Long requests* hold no place: those of classes that the plan calls long, and those that are in flight for longer than the plan's
-//! [`release_after`](super::plan::Long::release_after). They are in no number that the limit is learned from but [`Sample::rows`].
+//! [`release_after`](super::long::Long::release_after). They are in no number that the limit is learned from but [`Sample::rows`].
 //!
 //! *Service times under load.* An origin that shares itself evenly gives each of n requests min(1, knee/n) of a server.
 //! A clock that runs at that speed says by how much a request has been served: what it shows at the end, less what it
@@ -12,7 +12,8 @@
 
 use super::batch::lane_of_cost;
 use super::common::Common;
-use super::plan::{Long, Plan};
+use super::long::Long;
+use super::plan::Plan;
 use super::request::{Asked, Ending, Position};
 use super::rows::Ended;
 use super::sample::{ClassCounts, LevelSum, Sample, UrlSum};

@@ -2,7 +2,8 @@
 //! holds what does not fit, refuses the rest.
 //!
 //! Per request, in each worker: `gate` decides (by reservation, by `batch` in rounds, or by a threshold's share), with
-//! `in_flight` (counts and measures; `pausing`: but not those whose clients are waited for; `rows`: by time), `hold` (those who wait, by
+//! `in_flight` (counts and measures; `pausing`: but not those whose clients are waited for; `rows`: by time; `long`: those that
+//! hold no place), `hold` (those who wait, by
 //! class and client) and `common` (what the workers' gates share). `request` is what a gate is told and answers.
 //!
 //! Every 20 ms, for all of them: `planner` learns the limit from what they measured: `work` (how much work requests are, by `pace`),
@@ -18,7 +19,7 @@
 //! long requests took at each number in flight. The limit is the one worth most under that distribution, in answers in time a second; of
 //! limits worth the same, the lowest. `model` has it whole.
 //!
-//! Cold start: eight in flight, doubled while that does more; all others wait, up to four targets, because no request is to be refused for
+//! Cold start: eight in flight, doubled while that does more; all others wait, up to five targets, because no request is to be refused for
 //! lack of samples. Known weakness: where two requests complete a second, the first quarter of a minute of a crowd is spent on finding out.
 //! Source: Urgaonkar and Shenoy, Cataclysm §3 (the in-flight test), with a learned limit.
 
@@ -36,6 +37,7 @@ mod gate;
 mod hold;
 mod in_flight;
 mod ladder;
+mod long;
 mod look;
 mod measured;
 mod model;
@@ -60,8 +62,9 @@ pub use common::Common;
 pub use gate::SentryGate;
 pub use hold::Ticket;
 pub use in_flight::{Paused, Permit};
+pub use long::Long;
 pub use model::Constants;
-pub use plan::{BatchTest, ClassPlan, Costs, Decide, Explanation, Long, Plan, Rule};
+pub use plan::{BatchTest, ClassPlan, Costs, Decide, Explanation, Plan, Rule};
 pub use planner::SentryPlanner;
 pub use policy::{ClassPolicy, LadderStep, Policing, Policy};
 pub use published::{Published, PublishedRule};

@@ -1,5 +1,6 @@
 //! What the planner tells the gate, and how it explains itself.
 
+use super::long::Long;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use flashweir_core::limits::URL_CLASSES;
@@ -37,26 +38,6 @@ impl Plan {
             knee_milli => u32::try_from(knee_milli / 1_000).unwrap_or(u32::MAX).max(1),
         };
         self.classes.iter().map(|class| class.limit).fold(knee, u32::min)
-    }
-}
-
-/// Requests that take longer than the target even alone, while others do not: they hold no place among those that the limit is for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Long {
-    /// URL classes of such requests, ascending; at most [`CLASSES_MAX`](flashweir_limit::CLASSES_MAX).
-    pub url_classes: Vec<u16>,
-    /// Requests in flight that hold no place, at most; `None` while the origin is short of nothing.
-    pub limit: Option<u32>,
-    /// Time in flight after which a request of any class holds no place any more; zero if all do.
-    pub release_after: Duration,
-}
-
-impl Long {
-    /// Whether requests of a URL class hold no place. O(log classes), and one comparison where there is none.
-    #[must_use]
-    pub fn has(&self, url_class: u32) -> bool {
-        let url_class = (url_class as usize % URL_CLASSES) as u16;
-        !self.url_classes.is_empty() && self.url_classes.binary_search(&url_class).is_ok()
     }
 }
 

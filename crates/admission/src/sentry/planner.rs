@@ -3,10 +3,11 @@
 use super::calm::Calm;
 use super::classes::{Classes, Service};
 use super::deciding::Deciding;
+use super::long::Long;
 use super::look::Look;
 use super::measured::Measured;
 use super::model::{Constants, ModelRule, Seen};
-use super::plan::{Decide, Explanation, Long, Plan, Rule};
+use super::plan::{Decide, Explanation, Plan, Rule};
 use super::policy::Policy;
 use super::sample::{LevelSum, Sample};
 use super::work::WorkMeter;
@@ -132,6 +133,11 @@ impl SentryPlanner {
         &self.plan
     }
 
+    /// Requests that hold no place, as found, under any policy.
+    pub(super) fn long(&self) -> &Long {
+        self.calm.long()
+    }
+
     /// The 95th percentile of responses, ages counted.
     fn p95_s(&mut self) -> Option<f64> {
         let mut all = self.latency_us.clone();
@@ -196,7 +202,7 @@ impl SentryPlanner {
             classes,
             decide,
             knee_milli: service.knee_milli(),
-            long: self.calm.long().clone(),
+            long: self.deciding.long(self.calm.long()),
             costs: self.deciding.costs().unwrap_or_else(|| self.classes.costs(now)),
             price: self.classes.price(&service),
             explanation,

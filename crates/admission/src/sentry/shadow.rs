@@ -24,7 +24,7 @@ impl<T> SentryGate<T> {
     pub fn check_in_shadow(&mut self, now: Instant, asked: Asked) -> (Slot, Option<Shed>) {
         let Coming { asked, class, .. } = self.coming(asked);
         let is_guaranteed = self.common.is_within_guarantee(now, asked.class, &class);
-        if self.plan.long.has(asked.url_class) && self.take_long(now) {
+        if self.take_long(now, &asked) {
             return (Slot { is_guaranteed, is_long: true }, None);
         }
         let refused = self.would_refuse(&class).filter(|_| !is_guaranteed);

@@ -1,10 +1,14 @@
 //! Goal: long requests hold no place, are bounded, and are counted. Method: one gate with a limit of one place, and plans that say which
 //! requests are long.
 
+use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
-    Arrived, Asked, Common, Ending, Long, Permit, Plan, Policy, Sample, SentryGate, SentryPlanner,
+    Arrived, Asked, Common, Ending, LevelSum, Long, Permit, Plan, Policing, Policy, Published, PublishedRule,
+    Sample, SentryGate, SentryPlanner,
 };
 use flashweir_core::{Duration, Instant};
+use flashweir_limit::{Row, time_bin};
+use flashweir_measure::histogram::index;
 use std::sync::Arc;
 
 const POLLS: u32 = 7;
@@ -136,4 +140,40 @@ fn in_shadow_long_requests_are_counted_separately_too() {
     assert_eq!(service.in_flight(), (2, 1));
     permits.into_iter().for_each(|permit| service.end(10, permit));
     assert_eq!(service.in_flight(), (0, 0));
+}
+
+/// The plan after four seconds of fifty pages a second of 10 ms beside ten polls that are in flight all the time.
+fn plan_beside_polls(policing: Policing) -> Plan {
+    let policy = Policy { policing, ..Policy::single(Duration::from_secs(1)) };
+    let mut planner = PlannerDriver::new(SentryPlanner::new(Arc::new(policy)), Instant::ZERO);
+    let tick = Duration::from_millis(20);
+    for from in (0..200).map(|at| Instant::ZERO + tick * at) {
+        let to = from + tick;
+        let page = Row { class: 1, bin: time_bin(0.01) as u8, completed: 1, ..Row::default() };
+        let polls =
+            Row { class: POLLS, bin: time_bin(to.as_secs_f64()) as u8, in_flight: 10, ..Row::default() };
+        let nanos = tick.as_nanos() as u64;
+        let level = LevelSum { level: index(1), nanos, in_flight_nanos: nanos / 2, completed: 1 };
+        let sample = Sample {
+            from,
+            to,
+            completed: 1,
+            rows: vec![page, polls],
+            levels: vec![level],
+            ..Sample::default()
+        };
+        planner.observe(to, &sample);
+        planner.plan(to);
+    }
+    planner.planner().current().clone()
+}
+
+#[test]
+fn polls_beside_pages_are_found_to_be_long_and_published_policies_know_of_none() {
+    let found = plan_beside_polls(Policing::Reservation).long;
+    assert_eq!((found.url_classes.as_slice(), found.limit), (&[POLLS as u16][..], None), "{found:?}");
+    let rule = PublishedRule::Reservation { step: 1 };
+    let published =
+        Published { rule, servers: 2, service_time: Duration::from_millis(10), quantile_milli: 1_000 };
+    assert_eq!(plan_beside_polls(Policing::Published(published)).long, Long::default());
 }

@@ -3,11 +3,12 @@
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
-    ClassCounts, ClassPolicy, LadderStep, Plan, Policing, Policy, Published, PublishedRule, Sample,
+    ClassCounts, ClassPolicy, LadderStep, Long, Plan, Policing, Policy, Published, PublishedRule, Sample,
     SentryPlanner, UrlSum,
 };
 use flashweir_core::limits::{CLASSES, REQUESTS_HELD, SENTRY_IN_FLIGHT};
 use flashweir_core::{Duration, Instant, Rate};
+use flashweir_limit::{CLASSES_MAX, Row};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -98,6 +99,14 @@ fn sample(from: Instant, to: Instant, classes: usize, tick: &Tick) -> Sample {
                 ..UrlSum::default()
             });
         }
+        // Any times, of classes without number, as another gateway might send.
+        sample.rows.push(Row {
+            class: (index as u32).wrapping_mul(offered as u32),
+            bin: (service_us >> (index % 8)) as u8,
+            completed: completed as u32,
+            left: if offered % 7 == 0 { u32::MAX } else { 0 },
+            in_flight: (*in_flight as u32).wrapping_mul(offered as u32),
+        });
     }
     sample
 }
@@ -105,6 +114,8 @@ fn sample(from: Instant, to: Instant, classes: usize, tick: &Tick) -> Sample {
 fn check(policy: &Policy, plan: &Plan) -> Result<(), TestCaseError> {
     let is_published = matches!(policy.policing, Policing::Published(_));
     prop_assert!(plan.limit <= SENTRY_IN_FLIGHT && (is_published || plan.limit >= 1));
+    prop_assert!(plan.long.url_classes.is_sorted() && plan.long.url_classes.len() <= CLASSES_MAX);
+    prop_assert!(!is_published || plan.long == Long::default());
     prop_assert!(plan.price >= 0.0 && plan.price.is_finite());
     prop_assert!((1.0..=6.0).contains(&plan.explanation.quantile_over_mean));
     prop_assert!(plan.explanation.capacity_rps.is_finite() && plan.explanation.capacity_rps >= 0.0);

@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use crate::origins::{Belief, Found, Plan, Share};
 
-    /// A run in which every phase came to `worth`, and so many of the first kind were refused in calm.
+    /// A run in which every phase came to `worth`, and this number of the first kind were refused in calm.
     fn run(origin: Origin, protection: Protection, worth: f64, refused: u64) -> Run {
         let belief = Belief::of(&[Plan {
             limit: 6.0,

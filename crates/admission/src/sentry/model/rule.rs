@@ -468,7 +468,7 @@ fn round(value: f64) -> u32 {
     ((value + 0.5) as u32).max(1)
 }
 
-/// A service may be slower than its target by itself; one that answers nothing for so many targets, on average, stands still.
+/// Mean age, in targets, at which a service that has answered nothing stands still; a lower one may be its usual time.
 const HOPELESS_TARGETS: f64 = 4.0;
 /// Windows kept apart because of a suspicion.
 const SUSPECTS_MAX: usize = 8;
