@@ -238,19 +238,6 @@ impl<T> SentryGate<T> {
         Some(self.take_out(now, ticket)?.value.1)
     }
 
-    /// How long a request that has to wait will do so, at least: half of what the oldest in its queue has waited here. The other
-    /// half is for clients with few requests, which overtake those of clients with many. Zero where the newest goes first, and in
-    /// batches, whose rounds depend on what else arrives.
-    #[must_use]
-    pub fn shortest_wait(&self, now: Instant, asked: &Asked) -> Duration {
-        let Coming { asked, class, .. } = self.coming(*asked);
-        let queue = queue_of(asked.class.into(), asked.position);
-        let is_in_order = !matches!(self.plan.decide, Decide::Batch(_))
-            && self.order(now, queue, &class) != Order::NewestFirst;
-        let since = self.hold.oldest_since(queue).filter(|_| is_in_order);
-        since.map_or(Duration::ZERO, |since| now.saturating_since(since) / OVERTAKING_PART)
-    }
-
     /// A class's place in the order of importance, 0 the first.
     #[must_use]
     pub fn rank(&self, class: u8) -> u8 {
@@ -541,10 +528,6 @@ impl<T> SentryGate<T> {
         classes.flat_map(|(class, plan)| Position::ALL.map(|position| (queue_of(class, position), plan)))
     }
 
-    fn order(&self, now: Instant, queue: usize, class: &ClassPlan) -> Order {
-        Order::of(now, self.hold.oldest_since(queue), self.common.held_in(queue), class)
-    }
-
     /// Whoever is first elsewhere should have been refused by now: that gate is stuck.
     fn is_overdue(&self, now: Instant, elsewhere: Precedence) -> bool {
         let hold_for = self.of_rank(elsewhere.rank(), |class| class.hold_for).unwrap_or(Duration::ZERO);
@@ -596,8 +579,6 @@ const AGES_REACH_TARGETS: u32 = 4;
 const GUARANTEED_LIMITS: u32 = 2;
 /// Clients over their share have this part of a class's places to wait.
 const SPARE_PART: u32 = 4;
-/// A request is taken to wait for this part (1/n) of what the oldest has waited.
-const OVERTAKING_PART: u32 = 2;
 /// One that waits elsewhere goes first if it is older by this part of how long it may wait.
 const SLACK_PART: u32 = 16;
 /// Gates draw different numbers; no gate draws so many.

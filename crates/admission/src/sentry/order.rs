@@ -1,7 +1,10 @@
-//! Which of those that wait in a queue is next.
+//! Order of the requests in a queue: which is next, and how long the last one waits.
 
-use super::plan::ClassPlan;
-use flashweir_core::Instant;
+use super::gate::SentryGate;
+use super::hold::queue_of;
+use super::plan::{ClassPlan, Decide};
+use super::request::{Asked, Coming};
+use flashweir_core::{Duration, Instant};
 
 /// Which is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +31,32 @@ impl Order {
     }
 }
 
+impl<T> SentryGate<T> {
+    /// Shortest time that a request which has to wait will do so: half of what the oldest in its queue has waited here. The other
+    /// half is for clients with few requests, which overtake those of clients with many. Zero where the newest goes first, and in
+    /// batches, whose rounds depend on what else arrives.
+    #[must_use]
+    pub fn shortest_wait(&self, now: Instant, asked: &Asked) -> Duration {
+        let Coming { asked, class, .. } = self.coming(*asked);
+        let queue = queue_of(asked.class.into(), asked.position);
+        let is_in_order = !matches!(self.plan.decide, Decide::Batch(_))
+            && self.order(now, queue, &class) != Order::NewestFirst;
+        let since = self.hold.oldest_since(queue).filter(|_| is_in_order);
+        since.map_or(Duration::ZERO, |since| now.saturating_since(since) / OVERTAKING_PART)
+    }
+
+    pub(super) fn order(&self, now: Instant, queue: usize, class: &ClassPlan) -> Order {
+        Order::of(now, self.hold.oldest_since(queue), self.common.held_in(queue), class)
+    }
+}
+
+/// A request is taken to wait for this part (1/n) of what the oldest has waited.
+const OVERTAKING_PART: u32 = 2;
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sentry::{Policy, SentryPlanner};
-    use flashweir_core::Duration;
 
     #[test]
     fn an_old_queue_is_served_from_its_newest_end_while_it_is_long() {
