@@ -1,7 +1,7 @@
 //! Learner: ticks in, a limit out.
 //!
 //! Order of a tick: evidence, test for change, long classes, posterior, decision. A raise needs *exposure*: completions, expected and seen, at or
-//! near the limit since it last moved, half as many as the limit while requests wait and as many as the limit else. Without any queue the
+//! near the limit since it last moved, as many as the limit, and half as many at a cold start with requests that wait. Without any queue the
 //! limit is lowered only where more answers would be in time.
 
 use crate::evidence::{Evidence, Guard, Row};
@@ -268,7 +268,9 @@ impl Learner {
         self.was_known |= self.learned.servers.is_some();
         self.learned.stretch = self.posterior.stretch(self.evidence.aged_at);
         let is_crowd = self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
-        let times_max = if self.refused > 0.5 || self.was_known || !tick.is_waiting { k.much } else { 2.0 };
+        // At a cold start, while requests wait and none is refused, twice as many at a time: nothing else finds a wide origin soon.
+        let is_cold = self.evidence.learned() <= COLD_COMPLETIONS && tick.is_waiting;
+        let times_max = if is_cold && self.refused <= 0.5 && !self.was_known { 2.0 } else { k.much };
         // Nothing is taken away while the origin is as likely short of nothing.
         let is_short = self.posterior.shortage(self.evidence.aged_at, k.much) >= 0.5;
         let wanted = self.policy.choose(&self.posterior, limit, times_max, is_short);
@@ -286,9 +288,11 @@ impl Learner {
             // Where guarantees fill more than the limit, a higher one shows nothing.
             let used = tick.in_flight / f64::from(limit);
             let is_reached = used > 1.0 / k.much && used < k.much;
-            // Half a turnover of what is in flight; all of it where no request waits, since nothing presses.
-            let turnover = f64::from(limit) * if tick.is_waiting { 0.5 } else { 1.0 };
-            let is_shown = is_reached && self.exposure.min(self.shown) >= turnover.max(k.enough);
+            // A turnover of what is in flight, half of it where that presses; and it showed no stretch.
+            let turnover = f64::from(limit) * if is_cold { 0.5 } else { 1.0 };
+            let is_shown = is_reached
+                && self.exposure.min(self.shown) >= turnover.max(k.enough)
+                && self.shown >= SHOWN_SHARE * self.exposure;
             let best = if is_shown { wanted.best } else { limit }.min(round(self.ceiling));
             if best > limit {
                 self.move_to(best, Move::Raise);
@@ -321,14 +325,18 @@ impl Learner {
 
 /// Completions from which on the base is known well enough to look for changes.
 const FIRST_COMPLETIONS: f64 = 16.0;
-/// The same while no request waits.
-const CALM_REFRESH_S: f64 = 0.5;
+/// Completions up to which a start is cold.
+const COLD_COMPLETIONS: f64 = 64.0;
+/// Completions over those expected, since the limit last moved, from which on it may rise: less is a stretch, or the chance of a small count.
+const SHOWN_SHARE: f64 = 0.85;
 /// How classes are mixed changes slowly, seconds.
 const MIX_S: f64 = 1.0;
 /// Age, in targets, from which on a request does not keep others out although none has come back; a lower one may be the service's usual time.
 const BLIND_TARGETS: f64 = 4.0;
 /// The posterior is renewed this often while little is new, seconds.
 const REFRESH_S: f64 = 0.1;
+/// The same while no request waits.
+const CALM_REFRESH_S: f64 = 0.5;
 /// A base learns below this part of the servers that there are with a probability of 1 − [`IDLE_QUANTILE`].
 const IDLE_SHARE: f64 = 0.75;
 const IDLE_QUANTILE: f64 = 0.2;
