@@ -17,11 +17,13 @@ use flashweir_measure::histogram::bucket_middle;
 pub(super) struct Calm {
     learner: Box<Learner>,
     long: Long,
+    /// Clients of late that left in vain, less those that were answered: no origin is well whose clients leave before it answers.
+    in_vain: f64,
 }
 
 impl Calm {
     pub(super) fn new() -> Self {
-        Self { learner: Box::new(Learner::new(Numbers::SHIPPED)), long: Long::default() }
+        Self { learner: Box::new(Learner::new(Numbers::SHIPPED)), long: Long::default(), in_vain: 0.0 }
     }
 
     /// Requests that hold no place.
@@ -31,7 +33,7 @@ impl Calm {
 
     /// Whether nothing speaks for refusing requests.
     pub(super) fn is_calm(&self) -> bool {
-        self.learner.learned().is_calm
+        self.learner.learned().is_calm && self.in_vain <= 0.0
     }
 
     /// Takes the limit in force.
@@ -41,6 +43,8 @@ impl Calm {
 
     /// Takes a sample; returns the limit that nothing speaks against, 1 where the origin may be short.
     pub(super) fn limit_least(&mut self, sample: &Sample, measured: &Measured, target_s: f64) -> u32 {
+        self.in_vain *= libm::exp(-(measured.completed + measured.left_late) / LATELY);
+        self.in_vain += measured.left_late - measured.completed;
         let limit = self.learner.learned().limit;
         let learned = self.learner.tick(&Tick {
             span_s: measured.span_s,
@@ -58,7 +62,7 @@ impl Calm {
         self.long.url_classes.sort_unstable();
         self.long.limit = learned.long_limit;
         self.long.release_after = learned.long_after_s.map_or(Duration::ZERO, Duration::from_secs_f64);
-        if learned.is_calm { learned.limit.max(limit) } else { 1 }
+        if self.is_calm() { learned.limit.max(limit) } else { 1 }
     }
 }
 
@@ -72,3 +76,6 @@ fn in_flight_seen(sample: &Sample) -> f64 {
     }
     if weights > 0.0 { sum / weights } else { 0.0 }
 }
+
+/// Answers and departures over which these are counted.
+const LATELY: f64 = 8.0;

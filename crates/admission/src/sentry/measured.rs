@@ -64,6 +64,11 @@ impl Measured {
         self.failed > FAILED_MOST * self.completed.max(8.0) && self.in_flight() > 0.5 * f64::from(limit)
     }
 
+    /// Whether more clients left in vain than were answered.
+    pub(super) fn is_in_vain(&self) -> bool {
+        self.left_late > self.completed
+    }
+
     /// Whether the limit kept requests out.
     pub(super) fn is_bound(&self) -> bool {
         self.shed > 0.0 || self.waiting_s > 0.2 * self.span_s

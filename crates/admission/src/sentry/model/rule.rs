@@ -153,7 +153,7 @@ impl ModelRule {
         let lasts = self.open.span_s >= look.age_s;
         if is_turned_over && is_stationary && lasts {
             // More clients left without an answer than got one: what they waited for takes longer than they waited.
-            return self.close(look, self.open.left_late > self.open.completed);
+            return self.close(look, self.open.is_in_vain());
         }
         if is_turned_over && self.may_raise_early(look, lasts) {
             self.early_rate = self.open.work_rate(look.variation);
@@ -242,10 +242,11 @@ impl ModelRule {
         open.is_bound() && self.usual_s > 0.0 && open.in_flight() > 0.8 && is_there_time && are_few
     }
 
-    /// Nothing is known, and what is in flight is late already.
+    /// Nothing is known, and what is in flight is late already: so late that its clients leave, or by several targets.
     fn is_hopeless(&self, look: &Look) -> bool {
+        let targets = if self.open.is_in_vain() { 1.0 } else { HOPELESS_TARGETS };
         self.open.is_bound()
-            && look.age_s > HOPELESS_TARGETS * look.target_s
+            && look.age_s > targets * look.target_s
             && !self.curve.is_informed()
             && self.learned.limit > 1
     }
@@ -306,7 +307,7 @@ impl ModelRule {
         // A request may wait though the limit is not reached: clients over their share are let in below the knee only.
         let is_reached = self.is_reached(&open);
         let limit_max = if is_reached { limit_max } else { limit_max.min(self.learned.limit) };
-        self.decide(look, limit_max, open.shed > 0.0 || open.left_late > open.completed)
+        self.decide(look, limit_max, open.shed > 0.0 || open.is_in_vain())
     }
 
     fn evidence(&self, look: &Look, is_overdue: bool) -> Evidence {
@@ -314,6 +315,13 @@ impl ModelRule {
         let Variation { within, all } = look.variation;
         let (mut work, mut completed) = (open.work, open.completed);
         let mut unit_s = self.unit_s(look);
+        if open.is_in_vain() {
+            // Clients leave before their answers, so ages end where their patience does: what is left is how long the origin worked for
+            // what it completed, and each request that left is as good a witness of that as one that was answered.
+            (work, completed) = (work.max(self.unit), completed.max(1.0));
+            let weight = (completed + open.left_late) / within;
+            return Evidence { in_flight: open.in_flight(), time_s: open.in_flight_s, work, completed, weight };
+        }
         if is_overdue {
             (work, completed) = (work.max(0.5 * self.unit), completed.max(0.5));
             // The mean age of those in flight is (1 + cv²)/2 of what they take.

@@ -76,6 +76,18 @@ fn a_cold_start_inside_the_crowd_is_survived() {
     check(cell(4, 100, Spread::Constant, 1.0, 3.0, Change::ColdStart), 0.97, 3.0);
 }
 
+/// Regression: eight requests on one core took four targets each, at the end of their clients' patience; as nothing had come back sooner,
+/// that was taken for their usual time, sixteen were let in, and no request was ever answered again.
+#[test]
+fn an_origin_whose_clients_leave_in_vain_at_a_cold_start_recovers() {
+    for load in [1.5, 3.0, 10.0] {
+        let cell = cell(1, 500, Spread::Constant, 1.0, load, Change::ColdStart);
+        let shares = [31, 32, 33].map(|seed| Score::of(&cell, &[seed]).share);
+        println!("{cell}: {shares:.3?}");
+        assert!(shares.iter().sum::<f64>() >= 0.4 * 3.0, "{cell}: {shares:?}");
+    }
+}
+
 #[test]
 fn a_target_that_cannot_be_met_is_reported() {
     // Three crowds together: of exponential work one of them has 0.84 to 1.02, by chance.
