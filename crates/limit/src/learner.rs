@@ -204,8 +204,9 @@ impl Learner {
         // As many as there are in calm, and two standard deviations of such a number.
         let long_most = self.long_usual + 2.0 * libm::sqrt(self.long_usual);
         self.learned.long_limit = is_crowd.then_some((long_most + 0.5) as u32);
-        // Where the limit binds, soon.
-        let refresh_s = if self.waiting_s > 0.0 || self.refused > 0.1 { REFRESH_S } else { CALM_REFRESH_S };
+        // Where the limit binds and nothing shows that it should, soon.
+        let is_bound = self.waiting_s > 0.0 || self.refused > 0.1;
+        let refresh_s = if is_bound && !self.is_limited { REFRESH_S } else { SLOW_REFRESH_S };
         let is_due = self.since_s >= 0.5 * refresh_s && self.fresh >= k.enough
             || self.since_s >= refresh_s && self.fresh > 0.1;
         let is_blind = self.since_s >= REFRESH_S && !self.evidence.is_informed();
@@ -336,8 +337,8 @@ const MIX_S: f64 = 1.0;
 const BLIND_TARGETS: f64 = 4.0;
 /// The posterior is renewed this often while little is new, seconds.
 const REFRESH_S: f64 = 0.1;
-/// The same while no request waits.
-const CALM_REFRESH_S: f64 = 0.5;
+/// The same while no request waits, or the origin was found short of something; a change of the origin renews it at once.
+const SLOW_REFRESH_S: f64 = 0.5;
 /// A base learns below this part of the servers that there are with a probability of 1 − [`IDLE_QUANTILE`].
 const IDLE_SHARE: f64 = 0.75;
 const IDLE_QUANTILE: f64 = 0.2;

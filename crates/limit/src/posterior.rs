@@ -64,13 +64,6 @@ impl Tabulated {
     }
 }
 
-/// Marginals of before the origin changed.
-#[derive(Debug)]
-struct Before {
-    origins: Vec<f64>,
-    scales: [f64; STRETCHES],
-}
-
 /// Distribution over origins and scales.
 #[derive(Debug)]
 pub struct Posterior {
@@ -78,7 +71,8 @@ pub struct Posterior {
     origins: Vec<Origin>,
     /// ln f of each origin at each level, steps of stretch.
     stretches: Vec<[f32; LEVELS]>,
-    before: Option<Before>,
+    /// Logarithms of the prior after a change, by origin and scale; none before the first change.
+    changed: Vec<Row>,
     /// Log-density of ln σ around where the base fits itself, for a variance.
     base: Tabulated,
     base_variance: f64,
@@ -110,7 +104,7 @@ impl Posterior {
             marginal: alloc::vec![0.0; origins.len()],
             log_scale: alloc::vec![0.0; origins.len()],
             origins,
-            before: None,
+            changed: Vec::new(),
             base: Tabulated::new(|_| 0.0),
             base_variance: f64::INFINITY,
             scales: [0.0; STRETCHES],
@@ -167,23 +161,31 @@ impl Posterior {
     }
 
     fn log_priors(&self, at: usize, learned_at: &[(usize, f64)]) -> Row {
+        if let Some(logs) = self.changed.get(at) {
+            return *logs;
+        }
         let origin = &self.origins[at];
         let mut logs = [0.0; STRETCHES];
-        let Some(before) = &self.before else {
-            // ln σ + Σ a_n ln f is normal around 0.
-            let steps: f64 =
-                learned_at.iter().map(|(level, part)| part * f64::from(self.stretches[at][*level])).sum();
-            let from = ((REACH as f64 - steps).max(0.0) * FINE as f64 + 0.5) as usize;
-            let row = &self.base.0[from % FINE][from / FINE..];
-            logs.iter_mut().zip(row).for_each(|(log, value)| *log = value + origin.log_prior as f32);
-            return logs;
-        };
-        let (each, prior) = (1.0 / STRETCHES as f64, libm::exp(origin.log_prior));
-        for (log, scale) in logs.iter_mut().zip(before.scales) {
-            let any = self.numbers.model_error * prior * each;
-            *log = libm::logf((before.origins[at] * each + prior * scale + any) as f32);
-        }
+        // ln σ + Σ a_n ln f is normal around 0.
+        let steps: f64 =
+            learned_at.iter().map(|(level, part)| part * f64::from(self.stretches[at][*level])).sum();
+        let from = ((REACH as f64 - steps).max(0.0) * FINE as f64 + 0.5) as usize;
+        let row = &self.base.0[from % FINE][from / FINE..];
+        logs.iter_mut().zip(row).for_each(|(log, value)| *log = value + origin.log_prior as f32);
         logs
+    }
+
+    /// Takes what is believed now as the prior of a changed origin: it is as before, or its scale is, or neither.
+    fn change(&mut self) {
+        let each = 1.0 / STRETCHES as f64;
+        self.changed.resize(self.origins.len(), [0.0; STRETCHES]);
+        for ((row, origin), before) in self.changed.iter_mut().zip(&self.origins).zip(&self.marginal) {
+            let prior = libm::exp(origin.log_prior);
+            let any = self.numbers.model_error * prior * each;
+            for (log, scale) in row.iter_mut().zip(self.scales) {
+                *log = libm::logf((before * each + prior * scale + any) as f32);
+            }
+        }
     }
 
     fn normalise(&mut self, most: f32) {
@@ -239,7 +241,7 @@ impl Posterior {
             return false;
         }
         self.sums = [0.0; FACTORS.len()];
-        self.before = Some(Before { origins: self.marginal.clone(), scales: self.scales });
+        self.change();
         evidence.forget(&chunk);
         true
     }
