@@ -320,7 +320,13 @@ impl ModelRule {
             // what it completed, and each request that left is as good a witness of that as one that was answered.
             (work, completed) = (work.max(self.unit), completed.max(1.0));
             let weight = (completed + open.left_late) / within;
-            return Evidence { in_flight: open.in_flight(), time_s: open.in_flight_s, work, completed, weight };
+            return Evidence {
+                in_flight: open.in_flight(),
+                time_s: open.in_flight_s,
+                work,
+                completed,
+                weight,
+            };
         }
         if is_overdue {
             (work, completed) = (work.max(0.5 * self.unit), completed.max(0.5));
