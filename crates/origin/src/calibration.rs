@@ -41,13 +41,17 @@ fn thread_cpu_ms() -> f64 {
 mod tests {
     use super::*;
 
-    /// Processor time, not wall time, so a busy machine changes little; a factor of two leaves room for its clock.
+    /// Processor time, not wall time, so a busy machine changes little; but a core that is shared with another thread may slow down by two
+    /// between the calibration and the work. The median of five.
     #[test]
     fn calibrated_work_takes_the_time_it_was_calibrated_to() {
-        let links = (calibrate() * 20.0) as u64;
-        let before = thread_cpu_ms();
-        follow_chain(links, &AtomicBool::new(false));
-        let taken = thread_cpu_ms() - before;
-        assert!((10.0..40.0).contains(&taken), "20 ms of work took {taken} ms");
+        let mut taken_ms: [f64; 5] = std::array::from_fn(|_| {
+            let links = (calibrate() * 20.0) as u64;
+            let before = thread_cpu_ms();
+            follow_chain(links, &AtomicBool::new(false));
+            thread_cpu_ms() - before
+        });
+        taken_ms.sort_by(f64::total_cmp);
+        assert!((10.0..40.0).contains(&taken_ms[2]), "20 ms of work took {taken_ms:.1?} ms");
     }
 }
