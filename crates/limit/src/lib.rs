@@ -20,7 +20,7 @@
 //! 4. *Long classes*, whose requests take longer than the target even alone while others do not, hold no place; in a crowd as many as in calm and two
 //!    standard deviations.
 //!
-//! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 120 kB. Cost of a tick in which every class completes
+//! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 160 kB. Cost of a tick in which every class completes
 //! something: 0.16 ms with one class, 0.35 with 8, 0.53 with 64 (profile of tests, busy machine; the ignored test `cost` prints it).
 //!
 //! *State: experimental.* The sentry of `flashweir-admission` uses the evidence: it keeps its own limit up while nothing is short, and takes long classes from
