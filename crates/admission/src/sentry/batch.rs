@@ -7,7 +7,7 @@
 //! within a round; the age of the oldest stands for the round's length; q makes a bound on the mean one on what is
 //! late. The paper's queue at the origin (Q) is part of what is in flight here. A lane holds requests of like service
 //! time, whose mean stands for all. Rounds are at multiples of the class's delay. Once a request was refused, less
-//! important ones of the same moment are refused untested. Whoever passes but finds no room under the limit waits for
+//! important ones of the same moment are refused untested. A request that passes but finds no room under the limit waits for
 //! the next round.
 
 use super::gate::SentryGate;
@@ -122,7 +122,7 @@ impl<T> SentryGate<T> {
         Some(())
     }
 
-    /// Tests the next lane in which somebody waits, from `from` on.
+    /// Tests the next lane in which a request waits, from `from` on.
     fn open_lane(&mut self, now: Instant, test: &BatchTest, class: usize, from: usize) -> Option<Round> {
         let lane = self.hold.lanes_in_use(queue_of(class, Position::Usual)).find(|&lane| lane >= from)?;
         let plan = &self.plan.classes[class];
@@ -140,7 +140,7 @@ impl<T> SentryGate<T> {
         Some(Round { class, lane, admit, refuse: waiting.len - admit })
     }
 
-    /// There is no room: whoever passed, and whoever is less important, waits for the next round.
+    /// There is no room: requests that passed, and less important ones, wait for the next round.
     fn put_off(&mut self, now: Instant, class: usize) {
         self.rounds.open = None;
         let rank = self.plan.classes[class].rank;
@@ -152,7 +152,7 @@ impl<T> SentryGate<T> {
     }
 }
 
-/// How many of `len` requests that cost so much together may go, when so many are there.
+/// Requests, of `len` that cost `cost_us` together, that may go while `in_flight` are there.
 fn passing(
     test: &BatchTest,
     class: &ClassPlan,
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
     use alloc::sync::Arc;
 
-    /// Of so many waiting requests of 10 ms, in flight already so many, waited so long: how many pass.
+    /// Requests of 10 ms that pass, by how many wait, how many are in flight and how long they have waited.
     fn pass(servers_milli: u64, is_whole: bool, in_flight: u32, waited_ms: u64, len: u32) -> u32 {
         let planner = SentryPlanner::new(Arc::new(Policy::single(Duration::from_millis(100))));
         let test = BatchTest { servers_milli, quantile_milli: 2_000, is_whole };

@@ -106,7 +106,7 @@ fn in_the_way(services: &[f64; SERVICE_TIMES], offered_rps: f64, load: &Load, de
 }
 
 /// Σ over l ≥ 1 of 1 − F(l·d/N): in how many later rounds a request is still there. Service times are those of the
-/// histogram's buckets, so the sum is finite: whoever stays for s·N sees as many rounds as begin before that.
+/// histogram's buckets, so the sum is finite: a request that stays for s·N sees as many rounds as begin before that.
 fn rounds_stayed(services: &[f64; SERVICE_TIMES], stretch_us: f64, delay_s: f64) -> f64 {
     let count: f64 = services.iter().sum();
     if count <= 0.0 || delay_s <= 0.0 {
@@ -153,7 +153,7 @@ const BOUND: f64 = 0.05;
 /// Delays follow the load slowly: to hold requests longer changes the load itself.
 const PERIOD: Duration = Duration::from_secs(15);
 const DAMPING: f64 = 0.3;
-/// Nobody gathers for longer.
+/// No round gathers for longer.
 const DELAY_MOST_S: f64 = 0.5;
 /// A round that is not even a request long.
 const DELAY_LEAST_S: f64 = 1e-4;
@@ -198,7 +198,7 @@ mod tests {
         let chance = in_the_way(&delays.services[2], 120.0, &load(5.0, 0.3, 1.5), solved[2]);
         assert!(chance <= BOUND / 2.0, "{chance}");
         assert_eq!(delays.solve(&load(20.0, 0.3, 1.5)), [0.0, DELAY_MOST_S, DELAY_MOST_S]);
-        assert_eq!(delays.solve(&load(5.0, 0.0, 1.5)), [0.0; 3], "nobody is refused");
+        assert_eq!(delays.solve(&load(5.0, 0.0, 1.5)), [0.0; 3], "no request is refused");
         assert_eq!(Delays::new(3).solve(&load(5.0, 0.3, 1.5)), [0.0; 3], "service times are unknown");
     }
 

@@ -1,5 +1,5 @@
 //! Requests that wait for room: a bounded queue for each class and position in it, shared
-//! fairly among clients, out of which anybody can go at once.
+//! fairly among clients, which a request can leave at any time.
 //!
 //! A slab whose entries are in two lists each, in the order they came: all of their queue, and those of their *lane*. A
 //! lane is what a queue is divided into: clients, by hash (or kinds of requests, by service time). To enter and to
@@ -32,7 +32,7 @@ pub(super) struct Hold<T> {
     queues: Vec<Queue>,
 }
 
-/// Names one that waits; after it has gone, the ticket finds nobody.
+/// Name of a request that waits; once that has gone, the ticket finds none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     slot: u32,
@@ -59,7 +59,7 @@ pub(super) const fn position_of(queue: usize) -> Position {
     Position::ALL[queue % Position::ALL.len()]
 }
 
-/// Where somebody waits, and what serving them costs.
+/// Where a request waits, and what serving it costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// See [`queue_of`].
@@ -97,10 +97,10 @@ pub(super) enum End {
 struct Queue {
     ends: Ends,
     len: u32,
-    /// Of the slot at the oldest end: asked for every queue at every decision, and slots are far apart.
+    /// Of the slot at the oldest end: asked for every queue at every decision, and slots are far from each other in memory.
     oldest_since: Instant,
     lanes: Box<[Lane; CLIENT_LANES]>,
-    /// A bit for each lane in which somebody waits.
+    /// A bit for each lane in which a request waits.
     in_use: u64,
     /// Service that the lane last served had had before.
     turn_us: u64,
@@ -114,7 +114,7 @@ struct Lane {
     len: u32,
     /// What waits here costs so much.
     cost_us: u64,
-    /// Service it has had; whoever did not wait begins with what others have had.
+    /// Service it has had; a lane that did not wait begins with what others have had.
     turn_us: u64,
 }
 
@@ -147,7 +147,7 @@ const IN_LANE: usize = 1;
 const _: () = assert!(CLIENT_LANES == u64::BITS as usize, "one bit for each lane");
 
 impl<T> Hold<T> {
-    /// Nobody waits, and at most `bound` ever will.
+    /// Without any request; at most `bound` wait at once.
     pub(super) fn new(queues: usize, bound: usize) -> Self {
         let bound = u32::try_from(bound).unwrap_or(NONE - 1).min(NONE - 1);
         let queues = (0..queues).map(|_| Queue::new()).collect();
@@ -186,7 +186,7 @@ impl<T> Hold<T> {
         }
     }
 
-    /// The lanes of a queue in which somebody waits, in their order.
+    /// The lanes of a queue in which a request waits, in their order.
     pub(super) fn lanes_in_use(&self, queue: usize) -> impl Iterator<Item = usize> + use<T> {
         Bits(self.queues[queue].in_use)
     }
@@ -206,7 +206,7 @@ impl<T> Hold<T> {
         }))
     }
 
-    /// Somebody waits from now on.
+    /// A request waits from now on.
     ///
     /// # Errors
     /// The bound is met: the value comes back.
@@ -234,7 +234,7 @@ impl<T> Hold<T> {
         Ok(ticket)
     }
 
-    /// Whoever of a queue is next: of the lane that has had least service. O([`CLIENT_LANES`]).
+    /// Takes the next request of a queue: of the lane that has had least service. O([`CLIENT_LANES`]).
     pub(super) fn take_fairly(&mut self, queue: usize, end: End) -> Option<Gone<T>> {
         let lane = self.next_lane(queue, end)?;
         let gone = self.take_from_lane(queue, lane, end)?;
@@ -245,17 +245,17 @@ impl<T> Hold<T> {
         Some(gone)
     }
 
-    /// Whoever of a queue has waited longest.
+    /// Takes the request of a queue that has waited longest.
     pub(super) fn take_oldest(&mut self, queue: usize) -> Option<Gone<T>> {
         self.remove(self.queues[queue].ends.oldest)
     }
 
-    /// Whoever stands at one end of a lane.
+    /// Takes the request at one end of a lane.
     pub(super) fn take_from_lane(&mut self, queue: usize, lane: usize, end: End) -> Option<Gone<T>> {
         self.remove(self.queues[queue].lanes[lane].ends.at(end))
     }
 
-    /// Whoever has this ticket, if still waiting.
+    /// Takes the request with this ticket, if it still waits.
     pub(super) fn take(&mut self, ticket: Ticket) -> Option<Gone<T>> {
         let slot = self.slots.get(ticket.slot as usize)?;
         if slot.generation != ticket.generation {

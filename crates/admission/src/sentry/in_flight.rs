@@ -202,7 +202,7 @@ impl InFlight {
         }
     }
 
-    /// From now on somebody waits for room, or nobody does.
+    /// From now on a request waits for room, or none does.
     pub(super) fn set_waiting(&mut self, now: Instant, plan: &Plan, is_waiting: bool) {
         if self.is_waiting != is_waiting {
             self.advance(now, plan.knee_milli);
@@ -307,13 +307,13 @@ impl InFlight {
     }
 }
 
-/// What one of so many is served in so much time.
+/// Service that each of `in_flight` requests gets in this time.
 fn served(nanos: u64, in_flight: u32, knee_milli: u64) -> u64 {
     let in_flight_milli = u64::from(in_flight) * 1_000;
     if knee_milli == 0 || in_flight_milli <= knee_milli {
         return nanos;
     }
-    // The share is below 1: an interval of more than 4 s (nobody came or went) is rounded to it, not overflown by it.
+    // The share is below 1: an interval of more than 4 s (no request came or went) is rounded to it, not overflown by it.
     const SHARE_BITS: u32 = 32;
     let share = (knee_milli << SHARE_BITS) / in_flight_milli;
     match nanos.checked_mul(share) {

@@ -7,7 +7,7 @@
 //! why the service times of the gates (`costs`) would not do: their unit follows the knee, which is learned anew in every
 //! crowd. Above the knee the pace goes with the level.
 //!
-//! Cold start: nothing is told of a URL class before it ran, nor of any class before something did.
+//! Cold start: nothing is known of a URL class before it ran, nor of any class before something did.
 
 use super::sample::Sample;
 use alloc::vec;
@@ -107,7 +107,7 @@ impl Pace {
         (count / (count + PRIOR)).max(UNKNOWN)
     }
 
-    /// What requests of each URL class would take alone, microseconds, if the origin serves so many at once; 0 where
+    /// What requests of each URL class would take alone, microseconds, if the origin serves this number at once; 0 where
     /// nothing is known.
     pub(super) fn alone_us(&self, knee: Option<f64>) -> Vec<u32> {
         let level = self.in_flight_s / self.span_s.max(1e-9);

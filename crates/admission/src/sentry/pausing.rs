@@ -1,9 +1,9 @@
 //! Requests whose client is waited for: their places go to others meanwhile.
 //!
 //! The limit is on what the origin does at once. While a client owes it the rest of a request's body the origin can do
-//! nothing, and a few clients that send slowly would fill a limit that nobody works for. So such a request gives its
+//! nothing, and a few clients that send slowly would fill a limit for which no server works. So such a request gives its
 //! place back, and takes one again without asking when the client has sent something: it was admitted once, and its
-//! body cannot be refused half-way. The count may then pass the limit for a moment; nobody new is let in until it has
+//! body cannot be refused half-way. The count may then pass the limit for a moment; no other request is let in until it has
 //! fallen again.
 //!
 //! Latency, age, service time and the integral of requests in flight all leave the time in between out, so that they

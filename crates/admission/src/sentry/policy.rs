@@ -25,11 +25,11 @@ pub struct Policy {
 pub struct ClassPolicy {
     /// What one request answered in time is worth: a class worth more goes first. Positive and finite.
     pub revenue: f64,
-    /// So many are let in at any load. The planner scales all down together if the origin cannot serve them all.
+    /// Requests a second that are let in at any load. The planner scales all down together if the origin cannot serve them all.
     pub guaranteed_rate: Rate,
     /// The class's own response-time target.
     pub target: Option<Duration>,
-    /// So many may wait; without it, as many as can be answered in time.
+    /// Requests that may wait at most; without it, as many as can be answered in time.
     pub queue: Option<u32>,
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Market {
     pub(super) revenue_per_s: f64,
 }
 
-/// Fills so many servers with what earns most.
+/// Fills the servers with what earns most.
 pub(super) fn fill(servers: f64, demands: &[Demand]) -> Market {
     let mut dearest: Vec<&Demand> = demands.iter().filter(|demand| demand.offered_rps > 0.0).collect();
     dearest.sort_by(|one, other| other.density().total_cmp(&one.density()));

@@ -15,9 +15,9 @@ use flashweir_core::limits::{REQUESTS_HELD, SENTRY_IN_FLIGHT, URL_CLASSES};
 /// One of the published policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// How classes are told apart.
+    /// How classes are distinguished.
     pub rule: PublishedRule,
-    /// Servers behind the sentry (n). 0 refuses everybody.
+    /// Servers behind the sentry (n). 0 refuses every request.
     pub servers: u32,
     /// What a request takes alone (S).
     pub service_time: Duration,
@@ -26,14 +26,14 @@ pub struct Published {
     pub quantile_milli: u32,
 }
 
-/// How classes are told apart.
+/// How classes are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishedRule {
     /// Rounds (§3.2).
     Batch {
         /// By so much each class's rounds are further apart than those of the class before it; the first's are 0.
         delay_step: Duration,
-        /// All of a lane or nobody, as published.
+        /// All of a lane or none of it, as published.
         is_whole: bool,
     },
     /// A threshold (§3.3).
@@ -47,7 +47,7 @@ pub enum PublishedRule {
         /// Requests in flight are bounded as well.
         is_capped: bool,
     },
-    /// Trunk reservation: each class leaves so many more places on each server to those before it, and nobody waits.
+    /// Trunk reservation: each class leaves so many more places on each server to those before it, and no request waits.
     Reservation {
         /// Places on each server.
         step: u32,

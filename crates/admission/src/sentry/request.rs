@@ -1,4 +1,4 @@
-//! What the gate is told of a request, and what it answers.
+//! Requests as the gate sees them, and its answers.
 
 use super::hold::Ticket;
 use super::in_flight::Permit;

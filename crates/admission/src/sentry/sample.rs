@@ -40,7 +40,7 @@ pub struct Sample {
     pub deciding_milli: u32,
     /// Requests that hold a place, integrated over the interval, request-nanoseconds.
     pub in_flight_nanos: u64,
-    /// How long somebody waited for room at the origin, nanoseconds.
+    /// Time during which a request waited for room at the origin, nanoseconds.
     pub waiting_nanos: u64,
     /// From admission to the end of the answer, microseconds, of the completed.
     pub latency_us: Histogram,
@@ -110,7 +110,7 @@ pub struct ClassCounts {
     pub oldest_held_us: u64,
 }
 
-/// Service times that are told apart: 1 ms · 1.5ʲ, up to 292 ms, and more.
+/// Service times that are distinguished: 1 ms · 1.5ʲ, up to 292 ms, and more.
 pub const SERVICE_TIMES: usize = 16;
 
 /// Completed requests of one URL class.
@@ -133,7 +133,7 @@ pub struct UrlSum {
     pub measured_us: u64,
 }
 
-/// What happened while so many requests were in flight.
+/// What happened while this number of requests was in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelSum {
     /// The bucket of the number in flight, by [`index`](flashweir_measure::histogram::index).
@@ -168,7 +168,7 @@ impl Sample {
         self.held += other.held;
         self.deciding_milli = self.deciding_milli.max(other.deciding_milli);
         self.in_flight_nanos = self.in_flight_nanos.saturating_add(other.in_flight_nanos);
-        // Whether anybody waited is asked, not how many.
+        // Whether a request waited is asked, not how many.
         self.waiting_nanos = self.waiting_nanos.max(other.waiting_nanos);
         self.latency_us.add(&other.latency_us);
         self.age_us.add(&other.age_us);

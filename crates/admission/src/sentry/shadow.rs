@@ -1,7 +1,7 @@
-//! Deciding without acting: everybody is let in, and who would not have been is told.
+//! Decisions without effect: every request is let in, and those that would not have been are counted.
 //!
-//! Nobody waits in shadow, so those who would have waited are at the origin: as many as are in flight above a class's
-//! limit stand for its queue, and whoever finds that full would have been refused. The limit itself cannot be tested in
+//! No request waits in shadow, so those that would have waited are at the origin: as many as are in flight above a class's
+//! limit stand for its queue, and a request that finds that full would have been refused. The limit itself cannot be tested in
 //! shadow (moving it moves nothing); it is what quiet times tell. O(1).
 
 use super::gate::SentryGate;

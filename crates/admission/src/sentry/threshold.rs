@@ -23,7 +23,7 @@ pub(super) struct Threshold {
     shares: Vec<u32>,
     /// How many there are found to be.
     servers: Option<f64>,
-    /// The time since that was last found, and how long somebody has waited for room.
+    /// The time since that was last found, and for how long a request has waited for room.
     span_s: f64,
     oldest: Duration,
 }
@@ -79,11 +79,11 @@ impl Threshold {
         }
     }
 
-    /// How many servers there are, with so many known at first and a limit on requests in flight.
+    /// Number of servers, from the number known at first and a limit on requests in flight.
     ///
-    /// What is let in by share alone keeps the origin from showing what it can do: whoever believes in too few servers
-    /// would do so for ever. So a little more is let in for as long as nobody waits long for room under the limit, and
-    /// less as soon as somebody does: it is the limit that protects.
+    /// What is let in by share alone keeps the origin from showing what it can do: a rule that believes in too few servers
+    /// would do so for ever. So a little more is let in for as long as no request waits long for room under the limit, and
+    /// less as soon as one does: it is the limit that protects.
     pub(super) fn find_servers(&mut self, known: f64, limit: u32, target: Duration) -> f64 {
         let change = if self.oldest > target / WAITING_PART { SERVERS_LESS } else { SERVERS_MORE };
         let servers = self.servers.unwrap_or(known) * libm::exp(change * self.span_s);
@@ -119,7 +119,7 @@ impl Threshold {
     }
 }
 
-/// Of 2³² requests of each class beyond its guarantee, how many may go so that so many servers suffice.
+/// Of 2³² requests of each class beyond its guarantee, the number that may go so that these servers suffice.
 fn shares(servers: f64, claims: &[Claim]) -> Vec<u32> {
     let set_aside = |claim: &Claim| claim.offered_rps.min(claim.guaranteed_rps) * claim.cost_s;
     let mut left = servers - claims.iter().map(set_aside).sum::<f64>();
@@ -141,7 +141,7 @@ fn shares(servers: f64, claims: &[Claim]) -> Vec<u32> {
 
 /// Who waits for longer than this part of the target, waits long.
 const WAITING_PART: u32 = 3;
-/// Per second: while nobody, and while somebody, waits long.
+/// Per second: while no request waits long, and while one does.
 const SERVERS_MORE: f64 = 0.2;
 const SERVERS_LESS: f64 = -0.1;
 /// An origin that serves less than one request in ten times its service time is not served by a share.
@@ -191,7 +191,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is let in keeps no more servers busy than there are, and nobody is let in before somebody dearer.
+        /// What is let in keeps no more servers busy than there are, and no request is let in before a dearer one.
         #[test]
         fn shares_fit_and_go_by_rank(
             servers in 0.0f64..100.0,
