@@ -17,7 +17,8 @@ use flashweir_measure::histogram::bucket_middle;
 pub(super) struct Calm {
     learner: Box<Learner>,
     long: Long,
-    /// Clients of late that left in vain, less those that were answered: no origin is well whose clients leave before it answers.
+    /// Clients of late that left after the target without an answer, less those that were answered: no origin is well whose clients leave before
+    /// it answers.
     in_vain: f64,
 }
 

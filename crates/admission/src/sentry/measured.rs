@@ -64,7 +64,7 @@ impl Measured {
         self.failed > FAILED_MOST * self.completed.max(8.0) && self.in_flight() > 0.5 * f64::from(limit)
     }
 
-    /// Whether more clients left in vain than were answered.
+    /// Whether more clients left after the target without an answer than were answered.
     pub(super) fn is_in_vain(&self) -> bool {
         self.left_late > self.completed
     }
