@@ -289,12 +289,12 @@ impl Learner {
             // Where guarantees fill more than the limit, a higher one shows nothing.
             let used = tick.in_flight / f64::from(limit);
             let is_reached = used > 1.0 / k.much && used < k.much;
-            // A turnover of what is in flight, half of it where that presses; and it showed no stretch. While requests are refused, to
-            // know is worth more than to wait.
+            // A turnover of what is in flight, half of it where that presses; and it showed no stretch. At a cold start the base is of few
+            // requests, and while requests are refused to know is worth more than to wait.
             let turnover = f64::from(limit) * if is_cold { 0.5 } else { 1.0 };
             let is_shown = is_reached
                 && self.exposure.min(self.shown) >= turnover.max(k.enough)
-                && (self.refused > 0.5 || self.shown >= SHOWN_SHARE * self.exposure);
+                && (is_cold || self.refused > 0.5 || self.shown >= SHOWN_SHARE * self.exposure);
             let best = if is_shown { wanted.best } else { limit }.min(round(self.ceiling));
             if best > limit {
                 self.move_to(best, Move::Raise);
