@@ -16,7 +16,11 @@
 //! What this cannot show. The limit is the one the live policy learned: it is about the origin, and a candidate with
 //! another target would move it. Those who are refused would come back at other times. A request that never ran is taken to
 //! have been answered without error. Where several gates share a policy, a virtual place that is free at one of them is
-//! noticed at another with its next request, or [`look`](CandidateGate::look).
+//! noticed at another with its next request, or [`look`](CandidateGate::look); the request that takes it counts as begun when
+//! the place was given back.
+//!
+//! Times are those with as many in flight as the candidate has: where the live policy has fewer at the origin, as many times
+//! longer as the origin is then slower (n over its knee).
 //!
 //! Cost: a decision of the gate and an entry in a table, O(log n) for each end; no allocation but what the tables grow
 //! by, bounded by [`CANDIDATE_REQUESTS`].
@@ -99,8 +103,8 @@ struct Request {
 enum Live {
     Undecided,
     Waits,
-    LetIn { since: Instant },
-    Ended { at: Instant, took: Duration, completed: bool },
+    LetIn { since: Instant, slowness: u64 },
+    Ended { at: Instant, took: Duration, slowness: u64, completed: bool },
     NotLetIn,
 }
 
@@ -112,6 +116,8 @@ enum Candidate {
         since: Instant,
         /// When it would be over, as estimated.
         estimated: Instant,
+        /// How many times longer it takes than alone, thousandths, as that of the live policy.
+        slowness: u64,
     },
     Ended,
     Refused(Reason),
@@ -193,7 +199,8 @@ impl CandidateGate {
 
     /// The live policy sends it to the origin.
     pub fn live_let_in(&mut self, now: Instant, key: usize) {
-        self.live_is(now, key, Live::LetIn { since: now });
+        let slowness = self.slowness(self.gate.common.add_live());
+        self.live_is(now, key, Live::LetIn { since: now, slowness });
     }
 
     /// The live policy refused it, or something else did before it was sent. The key is spent.
@@ -217,9 +224,13 @@ impl CandidateGate {
         let target = self.gate.plan.classes[class].target;
         let is_good = completed && now.saturating_since(arrived) <= target;
         self.compared[class].live_good += u64::from(is_good);
-        let since = if let Live::LetIn { since } = live { since } else { now };
+        let (since, slowness) = match live {
+            Live::LetIn { since, slowness } => (since, slowness),
+            _ => (now, ALONE),
+        };
+        self.gate.common.remove_live();
         let took = now.saturating_since(since);
-        self.live_is(now, key, Live::Ended { at: now, took, completed });
+        self.live_is(now, key, Live::Ended { at: now, took, slowness, completed });
     }
 
     /// Ends what is over by now, and gives its room to those who wait. To be called now and then where nothing else is.
@@ -274,13 +285,16 @@ impl CandidateGate {
     /// Lets go of a virtual place if its request would be over at `at`, or says when to look again.
     fn end_if_over(&mut self, at: Instant, key: usize) {
         let request = &mut self.requests[key];
-        let Candidate::LetIn { permit, since, estimated } = request.candidate else { return };
+        let Candidate::LetIn { permit, since, estimated, slowness } = request.candidate else { return };
         let ends = match request.live {
             // What it really takes will be known.
             Live::Undecided | Live::LetIn { .. } => return,
             Live::Waits | Live::NotLetIn => estimated,
-            Live::Ended { at, .. } if since <= at => at,
-            Live::Ended { took, .. } => since + took,
+            Live::Ended { at, took, slowness: live, .. } => {
+                let (since, took) = if since <= at { (at, took) } else { (since + took, took) };
+                let other = took.mul_f64(slowness.abs_diff(live) as f64 / live as f64);
+                if slowness < live { since - other } else { since + other }
+            }
         };
         if ends > at {
             self.due.push(Reverse((ends, request.serial, key)));
@@ -292,6 +306,7 @@ impl CandidateGate {
         // What is learned of costs comes from what really ran: estimates must not feed themselves.
         let measured_us = (request.cost_us > 0).then_some(request.cost_us);
         self.gate.end(ends, permit, Ending { completed, measured_us, ..Ending::default() });
+        self.gate.common.set_free_since(ends);
         self.forget_if_over(key);
     }
 
@@ -300,8 +315,10 @@ impl CandidateGate {
         while let Some(released) = self.gate.next(now) {
             match released {
                 Released::Admit(key, permit) => {
-                    let Request { class, cost_us, .. } = self.requests[key];
-                    self.requests[key].candidate = self.let_in(now, permit, class, cost_us);
+                    let Request { class, cost_us, arrived, .. } = self.requests[key];
+                    // A place that was free at another gate would not have been idle until now.
+                    let since = self.gate.common.take_free_since(now).max(arrived).min(now);
+                    self.requests[key].candidate = self.let_in(since, permit, class, cost_us);
                     self.count_agreement(key);
                     self.end_if_over(now, key);
                 }
@@ -320,23 +337,32 @@ impl CandidateGate {
     }
 
     fn let_in(&self, now: Instant, permit: Permit, class: usize, cost_us: u32) -> Candidate {
-        Candidate::LetIn { permit, since: now, estimated: now + self.estimate(class, cost_us) }
+        let slowness = self.slowness(self.gate.in_flight());
+        Candidate::LetIn {
+            permit,
+            since: now,
+            estimated: now + self.estimate(class, cost_us, slowness),
+            slowness,
+        }
     }
 
     /// How long a request that is let in now would be at the origin: its cost, and while there are more than the origin
     /// serves at once, each gets its share.
-    fn estimate(&self, class: usize, cost_us: u32) -> Duration {
-        let plan = &self.gate.plan;
+    fn estimate(&self, class: usize, cost_us: u32, slowness: u64) -> Duration {
         if cost_us == 0 {
-            return plan.classes[class].target;
+            return self.gate.plan.classes[class].target;
         }
-        let in_flight_milli = u64::from(self.gate.in_flight()).saturating_mul(1_000);
-        let us = match plan.knee_milli {
-            0 => u64::from(cost_us),
-            knee if in_flight_milli <= knee => u64::from(cost_us),
-            knee => u64::from(cost_us).saturating_mul(in_flight_milli) / knee,
-        };
-        Duration::from_micros(us).min(ESTIMATE_MOST)
+        Duration::from_micros(u64::from(cost_us).saturating_mul(slowness) / ALONE).min(ESTIMATE_MOST)
+    }
+
+    /// How many times longer than alone a request takes with so many in flight, thousandths.
+    fn slowness(&self, in_flight: u32) -> u64 {
+        let in_flight_milli = u64::from(in_flight).saturating_mul(1_000);
+        in_flight_milli
+            .saturating_mul(ALONE)
+            .checked_div(self.gate.plan.knee_milli)
+            .unwrap_or(ALONE)
+            .max(ALONE)
     }
 
     /// Counts who let it in, with the later of the two decisions.
@@ -400,6 +426,8 @@ impl Candidate {
     }
 }
 
+/// The slowness of a request that shares its origin with none.
+const ALONE: u64 = 1_000;
 /// No estimate keeps a virtual place longer: the longest target there is.
 const ESTIMATE_MOST: Duration = Duration::from_secs(60);
 

@@ -28,6 +28,10 @@ pub struct Common {
     gates: Box<[Line<AtomicU64>]>,
     /// What other gateways have at the same origin, where a limit is shared: for measurements, never for decisions.
     elsewhere: Line<Elsewhere>,
+    /// Of virtual requests, nanoseconds: when a place was given back last.
+    free_since: Line<AtomicU64>,
+    /// Requests that the live policy has at the origin, of those that a candidate is asked about.
+    live: Line<AtomicU32>,
 }
 
 /// Requests of other gateways at the same origin, and their part of its knee.
@@ -88,6 +92,8 @@ impl Common {
             guarantees: Line::default(),
             gates: (0..gates).map(|_| Line(AtomicU64::new(Precedence::NOBODY.0))).collect(),
             elsewhere: Line::default(),
+            free_since: Line::default(),
+            live: Line::default(),
         }
     }
 
@@ -118,6 +124,28 @@ impl Common {
     #[must_use]
     pub fn long(&self) -> u32 {
         self.long.0.load(SeqCst)
+    }
+
+    /// A virtual place is free from now on.
+    pub(super) fn set_free_since(&self, now: Instant) {
+        self.free_since.0.store(now.as_nanos(), SeqCst);
+    }
+
+    /// Since when the virtual place that is taken now was free, at the latest.
+    pub(super) fn take_free_since(&self, now: Instant) -> Instant {
+        let since = self.free_since.0.fetch_update(SeqCst, SeqCst, |_| Some(now.as_nanos()));
+        Instant::from_nanos(since.unwrap_or_default())
+    }
+
+    /// The live policy sends one more to the origin. How many it has there then.
+    pub(super) fn add_live(&self) -> u32 {
+        let before = self.live.0.fetch_update(SeqCst, SeqCst, |count| Some(count.saturating_add(1)));
+        before.unwrap_or_default().saturating_add(1)
+    }
+
+    /// The live policy has one fewer at the origin.
+    pub(super) fn remove_live(&self) {
+        let _none = self.live.0.fetch_update(SeqCst, SeqCst, |count| count.checked_sub(1));
     }
 
     /// How many of a class wait over all gates.
