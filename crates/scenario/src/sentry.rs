@@ -3,7 +3,7 @@
 use crate::file::{ClassFile, ControllerFile, LadderStepFile};
 use crate::problem::{Problem, within, wrong};
 use crate::text::{Text, Time};
-use flashweir_admission::sentry::{ClassPolicy, Constants};
+use flashweir_admission::sentry::{ClassPolicy, Learning};
 use flashweir_config::{LadderStep, Sentry};
 use flashweir_core::limits::{CLASSES, REQUESTS_HELD, WORKERS};
 use flashweir_core::{Duration, Rate};
@@ -62,7 +62,7 @@ impl ControllerFile {
             policy: Arc::new(policy),
             known_limits: Vec::new(),
             decision_time: self.decision_time.map_or(Duration::ZERO, |Text(Time(time))| time),
-            constants: Box::new(Constants::SHIPPED),
+            learning: Box::new(Learning::SHIPPED),
         })
     }
 }

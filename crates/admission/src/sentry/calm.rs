@@ -4,12 +4,13 @@
 //! their times are, and says which URL classes are long: see its first page. It knows nothing of a crowd that found the origin cold: then,
 //! and wherever the origin may be short, the limit is [`model`](super::model)'s. Cost and memory: of its tick.
 
+use super::learning::Rules;
 use super::long::Long;
 use super::measured::Measured;
 use super::sample::Sample;
 use alloc::boxed::Box;
 use flashweir_core::Duration;
-use flashweir_limit::{Learner, Numbers, Tick};
+use flashweir_limit::{Learned, Learner, Numbers, Tick};
 use flashweir_measure::histogram::bucket_middle;
 
 /// Evidence of one service.
@@ -17,14 +18,15 @@ use flashweir_measure::histogram::bucket_middle;
 pub(super) struct Calm {
     learner: Box<Learner>,
     long: Long,
+    rules: Rules,
     /// Clients of late that left after the target without an answer, less those that were answered: no origin is well whose clients leave before
     /// it answers.
     in_vain: f64,
 }
 
 impl Calm {
-    pub(super) fn new() -> Self {
-        Self { learner: Box::new(Learner::new(Numbers::SHIPPED)), long: Long::default(), in_vain: 0.0 }
+    pub(super) fn new(numbers: Numbers, rules: Rules) -> Self {
+        Self { learner: Box::new(Learner::new(numbers)), long: Long::default(), rules, in_vain: 0.0 }
     }
 
     /// Requests that hold no place.
@@ -34,7 +36,7 @@ impl Calm {
 
     /// Whether nothing speaks for refusing requests.
     pub(super) fn is_calm(&self) -> bool {
-        self.learner.learned().is_calm && self.in_vain <= 0.0
+        self.rules.calm && self.learner.learned().is_calm && self.in_vain <= 0.0
     }
 
     /// Takes the limit in force.
@@ -45,7 +47,7 @@ impl Calm {
     /// Takes a sample; returns the limit that nothing speaks against, 1 where the origin may be short.
     pub(super) fn limit_least(&mut self, sample: &Sample, measured: &Measured, target_s: f64) -> u32 {
         self.in_vain *= libm::exp(-(measured.completed + measured.left_late) / LATELY);
-        self.in_vain += measured.left_late - measured.completed;
+        self.in_vain += if self.rules.in_vain { measured.left_late - measured.completed } else { 0.0 };
         let limit = self.learner.learned().limit;
         let learned = self.learner.tick(&Tick {
             span_s: measured.span_s,
@@ -57,13 +59,19 @@ impl Calm {
             refused: measured.shed,
             failed: (measured.failed - measured.left_late).max(0.0),
         });
+        if self.rules.long {
+            self.take_long(&learned);
+        }
+        if self.is_calm() { learned.limit.max(limit) } else { 1 }
+    }
+
+    fn take_long(&mut self, learned: &Learned) {
         self.long.url_classes.clear();
         let classes = self.learner.long_classes().filter_map(|class| u16::try_from(class).ok());
         self.long.url_classes.extend(classes);
         self.long.url_classes.sort_unstable();
         self.long.limit = learned.long_limit;
         self.long.release_after = learned.long_after_s.map_or(Duration::ZERO, Duration::from_secs_f64);
-        if self.is_calm() { learned.limit.max(limit) } else { 1 }
     }
 }
 

@@ -3,10 +3,11 @@
 use super::calm::Calm;
 use super::classes::{Classes, Service};
 use super::deciding::Deciding;
+use super::learning::Learning;
 use super::long::Long;
 use super::look::Look;
 use super::measured::Measured;
-use super::model::{Constants, ModelRule, Seen};
+use super::model::{ModelRule, Seen};
 use super::plan::{Decide, Explanation, Plan, Rule};
 use super::policy::Policy;
 use super::sample::{LevelSum, Sample};
@@ -65,13 +66,13 @@ impl SentryPlanner {
     /// Nothing is known yet.
     #[must_use]
     pub fn new(policy: Arc<Policy>) -> Self {
-        Self::with_constants(policy, Constants::SHIPPED)
+        Self::with_learning(policy, &Learning::SHIPPED)
     }
 
-    /// The same with other numbers in the rule: to find out what depends on them.
+    /// The same with other numbers or fewer rules: to find out what depends on them.
     #[must_use]
-    pub fn with_constants(policy: Arc<Policy>, constants: Constants) -> Self {
-        let rule = ModelRule::new(constants);
+    pub fn with_learning(policy: Arc<Policy>, learning: &Learning) -> Self {
+        let rule = ModelRule::new(learning.constants);
         let mut classes = Classes::new(policy.clone());
         let plan = Plan {
             epoch: 0,
@@ -103,7 +104,7 @@ impl SentryPlanner {
             gathered: Sample::default(),
             work: WorkMeter::new(),
             rule,
-            calm: Calm::new(),
+            calm: Calm::new(learning.numbers, learning.rules),
             pending: Measured::default(),
             latency_us: Histogram::new(),
             age_us: Histogram::new(),

@@ -1,9 +1,10 @@
 //! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by cell.
 //!
-//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace|sensitivity|changes|mixtures|calm] [WORD...]`: only
+//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace|sensitivity|ablation|changes|mixtures|calm] [WORD...]`: only
 //! cells whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), the crowds of K seeds together in each; `trace` prints the limits
-//! taken, `sensitivity` what depends on each number of the rule that learns the limit, and `changes` how soon a change of the origin is found. `mixtures` runs
-//! cells of requests that differ (`fast=15 ratio=100 Crowd`) instead, and `calm` the table of requests refused while nothing is short.
+//! taken, `sensitivity` what depends on each number of the model by which a crowd's limit is learned, `ablation` what each rule is worth, and `changes` how
+//! soon a change of the origin is found. `mixtures` runs cells of requests that differ (`fast=15 ratio=100 Crowd`) instead, with `sensitivity` for the
+//! numbers of the evidence of calm, and `calm` the table of requests refused while nothing is short.
 
 mod calm;
 #[path = "../../tests/sim/capacity/calm_table.rs"]
@@ -21,8 +22,10 @@ mod mixtures;
 mod score;
 mod sensitivity;
 mod threads;
+mod variants;
 
 use cell::Cell;
+use flashweir_admission::sentry::Learning;
 use flashweir_sim::request::Outcome;
 use matrix::Words;
 use mixture::{Mixture, Names};
@@ -41,18 +44,29 @@ fn main() {
         return calm::print(&words.filters(&["calm"]), &seeds);
     }
     if words.has("mixtures") {
-        let cells = words.chosen(Mixture::all(), &["mixtures", "trace"]);
+        let cells = words.chosen(Mixture::all(), &["mixtures", "trace", "ablation", "sensitivity"]);
         if words.has("trace") {
-            return cells.iter().for_each(|cell| trace(cell, &cell.run_checked(None, seeds[0])));
+            return cells
+                .iter()
+                .for_each(|cell| trace(cell, &cell.run_checked(None, Learning::SHIPPED, seeds[0])));
+        }
+        if words.has("ablation") {
+            return mixtures::print_variants(cells, &seeds, &variants::ablation());
+        }
+        if words.has("sensitivity") {
+            return mixtures::print_variants(cells, &seeds, &variants::of_numbers());
         }
         return mixtures::print(cells, &seeds);
     }
-    let cells = words.cells(&["trace", "sensitivity", "changes"]);
+    let cells = words.cells(&["trace", "sensitivity", "ablation", "changes"]);
     if words.has("trace") {
         return cells.iter().for_each(|cell| trace(cell, &cell.run(seeds[0])));
     }
     if words.has("sensitivity") {
-        return sensitivity::print(&cells, &seeds);
+        return sensitivity::print(&cells, &seeds, &variants::of_constants());
+    }
+    if words.has("ablation") {
+        return sensitivity::print(&cells, &seeds, &variants::ablation());
     }
     if words.has("changes") {
         return changes::print(&cells, &seeds);

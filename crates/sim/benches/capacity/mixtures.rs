@@ -1,8 +1,9 @@
 //! Requests that differ: goodput behind the sentry over that behind the best fixed limit for the mixture, and requests refused while there is room.
 
 use crate::mixture::Mixture;
-use crate::mixture_score::Score;
+use crate::mixture_score::{Known, Score};
 use crate::threads;
+use crate::variants::Variant;
 use std::collections::BTreeMap;
 
 /// Runs all cells with all seeds; prints each, and means by the words of their names.
@@ -73,6 +74,40 @@ fn print_summary(scored: &[(Mixture, Score)]) {
             refused(|score| score.slow_in_quiet),
             part(&|score| score.calm.1 > 0),
             part(&|score| score.p95_over_target <= 1.0),
+        );
+    }
+}
+
+/// Runs all cells with each variant of what the sentry learns by; prints a row for each.
+pub(crate) fn print_variants(cells: Vec<Mixture>, seeds: &[u64], variants: &[Variant]) {
+    let count = cells.len() as f64;
+    let rows = threads::on_all(cells, |cell| {
+        let known = Known::best(&cell, seeds);
+        let of_one = |(_, learning): &Variant| {
+            let runs: Vec<_> = seeds.iter().map(|seed| cell.run_checked(None, *learning, *seed)).collect();
+            Score::compare(&cell, &runs, &known)
+        };
+        variants.iter().map(of_one).collect::<Vec<Score>>()
+    });
+    println!("{count} mixtures, {} crowds in each", seeds.len());
+    println!(
+        "| variant | mean | worst | moved | useful, mean | break calm | pages refused in quiet | slow refused in quiet |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for (at, (name, _)) in variants.iter().enumerate() {
+        let scores = || rows.iter().map(|row| &row[at]);
+        let mean =
+            |value: fn(&Score) -> f64| scores().map(|score| value(score).min(1.0)).sum::<f64>() / count;
+        let worst = scores().map(|score| score.share).fold(f64::INFINITY, f64::min);
+        let moved = rows.iter().filter(|row| (row[at].share - row[0].share).abs() > 0.02).count();
+        let refused = |of: fn(&Score) -> u64| scores().map(of).sum::<u64>();
+        println!(
+            "| {name} | {:.3} | {worst:.3} | {moved} | {:.3} | {} | {} | {} |",
+            mean(|score| score.share),
+            mean(|score| score.useful_share),
+            scores().filter(|score| score.calm.1 > 0).count(),
+            refused(|score| score.pages_in_quiet.0),
+            refused(|score| score.slow_in_quiet.0),
         );
     }
 }

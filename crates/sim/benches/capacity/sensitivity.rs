@@ -1,16 +1,15 @@
-//! The matrix with each number of the rule halved and doubled, as rows of a Markdown table: means take a cell for 1 at most; *moved* counts
+//! The matrix with variants of what the sentry learns by, as rows of a Markdown table: means take a cell for 1 at most; *moved* counts
 //! cells whose share is another by more than 0.02.
 
 use crate::cell::Cell;
 use crate::score::Score;
 use crate::threads;
-use flashweir_admission::sentry::Constants;
+use crate::variants::Variant;
 use flashweir_sim::request::Outcome;
 
 /// Runs all of them and prints the table.
-pub(crate) fn print(cells: &[Cell], seeds: &[u64]) {
-    let variants = variants();
-    let rows = threads::on_all(cells.to_vec(), |cell| scores(&cell, seeds, &variants));
+pub(crate) fn print(cells: &[Cell], seeds: &[u64], variants: &[Variant]) {
+    let rows = threads::on_all(cells.to_vec(), |cell| scores(&cell, seeds, variants));
     println!(
         "{} cells, {} crowds in each, of which {} with a target that can be met",
         cells.len(),
@@ -18,42 +17,28 @@ pub(crate) fn print(cells: &[Cell], seeds: &[u64]) {
         feasible(cells).count()
     );
     println!(
-        "| constant | value | mean | at least 0.90 | worst | moved | throughput, target that cannot be met | cells that refuse in quiet |"
+        "| variant | mean | at least 0.90 | worst | moved | throughput, target that cannot be met | cells that refuse in quiet |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
-    for (at, (name, value, _)) in variants.iter().enumerate() {
-        print_row(name, *value, cells, &rows, at);
+    println!("|---|---|---|---|---|---|---|");
+    for (at, (name, _)) in variants.iter().enumerate() {
+        print_row(name, cells, &rows, at);
     }
 }
 
-/// The rule as it is, and with each of its numbers halved and doubled.
-fn variants() -> Vec<(&'static str, f64, Constants)> {
-    let mut variants = vec![("as shipped", f64::NAN, Constants::SHIPPED)];
-    for &name in Constants::NAMES {
-        for factor in [0.5, 2.0] {
-            let mut constants = Constants::SHIPPED;
-            let value = constants.by_name(name).expect("a name of the list");
-            *value *= factor;
-            variants.push((name, *value, constants));
-        }
-    }
-    variants
-}
-
-fn scores(cell: &Cell, seeds: &[u64], variants: &[(&str, f64, Constants)]) -> Vec<Score> {
+fn scores(cell: &Cell, seeds: &[u64], variants: &[Variant]) -> Vec<Score> {
     let known = cell.known(seeds);
-    let of_one = |constants: Constants| {
-        let runs: Vec<Outcome> = seeds.iter().map(|seed| cell.run_with(*seed, constants)).collect();
+    let of_one = |(_, learning): &Variant| {
+        let runs: Vec<Outcome> = seeds.iter().map(|seed| cell.run_with(*seed, *learning)).collect();
         Score::compare(cell, &runs, &known)
     };
-    variants.iter().map(|(_, _, constants)| of_one(*constants)).collect()
+    variants.iter().map(of_one).collect()
 }
 
 fn feasible(cells: &[Cell]) -> impl Iterator<Item = usize> + '_ {
     cells.iter().enumerate().filter(|(_, cell)| cell.is_feasible()).map(|(at, _)| at)
 }
 
-fn print_row(name: &str, value: f64, cells: &[Cell], rows: &[Vec<Score>], variant: usize) {
+fn print_row(name: &str, cells: &[Cell], rows: &[Vec<Score>], variant: usize) {
     let good: Vec<f64> = feasible(cells).map(|at| rows[at][variant].share).collect();
     let count = good.len().max(1) as f64;
     let mean = good.iter().map(|share| share.min(1.0)).sum::<f64>() / count;
@@ -69,8 +54,5 @@ fn print_row(name: &str, value: f64, cells: &[Cell], rows: &[Vec<Score>], varian
         .collect();
     let throughput = infeasible.iter().sum::<f64>() / infeasible.len().max(1) as f64;
     let refusing = feasible(cells).filter(|&at| rows[at][variant].refused_in_quiet.0 > 0).count();
-    let value = if value.is_nan() { String::new() } else { format!("{value:.4}") };
-    println!(
-        "| {name} | {value} | {mean:.3} | {most:.2} | {worst:.3} | {moved} | {throughput:.3} | {refusing} |"
-    );
+    println!("| {name} | {mean:.3} | {most:.2} | {worst:.3} | {moved} | {throughput:.3} | {refusing} |");
 }

@@ -5,7 +5,7 @@ use super::witness::Witness;
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::ladder::{Rungs, in_order};
 use flashweir_admission::sentry::{
-    Common, Constants, Costs, Long, Plan, Policing, Policy, Sample, SentryPlanner,
+    Common, Costs, Learning, Long, Plan, Policing, Policy, Sample, SentryPlanner,
 };
 use flashweir_core::limits::{CLASSES, WORKERS};
 use flashweir_core::{Duration, Instant, Rate, Rng};
@@ -25,8 +25,8 @@ pub struct SentryPolicy {
     /// Processor time of its worker that one decision takes: how busy deciding keeps the workers, by which automatic
     /// policing goes. Deciding delays nobody.
     pub decision_time: Duration,
-    /// The numbers of the rule that learns the limit.
-    pub constants: Box<Constants>,
+    /// Numbers and rules that it learns by.
+    pub learning: Box<Learning>,
 }
 
 /// A plan of the sentry that changed something.
@@ -47,7 +47,7 @@ impl SentryPolicy {
             known_limits: Vec::new(),
             workers: 1,
             decision_time: Duration::ZERO,
-            constants: Box::new(Constants::SHIPPED),
+            learning: Box::new(Learning::SHIPPED),
         }
     }
 
@@ -110,7 +110,7 @@ impl SentryPlanning {
         crossings: Rng,
     ) -> Self {
         let driver = PlannerDriver::new(
-            SentryPlanner::with_constants(policy.policy.clone(), *policy.constants),
+            SentryPlanner::with_learning(policy.policy.clone(), &policy.learning),
             Instant::ZERO,
         );
         let mut plan = driver.planner().current().clone();

@@ -3,6 +3,7 @@
 
 use super::calm_table::{ROWS, Row};
 use super::mixture::{Load, Mixture, Names, Origin};
+use flashweir_admission::sentry::Learning;
 use flashweir_core::Duration;
 use flashweir_sim::request::CalmReport;
 
@@ -27,7 +28,7 @@ fn crowd(origin: Origin, waits: f64) -> Mixture {
 }
 
 fn behind_limit(cell: &Mixture, limit: u32) -> CalmReport {
-    cell.run_checked(Some(limit), 1).calm.expect("the check was asked for")
+    cell.run_checked(Some(limit), Learning::SHIPPED, 1).calm.expect("the check was asked for")
 }
 
 /// Method: a limit of 2 before thirty pages and two polls a second: polls hold both places, and pages are refused though the origin is as quick as alone.
@@ -60,7 +61,7 @@ fn a_limit_that_is_not_reached_keeps_calm() {
 fn a_limit_before_an_overloaded_origin_breaks_no_calm() {
     let cell = crowd(Origin::Shared, 0.0);
     for limit in [4, 8, 16] {
-        let run = cell.run_checked(Some(limit), 1);
+        let run = cell.run_checked(Some(limit), Learning::SHIPPED, 1);
         assert!(run.totals().shed_total() > 500, "{limit}: {:?}", run.totals());
         let shed = run.totals().shed_total();
         let report = run.calm.expect("the check was asked for");
@@ -84,7 +85,7 @@ fn a_pool_is_short_when_its_workers_are_taken() {
     for limit in [32, 64] {
         assert_eq!(behind_limit(&cell, limit).problem(), None, "{limit}");
     }
-    let run = cell.run_checked(Some(2), 1);
+    let run = cell.run_checked(Some(2), Learning::SHIPPED, 1);
     println!("{:?} {:?}", run.totals(), run.mean_level(150..450));
     let report = run.calm.expect("the check was asked for");
     assert!(report.broken.len() > 100, "{:?} {}", report.problem(), report.calm);

@@ -1,7 +1,7 @@
 //! One cell of the capacity matrix: an origin, a crowd and what changes; runs of the sentry in it, and of an oracle that knows the
 //! origin and has the same queue.
 
-use flashweir_admission::sentry::{self, Constants};
+use flashweir_admission::sentry::{self, Learning};
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{
     ClassModel, Fault, FaultKind, Outcome, Overflow, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
@@ -178,7 +178,7 @@ impl Cell {
         }
     }
 
-    fn scenario(&self, known_limits: Vec<(Instant, u32)>, seed: u64, constants: Constants) -> Scenario {
+    fn scenario(&self, known_limits: Vec<(Instant, u32)>, seed: u64, learning: Learning) -> Scenario {
         let mut server = ServerModel::processor_sharing(self.cores);
         match self.change {
             Change::Retrograde(contention) => server.contention = contention,
@@ -212,7 +212,7 @@ impl Cell {
             classes: self.classes(),
             policy: Policy::sentry(SentryPolicy {
                 known_limits,
-                constants: Box::new(constants),
+                learning: Box::new(learning),
                 ..SentryPolicy::new(policy)
             }),
             faults,
@@ -224,12 +224,12 @@ impl Cell {
 
     /// The sentry alone.
     pub(crate) fn run(&self, seed: u64) -> Outcome {
-        self.run_with(seed, Constants::SHIPPED)
+        self.run_with(seed, Learning::SHIPPED)
     }
 
-    /// The same with other numbers in its rule.
-    pub(crate) fn run_with(&self, seed: u64, constants: Constants) -> Outcome {
-        run(&self.scenario(Vec::new(), seed, constants)).expect("a run")
+    /// The same with other numbers or fewer rules.
+    pub(crate) fn run_with(&self, seed: u64, learning: Learning) -> Outcome {
+        run(&self.scenario(Vec::new(), seed, learning)).expect("a run")
     }
 
     /// An oracle that knows the origin, one run for each seed: of several limits relative to the cores there are at each moment, the one that
@@ -245,7 +245,7 @@ impl Cell {
             }
         }
         let with_limits = |limits: Vec<(Instant, u32)>| -> Vec<Outcome> {
-            let scenarios = seeds.iter().map(|seed| self.scenario(limits.clone(), *seed, Constants::SHIPPED));
+            let scenarios = seeds.iter().map(|seed| self.scenario(limits.clone(), *seed, Learning::SHIPPED));
             scenarios.map(|scenario| run(&scenario).expect("a run")).collect()
         };
         let goodput = |runs: &Vec<Outcome>| {

@@ -4,7 +4,7 @@
 //! work for the rest. Where there are polls, each waits 20 s and does nothing.
 
 use super::cell::{BIN_MS, at, bin};
-use flashweir_admission::sentry;
+use flashweir_admission::sentry::{self, Learning};
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{
     ClassModel, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run, run_checking_calm,
@@ -261,25 +261,29 @@ impl Mixture {
 
     /// The sentry, or a limit set by hand. With that goes a queue as long as is served in a quarter of the target: where slow requests miss the target, the rule sizes
     /// its queue by them, and a limit with such a queue leaves processors idle.
-    fn sentry(&self, known_limits: Vec<(Instant, u32)>) -> Policy {
+    fn sentry(&self, known_limits: Vec<(Instant, u32)>, learning: Learning) -> Policy {
         let mut policy = sentry::Policy::single(Duration::from_secs_f64(self.target_s));
         if !known_limits.is_empty() {
             let served = self.capacity_rps() * self.target_s / 4.0;
             policy.classes[0].queue = Some(served.ceil().max(f64::from(CORES)) as u32);
         }
-        Policy::sentry(SentryPolicy { known_limits, ..SentryPolicy::new(policy) })
+        Policy::sentry(SentryPolicy {
+            known_limits,
+            learning: Box::new(learning),
+            ..SentryPolicy::new(policy)
+        })
     }
 
-    /// The sentry, as it is or with a limit set by hand, with windows of calm looked for.
-    pub(crate) fn run_checked(&self, limit: Option<u32>, seed: u64) -> Outcome {
+    /// The sentry with these numbers and rules, or with a limit set by hand, with windows of calm looked for.
+    pub(crate) fn run_checked(&self, limit: Option<u32>, learning: Learning, seed: u64) -> Outcome {
         let known_limits = limit.map(|limit| (at(0.0), limit)).into_iter().collect();
-        run_checking_calm(&self.scenario(self.sentry(known_limits), seed)).expect("a run")
+        run_checking_calm(&self.scenario(self.sentry(known_limits, learning), seed)).expect("a run")
     }
 
     /// A fixed limit on all requests in flight, with the sentry's order of the queue; none: no gate.
     pub(crate) fn run_with_limit(&self, limit: Option<u32>, seed: u64) -> Outcome {
         let policy = match limit {
-            Some(limit) => self.sentry(vec![(at(0.0), limit)]),
+            Some(limit) => self.sentry(vec![(at(0.0), limit)], Learning::SHIPPED),
             None => Policy::None,
         };
         run(&self.scenario(policy, seed)).expect("a run")

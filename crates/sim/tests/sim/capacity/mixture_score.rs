@@ -5,6 +5,7 @@
 //! requests where they can be in time, within the target of their arrival; useful work weighs them by the processor time that their class takes in the mean.
 
 use super::mixture::{Mixture, PAGES, SLOW};
+use flashweir_admission::sentry::Learning;
 use flashweir_measure::Histogram;
 use flashweir_sim::request::{CalmReport, Counts, Outcome};
 use std::ops::Range;
@@ -37,8 +38,13 @@ pub(crate) struct Score {
 impl Score {
     /// Runs the cell with each seed.
     pub(crate) fn of(cell: &Mixture, seeds: &[u64]) -> Self {
-        let known = best_limit(cell, seeds);
-        let ours: Vec<Outcome> = seeds.iter().map(|seed| cell.run_checked(None, *seed)).collect();
+        let ours: Vec<Outcome> =
+            seeds.iter().map(|seed| cell.run_checked(None, Learning::SHIPPED, *seed)).collect();
+        Self::compare(cell, &ours, &Known::best(cell, seeds))
+    }
+
+    /// Compares runs, one for each seed, with the best fixed limit.
+    pub(crate) fn compare(cell: &Mixture, ours: &[Outcome], known: &Known) -> Self {
         let bins = cell.scored_bins();
         let goodput: Vec<u64> = ours.iter().map(|run| goodput_of(cell, run)).collect();
         let slow_done: u64 = ours.iter().map(|run| slow(run, &bins).completed).sum();
@@ -60,7 +66,7 @@ impl Score {
             useful_share: if known.useful_s > 0.0 { useful_s / known.useful_s } else { 1.0 },
             slow_share: ratio(slow_done, known.slow_completed),
             best: known.limit,
-            best_rps: of_best as f64 / cell.scored_s().1 / seeds.len() as f64,
+            best_rps: of_best as f64 / cell.scored_s().1 / ours.len() as f64,
             pages_in_quiet: refused(pages),
             slow_in_quiet: refused(slow),
             p95_over_target: latency_us.quantile(0.95).unwrap_or(0) as f64 / 1e6 / cell.target_s,
@@ -74,7 +80,7 @@ impl Score {
 }
 
 /// The best fixed limits, by goodput and by useful work.
-struct Known {
+pub(crate) struct Known {
     limit: Option<u32>,
     /// Of each seed.
     goodput: Vec<u64>,
@@ -83,33 +89,35 @@ struct Known {
     useful_s: f64,
 }
 
-/// The fixed limit with the most goodput in all seeds together: the best of the ladder, and of what lies between it and its neighbours.
-fn best_limit(cell: &Mixture, seeds: &[u64]) -> Known {
-    let with = |limit: Option<u32>| -> Known {
-        let runs: Vec<Outcome> = seeds.iter().map(|seed| cell.run_with_limit(limit, *seed)).collect();
-        let bins = cell.scored_bins();
-        Known {
-            limit,
-            goodput: runs.iter().map(|run| goodput_of(cell, run)).collect(),
-            slow_completed: runs.iter().map(|run| slow(run, &bins).completed).sum(),
-            useful_s: runs.iter().map(|run| useful_s(cell, run)).sum(),
+impl Known {
+    /// The fixed limit with the most goodput in all seeds together: the best of the ladder, and of what lies between it and its neighbours.
+    pub(crate) fn best(cell: &Mixture, seeds: &[u64]) -> Self {
+        let with = |limit: Option<u32>| -> Known {
+            let runs: Vec<Outcome> = seeds.iter().map(|seed| cell.run_with_limit(limit, *seed)).collect();
+            let bins = cell.scored_bins();
+            Known {
+                limit,
+                goodput: runs.iter().map(|run| goodput_of(cell, run)).collect(),
+                slow_completed: runs.iter().map(|run| slow(run, &bins).completed).sum(),
+                useful_s: runs.iter().map(|run| useful_s(cell, run)).sum(),
+            }
+        };
+        let total = |known: &Known| known.goodput.iter().sum::<u64>();
+        let limits = cell.limits();
+        let mut tried: Vec<Known> = limits.iter().map(|limit| with(*limit)).collect();
+        // Of equal ones the first.
+        let at = (0..tried.len()).rev().max_by_key(|at| total(&tried[*at])).unwrap_or(0);
+        if let Some(found) = limits[at] {
+            let around = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+            for neighbour in around.filter_map(|at| limits.get(at).copied().flatten()) {
+                let between = (f64::from(found) * f64::from(neighbour)).sqrt().round() as u32;
+                tried.push(with(Some(between)));
+            }
         }
-    };
-    let total = |known: &Known| known.goodput.iter().sum::<u64>();
-    let limits = cell.limits();
-    let mut tried: Vec<Known> = limits.iter().map(|limit| with(*limit)).collect();
-    // Of equal ones the first.
-    let at = (0..tried.len()).rev().max_by_key(|at| total(&tried[*at])).unwrap_or(0);
-    if let Some(found) = limits[at] {
-        let around = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
-        for neighbour in around.filter_map(|at| limits.get(at).copied().flatten()) {
-            let between = (f64::from(found) * f64::from(neighbour)).sqrt().round() as u32;
-            tried.push(with(Some(between)));
-        }
+        let useful_s = tried.iter().map(|known| known.useful_s).fold(0.0, f64::max);
+        let best = tried.into_iter().rev().max_by_key(total).expect("a limit");
+        Known { useful_s, ..best }
     }
-    let useful_s = tried.iter().map(|known| known.useful_s).fold(0.0, f64::max);
-    let best = tried.into_iter().rev().max_by_key(total).expect("a limit");
-    Known { useful_s, ..best }
 }
 
 /// Seconds of work of requests that were in time, by the means of their classes.
