@@ -47,12 +47,12 @@ use slab::Slab;
 pub struct CandidateGate {
     gate: SentryGate<usize>,
     requests: Slab<Request>,
-    /// When to look at which request again, the first on top. Whatever was found out meanwhile, to look is harmless.
+    /// Requests to look at again, and when, the first on top. An extra look is harmless.
     due: BinaryHeap<Reverse<(Instant, u64, usize)>>,
     compared: Vec<Compared>,
-    /// Tells a request from an earlier one in the same slot.
+    /// Distinguishes a request from an earlier one in the same slot.
     serial: u64,
-    /// When everybody was last looked after, if nothing has changed since.
+    /// Time of the last look at all requests, if nothing has changed since.
     looked_at: Option<Instant>,
 }
 
@@ -79,7 +79,7 @@ pub struct Compared {
     pub only_candidate: u64,
     /// Requests that neither let in.
     pub neither: u64,
-    /// Requests that would have had to wait, whatever became of them.
+    /// Requests that would have had to wait, then admitted or not.
     pub held: u64,
     /// Requests that would have been refused, in the order of [`Reason::ALL`].
     pub shed: [u64; Reason::ALL.len()],
@@ -116,7 +116,7 @@ enum Candidate {
         since: Instant,
         /// When it would be over, as estimated.
         estimated: Instant,
-        /// How many times longer it takes than alone, thousandths, as that of the live policy.
+        /// Its time at the origin over its time alone, thousandths.
         slowness: u64,
     },
     Ended,
@@ -186,7 +186,7 @@ impl CandidateGate {
     pub fn said(&self, key: usize) -> Said {
         match self.requests[key].candidate {
             Candidate::LetIn { .. } | Candidate::Ended => Said::Admit,
-            // Whoever left has not been decided about.
+            // A request whose client left has no decision.
             Candidate::Waits(_) | Candidate::Left => Said::Hold,
             Candidate::Refused(reason) => Said::Shed(reason),
         }
@@ -355,7 +355,7 @@ impl CandidateGate {
         Duration::from_micros(u64::from(cost_us).saturating_mul(slowness) / ALONE).min(ESTIMATE_MOST)
     }
 
-    /// How many times longer than alone a request takes with so many in flight, thousandths.
+    /// Time of a request at this number in flight over its time alone, thousandths.
     fn slowness(&self, in_flight: u32) -> u64 {
         let in_flight_milli = u64::from(in_flight).saturating_mul(1_000);
         in_flight_milli

@@ -8,7 +8,7 @@
 //! no more, and lowered, again and again.
 //!
 //! *Queue.* What more important classes are offered is served first. What is left over is the rate at which a class's
-//! queue moves, and so many as go within the time that waiting is worth may wait. Classes worth the same share that by
+//! queue moves, and as many may wait as it serves within the time that waiting is worth. Classes worth the same share that by
 //! what they are offered.
 
 use super::costs::CostTable;
@@ -129,7 +129,7 @@ impl Classes {
         self.costs.of_class_s(class)
     }
 
-    /// What classes ask for, their requests costing so much.
+    /// Demand of each class, its requests costing this.
     pub(super) fn claims(&self, cost_s: impl Fn(usize) -> f64) -> Vec<Claim> {
         let classes = self.classes.iter().zip(&self.policy.classes).enumerate();
         let claim = |(index, (class, policy)): (usize, (&Class, &ClassPolicy))| Claim {
@@ -195,8 +195,8 @@ impl Classes {
         let target = self.target_of(index);
         let target_s = target.as_secs_f64();
         let served_rps = self.left_over_rps(service, index);
-        // Whoever waits longer would not be answered within the target, and whoever would wait longer than half of
-        // what is left besides the response itself is better told at once.
+        // A request that waits longer would not be answered within the target; one that would wait longer than half of
+        // what is left besides the response itself is better refused at once.
         // A burst that is over soon waits in the hope that the origin is no slower with more in flight. In a crowd requests are refused
         // anyway: better those who might be late.
         let is_burst = class.refused_within_share() < CALM_SHARE;
@@ -286,7 +286,7 @@ impl Classes {
         let classes = self.policy.classes.iter().enumerate();
         let guaranteed: f64 =
             classes.map(|(index, policy)| policy.guaranteed_rate.per_second() * self.cost_s(index)).sum();
-        // Whatever the knee is, it is hardly beyond the limit.
+        // The knee is hardly beyond the limit.
         let servers = service.knee.unwrap_or(f64::from(service.limit));
         if guaranteed > servers { servers / guaranteed } else { 1.0 }
     }

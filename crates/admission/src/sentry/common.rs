@@ -4,7 +4,7 @@
 //! unevenly, and a limit of three cannot be cut into shares. So the count is one atomic number, and so is the number of
 //! those who wait, of each class. What a class is guaranteed is metered once for all gates.
 //!
-//! A wake-up must not get lost between a gate that gives a place back and one where somebody begins to wait: each of
+//! A wake-up must not get lost between a gate that gives a place back and one where a request begins to wait: each of
 //! them first writes its own word and then reads the other's, in one total order (`SeqCst`), so one of them sees.
 
 use super::hold::{class_of, position_of, queue_of};
@@ -82,7 +82,7 @@ impl Precedence {
 const ORDER_SHIFT: u32 = 56;
 
 impl Common {
-    /// Nobody is in flight; so many gates.
+    /// Counts of zero for this many gates.
     #[must_use]
     pub fn new(gates: usize) -> Self {
         Self {
@@ -137,7 +137,7 @@ impl Common {
         Instant::from_nanos(since.unwrap_or_default())
     }
 
-    /// The live policy sends one more to the origin. How many it has there then.
+    /// Counts one more request of the live policy at the origin; returns their number.
     pub(super) fn add_live(&self) -> u32 {
         let before = self.live.0.fetch_update(SeqCst, SeqCst, |count| Some(count.saturating_add(1)));
         before.unwrap_or_default().saturating_add(1)
