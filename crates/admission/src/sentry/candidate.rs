@@ -6,8 +6,8 @@
 //!
 //! | the live policy | a virtual place is free |
 //! |---|---|
-//! | lets it in, at about the same time | when the real request is over |
-//! | let it in, and it is over before the candidate's turn comes | after as long as the real one took |
+//! | lets it in, at about the same time | when the real request is over, with the candidate's number in flight |
+//! | let it in, and it is over before the candidate's turn comes | after as long as the real one took, so corrected |
 //! | makes it wait, or refuses it | after an estimate: what such requests take relative to those that run, at the pace of these (`pace`); its class's whole target where nothing is known |
 //!
 //! Why a gate and not a look at the live counts: these show what the *live* order of importance lets in. A class that
@@ -19,8 +19,8 @@
 //! noticed at another with its next request, or [`look`](CandidateGate::look); the request that takes it counts as begun when
 //! the place was given back.
 //!
-//! Times are those with as many in flight as the candidate has: where the live policy has fewer at the origin, as many times
-//! longer as the origin is then slower (n over its knee).
+//! Times are corrected to the candidate's number in flight: an origin with n in flight takes n over its knee times as long as
+//! alone, so where the live policy has fewer there, the candidate's requests take longer.
 //!
 //! Cost: a decision of the gate and an entry in a table, O(log n) for each end; no allocation but what the tables grow
 //! by, bounded by [`CANDIDATE_REQUESTS`].
@@ -103,8 +103,17 @@ struct Request {
 enum Live {
     Undecided,
     Waits,
-    LetIn { since: Instant, slowness: u64 },
-    Ended { at: Instant, took: Duration, slowness: u64, completed: bool },
+    /// With the slowness at its number in flight, see [`CandidateGate::slowness`].
+    LetIn {
+        since: Instant,
+        slowness: u64,
+    },
+    Ended {
+        at: Instant,
+        took: Duration,
+        slowness: u64,
+        completed: bool,
+    },
     NotLetIn,
 }
 
@@ -225,10 +234,12 @@ impl CandidateGate {
         let is_good = completed && now.saturating_since(arrived) <= target;
         self.compared[class].live_good += u64::from(is_good);
         let (since, slowness) = match live {
-            Live::LetIn { since, slowness } => (since, slowness),
+            Live::LetIn { since, slowness } => {
+                self.gate.common.remove_live();
+                (since, slowness)
+            }
             _ => (now, ALONE),
         };
-        self.gate.common.remove_live();
         let took = now.saturating_since(since);
         self.live_is(now, key, Live::Ended { at: now, took, slowness, completed });
     }
@@ -291,9 +302,9 @@ impl CandidateGate {
             Live::Undecided | Live::LetIn { .. } => return,
             Live::Waits | Live::NotLetIn => estimated,
             Live::Ended { at, took, slowness: live, .. } => {
-                let (since, took) = if since <= at { (at, took) } else { (since + took, took) };
-                let other = took.mul_f64(slowness.abs_diff(live) as f64 / live as f64);
-                if slowness < live { since - other } else { since + other }
+                let ends = if since <= at { at } else { since + took };
+                let difference = took.mul_f64(slowness.abs_diff(live) as f64 / live as f64);
+                if slowness < live { ends - difference } else { ends + difference }
             }
         };
         if ends > at {

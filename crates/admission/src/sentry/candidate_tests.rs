@@ -41,6 +41,27 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(10_000 + millis)
 }
 
+/// Regression: the live policy's times were taken as they are, and a candidate with more places seemed to get more from the same origin.
+#[test]
+fn times_are_those_with_the_candidates_number_in_flight() {
+    let (policy, plan) = plan(4, 0);
+    let mut candidate = candidate(&policy, &plan);
+    let arrive = |candidate: &mut CandidateGate| candidate.arrive(at(0), ask(0)).expect("few are compared");
+    for _ in 0..3 {
+        let key = arrive(&mut candidate);
+        candidate.live_holds(at(0), key);
+    }
+    // The fourth here, twice the knee; the only one of the live policy, alone.
+    let key = arrive(&mut candidate);
+    candidate.live_let_in(at(0), key);
+    candidate.live_ended(at(100), key, true);
+    assert_eq!(candidate.in_flight(), 1, "the other three are over as estimated");
+    candidate.look(at(199));
+    assert_eq!(candidate.in_flight(), 1);
+    candidate.look(at(200));
+    assert_eq!(candidate.in_flight(), 0);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Arrive(u8, u64),
