@@ -19,14 +19,11 @@ pub(super) struct Calm {
     learner: Box<Learner>,
     long: Long,
     rules: Rules,
-    /// Clients of late that left after the target without an answer, less those that were answered: no origin is well whose clients leave before
-    /// it answers.
-    in_vain: f64,
 }
 
 impl Calm {
     pub(super) fn new(numbers: Numbers, rules: Rules) -> Self {
-        Self { learner: Box::new(Learner::new(numbers)), long: Long::default(), rules, in_vain: 0.0 }
+        Self { learner: Box::new(Learner::new(numbers)), long: Long::default(), rules }
     }
 
     /// Requests that hold no place.
@@ -36,7 +33,7 @@ impl Calm {
 
     /// Whether nothing speaks for refusing requests.
     pub(super) fn is_calm(&self) -> bool {
-        self.rules.calm && self.learner.learned().is_calm && self.in_vain <= 0.0
+        self.rules.calm && self.learner.learned().is_calm
     }
 
     /// Takes the limit in force.
@@ -46,8 +43,6 @@ impl Calm {
 
     /// Takes a sample; returns the limit that nothing speaks against, 1 where the origin may be short.
     pub(super) fn limit_least(&mut self, sample: &Sample, measured: &Measured, target_s: f64) -> u32 {
-        self.in_vain *= libm::exp(-(measured.completed + measured.left_late) / LATELY);
-        self.in_vain += if self.rules.in_vain { measured.left_late - measured.completed } else { 0.0 };
         let limit = self.learner.learned().limit;
         let learned = self.learner.tick(&Tick {
             span_s: measured.span_s,
@@ -85,6 +80,3 @@ fn in_flight_seen(sample: &Sample) -> f64 {
     }
     if weights > 0.0 { sum / weights } else { 0.0 }
 }
-
-/// Answers and departures over which these are counted.
-const LATELY: f64 = 8.0;

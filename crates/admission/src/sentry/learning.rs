@@ -21,8 +21,6 @@ pub struct Rules {
     pub calm: bool,
     /// Long requests hold no place.
     pub long: bool,
-    /// No origin is well whose clients leave before it answers.
-    pub in_vain: bool,
 }
 
 impl Learning {
@@ -33,9 +31,9 @@ impl Learning {
 
 impl Rules {
     /// All rules.
-    pub const ALL: Self = Self { calm: true, long: true, in_vain: true };
+    pub const ALL: Self = Self { calm: true, long: true };
     /// Names of the rules.
-    pub const NAMES: [&str; 3] = ["calm", "long", "in_vain"];
+    pub const NAMES: [&str; 2] = ["calm", "long"];
 
     /// All rules but the one of this name; none for an unknown name.
     #[must_use]
@@ -44,7 +42,6 @@ impl Rules {
         let rule = match name {
             "calm" => &mut rules.calm,
             "long" => &mut rules.long,
-            "in_vain" => &mut rules.in_vain,
             _ => return None,
         };
         *rule = false;
