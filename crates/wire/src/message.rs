@@ -5,7 +5,7 @@ use crate::reader::{Fault, Problem, Reader};
 use flashweir_admission::{flash_crowd, sentry};
 
 /// The version of the encoding. Raised by every change of what a field means, or of which fields there are.
-pub const VERSION: u8 = 8;
+pub const VERSION: u8 = 9;
 
 /// What can be sent by itself.
 ///

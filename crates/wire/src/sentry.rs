@@ -64,6 +64,8 @@ record!(ClassPlan {
     limit,
     hold_len,
     hold_for,
+    standing_len,
+    standing_for,
     newest_first_after,
     oldest_first_below,
     target,

@@ -81,6 +81,8 @@ pub fn in_order(plan: &Plan, rungs: &Rungs, capacity: Rate) -> Plan {
         let waiting = u32::try_from(waiting_milli.div_ceil(1_000)).unwrap_or(most).min(most);
         class.newest_first_after = class.hold_for;
         class.hold_len = class.hold_len.max(waiting);
+        // Feedback keeps this queue short, and never empty.
+        (class.standing_len, class.standing_for) = (class.hold_len, class.hold_for);
     }
     plan
 }

@@ -6,6 +6,7 @@
 
 use super::classes::{Classes, Service};
 use super::deciding::Deciding;
+use super::learning::Rules;
 use super::pace::Pace;
 use super::plan::{Costs, Explanation, Plan};
 use super::planner::SentryPlanner;
@@ -33,7 +34,7 @@ impl CandidatePlanner {
     #[must_use]
     pub fn new(policy: Arc<Policy>) -> Self {
         let deciding = Deciding::new(&policy);
-        let mut classes = Classes::new(policy);
+        let mut classes = Classes::new(policy, Rules::ALL);
         Self {
             deciding,
             costs: classes.costs(Instant::ZERO),

@@ -13,9 +13,11 @@
 
 use super::costs::CostTable;
 use super::ladder::Ladder;
+use super::learning::Rules;
 use super::plan::{ClassPlan, Costs};
-use super::policy::{ClassPolicy, Policy};
+use super::policy::{ClassPolicy, Policing, Policy};
 use super::price::{Demand, fill};
+use super::room::standing_room;
 use super::sample::Sample;
 use super::threshold::Claim;
 use alloc::sync::Arc;
@@ -27,6 +29,7 @@ use flashweir_core::{Duration, Instant, Rate};
 #[derive(Debug)]
 pub(super) struct Classes {
     policy: Arc<Policy>,
+    rules: Rules,
     classes: Vec<Class>,
     costs: CostTable,
     ladder: Ladder,
@@ -44,6 +47,9 @@ struct Class {
     shed_rps: f64,
     /// Of these, of clients over their share.
     shed_over_share_rps: f64,
+    /// Offered and refused of clients within their share, over a longer time.
+    lately_offered_rps: f64,
+    lately_shed_rps: f64,
     held: u32,
 }
 
@@ -78,7 +84,7 @@ impl Service {
 }
 
 impl Classes {
-    pub(super) fn new(policy: Arc<Policy>) -> Self {
+    pub(super) fn new(policy: Arc<Policy>, rules: Rules) -> Self {
         let classes = policy.ranks().into_iter().map(|rank| Class { rank, ..Class::default() });
         let costs = CostTable::new(policy.classes.len());
         Self {
@@ -88,6 +94,7 @@ impl Classes {
             unique_offered_rps: 0.0,
             promise_broken_at: None,
             policy,
+            rules,
         }
     }
 
@@ -98,6 +105,7 @@ impl Classes {
             return;
         }
         let part = 1.0 - libm::exp(-span_s / RATE_MEMORY_S);
+        let lately_part = 1.0 - libm::exp(-span_s / LASTING_S);
         let unique: u64 = sample.classes.iter().map(|counts| counts.unique_offered).sum();
         self.unique_offered_rps += (unique as f64 / span_s - self.unique_offered_rps) * part;
         for (class, counts) in self.classes.iter_mut().zip(&sample.classes) {
@@ -106,6 +114,10 @@ impl Classes {
             class.shed_rps += (counts.shed as f64 / span_s - class.shed_rps) * part;
             class.shed_over_share_rps +=
                 (counts.shed_over_share as f64 / span_s - class.shed_over_share_rps) * part;
+            let [offered, shed] = [counts.offered, counts.shed]
+                .map(|count| count.saturating_sub(counts.shed_over_share) as f64);
+            class.lately_offered_rps += (offered / span_s - class.lately_offered_rps) * lately_part;
+            class.lately_shed_rps += (shed / span_s - class.lately_shed_rps) * lately_part;
         }
         if sample.classes.iter().any(|counts| counts.without_room > 0) {
             self.promise_broken_at = Some(sample.to);
@@ -219,9 +231,13 @@ impl Classes {
             let longest_s = f64::max(target_s * HELD_AT_START_TARGETS, usual_s);
             (REQUESTS_HELD as u32, Duration::from_secs_f64(hold_s.max(longest_s)), 0)
         };
+        let (standing_len, standing_for) =
+            self.standing(service, index, served_rps, target_s).unwrap_or((hold_len, hold_for));
         ClassPlan {
             rank: class.rank,
             limit: self.limit(service, class.rank),
+            standing_len: standing_len.max(promised as u32).min(hold_len),
+            standing_for: standing_for.min(hold_for),
             hold_len: policy.queue.map_or(hold_len, |queue| queue.min(REQUESTS_HELD as u32)),
             hold_for,
             newest_first_after: worth_it / 2,
@@ -232,6 +248,31 @@ impl Classes {
             guaranteed_rate,
             retry_after: class.retry_after(served_rps),
         }
+    }
+
+    /// Room of a queue that stands; none where none may.
+    fn standing(
+        &self,
+        service: &Service,
+        index: usize,
+        served_rps: f64,
+        target_s: f64,
+    ) -> Option<(u32, Duration)> {
+        let refused_share = self.classes[index].refused_lately();
+        // Batches wait for their rounds.
+        let is_batch = matches!(self.policy.policing, Policing::Batch | Policing::Published(_));
+        if !self.rules.standing || is_batch || !service.headroom.is_finite() || refused_share < LASTING_SHARE
+        {
+            return None;
+        }
+        let share = if self.is_before_others(index) { KEPT_SHARE } else { LAST_SHARE };
+        Some(standing_room(service.capacity_rps, served_rps, refused_share, share * target_s))
+    }
+
+    /// Whether less important classes are offered anything.
+    fn is_before_others(&self, index: usize) -> bool {
+        let rank = self.classes[index].rank;
+        self.classes.iter().any(|other| other.rank > rank && other.offered_rps > OFFERED_LEAST_RPS)
     }
 
     /// What was learned for the last rank, and for those before it some places more.
@@ -304,6 +345,11 @@ impl Class {
         if offered_rps > 0.0 { shed_rps / offered_rps } else { 0.0 }
     }
 
+    /// The same over a longer time.
+    fn refused_lately(&self) -> f64 {
+        if self.lately_offered_rps > 0.0 { self.lately_shed_rps / self.lately_offered_rps } else { 0.0 }
+    }
+
     /// The time until what waits is served, times how many come for each one that is served.
     fn retry_after(&self, served_rps: f64) -> Duration {
         let served_rps = served_rps.max(0.1);
@@ -317,18 +363,27 @@ impl Class {
 const OLDEST_FIRST_SHARE: f64 = 0.5;
 /// A class has bursts, not a crowd, while so small a share of its requests is refused.
 const CALM_SHARE: f64 = 0.05;
+/// Refused share of a class from which on its queue may stand, and the time over which it is taken. A class that nearly fits loses more in a
+/// short queue than it waits in a long one; over one second chance refuses a tenth of it.
+const LASTING_SHARE: f64 = 0.15;
+const LASTING_S: f64 = 4.0;
+/// Parts of the target for which a request waits in a standing queue so that it is not empty: while one of an important class is, less important
+/// requests are served. The last class has nothing to keep.
+const KEPT_SHARE: f64 = 0.5;
+const LAST_SHARE: f64 = 0.125;
+/// A class that is offered less than this is offered nothing.
+const OFFERED_LEAST_RPS: f64 = 0.01;
 /// How long the plan says that a guarantee could not be kept.
 const BROKEN_FOR: Duration = Duration::from_secs(10);
 /// How fast rates follow.
 const RATE_MEMORY_S: f64 = 1.0;
-/// While nothing is known requests may wait so many targets: rather late than refused because nobody knows how many the
-/// origin takes.
+/// Targets that requests may wait while nothing is known of the origin: late is better than refused for want of knowledge.
 const HELD_AT_START_TARGETS: f64 = 5.0;
 /// Longest time in the queue while nothing speaks for refusing, in times that requests take.
 const USUAL_HELD: f64 = 3.0;
 /// Clients and proxies rarely wait for longer than half a minute in all, seconds.
 const USUAL_HELD_MOST_S: f64 = 20.0;
-/// However slow the service, a request may wait a tenth of the target, and so many may as come in half of that.
+/// A request of any service may wait a tenth of the target, and as many may wait as arrive in half of that.
 const HOLD_LEAST_SHARE: f64 = 0.1;
 const WAIT_LEAST_SHARE: f64 = 0.05;
 const RETRY_AFTER_MOST_S: f64 = 30.0;

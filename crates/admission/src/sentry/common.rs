@@ -10,6 +10,7 @@
 use super::hold::{class_of, position_of, queue_of};
 use super::plan::ClassPlan;
 use super::request::Position;
+use super::room::Standing;
 use crate::sync::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use alloc::boxed::Box;
 use flashweir_core::limits::CLASSES;
@@ -23,6 +24,8 @@ pub struct Common {
     long: Line<AtomicU32>,
     /// Who waits, by class and position.
     held: Line<[[AtomicU32; Position::ALL.len()]; CLASSES]>,
+    /// Whether their queues stand, in the same order.
+    standing: Line<[[Standing; Position::ALL.len()]; CLASSES]>,
     /// By class, nanoseconds: until when the guaranteed rate is used up.
     guarantees: Line<[AtomicU64; CLASSES]>,
     gates: Box<[Line<AtomicU64>]>,
@@ -52,7 +55,7 @@ struct Line<T>(T);
 pub(super) struct Precedence(u64);
 
 impl Precedence {
-    pub(super) const NOBODY: Self = Self(u64::MAX);
+    pub(super) const NONE: Self = Self(u64::MAX);
 
     pub(super) fn new(rank: u8, position: Position, since: Instant) -> Self {
         let order = queue_of(rank.into(), position) as u64;
@@ -89,8 +92,9 @@ impl Common {
             in_flight: Line::default(),
             long: Line::default(),
             held: Line::default(),
+            standing: Line::default(),
             guarantees: Line::default(),
-            gates: (0..gates).map(|_| Line(AtomicU64::new(Precedence::NOBODY.0))).collect(),
+            gates: (0..gates).map(|_| Line(AtomicU64::new(Precedence::NONE.0))).collect(),
             elsewhere: Line::default(),
             free_since: Line::default(),
             live: Line::default(),
@@ -198,9 +202,14 @@ impl Common {
         is_released
     }
 
-    /// Takes a waiting place of a queue if fewer than `bound` are taken.
-    pub(super) fn take_hold(&self, queue: usize, bound: u32) -> bool {
-        self.held_of(queue).is_some_and(|held| add_below(held, bound))
+    /// Takes a waiting place of a queue if fewer than `bound` are taken, and says how many were.
+    pub(super) fn take_hold(&self, queue: usize, bound: u32) -> Option<u32> {
+        count_below(self.held_of(queue)?, bound)
+    }
+
+    /// Whether a queue stands, and what decides that; none for a class beyond the bound.
+    pub(super) fn standing(&self, queue: usize) -> Option<&Standing> {
+        self.standing.0.get(class_of(queue))?.get(position_of(queue) as usize)
     }
 
     /// One of a queue waits no more.
@@ -244,12 +253,17 @@ impl Common {
         let all = self.gates.iter().enumerate().filter(|(gate, _)| *gate != but);
         let all = all.map(|(gate, waiting)| (gate, Precedence(waiting.0.load(SeqCst))));
         let all = all.filter(|(_, first)| is_spare || first.position() < Position::OverShare);
-        all.min_by_key(|(_, first)| *first).unwrap_or((but, Precedence::NOBODY))
+        all.min_by_key(|(_, first)| *first).unwrap_or((but, Precedence::NONE))
     }
 }
 
 fn add_below(count: &AtomicU32, bound: u32) -> bool {
-    count.fetch_update(SeqCst, SeqCst, |count| (count < bound).then_some(count + 1)).is_ok()
+    count_below(count, bound).is_some()
+}
+
+/// Adds one if the count is below the bound; the count before.
+fn count_below(count: &AtomicU32, bound: u32) -> Option<u32> {
+    count.fetch_update(SeqCst, SeqCst, |count| (count < bound).then_some(count + 1)).ok()
 }
 
 /// Whether one more fits, the rate being used up until then.
@@ -274,7 +288,7 @@ mod tests {
         assert!(gold.is_before(bronze, slack) && !bronze.is_before(gold, slack));
         assert!(old_gold.is_before(gold, slack) && !gold.is_before(old_gold, slack));
         assert!(!fair(0, at(895)).is_before(gold, slack));
-        assert!(bronze < Precedence::NOBODY && old_gold < gold && gold < bronze);
+        assert!(bronze < Precedence::NONE && old_gold < gold && gold < bronze);
         assert_eq!((bronze.rank(), fair(15, Instant::MAX).rank()), (2, 15));
         let over_share = Precedence::new(0, Position::OverShare, at(1));
         let hot = Precedence::new(0, Position::HotSpot, at(5));
@@ -289,10 +303,10 @@ mod tests {
     #[test]
     fn the_first_elsewhere_is_never_oneself() {
         let common = Common::new(3);
-        assert_eq!(common.first_elsewhere(0, true).1, Precedence::NOBODY);
+        assert_eq!(common.first_elsewhere(0, true).1, Precedence::NONE);
         common.set_first(0, Precedence::new(0, Position::Usual, Instant::ZERO));
         common.set_first(2, Precedence::new(1, Position::Usual, Instant::from_secs(1)));
         assert_eq!((common.first_elsewhere(0, true).0, common.first_elsewhere(1, true).0), (2, 0));
-        assert_eq!(Common::new(1).first_elsewhere(0, true), (0, Precedence::NOBODY));
+        assert_eq!(Common::new(1).first_elsewhere(0, true), (0, Precedence::NONE));
     }
 }

@@ -7,7 +7,8 @@
 //! no room waits. Room that is given back goes to the most important that waits at any gate, among equals to the oldest
 //! (by about a sixteenth of how long they may wait: to keep what a gate has costs no wake-up of another thread). Inside
 //! a class clients take turns by cost (`hold`); once the oldest has waited long, the newest of a client goes first,
-//! because it can still be answered in time. `batch` and `threshold` are the two other ways to decide.
+//! because it can still be answered in time. A queue that stands has less room (`room`). `batch` and `threshold` are the
+//! two other ways to decide.
 //!
 //! Gates that do not answer: a gate whose first has waited longer than is worth it no longer holds up the others.
 
@@ -19,6 +20,7 @@ use super::order::Order;
 use super::plan::{ClassPlan, Decide, Plan};
 use super::policy::Policy;
 use super::request::{Arrived, Asked, Coming, Ending, Enqueued, Position, Released, Slot, SlotOpinion, Turn};
+use super::room::Room;
 use super::sample::Sample;
 use alloc::sync::Arc;
 use flashweir_core::hash::mix;
@@ -59,7 +61,7 @@ impl<T> SentryGate<T> {
             usual_target: policy.usual_target(),
             hold: Hold::new(queues_of(classes), REQUESTS_HELD),
             rounds: Rounds::default(),
-            first: Precedence::NOBODY,
+            first: Precedence::NONE,
             draws: 0,
         }
     }
@@ -198,7 +200,7 @@ impl<T> SentryGate<T> {
     pub fn next_wake(&self) -> Option<Instant> {
         let wakes = self.queues().filter_map(|(queue, class)| {
             let since = self.hold.oldest_since(queue)?;
-            let expires = since + class.hold_for;
+            let expires = since + self.room(queue, class).wait;
             // Without a delay there is a round whenever `next` is asked.
             let has_rounds = matches!(self.plan.decide, Decide::Batch(_)) && !class.delay.is_zero();
             let round = has_rounds.then(|| self.rounds.next_after(class_of(queue), class.delay, since));
@@ -218,7 +220,7 @@ impl<T> SentryGate<T> {
     pub fn who_waits(&self) -> Option<usize> {
         let (gate, first) = self.common.first_elsewhere(self.index, self.is_spare());
         // In batches those who wait, wait for their rounds, not for room.
-        if first == Precedence::NOBODY || matches!(self.plan.decide, Decide::Batch(_)) {
+        if first == Precedence::NONE || matches!(self.plan.decide, Decide::Batch(_)) {
             return None;
         }
         self.has_room_for(first).then_some(gate)
@@ -249,17 +251,6 @@ impl<T> SentryGate<T> {
     pub fn is_within_guarantee(&self, now: Instant, class: u8) -> bool {
         let plan = self.plan.classes.get(usize::from(class));
         plan.is_some_and(|plan| self.common.is_within_guarantee(now, class, plan))
-    }
-
-    /// Whether as many of a class wait that it is no passing matter: a quarter of those for whom there are places.
-    #[must_use]
-    pub fn is_crowded(&self, class: u8) -> bool {
-        let plan = self.plan.classes.get(usize::from(class));
-        let held = [Position::Usual, Position::HotSpot]
-            .map(|at| self.common.held_in(queue_of(class.into(), at)))
-            .into_iter()
-            .sum::<u32>();
-        plan.is_some_and(|plan| held >= plan.hold_len.div_ceil(SPARE_PART))
     }
 
     /// How many times the usual target the one in force is: 1 but where a ladder has moved it.
@@ -317,10 +308,13 @@ impl<T> SentryGate<T> {
 
     fn check_reserved(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
         let limit = self.limit_for(&coming.class, coming.asked.position);
-        match !self.somebody_waits(coming) && self.take(now, limit) {
-            true => SlotOpinion::Pass(Slot { is_guaranteed: false, is_long: false }),
-            false => SlotOpinion::Wait,
+        if self.somebody_waits(coming) || !self.take(now, limit) {
+            return SlotOpinion::Wait;
         }
+        if let Some(standing) = self.standing(coming.queue()) {
+            standing.passed(now);
+        }
+        SlotOpinion::Pass(Slot { is_guaranteed: false, is_long: false })
     }
 
     fn check_at_threshold(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
@@ -353,13 +347,20 @@ impl<T> SentryGate<T> {
         lane: usize,
         request: T,
     ) -> Enqueued<T> {
-        let queue = queue_of(coming.asked.class.into(), coming.asked.position);
-        let places = coming.class.hold_len.div_ceil(if coming.is_over_share() { SPARE_PART } else { 1 });
+        let (queue, target) = (coming.queue(), coming.class.target);
+        let stands = self.standing(queue).is_some_and(|standing| standing.arrived(now, target));
+        let room = Room::of(&coming.class, stands);
+        let places = room.len.div_ceil(if coming.is_over_share() { SPARE_PART } else { 1 });
         let place = Place { queue, lane, cost_us: coming.cost_us.max(1) };
-        let has_place = self.common.take_hold(queue, places);
+        let taken = self.common.take_hold(queue, places);
+        match (taken, self.standing(queue)) {
+            (Some(0), Some(standing)) => standing.filled(now),
+            (None, Some(standing)) => standing.refused(now, target),
+            _ => {}
+        }
         // Whoever is displaced leaves the place to the one who comes.
-        let displaced = if has_place { None } else { self.displace(now, &coming, &place) };
-        if !has_place && displaced.is_none() {
+        let displaced = if taken.is_some() { None } else { self.displace(now, &coming, &place) };
+        if taken.is_none() && displaced.is_none() {
             let is_over_share = coming.is_over_share();
             let reason = if is_over_share { Reason::ClientShare } else { self.no_room(coming.class.limit) };
             return Enqueued::Shed(request, self.shed(reason, &coming));
@@ -399,7 +400,8 @@ impl<T> SentryGate<T> {
             return if most_us > 2 * own_us {
                 Some((self.hold.take_from_lane(place.queue, heaviest, End::Oldest)?, Reason::ClientShare))
             } else {
-                Some((self.hold.take_oldest(place.queue)?, Reason::Deadline))
+                let reason = self.expired(place.queue, &coming.class);
+                Some((self.hold.take_oldest(place.queue)?, reason))
             };
         }
         // Clients that ask for about as much are equal: none of them is told that it asks for too much.
@@ -408,25 +410,13 @@ impl<T> SentryGate<T> {
         Some((gone??, Reason::ClientShare))
     }
 
-    /// Whoever has waited as long as is worth it, of any class.
-    fn next_expired(&mut self, now: Instant) -> Option<Turn<T>> {
-        let is_expired = |queue: usize, class: &ClassPlan| {
-            let since = self.hold.oldest_since(queue);
-            since.is_some_and(|since| now.saturating_since(since) >= class.hold_for)
-        };
-        let (queue, _) = self.queues().find(|&(queue, class)| is_expired(queue, class))?;
-        let gone = self.hold.take_oldest(queue)?;
-        let is_over_share = position_of(queue) == Position::OverShare;
-        Some(self.refuse(gone, if is_over_share { Reason::ClientShare } else { Reason::Deadline }))
-    }
-
     /// The most important, if there is room for it and none more important waits elsewhere.
     fn next_reserved(&mut self, now: Instant) -> Option<Turn<T>> {
         let (queue, own) = self.first_with_room()?;
         let class = self.plan.classes[class_of(queue)];
         let (_, elsewhere) = self.common.first_elsewhere(self.index, self.is_spare());
-        let is_elsewhere =
-            elsewhere.is_before(own, class.hold_for / SLACK_PART) && self.has_room_for(elsewhere);
+        let is_elsewhere = elsewhere.is_before(own, self.room(queue, &class).wait / SLACK_PART)
+            && self.has_room_for(elsewhere);
         if is_elsewhere && !self.is_overdue(now, elsewhere)
             || !self.take(now, self.limit_for(&class, position_of(queue)))
         {
@@ -485,7 +475,7 @@ impl<T> SentryGate<T> {
         self.in_flight.take(now, &self.plan, limit)
     }
 
-    fn no_room(&self, limit: u32) -> Reason {
+    pub(super) fn no_room(&self, limit: u32) -> Reason {
         // What the more important may use beyond this class's own limit is kept for them.
         let most = self.plan.classes.iter().map(|class| class.limit).max().unwrap_or(limit);
         if limit < most && self.common.in_flight() < most { Reason::Reserved } else { Reason::Capacity }
@@ -518,25 +508,28 @@ impl<T> SentryGate<T> {
 
     /// Whether the first elsewhere would find room.
     fn has_room_for(&self, first: Precedence) -> bool {
-        let limit = self.of_rank(first.rank(), |class| self.limit_for(class, first.position()));
+        let limit = self.of_rank(first.rank(), |_, class| self.limit_for(class, first.position()));
         limit.is_some_and(|limit| self.common.in_flight() < limit)
     }
 
     /// The queues, with the plans of their classes.
-    fn queues(&self) -> impl Iterator<Item = (usize, &ClassPlan)> {
+    pub(super) fn queues(&self) -> impl Iterator<Item = (usize, &ClassPlan)> {
         let classes = self.plan.classes.iter().enumerate();
         classes.flat_map(|(class, plan)| Position::ALL.map(|position| (queue_of(class, position), plan)))
     }
 
     /// Whoever is first elsewhere should have been refused by now: that gate is stuck.
     fn is_overdue(&self, now: Instant, elsewhere: Precedence) -> bool {
-        let hold_for = self.of_rank(elsewhere.rank(), |class| class.hold_for).unwrap_or(Duration::ZERO);
+        let wait =
+            |class: usize, plan: &ClassPlan| self.room(queue_of(class, elsewhere.position()), plan).wait;
+        let hold_for = self.of_rank(elsewhere.rank(), wait).unwrap_or(Duration::ZERO);
         let now = Precedence::new(elsewhere.rank(), elsewhere.position(), now);
         elsewhere.is_before(now, hold_for + hold_for / SLACK_PART)
     }
 
-    fn of_rank<V: Ord>(&self, rank: u8, value: impl Fn(&ClassPlan) -> V) -> Option<V> {
-        self.plan.classes.iter().filter(|class| class.rank == rank).map(value).max()
+    fn of_rank<V: Ord>(&self, rank: u8, value: impl Fn(usize, &ClassPlan) -> V) -> Option<V> {
+        let classes = self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank == rank);
+        classes.map(|(index, class)| value(index, class)).max()
     }
 
     /// The queue whose oldest is the first here, of those for which there may be room.
@@ -559,7 +552,7 @@ impl<T> SentryGate<T> {
         // Those over their share are not told while others wait here, for whom there may be room sooner.
         let first =
             self.first_of(|position| position < Position::OverShare).or_else(|| self.first_of(|_| true));
-        let first = first.map_or(Precedence::NOBODY, |(_, first)| first);
+        let first = first.map_or(Precedence::NONE, |(_, first)| first);
         if first != self.first {
             self.first = first;
             self.common.set_first(self.index, first);
@@ -567,7 +560,7 @@ impl<T> SentryGate<T> {
             self.in_flight.set_waiting(
                 now,
                 &self.plan,
-                first != Precedence::NOBODY && first.position() < Position::OverShare,
+                first != Precedence::NONE && first.position() < Position::OverShare,
             );
         }
     }
@@ -578,7 +571,7 @@ const AGES_REACH_TARGETS: u32 = 4;
 /// Beyond so many times the limit there is room for nobody: guarantees that can be kept never need as much.
 const GUARANTEED_LIMITS: u32 = 2;
 /// Clients over their share have this part of a class's places to wait.
-const SPARE_PART: u32 = 4;
+pub(super) const SPARE_PART: u32 = 4;
 /// One that waits elsewhere goes first if it is older by this part of how long it may wait.
 const SLACK_PART: u32 = 16;
 /// Gates draw different numbers; no gate draws so many.

@@ -5,7 +5,7 @@
 //! lane is what a queue is divided into: clients, by hash (or kinds of requests, by service time). To enter and to
 //! leave from anywhere is O(1).
 //!
-//! *Fairness.* Lanes that wait share by cost: each has had so much service, and the one that has had least goes next
+//! *Fairness.* Lanes that wait share by cost: the one that has had least service goes next
 //! (start-time fair queueing, Goyal, Vin and Cheng 1996: what a lane did not ask for in the past it does not get
 //! later). Against deficit round robin: no quantum to set, and one dear request does not let a hundred cheap ones of
 //! another client pass in one go. It takes a look at each lane in use, at most [`CLIENT_LANES`]. Clients whose keys
@@ -26,7 +26,7 @@ use flashweir_core::limits::CLIENT_LANES;
 pub(super) struct Hold<T> {
     slots: Vec<Slot<T>>,
     bound: u32,
-    /// The first slot that is free; each tells the next.
+    /// The first slot that is free; each names the next.
     free: u32,
     len: usize,
     queues: Vec<Queue>,
@@ -112,7 +112,7 @@ struct Queue {
 struct Lane {
     ends: Ends,
     len: u32,
-    /// What waits here costs so much.
+    /// Cost of the requests that wait here.
     cost_us: u64,
     /// Service it has had; a lane that did not wait begins with what others have had.
     turn_us: u64,
@@ -331,11 +331,11 @@ impl<T> Hold<T> {
 
 impl Queue {
     fn new() -> Self {
-        let lane = Lane { ends: Ends::NOBODY, len: 0, cost_us: 0, turn_us: 0 };
+        let lane = Lane { ends: Ends::NONE_WAITS, len: 0, cost_us: 0, turn_us: 0 };
         let lanes = vec![lane; CLIENT_LANES].into_boxed_slice();
         let Ok(lanes) = lanes.try_into() else { unreachable!("as many as asked for") };
         Self {
-            ends: Ends::NOBODY,
+            ends: Ends::NONE_WAITS,
             len: 0,
             oldest_since: Instant::ZERO,
             lanes,
@@ -347,7 +347,7 @@ impl Queue {
 }
 
 impl Ends {
-    const NOBODY: Self = Self { oldest: NONE, newest: NONE };
+    const NONE_WAITS: Self = Self { oldest: NONE, newest: NONE };
 
     fn at(&self, end: End) -> u32 {
         match end {

@@ -21,6 +21,8 @@ pub struct Rules {
     pub calm: bool,
     /// Long requests hold no place.
     pub long: bool,
+    /// A queue that stands has less room.
+    pub standing: bool,
 }
 
 impl Learning {
@@ -31,9 +33,9 @@ impl Learning {
 
 impl Rules {
     /// All rules.
-    pub const ALL: Self = Self { calm: true, long: true };
+    pub const ALL: Self = Self { calm: true, long: true, standing: true };
     /// Names of the rules.
-    pub const NAMES: [&str; 2] = ["calm", "long"];
+    pub const NAMES: [&str; 3] = ["calm", "long", "standing"];
 
     /// All rules but the one of this name; none for an unknown name.
     #[must_use]
@@ -42,6 +44,7 @@ impl Rules {
         let rule = match name {
             "calm" => &mut rules.calm,
             "long" => &mut rules.long,
+            "standing" => &mut rules.standing,
             _ => return None,
         };
         *rule = false;

@@ -4,7 +4,7 @@
 //! Per request, in each worker: `gate` decides (by reservation, by `batch` in rounds, or by a threshold's share), with
 //! `in_flight` (counts and measures; `pausing`: but not those whose clients are waited for; `rows`: by time; `long`: those that
 //! hold no place), `hold` (those who wait, by
-//! class and client) and `common` (what the workers' gates share). `request` has what a gate takes and answers.
+//! class and client), `room` (what a queue may hold) and `common` (what the workers' gates share). `request` has what a gate takes and answers.
 //!
 //! Every 20 ms, for all of them: `planner` learns the limit from what they measured: `work` (how much work requests are, by `pace`),
 //! `measured` (what the origin did over a stretch of time), `look` (both, at one moment), `calm` (whether the origin is short of anything,
@@ -51,6 +51,7 @@ mod policy;
 mod price;
 mod published;
 mod request;
+mod room;
 mod rows;
 mod sample;
 mod shadow;

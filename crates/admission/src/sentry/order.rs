@@ -4,6 +4,7 @@ use super::gate::SentryGate;
 use super::hold::queue_of;
 use super::plan::{ClassPlan, Decide};
 use super::request::{Asked, Coming};
+use super::room::Room;
 use flashweir_core::{Duration, Instant};
 
 /// Which is next.
@@ -20,8 +21,18 @@ pub(super) enum Order {
 impl Order {
     /// Once a queue is so old that the request at its head will hardly be answered in time, those that came last are served in time
     /// instead; but what is left of a burst, a queue that is short again, is served in the order in which it came before any of it is
-    /// late. (By turns of clients, one with two requests would wait until no client with one comes any more.)
-    pub(super) fn of(now: Instant, oldest_since: Option<Instant>, waiting: u32, class: &ClassPlan) -> Self {
+    /// late. (By turns of clients, one with two requests would wait until no client with one comes any more.) A queue that stands is served
+    /// from its newest end.
+    pub(super) fn of(
+        now: Instant,
+        oldest_since: Option<Instant>,
+        waiting: u32,
+        class: &ClassPlan,
+        room: Room,
+    ) -> Self {
+        if room.is_standing {
+            return Self::NewestFirst;
+        }
         let is_old = oldest_since.is_some_and(|since| now.saturating_since(since) > class.newest_first_after);
         match is_old {
             false => Self::Fair,
@@ -46,7 +57,8 @@ impl<T> SentryGate<T> {
     }
 
     pub(super) fn order(&self, now: Instant, queue: usize, class: &ClassPlan) -> Order {
-        Order::of(now, self.hold.oldest_since(queue), self.common.held_in(queue), class)
+        let room = self.room(queue, class);
+        Order::of(now, self.hold.oldest_since(queue), self.common.held_in(queue), class, room)
     }
 }
 
@@ -69,10 +81,14 @@ mod tests {
                 Some(Instant::from_millis(1_000 - age_ms)),
                 waiting,
                 &class,
+                Room::of(&class, false),
             )
         };
         assert_eq!([order(400, 50), order(400, 3)], [Order::Fair; 2]);
         assert_eq!([order(600, 10), order(600, 9)], [Order::NewestFirst, Order::OldestFirst]);
-        assert_eq!(Order::of(Instant::from_millis(1_000), None, 0, &class), Order::Fair);
+        let now = Instant::from_millis(1_000);
+        assert_eq!(Order::of(now, None, 0, &class, Room::of(&class, false)), Order::Fair);
+        let class = ClassPlan { standing_for: Duration::from_millis(12), ..class };
+        assert_eq!(Order::of(now, Some(now), 3, &class, Room::of(&class, true)), Order::NewestFirst);
     }
 }

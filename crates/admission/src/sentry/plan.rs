@@ -76,6 +76,10 @@ pub struct ClassPlan {
     /// How long a request may wait: afterwards it could not be answered within the target. While nothing is known of the
     /// origin, longer.
     pub hold_for: Duration,
+    /// Requests of this class that may wait, over all gates, once its queue stands (see `room`); never more than [`hold_len`](Self::hold_len).
+    pub standing_len: u32,
+    /// How long a request may wait in a queue that stands. As long as [`hold_for`](Self::hold_for) where a queue that stands keeps its room.
+    pub standing_for: Duration,
     /// Once the oldest has waited so long, those who came last go first: they can still be answered in time.
     pub newest_first_after: Duration,
     /// While fewer wait, the oldest go first instead: what is left of a burst is served before any of it is late.

@@ -73,7 +73,7 @@ impl SentryPlanner {
     #[must_use]
     pub fn with_learning(policy: Arc<Policy>, learning: &Learning) -> Self {
         let rule = ModelRule::new(learning.constants);
-        let mut classes = Classes::new(policy.clone());
+        let mut classes = Classes::new(policy.clone(), learning.rules);
         let plan = Plan {
             epoch: 0,
             limit: rule.learned().limit,

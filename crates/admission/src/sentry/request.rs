@@ -1,6 +1,6 @@
 //! Requests as the gate sees them, and its answers.
 
-use super::hold::Ticket;
+use super::hold::{Ticket, queue_of};
 use super::in_flight::Permit;
 use super::plan::ClassPlan;
 use flashweir_core::Shed;
@@ -138,6 +138,11 @@ pub(super) struct Coming {
 }
 
 impl Coming {
+    /// Where it would wait.
+    pub(super) fn queue(&self) -> usize {
+        queue_of(self.asked.class.into(), self.asked.position)
+    }
+
     /// Whether its client has more than its share.
     pub(super) fn is_over_share(&self) -> bool {
         self.asked.position == Position::OverShare

@@ -157,6 +157,8 @@ fn class_json((class, name): (&ClassPlan, &String)) -> Value {
         "target_s": class.target.as_secs_f64(),
         "waiting_most": class.hold_len,
         "waiting_longest_s": class.hold_for.as_secs_f64(),
+        "standing_most": class.standing_len,
+        "standing_longest_s": class.standing_for.as_secs_f64(),
         "newest_first_after_s": class.newest_first_after.as_secs_f64(),
         "oldest_first_below": class.oldest_first_below,
         "guaranteed_rps": class.guaranteed_rate.per_second(),

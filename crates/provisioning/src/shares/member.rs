@@ -235,6 +235,7 @@ fn part_of(plan: &Plan, part: f64, slots: u32) -> Plan {
         },
         // One at least where the whole has some: a gateway that is short of slots for a moment queues.
         hold_len: libm::ceil(f64::from(class.hold_len) * part) as u32,
+        standing_len: libm::ceil(f64::from(class.standing_len) * part) as u32,
         oldest_first_below: (f64::from(class.oldest_first_below) * part) as u32,
         guaranteed_rate: Rate::from_milli((class.guaranteed_rate.as_milli() as f64 * part) as u64),
         ..*class

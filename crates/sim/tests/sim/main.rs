@@ -18,3 +18,4 @@ mod request_runs;
 mod request_swarm;
 mod senders;
 mod sentry_workers;
+mod standing_queue;

@@ -232,10 +232,10 @@ fn errors_say_what_is_wrong_and_where() {
     );
     bytes[3] = 7;
     assert_eq!(error(&bytes), "flash-crowd plan: byte 4, limit: there is no value 7");
-    bytes[0] = 9;
+    bytes[0] = 10;
     assert_eq!(
         error(&bytes),
-        "flash-crowd plan: byte 1: version 9 of the encoding; this build reads version 8"
+        "flash-crowd plan: byte 1: version 10 of the encoding; this build reads version 9"
     );
 }
 
