@@ -2,7 +2,7 @@
 
 use super::change::Evidence;
 use super::constants::Constants;
-use super::origins::{ORIGINS, PerOrigin, SERVERS, Stretch, log_servers, priors, zeros};
+use super::origins::{ORIGINS, Origin, PerOrigin, SERVERS, Stretch, priors, zeros};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -16,6 +16,7 @@ pub(super) struct Curve {
     levels: Box<[Level; LEVELS]>,
     /// How likely each origin is before anything is measured; 0 for those that are none.
     prior: PerOrigin,
+    log_prior: PerOrigin,
     /// What was known before the origin last changed.
     before: Option<Before>,
     probability: PerOrigin,
@@ -24,12 +25,14 @@ pub(super) struct Curve {
     /// Those that count.
     likely: Vec<Likely>,
     misfit: f64,
+    /// Numbers in flight that are looked at again and again.
+    usual: Vec<(f64, Stretch)>,
 }
 
 /// An origin that is not negligible.
 #[derive(Clone, Copy, Debug)]
 struct Likely {
-    origin: usize,
+    origin: Origin,
     probability: f64,
     /// Of a unit of work.
     alone: Time,
@@ -75,15 +78,19 @@ struct Point {
 
 impl Curve {
     pub(super) fn new(k: Constants) -> Self {
+        let (prior, mut log_prior) = (priors(), priors());
+        log_prior.iter_mut().for_each(|prior| *prior = libm::log(*prior));
         let mut curve = Self {
             k,
             levels: Box::new([Level::default(); LEVELS]),
-            prior: priors(),
+            prior,
+            log_prior,
             before: None,
             probability: zeros(),
             log_alone_s: zeros(),
             likely: Vec::new(),
             misfit: 0.0,
+            usual: Vec::new(),
         };
         curve.update();
         curve
@@ -129,7 +136,7 @@ impl Curve {
     /// The logarithm of how likely an origin is before the evidence in `levels`, given its time alone. After a change either the number
     /// of servers is as it was, or the time alone, or neither.
     fn log_prior(&self, origin: usize, log_alone_s: f64) -> f64 {
-        let Some(before) = &self.before else { return libm::log(self.prior[origin]) };
+        let Some(before) = &self.before else { return self.log_prior[origin] };
         let any = self.prior[origin] / SERVERS as f64;
         let distance = (log_alone_s - before.log_alone_s) / self.k.model_error;
         let same_alone = libm::exp(-0.5 * distance * distance) / self.k.model_error * any;
@@ -155,7 +162,7 @@ impl Curve {
             }
             let (mut sum, mut squares) = (0.0, 0.0);
             for Point { weight, log_s, stretch } in &points {
-                let own = log_s - stretch.of(origin).log;
+                let own = log_s - stretch.of(Origin::new(origin)).log;
                 sum += weight * own;
                 squares += weight * own * own;
             }
@@ -176,7 +183,7 @@ impl Curve {
             if *probability > NEGLIGIBLE {
                 let log_s = self.log_alone_s[origin];
                 let alone = Time { s: libm::exp(log_s), log_s };
-                self.likely.push(Likely { origin, probability: *probability, alone });
+                self.likely.push(Likely { origin: Origin::new(origin), probability: *probability, alone });
             }
         }
     }
@@ -208,7 +215,7 @@ impl Curve {
     pub(super) fn servers(&self) -> (f64, f64) {
         let (mut mean, mut squares) = (0.0, 0.0);
         for one in &self.likely {
-            let log = log_servers(one.origin);
+            let log = one.origin.log_servers();
             mean += one.probability * log;
             squares += one.probability * log * log;
         }
@@ -226,13 +233,28 @@ impl Curve {
         mean
     }
 
+    /// Keeps the stretches at these numbers in flight for means to come. O(numbers).
+    pub(super) fn keep(&mut self, in_flight: impl Iterator<Item = f64> + Clone) {
+        if in_flight.clone().ne(self.usual.iter().map(|usual| usual.0)) {
+            self.usual.clear();
+            self.usual.extend(in_flight.map(|in_flight| (in_flight, Stretch::at(in_flight))));
+        }
+    }
+
     /// The same of several values. O(numbers of servers + contentions + likely origins · values).
     pub(super) fn means<const N: usize>(
         &self,
         in_flight: f64,
         values: impl Fn(Time) -> [f64; N],
     ) -> [f64; N] {
-        let stretch = Stretch::at(in_flight);
+        let rare;
+        let stretch = match self.usual.iter().find(|usual| usual.0 == in_flight) {
+            Some((_, stretch)) => stretch,
+            None => {
+                rare = Stretch::at(in_flight);
+                &rare
+            }
+        };
         let mut means = [0.0; N];
         for one in &self.likely {
             let stretch = stretch.of(one.origin);

@@ -20,18 +20,32 @@ pub(super) fn zeros() -> PerOrigin {
     Box::new([0.0; ORIGINS])
 }
 
-/// The logarithm of the number of servers of an origin.
-pub(super) fn log_servers(origin: usize) -> f64 {
-    (origin / CONTENTIONS.len()) as f64 * QUARTER_OCTAVE
+/// Position of an origin in the grid.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    servers: usize,
+    contention: usize,
+}
+
+impl Origin {
+    pub(super) fn new(index: usize) -> Self {
+        Self { servers: index / CONTENTIONS.len(), contention: index % CONTENTIONS.len() }
+    }
+
+    /// The logarithm of the number of servers.
+    pub(super) fn log_servers(self) -> f64 {
+        self.servers as f64 * QUARTER_OCTAVE
+    }
 }
 
 /// How likely each origin is before anything is measured, up to a factor: every number of servers is as likely as any other, if they do
 /// more than half as many would: more are as if there were no more.
 pub(super) fn priors() -> PerOrigin {
     let mut priors = zeros();
-    for (origin, prior) in priors.iter_mut().enumerate() {
-        let (contention, likely) = CONTENTIONS[origin % CONTENTIONS.len()];
-        let is_one = libm::exp(log_servers(origin)) * contention <= SERVERS_CONTENDED;
+    for (index, prior) in priors.iter_mut().enumerate() {
+        let origin = Origin::new(index);
+        let (contention, likely) = CONTENTIONS[origin.contention];
+        let is_one = libm::exp(origin.log_servers()) * contention <= SERVERS_CONTENDED;
         *prior = if is_one { likely } else { 0.0 };
     }
     priors
@@ -66,9 +80,8 @@ impl Stretch {
     }
 
     /// For one origin. O(1).
-    pub(super) fn of(&self, origin: usize) -> Factor {
-        let (one, other) =
-            (self.queueing[origin / CONTENTIONS.len()], self.contended[origin % CONTENTIONS.len()]);
+    pub(super) fn of(&self, origin: Origin) -> Factor {
+        let (one, other) = (self.queueing[origin.servers], self.contended[origin.contention]);
         Factor { value: one.value * other.value, log: one.log + other.log }
     }
 }

@@ -231,6 +231,9 @@ impl ModelRule {
     /// Far fewer were completed than usual: the ages of those in flight tell what they take.
     fn is_overdue(&self, look: &Look) -> bool {
         let open = &self.open;
+        if !open.is_bound() || self.usual_s <= 0.0 || open.in_flight() <= 0.8 || open.failed != 0.0 {
+            return false;
+        }
         let expected_s = match self.curve.is_informed() {
             true => self.usual_s.max(self.unit * self.curve.mean(open.in_flight(), |unit| unit.s)),
             false => self.usual_s,
@@ -238,8 +241,7 @@ impl ModelRule {
         let expected = open.in_flight_s / expected_s.max(1e-9);
         let is_there_time =
             expected > self.k.factor * open.in_flight().max(self.k.enough) && look.age_s > expected_s;
-        let are_few = open.completed * self.k.factor < expected && open.failed == 0.0;
-        open.is_bound() && self.usual_s > 0.0 && open.in_flight() > 0.8 && is_there_time && are_few
+        is_there_time && open.completed * self.k.factor < expected
     }
 
     /// Nothing is known, and what is in flight is late already: so late that its clients leave, or by several targets.
@@ -412,23 +414,17 @@ impl ModelRule {
         let up = if is_refusing || self.was_knee_known { STEPS_AN_OCTAVE / 2 } else { STEPS_AN_OCTAVE };
         // Half an octave above 1 is less than 2.
         let one_more = (self.learned.limit + 1).min(limit_max);
-        let mut worths: Vec<(u32, f64)> = Vec::new();
-        for limit in (-STEPS_SEEN..=up).map(at_step).chain([one_more]) {
-            if worths.last().is_none_or(|last| last.0 < limit) {
-                worths.push((limit, self.worth(look, limit)));
-            }
-        }
+        let mut limits: Vec<u32> = (-STEPS_SEEN..=up).map(at_step).chain([one_more]).collect();
+        limits.dedup_by(|next, last| *next <= *last);
+        let half = at_step(-STEPS_AN_OCTAVE);
+        self.curve.keep(limits.iter().map(|limit| f64::from(*limit)));
+        let worths: Vec<(u32, f64)> = limits.iter().map(|&limit| (limit, self.worth(look, limit))).collect();
         let most = worths.iter().map(|(_, worth)| *worth).fold(0.0, f64::max);
         let enough = most * (1.0 - self.k.indifference);
         let best =
             worths.iter().find(|(_, worth)| *worth >= enough).map_or(self.learned.limit, |best| best.0);
-        let half = at_step(-STEPS_AN_OCTAVE);
         // Where nearly all are late with half as many in flight, too, half is not low enough.
-        let is_half_late = self.in_time(look, half) < 1.0 / self.k.factor;
-        let best = if is_half_late { best } else { best.max(half) };
-        // While no request is refused a shorter line at the origin brings nothing; answers in time do.
-        let is_lower_better = is_refusing
-            || self.in_time(look, best) > self.in_time(look, self.learned.limit) + self.k.model_error;
+        let best = if best < half && self.in_time(look, half) >= 1.0 / self.k.factor { half } else { best };
         if best >= self.learned.limit && self.has_evidence() {
             self.learned.target_infeasible |= self.is_late;
         }
@@ -437,7 +433,12 @@ impl ModelRule {
                 self.move_to(look, best);
                 Rule::Raise
             }
-            Ordering::Less if is_lower_better => {
+            // While no request is refused a shorter line at the origin brings nothing; answers in time do.
+            Ordering::Less
+                if is_refusing
+                    || self.in_time(look, best)
+                        > self.in_time(look, self.learned.limit) + self.k.model_error =>
+            {
                 self.learned.headroom = 1.0;
                 self.move_to(look, best);
                 Rule::Knee

@@ -9,6 +9,8 @@ pub(super) struct Shape {
     k: Constants,
     counts: [f64; BINS],
     count: f64,
+    /// The share of exponential times below each bin.
+    exponential: [f64; BINS + 1],
     /// The share below each bin, and all.
     below: [f64; BINS + 1],
 }
@@ -19,7 +21,11 @@ const MIDDLE: f64 = 24.0;
 
 impl Shape {
     pub(super) fn new(k: Constants) -> Self {
-        let mut shape = Self { k, counts: [0.0; BINS], count: 0.0, below: [0.0; BINS + 1] };
+        let exponential = core::array::from_fn(|bin| {
+            let times_mean = libm::exp2((bin as f64 - 0.5 - MIDDLE) / 4.0);
+            1.0 - libm::exp(-times_mean)
+        });
+        let mut shape = Self { k, counts: [0.0; BINS], count: 0.0, exponential, below: [0.0; BINS + 1] };
         shape.add_up();
         shape
     }
@@ -27,8 +33,7 @@ impl Shape {
     fn add_up(&mut self) {
         let (mut below, all) = (0.0, self.count + self.k.enough);
         for (bin, share) in self.below.iter_mut().enumerate() {
-            let times_mean = libm::exp2((bin as f64 - 0.5 - MIDDLE) / 4.0);
-            *share = (below + self.k.enough * (1.0 - libm::exp(-times_mean))) / all;
+            *share = (below + self.k.enough * self.exponential[bin]) / all;
             below += self.counts.get(bin).copied().unwrap_or(0.0);
         }
     }
@@ -59,7 +64,7 @@ impl Shape {
     pub(super) fn share_within_log(&self, log_times_mean: f64) -> f64 {
         let position = log_times_mean * (4.0 / core::f64::consts::LN_2) + (MIDDLE + 0.5);
         let position = position.clamp(0.0, BINS as f64);
-        let whole = (position as usize).min(BINS - 1);
+        let whole = (position as u32 as usize).min(BINS - 1);
         let (low, high) = (self.below[whole], self.below[whole + 1]);
         low + (high - low) * (position - whole as f64)
     }
