@@ -9,8 +9,10 @@
 //! Requests still in flight, and those that left without a response, count in r_b of the bins that they reached. The prior hazard h₀
 //! counts where hardly any request came (α: a tenth of one): while nothing has ended, the median is about twice the oldest age.
 
-use crate::grid::{BINS_AN_OCTAVE, STRETCHES, TIME_BINS, position};
+use crate::evidence::Age;
+use crate::grid::{BINS_AN_OCTAVE, STRETCHES, TIME_BINS};
 use alloc::boxed::Box;
+use core::ops::Range;
 
 /// Weight of the prior, requests.
 const PRIOR: f32 = 0.1;
@@ -54,32 +56,36 @@ impl Base {
         base
     }
 
-    /// Takes net counts of a stretch of time, see [`Evidence`](crate::Evidence): `net` by age, `completed` by time, both moved to shorter times
-    /// by `shift` bins because they were measured stretched.
-    pub(crate) fn learn(
-        &mut self,
-        net: &[f32; TIME_BINS],
-        completed: &[f32; TIME_BINS],
-        shift: usize,
-        memory: f64,
-    ) {
-        let mut reached = 0.0;
-        let mut count = 0.0;
-        for bin in (0..TIME_BINS).rev() {
-            reached += net[bin];
-            let to = bin.saturating_sub(shift);
-            // What reached a later bin has reached this one.
-            if bin >= shift || bin == 0 {
-                self.reached[to] = (self.reached[to] + reached).max(0.0);
-            }
-            self.ended[to] += completed[bin];
-            count += f64::from(completed[bin]);
+    /// Takes net counts of a stretch of time, see [`Evidence`](crate::Evidence), ascending by age, moved to shorter times by `shift` bins because
+    /// they were measured stretched.
+    pub(crate) fn learn(&mut self, ages: &[Age], shift: usize, memory: f64) {
+        let (mut end, mut reached, mut count) = (TIME_BINS, 0.0, 0.0);
+        // Where bins are moved, the first counts what reached the shift, and all of it once more.
+        let mut at_shift = 0.0;
+        for age in ages.iter().rev() {
+            let to = age.bin.saturating_sub(shift);
+            // What reached a later bin has reached those before it.
+            self.reach(to + 1..end, reached);
+            (end, reached) = (to + 1, reached + age.net as f32);
+            self.ended[to] += age.completed as f32;
+            count += age.completed as f64;
+            at_shift = if age.bin >= shift { reached } else { at_shift };
         }
+        if shift > 0 {
+            self.reach(0..1, at_shift);
+        }
+        self.reach(0..end, reached);
         self.weight += count;
         self.stale += count + 0.1;
         if self.weight > 2.0 * memory {
             self.ended.iter_mut().chain(self.reached.iter_mut()).for_each(|count| *count *= 0.5);
             self.weight *= 0.5;
+        }
+    }
+
+    fn reach(&mut self, bins: Range<usize>, count: f32) {
+        if count != 0.0 {
+            self.reached[bins].iter_mut().for_each(|reached| *reached = (*reached + count).max(0.0));
         }
     }
 
@@ -91,27 +97,32 @@ impl Base {
     /// Computes Λ. O([`TIME_BINS`]).
     pub(crate) fn fit(&mut self) {
         self.stale = 0.0;
-        let mut density = [0.0_f32; TIME_BINS];
-        let mut left = 1.0_f32;
-        for (bin, density) in density.iter_mut().enumerate() {
-            let reached = self.reached[bin].max(self.ended[bin]);
+        let mut hazards = [0.0_f32; TIME_BINS];
+        for ((hazard, reached), ended) in hazards.iter_mut().zip(self.reached.iter()).zip(self.ended.iter()) {
+            let reached = reached.max(*ended);
             let unseen = PRIOR / (reached + PRIOR);
-            let hazard = self.ended[bin] / (reached + PRIOR) + PRIOR_HAZARD * unseen * unseen;
-            *density = left * hazard.min(1.0);
+            *hazard = (ended / (reached + PRIOR) + PRIOR_HAZARD * unseen * unseen).min(1.0);
+        }
+        let mut densities = [0.0_f32; TIME_BINS + KERNEL.len() - 1];
+        let mut left = 1.0_f32;
+        for (density, hazard) in densities[KERNEL.len() / 2..].iter_mut().zip(hazards) {
+            *density = left * hazard;
             left -= *density;
         }
-        let half = KERNEL.len() / 2;
+        let mut sums = [0.0_f32; TIME_BINS];
+        for (at, weight) in KERNEL.iter().enumerate() {
+            sums.iter_mut().zip(&densities[at..]).for_each(|(sum, density)| *sum += weight * density);
+        }
+        let hazard_max = -libm::logf(SURVIVAL_MIN);
         let mut left = 1.0_f32;
         let mut hazard = 0.0;
-        for bin in 0..TIME_BINS {
-            let smooth: f32 = KERNEL
-                .iter()
-                .enumerate()
-                .filter_map(|(at, weight)| Some(weight * density.get((bin + at).checked_sub(half)?)?))
-                .sum::<f32>()
-                / KERNEL_SUM;
+        for (bin, sum) in sums.into_iter().enumerate() {
+            let smooth = sum / KERNEL_SUM;
             self.survival[bin] = left;
-            hazard = -libm::logf((left - 0.5 * smooth).max(SURVIVAL_MIN));
+            hazard = match left > SURVIVAL_MIN {
+                true => -libm::logf((left - 0.5 * smooth).max(SURVIVAL_MIN)),
+                false => hazard_max,
+            };
             self.put(bin + PAD, hazard);
             left = (left - smooth).max(SURVIVAL_MIN);
         }
@@ -131,9 +142,9 @@ impl Base {
         }
     }
 
-    /// The share of requests that take longer than this, seconds.
-    pub(crate) fn survival(&self, seconds: f64) -> f64 {
-        let at = position(seconds).clamp(0.0, TIME_BINS as f64);
+    /// The share of requests that take longer than a time, by its [`position`](crate::grid::position).
+    pub(crate) fn survival(&self, position: f64) -> f64 {
+        let at = position.clamp(0.0, TIME_BINS as f64);
         let bin = (at as usize).min(TIME_BINS - 1);
         let (low, high) = (self.survival[bin], self.survival[bin + 1]);
         f64::from(low + (high - low) * (at - bin as f64) as f32)
@@ -144,9 +155,9 @@ impl Base {
         &self.survival
     }
 
-    /// Requests that were seen to reach this age, seconds.
-    pub(crate) fn reached(&self, seconds: f64) -> f64 {
-        f64::from(self.reached[(position(seconds).max(0.0) as usize).min(TIME_BINS - 1)])
+    /// Requests that were seen to reach an age, by its [`position`](crate::grid::position).
+    pub(crate) fn reached(&self, position: f64) -> f64 {
+        f64::from(self.reached[(position.max(0.0) as usize).min(TIME_BINS - 1)])
     }
 }
 
@@ -156,21 +167,19 @@ const _: () =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::{CENTRE, time_bin};
+    use crate::evidence::{Class, Row};
+    use crate::grid::{CENTRE, position, time_bin};
     use alloc::vec;
     use alloc::vec::Vec;
 
     fn learned(times_s: &[f64], in_flight_s: &[f64]) -> Base {
-        let (mut net, mut completed) = ([0.0; TIME_BINS], [0.0; TIME_BINS]);
-        for &time in times_s {
-            net[time_bin(time)] += 1.0;
-            completed[time_bin(time)] += 1.0;
-        }
-        in_flight_s.iter().for_each(|&age| net[time_bin(age)] += 1.0);
-        let mut base = Base::new();
-        base.learn(&net, &completed, 0, 400.0);
-        base.fit();
-        base
+        let mut class = Class::new(0);
+        let row = |time_s: f64| Row { bin: time_bin(time_s) as u8, ..Row::default() };
+        times_s.iter().for_each(|&time| class.add(&Row { completed: 1, ..row(time) }));
+        in_flight_s.iter().for_each(|&age| class.add(&Row { in_flight: 1, ..row(age) }));
+        class.base.learn(&class.ages, 0, 400.0);
+        class.base.fit();
+        class.base
     }
 
     fn expected(base: &Base, times_s: &[f64]) -> [f32; STRETCHES] {
@@ -200,8 +209,12 @@ mod tests {
     #[test]
     fn requests_in_flight_count_with_their_ages() {
         let base = learned(&[], &[1.0; 8]);
-        assert!(base.survival(0.8) > 0.9 && base.survival(2.2) < 0.7 && base.reached(0.9) == 8.0);
+        let survival = |base: &Base, seconds: f64| base.survival(position(seconds));
+        assert!(
+            survival(&base, 0.8) > 0.9 && survival(&base, 2.2) < 0.7 && base.reached(position(0.9)) == 8.0
+        );
         let censored = learned(&[0.1; 4], &[1.0; 4]);
-        assert!((0.4..0.6).contains(&censored.survival(0.5)), "{}", censored.survival(0.5));
+        let left = survival(&censored, 0.5);
+        assert!((0.4..0.6).contains(&left), "{left}");
     }
 }

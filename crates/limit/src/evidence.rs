@@ -12,7 +12,7 @@
 //! in flight.
 
 use crate::base::Base;
-use crate::grid::{CENTRE, LEVELS, STEP, STRETCHES, TIME_BINS, level_of};
+use crate::grid::{CENTRE, LEVELS, STEP, STRETCHES, TIME_BINS, bin_middle_s, level_of, position};
 use crate::numbers::Numbers;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -49,9 +49,10 @@ pub(crate) struct Counts {
 pub(crate) struct Class {
     pub(crate) id: u32,
     pub(crate) base: Base,
-    ages: Box<[f32; TIME_BINS]>,
-    net: Box<[f32; TIME_BINS]>,
-    done: Box<[f32; TIME_BINS]>,
+    /// Bins of time with requests of this tick or in flight before it, ascending.
+    pub(crate) ages: Vec<Age>,
+    /// Index of the one that was counted last.
+    latest: usize,
     pub(crate) in_flight: f32,
     pub(crate) is_long: bool,
     /// Completions of late, and how many were expected of an origin that is not busy.
@@ -59,7 +60,16 @@ pub(crate) struct Class {
     expected_lately: f64,
     /// Completions and requests in flight, faded: part of this class in the mix.
     pub(crate) share: f64,
-    is_touched: bool,
+}
+
+/// Counts of one class in one bin of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Age {
+    pub(crate) bin: usize,
+    /// Requests in flight now, and those that ended, less those in flight before.
+    pub(crate) net: i64,
+    pub(crate) completed: i64,
+    in_flight: i64,
 }
 
 /// Collector of the evidence.
@@ -70,7 +80,9 @@ pub struct Evidence {
     /// By number in flight, faded by new completions.
     pub(crate) levels: Vec<Counts>,
     /// Weights of the numbers in flight at which bases were learned.
-    pub(crate) learned_at: [f64; LEVELS],
+    learned_at: [f64; LEVELS],
+    /// Their sum: completions that bases were learned from.
+    learned: f64,
     /// Number in flight under which present requests have aged.
     pub(crate) aged_at: f64,
     /// The last tick, and the part of it that is evidence.
@@ -94,7 +106,7 @@ impl Counts {
 
     pub(crate) fn add(&mut self, other: &Self) {
         self.completed += other.completed;
-        self.expected.iter_mut().zip(other.expected).for_each(|(sum, expected)| *sum += expected);
+        self.expected.iter_mut().zip(&other.expected).for_each(|(sum, expected)| *sum += expected);
     }
 
     pub(crate) fn fade(&mut self, part: f32) {
@@ -115,7 +127,7 @@ impl Counts {
         let floor = 0.01 * completed + 1e-3;
         let mut logs = [0.0; STRETCHES];
         let mut best = (f32::NEG_INFINITY, 0);
-        for (at, (log, expected)) in logs.iter_mut().zip(self.expected).enumerate() {
+        for (at, (log, expected)) in logs.iter_mut().zip(&self.expected).enumerate() {
             let expected = expected.max(0.0) + floor;
             *log = completed * libm::logf(expected) - expected;
             if *log > best.0 {
@@ -137,20 +149,17 @@ impl Counts {
 }
 
 impl Class {
-    fn new(id: u32) -> Self {
-        let zeros = || Box::new([0.0; TIME_BINS]);
+    pub(crate) fn new(id: u32) -> Self {
         Self {
             id,
             base: Base::new(),
-            ages: zeros(),
-            net: zeros(),
-            done: zeros(),
+            ages: Vec::new(),
+            latest: 0,
             in_flight: 0.0,
             is_long: false,
             lately: 0.0,
             expected_lately: 0.0,
             share: 0.0,
-            is_touched: false,
         }
     }
 
@@ -159,14 +168,34 @@ impl Class {
         self.lately > 2.0 && self.expected_lately < much * self.lately + 1.5
     }
 
-    /// Ends a tick: ages become those before, and net counts are those of this tick until the next.
-    fn settle(&mut self) {
-        self.in_flight = 0.0;
-        for (net, ages) in self.net.iter_mut().zip(self.ages.iter_mut()) {
-            // `ages` holds minus the requests before plus those now; see `Evidence::take`.
-            *net += *ages;
-            self.in_flight += *ages;
+    /// Begins a tick: requests in flight become those before.
+    fn begin(&mut self) {
+        self.ages.retain_mut(|age| {
+            *age = Age { net: -age.in_flight, ..Age::zero(age.bin) };
+            age.net < 0
+        });
+    }
+
+    /// Counts a row of this tick.
+    pub(crate) fn add(&mut self, row: &Row) {
+        let bin = usize::from(row.bin).min(TIME_BINS - 1);
+        // Rows of a class ascend as a rule.
+        let from = self.ages.get(self.latest).map_or(0, |age| if age.bin <= bin { self.latest } else { 0 });
+        let at = from + self.ages[from..].iter().take_while(|age| age.bin < bin).count();
+        self.latest = at;
+        if self.ages.get(at).is_none_or(|age| age.bin > bin) {
+            self.ages.insert(at, Age::zero(bin));
         }
+        let age = &mut self.ages[at];
+        age.net += i64::from(row.in_flight) + i64::from(row.completed) + i64::from(row.left);
+        age.completed += i64::from(row.completed);
+        age.in_flight += i64::from(row.in_flight);
+    }
+}
+
+impl Age {
+    fn zero(bin: usize) -> Self {
+        Self { bin, net: 0, completed: 0, in_flight: 0 }
     }
 }
 
@@ -179,6 +208,7 @@ impl Evidence {
             classes: Vec::new(),
             levels: alloc::vec![Counts::ZERO; LEVELS],
             learned_at: [0.0; LEVELS],
+            learned: 0.0,
             aged_at: 1.0,
             tick: Counts::ZERO,
             fresh: Counts::ZERO,
@@ -206,37 +236,36 @@ impl Evidence {
     }
 
     /// Takes a tick of `span_s` seconds with `in_flight` requests that hold a place, as these see it. Ages that are missing in `rows` are those
-    /// of requests that have ended. O(rows · [`STRETCHES`] + classes · [`TIME_BINS`]).
+    /// of requests that have ended. O(rows · [`STRETCHES`] + classes), and O([`TIME_BINS`]) for each base that learns.
     pub(crate) fn take(&mut self, rows: &[Row], in_flight: f64, span_s: f64, guard: Guard) {
-        for class in &mut self.classes {
-            class.is_touched = class.in_flight > 0.0;
-            if class.is_touched {
-                // Before, with its sign turned; rows add what is in flight now.
-                for (net, age) in class.net.iter_mut().zip(class.ages.iter_mut()) {
-                    *net = -core::mem::take(age);
-                }
+        self.classes.iter_mut().for_each(Class::begin);
+        let (mut at, mut ages_s, mut requests) = (0, 0.0, 0);
+        for row in rows {
+            // Rows of one class are neighbours as a rule.
+            if self.classes.get(at).is_none_or(|class| class.id != row.class) {
+                at = self.index(row.class);
+            }
+            let class = &mut self.classes[at];
+            class.add(row);
+            if !class.is_long || class.id != row.class {
+                // A request that ended was half as old on average.
+                let (ended, present) =
+                    (i64::from(row.completed) + i64::from(row.left), i64::from(row.in_flight));
+                ages_s += bin_middle_s(row.bin.into()) * (present as f64 + 0.5 * ended as f64);
+                requests += present + ended;
             }
         }
-        for row in rows {
-            let at = self.index(row.class);
-            let class = &mut self.classes[at];
-            let bin = usize::from(row.bin).min(TIME_BINS - 1);
-            class.is_touched = true;
-            class.ages[bin] += row.in_flight as f32;
-            class.net[bin] += row.completed as f32 + row.left as f32;
-            class.done[bin] += row.completed as f32;
-        }
-        let mean_age_s = self.mean_age_s(rows);
+        let mean_age_s = if requests > 0 { ages_s / requests as f64 } else { 0.0 };
         let part = if mean_age_s > 0.0 { 1.0 - libm::exp(-span_s / mean_age_s) } else { 1.0 };
         let log = libm::log(self.aged_at);
         self.aged_at = libm::exp(log + (libm::log(in_flight.max(1.0)) - log) * part);
         (self.tick, self.fresh) = (Counts::ZERO, Counts::ZERO);
+        let level = level_of(self.aged_at);
         for at in 0..self.classes.len() {
-            if self.classes[at].is_touched {
-                self.count(at, guard);
+            if !self.classes[at].ages.is_empty() {
+                self.count(at, level, guard);
             }
         }
-        let level = level_of(self.aged_at);
         let part = -f64::from(self.tick.completed) / self.numbers.memory;
         let part = libm::exp(part.max(-FADE_MAX)) as f32;
         self.levels.iter_mut().for_each(|counts| counts.fade(part));
@@ -244,37 +273,27 @@ impl Evidence {
         self.levels[level].add(&fresh);
     }
 
-    fn mean_age_s(&self, rows: &[Row]) -> f64 {
-        let is_short = |row: &&Row| !self.classes.iter().any(|class| class.id == row.class && class.is_long);
-        let (mut sum, mut count) = (0.0, 0.0);
-        for row in rows.iter().filter(is_short) {
-            // A request that ended was half as old on average.
-            let ended = f64::from(row.completed) + f64::from(row.left);
-            let weight = f64::from(row.in_flight) + ended;
-            sum += crate::bin_middle_s(row.bin.into()) * (f64::from(row.in_flight) + 0.5 * ended);
-            count += weight;
-        }
-        if count > 0.0 { sum / count } else { 0.0 }
-    }
-
-    fn count(&mut self, at: usize, guard: Guard) {
+    fn count(&mut self, at: usize, level: usize, guard: Guard) {
         let (memory, few, first) = (self.numbers.memory, self.numbers.enough, self.first());
-        let level = level_of(self.aged_at);
-        let bases: f64 = self.learned_at.iter().sum();
         let near = self.learned_at[level.saturating_sub(1)..(level + 2).min(LEVELS)].iter().sum::<f64>();
         let class = &mut self.classes[at];
-        class.settle();
-        let completed: f32 = class.done.iter().sum();
+        class.in_flight = class.ages.iter().map(|age| age.in_flight).sum::<i64>() as f32;
+        let completed = class.ages.iter().map(|age| age.completed).sum::<i64>() as f32;
         // The first completions of the first class are taken as they come, at about one number in flight; those of later classes are divided
         // by the stretch believed in.
-        let is_first = bases < few || near > 0.5 * bases;
-        let shift = if bases < first { 0 } else { guard.shift };
+        let is_first = self.learned < few || near > 0.5 * self.learned;
+        let shift = if self.learned < first { 0 } else { guard.shift };
         let is_new = class.base.weight < few || class.base.weight < first && (is_first || shift > 0);
         let learns = is_new || guard.is_idle;
         if learns && !class.is_long || class.is_long && is_new {
-            class.base.learn(&class.net, &class.done, if is_new { shift } else { 0 }, memory);
+            class.base.learn(&class.ages, if is_new { shift } else { 0 }, memory);
             if !class.is_long && (shift == 0 || !is_new) {
                 self.learned_at[level] += f64::from(completed) + 1e-3 * f64::from(class.in_flight);
+                self.learned = self.learned_at.iter().sum();
+                if self.learned > 2.0 * memory {
+                    self.learned_at.iter_mut().for_each(|weight| *weight *= 0.5);
+                    self.learned = self.learned_at.iter().sum();
+                }
             }
         }
         if class.base.is_stale() {
@@ -283,11 +302,9 @@ impl Evidence {
         }
         let mut tick = Counts::ZERO;
         tick.completed = completed;
-        for (bin, net) in class.net.iter().enumerate().filter(|(_, net)| **net != 0.0) {
-            class.base.add_expected(bin, *net, &mut tick.expected);
+        for age in class.ages.iter().filter(|age| age.net != 0) {
+            class.base.add_expected(age.bin, age.net as f32, &mut tick.expected);
         }
-        class.net.fill(0.0);
-        class.done.fill(0.0);
         // What is expected by the prior alone is no expectation.
         if class.base.weight >= few {
             let part = libm::exp(-f64::from(completed) / first);
@@ -303,10 +320,6 @@ impl Evidence {
                 self.fresh.add(&tick);
             }
         }
-        let all: f64 = self.learned_at.iter().sum();
-        if all > 2.0 * memory {
-            self.learned_at.iter_mut().for_each(|weight| *weight *= 0.5);
-        }
     }
 
     /// Completions from which on a base is known.
@@ -321,7 +334,13 @@ impl Evidence {
 
     /// Completions that bases were learned from.
     pub(crate) fn learned(&self) -> f64 {
-        self.learned_at.iter().sum()
+        self.learned
+    }
+
+    /// Parts of them by number in flight, hardly any left out.
+    pub(crate) fn learned_at(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let known = self.learned_at.iter().enumerate().filter(|(_, weight)| **weight > 1e-3 * self.learned);
+        known.map(|(level, weight)| (level, weight / self.learned))
     }
 
     /// Whether short classes complete about as soon as at an origin that is not busy.
@@ -355,9 +374,10 @@ impl Evidence {
 
     /// Whether half of the requests of a class come back within a third of `bound_s`, about as soon as always.
     pub(crate) fn has_short(&self, bound_s: f64, scale: f64) -> bool {
+        let third = position(bound_s / scale / 3.0);
         self.classes.iter().any(|class| {
             class.base.weight >= self.numbers.enough
-                && class.base.survival(bound_s / scale / 3.0) < 0.5
+                && class.base.survival(third) < 0.5
                 && class.is_usual(self.numbers.much)
         })
     }
@@ -367,11 +387,11 @@ impl Evidence {
     pub(crate) fn find_long(&mut self, bound_s: f64, scale: f64, is_busy: bool) -> bool {
         let are_others_short = self.has_short(bound_s, scale);
         // Bases are of times under load; alone they would be so much shorter.
-        let bound_s = bound_s / scale;
+        let bound = position(bound_s / scale);
         let mut is_changed = false;
         for class in &mut self.classes {
-            let is_seen = class.base.reached(bound_s) >= 0.5;
-            let left = class.base.survival(bound_s);
+            let is_seen = class.base.reached(bound) >= 0.5;
+            let left = class.base.survival(bound);
             let is_long = if class.is_long {
                 left > 0.3 && (is_busy || are_others_short || class.in_flight > 0.0)
             } else {

@@ -68,8 +68,20 @@ const EIGHTHS: [u64; 8] = [0, 93, 194, 304, 425, 556, 699, 855];
 /// The middle of a bin of time, seconds.
 #[must_use]
 pub fn bin_middle_s(bin: usize) -> f64 {
-    TIME_MIN_S * libm::exp2((bin as f64 + 0.5) / BINS_AN_OCTAVE)
+    TIME_MIN_S * MIDDLES[bin % MIDDLES.len()] * f64::from(1_u32 << (bin / MIDDLES.len()))
 }
+
+/// 2^((k + ½)/8): the middles of the eighths of an octave.
+const MIDDLES: [f64; 8] = [
+    1.0442737824274138,
+    1.1387886347566916,
+    1.241857812073484,
+    1.3542555469368927,
+    1.4768261459394993,
+    1.6104903319492543,
+    1.7562521603732995,
+    1.9152065613971474,
+];
 
 /// Position of a time on the scale of bins; the lower edge of bin b is b.
 pub(crate) fn position(seconds: f64) -> f64 {

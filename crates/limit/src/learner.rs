@@ -229,11 +229,11 @@ impl Learner {
     /// What bases may learn from the coming tick: see [`Evidence`].
     fn guard(&self, tick: &Tick<'_>) -> Guard {
         let log = self.posterior.log_stretch(self.evidence.aged_at);
-        let calm_max = IDLE_SHARE * self.posterior.servers_quantile(IDLE_QUANTILE);
+        let calm_max = || IDLE_SHARE * self.posterior.servers_quantile(IDLE_QUANTILE);
         let is_idle = !tick.is_waiting
-            && self.evidence.aged_at <= calm_max.max(IDLE_MIN)
             && log.abs() <= STEP
-            && self.evidence.is_usual();
+            && self.evidence.is_usual()
+            && self.evidence.aged_at <= calm_max().max(IDLE_MIN);
         Guard { is_idle, shift: (log.max(0.0) * BINS_AN_OCTAVE / core::f64::consts::LN_2 + 0.5) as usize }
     }
 
@@ -311,10 +311,9 @@ impl Learner {
     /// With as many in flight as there are servers: fewer would leave some idle.
     fn judge_target(&mut self, servers: f64, is_lowest: bool) {
         let in_flight = servers.min(self.learned.limit.into());
-        let is_late = self.policy.in_target(&self.posterior, in_flight) < 0.95;
         let has_evidence = self.evidence.learned() > 2.0 * self.policy.numbers.enough;
-        self.learned.target_infeasible =
-            is_late && (self.learned.target_infeasible || is_lowest && has_evidence);
+        self.learned.target_infeasible = (self.learned.target_infeasible || is_lowest && has_evidence)
+            && self.policy.in_target(&self.posterior, in_flight) < 0.95;
     }
 
     fn move_to(&mut self, limit: u32, why: Move) {

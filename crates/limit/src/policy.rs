@@ -79,16 +79,16 @@ impl Policy {
 
     fn tabulate(&mut self) {
         let k = self.numbers;
-        let within = |share: f64, log: f64| {
-            self.within(position(share * self.target_s) - log * (BINS_AN_OCTAVE / core::f64::consts::LN_2))
-        };
+        let [part, all] = [k.target_share, 1.0].map(|share| position(share * self.target_s));
+        let within =
+            |bound: f64, log: f64| self.within(bound - log * (BINS_AN_OCTAVE / core::f64::consts::LN_2));
         let worth = Tabulated::new(|log| {
             let s = libm::exp(log);
-            let in_time = k.late_worth + (1.0 - k.late_worth) * within(k.target_share, log);
+            let in_time = k.late_worth + (1.0 - k.late_worth) * within(part, log);
             in_time * (1.0 - k.line_cost * (self.mean_s * s / self.target_s).min(1.0)) / s
         });
-        let in_part = Tabulated::new(|log| within(k.target_share, log));
-        let in_target = Tabulated::new(|log| within(1.0, log));
+        let in_part = Tabulated::new(|log| within(part, log));
+        let in_target = Tabulated::new(|log| within(all, log));
         (self.worth, self.in_part, self.in_target) = (worth, in_part, in_target);
     }
 
@@ -127,8 +127,8 @@ impl Policy {
         let own = worths.iter().find(|(one, _)| *one == limit).map_or(0.0, |(_, worth)| *worth);
         // Where nearly all are late with half as many in flight, too, half is not low enough.
         let half = at_step(-STEPS_AN_OCTAVE);
-        let is_half_late = self.in_part(posterior, f64::from(half)) < HALF_LATE;
-        let best = if is_half_late { best } else { best.max(half).max(if may_fall { 1 } else { limit }) };
+        let best =
+            if best < half && self.in_part(posterior, f64::from(half)) >= HALF_LATE { half } else { best };
         Choice { best, is_better: best < limit || best > limit && own < enough }
     }
 }

@@ -19,6 +19,7 @@ use crate::grid::{CENTRE, LEVELS, Origin, SERVERS, STEP, STRETCHES, level_of, lo
 use crate::numbers::Numbers;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// The largest ln f, in steps of stretch: 64 · 1,024 in flight before one server.
 const REACH: usize = 80;
@@ -28,8 +29,11 @@ const FINE: usize = 4;
 const BASE_ODD: f64 = 0.02;
 /// Less likely origins are left out of sums.
 const NEGLIGIBLE: f64 = 3e-4;
+/// Logarithm of a probability, relative to the likeliest, that counts as 0.
+const FAR: f32 = -14.0;
 /// Factors of change, in steps of stretch: about e, its root and √2, up and down.
 const FACTORS: [i32; 6] = [-6, -3, -2, 2, 3, 6];
+const FACTOR_MAX: usize = 6;
 
 /// One number for each scale.
 type Row = [f32; STRETCHES];
@@ -54,13 +58,17 @@ impl Tabulated {
     /// Σ weight · function(ln σ + `log`) over scales.
     fn sum(&self, weights: &Row, log: f64) -> f64 {
         let steps = (REACH as f64 - log / STEP).clamp(0.0, (REACH + 1) as f64 - 1e-3) * FINE as f64;
-        let part = (steps - libm::floor(steps)) as f32;
-        let (low, high) = (steps as usize, steps as usize + 1);
-        let row = |at: usize| &self.0[at % FINE][at / FINE..];
-        let pairs = row(low).iter().zip(row(high));
-        let sum: f32 =
-            weights.iter().zip(pairs).map(|(weight, (low, high))| weight * (low + (high - low) * part)).sum();
-        sum.into()
+        let low = steps as u32 as usize;
+        let part = (steps - low as f64) as f32;
+        let row = |at: usize| &self.0[at % FINE][at / FINE..at / FINE + STRETCHES];
+        let (low, high) = (row(low), row(low + 1));
+        let term = |at: usize| weights[at] * (low[at] + (high[at] - low[at]) * part);
+        // Four sums at once do not wait for each other.
+        let mut sums = [0.0_f32, 0.0, 0.0, term(STRETCHES - 1)];
+        for first in (0..STRETCHES - 1).step_by(sums.len()) {
+            sums.iter_mut().enumerate().for_each(|(lane, sum)| *sum += term(first + lane));
+        }
+        sums.iter().sum::<f32>().into()
     }
 }
 
@@ -76,8 +84,9 @@ pub struct Posterior {
     /// Log-density of ln σ around where the base fits itself, for a variance.
     base: Tabulated,
     base_variance: f64,
-    /// Probability of each origin and scale.
+    /// Probability of each origin and scale, and the scales of each origin that are possible.
     probabilities: Vec<Row>,
+    possible: Vec<Range<usize>>,
     /// Probability of each origin, and mean of ln σ given it.
     marginal: Vec<f64>,
     log_scale: Vec<f64>,
@@ -101,6 +110,7 @@ impl Posterior {
             numbers,
             stretches: stretches.collect(),
             probabilities: alloc::vec![[0.0; STRETCHES]; origins.len()],
+            possible: alloc::vec![0..0; origins.len()],
             marginal: alloc::vec![0.0; origins.len()],
             log_scale: alloc::vec![0.0; origins.len()],
             origins,
@@ -128,12 +138,8 @@ impl Posterior {
                 (level, table)
             })
             .collect();
-        let learned = evidence.learned();
-        let learned_at: Vec<(usize, f64)> = (0..LEVELS)
-            .filter(|level| evidence.learned_at[*level] > 1e-3 * learned)
-            .map(|level| (level, evidence.learned_at[level] / learned))
-            .collect();
-        let variance = 1.0 / (learned + self.numbers.enough) + error * error + 0.25 * STEP * STEP;
+        let learned_at: Vec<(usize, f64)> = evidence.learned_at().collect();
+        let variance = 1.0 / (evidence.learned() + self.numbers.enough) + error * error + 0.25 * STEP * STEP;
         if (self.base_variance / variance - 1.0).abs() > VARIANCE_ROUGH {
             self.base_variance = variance;
             self.base = Tabulated::new(|log| {
@@ -142,9 +148,10 @@ impl Posterior {
                 libm::log((1.0 - BASE_ODD) * density + BASE_ODD / STRETCHES as f64)
             });
         }
-        let mut most = f32::NEG_INFINITY;
-        for at in 0..self.origins.len() {
-            let mut logs = self.log_priors(at, &learned_at);
+        let mut most = [f32::NEG_INFINITY; STRETCHES];
+        let mut probabilities = core::mem::take(&mut self.probabilities);
+        for (at, logs) in probabilities.iter_mut().enumerate() {
+            *logs = self.log_priors(at, &learned_at);
             for (level, table) in &tables {
                 let shift = self.stretches[at][*level];
                 let whole = shift as usize;
@@ -154,10 +161,10 @@ impl Posterior {
                     *sum += part * pair[0] + (1.0 - part) * pair[1];
                 }
             }
-            most = logs.iter().fold(most, |most, log| most.max(*log));
-            self.probabilities[at] = logs;
+            most.iter_mut().zip(logs).for_each(|(most, log)| *most = if *log > *most { *log } else { *most });
         }
-        self.normalise(most);
+        self.probabilities = probabilities;
+        self.normalise(most.into_iter().fold(f32::NEG_INFINITY, f32::max));
     }
 
     fn log_priors(&self, at: usize, learned_at: &[(usize, f64)]) -> Row {
@@ -190,22 +197,32 @@ impl Posterior {
 
     fn normalise(&mut self, most: f32) {
         self.scales = [0.0; STRETCHES];
+        let log_stretches: [f64; STRETCHES] = core::array::from_fn(log_stretch);
         let mut all = 0.0;
-        for (at, row) in self.probabilities.iter_mut().enumerate() {
+        for (at, (row, possible)) in self.probabilities.iter_mut().zip(&mut self.possible).enumerate() {
+            let is_possible = |log: &f32| *log - most > FAR;
+            let first = row.iter().position(is_possible).unwrap_or(0);
+            *possible = first..row.iter().rposition(is_possible).map_or(0, |last| last + 1);
+            row[..possible.start].fill(0.0);
+            row[possible.end..].fill(0.0);
+            let row = &mut row[possible.clone()];
+            for log in &mut *row {
+                *log = if is_possible(log) { libm::expf(*log - most) } else { 0.0 };
+            }
             let (mut sum, mut logs) = (0.0, 0.0);
-            for (index, log) in row.iter_mut().enumerate() {
-                let probability = if *log - most > FAR { libm::expf(*log - most) } else { 0.0 };
-                *log = probability;
-                sum += f64::from(probability);
-                logs += f64::from(probability) * log_stretch(index);
-                self.scales[index] += f64::from(probability);
+            for (index, probability) in possible.clone().zip(row.iter().copied().map(f64::from)) {
+                sum += probability;
+                logs += probability * log_stretches[index];
+                self.scales[index] += probability;
             }
             self.marginal[at] = sum;
             self.log_scale[at] = if sum > 0.0 { logs / sum } else { 0.0 };
             all += sum;
         }
         let part = (1.0 / all) as f32;
-        self.probabilities.iter_mut().flatten().for_each(|probability| *probability *= part);
+        for (row, possible) in self.probabilities.iter_mut().zip(&self.possible) {
+            row[possible.clone()].iter_mut().for_each(|probability| *probability *= part);
+        }
         self.marginal.iter_mut().chain(self.scales.iter_mut()).for_each(|probability| *probability /= all);
     }
 
@@ -223,14 +240,13 @@ impl Posterior {
         let chunk = core::mem::replace(&mut self.chunk, Counts::ZERO);
         let predicted = self.predicted(evidence.aged_at);
         let logs = chunk.log_likelihoods(self.numbers.model_error);
+        let likelihoods: [f64; STRETCHES + 2 * FACTOR_MAX] = core::array::from_fn(|at| {
+            libm::expf(logs[at.saturating_sub(FACTOR_MAX).min(STRETCHES - 1)]).into()
+        });
         let evidence_of = |steps: i32| -> f64 {
-            let at = |index: usize| (index as i32 + steps).clamp(0, STRETCHES as i32 - 1) as usize;
-            let all = predicted.iter().enumerate();
-            libm::log(
-                all.map(|(index, part)| part * f64::from(libm::expf(logs[at(index)])))
-                    .sum::<f64>()
-                    .max(1e-30),
-            )
+            let shifted = &likelihoods[(FACTOR_MAX as i32 + steps) as usize..];
+            let sum: f64 = predicted.iter().zip(shifted).map(|(part, likelihood)| part * likelihood).sum();
+            libm::log(sum.max(1e-30))
         };
         let usual = evidence_of(0);
         for (sum, factor) in self.sums.iter_mut().zip(FACTORS) {
@@ -251,10 +267,19 @@ impl Posterior {
         let mut parts = [0.0; STRETCHES];
         self.for_each(in_flight, |at, log| {
             let steps = log / STEP;
-            let (whole, part) = (steps as usize, (steps - libm::floor(steps)) as f32);
-            for (index, probability) in self.probabilities[at].iter().enumerate() {
-                parts[index.saturating_sub(whole)] += probability * (1.0 - part);
-                parts[index.saturating_sub(whole + 1)] += probability * part;
+            let whole = steps as u32 as usize;
+            let part = (steps - whole as f64) as f32;
+            let Range { start, end } = self.possible[at];
+            let row = &self.probabilities[at];
+            // Larger stretches than the largest count as that.
+            let inner = (whole + 1).clamp(start, end);
+            for probability in &row[start..inner] {
+                parts[0] += probability * (1.0 - part);
+                parts[0] += probability * part;
+            }
+            if inner < end {
+                add(&mut parts[inner - whole..], &row[inner..end], 1.0 - part);
+                add(&mut parts[inner - whole - 1..], &row[inner..end], part);
             }
         });
         let mut smooth = [0.0; STRETCHES];
@@ -274,7 +299,8 @@ impl Posterior {
     /// Calls `each` with every origin that is not negligible and its ln f, interpolated between levels.
     fn for_each(&self, in_flight: f64, mut each: impl FnMut(usize, f64)) {
         let at_level = (libm::log(in_flight.max(1.0)) / STEP).min((LEVELS - 1) as f64 - 1e-6);
-        let (level, part) = (at_level as usize, at_level - libm::floor(at_level));
+        let level = at_level as u32 as usize;
+        let part = at_level - level as f64;
         for (at, stretches) in self.stretches.iter().enumerate() {
             if self.marginal[at] > NEGLIGIBLE {
                 let (low, high) = (f64::from(stretches[level]), f64::from(stretches[level + 1]));
@@ -286,7 +312,9 @@ impl Posterior {
     /// Mean of a function of ln s at a number in flight. O(origins · [`STRETCHES`]).
     pub(crate) fn mean(&self, in_flight: f64, function: &Tabulated) -> f64 {
         let mut mean = 0.0;
-        self.for_each(in_flight, |at, log| mean += function.sum(&self.probabilities[at], log));
+        self.for_each(in_flight, |at, log| {
+            mean += function.sum(&self.probabilities[at], log);
+        });
         mean
     }
 
@@ -343,7 +371,10 @@ impl Posterior {
     }
 }
 
+/// Adds `factor` times the values.
+fn add(sums: &mut [f32], values: &[f32], factor: f32) {
+    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value * factor);
+}
+
 /// The prior of σ is computed again once its variance has changed by this part.
 const VARIANCE_ROUGH: f64 = 0.02;
-/// Logarithm of a probability, relative to the likeliest, that counts as 0.
-const FAR: f32 = -14.0;
