@@ -109,9 +109,11 @@ impl Counts {
         self.expected.iter_mut().zip(&other.expected).for_each(|(sum, expected)| *sum += expected);
     }
 
+    /// Counts all of it for less. What is next to nothing becomes nothing: arithmetic on subnormal numbers takes many times as long.
     pub(crate) fn fade(&mut self, part: f32) {
-        self.completed *= part;
-        self.expected.iter_mut().for_each(|sum| *sum *= part);
+        let faded = |count: f32| if (count * part).abs() < NOTHING { 0.0 } else { count * part };
+        self.completed = faded(self.completed);
+        self.expected.iter_mut().for_each(|sum| *sum = faded(*sum));
     }
 
     /// Whether there is anything to learn from.
@@ -408,5 +410,7 @@ impl Evidence {
 pub(crate) const REST: u32 = u32::MAX;
 /// A base is known after this many times as many completions as are enough to be evidence.
 const FIRST: f64 = 8.0;
+/// Counts below this are nothing.
+const NOTHING: f32 = 1e-30;
 /// One tick fades what is remembered by this part at most.
 const FADE_MAX: f64 = 0.01;

@@ -21,7 +21,7 @@
 //!    standard deviations.
 //!
 //! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 160 kB. Cost of a tick in which every class completes
-//! something: 0.16 ms with one class, 0.35 with 8, 0.53 with 64 (profile of tests, busy machine; the ignored test `cost` prints it).
+//! something: 0.06 ms with one class, 0.07 with 8, 0.11 with 64 (profile of tests, busy machine; the ignored test `cost` prints it).
 //!
 //! *State: experimental.* The sentry of `flashweir-admission` uses the evidence: it keeps its own limit up while nothing is short, and takes long classes from
 //! here. As the only rule this one finds single slow servers at a cold start later; with one request in flight nothing shows that servers were added.
