@@ -7,7 +7,8 @@
 //!
 //! Compared are:
 //!
-//! - requests admitted in the whole run, within 3 %;
+//! - requests admitted in the whole run less the sentry's limit, within 3 %: as many does the origin hold when the crowd ends, and two limits
+//!   that do the same hold up to 110 of 2,900 more or fewer;
 //! - NEWS's verdict, by where most of the time of each phase was spent: before, in and after the crowd;
 //! - the rules of NEWS that move the ceiling, in their order, one that repeats counted once, but for one;
 //! - the sentry's limit, its (geometric) mean over the second half of the crowd and over all runs, within a factor of 1.8: the
@@ -144,6 +145,11 @@ impl Run {
         (self.sentry.iter().zip(until).map(of_plan).sum::<f64>() / (over_s - from_s)).exp()
     }
 
+    /// Requests admitted, less those that the origin holds when the crowd ends.
+    fn admitted_before_the_end(&self) -> f64 {
+        self.admitted as f64 - self.settled_limit()
+    }
+
     /// In what this run differs from another.
     fn differences(&self, other: &Self) -> Vec<String> {
         let limits = (self.settled_limit(), other.settled_limit());
@@ -152,9 +158,10 @@ impl Run {
 
     /// The same without the limit, which two runs of one policy have up to 2.2 times as high as each other.
     fn differences_of_run(&self, other: &Self) -> Vec<String> {
-        let apart = self.admitted.abs_diff(other.admitted) as f64 / other.admitted.max(1) as f64;
-        let of_admitted = (apart > ADMITTED_WITHIN)
-            .then(|| format!("admitted {} and {}: {:.1} %", self.admitted, other.admitted, 100.0 * apart));
+        let (own, others) = (self.admitted_before_the_end(), other.admitted_before_the_end());
+        let difference = (own - others).abs() / others.max(1.0);
+        let of_admitted = (difference > ADMITTED_WITHIN)
+            .then(|| format!("admitted {own:.0} and {others:.0}: {:.1} %", 100.0 * difference));
         let causes = (self.causes(), other.causes());
         let of_causes = (causes.0 != causes.1).then(|| format!("causes {:?} and {:?}", causes.0, causes.1));
         let rules = (self.news_rules(), other.news_rules());
