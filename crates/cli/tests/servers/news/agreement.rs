@@ -11,9 +11,9 @@
 //!   that do the same hold up to 110 of 2,900 more or fewer;
 //! - NEWS's verdict, by where most of the time of each phase was spent: before, in and after the crowd;
 //! - the rules of NEWS that move the ceiling, in their order, one that repeats counted once, but for one;
-//! - the sentry's limit, its (geometric) mean over the second half of the crowd and over all runs, within a factor of 1.8: the
-//!   same traffic settles at 80 or at 176, by a few responses at the crowd's beginning. The simulator's one seed has 176, two times three runs of
-//!   the gateway have 105 and 109 in the mean, and single ones had 176 before.
+//! - the sentry's limit, its (geometric) mean over the second half of the crowd and over all runs, within a factor of 3: the
+//!   same traffic settles at 76 to 80 or at 174 to 187, by a few responses at the crowd's beginning, both more than the workers. The simulator has 157
+//!   to 187 in 16 draws of work that differs by .1 to 1.5 %; three runs of the gateway in a row had 79, 79, 79, and the next three 173, 174, 174.
 //!
 //! Some parts are not compared. Rules of NEWS that leave the ceiling alone (`hold`, `yield`, `suspect`) come and go with
 //! single responses, and so does the number of steps up before a cut. The sentry plans every 20 ms and the status is asked
@@ -61,9 +61,9 @@ const CALM_AGAIN_FOR: Duration = Duration::from_secs(7);
 const SEED: u64 = 3;
 /// How far the totals may differ, as a part of the simulator's.
 const ADMITTED_WITHIN: f64 = 0.03;
-/// Maximum ratio of two limits. Not 1.5: where both settle at either of two limits 2.2 apart, a seed of one and three runs of the other differ by
-/// 1.7 at times (see above).
-const LIMITS_WITHIN: f64 = 1.8;
+/// Maximum ratio of two limits. Not 1.8: where a limit settles at either of two that are 2.4 apart, three runs have the same one at times (see
+/// above). Both keep all workers busy.
+const LIMITS_WITHIN: f64 = 3.0;
 /// Decisions that one list may have more than the other.
 const RULES_WITHIN: usize = 1;
 /// Requests later than this were not sent when the simulator's are. A busy machine is some 50 ms late, a calm one 1 to 4.
