@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace|sensitivity|ablation|changes|mixtures|calm] [WORD...]`: only
 //! cells whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), the crowds of K seeds together in each; `trace` prints the limits
-//! taken, `sensitivity` what depends on each number of the model by which a crowd's limit is learned, `ablation` what each rule is worth, and `changes` how
+//! taken, `sensitivity` what depends on each number of the model by which a crowd's limit is learned (`sensitivity numbers`: of the evidence of calm), `ablation` what each rule is worth, and `changes` how
 //! soon a change of the origin is found. `mixtures` runs cells of requests that differ (`fast=15 ratio=100 Crowd`) instead, with `sensitivity` for the
 //! numbers of the evidence of calm, and `calm` the table of requests refused while nothing is short.
 
@@ -58,12 +58,13 @@ fn main() {
         }
         return mixtures::print(cells, &seeds);
     }
-    let cells = words.cells(&["trace", "sensitivity", "ablation", "changes"]);
+    let cells = words.cells(&["trace", "sensitivity", "numbers", "ablation", "changes"]);
     if words.has("trace") {
         return cells.iter().for_each(|cell| trace(cell, &cell.run(seeds[0])));
     }
     if words.has("sensitivity") {
-        return sensitivity::print(&cells, &seeds, &variants::of_constants());
+        let variants = if words.has("numbers") { variants::of_numbers() } else { variants::of_constants() };
+        return sensitivity::print(&cells, &seeds, &variants);
     }
     if words.has("ablation") {
         return sensitivity::print(&cells, &seeds, &variants::ablation());

@@ -4,7 +4,7 @@
 //!
 //! Regression: a crowd filled the queue of bursts for as long as it lasted, and each admitted request took 0.4 to 0.97 s of a target of 1 s.
 
-use flashweir_admission::sentry::{ClassPolicy, Policy as Classes};
+use flashweir_admission::sentry::{ClassPolicy, Learning, Policy as Classes, Rules};
 use flashweir_core::Duration;
 use flashweir_sim::request::{
     ClassModel, Counts, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
@@ -32,11 +32,12 @@ struct Load {
     crowd: [f64; 3],
     after: f64,
     workers: usize,
+    rules: Rules,
 }
 
 impl Load {
     const fn of(page_ms: u64, times: f64) -> Self {
-        Self { page_ms, quiet: 0.5, crowd: [times, 0.0, 0.0], after: 0.5, workers: 1 }
+        Self { page_ms, quiet: 0.5, crowd: [times, 0.0, 0.0], after: 0.5, workers: 1, rules: Rules::ALL }
     }
 
     fn capacity_rps(self) -> f64 {
@@ -83,7 +84,11 @@ impl Load {
         let policy = Classes { classes: (0..ranks).map(revenue).collect(), ..Classes::single(TARGET) };
         let first = classes[0].clone();
         let scenario = Scenario {
-            policy: Policy::sentry(SentryPolicy { workers: self.workers, ..SentryPolicy::new(policy) }),
+            policy: Policy::sentry(SentryPolicy {
+                workers: self.workers,
+                learning: Box::new(Learning { rules: self.rules, ..Learning::SHIPPED }),
+                ..SentryPolicy::new(policy)
+            }),
             seed,
             classes,
             ..Scenario::new(
@@ -153,25 +158,41 @@ fn check(name: &str, load: Load, useful_min: f64) {
     }
 }
 
-#[test]
-fn a_crowd_of_short_pages_waits_for_some_milliseconds() {
+fn check_crowds(page_ms: u64, useful_min: f64) {
     for times in [1.5, 3.0, 10.0] {
-        check("crowd", Load::of(1, times), 0.99);
+        check("crowd", Load::of(page_ms, times), useful_min);
     }
 }
 
 #[test]
+fn a_crowd_of_short_pages_waits_for_some_milliseconds() {
+    check_crowds(1, 0.99);
+}
+
+#[test]
 fn a_crowd_of_usual_pages_waits_for_some_milliseconds() {
+    check_crowds(5, 0.99);
     for times in [1.5, 3.0, 10.0] {
-        check("crowd", Load::of(5, times), 0.99);
         check("two workers", Load { workers: 2, ..Load::of(5, times) }, 0.98);
     }
 }
 
 #[test]
 fn a_crowd_of_long_pages_waits_for_some_pages() {
-    for times in [1.5, 3.0, 10.0] {
-        check("crowd", Load::of(50, times), 0.97);
+    check_crowds(50, 0.97);
+}
+
+/// Shows the fault that the rule mends: in the queue of bursts short pages wait for a good part of the target.
+#[test]
+fn without_the_rule_a_crowd_waits_for_tenths_of_a_second() {
+    let rules = Rules::without("standing").expect("a rule");
+    for page_ms in [1, 5, 50] {
+        let load = Load { rules, ..Load::of(page_ms, 3.0) };
+        for seed in SEEDS {
+            let found = found(load, &load.run(seed));
+            println!("long queue, {load:?}: {found:?}");
+            assert!(page_ms == 50 || found.median_ms - found.at_origin_ms >= 50.0, "{load:?}: {found:?}");
+        }
     }
 }
 

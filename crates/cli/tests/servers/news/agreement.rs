@@ -7,8 +7,8 @@
 //!
 //! Compared are:
 //!
-//! - requests admitted in the whole run less the sentry's limit, within 3 %: as many does the origin hold when the crowd ends, and two limits
-//!   that do the same hold up to 110 of 2,900 more or fewer;
+//! - requests admitted in the whole run less the sentry's limit, within 3 %: the origin holds as many requests as the limit when the crowd ends, and two
+//!   limits that serve the same differ by 110 of 2,900;
 //! - NEWS's verdict, by where most of the time of each phase was spent: before, in and after the crowd;
 //! - the rules of NEWS that move the ceiling, in their order, one that repeats counted once, but for one;
 //! - the sentry's limit, its (geometric) mean over the second half of the crowd and over all runs, within a factor of 3: the
