@@ -49,7 +49,7 @@ pub(crate) struct Counts {
 pub(crate) struct Class {
     pub(crate) id: u32,
     pub(crate) base: Base,
-    /// Bins of time with requests of this tick or in flight before it, ascending.
+    /// Bins of time with requests of this tick or in flight before it, ascending; [`TIME_BINS`] at most.
     pub(crate) ages: Vec<Age>,
     /// Index of the one that was counted last.
     latest: usize,

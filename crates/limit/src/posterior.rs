@@ -58,6 +58,7 @@ impl Tabulated {
     /// Σ weight · function(ln σ + `log`) over scales.
     fn sum(&self, weights: &Row, log: f64) -> f64 {
         let steps = (REACH as f64 - log / STEP).clamp(0.0, (REACH + 1) as f64 - 1e-3) * FINE as f64;
+        // Through u32: that takes one instruction, through u64 several.
         let low = steps as u32 as usize;
         let part = (steps - low as f64) as f32;
         let row = |at: usize| &self.0[at % FINE][at / FINE..at / FINE + STRETCHES];

@@ -158,6 +158,13 @@ impl Common {
         Position::ALL.into_iter().map(|position| self.held_in(queue_of(class, position))).sum()
     }
 
+    /// Whether the queue of a class stands: see `room`. Clients over their share have no such queue.
+    #[must_use]
+    pub fn stands(&self, class: usize) -> bool {
+        let queues = Position::ALL.map(|position| queue_of(class, position));
+        queues.into_iter().filter_map(|queue| self.standing(queue)).any(Standing::stands)
+    }
+
     /// How many of a class wait over all gates that have this position in it.
     #[must_use]
     pub fn held_at(&self, class: usize, position: Position) -> u32 {

@@ -406,6 +406,7 @@ impl ServiceOutlet {
             plan: class,
             usual_us: plan.costs.by_class_us.get(index).copied().unwrap_or(0),
             revenue: policy.revenue,
+            queue_stands: self.sentry.common.stands(index),
         });
         metrics.publish_sentry(&self.sentry.names.service, plan, self.sentry.common.long(), news);
     }

@@ -20,6 +20,7 @@ pub(crate) fn status(sentry: &Arc<Sentry>, now: Instant) -> Value {
             "name": name,
             "waiting": sentry.common.held(class),
             "oldest_waiting_s": sentry.oldest_held(now, class).as_secs_f64(),
+            "queue_stands": sentry.common.stands(class),
         })
     });
     json!({

@@ -63,6 +63,7 @@ pub(crate) struct ClassFigures {
     in_flight: u32,
     held: u32,
     oldest_held_s: f64,
+    queue_stands: bool,
     limit: Option<u32>,
     service_time_s: Option<f64>,
 }
@@ -80,6 +81,8 @@ pub struct ClassNews<'a> {
     pub usual_us: u32,
     /// Revenue of one request.
     pub revenue: f64,
+    /// Whether its queue stands: it is kept short, because it evens out nothing.
+    pub queue_stands: bool,
 }
 
 impl ControlMetrics {
@@ -96,6 +99,7 @@ impl ControlMetrics {
             class.revenue += good as f64 * news.revenue;
             (class.in_flight, class.held) = (in_flight, held);
             class.oldest_held_s = oldest_held_us as f64 / 1e6;
+            class.queue_stands = news.queue_stands;
             class.limit = Some(news.plan.limit);
             class.service_time_s = (news.usual_us > 0).then(|| f64::from(news.usual_us) / 1e6);
         });
@@ -174,6 +178,9 @@ const GAUGES: &[Row<ClassFigures, Option<f64>>] = &[
     ("class_in_flight", "Requests at the origin, by class.", |c| Some(c.in_flight.into())),
     ("class_waiting", "Requests that wait for room, by class.", |c| Some(c.held.into())),
     ("class_waiting_oldest_seconds", "How long the oldest has waited, by class.", |c| Some(c.oldest_held_s)),
+    ("class_queue_stands", "1 while the queue is kept short, because it was never empty in a crowd.", |c| {
+        Some(u8::from(c.queue_stands).into())
+    }),
     (
         "class_limit",
         "Requests at the origin, of all classes, below which one of this class is let in.",

@@ -338,8 +338,14 @@ fn classes_are_counted_by_the_names_of_the_configuration_and_services_told_apart
     let counts =
         ClassCounts { completed: 5, good: 4, held: 2, oldest_held_us: 1_500_000, ..ClassCounts::default() };
     for _ in 0..2 {
-        let news =
-            ClassNews { slot: gold, counts: &counts, plan: &plan.classes[0], usual_us: 2_000, revenue: 2.5 };
+        let news = ClassNews {
+            slot: gold,
+            counts: &counts,
+            plan: &plan.classes[0],
+            usual_us: 2_000,
+            revenue: 2.5,
+            queue_stands: true,
+        };
         control.publish_sentry("shop", plan, 3, [news].into_iter());
     }
     let samples = scrape(&telemetry);
@@ -352,6 +358,7 @@ fn classes_are_counted_by_the_names_of_the_configuration_and_services_told_apart
     );
     assert_eq!((shop("class_waiting"), shop("class_waiting_oldest_seconds")), (2.0, 1.5));
     assert_eq!((shop("class_limit"), shop("class_service_time_seconds")), (8.0, 0.002));
+    assert_eq!(shop("class_queue_stands"), 1.0);
     let reserved = "flashweir_class_shed_total{service=\"shop\",class=\"gold\",reason=\"reserved\"}";
     assert_eq!(samples[reserved], 6.0);
     assert_eq!(samples["flashweir_sentry_limit{service=\"shop\"}"], 8.0);

@@ -25,7 +25,7 @@ pub(super) struct Curve {
     /// Those that count.
     likely: Vec<Likely>,
     misfit: f64,
-    /// Numbers in flight that are looked at again and again.
+    /// Numbers in flight that are looked at again and again: the limits that the rule compares.
     usual: Vec<(f64, Stretch)>,
 }
 

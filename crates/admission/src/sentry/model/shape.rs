@@ -64,7 +64,7 @@ impl Shape {
     pub(super) fn share_within_log(&self, log_times_mean: f64) -> f64 {
         let position = log_times_mean * (4.0 / core::f64::consts::LN_2) + (MIDDLE + 0.5);
         let position = position.clamp(0.0, BINS as f64);
-        let whole = (position as u32 as usize).min(BINS - 1);
+        let whole = (position as usize).min(BINS - 1);
         let (low, high) = (self.below[whole], self.below[whole + 1]);
         low + (high - low) * (position - whole as f64)
     }

@@ -49,6 +49,7 @@ fn one_too_many_waits_and_goes_when_a_place_is_free() {
     );
     let class = &sentry["classes"][0];
     assert_eq!((class["name"].as_str(), class["waiting"].as_u64()), (Some("default"), Some(1)), "{sentry}");
+    assert_eq!(class["queue_stands"].as_bool(), Some(false), "{sentry}");
     assert!(class["oldest_waiting_s"].as_f64().is_some_and(|age| age > 0.0 && age < 10.0), "{sentry}");
     origin.release.send(()).expect("release");
     assert_eq!(waits.response().text(), "hello");
