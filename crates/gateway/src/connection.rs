@@ -125,7 +125,7 @@ where
     };
     let served = server.serve(server.guard(io), protocol, service, end_wanted(worker, client)).await;
     count_end(worker, &served);
-    if client.left_body_unread.get() {
+    if client.left_body_unread.get() || served.violation == Some(FramingViolation::FrameFlood) {
         // The wire outlives hyper's half of it, so the socket is still open.
         let _ = tokio::time::timeout(LINGER, client.wire.discard(LINGER_BYTES)).await;
     }
@@ -146,6 +146,16 @@ async fn end_wanted(worker: &WorkerContext, client: &Client) {
 fn count_end(worker: &WorkerContext, served: &Served) {
     if let Some(violation) = served.violation {
         let kind = match violation {
+            FramingViolation::FrameFlood => {
+                worker.metrics.connections.failed.increment(ConnectionFailure::FrameFlood);
+                worker.shared.warn(
+                    Happening::BadRequest,
+                    format_args!(
+                        "ended a connection: more HTTP/2 frames that carry no work than it may send"
+                    ),
+                );
+                return;
+            }
             FramingViolation::HeadTooLarge => BadRequest::HeadTooLarge,
             FramingViolation::TooManyFields => BadRequest::TooManyFields,
             _ => BadRequest::Framing,

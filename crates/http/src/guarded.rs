@@ -43,8 +43,8 @@ struct Seen {
 pub struct Guarded<Io> {
     io: Io,
     guard: HeadGuard,
-    /// HTTP/2's framing, once that is spoken.
-    frames: Option<FrameWatch>,
+    /// HTTP/2's framing, once that is spoken, and since when.
+    frames: Option<(FrameWatch, Instant)>,
     handle: GuardHandle,
     /// Bytes [`Guarded::sniff`] read, not yet handed up.
     sniffed: Vec<u8>,
@@ -152,11 +152,18 @@ impl<Io> Guarded<Io> {
 
     /// Inspects what was just read into `buf` from `start` on, and cuts it where it must be cut.
     fn inspect(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> io::Result<()> {
-        if let Some(frames) = &mut self.frames {
+        if let Some((frames, since)) = &mut self.frames {
             let heads_before = frames.heads();
             frames.inspect(&buf.filled()[start..]);
             let (is_in_head, is_new_head) = (frames.is_in_head(), heads_before != frames.heads());
             self.handle.enter(if is_in_head { ReadPhase::ReadingHead } else { ReadPhase::Idle }, is_new_head);
+            if frames.is_flooded(|| since.elapsed()) {
+                self.handle.0.violation.set(Some(FramingViolation::FrameFlood));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    FramingViolation::FrameFlood.as_str(),
+                ));
+            }
             return Ok(());
         }
         if self.handle.0.is_transparent.get() {
@@ -219,7 +226,7 @@ impl<Io: AsyncRead + Unpin> Guarded<Io> {
     /// Says which protocol ALPN chose; of HTTP/2 only the frames are followed (see [`crate::rules`] for its heads).
     pub fn expect(&mut self, protocol: Protocol) {
         if protocol == Protocol::Http2 {
-            self.frames = Some(FrameWatch::new());
+            self.frames = Some((FrameWatch::new(), Instant::now()));
             self.handle.0.is_http2.set(true);
             self.handle.0.phase.set(ReadPhase::Idle);
         }
@@ -238,7 +245,7 @@ impl Refused {
     }
 }
 
-impl<Io: AsyncRead + Unpin> AsyncRead for Guarded<Io> {
+impl<Io: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<Io> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -259,14 +266,38 @@ impl<Io: AsyncRead + Unpin> AsyncRead for Guarded<Io> {
                 this.sniffed = Vec::new();
             }
         }
-        Poll::Ready(this.inspect(buf, start))
+        let inspected = this.inspect(buf, start);
+        if inspected.is_err() {
+            this.say_goodbye(cx);
+        }
+        Poll::Ready(inspected)
+    }
+}
+
+impl<Io: AsyncWrite + Unpin> Guarded<Io> {
+    /// Sends the last frame of an HTTP/2 connection. Where no write is blocked, what was written ended with a frame.
+    fn say_goodbye(&mut self, cx: &mut Context<'_>) {
+        if let Some((frames, _)) = &self.frames
+            && !self.handle.is_write_blocked()
+        {
+            // A client that does not take it has lost nothing: the connection ends.
+            let _ = Pin::new(&mut self.io).poll_write(cx, &frames.go_away());
+            let _ = Pin::new(&mut self.io).poll_flush(cx);
+        }
+    }
+
+    fn wrote(&mut self, written: &Poll<io::Result<usize>>) {
+        self.handle.0.is_write_blocked.set(written.is_pending());
+        if let (Some((frames, _)), Poll::Ready(Ok(bytes))) = (&mut self.frames, written) {
+            frames.sent(*bytes);
+        }
     }
 }
 
 impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write(cx, bytes);
-        self.handle.0.is_write_blocked.set(written.is_pending());
+        self.wrote(&written);
         written
     }
 
@@ -276,7 +307,7 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
-        self.handle.0.is_write_blocked.set(written.is_pending());
+        self.wrote(&written);
         written
     }
 

@@ -4,7 +4,12 @@
 //! (RFC 9113 §4.3). A client that sends it byte by byte holds the connection with all its streams; the HTTP/2 library has no
 //! timer for that.
 //!
+//! Frames that carry no work are counted: see [`http2_budget`](crate::http2_budget).
+//!
 //! Pure: bytes in, whether a head is under way out. Reads nine bytes of each frame, skips the rest, keeps nothing.
+
+use crate::http2_budget::FrameBudget;
+use std::time::Duration;
 
 /// RFC 9113 §3.4.
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -13,7 +18,10 @@ pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FRAME_HEADER_BYTES: usize = 9;
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
+const GOAWAY: u8 = 7;
 const END_HEADERS: u8 = 4;
+/// An error code of RFC 9113 §7.
+const ENHANCE_YOUR_CALM: u8 = 11;
 
 /// Where one connection stands among its frames.
 #[derive(Debug)]
@@ -24,6 +32,8 @@ pub(crate) struct FrameWatch {
     payload_left: usize,
     heads: u64,
     is_in_head: bool,
+    last_stream: [u8; 4],
+    budget: FrameBudget,
 }
 
 impl FrameWatch {
@@ -36,6 +46,8 @@ impl FrameWatch {
             payload_left: 0,
             heads: 0,
             is_in_head: false,
+            last_stream: [0; 4],
+            budget: FrameBudget::default(),
         }
     }
 
@@ -47,6 +59,23 @@ impl FrameWatch {
     /// Number of heads that have begun.
     pub(crate) fn heads(&self) -> u64 {
         self.heads
+    }
+
+    /// Counts bytes that have gone to the client.
+    pub(crate) fn sent(&mut self, bytes: usize) {
+        self.budget.send(bytes);
+    }
+
+    /// Whether the client sends more frames that carry no work than it may.
+    pub(crate) fn is_flooded(&mut self, since_begin: impl FnOnce() -> Duration) -> bool {
+        self.budget.is_exceeded(since_begin)
+    }
+
+    /// The frame that ends a connection whose client sends too many: GOAWAY with ENHANCE_YOUR_CALM (RFC 9113 §6.8, §7).
+    pub(crate) fn go_away(&self) -> [u8; 17] {
+        let mut frame = [0, 0, 8, GOAWAY, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ENHANCE_YOUR_CALM];
+        frame[FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + 4].copy_from_slice(&self.last_stream);
+        frame
     }
 
     /// Follows the next bytes, however they are split. Linear in the number of frames, not of bytes.
@@ -70,12 +99,14 @@ impl FrameWatch {
 
     fn begin_frame(&mut self) {
         self.header_len = 0;
-        let [high, middle, low, kind, ..] = self.header;
+        let [high, middle, low, kind, _, stream @ ..] = self.header;
         self.payload_left = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
         if kind == HEADERS && !self.is_in_head {
             self.is_in_head = true;
             self.heads += 1;
+            self.last_stream = stream;
         }
+        self.budget.receive(kind, self.payload_left);
         self.end_of_frame();
     }
 
@@ -135,5 +166,13 @@ mod tests {
         assert!(watch.is_in_head());
         watch.inspect(&head[head.len() - 1..]);
         assert!(!watch.is_in_head());
+    }
+
+    #[test]
+    fn the_last_frame_names_the_last_request() {
+        let mut watch = FrameWatch::new();
+        watch.inspect(PREFACE);
+        watch.inspect(&frame(HEADERS, END_HEADERS, b"abc"));
+        assert_eq!(watch.go_away(), *b"\0\0\x08\x07\0\0\0\0\0\0\0\0\x01\0\0\0\x0b");
     }
 }

@@ -54,11 +54,13 @@ pub enum FramingViolation {
     HeadTooLarge,
     /// The head exceeds its field limit (answered 431).
     TooManyFields,
+    /// More HTTP/2 frames that carry no work than a connection may send (RFC 9113 §10.5; GOAWAY with ENHANCE_YOUR_CALM).
+    FrameFlood,
 }
 
 impl FramingViolation {
     /// Every kind, in declaration order.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::BareLf,
         Self::BareCr,
         Self::ControlByte,
@@ -82,6 +84,7 @@ impl FramingViolation {
         Self::Trailer,
         Self::HeadTooLarge,
         Self::TooManyFields,
+        Self::FrameFlood,
     ];
 
     /// The one spelling used in metrics and logs.
@@ -111,6 +114,7 @@ impl FramingViolation {
             Self::Trailer => "trailer",
             Self::HeadTooLarge => "head_too_large",
             Self::TooManyFields => "too_many_fields",
+            Self::FrameFlood => "frame_flood",
         }
     }
 }

@@ -83,6 +83,8 @@ labels! {
         WriteStall => "write_stall",
         /// The client took less than 512 bytes a second of a response that was ready, for twice `bounds.write_stall_timeout`.
         SlowReader => "slow_reader",
+        /// The client sent more HTTP/2 frames that carry no work than a connection may (RFC 9113 §10.5).
+        FrameFlood => "frame_flood",
         /// The client broke the HTTP protocol after a good start.
         Protocol => "protocol",
         /// The connection was lost.

@@ -13,6 +13,7 @@ mod forwarded_fields;
 mod hop_by_hop;
 mod http2;
 mod http2_heads;
+mod http2_floods;
 mod impatience;
 mod memory;
 mod message_integrity;
