@@ -77,6 +77,8 @@ pub const UPSTREAM_PROBES: usize = 256;
 pub const UPSTREAM_HEAD_FIELDS: usize = 100;
 /// Bytes of the head of one response of an upstream; with more the client gets 502.
 pub const UPSTREAM_HEAD_BYTES: usize = 512 << 10;
+/// Bytes of interim responses (1xx) that wait for one client; what comes beyond is dropped and counted.
+pub const INTERIM_RESPONSE_BYTES: usize = 16 << 10;
 /// Bytes read from an upstream at once. A response whose client reads slowly holds a few times as many in memory.
 pub const UPSTREAM_READ_BYTES: usize = 16 << 10;
 /// Bytes of one HTTP/2 response that are kept for a client that does not take them.

@@ -12,7 +12,7 @@ use crate::settings::serve_settings;
 use crate::shared::{Live, Shared};
 use crate::slow_readers::SlowReaders;
 use crate::transfers::Transfers;
-use crate::upload::{UploadBody, UploadRoom};
+use crate::upload::{SilentOrigins, UploadBody, UploadRoom};
 use flashweir_admission::flash_crowd::Standing;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_config::Service;
@@ -59,6 +59,8 @@ pub(crate) struct WorkerContext {
     pub(crate) replication: WorkerReplication,
     /// Requests' bodies that are waited for.
     pub(crate) uploads: Rc<UploadRoom>,
+    /// Services whose origins let expectations pass.
+    pub(crate) silent_origins: SilentOrigins,
     /// Responses whose clients may read too slowly.
     pub(crate) readers: SlowReaders,
     /// Responses on their way to the client.
@@ -116,6 +118,7 @@ impl WorkerContext {
             cache: WorkerCache::new(shared.clone(), metrics.clone()),
             replication: WorkerReplication::new(&shared, metrics.clone(), rng.fork(REPLICATION_DRAWS)),
             uploads: UploadRoom::new(metrics.clone(), sweep_wanted.clone()),
+            silent_origins: SilentOrigins::default(),
             metrics,
             pipeline,
             readers: SlowReaders::default(),

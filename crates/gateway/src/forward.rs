@@ -10,21 +10,25 @@ use crate::pipeline::Permit;
 use crate::refusal::count_refusal;
 use crate::replication::{ChosenTarget, Hops};
 use crate::settings::upstream_capacity;
-use crate::upload::{GatherError, GatherOptions, HoldOptions, PartialBody, UploadBody, Watchers, gather};
+use crate::upload::{
+    Expectation, GatherError, GatherOptions, HoldOptions, PartialBody, UploadBody, Watchers, gather,
+};
 use crate::upstream_error::{count_failure, plain, respond, slow_upload};
 use bytes::Bytes;
 use flashweir_admission::pipeline::FailureSource;
 use flashweir_config::{Protocol, Upstream as UpstreamConfig};
 use flashweir_http::fields::{Prepared, ResponseError, prepare_response};
+use flashweir_http::interim::{InterimCounts, Interims};
 use flashweir_http::serve::{Connection, StreamCut};
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, UpstreamErrorKind};
-use flashweir_telemetry::{BadRequest, Happening, Unmeasured, UploadCut, UpstreamFailure};
+use flashweir_telemetry::{BadRequest, Happening, InterimOutcome, Unmeasured, UploadCut, UpstreamFailure};
 use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use std::cell::Cell;
+use std::pin::pin;
 use std::rc::{Rc, Weak};
 
 /// An admitted request, fit to be sent on.
@@ -39,6 +43,8 @@ pub(crate) struct Asked {
     pub(crate) subscriber: u64,
     /// Ends its stream, if it came in one.
     pub(crate) stream: Option<StreamCut>,
+    /// Its body waits until the origin wants it.
+    pub(crate) asks_origin: bool,
 }
 
 /// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels the
@@ -51,25 +57,44 @@ pub(crate) async fn forward(
     mut permit: Box<Permit>,
     asked: Asked,
 ) -> Response<Body> {
-    let Asked { mut head, body, method, version, prepared, classified, subscriber, stream } = asked;
+    let Asked { mut head, body, method, version, prepared, classified, subscriber, stream, asks_origin } =
+        asked;
     if prepared.is_last_hop {
         permit.answered_here(StatusCode::OK);
         return answer_last_hop();
     }
     let upstreams = &current.upstreams[classified.service];
+    // A client of HTTP/1.0 is sent none (RFC 9110 §15.2).
+    let interims = connection.interims().filter(|_| version == Version::HTTP_11);
+    let expectation = interims.filter(|_| asks_origin).map(|interims| {
+        let config = &current.live.config.services[classified.service].upstream;
+        Expectation::new(interims, worker.shared.clock.now(), config.response_header_timeout)
+    });
     let mut cut = None;
     let body = if body.is_none() {
         UploadBody::none()
     } else {
         let cut = cut.insert(Rc::default());
-        Upload::new(worker, current, classified.service, subscriber).body(&mut permit, body, cut)
+        Upload::new(worker, current, classified.service, subscriber).body(&mut permit, body, expectation, cut)
     };
     worker.sign(current, &classified, &mut head.headers);
     if let Some((name, value)) = head.extensions.remove::<Hops>().map(Hops::next) {
         head.headers.insert(name, value);
     }
     let first = head.extensions.remove::<ChosenTarget>().map(|ChosenTarget(index)| index);
-    let sent = upstreams.send_first_to(first, Some(subscriber), Request::from_parts(head, body)).await;
+    let mut request = Request::from_parts(head, body);
+    if let Some(interims) = interims {
+        interims.hear(&mut request);
+    }
+    let answer = pin!(upstreams.send_first_to(first, Some(subscriber), request));
+    let sent = match interims {
+        None => answer.await,
+        Some(interims) => interims.during(answer).await,
+    };
+    if let Some(InterimCounts { passed_on, dropped }) = interims.and_then(Interims::take_counts) {
+        worker.metrics.responses.interims.add(InterimOutcome::PassedOn, passed_on);
+        worker.metrics.responses.interims.add(InterimOutcome::Dropped, dropped);
+    }
     worker.metrics.upstream.retries.add(upstreams.take_retries());
     let response = match sent {
         Ok(response) => response,
@@ -179,7 +204,13 @@ impl<'a> Upload<'a> {
     }
 
     /// The body as the upstream gets it. Whether its client is slow is of interest where a part of it is still to come.
-    fn body(&self, permit: &mut Permit, body: PartialBody, cut: &Rc<Cell<Option<UploadCut>>>) -> UploadBody {
+    fn body(
+        &self,
+        permit: &mut Permit,
+        body: PartialBody,
+        expectation: Option<Expectation>,
+        cut: &Rc<Cell<Option<UploadCut>>>,
+    ) -> UploadBody {
         let clock = self.worker.shared.clock;
         let place = if body.is_partial() { permit.watch_client() } else { None };
         if body.is_short() {
@@ -192,7 +223,7 @@ impl<'a> Upload<'a> {
             pool: self.pool,
             cut: cut.clone(),
         };
-        UploadBody::new(body, clock, watchers, self.current.live.config.bounds.max_fields)
+        UploadBody::new(body, clock, watchers, expectation, self.current.live.config.bounds.max_fields)
     }
 }
 

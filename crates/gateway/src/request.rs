@@ -4,7 +4,7 @@ use crate::cache::{
     AtPipeline, Invalidation, Lookup, Miss, Passed, REFRESH_EVERY, Traveller, look_up, through_flights,
 };
 use crate::connection::{Body, Client};
-use crate::context::WorkerContext;
+use crate::context::{Current, WorkerContext};
 use crate::deadline;
 use crate::feedback::{OVERLOAD, Sender};
 use crate::forward::{Asked, Upload, forward};
@@ -15,10 +15,12 @@ use crate::upload::{GatherError, PartialBody};
 use crate::upstream_error::{plain, slow_upload};
 use flashweir_admission::pipeline::{FailureSource, ServiceKey};
 use flashweir_cache::CacheStatus;
+use flashweir_config::Protocol;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::FramingViolation;
 use flashweir_http::client::subscriber;
 use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_request};
+use flashweir_http::interim::ExpectationEnd;
 use flashweir_http::rules::judge_http2;
 use flashweir_http::serve::{Connection, StreamCut};
 use flashweir_telemetry::{BadRequest, Happening, HttpVersion, StatusClass};
@@ -211,7 +213,14 @@ async fn answer(
             return Ok(answer_unfit(&worker, error, &method));
         }
     };
-    if expects_continue && let Some(rest) = body.take_rest() {
+    let service = classified.service;
+    let asks_origin = expects_continue
+        && version == Version::HTTP_11
+        && body.is_partial()
+        && is_asked(&worker, &current, service, now);
+    if asks_origin {
+        head.headers.insert(EXPECT, HeaderValue::from_static("100-continue"));
+    } else if expects_continue && let Some(rest) = body.take_rest() {
         // Admitted before it is here, its share at the origin is others' until it is.
         if let Some(place) = permit.watch_client() {
             place.owes_already(now);
@@ -233,13 +242,30 @@ async fn answer(
         let response = refuse(&worker, &client, &refusal, &refused, body.take_rest());
         return Ok(tell_overload(&worker, node, response));
     }
-    let asked = Asked { head, body, method, version, prepared, classified, subscriber, stream };
-    let response = forward(&worker, &current, &client, &connection, permit, asked).await;
+    let asked = Asked { head, body, method, version, prepared, classified, subscriber, stream, asks_origin };
+    let mut response = forward(&worker, &current, &client, &connection, permit, asked).await;
+    if asks_origin && let Some(interims) = connection.interims() {
+        match interims.end_expectation() {
+            ExpectationEnd::Agreed => {}
+            ExpectationEnd::Silence => worker.silent_origins.add(current.service_numbers[service], left),
+            ExpectationEnd::Answered => {
+                // The client may send the body all the same, and it is not read (RFC 9110 §10.1.1).
+                client.left_body_unread.set(true);
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+        }
+    }
     if let Some(invalidation) = invalidation.filter(|_| response.status() < StatusCode::BAD_REQUEST) {
         invalidation.apply(&worker);
     }
     worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
     Ok(tell_overload(&worker, node, response))
+}
+
+/// Whether an origin is asked before a body is sent to it: of HTTP/2 no interim response is heard.
+fn is_asked(worker: &WorkerContext, current: &Current, service: usize, now: Instant) -> bool {
+    current.live.config.services[service].upstream.protocol == Protocol::Http1
+        && worker.silent_origins.are_asked(current.service_numbers[service], now)
 }
 
 /// Adds the overload field for a node in front to every response to it.

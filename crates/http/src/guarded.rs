@@ -6,6 +6,7 @@
 
 use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase, Refusal};
 use crate::http2_frames::{FrameWatch, PREFACE};
+use crate::interim::Interims;
 use crate::violation::FramingViolation;
 use std::cell::Cell;
 use std::io;
@@ -36,6 +37,7 @@ struct Seen {
     is_transparent: Cell<bool>,
     is_http2: Cell<bool>,
     is_write_blocked: Cell<bool>,
+    interims: Interims,
 }
 
 /// A client's stream whose reads are framed strictly. Writes pass untouched.
@@ -49,6 +51,10 @@ pub struct Guarded<Io> {
     /// Bytes [`Guarded::sniff`] read, not yet handed up.
     sniffed: Vec<u8>,
     refused: Option<Refused>,
+    /// All that hyper wrote was flushed, and nothing came after it.
+    is_flushed: bool,
+    /// What is left of interim responses that are being written.
+    interims_left: Vec<u8>,
 }
 
 /// Bytes still to be given to the parser above after a refusal.
@@ -94,6 +100,12 @@ impl GuardHandle {
         self.0.is_write_blocked.get()
     }
 
+    /// Interim responses to this client; HTTP/1.1 alone takes any.
+    #[must_use]
+    pub fn interims(&self) -> &Interims {
+        &self.0.interims
+    }
+
     fn enter(&self, phase: ReadPhase, is_new_head: bool) {
         if phase == ReadPhase::ReadingHead && is_new_head {
             self.0.head_since.set(Instant::now());
@@ -128,6 +140,7 @@ impl<Io> Guarded<Io> {
             is_transparent: Cell::new(false),
             is_http2: Cell::new(false),
             is_write_blocked: Cell::new(false),
+            interims: Interims::default(),
         };
         Self {
             io,
@@ -136,6 +149,8 @@ impl<Io> Guarded<Io> {
             handle: GuardHandle(Rc::new(seen)),
             sniffed: Vec::new(),
             refused: None,
+            is_flushed: true,
+            interims_left: Vec::new(),
         }
     }
 
@@ -286,7 +301,24 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
         }
     }
 
+    /// Writes interim responses where a response may begin. Pending while some of one is still to be written.
+    fn poll_interims(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_flushed && self.handle.0.interims.is_waiting() {
+            self.interims_left.extend(self.handle.0.interims.take());
+        }
+        while !self.interims_left.is_empty() {
+            let written = Pin::new(&mut self.io).poll_write(cx, &self.interims_left);
+            self.handle.0.is_write_blocked.set(written.is_pending());
+            match ready!(written)? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                bytes => drop(self.interims_left.drain(..bytes)),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
     fn wrote(&mut self, written: &Poll<io::Result<usize>>) {
+        self.is_flushed = false;
         self.handle.0.is_write_blocked.set(written.is_pending());
         if let (Some((frames, _)), Poll::Ready(Ok(bytes))) = (&mut self.frames, written) {
             frames.sent(*bytes);
@@ -296,6 +328,7 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
 
 impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.poll_interims(cx))?;
         let written = Pin::new(&mut self.io).poll_write(cx, bytes);
         self.wrote(&written);
         written
@@ -306,6 +339,7 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_interims(cx))?;
         let written = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
         self.wrote(&written);
         written
@@ -316,6 +350,9 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // hyper flushes its stream once nothing is left in its own buffer.
+        self.is_flushed = true;
+        ready!(self.poll_interims(cx))?;
         Pin::new(&mut self.io).poll_flush(cx)
     }
 

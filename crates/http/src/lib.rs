@@ -12,6 +12,7 @@ pub mod head_guard;
 mod head_line;
 mod http2_budget;
 mod http2_frames;
+pub mod interim;
 pub mod listen;
 pub mod rules;
 pub mod serve;

@@ -10,6 +10,7 @@ mod local;
 
 use crate::guarded::{GuardHandle, Guarded, Protocol};
 use crate::head_guard::{HeadLimits, ReadPhase};
+use crate::interim::Interims;
 use crate::tunnel::{PendingTunnel, TunnelReport};
 use crate::violation::FramingViolation;
 use counted::Counted;
@@ -303,6 +304,12 @@ impl Connection {
     #[must_use]
     pub fn violation(&self) -> Option<FramingViolation> {
         self.0.guard.violation()
+    }
+
+    /// Interim responses to the request in progress, where the client speaks HTTP/1.1.
+    #[must_use]
+    pub fn interims(&self) -> Option<&Interims> {
+        (!self.0.guard.is_http2()).then(|| self.0.guard.interims())
     }
 
     /// Agrees to an upgrade: once the 101 the service is about to return has been sent, the connection becomes

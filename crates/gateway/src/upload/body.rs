@@ -4,10 +4,11 @@
 //! send: until it comes, the origin can do nothing but wait. The request's slot at the origin is notified of that
 //! (`slow_clients`), and so is the [`UploadRoom`], for the request holds an upstream connection meanwhile.
 
+use super::expectation::Expectation;
 use super::room::{HoldOptions, UploadRoom, UploadTicket};
 use crate::pipeline::Yielding;
 use bytes::Bytes;
-use flashweir_core::limits;
+use flashweir_core::{Instant, limits};
 use flashweir_http::FramingViolation;
 use flashweir_http::fields::prepare_trailers;
 use flashweir_http::rules::judge_http2_trailers;
@@ -19,7 +20,7 @@ use hyper::body::Incoming;
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 /// A body as far as it has come; nearly all requests have none, and then it takes no room.
 #[derive(Debug)]
@@ -60,6 +61,10 @@ struct Upload {
     watchers: Watchers,
     /// Since the client was waited for.
     ticket: Option<UploadTicket>,
+    /// Until the origin wants the body.
+    expectation: Option<Expectation>,
+    /// When it is to begin, if its origin was asked first.
+    begins_until: Option<Instant>,
     trailers_max: usize,
 }
 
@@ -136,7 +141,13 @@ impl UploadBody {
     }
 
     /// No body where `body` is none.
-    pub(crate) fn new(body: PartialBody, clock: Clock, watchers: Watchers, trailers_max: usize) -> Self {
+    pub(crate) fn new(
+        body: PartialBody,
+        clock: Clock,
+        watchers: Watchers,
+        expectation: Option<Expectation>,
+        trailers_max: usize,
+    ) -> Self {
         let upload = |body: Box<Announced>| {
             Box::new(Upload {
                 body: *body,
@@ -144,6 +155,8 @@ impl UploadBody {
                 clock,
                 watchers,
                 ticket: None,
+                expectation,
+                begins_until: None,
                 trailers_max,
             })
         };
@@ -154,6 +167,10 @@ impl UploadBody {
 impl Upload {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
         self.was_asked_for = true;
+        if let Some(expectation) = &mut self.expectation {
+            self.begins_until = Some(ready!(expectation.poll(cx)));
+            self.expectation = None;
+        }
         if !self.body.first.is_empty() {
             return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.body.first)))));
         }
@@ -176,7 +193,7 @@ impl Upload {
                 let now = self.clock.now();
                 place.iter().for_each(|place| place.owes(now));
                 let Watchers { room, client, pool, .. } = &self.watchers;
-                let ticket = self.ticket.get_or_insert_with(|| room.hold(*client, *pool, None));
+                let ticket = self.ticket.get_or_insert_with(|| room.hold(*client, *pool, self.begins_until));
                 ticket.waits(now, cx.waker());
             }
             // Nothing goes on: the request is about to fail.
@@ -186,6 +203,9 @@ impl Upload {
                     && let Err(error) = check_trailers(trailers, self.trailers_max)
                 {
                     return Poll::Ready(Some(Err(error)));
+                }
+                if self.begins_until.take().is_some() {
+                    self.ticket = None;
                 }
                 let bytes = frame.data_ref().map_or(0, Bytes::len);
                 if place.is_some() || self.ticket.is_some() {

@@ -80,8 +80,8 @@ impl FieldsError {
 /// Makes a received request fit to be sent on: target in origin-form with `Host`, hop-by-hop fields, our own `Flashweir-*`
 /// and spellings of both with underscores removed, `Via`, `Forwarded` and `X-Forwarded-*` added.
 ///
-/// `Expect: 100-continue` is removed, not forwarded: the server half of hyper meets it towards the client as
-/// soon as the body is wanted, and the upstream gets the body without having been asked.
+/// `Expect: 100-continue` is removed: the server half of hyper says 100 to the client as soon as the body is wanted. A caller that can wait
+/// for the upstream's own 100 adds it again.
 ///
 /// # Errors
 /// [`FieldsError`]; answer its status.

@@ -10,6 +10,8 @@ use crate::label::labels;
 pub struct ResponseMetrics {
     /// By first digit of the status, refusals included.
     pub by_class: CounterSet<StatusClass>,
+    /// Interim responses of upstreams (1xx).
+    pub interims: CounterSet<InterimOutcome>,
     /// Request received to last byte handed to the kernel, completed requests.
     pub duration: Histogram,
     /// Request received to first byte of the upstream's response, admitted requests.
@@ -31,6 +33,7 @@ impl Default for ResponseMetrics {
     fn default() -> Self {
         Self {
             by_class: CounterSet::default(),
+            interims: CounterSet::default(),
             duration: Histogram::new(REQUEST_BOUNDS_NS),
             first_byte: Histogram::new(REQUEST_BOUNDS_NS),
             refusal_duration: Histogram::new(FINE_BOUNDS_NS),
@@ -44,6 +47,8 @@ impl WorkerGroup for ResponseMetrics {
     fn export(copies: &[&Self], scrape: &mut Scrape) {
         let help = "Responses by class of status, refusals included.";
         scrape.counter_set("responses", help, copies, |r| &r.by_class);
+        let help = "Interim responses (1xx) of upstreams to HTTP/1.1 clients.";
+        scrape.counter_set("responses_interim", help, copies, |r| &r.interims);
         let help = "Request received to last byte sent, completed requests.";
         scrape.histogram("request_duration_seconds", help, copies, |r| &r.duration);
         let help = "Request received to the upstream's first byte, admitted requests.";
@@ -79,6 +84,13 @@ labels! {
         ClientError => "4xx",
         /// 5xx.
         ServerError => "5xx",
+    }
+    /// End of an interim response.
+    InterimOutcome, "outcome" {
+        /// Passed on to the client.
+        PassedOn => "passed_on",
+        /// Not passed on: more than 16 KiB waited, or its head is not fit.
+        Dropped => "dropped",
     }
     /// Why a finished response says nothing about quality.
     Unmeasured, "kind" {
