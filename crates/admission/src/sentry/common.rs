@@ -35,6 +35,8 @@ pub struct Common {
     free_since: Line<AtomicU64>,
     /// Requests that the live policy has at the origin, of those that a candidate is asked about.
     live: Line<AtomicU32>,
+    /// Times that evidence met a bound on rows.
+    rows_merged: Line<AtomicU64>,
 }
 
 /// Requests of other gateways at the same origin, and their part of its knee.
@@ -98,6 +100,7 @@ impl Common {
             elsewhere: Line::default(),
             free_since: Line::default(),
             live: Line::default(),
+            rows_merged: Line::default(),
         }
     }
 
@@ -128,6 +131,16 @@ impl Common {
     #[must_use]
     pub fn long(&self) -> u32 {
         self.long.0.load(SeqCst)
+    }
+
+    /// Times that a gate had more pairs of URL class and time than it keeps, and counted the requests of all classes as one.
+    #[must_use]
+    pub fn rows_merged(&self) -> u64 {
+        self.rows_merged.0.load(SeqCst)
+    }
+
+    pub(super) fn count_merged_rows(&self) {
+        let _always = self.rows_merged.0.fetch_update(SeqCst, SeqCst, |count| Some(count.saturating_add(1)));
     }
 
     /// A virtual place is free from now on.

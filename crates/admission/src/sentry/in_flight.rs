@@ -138,7 +138,9 @@ impl InFlight {
         let level = usize::from(index(self.common.at_origin().into()));
         let is_long = self.leave(&permit);
         let took = now.saturating_since(permit.started);
-        self.ended.add(url_index(permit.asked) as u16, took, ending.completed);
+        if self.ended.add(url_index(permit.asked) as u16, took, ending.completed) {
+            self.common.count_merged_rows();
+        }
         let target = plan.classes[usize::from(permit.asked.class)].target;
         if is_long {
             let class = &mut self.classes[usize::from(permit.asked.class)];
@@ -232,7 +234,11 @@ impl InFlight {
             let age_nanos = now.as_nanos().saturating_sub(started);
             sample.age_us.record(age_nanos.min(slot_nanos * AGE_SLOTS) / 1_000);
         }
-        sample.rows = self.ended.drain(now, self.present.iter().map(|(_, present)| present));
+        let (rows, is_merged) = self.ended.drain(now, self.present.iter().map(|(_, present)| present));
+        sample.rows = rows;
+        if is_merged {
+            self.common.count_merged_rows();
+        }
         for (level, sum) in self.levels.iter_mut().enumerate().filter(|(_, sum)| sum.nanos > 0) {
             sample.levels.push(LevelSum { level: level as u16, ..core::mem::take(sum) });
         }

@@ -14,17 +14,21 @@ impl Ended {
         Self(Vec::with_capacity(ENDED_MAX))
     }
 
-    /// A request is over after this time at the origin. Nothing is allocated; O(1), and O([`ENDED_MAX`] log) each time that many have ended.
-    pub(super) fn add(&mut self, url_class: u16, took: Duration, is_completed: bool) {
-        if self.0.len() == ENDED_MAX {
-            bound(&mut self.0, ENDED_MAX / 2);
-        }
+    /// A request is over after this time at the origin; true if its classes had to be merged. Nothing is allocated; O(1), and O([`ENDED_MAX`] log)
+    /// each time that many have ended.
+    pub(super) fn add(&mut self, url_class: u16, took: Duration, is_completed: bool) -> bool {
+        let is_merged = self.0.len() == ENDED_MAX && bound(&mut self.0, ENDED_MAX / 2);
         let (completed, left) = (u32::from(is_completed), u32::from(!is_completed));
         self.0.push(Row { class: url_class.into(), bin: bin(took), completed, left, in_flight: 0 });
+        is_merged
     }
 
-    /// Rows of a drain at `now`, with those present, each pair of class and time once. O(n log n).
-    pub(super) fn drain<'a>(&mut self, now: Instant, present: impl Iterator<Item = &'a Present>) -> Vec<Row> {
+    /// Rows of a drain at `now`, with those present, each pair of class and time once; true if classes had to be merged. O(n log n).
+    pub(super) fn drain<'a>(
+        &mut self,
+        now: Instant,
+        present: impl Iterator<Item = &'a Present>,
+    ) -> (Vec<Row>, bool) {
         let present = present.map(|one| Row {
             class: one.url_class.into(),
             bin: bin(now.saturating_since(one.started)),
@@ -32,8 +36,8 @@ impl Ended {
             ..Row::default()
         });
         let mut rows: Vec<Row> = self.0.drain(..).chain(present).collect();
-        bound(&mut rows, ROWS_MAX);
-        rows
+        let is_merged = bound(&mut rows, ROWS_MAX);
+        (rows, is_merged)
     }
 }
 
@@ -41,13 +45,15 @@ fn bin(time: Duration) -> u8 {
     time_bin_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) as u8
 }
 
-/// Adds up the rows of each class and time; where more than `most` are left, all are one class.
-fn bound(rows: &mut Vec<Row>, most: usize) {
+/// Adds up the rows of each class and time; where more than `most` are left, all become one class, and the result is true.
+fn bound(rows: &mut Vec<Row>, most: usize) -> bool {
     compact(rows);
-    if rows.len() > most {
+    let is_beyond = rows.len() > most;
+    if is_beyond {
         rows.iter_mut().for_each(|row| row.class = REST);
         compact(rows);
     }
+    is_beyond
 }
 
 /// Adds up the rows of each class and time.
@@ -83,12 +89,14 @@ mod tests {
         let ms = Duration::from_millis;
         [(3, ms(10), true), (3, ms(10), true), (1, ms(200), false)]
             .into_iter()
-            .for_each(|(class, took, is_completed)| ended.add(class, took, is_completed));
-        let few = ended.drain(Instant::ZERO, [].iter());
+            .for_each(|(class, took, is_completed)| assert!(!ended.add(class, took, is_completed)));
+        let (few, is_merged) = ended.drain(Instant::ZERO, [].iter());
         let counts = |row: &Row| (row.class, row.completed, row.left);
         assert_eq!(few.iter().map(counts).collect::<Vec<_>>(), [(1, 0, 1), (3, 2, 0)]);
-        (0..8_000u16).for_each(|i| ended.add(i % 1_000, ms(1 << (i % 11)), true));
-        let many = ended.drain(Instant::ZERO, [].iter());
+        assert!(!is_merged);
+        let merged = (0..8_000u16).filter(|i| ended.add(i % 1_000, ms(1 << (i % 11)), true)).count();
+        assert!((6..=8).contains(&merged), "{merged}");
+        let (many, _) = ended.drain(Instant::ZERO, [].iter());
         assert!(many.len() <= ROWS_MAX, "{}", many.len());
         assert_eq!(many.iter().map(|row| row.completed).sum::<u32>(), 8_000);
     }

@@ -408,7 +408,7 @@ impl ServiceOutlet {
             revenue: policy.revenue,
             queue_stands: self.sentry.common.stands(index),
         });
-        metrics.publish_sentry(&self.sentry.names.service, plan, self.sentry.common.long(), news);
+        metrics.publish_sentry(&self.sentry.names.service, plan, &self.sentry.common, news);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flashweir_admission::sentry::{Explanation, Plan, Rule};
+use flashweir_admission::sentry::{Common, Explanation, Plan, Rule};
 
 use super::ControlMetrics;
 use super::classes::ClassNews;
@@ -17,24 +17,35 @@ struct ServiceFigures {
     service: String,
     limit: u32,
     long: u32,
+    rows_merged: u64,
     long_limit: Option<u32>,
     price: f64,
     explanation: Explanation,
 }
 
 impl ControlMetrics {
-    /// The sentry's plan now in force for a service, its long requests in flight, and what became of its classes since the last plan.
+    /// The sentry's plan now in force for a service, counts of its gates, and the counts of its classes since the last plan.
     pub fn publish_sentry<'a>(
         &self,
         service: &str,
         plan: &Plan,
-        long: u32,
+        common: &Common,
         classes: impl Iterator<Item = ClassNews<'a>>,
     ) {
         classes.for_each(|news| self.publish_class(&news));
         let Plan { limit, price, explanation, .. } = *plan;
         let long_limit = plan.long.limit;
-        let new = ServiceFigures { service: service.to_owned(), limit, long, long_limit, price, explanation };
+        let (long, rows_merged) = (common.long(), common.rows_merged());
+        let service_name = service.to_owned();
+        let new = ServiceFigures {
+            service: service_name,
+            limit,
+            long,
+            rows_merged,
+            long_limit,
+            price,
+            explanation,
+        };
         let mut known = self.sentries.lock();
         match known.iter_mut().find(|known| known.service == service) {
             Some(before) => *before = new,
@@ -68,6 +79,9 @@ impl MetricGroup for SentryMetrics {
         });
         let help = "Which rule made the limit what it is: 1 for that one.";
         scrape.gauge_series("sentry_rule", help, &["service", "rule"], rules);
+        let merged = known.iter().map(|known| (vec![known.service.clone()], known.rows_merged as f64));
+        let help = "Times that requests of all URL classes counted as one in the evidence of calm, because a bound was met.";
+        scrape.counter_series("sentry_evidence_merged", help, &["service"], merged);
         for &(name, help, value) in GAUGES {
             let series = known.iter().filter_map(|known| Some((vec![known.service.clone()], value(known)?)));
             scrape.gauge_series(name, help, &["service"], series);
