@@ -2,6 +2,7 @@
 
 use crate::config::ControlError;
 use axum::Router;
+use axum::http::HeaderMap;
 use axum::routing::get;
 use flashweir_provisioning::{ApplicationPlan, PoolState, Rule};
 use flashweir_runtime::{AdminListener, metrics_response};
@@ -20,9 +21,9 @@ pub(crate) fn serve(
     let listener = AdminListener::bind(listen).map_err(|error| ControlError::Listen(listen, error))?;
     let address = listener.address()?;
     let telemetry = Arc::new(Telemetry::control_plane(services, env!("CARGO_PKG_VERSION")));
-    let answer = move || {
+    let answer = move |request: HeaderMap| {
         let telemetry = telemetry.clone();
-        async move { metrics_response(&telemetry) }
+        async move { metrics_response(&telemetry, &request) }
     };
     tokio::task::spawn_local(listener.serve(Router::new().route("/metrics", get(answer)), Vec::new()));
     Ok(address)

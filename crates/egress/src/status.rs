@@ -2,6 +2,7 @@
 
 use crate::target::TargetView;
 use axum::Router;
+use axum::http::HeaderMap;
 use axum::response::Json;
 use axum::routing::get;
 use flashweir_client::{Caller, FeedbackOutcome, Report};
@@ -19,7 +20,7 @@ pub(crate) fn routes(name: &str, views: Views, telemetry: Arc<Telemetry>) -> Rou
     let status = async move || Json(status(&name, &views));
     Router::new()
         .route("/status", get(status))
-        .route("/metrics", get(async move || metrics_response(&telemetry)))
+        .route("/metrics", get(async move |request: HeaderMap| metrics_response(&telemetry, &request)))
         .route("/readyz", get(async || "ready\n"))
 }
 

@@ -90,11 +90,11 @@ async fn ready(State(known): State<Arc<Known>>) -> Response {
     (status, text).into_response()
 }
 
-async fn metrics(State(known): State<Arc<Known>>) -> Response {
+async fn metrics(State(known): State<Arc<Known>>, request: HeaderMap) -> Response {
     let (shared, impatient) = (&known.shared, &known.shared.impatient);
     let in_force = impatient.in_force(shared.clock.now()).len();
     shared.telemetry.control().publish_impatience(in_force, impatient.overflows());
-    metrics_response(&known.shared.telemetry)
+    metrics_response(&known.shared.telemetry, &request)
 }
 
 async fn status_document(State(known): State<Arc<Known>>) -> Response {

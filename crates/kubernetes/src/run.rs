@@ -7,7 +7,7 @@ use crate::external_scaler::ExternalScaler;
 use crate::leader::Leader;
 use crate::settings::{KubernetesError, KubernetesSettings};
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use flashweir_runtime::{AdminListener, metrics_response, random_u64};
 use flashweir_telemetry::{KubernetesMetrics, Telemetry};
@@ -90,9 +90,9 @@ async fn serve(settings: KubernetesSettings) -> Result<(), KubernetesError> {
 fn serve_metrics(listen: SocketAddr, metrics: Arc<KubernetesMetrics>) -> Result<(), KubernetesError> {
     let listener = AdminListener::bind(listen).map_err(|error| KubernetesError::Listen(listen, error))?;
     let telemetry = Arc::new(Telemetry::kubernetes(metrics.clone(), env!("CARGO_PKG_VERSION")));
-    let answer = move || {
+    let answer = move |request: HeaderMap| {
         let telemetry = telemetry.clone();
-        async move { metrics_response(&telemetry) }
+        async move { metrics_response(&telemetry, &request) }
     };
     // Ready: the API server has answered. Leading is no part of it, or a rolling update would wait for ever.
     let ready = move || {

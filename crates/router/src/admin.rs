@@ -6,7 +6,7 @@ use crate::status::{Told, explanation, status};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
 use flashweir_runtime::{Clock, metrics_response, problem};
@@ -35,8 +35,8 @@ pub(crate) fn routes(known: Arc<Known>) -> Router {
         .with_state(known)
 }
 
-async fn metrics(State(known): State<Arc<Known>>) -> Response {
-    metrics_response(&known.telemetry)
+async fn metrics(State(known): State<Arc<Known>>, request: HeaderMap) -> Response {
+    metrics_response(&known.telemetry, &request)
 }
 
 async fn status_document(State(known): State<Arc<Known>>) -> Response {

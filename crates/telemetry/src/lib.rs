@@ -28,6 +28,7 @@ mod histogram;
 mod label;
 mod log;
 mod open_metrics;
+mod prometheus_text;
 pub mod reference;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub use histogram::Histogram;
 pub use label::Label;
 pub use log::{Happening, Warnings};
 pub use open_metrics::OPEN_METRICS_CONTENT_TYPE;
+pub use prometheus_text::PROMETHEUS_CONTENT_TYPE;
 
 use std::sync::Arc;
 
@@ -112,5 +114,11 @@ impl Telemetry {
     #[must_use]
     pub fn open_metrics(&self) -> String {
         open_metrics::encode(&self.registry)
+    }
+
+    /// The same as Prometheus text ([`PROMETHEUS_CONTENT_TYPE`]).
+    #[must_use]
+    pub fn prometheus_text(&self) -> String {
+        prometheus_text::from_open_metrics(&self.open_metrics())
     }
 }

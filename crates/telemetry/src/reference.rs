@@ -37,7 +37,7 @@ pub fn markdown() -> String {
 const HEADER: &str = "\
 # Metrics
 
-Served by the admin listener at `/metrics` as OpenMetrics text. This page is generated from the groups in
+Served by the admin listener at `/metrics` as Prometheus text, and as OpenMetrics where `Accept` names it. This page is generated from the groups in
 `crates/telemetry`; `FLASHWEIR_BLESS=1 cargo test -p flashweir-telemetry` rewrites it. Each component has a section, which
 says which command exports it.
 

@@ -1,6 +1,9 @@
 //! A small reader of OpenMetrics text that refuses what a scraper would refuse.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use crate::client::Client;
 
 /// The samples of one scrape: by series, written as `name{label="value"}`.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +28,17 @@ const SUFFIXES: [(&str, &[&str]); 6] = [
 ];
 
 impl Metrics {
+    /// Scrapes an admin listener as a Prometheus server does.
+    ///
+    /// # Panics
+    /// When nothing listens there, or the answer is not OpenMetrics.
+    #[must_use]
+    pub fn of(admin: SocketAddr) -> Self {
+        let request = "GET /metrics HTTP/1.1\r\nHost: test\r\nAccept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\
+            Connection: close\r\n\r\n";
+        Self::parse(&Client::connect(admin).ask(request).text()).unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
     /// Reads a whole scrape.
     ///
     /// # Errors

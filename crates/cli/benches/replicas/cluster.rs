@@ -149,7 +149,7 @@ impl Cluster {
 
 impl Replica {
     pub(crate) fn metrics(&self) -> Metrics {
-        Metrics::parse(&Client::get(self.admin, "/metrics").text()).expect("metrics")
+        Metrics::of(self.admin)
     }
 
     /// Requests that reached it.

@@ -8,12 +8,12 @@ mod hosts;
 mod places;
 
 use axum::Router;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST};
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HOST, VARY};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
 use flashweir_core::Duration;
-use flashweir_telemetry::{OPEN_METRICS_CONTENT_TYPE, Telemetry};
+use flashweir_telemetry::{OPEN_METRICS_CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE, Telemetry};
 use hosts::is_known;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -126,11 +126,17 @@ fn is_host_known(fields: &HeaderMap, hosts: &[String]) -> bool {
     fields.get_all(HOST).iter().all(|host| host.to_str().is_ok_and(|host| is_known(host, hosts)))
 }
 
-/// All metrics, not to be cached.
+/// All metrics, not to be cached: OpenMetrics for a client whose `Accept` names it, as a Prometheus server's does, else Prometheus text.
 #[must_use]
-pub fn metrics_response(telemetry: &Telemetry) -> Response {
-    let fields = [(CONTENT_TYPE, OPEN_METRICS_CONTENT_TYPE), (CACHE_CONTROL, "no-store")];
-    (fields, telemetry.open_metrics()).into_response()
+pub fn metrics_response(telemetry: &Telemetry, request: &HeaderMap) -> Response {
+    let is_named = |value: &HeaderValue| {
+        value.to_str().is_ok_and(|value| value.contains("application/openmetrics-text"))
+    };
+    let (kind, text) = match request.get_all(ACCEPT).iter().any(is_named) {
+        true => (OPEN_METRICS_CONTENT_TYPE, telemetry.open_metrics()),
+        false => (PROMETHEUS_CONTENT_TYPE, telemetry.prometheus_text()),
+    };
+    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store"), (VARY, "accept")], text).into_response()
 }
 
 /// Why there is no better answer.

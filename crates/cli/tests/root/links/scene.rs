@@ -121,7 +121,7 @@ impl Scene {
     pub(crate) fn ask(&self, target: &str) -> Option<flashweir_testkit::Message> {
         self.testbed.inside(ROUTER, || {
             let mut client = Client::try_connect(ADMIN.parse().expect("an address")).ok()?;
-            let request = format!("GET {target} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n");
+            let request = format!("GET {target} HTTP/1.1\r\nHost: admin\r\nAccept: application/openmetrics-text\r\nConnection: close\r\n\r\n");
             client.try_send(request).ok()?;
             client.try_response().ok().filter(|response| response.status() == 200)
         })

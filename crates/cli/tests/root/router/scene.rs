@@ -117,7 +117,7 @@ impl Scene {
 
     /// Its metrics, checked.
     pub(crate) fn metrics(&self) -> Metrics {
-        Metrics::parse(&self.ask("/metrics").text()).unwrap_or_else(|error| panic!("{error:?}"))
+        self.testbed.inside(ROUTER, || Metrics::of(admin()))
     }
 
     /// Starts `flashweir load` for the page of one of the servers, where the clients are.

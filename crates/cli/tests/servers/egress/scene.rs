@@ -168,7 +168,7 @@ impl Egress {
     }
 
     pub(crate) fn metrics(&self) -> Metrics {
-        Metrics::parse(&Client::get(self.admin, "/metrics").text()).expect("OpenMetrics")
+        Metrics::of(self.admin)
     }
 
     pub(crate) fn stderr(&self) -> String {

@@ -21,7 +21,7 @@ fn health_and_readiness_are_plain_answers() {
 }
 
 #[test]
-fn metrics_are_open_metrics_and_name_no_client() {
+fn metrics_are_in_the_format_asked_for_and_name_no_client() {
     let (_upstream, gateway) = reflecting();
     let source = Ipv4Addr::new(127, 44, 55, 66);
     let mut client = Client::connect_from(source, gateway.address());
@@ -34,8 +34,12 @@ fn metrics_are_open_metrics_and_name_no_client() {
     gateway.wait_metric("flashweir_requests_completed_total", 1.0);
     let response = gateway.ask_admin("/metrics");
     let kind = response.field("content-type").unwrap_or_default();
-    assert!(kind.starts_with("application/openmetrics-text") && kind.contains("version=1.0.0"), "{kind}");
+    assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
     let text = response.text();
+    assert!(
+        text.contains("# TYPE flashweir_requests_offered_total counter") && !text.contains("# EOF"),
+        "{text}"
+    );
     for private in ["127.44.55.66", "private", "token"] {
         assert!(!text.contains(private), "{private} is in the metrics");
     }

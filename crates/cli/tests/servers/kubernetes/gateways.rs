@@ -92,7 +92,10 @@ impl Gateway {
 /// One that stands still does not answer: the wait is bounded.
 fn get(ip: IpAddr, path: &str) -> Option<String> {
     let mut client = Client::try_connect(SocketAddr::new(ip, 9900)).ok()?;
-    client.try_send(format!("GET {path} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")).ok()?;
+    let accept = "application/openmetrics-text,text/plain;q=0.5";
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: admin\r\nAccept: {accept}\r\nConnection: close\r\n\r\n");
+    client.try_send(request).ok()?;
     Some(client.try_response().ok()?.text())
 }
 

@@ -90,7 +90,7 @@ impl Replica {
     }
 
     pub(crate) fn metrics(&self) -> Metrics {
-        Metrics::parse(&Client::get(self.admin, "/metrics").text()).expect("metrics")
+        Metrics::of(self.admin)
     }
 
     pub(crate) fn answered(&self) -> f64 {
