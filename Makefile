@@ -1,7 +1,7 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
 .PHONY: demo demo-chain demo-hot demo-scale test test-load bench bench-instructions bench-agent bench-load bench-tcp \
 	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak \
-	h2spec helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
+	h2spec grpc-interop helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
 	bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
 	bench-slow
 .PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins
@@ -55,7 +55,7 @@ ALL_TESTS = $(CARGO) test --workspace --locked $(ALL_FEATURES)
 # A table of what passed, failed, was ignored and was skipped; EXPECTED_SKIPS names a file of skips, and any other is a failure.
 TABLE = scripts/test.sh $(addprefix --expected-skips ,$(EXPECTED_SKIPS))
 # Two tests for each core: those with servers wait more than they work.
-test: setup-test h2spec nats-server testplane helm
+test: setup-test h2spec grpc-interop nats-server testplane helm
 	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(shell echo $$((2 * $$(nproc))))) $(TABLE) $(ALL_TESTS) --no-fail-fast
 
 # Tests that offer real load for seconds, three at a time; those that measure the machine take turns (`turn.rs` of the tests).
@@ -65,6 +65,10 @@ test-load: setup-test nats-server testplane
 # The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.
 h2spec: setup-test
 	@scripts/h2spec.sh $(TOOLS)/bin
+
+# gRPC's own client and server for testing, Go programs; where they cannot be installed, the test that runs them says so.
+grpc-interop: setup-test
+	@scripts/grpc-interop.sh $(TOOLS)/bin
 
 # A NATS server for the tests of several gateways, built from the Go module proxy; where it cannot be, those tests say so.
 nats-server: setup-test

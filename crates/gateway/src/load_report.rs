@@ -1,5 +1,5 @@
-//! The origin's own report on a request and on its load. ORCA's fields are for load balancers, so they are taken out;
-//! `Server-Timing` is for browsers, so it is read and passed on as it is.
+//! The origin's own report on a request and on its load. ORCA's fields are for load balancers, so they are taken out, but for those beside
+//! `grpc-status`: there a client asks for them by gRPC itself. `Server-Timing` is for browsers, so it is read and passed on as it is.
 //!
 //! - `Server-Timing` (W3C Server Timing): the duration of `cpu`, or else of `app`, is what the request took. Others are
 //!   left alone on purpose: `total` counts what the request waited inside the origin, which the sentry knows better.
@@ -18,6 +18,8 @@ use flashweir_telemetry::{LoadReportOutcome, UpstreamMetrics};
 use http::{HeaderMap, HeaderName};
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// In the trailers of each gRPC response, or in its head where it has nothing else.
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const ORCA: HeaderName = HeaderName::from_static("endpoint-load-metrics");
 const ORCA_BINARY: [HeaderName; 2] = [
     HeaderName::from_static("endpoint-load-metrics-bin"),
@@ -74,6 +76,7 @@ fn read_timing(fields: &HeaderMap, metrics: &UpstreamMetrics) -> Option<u32> {
 /// The same for ORCA's fields alone: they may come behind the body, too. The utilisation, thousandths.
 pub(crate) fn take_load(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Option<u32> {
     let mut utilisation = None;
+    let is_grpc = fields.contains_key(&GRPC_STATUS);
     for name in [&ORCA, &ORCA_BINARY[0], &ORCA_BINARY[1]] {
         if !fields.contains_key(name) {
             continue;
@@ -85,7 +88,9 @@ pub(crate) fn take_load(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Op
             let text = value.to_str().map_err(|_| Useless::Malformed)?;
             if is_binary { orca::binary(text) } else { orca::any(text) }
         });
-        fields.remove(name);
+        if !is_grpc {
+            fields.remove(name);
+        }
         count(metrics, &told);
         if let Ok(utilisation_milli) = told {
             metrics.reported_utilisation_milli.add(utilisation_milli.into());

@@ -10,6 +10,7 @@ mod egress;
 mod end_to_end;
 mod exhaustion;
 mod faults;
+mod grpc_interop;
 mod h2spec;
 #[cfg(feature = "kubernetes")]
 mod kubernetes;

@@ -83,6 +83,22 @@ fn utilisation_is_read_in_every_form() {
 }
 
 #[test]
+fn the_report_of_a_grpc_response_is_read_and_reaches_its_client() {
+    let metrics = UpstreamMetrics::default();
+    let name = "endpoint-load-metrics-bin";
+    let fields = [(name, "CQAAAAAAAOA/QgwKAXERAAAAAAAAAEA="), ("grpc-status", "0")];
+    let mut trailers: HeaderMap = fields
+        .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+        .into_iter()
+        .collect();
+    assert_eq!(take_load(&mut trailers, &metrics), Some(500));
+    assert!(trailers.contains_key(name));
+    trailers.remove("grpc-status");
+    assert_eq!(take_load(&mut trailers, &metrics), Some(500));
+    assert!(!trailers.contains_key(name));
+}
+
+#[test]
 fn a_load_that_makes_no_sense_is_ignored_and_counted() {
     let orca = "endpoint-load-metrics";
     for value in ["TEXT cpu_utilization=-0.1", "TEXT cpu_utilization=NaN", "TEXT cpu_utilization=1e9"] {
