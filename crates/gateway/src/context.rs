@@ -219,7 +219,10 @@ impl Current {
         let upstreams = live.upstreams.iter().enumerate().map(|(index, wanted)| {
             let mut known = before.iter().flat_map(|before| &before.upstreams);
             let kept = known.find(|upstreams| Arc::ptr_eq(upstreams.shared(), wanted)).cloned();
-            kept.unwrap_or_else(|| Rc::new(Upstreams::new(wanted.clone(), rng.fork(index as u64))))
+            kept.unwrap_or_else(|| {
+                let upstreams = Upstreams::new(wanted.clone(), rng.fork(index as u64));
+                Rc::new(upstreams.repeating(UploadBody::copy))
+            })
         });
         Self {
             server: Server::new(serve_settings(&live.config)),

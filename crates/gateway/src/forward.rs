@@ -13,7 +13,7 @@ use crate::settings::upstream_capacity;
 use crate::upload::{
     Expectation, GatherError, GatherOptions, HoldOptions, PartialBody, UploadBody, Watchers, gather,
 };
-use crate::upstream_error::{count_failure, plain, respond, slow_upload};
+use crate::upstream_error::{count_failure, count_sends, plain, respond, slow_upload};
 use bytes::Bytes;
 use flashweir_admission::pipeline::FailureSource;
 use flashweir_config::{Protocol, Upstream as UpstreamConfig};
@@ -95,7 +95,7 @@ pub(crate) async fn forward(
         worker.metrics.responses.interims.add(InterimOutcome::PassedOn, passed_on);
         worker.metrics.responses.interims.add(InterimOutcome::Dropped, dropped);
     }
-    worker.metrics.upstream.retries.add(upstreams.take_retries());
+    count_sends(worker, upstreams);
     let response = match sent {
         Ok(response) => response,
         Err(_) if cut.is_some_and(|cut| cut.get().is_some()) => {

@@ -5,9 +5,10 @@
 
 use crate::classify::NO_STORE;
 use crate::context::WorkerContext;
+use crate::upload::UploadBody;
 use bytes::Bytes;
-use flashweir_http::upstream::{ErrorSource, UpstreamError, UpstreamErrorKind};
-use flashweir_telemetry::{BadRequest, Bound, Happening, UpstreamFailure};
+use flashweir_http::upstream::{ErrorSource, SendCounts, UpstreamError, UpstreamErrorKind, Upstreams};
+use flashweir_telemetry::{BadRequest, Bound, Happening, RepeatDenied, UpstreamFailure};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 
@@ -56,6 +57,17 @@ pub(crate) fn plain(
 pub(crate) fn slow_upload(worker: &WorkerContext, method: &Method) -> Response<Bytes> {
     worker.metrics.requests.bad.increment(BadRequest::SlowBody);
     plain(StatusCode::REQUEST_TIMEOUT, "slow_body", "The request's body came too slowly.\n", method)
+}
+
+/// Counts tries and repeats of the requests that were sent.
+pub(crate) fn count_sends(worker: &WorkerContext, upstreams: &Upstreams<UploadBody>) {
+    if let Some(SendCounts { retries, repeats, over_budget, head_too_long }) = upstreams.take_counts() {
+        let metrics = &worker.metrics.upstream;
+        metrics.retries.add(retries);
+        metrics.repeats.add(repeats);
+        metrics.repeats_denied.add(RepeatDenied::Budget, over_budget);
+        metrics.repeats_denied.add(RepeatDenied::HeadTooLong, head_too_long);
+    }
 }
 
 /// Counts a failed exchange by its kind and, not too often, logs it.

@@ -48,9 +48,10 @@ pub struct UpstreamFile {
     /// healthy pages and long uploads fail.
     /// Example: `response_header_timeout = "10m"` for slow reports or large uploads.
     pub response_header_timeout: DurationText,
-    /// How long an unused connection to a server is kept.
+    /// How long an unused connection to a server is kept, at most: where the server was observed to close connections earlier, a little
+    /// less than that.
     /// Valid: `100ms` to `1h`. Raised: more connections turn out closed by the server when they are used
-    /// (they are replaced, at a cost). Lowered: more connections are opened.
+    /// (they are replaced, at a cost, and idempotent requests sent once more: docs/repeats.md). Lowered: more connections are opened.
     /// Example: `idle_timeout = "30s"` where the server keeps its own for 60 s.
     pub idle_timeout: DurationText,
     /// The longest silence inside a response body before it is cut off.

@@ -11,7 +11,7 @@ use crate::load_report;
 use crate::pipeline::Permit;
 use crate::replication::Hops;
 use crate::upload::UploadBody;
-use crate::upstream_error::count_failure;
+use crate::upstream_error::{count_failure, count_sends};
 use bytes::Bytes;
 use flashweir_admission::pipeline::FailureSource;
 use flashweir_cache::{
@@ -78,7 +78,7 @@ impl Job {
         self.worker.sign(&self.current, &self.classified, &mut head.headers);
         let request = Request::from_parts(head, UploadBody::none());
         let sent = upstreams.send_for(Some(self.subscriber), request).await;
-        self.worker.metrics.upstream.retries.add(upstreams.take_retries());
+        count_sends(&self.worker, upstreams);
         let response = match sent {
             Ok(response) => response,
             Err(error) => return self.fail(&error),

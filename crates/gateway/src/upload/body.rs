@@ -37,7 +37,7 @@ struct Announced {
 }
 
 /// Receivers of notices that an upload waits for its client.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Watchers {
     /// The request's place at the origin; it may be gone before the body. One made by [`Weak::new`] costs nothing.
     pub(crate) place: Weak<Yielding>,
@@ -162,9 +162,37 @@ impl UploadBody {
         };
         Self(body.0.map(upload))
     }
+
+    /// The same body once more: none, or one held whole. None while a part is still to come, for that part can be sent once only.
+    pub(crate) fn copy(&self) -> Option<Self> {
+        let Some(upload) = &self.0 else { return Some(Self::none()) };
+        Some(Self(Some(Box::new(upload.copy()?))))
+    }
 }
 
 impl Upload {
+    fn copy(&self) -> Option<Self> {
+        let Announced { first, rest: None, trailers, was_waited_for } = &self.body else { return None };
+        let body = Announced {
+            first: first.clone(),
+            rest: None,
+            trailers: trailers.clone(),
+            was_waited_for: *was_waited_for,
+        };
+        let (clock, watchers, trailers_max) = (self.clock, self.watchers.clone(), self.trailers_max);
+        let is_whole = !self.was_asked_for;
+        is_whole.then_some(Self {
+            body,
+            was_asked_for: false,
+            clock,
+            watchers,
+            ticket: None,
+            expectation: None,
+            begins_until: None,
+            trailers_max,
+        })
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
         self.was_asked_for = true;
         if let Some(expectation) = &mut self.expectation {

@@ -2,6 +2,7 @@
 
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::shared::{UpstreamSettings, UpstreamSettingsError};
+use super::socket::{Socket, SocketProbe};
 use crate::guarded::Protocol;
 use crate::tls;
 use http::Uri;
@@ -41,7 +42,15 @@ impl std::fmt::Debug for Tls {
 }
 
 /// A connection to an upstream, plain or encrypted. Boxed: a TLS session is forty times the size of a socket.
-pub(crate) type UpstreamIo = Either<TcpStream, Box<TlsStream<TcpStream>>>;
+pub(crate) type UpstreamIo = Either<Socket, Box<TlsStream<Socket>>>;
+
+/// Asks the socket below.
+pub(super) fn probe_of(io: &UpstreamIo) -> SocketProbe {
+    match io {
+        Either::Left(socket) => socket.probe(),
+        Either::Right(stream) => stream.get_ref().0.probe(),
+    }
+}
 
 impl Target {
     /// Every address of the settings, checked; certificates are read once.
@@ -125,8 +134,9 @@ impl Target {
             None => TcpStream::connect((self.host.as_str(), self.port)).await?,
         };
         tcp.set_nodelay(true)?;
-        let Some((name, Tls(connector))) = &self.tls else { return Ok(Either::Left(tcp)) };
-        let stream = connector.connect(name.clone(), tcp).await?;
+        let socket = Socket::new(tcp);
+        let Some((name, Tls(connector))) = &self.tls else { return Ok(Either::Left(socket)) };
+        let stream = connector.connect(name.clone(), socket).await?;
         let alpn = stream.get_ref().1.alpn_protocol();
         if self.protocol == Protocol::Http2 && alpn != Some(tls::ALPN_HTTP2) {
             return Err("the upstream does not speak HTTP/2 over TLS".into());

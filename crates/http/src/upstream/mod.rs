@@ -1,16 +1,22 @@
-//! Sending requests to the upstreams: choice, bounded connections, timeouts, and retry only where nothing was sent.
+//! Sending requests to the upstreams: choice, bounded connections, timeouts, another try where nothing was sent, and one where
+//! a used connection ended under a request that may be carried out twice (`repeat.rs`).
 //!
 //! The choice is `flashweir-replication`'s: two choices on requests in flight, among the servers that its pool calls usable.
 //! [`UpstreamShared`] is one for the process; each worker has its own [`Upstreams`] with its own connections.
 
+mod closing;
 mod connect;
 mod error;
 mod multiplex;
 mod pool;
 mod probe;
+mod record;
+mod repeat;
+mod repeat_budget;
 mod response_body;
 mod shared;
 mod small_reads;
+mod socket;
 
 pub use error::{ErrorSource, UpstreamError, UpstreamErrorKind};
 pub use flashweir_replication::servers::{
@@ -32,7 +38,9 @@ use http_body::Body;
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use multiplex::{Http2Pool, Http2Stream};
-use pool::{Http1Connection, Http1Pool};
+use pool::{Choice, Http1Connection, Http1Pool};
+use record::Record;
+use repeat::{HeadTooLong, Kept, Loss, loss_of};
 use response_body::Lease;
 use shared::InFlight;
 use std::cell::{Cell, RefCell};
@@ -40,7 +48,7 @@ use std::error::Error as StdError;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 use tokio_util::either::Either;
 
 /// One worker's connections to the upstreams. `B` is the body type of the requests it sends.
@@ -48,7 +56,29 @@ pub struct Upstreams<B> {
     shared: Arc<UpstreamShared>,
     pools: Box<[Pool<B>]>,
     choices: RefCell<Choices>,
-    retries: Cell<u64>,
+    copy: fn(&B) -> Option<B>,
+    counts: Cell<Option<SendCounts>>,
+}
+
+/// How often requests were sent more than once, or could not be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendCounts {
+    /// Tries after others by which provably nothing had been sent.
+    pub retries: u64,
+    /// Requests sent once more after a connection that had been used ended under them.
+    pub repeats: u64,
+    /// Requests that were not, because the upstream's budget of repeats was spent.
+    pub over_budget: u64,
+    /// Requests that were not, because their head is longer than what is kept of it.
+    pub head_too_long: u64,
+}
+
+/// A request on its way to an upstream.
+struct Outgoing<B> {
+    /// Stays here until it is sent: each move of a request is a copy of half a kilobyte.
+    unsent: Option<Request<B>>,
+    /// It was sent before, so it goes to a new connection, and is not sent a third time.
+    is_repeat: bool,
 }
 
 /// State with which one worker chooses upstreams.
@@ -101,7 +131,14 @@ impl<B: RequestBody> Upstreams<B> {
         };
         let pools = (0..settings.addresses.len()).map(pool).collect();
         let choices = Choices { balancer: Balancer::new(settings.addresses.len()), rng };
-        Self { shared, pools, choices: RefCell::new(choices), retries: Cell::new(0) }
+        Self { shared, pools, choices: RefCell::new(choices), copy: |_| None, counts: Cell::new(None) }
+    }
+
+    /// The same, with requests sent once more where that is right and `copy` has another body for it: none, or one held whole. Without this,
+    /// none is.
+    #[must_use]
+    pub fn repeating(self, copy: fn(&B) -> Option<B>) -> Self {
+        Self { copy, ..self }
     }
 
     /// The state shared with the other workers.
@@ -110,9 +147,15 @@ impl<B: RequestBody> Upstreams<B> {
         &self.shared
     }
 
-    /// How often since the last call a request was tried again because none of it had been sent.
-    pub fn take_retries(&self) -> u64 {
-        self.retries.take()
+    /// Counts since the last call; none while nothing was counted, as nearly always.
+    pub fn take_counts(&self) -> Option<SendCounts> {
+        self.counts.take()
+    }
+
+    fn count(&self, counter: impl FnOnce(&mut SendCounts) -> &mut u64) {
+        let mut counts = self.counts.take().unwrap_or_default();
+        *counter(&mut counts) += 1;
+        self.counts.set(Some(counts));
     }
 
     /// [`send_for`](Self::send_for) an unknown client.
@@ -127,8 +170,8 @@ impl<B: RequestBody> Upstreams<B> {
     /// that the requests of one of them do not count as an upstream's bad health.
     ///
     /// The request has gone through [`fields::prepare_request`](crate::fields::prepare_request): target in
-    /// origin-form, `Host` set. It is tried elsewhere only when none of it was sent. Dropping the future, or
-    /// the body of the response, cancels the exchange.
+    /// origin-form, `Host` set. It is tried elsewhere when none of it was sent, and sent twice at most, as
+    /// [`repeating`](Self::repeating) says. Dropping the future, or the body of the response, cancels the exchange.
     ///
     /// # Errors
     /// [`UpstreamError`]; no response has begun, so [`UpstreamErrorKind::status`] can be answered.
@@ -151,23 +194,22 @@ impl<B: RequestBody> Upstreams<B> {
         request: Request<B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
         let mut first = first.filter(|index| *index < self.pools.len());
-        // Stays here until it is sent: each move of a request is a copy of half a kilobyte.
-        let mut unsent = Some(request);
+        let mut outgoing = Outgoing { unsent: Some(request), is_repeat: false };
         let mut tried = 0u64;
         let mut worst: Option<UpstreamError> = None;
         let mut failed_at: Option<Instant> = None;
         while tried.count_ones() < ATTEMPTS_MAX || may_try_more(tried, worst.as_ref(), failed_at) {
             let Some(index) = first.take().or_else(|| self.choose(tried)) else { break };
             tried |= 1 << index;
-            let error = match self.send_to(index, &mut unsent).await {
+            let error = match self.send_to(index, &mut outgoing).await {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
             self.shared.record_failure(index, error.kind, client);
-            if unsent.is_none() {
+            if outgoing.unsent.is_none() {
                 return Err(error);
             }
-            self.retries.set(self.retries.get() + 1);
+            self.count(|counts| &mut counts.retries);
             failed_at = failed_at.or_else(|| Some(Instant::now()));
             // "All busy" is the more useful answer than "one of them is down".
             if worst.as_ref().is_none_or(|worst| worst.kind != UpstreamErrorKind::Full) {
@@ -183,25 +225,35 @@ impl<B: RequestBody> Upstreams<B> {
         self.shared.choose(tried, balancer, rng)
     }
 
-    /// One attempt; after a failure the request is still in `unsent` only if none of it was sent.
+    /// One attempt, or two; after a failure the request is still in `outgoing` only if none of it was sent since.
     async fn send_to(
         &self,
         index: usize,
-        unsent: &mut Option<Request<B>>,
+        outgoing: &mut Outgoing<B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
         let mut in_flight = InFlight::begin(&self.shared, index);
         let target = self.shared.target(index);
-        let asks_upgrade = unsent.as_mut().is_some_and(|request| {
-            adapt(request, target);
-            request.headers().contains_key(UPGRADE)
-        });
+        let request = outgoing.unsent.as_mut().expect("an attempt begins with a request that was not sent");
+        adapt(request, target);
+        let asks_upgrade = request.headers().contains_key(UPGRADE);
+        let mut kept = if outgoing.is_repeat { None } else { self.keep(request, target.protocol()) };
         let mut stale = 0;
+        // One for all rounds: a client waits no longer for being unlucky.
+        let mut deadline = None;
         loop {
-            let mut exchange = self.check_out(index, target).await?;
-            let head_timeout = self.shared.settings().response_header_timeout;
+            let choice = match &kept {
+                _ if outgoing.is_repeat => Choice::New,
+                Some(_) => Choice::Any,
+                None => Choice::Asked,
+            };
+            let mut exchange = self.check_out(index, target, choice).await?;
+            exchange.begin(kept.is_some());
             let since = self.shared.settings().learns_response_times().then(Instant::now);
-            let request = unsent.take().expect("an attempt begins with a request that was not sent");
-            let mut refused = match timeout(head_timeout, exchange.try_send(request)).await {
+            let deadline = *deadline.get_or_insert_with(|| {
+                tokio::time::Instant::now() + self.shared.settings().response_header_timeout
+            });
+            let request = outgoing.unsent.take().expect("a round begins with a request that was not sent");
+            let mut refused = match timeout_at(deadline, exchange.try_send(request)).await {
                 // The upgrade was not requested: the bytes that follow would be read as a response to nothing.
                 Ok(Ok(response)) if response.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_upgrade => {
                     return Err(UpstreamError::new(UpstreamErrorKind::Malformed, Some(index)));
@@ -216,21 +268,85 @@ impl<B: RequestBody> Upstreams<B> {
                     return Err(UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index)));
                 }
             };
-            *unsent = refused.take_message();
-            // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too, so the next round
-            // dials.
-            if unsent.is_none() || !exchange.is_reused() || stale == STALE_MAX {
-                return Err(UpstreamError::from_hyper(refused.into_error(), index));
+            outgoing.unsent = refused.take_message();
+            let error = refused.into_error();
+            if outgoing.unsent.is_some() {
+                // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too, so the next
+                // round dials.
+                if !exchange.is_stale() || stale == STALE_MAX {
+                    return Err(UpstreamError::from_hyper(error, index));
+                }
+                stale += 1;
+                exchange.close_idle();
+                self.count(|counts| &mut counts.retries);
+                continue;
             }
-            stale += 1;
-            exchange.close_idle();
-            self.retries.set(self.retries.get() + 1);
+            outgoing.unsent = self.repeat(index, &exchange, &error, kept.take());
+            if outgoing.unsent.is_none() {
+                return Err(UpstreamError::from_hyper(error, index));
+            }
+            outgoing.is_repeat = true;
         }
     }
 
-    async fn check_out(&self, index: usize, target: &Target) -> Result<Exchange<B>, UpstreamError> {
+    /// Keeps the parts of a request that it needs to be sent once more. For HTTP/1.1 its head goes into the connection's record, which costs less;
+    /// HTTP/2 gives an upstream words for "not begun", so any method may be.
+    fn keep(&self, request: &Request<B>, protocol: Protocol) -> Option<Kept<B>> {
+        match protocol {
+            Protocol::Http1 if !request.method().is_idempotent() => None,
+            Protocol::Http1 => (self.copy)(request.body()).map(Kept::Body),
+            Protocol::Http2 => {
+                let mut copy = Request::new((self.copy)(request.body())?);
+                copy.method_mut().clone_from(request.method());
+                copy.uri_mut().clone_from(request.uri());
+                copy.headers_mut().clone_from(request.headers());
+                *copy.version_mut() = request.version();
+                Some(Kept::Whole(Box::new(copy)))
+            }
+        }
+    }
+
+    /// The request once more, if it may be; its connection is not used again.
+    fn repeat(
+        &self,
+        index: usize,
+        exchange: &Exchange<B>,
+        error: &hyper::Error,
+        kept: Option<Kept<B>>,
+    ) -> Option<Request<B>> {
+        let loss = loss_of(exchange, error)?;
+        self.lost(index, exchange, loss);
+        match kept?.into_request(loss, exchange.record()) {
+            Ok(request) => {
+                let request = request?;
+                let is_granted = self.shared.may_repeat(index);
+                self.count(|counts| if is_granted { &mut counts.repeats } else { &mut counts.over_budget });
+                is_granted.then_some(request)
+            }
+            Err(HeadTooLong) => {
+                self.count(|counts| &mut counts.head_too_long);
+                None
+            }
+        }
+    }
+
+    /// The upstream ended the connection under a request, or refused the request.
+    fn lost(&self, index: usize, exchange: &Exchange<B>, loss: Loss) {
+        match (exchange, &self.pools[index]) {
+            (Exchange::Http1(connection, pool), _) => pool.lost(connection),
+            (Exchange::Http2(stream), Pool::Http2(pool)) if loss != Loss::Refused => pool.lost(stream),
+            (Exchange::Http2(_), _) => {}
+        }
+    }
+
+    async fn check_out(
+        &self,
+        index: usize,
+        target: &Target,
+        choice: Choice,
+    ) -> Result<Exchange<B>, UpstreamError> {
         match &self.pools[index] {
-            Pool::Http1(pool) => Ok(Exchange::Http1(pool.check_out(target).await?, Rc::clone(pool))),
+            Pool::Http1(pool) => Ok(Exchange::Http1(pool.check_out(target, choice).await?, Rc::clone(pool))),
             Pool::Http2(pool) => Ok(Exchange::Http2(pool.check_out(target, HTTP2_PING_AFTER).await?)),
         }
     }
@@ -244,7 +360,10 @@ impl<B: RequestBody> Upstreams<B> {
         let is_switching = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         let lease = match exchange {
             Exchange::Http1(connection, pool) => Lease::Http1 { connection, pool, in_flight },
-            Exchange::Http2(stream) => Lease::Http2 { _stream: stream, in_flight },
+            Exchange::Http2(stream) => {
+                stream.answered();
+                Lease::Http2 { _stream: stream, in_flight }
+            }
         };
         let idle_timeout = self.shared.settings().body_idle_timeout;
         response.map(|incoming| UpstreamBody::new(incoming, lease, is_switching, idle_timeout))
@@ -269,9 +388,17 @@ impl<B: RequestBody> Exchange<B> {
         }
     }
 
-    fn is_reused(&self) -> bool {
+    /// The request is about to be sent; `is_kept` if it may be sent once more.
+    fn begin(&self, is_kept: bool) {
+        if let Self::Http1(connection, _) = self {
+            connection.begin(is_kept);
+        }
+    }
+
+    /// A request that was not sent may have met the end of a connection that was good before.
+    fn is_stale(&self) -> bool {
         match self {
-            Self::Http1(connection, _) => connection.is_reused,
+            Self::Http1(connection, _) => connection.is_reused(),
             // A connection that is going away is left out of the choice the next time.
             Self::Http2(stream) => stream.sender.is_closed(),
         }
@@ -280,6 +407,13 @@ impl<B: RequestBody> Exchange<B> {
     fn close_idle(&self) {
         if let Self::Http1(_, pool) = self {
             pool.close_idle();
+        }
+    }
+
+    fn record(&self) -> Option<&Record> {
+        match self {
+            Self::Http1(connection, _) => Some(connection.record()),
+            Self::Http2(_) => None,
         }
     }
 }

@@ -47,6 +47,11 @@ struct Load {
     /// Maximum of streams that the peer allows (SETTINGS_MAX_CONCURRENT_STREAMS); more would queue silently inside h2.
     streams_max: Cell<usize>,
     idle_since: Cell<Instant>,
+    opened: Instant,
+    /// It has answered a request.
+    has_answered: Cell<bool>,
+    /// The upstream is ending it: it takes no more requests, and finishes those it has.
+    is_leaving: Cell<bool>,
 }
 
 /// One of the pool's requests, counted until dropped.
@@ -102,6 +107,15 @@ impl<B: RequestBody> Http2Pool<B> {
         Ok(Http2Stream::begin(sender, load, request))
     }
 
+    /// The upstream ends the stream's connection. Those that are as old or older are suspect, too: none of them takes a further request.
+    pub(super) fn lost(&self, stream: &Http2Stream<B>) {
+        for connection in self.connections.borrow().iter() {
+            if connection.load.opened <= stream.load.opened {
+                connection.load.is_leaving.set(true);
+            }
+        }
+    }
+
     /// The first connection with room: filling the first lets the others fall idle. Closed and long idle ones
     /// are forgotten on the way.
     fn with_room(&self) -> Option<(SendRequest<B>, Rc<Load>)> {
@@ -111,12 +125,15 @@ impl<B: RequestBody> Http2Pool<B> {
             let load = &connection.load;
             // A connection that is going away still finishes its streams.
             load.streams.get() > 0
-                || (!connection.sender.is_closed() && load.idle_since.get().elapsed() < idle_timeout)
+                || (!connection.sender.is_closed()
+                    && !load.is_leaving.get()
+                    && load.idle_since.get().elapsed() < idle_timeout)
         });
         connections
             .iter()
             .find(|connection| {
                 connection.sender.is_ready()
+                    && !connection.load.is_leaving.get()
                     && connection.load.streams.get() < connection.load.streams_max.get()
             })
             .map(|connection| (connection.sender.clone(), Rc::clone(&connection.load)))
@@ -139,6 +156,9 @@ impl<B: RequestBody> Http2Pool<B> {
             streams: Cell::new(0),
             streams_max: Cell::new(STREAMS_PER_UPSTREAM_CONNECTION),
             idle_since: Cell::new(Instant::now()),
+            opened: Instant::now(),
+            has_answered: Cell::new(false),
+            is_leaving: Cell::new(false),
         });
         let seen = Rc::clone(&load);
         let task = spawn_local(async move {
@@ -160,6 +180,16 @@ impl<B> Http2Stream<B> {
     fn begin(sender: SendRequest<B>, load: Rc<Load>, request: Request) -> Self {
         load.streams.set(load.streams.get() + 1);
         Self { sender, load, _request: request }
+    }
+
+    /// A request was answered on it.
+    pub(super) fn answered(&self) {
+        self.load.has_answered.set(true);
+    }
+
+    /// Its connection had answered a request before.
+    pub(super) fn is_reused(&self) -> bool {
+        self.load.has_answered.get()
     }
 }
 

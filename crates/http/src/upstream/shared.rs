@@ -5,6 +5,7 @@
 
 use super::connect::Target;
 use super::error::UpstreamErrorKind;
+use super::repeat_budget::RepeatBudget;
 use crate::guarded::Protocol;
 use flashweir_core::limits::UPSTREAM_ADDRESSES;
 use flashweir_core::{Instant, Rng};
@@ -121,6 +122,8 @@ struct UpstreamState {
     utilisations: AtomicU64,
     utilisation_milli: AtomicU64,
     share: AtomicU32,
+    /// Asked only when a connection was lost.
+    repeats: Mutex<RepeatBudget>,
     /// Whether an answer would change anything: lets the common case skip the lock.
     is_doubtful: AtomicBool,
 }
@@ -279,6 +282,13 @@ impl UpstreamShared {
         self.update(now, |pool| pool.failed(now, server(index), failure, client));
     }
 
+    /// Whether the upstream's budget has room for one more request that is sent once more.
+    pub(crate) fn may_repeat(&self, index: usize) -> bool {
+        let state = &self.states[index];
+        let mut budget = state.repeats.lock().unwrap_or_else(PoisonError::into_inner);
+        budget.take(self.now(), state.begun.load(Relaxed))
+    }
+
     fn with_pool<T>(&self, read: impl FnOnce(&mut ServerPool) -> T) -> T {
         // A pool is plain numbers, valid after any partial update: a poisoned lock changes nothing.
         read(&mut self.pool.lock().unwrap_or_else(PoisonError::into_inner))
@@ -318,6 +328,7 @@ impl UpstreamState {
             utilisations: AtomicU64::new(0),
             utilisation_milli: AtomicU64::new(0),
             share: AtomicU32::new(SHARE_ONE),
+            repeats: Mutex::default(),
             is_doubtful: AtomicBool::new(false),
         }
     }

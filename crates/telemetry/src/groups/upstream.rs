@@ -16,6 +16,10 @@ pub struct UpstreamMetrics {
     pub failures: CounterSet<UpstreamFailure>,
     /// Requests tried again because they were provably never sent.
     pub retries: Counter,
+    /// Requests sent once more after a connection that had been used ended under them.
+    pub repeats: Counter,
+    /// Requests that would have been, but for a bound.
+    pub repeats_denied: CounterSet<RepeatDenied>,
     /// Fields in which upstreams tell of their load or of a request's time.
     pub load_reports: CounterSet<LoadReportOutcome>,
     /// Reports of utilisation, and those added up, in thousandths.
@@ -34,8 +38,17 @@ impl WorkerGroup for UpstreamMetrics {
         scrape.counter_set("upstream_failures", help, copies, |u| &u.failures);
         scrape.counters(
             copies,
-            &[("upstream_retries", "Requests tried again because they were never sent.", |u| &u.retries)],
+            &[
+                ("upstream_retries", "Requests tried again because they were never sent.", |u| &u.retries),
+                (
+                    "upstream_repeats",
+                    "Requests sent once more, because a connection that had been used ended under them.",
+                    |u| &u.repeats,
+                ),
+            ],
         );
+        let help = "Requests not sent once more, and failed, because of a bound.";
+        scrape.counter_set("upstream_repeats_denied", help, copies, |u| &u.repeats_denied);
         let help = "Load reports and request times reported by upstreams (ORCA, Server-Timing), by use.";
         scrape.counter_set("upstream_load_reports", help, copies, |u| &u.load_reports);
         scrape.counters(copies, REPORTED);
@@ -172,6 +185,13 @@ labels! {
         HeadTooLarge => "head_too_large",
         /// No upstream could be tried.
         NoUpstream => "no_upstream",
+    }
+    /// Why a request was not sent once more.
+    RepeatDenied, "bound" {
+        /// Repeats had reached 20, and a fifth of the upstream's requests, in some ten seconds.
+        Budget => "budget",
+        /// Its head is longer than 16 KiB.
+        HeadTooLong => "head_too_long",
     }
     /// How a probe of an upstream ended.
     ProbeResult, "result" {

@@ -22,6 +22,7 @@ mod message_integrity;
 mod proxying;
 mod refusals;
 mod reload;
+mod repeats;
 mod returning_upstreams;
 mod services;
 mod several_upstreams;

@@ -2,6 +2,8 @@
 
 mod downstream;
 mod encrypted;
+mod repeats;
+mod repeats_http2;
 mod support;
 mod tunnel;
 mod upstream;
