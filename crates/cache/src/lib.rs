@@ -41,6 +41,7 @@ mod store;
 mod stored;
 mod tags;
 mod vary;
+mod weighted;
 
 pub use directives::Directives;
 pub use directory::{Directory, Gauge, Joined, Lead, Reservation};

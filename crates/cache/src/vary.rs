@@ -1,6 +1,7 @@
 //! Which requests a stored response answers: those that agree in the fields that `Vary` names (RFC 9111 §4.1).
 
 use crate::directives::contains_token;
+use crate::weighted::{Kept, Weighted};
 use http::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, COOKIE, FORWARDED, HOST, TE, VARY, VIA,
 };
@@ -10,8 +11,19 @@ use http::{HeaderMap, HeaderName};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection(Box<[Selected]>);
 
-/// A field's name and what the request had in it, if it had the field.
-type Selected = (HeaderName, Option<Box<[u8]>>);
+/// A field's name and what the request had in it.
+type Selected = (HeaderName, Wanted);
+
+/// Value of a field in the request of a stored response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// It had no such field.
+    Absent,
+    /// Compared byte by byte: its meaning is not known here.
+    Bytes(Box<[u8]>),
+    /// Compared by its meaning.
+    List(Kept),
+}
 
 /// Why there is no such selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,16 +70,25 @@ impl Selection {
         if names.iter().any(|name| is_personal(name) && request.contains_key(name)) {
             return Err(Unselectable::Cookie);
         }
-        Ok(Self(names.into_iter().map(|name| (name.clone(), value(request, &name))).collect()))
+        Ok(Self(names.into_iter().map(|name| (name.clone(), Wanted::of(request, &name))).collect()))
     }
 
     /// Whether this request selects the response.
     pub(crate) fn takes(&self, request: &HeaderMap) -> bool {
-        self.0.iter().all(|(name, wanted)| is_value(request, name, wanted.as_deref()))
+        self.0.iter().all(|(name, wanted)| wanted.is_in(request, name))
+    }
+
+    /// Whether the field selects the response.
+    pub(crate) fn has(&self, name: &HeaderName) -> bool {
+        self.0.iter().any(|(selecting, _)| selecting == name)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let of_one = |(_, value): &Selected| value.as_ref().map_or(0, |value| value.len());
+        let of_one = |(_, wanted): &Selected| match wanted {
+            Wanted::Absent => 0,
+            Wanted::Bytes(bytes) => bytes.len(),
+            Wanted::List(list) => list.iter().map(|element| size_of_val(element) + element.0.len()).sum(),
+        };
         self.0.iter().map(|field| size_of_val(field) + of_one(field)).sum()
     }
 }
@@ -90,13 +111,31 @@ fn value(request: &HeaderMap, name: &HeaderName) -> Option<Box<[u8]>> {
 
 const JOINED_BY: &[u8] = b", ";
 
-/// The same compared, without allocating for the usual field of one line.
-fn is_value(request: &HeaderMap, name: &HeaderName, wanted: Option<&[u8]>) -> bool {
-    let mut lines = request.get_all(name).iter();
-    match (lines.next(), lines.next()) {
-        (None, _) => wanted.is_none(),
-        (Some(line), None) => wanted == Some(line.as_bytes().trim_ascii()),
-        (Some(_), Some(_)) => value(request, name).as_deref() == wanted,
+impl Wanted {
+    fn of(request: &HeaderMap, name: &HeaderName) -> Self {
+        let Some(bytes) = value(request, name) else { return Self::Absent };
+        match Weighted::read(name, &bytes).map(Weighted::to_kept) {
+            Some(list) => Self::List(list),
+            None => Self::Bytes(bytes),
+        }
+    }
+
+    /// Whether the request has the same in this field. Without an allocation for the usual field of one line.
+    fn is_in(&self, request: &HeaderMap, name: &HeaderName) -> bool {
+        let mut lines = request.get_all(name).iter();
+        match (lines.next(), lines.next()) {
+            (None, _) => *self == Self::Absent,
+            (Some(line), None) => self.is(name, line.as_bytes().trim_ascii()),
+            (Some(_), Some(_)) => value(request, name).is_some_and(|value| self.is(name, &value)),
+        }
+    }
+
+    fn is(&self, name: &HeaderName, value: &[u8]) -> bool {
+        match self {
+            Self::Absent => false,
+            Self::Bytes(bytes) => **bytes == *value,
+            Self::List(list) => Weighted::read(name, value).is_some_and(|value| value.is(list)),
+        }
     }
 }
 
@@ -129,6 +168,32 @@ mod tests {
         ] {
             assert!(!selection.takes(&fields(other)), "{other:?}");
         }
+    }
+
+    /// RFC 9111 §4.1: spaces, case and order that mean nothing make no variants.
+    #[test]
+    fn a_field_of_one_meaning_is_one_variant_however_it_is_written() {
+        let by_coding = fields(&[(VARY, "Accept-Encoding")]);
+        let of =
+            |lines: &[(HeaderName, &'static str)]| Selection::of(&fields(lines), &by_coding).expect("one");
+        let selection = of(&[(ACCEPT_ENCODING, "gzip, br")]);
+        for lines in [
+            &[(ACCEPT_ENCODING, "gzip,br")][..],
+            &[(ACCEPT_ENCODING, "BR , gzip")],
+            &[(ACCEPT_ENCODING, "gzip"), (ACCEPT_ENCODING, "br;q=1")],
+        ] {
+            assert!(selection.takes(&fields(lines)), "{lines:?}");
+            assert_eq!(of(lines), selection, "the later replaces the earlier: {lines:?}");
+        }
+        assert!(of(&[(ACCEPT_ENCODING, "gzip")]).takes(&fields(&[(ACCEPT_ENCODING, "GZIP")])));
+        // Neither is a list: only the same bytes select it.
+        let unreadable = of(&[(ACCEPT_ENCODING, "gzip br")]);
+        assert!(unreadable.takes(&fields(&[(ACCEPT_ENCODING, "gzip br")])));
+        assert!(!unreadable.takes(&fields(&[(ACCEPT_ENCODING, "GZIP br")])));
+        assert!(
+            !of(&[]).takes(&fields(&[(ACCEPT_ENCODING, "")])),
+            "no field allows any coding, an empty one none"
+        );
     }
 
     #[test]
