@@ -7,6 +7,7 @@ use crate::identity_hash::BuildIdentity;
 use crate::{Key, State, Stored};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use flashweir_core::Instant;
+use flashweir_core::limits::CACHE_FLIGHTS;
 use http::HeaderMap;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -34,9 +35,19 @@ struct Shard<F> {
 #[derive(Debug)]
 struct Flight<F> {
     key: Box<[u8]>,
-    class: u8,
+    group: FlightGroup,
     serial: u64,
     shared: Arc<F>,
+}
+
+/// Requests for a document that may wait for one flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlightGroup {
+    /// Requests of different classes do not wait for each other.
+    pub class: u8,
+    /// Nor do those whose origin may choose its response by a field that they do not share: [`unknown_fields`](crate::unknown_fields).
+    /// Those with such fields may wait for a flight without any: they see whether its response is theirs.
+    pub fields: u64,
 }
 
 /// The request that fetches. Goes back to [`Directory::land`] in every case.
@@ -58,6 +69,8 @@ pub enum Joined<F> {
     Leads(Lead, Arc<F>, Option<Arc<Stored>>),
     /// No request fetches it, and this one may not.
     Absent(Option<Arc<Stored>>),
+    /// The document has [`CACHE_FLIGHTS`] flights of requests with unknown fields: this one goes by itself.
+    Full,
 }
 
 impl<F> Default for Shard<F> {
@@ -79,13 +92,14 @@ impl<F> Directory<F> {
         &self.gauge
     }
 
-    /// Finds the response that another worker has, or joins those who wait for it, or begins to fetch it. `class` separates requests
-    /// that do not wait for each other. `begin` makes what the waiters share.
+    /// Finds the response that another worker has, or joins those who wait for it, or begins to fetch it. `group` separates requests
+    /// that do not wait for each other: a document has at most [`CACHE_FLIGHTS`] flights of requests with unknown fields, so that the
+    /// search is bounded. `begin` makes what the waiters share.
     pub fn join(
         &self,
         now: Instant,
         (hash, key, service, request): (u64, &Key<'_>, u64, &HeaderMap),
-        class: u8,
+        group: FlightGroup,
         may_lead: bool,
         begin: impl FnOnce() -> F,
     ) -> Joined<F> {
@@ -98,16 +112,21 @@ impl<F> Directory<F> {
         {
             return Joined::Stored(stored.clone());
         }
-        let mut flights = shard.flights.get(&hash).into_iter().flatten();
-        if let Some(flight) = flights.find(|flight| flight.class == class && key.is(&flight.key)) {
+        let flights = shard.flights.get(&hash).map_or(&[][..], Vec::as_slice);
+        let of = |group| flights.iter().find(|flight| flight.group == group && key.is(&flight.key));
+        if let Some(flight) = of(group).or_else(|| of(FlightGroup { fields: 0, ..group })) {
             return Joined::Waits(flight.shared.clone());
         }
         if !may_lead {
             return Joined::Absent(stale);
         }
+        let has_unknown_fields = |flight: &&Flight<F>| flight.group.fields != 0;
+        if group.fields != 0 && flights.iter().filter(has_unknown_fields).count() >= CACHE_FLIGHTS {
+            return Joined::Full;
+        }
         shard.serial += 1;
         let (serial, shared) = (shard.serial, Arc::new(begin()));
-        let flight = Flight { key: key.to_bytes(), class, serial, shared: shared.clone() };
+        let flight = Flight { key: key.to_bytes(), group, serial, shared: shared.clone() };
         shard.flights.entry(hash).or_default().push(flight);
         Joined::Leads(Lead { hash, serial }, shared, stale)
     }

@@ -32,8 +32,12 @@ fn stored(directory: &Directory<()>, fresh_s: u64, tag: &'static str) -> Arc<Sto
 }
 
 fn join(directory: &Directory<()>, second: u64, class: u8, may_lead: bool) -> Joined<()> {
+    join_in(directory, second, FlightGroup { class, fields: 0 }, may_lead)
+}
+
+fn join_in(directory: &Directory<()>, second: u64, group: FlightGroup, may_lead: bool) -> Joined<()> {
     let asked = (HASH, &KEY, 1, &HeaderMap::new());
-    directory.join(Instant::from_secs(second), asked, class, may_lead, || ())
+    directory.join(Instant::from_secs(second), asked, group, may_lead, || ())
 }
 
 fn lead(directory: &Directory<()>, second: u64) -> (Lead, Option<Arc<Stored>>) {
@@ -58,6 +62,38 @@ fn one_fetches_and_the_others_wait() {
     assert!(directory.land(other_class, None));
     assert_eq!((directory.flights(), directory.responses()), (0, 1));
     assert!(!directory.land(first, None), "it has landed");
+}
+
+/// RFC 9111 §7.2: a request that an origin may answer in its own way makes no other request wait.
+#[test]
+fn a_flight_of_unknown_fields_is_for_those_with_the_same_alone() {
+    let directory = Directory::new(1 << 20);
+    let group = |fields| FlightGroup { class: 0, fields };
+    let Joined::Leads(first, ..) = join_in(&directory, 0, group(7), true) else { panic!("it is the first") };
+    assert!(matches!(join_in(&directory, 0, group(7), true), Joined::Waits(_)));
+    let Joined::Leads(other, ..) = join_in(&directory, 0, group(8), true) else { panic!("another value") };
+    let (ordinary, _) = lead(&directory, 0);
+    assert!(
+        matches!(join_in(&directory, 0, group(9), true), Joined::Waits(_)),
+        "it may be for this one, too"
+    );
+    assert_eq!(directory.flights(), 3);
+    for lead in [first, other, ordinary] {
+        assert!(directory.land(lead, None));
+    }
+}
+
+#[test]
+fn flights_of_unknown_fields_have_a_bound_and_leave_the_others_alone() {
+    let directory = Directory::new(1 << 20);
+    let group = |fields| FlightGroup { class: 0, fields };
+    let flights = CACHE_FLIGHTS as u64;
+    for fields in 1..=flights {
+        assert!(matches!(join_in(&directory, 0, group(fields), true), Joined::Leads(..)), "{fields}");
+    }
+    assert!(matches!(join_in(&directory, 0, group(flights + 1), true), Joined::Full));
+    assert!(matches!(join_in(&directory, 0, group(flights), true), Joined::Waits(_)));
+    let _ordinary = lead(&directory, 0);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use crate::date;
 use crate::directives::{Directives, seconds};
-use crate::request::{RequestPart, is_harmless};
+use crate::request::{RequestPart, may_be_left_out};
 use crate::stored::Received;
 use crate::tags::tags_of;
 use crate::vary::{self, Selection, Unselectable};
@@ -172,9 +172,7 @@ fn may_be_shared(
         Err(Unselectable::Vary) => return Err(NotStored::Vary),
         Err(Unselectable::Cookie) => return Err(NotStored::Cookie),
     }
-    let is_keyed = |name: &HeaderName| is_harmless(name, harmless) || vary::names(response, name);
-    // What makes a request no question for the cache was asked before.
-    if !request.keys().all(|name| is_keyed(name) || *name == http::header::CONTENT_LENGTH) {
+    if !request.keys().all(|name| may_be_left_out(name, harmless) || vary::names(response, name)) {
         return Err(NotStored::RequestFields);
     }
     tags_of(response, hasher).map(drop).ok_or(NotStored::Tags)

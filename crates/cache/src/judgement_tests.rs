@@ -23,6 +23,7 @@ fn check_status(status: u16, request: &[(&str, &str)], response: &[(&str, &str)]
         has_range: false,
         has_cookie: false,
         may_lead: false,
+        has_unknown_fields: false,
         only_if_cached: false,
     });
     let exchange = Exchange {

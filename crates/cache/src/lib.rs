@@ -44,12 +44,12 @@ mod vary;
 mod weighted;
 
 pub use directives::Directives;
-pub use directory::{Directory, Gauge, Joined, Lead, Reservation};
+pub use directory::{Directory, FlightGroup, Gauge, Joined, Lead, Reservation};
 pub use judgement::{Exchange, Judgement, Lifetime, NotStored, judge};
 pub use key::Key;
 pub use marks::{Mark, Marks};
 pub use opening::{Demand, OpenHost, Opening, Pressure};
-pub use request::{Bypass, RequestPart};
+pub use request::{Bypass, RequestPart, unknown_fields};
 pub use store::{Inserted, Store};
 pub use stored::{CacheStatus, Parts, Received, State, Stored};
 pub use tags::tag_hash;

@@ -1,6 +1,7 @@
 //! Which part a request may take in the cache, read off its head before anything is looked up.
 
 use crate::directives::Directives;
+use flashweir_core::Hasher64;
 use http::header::{
     ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
     CONTENT_LENGTH, COOKIE, DNT, EXPECT, FORWARDED, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
@@ -18,9 +19,11 @@ pub struct RequestPart {
     pub has_range: bool,
     /// It has a cookie.
     pub has_cookie: bool,
-    /// Its response may be stored and answer others: a GET for the whole document whose fields, but for those
-    /// that are known to be harmless, choose no other response.
+    /// Its response may be stored and answer others: a GET for the whole document.
     pub may_lead: bool,
+    /// It has a field by which an origin may choose its response: that is stored only if its `Vary` names the field, and is
+    /// waited for by requests with the same fields alone ([`unknown_fields`]).
+    pub has_unknown_fields: bool,
     /// `only-if-cached` (RFC 9111 §5.2.1.7): 504 where the store has no answer.
     pub only_if_cached: bool,
 }
@@ -32,7 +35,7 @@ pub enum Bypass {
     Method,
     /// It has credentials.
     Authorization,
-    /// It has a body, expects something first, or wants another protocol.
+    /// It has a body, or wants another protocol.
     Body,
     /// It is for a certain version of the document (`If-Match`, `If-Unmodified-Since`): the origin's to judge.
     Precondition,
@@ -41,9 +44,9 @@ pub enum Bypass {
 }
 
 /// Fields by which no origin is expected to choose a response without saying so in `Vary`, or that this gateway writes itself. A
-/// request with any other field (`X-Original-URL`, `X-Host`, `Origin`, …) leads no flight, and its response is stored only if
-/// `Vary` names the field: this is how caches are poisoned.
-const HARMLESS: [HeaderName; 24] = [
+/// response to a request with any other field (`X-Original-URL`, `X-Host`, `Origin`, …) is stored only if `Vary` names the field:
+/// this is how caches are poisoned.
+const HARMLESS: [HeaderName; 25] = [
     HOST,
     USER_AGENT,
     ACCEPT,
@@ -55,6 +58,8 @@ const HARMLESS: [HeaderName; 24] = [
     PRAGMA,
     COOKIE,
     DNT,
+    // Met here, before the origin is asked; without content it means nothing (RFC 9110 §10.1.1).
+    EXPECT,
     REFERER,
     TE,
     VIA,
@@ -88,21 +93,27 @@ impl RequestPart {
         if !is_head && *method != Method::GET {
             return Err(Bypass::Method);
         }
-        let mut part =
-            Self { is_head, has_range: false, has_cookie: false, may_lead: !is_head, only_if_cached: false };
+        let mut part = Self {
+            is_head,
+            has_range: false,
+            has_cookie: false,
+            may_lead: !is_head,
+            has_unknown_fields: false,
+            only_if_cached: false,
+        };
         let mut has_directives = false;
         // One pass over the names costs less than looking up each that matters.
         for name in fields.keys() {
             match *name {
                 AUTHORIZATION => return Err(Bypass::Authorization),
-                TRANSFER_ENCODING | EXPECT | UPGRADE => return Err(Bypass::Body),
+                TRANSFER_ENCODING | UPGRADE => return Err(Bypass::Body),
                 // An empty body is none.
                 CONTENT_LENGTH => {}
                 IF_MATCH | IF_UNMODIFIED_SINCE => return Err(Bypass::Precondition),
                 RANGE => (part.has_range, part.may_lead) = (true, false),
                 COOKIE => part.has_cookie = true,
                 CACHE_CONTROL => has_directives = true,
-                _ => part.may_lead &= is_harmless(name, extra),
+                _ => part.has_unknown_fields |= !is_harmless(name, extra),
             }
         }
         if has_body {
@@ -127,7 +138,26 @@ impl RequestPart {
     }
 }
 
-pub(crate) fn is_harmless(name: &HeaderName, extra: &[HeaderName]) -> bool {
+/// What a request has in fields by which an origin may choose its response, as a number; 0 where it has none. Two requests that
+/// agree in it get one response of their document, as far as their other fields do not select another. O(fields).
+#[must_use]
+pub fn unknown_fields(fields: &HeaderMap, extra: &[HeaderName], hasher: &Hasher64) -> u64 {
+    let unknown = fields.iter().filter(|(name, _)| !may_be_left_out(name, extra));
+    let sum = unknown.fold(None, |before: Option<u64>, (name, value)| {
+        let before = before.unwrap_or_default().to_le_bytes();
+        Some(hasher.hash(&[&before, name.as_str().as_bytes(), value.as_bytes()]))
+    });
+    // 0 is taken.
+    sum.map_or(0, |sum| sum.max(1))
+}
+
+/// Whether a field needs no place in the key of a response.
+pub(crate) fn may_be_left_out(name: &HeaderName, extra: &[HeaderName]) -> bool {
+    // What makes a request no question for the cache was asked before: this is the length of an empty body.
+    is_harmless(name, extra) || *name == CONTENT_LENGTH || *name == RANGE
+}
+
+fn is_harmless(name: &HeaderName, extra: &[HeaderName]) -> bool {
     HARMLESS.contains(name)
         || HARMLESS_BEGINNINGS.iter().any(|beginning| name.as_str().starts_with(beginning))
         || extra.contains(name)
@@ -170,7 +200,8 @@ mod tests {
             ("x-real-ip", "192.0.2.1"),
         ];
         let part = part_of(Method::GET, &browser).expect("a part");
-        assert!(part.may_lead && part.has_cookie && part.may_wait() && !part.only_if_cached);
+        assert!(part.may_lead && part.has_cookie && part.may_wait());
+        assert!(!part.only_if_cached && !part.has_unknown_fields);
         assert!(!part_of(Method::HEAD, &browser).expect("a part").may_lead);
     }
 
@@ -179,7 +210,6 @@ mod tests {
         for (name, value, why) in [
             ("authorization", "Basic eDp5", Bypass::Authorization),
             ("transfer-encoding", "chunked", Bypass::Body),
-            ("expect", "100-continue", Bypass::Body),
             ("upgrade", "websocket", Bypass::Body),
             ("if-match", "\"1\"", Bypass::Precondition),
             ("if-unmodified-since", "x", Bypass::Precondition),
@@ -194,8 +224,25 @@ mod tests {
         assert_eq!(RequestPart::of(&Method::GET, &HeaderMap::new(), b"a", true, &[]), Err(Bypass::Body));
     }
 
+    /// RFC 9110 §10.1.1: an expectation is about content, and there is none; `Max-Forwards` is for TRACE and OPTIONS (§7.6.2).
     #[test]
-    fn a_field_by_which_an_origin_may_choose_leads_no_flight() {
+    fn fields_that_say_nothing_about_the_document_do_not_count() {
+        for (name, value) in [
+            ("expect", "100-continue"),
+            ("upgrade-insecure-requests", "1"),
+            ("max-forwards", "3"),
+            ("te", "trailers"),
+            ("content-length", "0"),
+        ] {
+            let part = part_of(Method::GET, &[(name, value)]).expect("a part");
+            assert!(part.may_lead && !part.has_unknown_fields, "{name}");
+        }
+        let with_body = HeaderMap::from_iter([(EXPECT, HeaderValue::from_static("100-continue"))]);
+        assert_eq!(RequestPart::of(&Method::GET, &with_body, b"a", true, &[]), Err(Bypass::Body));
+    }
+
+    #[test]
+    fn a_field_by_which_an_origin_may_choose_is_known_for_one() {
         for name in [
             "x-original-url",
             "x-rewrite-url",
@@ -205,11 +252,36 @@ mod tests {
             "x-requested-with",
         ] {
             let part = part_of(Method::GET, &[(name, "x")]).expect("a part");
-            assert!(!part.may_lead, "{name}");
+            assert!(part.may_lead && part.has_unknown_fields, "{name}");
         }
         assert!(!part_of(Method::GET, &[("range", "bytes=0-1")]).expect("a part").may_lead);
         assert!(!part_of(Method::GET, &[("cache-control", "no-store")]).expect("a part").may_lead);
         assert!(part_of(Method::GET, &[("cache-control", "Only-If-Cached")]).expect("a part").only_if_cached);
+    }
+
+    #[test]
+    fn requests_that_differ_in_an_unknown_field_have_different_numbers() {
+        let hasher = Hasher64::new(1, 2);
+        let of = |lines: &[(&'static str, &'static str)]| {
+            let fields: HeaderMap = lines
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+                .collect();
+            unknown_fields(&fields, &[HeaderName::from_static("x-real-ip")], &hasher)
+        };
+        let harmless =
+            [("host", "a"), ("cookie", "b=c"), ("x-real-ip", "192.0.2.1"), ("content-length", "0")];
+        assert_eq!(of(&harmless), 0);
+        let one = of(&[("origin", "http://a.example"), ("accept", "*/*")]);
+        assert_eq!(one, of(&[("origin", "http://a.example"), ("cookie", "b=c")]));
+        for other in [
+            &[("origin", "http://b.example")][..],
+            &[("x-origin", "http://a.example")],
+            &[("origin", "http://a.example"), ("x-host", "a")],
+            &[("origin", "")],
+        ] {
+            assert!(of(other) != one && of(other) != 0, "{other:?}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::date;
 use crate::directory::Reservation;
 use crate::key::Key;
 use crate::range::{Part, part};
+use crate::request::may_be_left_out;
 use crate::tags::tags_of;
 use crate::vary::Selection;
 use bytes::Bytes;
@@ -170,6 +171,13 @@ impl Stored {
     #[must_use]
     pub fn selects(&self, key: &Key<'_>, service: u64, request: &HeaderMap) -> bool {
         self.service == service && key.is(&self.key) && self.selection.takes(request)
+    }
+
+    /// Whether the response to a request with these fields may take its place: each of them by which the origin may choose its
+    /// response selects this one, too. `harmless` are further fields that choose none.
+    #[must_use]
+    pub fn may_be_renewed_by(&self, request: &HeaderMap, harmless: &[HeaderName]) -> bool {
+        request.keys().all(|name| may_be_left_out(name, harmless) || self.selection.has(name))
     }
 
     /// Whether HTTP lets it be reused at all; otherwise only a grace does.

@@ -173,6 +173,17 @@ fn only_its_own_requests_get_it_and_none_after_its_end() {
 }
 
 #[test]
+fn a_request_that_the_origin_may_answer_in_another_way_renews_nothing() {
+    let stored = stored(200, &[("vary", "origin")], LIFETIME, true);
+    let harmless = [HeaderName::from_static("x-real-ip")];
+    for lines in [&[][..], &[("origin", "a"), ("accept", "b"), ("x-real-ip", "c")]] {
+        assert!(stored.may_be_renewed_by(&fields(lines), &harmless), "{lines:?}");
+    }
+    assert!(!stored.may_be_renewed_by(&fields(&[("origin", "a"), ("x-host", "b")]), &harmless));
+}
+
+/// RFC 9111 §3.2: every field that the 304 has replaces the stored one, but those that describe the stored bytes.
+#[test]
 fn a_304_freshens_the_head_and_leaves_what_describes_the_body() {
     let response =
         [("etag", "\"1\""), ("content-type", "text/plain"), ("x-a", "old"), ("cache-control", "max-age=1")];

@@ -375,6 +375,9 @@ pub const CACHE_VARIANTS: usize = 8;
 pub const CACHE_MARKS: usize = 4_096;
 /// Tags of one response by which it can be purged; one with more is not stored.
 pub const CACHE_TAGS: usize = 128;
+/// Fetches for others of one document at once by requests with fields by which an origin may choose its response; further ones go to
+/// the origin by themselves.
+pub const CACHE_FLIGHTS: usize = 16;
 /// Requests of the whole gateway that wait for a response that another one fetches; further ones go to the origin by themselves.
 pub const CACHE_WAITERS: usize = 16_384;
 /// Stale documents that one worker fetches again at once while they are in use.

@@ -314,7 +314,7 @@ async fn ask(traveller: &mut Traveller<'_>, client: &Rc<Client>, has_body: bool)
         },
         Lookup::Stale(stored, miss) => match traveller.admit_copy(now) {
             Some(permit) => {
-                traveller.refresh(client, miss, REFRESH_EVERY);
+                traveller.refresh(client, miss, &stored, REFRESH_EVERY);
                 let how = CacheStatus::WhileRevalidate;
                 AtCache::Answered(traveller.asker().answer(&stored, how, Some(permit)))
             }

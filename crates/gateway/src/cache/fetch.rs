@@ -341,7 +341,7 @@ impl Job {
 
     /// Remembers here, and has those remember who wait.
     fn mark(&self, mark: Mark) -> Landed {
-        self.worker.cache.put_mark(self.worker.shared.clock.now(), self.miss.hash, mark);
+        self.worker.cache.put_mark(self.worker.shared.clock.now(), self.miss.mark_key(), mark);
         Landed::Alone(Some(mark))
     }
 

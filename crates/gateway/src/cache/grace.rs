@@ -60,7 +60,7 @@ impl Traveller<'_> {
         }
         let permit = self.admit_copy(now)?;
         if is_due(&copy) {
-            self.refresh(client, Box::new(miss.clone()), miss.grace / TRIED_AGAIN_AFTER_PARTS);
+            self.refresh(client, Box::new(miss.clone()), &copy, miss.grace / TRIED_AGAIN_AFTER_PARTS);
         }
         Some(self.asker().answer(&copy, CacheStatus::Grace, Some(permit)))
     }

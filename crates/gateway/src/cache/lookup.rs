@@ -1,12 +1,13 @@
 //! A request's first question: may the cache answer it, and does this worker's store have the answer?
 
+use super::worker::WorkerCache;
 use crate::classify::Classified;
 use crate::context::{Current, WorkerContext};
-use flashweir_cache::{Key, RequestPart, State, Stored};
-use flashweir_core::{Duration, Instant};
+use flashweir_cache::{FlightGroup, Key, Mark, RequestPart, State, Stored, unknown_fields};
+use flashweir_core::{Duration, Hasher64, Instant};
 use flashweir_http::fields::{ClientScheme, Hop, X_FORWARDED_HOST, X_FORWARDED_PROTO};
 use http::header::{FORWARDED, HOST};
-use http::{HeaderMap, HeaderValue, request};
+use http::{HeaderMap, HeaderName, HeaderValue, request};
 use std::sync::Arc;
 
 /// The answer to that question.
@@ -29,6 +30,8 @@ pub(crate) struct Miss {
     pub(crate) part: RequestPart,
     /// The key's hash.
     pub(crate) hash: u64,
+    /// Its [`unknown_fields`].
+    unknown_fields: u64,
     is_https: bool,
     host: Box<[u8]>,
     target: Box<[u8]>,
@@ -51,13 +54,43 @@ impl Miss {
 
     /// Whether its own response is to be kept for the grace of its class.
     pub(crate) fn keeps_copy(&self) -> bool {
-        !self.grace.is_zero() && self.part.may_lead && !self.part.has_cookie
+        let Self { part, grace, .. } = self;
+        !grace.is_zero() && part.may_lead && !part.has_cookie && !part.has_unknown_fields
+    }
+
+    /// The requests with which it shares a flight.
+    pub(crate) fn group(&self, class: u8) -> FlightGroup {
+        FlightGroup { class, fields: self.unknown_fields }
+    }
+
+    /// The key under which it is remembered whether waiting is of use: that of its document, and where it has unknown fields of those,
+    /// too, so that no such request makes others go to the origin.
+    pub(crate) fn mark_key(&self) -> u64 {
+        self.hash ^ self.unknown_fields
+    }
+
+    /// What is remembered of its document, or of its requests with these fields.
+    pub(crate) fn mark(&self, cache: &WorkerCache, now: Instant) -> Option<Mark> {
+        let of_all = cache.mark(now, self.hash);
+        if of_all == Some(Mark::Alone) || self.unknown_fields == 0 {
+            return of_all;
+        }
+        cache.mark(now, self.mark_key()).or(of_all)
+    }
+
+    /// Whether its response may take the place of this one.
+    pub(crate) fn may_renew(&self, stored: &Stored, current: &Current, request: &HeaderMap) -> bool {
+        !self.part.has_unknown_fields
+            || stored.may_be_renewed_by(request, &current.live.config.cache.request_fields)
     }
 }
 
 /// The same, borrowed from the request: a hit allocates nothing here.
 struct Question<'a> {
     part: RequestPart,
+    fields: &'a HeaderMap,
+    harmless: &'a [HeaderName],
+    hasher: &'a Hasher64,
     hash: u64,
     key: Key<'a>,
     service: u64,
@@ -66,9 +99,12 @@ struct Question<'a> {
 
 impl Question<'_> {
     fn keep(&self) -> Box<Miss> {
-        let Self { part, hash, key, service, grace } = *self;
+        let Self { part, fields, harmless, hasher, hash, key, service, grace } = *self;
         let Key { is_https, host, target } = key;
-        Box::new(Miss { part, hash, is_https, host: host.into(), target: target.into(), service, grace })
+        let unknown_fields =
+            if part.has_unknown_fields { unknown_fields(fields, harmless, hasher) } else { 0 };
+        let (host, target) = (host.into(), target.into());
+        Box::new(Miss { part, hash, unknown_fields, is_https, host, target, service, grace })
     }
 }
 
@@ -109,8 +145,8 @@ pub(crate) fn could_share(
 }
 
 fn question<'a>(
-    worker: &WorkerContext,
-    current: &Current,
+    worker: &'a WorkerContext,
+    current: &'a Current,
     classified: &Classified,
     hop: &Hop,
     head: &'a request::Parts,
@@ -125,6 +161,9 @@ fn question<'a>(
     let key = Key { is_https, host, target };
     Some(Question {
         part,
+        fields: &head.headers,
+        harmless,
+        hasher: &worker.shared.hasher,
         hash: key.hash(&worker.shared.hasher),
         key,
         service: current.service_numbers[classified.service],

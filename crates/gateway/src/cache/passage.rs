@@ -83,7 +83,7 @@ pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) 
     for _ in 0..FLIGHTS_TRIED {
         let cache = &traveller.worker.cache;
         let now = traveller.worker.shared.clock.now();
-        let mark = cache.mark(now, miss.hash);
+        let mark = miss.mark(cache, now);
         if mark == Some(Mark::Alone) || !cache.is_in_use(traveller.classified.host_key) {
             break;
         }
@@ -100,6 +100,10 @@ pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) 
             }
             Joined::Leads(lead, flight, stale) => return traveller.lead(miss, lead, flight, stale).await,
             Joined::Absent(_) => break,
+            Joined::Full => {
+                traveller.worker.metrics.bound_hits.increment(Bound::CacheFlights);
+                break;
+            }
         }
     }
     if miss.part.only_if_cached {
@@ -154,7 +158,8 @@ impl Traveller<'_> {
 
     pub(super) fn join(&self, miss: &Miss, now: Instant, may_lead: bool) -> Joined<Flight> {
         let asked = (miss.hash, &miss.key(), miss.service, &self.head.headers);
-        self.worker.shared.cache.directory.join(now, asked, self.classified.class, may_lead, Flight::new)
+        let group = miss.group(self.classified.class);
+        self.worker.shared.cache.directory.join(now, asked, group, may_lead, Flight::new)
     }
 
     /// Another worker's response is this one's, too.
@@ -200,7 +205,7 @@ impl Traveller<'_> {
             // A variant for others, or a flight that was not sent: look again.
             Ok(Landed::Stored(_) | Landed::NotSent) => None,
             Ok(Landed::Alone(mark)) => {
-                mark.into_iter().for_each(|mark| worker.cache.put_mark(now, miss.hash, mark));
+                mark.into_iter().for_each(|mark| worker.cache.put_mark(now, miss.mark_key(), mark));
                 let looks_again = mark == Some(Mark::AloneWithCookie) && !miss.part.has_cookie;
                 (!looks_again).then_some(Passed::Alone)
             }
@@ -224,6 +229,8 @@ impl Traveller<'_> {
         stale: Option<Arc<Stored>>,
     ) -> Passed {
         let worker = self.worker;
+        // What it may not renew it says nothing about: neither whether that is still right, nor that it is not.
+        let stale = stale.filter(|stale| miss.may_renew(stale, self.current, &self.head.headers));
         let leader = Leader::new(worker.shared.clone(), lead, flight.clone());
         let interest = Interest::new(flight.clone());
         let now = worker.shared.clock.now();

@@ -8,7 +8,7 @@ use crate::classify::Classified;
 use crate::connection::Client;
 use crate::feedback::Sender;
 use crate::pipeline::Decided;
-use flashweir_cache::Joined;
+use flashweir_cache::{Joined, Stored};
 use flashweir_core::Duration;
 use http::StatusCode;
 use std::rc::Rc;
@@ -19,11 +19,19 @@ pub(crate) const REFRESH_EVERY: Duration = Duration::from_secs(1);
 
 impl Traveller<'_> {
     /// Begins to fetch the document again, unless that was done within this time (at most [`REFRESH_EVERY`]). The fetch waits behind what clients send, and is counted as
-    /// none of theirs; refused, it is tried again at a later use.
-    pub(crate) fn refresh(&self, client: &Rc<Client>, miss: Box<Miss>, not_within: Duration) {
+    /// none of theirs; refused, it is tried again at a later use. A request whose response could not take the place of `stored` begins
+    /// nothing.
+    pub(crate) fn refresh(
+        &self,
+        client: &Rc<Client>,
+        miss: Box<Miss>,
+        stored: &Stored,
+        not_within: Duration,
+    ) {
         let now = self.worker.shared.clock.now();
         let not_within = not_within.min(REFRESH_EVERY);
-        if !miss.part.may_lead || !self.worker.cache.is_refresh_due(now, miss.hash, not_within) {
+        let may_renew = miss.part.may_lead && miss.may_renew(stored, self.current, &self.head.headers);
+        if !may_renew || !self.worker.cache.is_refresh_due(now, miss.hash, not_within) {
             return;
         }
         let (worker, current, client) = (self.worker.clone(), self.current.clone(), client.clone());
@@ -56,9 +64,10 @@ impl Traveller<'_> {
         let worker = self.worker;
         let now = worker.shared.clock.now();
         let asked = (miss.hash, &miss.key(), miss.service, &self.head.headers);
-        let class = self.classified.class;
-        let joined = worker.shared.cache.directory.join(now, asked, class, true, Flight::new);
+        let group = miss.group(self.classified.class);
+        let joined = worker.shared.cache.directory.join(now, asked, group, true, Flight::new);
         let Joined::Leads(lead, flight, stale) = joined else { return };
+        let stale = stale.filter(|stale| miss.may_renew(stale, self.current, &self.head.headers));
         let leader = Leader::new(worker.shared.clone(), lead, flight.clone());
         let _interest = Interest::new(flight);
         worker.metrics.cache.refreshes.increment();

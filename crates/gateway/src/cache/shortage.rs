@@ -84,7 +84,7 @@ impl Traveller<'_> {
         let put_off_until = worker.shared.clock.timer_at(put_off_until);
         for _ in 0..FLIGHTS_TRIED {
             let now = worker.shared.clock.now();
-            let mark = worker.cache.mark(now, miss.hash);
+            let mark = miss.mark(&worker.cache, now);
             if mark == Some(Mark::Alone) {
                 break;
             }
@@ -96,6 +96,10 @@ impl Traveller<'_> {
                     return self.answer_pending(pending, &stored, CacheStatus::Hit).await;
                 }
                 Joined::Absent(_) => break,
+                Joined::Full => {
+                    worker.metrics.bound_hits.increment(Bound::CacheFlights);
+                    break;
+                }
                 Joined::Waits(flight) => (flight, None),
                 Joined::Leads(lead, flight, _) => (flight, Some(lead)),
             };
@@ -126,7 +130,7 @@ impl Traveller<'_> {
                 // A variant for others, or a flight that was not sent: look again.
                 Ok(Landed::Stored(_) | Landed::NotSent) => {}
                 Ok(Landed::Alone(mark)) => {
-                    mark.into_iter().for_each(|mark| worker.cache.put_mark(now, miss.hash, mark));
+                    mark.into_iter().for_each(|mark| worker.cache.put_mark(now, miss.mark_key(), mark));
                     break;
                 }
                 Ok(Landed::Failed) => break,

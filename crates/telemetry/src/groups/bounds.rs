@@ -38,6 +38,8 @@ labels! {
         CandidateRequests => "candidate_requests",
         /// Requests that wait for a response that another one fetches; further ones go to the origin by themselves.
         CacheWaiters => "cache_waiters",
+        /// Fetches for others of one document by requests with fields by which its origin may choose; further ones go by themselves.
+        CacheFlights => "cache_flights",
         /// Documents that a worker of a cluster counts between two samples; requests for further ones are routed and not counted.
         ReplicationCounted => "replication_counted",
     }

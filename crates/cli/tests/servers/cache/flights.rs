@@ -86,6 +86,29 @@ fn those_who_wait_get_their_own_part_and_variant() {
     assert_eq!(upstream.request_count(), 2);
 }
 
+/// A request that the origin may answer in its own way makes those wait that send the same, and no others.
+#[test]
+fn requests_with_one_origin_are_one_fetch_beside_the_one_without() {
+    let latch = Latch::new();
+    let opened = latch.clone();
+    let upstream = numbered(move |_| {
+        opened.wait();
+        (200, "Cache-Control: max-age=60\r\nVary: Origin\r\n".to_owned())
+    });
+    let gateway = caching(&upstream).start();
+    let origin = "Origin: https://a.example\r\n";
+    let mut with = waiting(&gateway, &[origin, origin, origin]);
+    gateway.wait_metric("flashweir_cache_waiting", 2.0);
+    let mut without = gateway.connect();
+    without.send("GET /page HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    eventually("a fetch of its own", || (upstream.request_count() == 2).then_some(()));
+    latch.open();
+    let numbers: Vec<usize> = with.iter_mut().map(|client| number(&client.response())).collect();
+    assert!(numbers.iter().all(|&other| other == numbers[0]), "{numbers:?}");
+    assert_ne!(number(&without.response()), numbers[0]);
+    assert_eq!(upstream.request_count(), 2);
+}
+
 #[test]
 fn a_leader_that_leaves_takes_nothing_from_those_who_wait_and_the_last_one_ends_the_fetch() {
     let latch = Latch::new();

@@ -1,8 +1,8 @@
 //! Requests made to leave something bad in the cache for others.
 
-use flashweir_testkit::{Client, Message, Upstream};
+use flashweir_testkit::{Client, Message, Upstream, eventually};
 
-use crate::cache::scene::{caching, get, number};
+use crate::cache::scene::{cache_status, caching, get, number, numbered};
 
 /// A server that reflects what it is asked, as careless ones do, and lets all of it be cached.
 fn careless() -> Upstream {
@@ -48,6 +48,30 @@ fn fields_that_are_no_part_of_the_key_leave_nothing_behind() {
         let innocent = get(&mut client, &target, "");
         assert!(!innocent.text().contains(EVIL), "{field}: {}", innocent.text());
     }
+}
+
+/// RFC 9111 §7.2: a request whose response may be another one's says nothing about what is stored: it does not validate it, and does not end
+/// it, nor does it make others wait or go to the origin.
+#[test]
+fn a_request_with_unknown_fields_neither_validates_nor_ends_a_stale_answer() {
+    let upstream = numbered(|request| match (request.field("x-host"), request.field("if-none-match")) {
+        (Some(_), _) => (200, "Cache-Control: no-store\r\n".to_owned()),
+        (None, Some("\"7\"")) => (304, "Cache-Control: max-age=60\r\nETag: \"7\"\r\n".to_owned()),
+        (None, _) => (200, "Cache-Control: max-age=1\r\nETag: \"7\"\r\n".to_owned()),
+    });
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    assert_eq!(number(&get(&mut client, "/", "")), 1);
+    eventually("its second to pass", || {
+        (get(&mut client, "/", "Cache-Control: only-if-cached\r\n").status() == 504).then_some(())
+    });
+    assert_eq!(number(&get(&mut client, "/", &format!("X-Host: {EVIL}\r\n"))), 2);
+    assert!(!upstream.last_request().fields.has("if-none-match"), "it asks for its own");
+    let validated = get(&mut client, "/", "");
+    assert_eq!(
+        (number(&validated), cache_status(&validated).as_str()),
+        (1, "flashweir; fwd=stale; fwd-status=304; stored")
+    );
 }
 
 #[test]

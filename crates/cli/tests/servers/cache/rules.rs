@@ -176,6 +176,63 @@ fn vary_keeps_variants_apart() {
     assert_eq!(ask("Accept-Language: de\r\nAccept: text/html\r\n"), 4);
 }
 
+/// §4.1: a response that names the field by which it was chosen is for all requests with the same in it. Fonts and JSON for other sites
+/// have `Vary: Origin`.
+#[test]
+fn a_response_that_varies_by_origin_is_stored_for_each_origin() {
+    let upstream = numbered(|request| {
+        let origin = request.field("origin").unwrap_or("none");
+        let allowed = format!("Access-Control-Allow-Origin: {origin}\r\n");
+        (200, format!("Cache-Control: max-age=60\r\nVary: Accept, Origin\r\n{allowed}"))
+    });
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    let (one, other) = ("Origin: https://a.example\r\n", "Origin: https://b.example\r\n");
+    for (fields, number_of, allowed) in [
+        (one, 1, "https://a.example"),
+        (other, 2, "https://b.example"),
+        ("", 3, "none"),
+        (one, 1, "https://a.example"),
+        (other, 2, "https://b.example"),
+        ("", 3, "none"),
+    ] {
+        let answer = get(&mut client, "/font.woff2", fields);
+        let for_it = answer.field("access-control-allow-origin");
+        assert_eq!((number(&answer), for_it), (number_of, Some(allowed)), "{fields}");
+    }
+    // A field beside it that `Vary` does not name may have chosen the response.
+    let beside =
+        [(); 2].map(|()| number(&get(&mut client, "/data.json", &format!("{one}X-Host: evil.example\r\n"))));
+    assert_eq!(beside, [4, 5]);
+}
+
+/// §4.1 with RFC 9110 §12.5.3: spaces, case, order and `q=1` mean nothing in `Accept-Encoding`.
+#[test]
+fn accept_encoding_is_compared_by_its_meaning() {
+    let upstream = numbered(|_| (200, "Cache-Control: max-age=60\r\nVary: Accept-Encoding\r\n".to_owned()));
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    let mut ask = |codings: &str| number(&get(&mut client, "/", &format!("Accept-Encoding: {codings}\r\n")));
+    assert_eq!(["gzip, br", "gzip,br", "BR;q=1.0 , GZIP"].map(&mut ask), [1, 1, 1]);
+    assert_eq!(["GZIP", "gzip", "x-gzip"].map(&mut ask), [2, 2, 2]);
+    assert_eq!(ask("gzip, br;q=0.5"), 3);
+}
+
+/// RFC 9110 §10.1.1: an expectation is about content. Without any it changes nothing, and the origin does not see it.
+#[test]
+fn an_expectation_without_content_changes_nothing() {
+    let upstream = saying("max-age=60");
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    for fields in ["Expect: 100-continue\r\n", "", "Expect: 100-continue\r\n"] {
+        let answer = get(&mut client, "/", fields);
+        assert_eq!((answer.status(), number(&answer)), (200, 1), "{fields}");
+    }
+    assert!(!upstream.last_request().fields.has("expect"));
+    let unknown = get(&mut client, "/", "Expect: tea\r\n");
+    assert_eq!(unknown.status(), 417);
+}
+
 /// §4.3: a stale answer is asked about, and a 304 makes it fresh.
 #[test]
 fn a_stale_answer_is_validated_and_freshened() {
