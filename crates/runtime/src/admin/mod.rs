@@ -2,13 +2,14 @@
 //!
 //! It answers under any load and under attack, for an orchestrator kills what does not answer its probes. So every connection
 //! is bounded in time and number ([`places`]), `/healthz` and `/readyz` need no place among the others' requests, and a web
-//! page cannot ask through its visitor's browser ([`hosts`]).
+//! page can neither read through its visitor's browser ([`hosts`]) nor change anything: a browser adds `Origin` to each request of a page
+//! whose method is not safe (Fetch §3.1), and such requests are refused.
 
 mod hosts;
 mod places;
 
 use axum::Router;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HOST, VARY};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, VARY};
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
@@ -111,6 +112,10 @@ async fn answer(
         let text =
             "this host is none of ours; names with a dot that the admin listener has go into admin.hosts";
         return Ok(problem(StatusCode::MISDIRECTED_REQUEST, text));
+    }
+    if !request.method().is_safe() && request.headers().contains_key(ORIGIN) {
+        let text = "requests of web pages change nothing here; send it without the field `Origin`";
+        return Ok(problem(StatusCode::FORBIDDEN, text));
     }
     let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
     let Some(asking) = connection.begin(is_probe) else {

@@ -72,6 +72,24 @@ fn what_cannot_be_purged_is_told_so() {
     }
 }
 
+/// RFC 6454 §7.3: a browser says in `Origin` which page sends a request that changes something. A `Host` without a dot may be a page's, too.
+#[test]
+fn a_web_page_purges_nothing() {
+    let upstream = numbered(|_| (200, "Cache-Control: max-age=60\r\n".to_owned()));
+    let gateway = caching(&upstream).start();
+    assert_eq!(number(&get(&mut gateway.connect(), "/", "")), 1);
+    for origin in ["http://evil.example", "http://localhost:9900", "null", ""] {
+        let request = format!(
+            "DELETE /cache?all=true HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\nConnection: close\r\n\r\n"
+        );
+        let answer = Client::connect(gateway.admin()).ask(&request);
+        assert_eq!(answer.status(), 403, "{origin}");
+        assert!(answer.text().contains("Origin"), "{}", answer.text());
+    }
+    assert_eq!(number(&get(&mut gateway.connect(), "/", "")), 1);
+    assert_eq!(purged(&gateway, "all=true"), 1);
+}
+
 #[test]
 fn a_flood_of_purges_is_bounded_and_the_gateway_serves_on() {
     let upstream = numbered(|_| (200, "Cache-Control: max-age=60\r\n".to_owned()));

@@ -222,6 +222,27 @@ fn a_page_cannot_ask_through_its_visitors_browser() {
     }
 }
 
+/// RFC 6454 §7.3: a browser adds `Origin` to each request of a page that may change something.
+#[test]
+fn a_page_changes_nothing_through_its_visitors_browser() {
+    let upstream = Upstream::reflecting();
+    let gateway = before(&upstream).start();
+    let ask = |start: &str, fields: &str| {
+        let request = format!(
+            "{start} HTTP/1.1\r\nHost: localhost\r\n{fields}Content-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        Client::connect(gateway.admin()).ask(&request).status()
+    };
+    let origin = "Origin: http://evil.example\r\n";
+    for start in
+        ["DELETE /cache?all=true", "DELETE /fairness/impatient", "POST /replication/report", "PUT /nothing"]
+    {
+        assert_eq!(ask(start, origin), 403, "{start}");
+        assert_ne!(ask(start, ""), 403, "{start}");
+    }
+    assert_eq!(ask("GET /status", origin), 200, "reading is not changing");
+}
+
 #[test]
 fn it_is_not_ready_while_no_server_is_healthy() {
     let upstream = Upstream::saying("here");
