@@ -115,27 +115,62 @@ pub fn judge(exchange: &Exchange<'_>, hasher: &Hasher64) -> Judgement {
     if directives.no_cache {
         return unstored(NotStored::NoCache);
     }
-    let initial_age = initial_age(exchange);
-    let fresh = freshness(&directives, exchange);
+    let lifetime = Lifetime { may_have_grace, ..lifetime(&directives, exchange) };
+    if !lifetime.is_fresh_on_arrival() {
+        return unstored(NotStored::NotFresh);
+    }
+    if depends_on_cookie(&directives, exchange) {
+        return Judgement::Never(NotStored::Cookie);
+    }
+    Judgement::Store(lifetime)
+}
+
+/// The same of a stored response that its origin has just validated (304): it answers the request that asked, fresh or not (§4.3.3), so
+/// that nothing has to be sent again.
+///
+/// # Errors
+/// Why it may not stay stored.
+pub fn judge_validated(exchange: &Exchange<'_>, hasher: &Hasher64) -> Result<Lifetime, NotStored> {
+    match judge(exchange, hasher) {
+        Judgement::Store(lifetime) => Ok(lifetime),
+        Judgement::Grace(NotStored::NotFresh) | Judgement::Never(NotStored::NotFresh) => {
+            let directives = Directives::of_response(exchange.response);
+            match depends_on_cookie(&directives, exchange) {
+                true => Err(NotStored::Cookie),
+                false => Ok(lifetime(&directives, exchange)),
+            }
+        }
+        Judgement::Grace(why) | Judgement::Never(why) => Err(why),
+    }
+}
+
+impl Lifetime {
+    /// Whether it was fresh when it came.
+    #[must_use]
+    pub fn is_fresh_on_arrival(&self) -> bool {
+        self.fresh > self.initial_age
+    }
+}
+
+/// An origin that forgets `private` on a page that it made for one user is common enough.
+fn depends_on_cookie(directives: &Directives, exchange: &Exchange<'_>) -> bool {
+    exchange.part.has_cookie && !directives.public && directives.s_maxage.is_none()
+}
+
+/// Without a grace.
+fn lifetime(directives: &Directives, exchange: &Exchange<'_>) -> Lifetime {
     let stale = |named: Option<Duration>| match named {
         // Revalidation is required, and `s-maxage` implies `proxy-revalidate` (§5.2.2.10).
         Some(_) if directives.must_revalidate || directives.s_maxage.is_some() => Duration::ZERO,
         named => named.unwrap_or(Duration::ZERO),
     };
-    let lifetime = Lifetime {
-        fresh,
-        initial_age,
+    Lifetime {
+        fresh: freshness(directives, exchange),
+        initial_age: initial_age(exchange),
         stale_while_revalidate: stale(directives.stale_while_revalidate),
         stale_if_error: stale(directives.stale_if_error),
-        may_have_grace,
-    };
-    if fresh <= initial_age {
-        return unstored(NotStored::NotFresh);
+        may_have_grace: false,
     }
-    if exchange.part.has_cookie && !directives.public && directives.s_maxage.is_none() {
-        return Judgement::Never(NotStored::Cookie);
-    }
-    Judgement::Store(lifetime)
 }
 
 /// Whether any other client than its own may ever see it.

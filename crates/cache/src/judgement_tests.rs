@@ -17,6 +17,15 @@ fn fields(lines: &[(&str, &str)]) -> HeaderMap {
 }
 
 fn check_status(status: u16, request: &[(&str, &str)], response: &[(&str, &str)]) -> Judgement {
+    with_exchange(status, request, response, |exchange| judge(exchange, &Hasher64::new(1, 2)))
+}
+
+fn with_exchange<T>(
+    status: u16,
+    request: &[(&str, &str)],
+    response: &[(&str, &str)],
+    judged: impl FnOnce(&Exchange<'_>) -> T,
+) -> T {
     let (request, response) = (fields(request), fields(response));
     let part = RequestPart::of(&Method::GET, &request, b"shop.example", false, &[]).unwrap_or(RequestPart {
         is_head: false,
@@ -36,7 +45,7 @@ fn check_status(status: u16, request: &[(&str, &str)], response: &[(&str, &str)]
         received: Received { at: Instant::from_secs(100), unix_s: NOW_UNIX_S },
         is_delimited: true,
     };
-    judge(&exchange, &Hasher64::new(1, 2))
+    judged(&exchange)
 }
 
 fn check(request: &[(&str, &str)], response: &[(&str, &str)]) -> Judgement {

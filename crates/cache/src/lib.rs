@@ -45,7 +45,7 @@ mod weighted;
 
 pub use directives::Directives;
 pub use directory::{Directory, FlightGroup, Gauge, Joined, Lead, Reservation};
-pub use judgement::{Exchange, Judgement, Lifetime, NotStored, judge};
+pub use judgement::{Exchange, Judgement, Lifetime, NotStored, judge, judge_validated};
 pub use key::Key;
 pub use marks::{Mark, Marks};
 pub use opening::{Demand, OpenHost, Opening, Pressure};

@@ -83,6 +83,15 @@ pub enum CacheStatus {
 /// The name in `Cache-Status`, and of what it stands for.
 pub(crate) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// Fields that a 304 does not replace: they describe the bytes that are stored, and the 304 has none (RFC 9111 §3.2). All others are
+/// replaced, unknown ones with `Content-` before them included.
+const OF_STORED_BYTES: [HeaderName; 5] = [
+    CONTENT_LENGTH,
+    CONTENT_ENCODING,
+    CONTENT_RANGE,
+    HeaderName::from_static("content-md5"),
+    HeaderName::from_static("content-digest"),
+];
 /// Memory of a stored response besides its text: tables, counts and this struct, generously.
 const OVERHEAD_BYTES: usize = 1_024;
 
@@ -299,9 +308,7 @@ impl Stored {
             return None;
         }
         let mut fields = self.fields.clone();
-        // What describes the body stays with the body.
-        let is_replaced = |name: &&HeaderName| !name.as_str().starts_with("content-");
-        for name in not_modified.keys().filter(is_replaced) {
+        for name in not_modified.keys().filter(|name| !OF_STORED_BYTES.contains(name)) {
             fields.remove(name);
             for value in not_modified.get_all(name) {
                 fields.append(name, value.clone());

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use flashweir_admission::pipeline::FailureSource;
 use flashweir_cache::{
     CacheStatus, Exchange, Judgement, Lifetime, Mark, NotStored, Parts, Received, Stored, judge,
+    judge_validated,
 };
 use flashweir_core::Instant;
 use flashweir_http::fields::prepare_response;
@@ -129,8 +130,8 @@ impl Job {
             self.permit.failed(FailureSource::Origin);
             return FetchedResponse::Stored(stored, CacheStatus::IfError);
         }
-        let judgement = self.judge(&head, sent_at, received, is_delimited);
-        let (lifetime, is_http) = match judgement {
+        let exchange = self.exchange(&head, sent_at, received, is_delimited);
+        let (lifetime, is_http) = match judge(&exchange, &self.worker.shared.hasher) {
             Judgement::Store(lifetime) => (lifetime, true),
             Judgement::Grace(_) if self.miss.keeps_copy() => {
                 (Lifetime { may_have_grace: true, ..Lifetime::default() }, false)
@@ -159,14 +160,14 @@ impl Job {
         }
     }
 
-    fn judge(
-        &self,
-        head: &response::Parts,
+    fn exchange<'a>(
+        &'a self,
+        head: &'a response::Parts,
         sent_at: Instant,
         received: Received,
         is_delimited: bool,
-    ) -> Judgement {
-        let exchange = Exchange {
+    ) -> Exchange<'a> {
+        Exchange {
             part: self.miss.part,
             request: &self.fields,
             harmless: &self.current.live.config.cache.request_fields,
@@ -175,8 +176,7 @@ impl Job {
             response: &head.headers,
             received,
             is_delimited,
-        };
-        judge(&exchange, &self.worker.shared.hasher)
+        }
     }
 
     /// The origin says that what is stored is still right.
@@ -190,24 +190,22 @@ impl Job {
         let freshened = stale.as_ref().and_then(|stale| {
             let new = stale.freshened(&head.headers)?;
             // The body came whole the first time.
-            match self.judge(&new, sent_at, received, true) {
-                Judgement::Store(lifetime) => {
-                    let stored = self.make(&new, stale.body().clone(), received, lifetime, true);
-                    stored.map_err(|why| self.count_not_stored(why)).ok()
-                }
-                Judgement::Grace(why) | Judgement::Never(why) => {
-                    self.count_not_stored(why);
-                    None
-                }
-            }
+            let exchange = self.exchange(&new, sent_at, received, true);
+            let stored = judge_validated(&exchange, &self.worker.shared.hasher).and_then(|lifetime| {
+                let stored = self.make(&new, stale.body().clone(), received, lifetime, true)?;
+                Ok((stored, lifetime.is_fresh_on_arrival()))
+            });
+            stored.map_err(|why| self.count_not_stored(why)).ok()
         });
-        let Some(stored) = freshened else {
+        let Some((stored, is_fresh)) = freshened else {
             // Another version, or no longer for all: no request gets the old one, and each is sent.
             stale.iter().for_each(|stale| stale.invalidate());
             self.land(None, Landed::NotSent);
             return FetchedResponse::GoAlone(self.permit);
         };
-        self.keep(&stored, Landed::Stored(stored.clone()));
+        // What is stale again was validated for this request alone (§4.3.3): each of the others asks for itself.
+        let landed = if is_fresh { Landed::Stored(stored.clone()) } else { Landed::NotSent };
+        self.keep(&stored, landed);
         self.permit.completed(StatusCode::OK);
         FetchedResponse::Stored(stored, CacheStatus::Revalidated)
     }

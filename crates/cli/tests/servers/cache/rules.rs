@@ -237,9 +237,15 @@ fn an_expectation_without_content_changes_nothing() {
 #[test]
 fn a_stale_answer_is_validated_and_freshened() {
     let upstream = numbered(|request| match request.field("if-none-match") {
-        Some("\"7\"") => (304, "Cache-Control: max-age=60\r\nETag: \"7\"\r\nX-New: yes\r\n".to_owned()),
+        Some("\"7\"") => {
+            let fields = "Cache-Control: max-age=60\r\nETag: \"7\"\r\nX-New: yes\r\nContent-Foo: new\r\n";
+            (304, fields.to_owned())
+        }
         // Fresh for an instant.
-        _ => (200, "Cache-Control: max-age=1\r\nAge: 0\r\nETag: \"7\"\r\n".to_owned()),
+        _ => {
+            let fields = "Cache-Control: max-age=1\r\nAge: 0\r\nETag: \"7\"\r\nContent-Foo: old\r\n";
+            (200, fields.to_owned())
+        }
     });
     let gateway = caching(&upstream).start();
     let mut client = gateway.connect();
@@ -254,7 +260,59 @@ fn a_stale_answer_is_validated_and_freshened() {
         (number(&copy), cache_status(&copy).as_str(), copy.field("x-new")),
         (1, "flashweir; hit", Some("yes"))
     );
+    assert_eq!(copy.field("content-foo"), Some("new"), "§3.2: a field of any name is replaced");
     assert_eq!(upstream.request_count(), 2);
+}
+
+/// §4.3.3: a 304 that makes nothing fresh is an answer all the same: the origin is not asked again for what it called unchanged.
+#[test]
+fn a_stale_answer_that_is_unchanged_and_stale_again_is_sent() {
+    let upstream = numbered(|request| match request.field("if-none-match") {
+        Some("\"7\"") => (304, "Cache-Control: max-age=0\r\nETag: \"7\"\r\n".to_owned()),
+        _ => (200, "Cache-Control: max-age=1\r\nETag: \"7\"\r\n".to_owned()),
+    });
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    assert_eq!(number(&get(&mut client, "/", "")), 1);
+    eventually("its second to pass", || {
+        (get(&mut client, "/", "Cache-Control: only-if-cached\r\n").status() == 504).then_some(())
+    });
+    for requests in [2, 3] {
+        let answer = get(&mut client, "/", "");
+        assert_eq!(
+            (answer.status(), number(&answer), cache_status(&answer).as_str()),
+            (200, 1, "flashweir; fwd=stale; fwd-status=304; stored")
+        );
+        assert_eq!(upstream.request_count(), requests);
+    }
+}
+
+/// §4.4: the places that the answer names of the same origin are invalidated, too.
+#[test]
+fn a_change_invalidates_what_its_answer_names_of_the_same_origin() {
+    let upstream = numbered(|request| match request.start.split(' ').next() {
+        Some("GET") => (200, "Cache-Control: max-age=60\r\n".to_owned()),
+        _ => {
+            let fields = "Location: http://shop.example/new?a=b#c\r\nContent-Location: /list\r\n";
+            (201, fields.to_owned())
+        }
+    });
+    let gateway = caching(&upstream).start();
+    let mut client = gateway.connect();
+    let other =
+        |client: &mut Client| number(&client.ask("GET /new?a=b HTTP/1.1\r\nHost: other.example\r\n\r\n"));
+    let targets = ["/form", "/new?a=b", "/list", "/new"];
+    assert_eq!(targets.map(|target| number(&get(&mut client, target, ""))), [1, 2, 3, 4]);
+    assert_eq!(other(&mut client), 5);
+    client.ask("POST /form HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(targets.map(|target| number(&get(&mut client, target, ""))), [7, 8, 9, 4]);
+    client.ask("POST /form HTTP/1.1\r\nHost: third.example\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(
+        targets.map(|target| number(&get(&mut client, target, ""))),
+        [7, 8, 9, 4],
+        "another origin's word"
+    );
+    assert_eq!(other(&mut client), 5);
 }
 
 /// §4.4.
