@@ -30,15 +30,18 @@ pub struct Directives {
     pub stale_if_error: Option<Duration>,
     /// Something in it cannot be read.
     pub is_doubtful: bool,
+    /// They are those of `CDN-Cache-Control`: neither `Cache-Control` nor `Expires` counts.
+    pub is_targeted: bool,
+    /// `Cache-Control`, in whose place they are, forbids to share or to use stale responses: then a grace does not overrule it.
+    pub is_general_restricted: bool,
 }
 
 /// Delta-seconds beyond this mean this (RFC 9111 §1.2.2).
-const SECONDS_MAX: u64 = 1 << 31;
+pub(crate) const SECONDS_MAX: u64 = 1 << 31;
 
 impl Directives {
-    /// The directives of a response.
-    #[must_use]
-    pub fn of_response(fields: &HeaderMap) -> Self {
+    /// The directives of `Cache-Control`.
+    pub(crate) fn of_cache_control(fields: &HeaderMap) -> Self {
         let mut all = Self::default();
         for line in fields.get_all(CACHE_CONTROL) {
             all.read_line(line);

@@ -109,8 +109,10 @@ pub fn judge(exchange: &Exchange<'_>, hasher: &Hasher64) -> Judgement {
     if let Err(why) = may_be_shared(exchange, &directives, hasher) {
         return Judgement::Never(why);
     }
-    let may_have_grace =
-        exchange.status == StatusCode::OK && !exchange.part.has_cookie && !directives.must_revalidate;
+    let may_have_grace = exchange.status == StatusCode::OK
+        && !exchange.part.has_cookie
+        && !directives.must_revalidate
+        && !directives.is_general_restricted;
     let unstored = |why| if may_have_grace { Judgement::Grace(why) } else { Judgement::Never(why) };
     if directives.no_cache {
         return unstored(NotStored::NoCache);
@@ -215,17 +217,21 @@ fn may_be_shared(
 
 /// Fields that may be there once only and are there with different values.
 fn has_conflict(response: &HeaderMap) -> bool {
-    [EXPIRES, DATE, AGE].iter().any(|name| {
+    [EXPIRES, DATE].iter().any(|name| {
         let mut lines = response.get_all(name).iter();
         let first = lines.next();
         lines.any(|line| Some(line) != first)
     })
 }
 
-/// §4.2.1: `s-maxage`, `max-age`, `Expires`; no heuristic.
+/// §4.2.1: `s-maxage`, `max-age`, `Expires`, the last not beside `CDN-Cache-Control`; no heuristic.
 fn freshness(directives: &Directives, exchange: &Exchange<'_>) -> Duration {
     if let Some(lifetime) = directives.s_maxage.or(directives.max_age) {
         return lifetime;
+    }
+    // RFC 9213 §2.2.
+    if directives.is_targeted {
+        return Duration::ZERO;
     }
     // A date that cannot be read, `0` for one, is in the past (§5.3).
     let Some(expires) = exchange.response.get(EXPIRES).and_then(date::parse) else { return Duration::ZERO };
@@ -239,7 +245,7 @@ fn initial_age(exchange: &Exchange<'_>) -> Duration {
     let date = response.get(DATE).and_then(date::parse).unwrap_or(received.unix_s);
     let apparent = Duration::from_secs(received.unix_s.saturating_sub(date));
     let named = |value: &HeaderValue| {
-        // Of a list the first member counts (§5.1); what is no number is ignored.
+        // Of a list the first member counts, and of lines the first (§5.1); what is no number is ignored.
         seconds(value.as_bytes().split(|&byte| byte == b',').next().unwrap_or_default().trim_ascii())
     };
     let age = response.get(AGE).and_then(named).unwrap_or(Duration::ZERO);

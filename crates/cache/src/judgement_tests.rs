@@ -99,6 +99,61 @@ fn a_response_that_says_no_is_never_shared() {
     }
 }
 
+/// RFC 9213 §2.2: `CDN-Cache-Control` counts in place of `Cache-Control` and `Expires`.
+#[test]
+fn what_is_said_to_shared_caches_counts_before_what_is_said_to_all() {
+    let expires = ("expires", "Sun, 06 Nov 1994 08:50:37 GMT");
+    let targeted = |general: &'static str, says: &'static str| {
+        check(&[], &[("cache-control", general), ("cdn-cache-control", says), expires])
+    };
+    for (says, why) in
+        [("private", NotStored::Private), ("no-store", NotStored::NoStore), ("PRIVATE", NotStored::Private)]
+    {
+        assert_eq!(targeted("public, max-age=60", says), Judgement::Never(why), "{says}");
+    }
+    for (says, why) in [
+        ("no-cache", NotStored::NoCache),
+        ("max-age=0", NotStored::NotFresh),
+        ("public", NotStored::NotFresh),
+    ] {
+        assert_eq!(targeted("public, max-age=60", says), Judgement::Grace(why), "{says}");
+        assert_eq!(
+            targeted("private", says),
+            Judgement::Never(why),
+            "{says}: no grace against the other field"
+        );
+    }
+    for general in ["no-store", "private", "max-age=0", "max-age=60 private"] {
+        let Judgement::Store(lifetime) = targeted(general, "max-age=30") else { panic!("{general}") };
+        assert_eq!(lifetime.fresh.as_secs(), 30, "{general}");
+    }
+    let with_cookie = [("cookie", "id=7")];
+    let response = [("cdn-cache-control", "max-age=30"), ("cache-control", "public, s-maxage=60")];
+    assert_eq!(check(&with_cookie, &response), Judgement::Never(NotStored::Cookie));
+}
+
+/// RFC 9111 §4.3.3: what its origin has just called unchanged answers the request that asked, fresh or not.
+#[test]
+fn a_validated_response_need_not_be_fresh() {
+    let validated = |request: &[(&str, &str)], response: &[(&str, &str)]| {
+        with_exchange(200, request, response, |exchange| judge_validated(exchange, &Hasher64::new(1, 2)))
+    };
+    assert_eq!(validated(&[], &[MINUTE]).map(|lifetime| lifetime.is_fresh_on_arrival()), Ok(true));
+    let stale = validated(&[], &[("cache-control", "max-age=60"), ("age", "90")]).expect("stored");
+    assert_eq!((stale.fresh.as_secs(), stale.initial_age.as_secs()), (60, 92));
+    assert!(!stale.is_fresh_on_arrival() && !stale.may_have_grace);
+    assert!(validated(&[], &[]).is_ok());
+    for (says, why) in [
+        ("private", NotStored::Private),
+        ("no-store", NotStored::NoStore),
+        ("no-cache, max-age=60", NotStored::NoCache),
+    ] {
+        assert_eq!(validated(&[], &[("cache-control", says)]), Err(why), "{says}");
+    }
+    let with_cookie = [("cookie", "id=7")];
+    assert_eq!(validated(&with_cookie, &[("cache-control", "max-age=0")]), Err(NotStored::Cookie));
+}
+
 #[test]
 fn a_response_that_sets_a_cookie_is_never_shared() {
     for name in ["set-cookie", "Set-Cookie2"] {
@@ -160,6 +215,7 @@ fn only_statuses_that_are_understood_are_stored() {
     assert_eq!(check_status(404, &[], &[]), Judgement::Never(NotStored::NotFresh), "no grace for an error");
 }
 
+/// RFC 9111 §4.2.3 and §5.1: `Age` is one number; of several the first counts, in one line or in several, and no number is no age.
 #[test]
 fn age_on_arrival_counts() {
     // The request was sent two seconds before the response came.
@@ -170,6 +226,10 @@ fn age_on_arrival_counts() {
     assert_eq!(age(&[MINUTE]), Some(2));
     assert_eq!(age(&[MINUTE, ("age", "10")]), Some(12));
     assert_eq!(age(&[MINUTE, ("age", "x")]), Some(2));
+    assert_eq!(age(&[MINUTE, ("age", "10, 90")]), Some(12));
+    assert_eq!(age(&[MINUTE, ("age", "10"), ("age", "90")]), Some(12));
+    assert_eq!(age(&[MINUTE, ("age", "90"), ("age", "10")]), None, "stale when it came");
+    assert_eq!(age(&[MINUTE, ("age", "0"), ("age", "0")]), Some(2));
     assert_eq!(age(&[MINUTE, ("date", "Sun, 06 Nov 1994 08:49:07 GMT")]), Some(30));
     assert_eq!(age(&[MINUTE, ("age", "58")]), None, "stale when it came");
     assert_eq!(age(&[MINUTE, ("date", "Sun, 06 Nov 1994 09:49:37 GMT")]), Some(2), "a clock ahead is no age");
@@ -207,7 +267,7 @@ fn grace_needs_more_than_the_standard_forbids() {
 
 #[test]
 fn conflicting_dates_are_doubt() {
-    for name in ["expires", "date", "age"] {
+    for name in ["expires", "date"] {
         let response = [MINUTE, (name, "1"), (name, "2")];
         assert_eq!(check(&[], &response), Judgement::Never(NotStored::Doubtful), "{name}");
     }

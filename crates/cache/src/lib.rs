@@ -40,6 +40,7 @@ mod request;
 mod store;
 mod stored;
 mod tags;
+mod targeted;
 mod vary;
 mod weighted;
 

@@ -3,7 +3,7 @@
 use crate::message::Message;
 
 /// Answers of which each is for one user, for any caching instructions of the server: field lines of the answer, and of both users.
-pub const PRIVATE: [(&str, &str, &str); 11] = [
+pub const PRIVATE: [(&str, &str, &str); 13] = [
     ("Cache-Control: private, max-age=60\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
     ("Cache-Control: no-store\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
     ("Cache-Control: public, s-maxage=60\r\nSet-Cookie: id=1\r\n", "", ""),
@@ -20,6 +20,16 @@ pub const PRIVATE: [(&str, &str, &str); 11] = [
     ("", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
     ("Cache-Control: no-cache\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
     ("Cache-Control: public, max-age=60, private=\"x\"\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
+    (
+        "Cache-Control: public, s-maxage=60\r\nCDN-Cache-Control: private\r\n",
+        "Cookie: id=a\r\n",
+        "Cookie: id=b\r\n",
+    ),
+    (
+        "Cache-Control: private\r\nCDN-Cache-Control: max-age=60\r\n",
+        "Cookie: id=a\r\n",
+        "Cookie: id=b\r\n",
+    ),
 ];
 
 /// The body of such an answer: `3 for cookie=a=1; authorization=-; host=shop.example;`.

@@ -72,12 +72,15 @@ fn only_what_the_origin_makes_fresh_for_all_is_stored() {
             "/garbage" => "Cache-Control: max-age=60 public\r\n",
             "/vary-all" => "Cache-Control: max-age=60\r\nVary: *\r\n",
             "/aged" => "Cache-Control: max-age=60\r\nAge: 60\r\n",
+            "/aged-twice" => "Cache-Control: max-age=60\r\nAge: 9\r\nAge: 60\r\n",
+            "/cdn" => "Cache-Control: max-age=0\r\nCDN-Cache-Control: max-age=60\r\n",
+            "/cdn-private" => "Cache-Control: public, max-age=60\r\nCDN-Cache-Control: private\r\n",
             other => panic!("{other}"),
         };
         (200, fields.to_owned())
     });
     let gateway = caching(&upstream).start();
-    for target in ["/max-age", "/s-maxage", "/expires"] {
+    for target in ["/max-age", "/s-maxage", "/expires", "/aged-twice", "/cdn"] {
         assert!(is_cached(&gateway, target, ""), "{target}");
     }
     for target in [
@@ -91,12 +94,13 @@ fn only_what_the_origin_makes_fresh_for_all_is_stored() {
         "/garbage",
         "/vary-all",
         "/aged",
+        "/cdn-private",
     ] {
         assert!(!is_cached(&gateway, target, ""), "{target}");
     }
     let metrics = gateway.metrics();
     for (why, count) in
-        [("no_store", 1.0), ("for_one_user", 2.0), ("doubtful", 1.0), ("vary", 1.0), ("not_fresh", 4.0)]
+        [("no_store", 1.0), ("for_one_user", 3.0), ("doubtful", 1.0), ("vary", 1.0), ("not_fresh", 4.0)]
     {
         let series = format!("flashweir_cache_not_stored_total{{why=\"{why}\"}}");
         assert_eq!(metrics.value(&series), count, "{why}: once each, then it is known");
