@@ -256,7 +256,7 @@ async fn answer(
         }
     }
     if let Some(invalidation) = invalidation.filter(|_| response.status() < StatusCode::BAD_REQUEST) {
-        invalidation.apply(&worker);
+        invalidation.apply(&worker, response.headers());
     }
     worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
     Ok(tell_overload(&worker, node, response))

@@ -6,7 +6,7 @@ use crate::context::{Current, WorkerContext};
 use flashweir_cache::{FlightGroup, Key, Mark, RequestPart, State, Stored, unknown_fields};
 use flashweir_core::{Duration, Hasher64, Instant};
 use flashweir_http::fields::{ClientScheme, Hop, X_FORWARDED_HOST, X_FORWARDED_PROTO};
-use http::header::{FORWARDED, HOST};
+use http::header::{CONTENT_LOCATION, FORWARDED, HOST, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, request};
 use std::sync::Arc;
 
@@ -226,10 +226,29 @@ impl Invalidation {
         Some(Self { hash, is_https, host: host.into(), target: target.into() })
     }
 
-    /// The origin answered without error.
-    pub(crate) fn apply(&self, worker: &WorkerContext) {
-        let key = Key { is_https: self.is_https, host: &self.host, target: &self.target };
-        let responses = worker.shared.cache.directory.invalidate(self.hash, &key);
+    /// The origin answered without error, with these fields. Ends what is stored for the target, and for what `Location` and
+    /// `Content-Location` name of the same origin.
+    pub(crate) fn apply(&self, worker: &WorkerContext, answer: &HeaderMap) {
+        let own = Key { is_https: self.is_https, host: &self.host, target: &self.target };
+        let directory = &worker.shared.cache.directory;
+        let mut responses = directory.invalidate(self.hash, &own);
+        for target in [LOCATION, CONTENT_LOCATION].iter().filter_map(|name| self.target_of(answer.get(name)?))
+        {
+            let key = Key { target, ..own };
+            responses += directory.invalidate(key.hash(&worker.shared.hasher), &key);
+        }
         worker.metrics.cache.invalidated.add(responses as u64);
+    }
+
+    /// The path and query that a place names, if it is one of the same scheme and host: another origin's documents are not this one's to
+    /// end. A path that is relative to the target's is not looked for; the standard asks for none of this.
+    fn target_of<'a>(&self, place: &'a HeaderValue) -> Option<&'a [u8]> {
+        let place = place.as_bytes().split(|&byte| byte == b'#').next()?;
+        let scheme: &[u8] = if self.is_https { b"https://" } else { b"http://" };
+        let target = match place.strip_prefix(scheme) {
+            Some(rest) => rest.strip_prefix(&*self.host)?,
+            None => place,
+        };
+        (target.starts_with(b"/") && !target.starts_with(b"//")).then_some(target)
     }
 }

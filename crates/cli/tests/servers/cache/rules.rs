@@ -1,6 +1,6 @@
 //! Requirements of RFC 9111 on a shared cache, one by one, as a client and an origin see them.
 
-use flashweir_testkit::{Upstream, eventually};
+use flashweir_testkit::{Client, Upstream, eventually};
 
 use crate::cache::scene::{binary, cache_status, caching, get, head, is_cached, number, numbered, saying};
 use flashweir_testkit::GatewayBuilder;
