@@ -3,8 +3,8 @@
 	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak \
 	h2spec grpc-interop helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
 	bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
-	bench-slow
-.PHONY: setup setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins
+	bench-slow conformance conformance-http-cache
+.PHONY: setup setup-conformance setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins
 
 CARGO ?= cargo
 TOOLS = $(or $(CARGO_TARGET_DIR),target)/tools
@@ -61,6 +61,16 @@ test: setup-test h2spec grpc-interop nats-server testplane helm
 # Tests that offer real load for seconds, three at a time; those that measure the machine take turns (`turn.rs` of the tests).
 test-load: setup-test nats-server testplane
 	$(TABLE) $(ALL_TESTS) --no-fail-fast --test servers --test root -- --ignored --test-threads 3 under_load
+
+# Suites that others wrote, against the real gateway; the results go into docs/conformance.md.
+conformance: conformance-http-cache
+
+# The HTTP caching tests, twice: two minutes once built. SUITE names another folder with them, whose results are printed only.
+conformance-http-cache: setup-conformance
+	scripts/http-cache-tests.sh $(TOOLS)/http-cache-tests
+	$(CARGO) build --locked -p flashweir-cli
+	node scripts/conformance/http-cache.mjs $(or $(SUITE),$(TOOLS)/http-cache-tests/node_modules/http-cache-tests) \
+	  $(or $(CARGO_TARGET_DIR),target)/debug/flashweir $(if $(SUITE),,--write docs/conformance.md)
 
 # The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.
 h2spec: setup-test
@@ -254,6 +264,8 @@ setup:
 # libFuzzer is C++.
 setup-fuzz:
 	@scripts/install-missing.sh $(BUILD_TOOLS) c++=g++
+setup-conformance:
+	@scripts/install-missing.sh $(BUILD_TOOLS) node=nodejs npm=npm
 setup-kernel:
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(KERNEL_TOOLS)
 setup-test: setup-kernel
