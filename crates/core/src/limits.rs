@@ -105,7 +105,7 @@ pub const STREAMS_PER_UPSTREAM_CONNECTION: usize = 100;
 pub const CHUNK_LINE_BYTES: usize = 256;
 /// Empty lines skipped before a request line (RFC 9112 §2.2 asks for at least one).
 pub const EMPTY_LINES_BEFORE_REQUEST: usize = 2;
-/// Requests of a recorded log (20 bytes each once read, 24 while reading).
+/// Requests of a recorded log (20 bytes each once read, up to 40 while they are put in order).
 pub const RECORDED_REQUESTS: usize = 20_000_000;
 /// Distinct documents (method and path) of a recorded log, about 100 bytes each besides their text.
 pub const RECORDED_DOCUMENTS: usize = 4_000_000;
@@ -123,6 +123,15 @@ pub const LOG_LINES: u64 = 200_000_000;
 pub const LOG_LINE_BYTES: usize = 65_536;
 /// Bytes skipped in search of the end of a line that is too long; a longer line is no log.
 pub const LOG_LINE_SKIPPED_BYTES: u64 = 64 << 20;
+/// A step back in the times of a recorded log, seconds, that is put in order rather than counted as a fault, and the longest
+/// time that a request is believed to have taken: a long download. A clock that is set wrong is further off.
+pub const LOG_REORDERED_S: u64 = 3_600;
+/// Columns of a recorded log in the W3C's extended format; the vendors' have at most 33.
+pub const LOG_COLUMNS: usize = 256;
+/// Variables and texts in the pattern of a recorded log.
+pub const LOG_PATTERN_PARTS: usize = 64;
+/// Window of a recorded log that zstd compressed, bytes: what `zstd --ultra -22` uses, and its own bound for decompression.
+pub const LOG_ZSTD_WINDOW_BYTES: u64 = 128 << 20;
 /// Problems of each kind in a recorded log that are kept to be shown; the rest is only counted.
 pub const LOG_PROBLEMS_SHOWN: usize = 5;
 /// Characters shown of what does not parse.

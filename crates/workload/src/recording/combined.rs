@@ -1,37 +1,43 @@
 //! The common and combined formats of web servers:
-//! `host ident user [time] "request" status size "referer" "agent"`, the last two only in the combined.
+//! `host ident user [time] "request" status size "referer" "agent"`, the last two only in the combined. The time may have a
+//! fraction of a second, or be one of ISO 8601.
 
-use crate::recording::entry::{Entry, Flaw, Target, checked_method, checked_size, is_status};
-use crate::recording::log_time::{self, LOG_TIME_BYTES};
+use crate::recording::entry::{Entry, Flaw, Target, checked_size, is_status, method_and_target};
+use crate::recording::log_time::{self, Stamp};
 use crate::recording::problem::Defect;
+
+/// The longest text in brackets that may be a time, bytes: a common one with nanoseconds has 36.
+const TIME_BYTES: usize = 40;
 
 /// Splits one line. What stands before the time (host, user, a virtual host in front) and after the size is
 /// not looked at. O(length of the line).
 pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, Flaw<'_>> {
-    let (second, rest) = split_time(line)?;
+    let (time, rest) = split_time(line)?;
     let (request, rest) = split_request(rest)?;
     let (method, target) = method_and_target(request)?;
     let size = rest.trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
-    Ok(Entry { second, method, target: Target::Escaped(target), bytes: checked_size(size)? })
+    Ok(Entry { time, method: method.into(), target: Target::escaped(target), bytes: checked_size(size)? })
 }
 
 /// The time and what follows it. A bracket that holds no time is passed over: a host may be `[2001:db8::1]`.
-fn split_time(line: &[u8]) -> Result<(i64, &[u8]), Flaw<'_>> {
+fn split_time(line: &[u8]) -> Result<(Stamp, &[u8]), Flaw<'_>> {
     // Brackets that begin the line hold addresses, which no message may show.
     let mut closest = None;
     for at in (0..line.len()).filter(|at| line[*at] == b'[') {
         let inside = &line[at + 1..];
-        if let Some((text, rest)) = inside.split_at_checked(LOG_TIME_BYTES)
-            && let Some(rest) = rest.strip_prefix(b"]")
-            && let Some(second) = log_time::parse(text)
+        let end = inside.iter().take(TIME_BYTES + 1).position(|byte| *byte == b']');
+        if let Some(end) = end
+            && let Some(time) = log_time::common(&inside[..end]).or_else(|| log_time::iso(&inside[..end]))
         {
-            return Ok((second, rest));
+            return Ok((time, &inside[end + 1..]));
         }
-        if closest.is_none() && at > 0 && inside.get(2) == Some(&b'/') {
-            closest = Some(&line[at..line.len().min(at + LOG_TIME_BYTES + 2)]);
+        let is_like_a_time = inside.get(2) == Some(&b'/') || inside.get(4) == Some(&b'-');
+        if closest.is_none() && at > 0 && is_like_a_time {
+            let end = at + 1 + end.map_or(TIME_BYTES, |end| end + 1);
+            closest = Some(&line[at..line.len().min(end)]);
         }
     }
-    Err(closest.map_or(Defect::NoTime.at(b""), |text| Defect::BadTime.at(text)))
+    Err(closest.map_or(Defect::NoTime.unshown(), |text| Defect::BadTime.at(text)))
 }
 
 /// The request between its quotes, and what follows the status.
@@ -40,7 +46,7 @@ fn split_time(line: &[u8]) -> Result<(i64, &[u8]), Flaw<'_>> {
 /// escaped and has a status behind it.
 fn split_request(rest: &[u8]) -> Result<(&[u8], &[u8]), Flaw<'_>> {
     let Some(body) = rest.trim_ascii_start().strip_prefix(b"\"") else {
-        return Err(Defect::NoRequest.at(b""));
+        return Err(Defect::NoRequest.unshown());
     };
     let mut first_end = None;
     let mut at = 0;
@@ -69,33 +75,15 @@ fn after_status(rest: &[u8]) -> Option<&[u8]> {
     (is_status(status) && after.first().is_none_or(|byte| *byte == b' ')).then_some(after)
 }
 
-/// `GET /path HTTP/1.1`, or without the version as HTTP/0.9 had it. A path may hold spaces: some clients send
-/// them and some servers log them as they came.
-fn method_and_target(request: &[u8]) -> Result<(&[u8], &[u8]), Flaw<'_>> {
-    let request = request.trim_ascii();
-    if request.is_empty() || request == b"-" {
-        return Err(Defect::NoRequest.at(request));
-    }
-    let space = request.iter().position(|byte| *byte == b' ').unwrap_or(request.len());
-    let (method, target) = request.split_at(space);
-    let method = checked_method(method)?;
-    let target = match target.iter().rposition(|byte| *byte == b' ') {
-        Some(space) if target[space + 1..].starts_with(b"HTTP/") => &target[..space],
-        _ => target,
-    };
-    let target = target.trim_ascii();
-    if target.is_empty() { Err(Defect::NoTarget.at(request)) } else { Ok((method, target)) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn check(line: &str, method: &str, target: &str, bytes: Option<u64>) {
         let entry = parse(line.as_bytes()).unwrap_or_else(|flaw| panic!("{line}: {flaw:?}"));
-        assert_eq!(entry.second, 1_431_857_103, "{line}");
-        assert_eq!(entry.method, method.as_bytes(), "{line}");
-        assert_eq!(entry.target, Target::Escaped(target.as_bytes()), "{line}");
+        assert_eq!(entry.time, Stamp::whole(1_431_857_103), "{line}");
+        assert_eq!(&*entry.method, method.as_bytes(), "{line}");
+        assert_eq!(entry.target, Target::escaped(target.as_bytes()), "{line}");
         assert_eq!(entry.bytes, bytes, "{line}");
     }
 
@@ -113,6 +101,19 @@ mod tests {
         check(&format!("shop:443 192.0.2.1 - - {TIME} \"GET /v HTTP/1.1\" 200 1"), "GET", "/v", Some(1));
         check("h - - [17/May/2015:06:05:03 -0400] \"GET /z HTTP/1.1\" 200 1", "GET", "/z", Some(1));
         check("h - - [17/May/2015:15:50:03 +0545] \"GET /z HTTP/1.1\" 200 1", "GET", "/z", Some(1));
+    }
+
+    #[test]
+    fn times_with_a_fraction_and_of_iso_8601() {
+        let check = |time: &str, nanosecond| {
+            let line = format!("2001:db8::1 - - [{time}] \"GET /a HTTP/1.1\" 200 17");
+            let entry = parse(line.as_bytes()).unwrap_or_else(|flaw| panic!("{line}: {flaw:?}"));
+            assert_eq!(entry.time, Stamp { second: 1_431_857_103, nanosecond }, "{line}");
+        };
+        check("17/May/2015:10:05:03.250 +0000", Some(250_000_000));
+        check("17/May/2015:12:05:03.250000001 +0200", Some(250_000_001));
+        check("2015-05-17T10:05:03+00:00", None);
+        check("2015-05-17T10:05:03.25Z", Some(250_000_000));
     }
 
     #[test]

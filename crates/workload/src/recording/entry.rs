@@ -1,14 +1,16 @@
 //! Result of every format's parser for one line or record.
 
+use crate::recording::log_time::Stamp;
 use crate::recording::problem::Defect;
 use flashweir_core::limits::RECORDED_METHOD_BYTES;
+use std::borrow::Cow;
 
 /// One request of a log. Who made it is never taken over.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
-    /// Seconds since 1970 (UTC).
-    pub(super) second: i64,
-    pub(super) method: &'a [u8],
+    /// When it came.
+    pub(super) time: Stamp,
+    pub(super) method: Cow<'a, [u8]>,
     pub(super) target: Target<'a>,
     /// Size of the answer, where the log has it.
     pub(super) bytes: Option<u64>,
@@ -17,19 +19,41 @@ pub(super) struct Entry<'a> {
 /// The requested target.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target<'a> {
-    /// As it came.
-    Plain(&'a [u8]),
-    /// With the escapes that web servers write into their logs (`\"`, `\x22`).
-    Escaped(&'a [u8]),
+    /// Path and query in one, with the escapes that the server writes into its log.
+    Text(Cow<'a, [u8]>, Escapes),
+    /// Path and query in two, as they came.
+    Split { path: Cow<'a, [u8]>, query: Option<Cow<'a, [u8]>> },
     /// A document known by number only.
     Object(u32),
 }
 
+/// How a server writes bytes into its log that it does not write as they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Escapes {
+    /// It writes all of them as they came.
+    None,
+    /// `\"` and `\x22`: Apache, nginx.
+    Backslash,
+    /// `#22`: HAProxy.
+    Hash,
+}
+
 impl<'a> Target<'a> {
+    /// As it came.
+    pub(super) fn plain(text: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self::Text(text.into(), Escapes::None)
+    }
+
+    /// With the escapes `\"` and `\x22`.
+    pub(super) fn escaped(text: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self::Text(text.into(), Escapes::Backslash)
+    }
+
     /// The part of it that a message may show.
-    pub(super) fn shown(&self) -> &'a [u8] {
+    pub(super) fn shown(&self) -> &[u8] {
         match self {
-            Self::Plain(text) | Self::Escaped(text) => text,
+            Self::Text(text, _) => text,
+            Self::Split { path, .. } => path,
             Self::Object(_) => b"",
         }
     }
@@ -39,18 +63,31 @@ impl<'a> Target<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flaw<'a> {
     pub(super) defect: Defect,
-    pub(super) part: &'a [u8],
+    pub(super) part: Cow<'a, [u8]>,
+}
+
+impl Flaw<'_> {
+    /// The same, of a text that is not kept.
+    pub(super) fn into_owned(self) -> Flaw<'static> {
+        Flaw { defect: self.defect, part: Cow::Owned(self.part.into_owned()) }
+    }
 }
 
 impl Defect {
     /// This defect, found in this part of the line.
-    pub(super) fn at(self, part: &[u8]) -> Flaw<'_> {
-        Flaw { defect: self, part }
+    pub(super) fn at<'a>(self, part: impl Into<Cow<'a, [u8]>>) -> Flaw<'a> {
+        Flaw { defect: self, part: part.into() }
+    }
+
+    /// This defect, of which nothing is shown.
+    pub(super) fn unshown(self) -> Flaw<'static> {
+        self.at(&b""[..])
     }
 }
 
 /// A method as RFC 9110 §5.6.2 spells tokens, and short.
-pub(super) fn checked_method(method: &[u8]) -> Result<&[u8], Flaw<'_>> {
+pub(super) fn checked_method<'a>(method: impl Into<Cow<'a, [u8]>>) -> Result<Cow<'a, [u8]>, Flaw<'a>> {
+    let method = method.into();
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     if (1..=RECORDED_METHOD_BYTES).contains(&method.len()) && method.iter().all(is_token) {
         Ok(method)
@@ -74,6 +111,28 @@ pub(super) fn is_status(field: &[u8]) -> bool {
     field.len() == 3 && field.iter().all(u8::is_ascii_digit)
 }
 
+/// Method and target of `GET /path HTTP/1.1`, or without the version as HTTP/0.9 had it. A path may hold spaces: some
+/// clients send them and some servers log them as they came.
+pub(super) fn method_and_target(request: &[u8]) -> Result<(&[u8], &[u8]), Flaw<'_>> {
+    let request = request.trim_ascii();
+    if request.is_empty() || request == b"-" {
+        return Err(Defect::NoRequest.at(request));
+    }
+    let space = request.iter().position(|byte| *byte == b' ').unwrap_or(request.len());
+    let (method, target) = request.split_at(space);
+    // `- http://host:80- -`: balancers write so what was no request.
+    if method == b"-" {
+        return Err(Defect::NoRequest.at(request));
+    }
+    checked_method(method)?;
+    let target = match target.iter().rposition(|byte| *byte == b' ') {
+        Some(space) if target[space + 1..].starts_with(b"HTTP/") => &target[..space],
+        _ => target,
+    };
+    let target = target.trim_ascii();
+    if target.is_empty() { Err(Defect::NoTarget.at(request)) } else { Ok((method, target)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,9 +149,9 @@ mod tests {
 
     #[test]
     fn methods_are_short_tokens() {
-        assert_eq!(checked_method(b"GET"), Ok(&b"GET"[..]));
-        assert_eq!(checked_method(b"VERSION-CONTROL"), Ok(&b"VERSION-CONTROL"[..]));
-        assert_eq!(checked_method(&[b'A'; 32]), Ok(&[b'A'; 32][..]));
+        for right in [&b"GET"[..], b"VERSION-CONTROL", &[b'A'; 32]] {
+            assert_eq!(checked_method(right), Ok(right.into()));
+        }
         for wrong in [&b""[..], b"G\x16", b"\\x16\\x03", b"G:T", &[b'A'; 33]] {
             assert_eq!(checked_method(wrong), Err(Defect::BadMethod.at(wrong)));
         }

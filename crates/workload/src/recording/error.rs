@@ -1,5 +1,6 @@
 //! Why a log cannot be read, or a recording not be used as wished.
 
+use crate::recording::format::names;
 use crate::recording::problem::{Backwards, Place, Unparsed};
 use flashweir_core::limits::{
     LOG_LINE_SKIPPED_BYTES, LOG_LINES, PROFILE_BINS, RECORDED_DOCUMENTS, RECORDED_REQUESTS,
@@ -19,15 +20,24 @@ pub enum RecordingError {
         /// Error of the reader.
         source: io::Error,
     },
-    /// The log is compressed.
+    /// The log is compressed by a program whose work is not undone here, or twice.
     #[error("it is {program}-compressed: pipe it through `{program} -dc`")]
     Compressed {
         /// The program that compressed it and decompresses it.
         program: &'static str,
     },
     /// The beginning fits none of the formats.
-    #[error("its beginning is of no log format known here; expected common, combined, nasa-tsv or world-cup")]
-    UnknownFormat,
+    #[error(
+        "its beginning is of no log format known here ({names}); name a pattern, such as \
+         '$remote_addr - - [$time_local] \"$request\" $status $body_bytes_sent'; {place}: \"{line}\"",
+        names = names()
+    )]
+    UnknownFormat {
+        /// The first line that is not empty.
+        place: Place,
+        /// Its beginning, made printable.
+        line: String,
+    },
     /// There is nothing in it.
     #[error("the log is empty")]
     Empty,
@@ -46,6 +56,14 @@ pub enum RecordingError {
     AllLeftOut {
         /// Number of requests.
         left_out: u64,
+    },
+    /// There are requests in it, and none that reached the server whose log it is.
+    #[error(
+        "all of its {elsewhere} requests went to other hosts than the first one's, or were answered by the browser's cache"
+    )]
+    AllElsewhere {
+        /// Number of requests.
+        elsewhere: u64,
     },
     /// Strict reading: a line does not parse.
     #[error("{0}")]

@@ -1,6 +1,8 @@
-//! Known log formats, their names, and how they are recognised.
+//! Known log formats: their names, how they are recognised, and what they cannot say.
 
-use crate::recording::{combined, nasa_tsv, world_cup};
+use crate::recording::combined;
+use crate::recording::json_lines::{self, Layout};
+use crate::recording::{alb, envoy, haproxy, har, nasa_tsv, w3c, world_cup};
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,11 +18,161 @@ pub enum Format {
     NasaTsv,
     /// The 20-byte records of the 1998 World Cup logs (Internet Traffic Archive).
     WorldCupBinary,
+    /// Access logs of AWS Application Load Balancers.
+    Alb,
+    /// Standard logs of AWS CloudFront, a kind of the W3C's extended format.
+    CloudFront,
+    /// The W3C's extended format, as IIS writes it.
+    W3c,
+    /// HAProxy's `option httplog`.
+    Haproxy,
+    /// Envoy's default format, and Istio's.
+    Envoy,
+    /// Envoy's fields as JSON, under the names of its documentation.
+    EnvoyJson,
+    /// Caddy's JSON.
+    Caddy,
+    /// Traefik's JSON.
+    Traefik,
+    /// JSON of nginx's variables, under their names or others that are usual.
+    NginxJson,
+    /// An HTTP archive: one person's browser.
+    Har,
 }
+
+/// All that is known of one format.
+struct Known {
+    format: Format,
+    names: &'static [&'static str],
+    /// What writes it, for lists.
+    writer: &'static str,
+    /// Whether a file that begins so is of this format.
+    fits: fn(&[u8]) -> bool,
+    order: Order,
+    /// What is missing in it or uncertain, apart from what no log has; empty if nothing.
+    lacks: &'static str,
+}
+
+/// In which order a log has its requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// In that of their times, but for small steps back, which are played at the latest time above them.
+    AsWritten,
+    /// In that in which the answers ended, though it says when the requests came: it is put in order.
+    ByEnd,
+}
+
+/// The table by which a format is recognised: the first that fits. A format stands above those that its lines fit as well.
+static TABLE: [Known; 13] = [
+    Known {
+        format: Format::Har,
+        names: &["har"],
+        writer: "a browser's HTTP archive",
+        fits: har::looks_like,
+        order: Order::ByEnd,
+        lacks: "it is one person's session; requests to other hosts and answers from the browser's cache are left out",
+    },
+    Known {
+        format: Format::CloudFront,
+        names: &["cloudfront"],
+        writer: "AWS CloudFront",
+        fits: |first| w3c::looks_like(lines(first), true),
+        order: Order::ByEnd,
+        lacks: "its times are whole seconds, of the answer's end less the time taken",
+    },
+    Known {
+        format: Format::W3c,
+        names: &["w3c", "iis"],
+        writer: "W3C extended, IIS",
+        fits: |first| w3c::looks_like(lines(first), false),
+        order: Order::ByEnd,
+        lacks: "its times are whole seconds, of the answer's end less the time taken; IIS writes paths decoded, with + for a space",
+    },
+    Known {
+        format: Format::Caddy,
+        names: &["caddy"],
+        writer: "Caddy's JSON",
+        fits: |first| is_json(first, &json_lines::CADDY),
+        order: Order::ByEnd,
+        lacks: "",
+    },
+    Known {
+        format: Format::Traefik,
+        names: &["traefik"],
+        writer: "Traefik's JSON",
+        fits: |first| is_json(first, &json_lines::TRAEFIK),
+        order: Order::ByEnd,
+        lacks: "",
+    },
+    Known {
+        format: Format::EnvoyJson,
+        names: &["envoy-json"],
+        writer: "Envoy's and Istio's JSON",
+        fits: |first| is_json(first, &json_lines::ENVOY),
+        order: Order::ByEnd,
+        lacks: "",
+    },
+    Known {
+        format: Format::NginxJson,
+        names: &["nginx-json"],
+        writer: "JSON of nginx's variables",
+        fits: |first| is_json(first, &json_lines::NGINX),
+        order: Order::ByEnd,
+        lacks: "without request_time its times are those of the answer's end",
+    },
+    Known {
+        format: Format::Haproxy,
+        names: &["haproxy"],
+        writer: "HAProxy's httplog",
+        fits: |first| any_line(first, |line| haproxy::parse(line).is_ok()),
+        order: Order::ByEnd,
+        lacks: "its times have no zone and count as UTC",
+    },
+    Known {
+        format: Format::Envoy,
+        names: &["envoy"],
+        writer: "Envoy's and Istio's default",
+        fits: |first| any_line(first, |line| envoy::parse(line).is_ok()),
+        order: Order::ByEnd,
+        lacks: "",
+    },
+    Known {
+        format: Format::Alb,
+        names: &["alb"],
+        writer: "AWS Application Load Balancer",
+        fits: |first| any_line(first, |line| alb::parse(line).is_ok()),
+        order: Order::ByEnd,
+        lacks: "",
+    },
+    Known {
+        format: Format::Combined,
+        names: &["combined", "common"],
+        writer: "Apache, nginx and others",
+        fits: |first| any_line(first, |line| combined::parse(line).is_ok()),
+        order: Order::AsWritten,
+        lacks: "nginx and some others write the time of the answer's end",
+    },
+    Known {
+        format: Format::NasaTsv,
+        names: &["nasa-tsv"],
+        writer: "the NASA log of 1995, tab-separated",
+        fits: |first| any_line(first, |line| nasa_tsv::is_header(line) || nasa_tsv::parse(line).is_ok()),
+        order: Order::AsWritten,
+        lacks: "",
+    },
+    Known {
+        format: Format::WorldCupBinary,
+        names: &["world-cup"],
+        writer: "the World Cup logs of 1998, 20-byte records",
+        fits: world_cup::looks_like,
+        order: Order::AsWritten,
+        lacks: "it has numbers for paths",
+    },
+];
 
 /// A name that belongs to no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not a log format: expected common, combined, nasa-tsv or world-cup")]
+#[error("\"{0}\" is not a log format: expected {names}, or a pattern with $variables", names = names())]
 pub struct UnknownFormatName(pub String);
 
 impl Format {
@@ -33,14 +185,34 @@ impl Format {
     /// ```
     #[must_use]
     pub fn detect(first: &[u8]) -> Option<Self> {
-        let lines = || first.split(|byte| *byte == b'\n').take(LINES_LOOKED_AT);
-        if lines().any(|line| combined::parse(line.trim_ascii_end()).is_ok()) {
-            Some(Self::Combined)
-        } else if lines().any(|line| nasa_tsv::is_header(line) || nasa_tsv::parse(line).is_ok()) {
-            Some(Self::NasaTsv)
-        } else {
-            world_cup::looks_like(first).then_some(Self::WorldCupBinary)
-        }
+        TABLE.iter().find(|known| (known.fits)(first)).map(|known| known.format)
+    }
+
+    /// Every format.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|known| known.format)
+    }
+
+    /// What writes logs of this format.
+    #[must_use]
+    pub fn writer(self) -> &'static str {
+        self.known().writer
+    }
+
+    /// What logs of this format lack, apart from what no log has (how long people wait, where they come from, what they send);
+    /// empty if nothing.
+    #[must_use]
+    pub fn lacks(self) -> &'static str {
+        self.known().lacks
+    }
+
+    pub(super) fn order(self) -> Order {
+        self.known().order
+    }
+
+    fn known(self) -> &'static Known {
+        // Every format has its row: a test sees to it.
+        TABLE.iter().find(|known| known.format == self).unwrap_or(&TABLE[0])
     }
 }
 
@@ -48,23 +220,33 @@ impl FromStr for Format {
     type Err = UnknownFormatName;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "common" | "combined" => Ok(Self::Combined),
-            "nasa-tsv" => Ok(Self::NasaTsv),
-            "world-cup" => Ok(Self::WorldCupBinary),
-            other => Err(UnknownFormatName(other.chars().take(40).collect())),
-        }
+        let found = TABLE.iter().find(|known| known.names.contains(&name));
+        found.map(|known| known.format).ok_or_else(|| UnknownFormatName(name.chars().take(40).collect()))
     }
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Combined => "combined",
-            Self::NasaTsv => "nasa-tsv",
-            Self::WorldCupBinary => "world-cup",
-        })
+        f.write_str(self.known().names[0])
     }
+}
+
+/// All names, in the order of the table, with commas between.
+pub(super) fn names() -> String {
+    TABLE.iter().flat_map(|known| known.names).copied().collect::<Vec<_>>().join(", ")
+}
+
+/// The first lines, without their ends.
+pub(super) fn lines(first: &[u8]) -> impl Iterator<Item = &[u8]> {
+    first.split(|byte| *byte == b'\n').take(LINES_LOOKED_AT).map(<[u8]>::trim_ascii_end)
+}
+
+fn any_line(first: &[u8], fits: impl Fn(&[u8]) -> bool) -> bool {
+    lines(first).any(fits)
+}
+
+fn is_json(first: &[u8], layout: &Layout) -> bool {
+    any_line(first, |line| json_lines::parse(line, layout).is_ok())
 }
 
 #[cfg(test)]
@@ -72,13 +254,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_and_written() {
-        for format in [Format::Combined, Format::NasaTsv, Format::WorldCupBinary] {
+    fn names_are_read_and_written_and_each_format_has_one_row() {
+        for format in Format::all() {
             assert_eq!(format.to_string().parse(), Ok(format));
+            assert_eq!(Format::all().filter(|other| *other == format).count(), 1);
         }
         assert_eq!("common".parse(), Ok(Format::Combined));
+        assert_eq!("iis".parse(), Ok(Format::W3c));
         let message = "IIS".parse::<Format>().unwrap_err().to_string();
-        assert_eq!(message, "\"IIS\" is not a log format: expected common, combined, nasa-tsv or world-cup");
+        let wanted = "\"IIS\" is not a log format: expected har, cloudfront, w3c, iis, caddy, traefik, ";
+        assert!(message.starts_with(wanted), "{message}");
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! Recorded logs: who asked a real web server for what, and when, to be played again.
 //!
-//! A log's stamps have whole seconds. Played as they are, the requests of one second would all come at its first
+//! Most logs have stamps in whole seconds. Played as they are, the requests of one second would all come at its first
 //! instant: bursts that never happened. So they are spread evenly over their second, in their order, the k-th of n at
-//! (k − ½)/n ([`Stamps::Spread`]).
+//! (k − ½)/n ([`Stamps::Spread`]). Stamps with fractions of a second are played as they are.
 //!
-//! A log is written in the order in which answers *ended*, stamped (mostly) with when requests *began*: times that
-//! step back a little are normal. Such a request is played at the latest time seen above it, and counted
-//! ([`Problems::backwards`]).
+//! A log is written in the order in which answers *ended*. Where it says when requests *began*, or how long they took, it is
+//! put into that order. Elsewhere times that step back a little are normal: such a request is played at the latest time seen
+//! above it, and counted ([`Problems::backwards`]), as is a step back of more than an hour anywhere.
 //!
 //! Only `GET` and `HEAD` are kept unless all is asked for: replaying an order orders again. Who asked is never
-//! kept. Reading is one pass, about 0.5 µs a line; 20 bytes a request and each distinct document once stay in memory
-//! (bounds: `RECORDED_*` and `LOG_*` in `flashweir_core::limits`).
+//! kept. Compressed logs (gzip, zstd) are decompressed as they are read. Reading is one pass, about 0.5 µs a line; 20 bytes a
+//! request and each distinct document once stay in memory (bounds: `RECORDED_*` and `LOG_*` in `flashweir_core::limits`).
+//!
+//! The formats are those of [`Format`], recognised by their beginning, and those that a [`Pattern`] describes.
 //!
 //! ```
 //! use flashweir_workload::recording::{Format, Options, Recording};
@@ -30,17 +32,28 @@
 //! # Ok::<(), flashweir_workload::recording::RecordingError>(())
 //! ```
 
+mod alb;
 mod collector;
 mod combined;
+mod decompress;
 mod document_table;
 mod entry;
+mod envoy;
 mod error;
+mod fields;
 mod format;
+mod haproxy;
+mod har;
+mod json;
+mod json_lines;
 mod log_time;
 mod nasa_tsv;
 mod path;
+mod pattern;
+mod peek;
 mod problem;
 mod read;
+mod w3c;
 mod world_cup;
 
 use flashweir_core::limits::PROFILE_BINS;
@@ -49,10 +62,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use document_table::Named;
+use read::How;
 
 pub use document_table::Document;
 pub use error::RecordingError;
 pub use format::{Format, UnknownFormatName};
+pub use pattern::{Pattern, PatternError};
 pub use problem::{Backwards, Defect, Place, Problems, Unparsed};
 
 /// How to read a log.
@@ -76,7 +91,7 @@ pub enum Methods {
     All,
 }
 
-/// Treatment of stamps that have whole seconds only.
+/// Treatment of stamps that have whole seconds only; others are played as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stamps {
     /// The requests of one second are spread evenly over it, in their order.
@@ -97,21 +112,35 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads a log of a known format. Empty lines, and a first line of column names, count as nothing.
+    /// Reads a log of a known format. Empty lines, and lines that name columns, count as nothing.
     ///
     /// # Errors
-    /// A log that cannot be read, is compressed, holds nothing to play or exceeds a bound; with
+    /// A log that cannot be read or decompressed, holds nothing to play or exceeds a bound; with
     /// [`Options::strict`] also the first problem.
-    pub fn read(text: impl Read, format: Format, options: &Options) -> Result<Self, RecordingError> {
-        read::read(text, Some(format), options).map(|(_, recording)| recording)
+    pub fn read(log: impl Read, format: Format, options: &Options) -> Result<Self, RecordingError> {
+        read::read(log, How::Format(format), options).map(|(_, recording)| recording)
+    }
+
+    /// Reads a log whose lines a pattern describes.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_pattern(
+        log: impl Read,
+        pattern: &Pattern,
+        options: &Options,
+    ) -> Result<Self, RecordingError> {
+        read::read(log, How::Pattern(pattern), options).map(|(_, recording)| recording)
     }
 
     /// Reads a log whose format is recognised by its beginning, and returns the format.
     ///
     /// # Errors
     /// As [`read`](Self::read), and a beginning of no format.
-    pub fn read_detecting(text: impl Read, options: &Options) -> Result<(Format, Self), RecordingError> {
-        read::read(text, None, options)
+    pub fn read_detecting(log: impl Read, options: &Options) -> Result<(Format, Self), RecordingError> {
+        let (format, recording) = read::read(log, How::Detect, options)?;
+        // Without a pattern there is a format.
+        Ok((format.unwrap_or(Format::Combined), recording))
     }
 
     /// When each request comes, never falling: offsets from the beginning of the first request's second.
@@ -149,10 +178,10 @@ impl Recording {
         &self.problems
     }
 
-    /// Lines or records of the log: requests kept, left out and not parsed.
+    /// Lines or records of the log: requests kept, left out, made elsewhere and not parsed.
     #[must_use]
     pub fn lines(&self) -> u64 {
-        self.moments.len() as u64 + self.problems.left_out + self.problems.unparsed
+        self.moments.len() as u64 + self.problems.left_out + self.problems.unparsed + self.problems.elsewhere
     }
 
     /// Time runs `factor` times faster (below one: slower). O(requests).
@@ -201,5 +230,7 @@ impl Recording {
     }
 }
 
+#[cfg(test)]
+mod samples;
 #[cfg(test)]
 mod tests;

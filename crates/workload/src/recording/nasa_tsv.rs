@@ -2,6 +2,7 @@
 //! time in seconds since 1970.
 
 use crate::recording::entry::{Entry, Flaw, Target, checked_method, checked_size, is_status};
+use crate::recording::log_time::Stamp;
 use crate::recording::problem::Defect;
 
 /// Whether this is the line of column names, which may stand first.
@@ -13,18 +14,19 @@ pub(super) fn is_header(line: &[u8]) -> bool {
 pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, Flaw<'_>> {
     let mut fields = line.split(|byte| *byte == b'\t').skip(2);
     // Which field is missing is unknown, so nothing is shown: it might be the host.
-    let mut next = || fields.next().ok_or(Defect::FewFields.at(b""));
+    let mut next = || fields.next().ok_or(Defect::FewFields.unshown());
     let (time, method, url, status, size) = (next()?, next()?, next()?, next()?, next()?);
     let second = checked_size(time).ok().flatten().and_then(|second| i64::try_from(second).ok());
     let second = second.ok_or(Defect::BadSecond.at(time))?;
     let method = checked_method(method)?;
     if url.is_empty() {
-        return Err(Defect::NoTarget.at(b""));
+        return Err(Defect::NoTarget.unshown());
     }
     if !is_status(status) {
         return Err(Defect::BadStatus.at(status));
     }
-    Ok(Entry { second, method, target: Target::Plain(url), bytes: checked_size(size)? })
+    let time = Stamp::whole(second);
+    Ok(Entry { time, method, target: Target::plain(url), bytes: checked_size(size)? })
 }
 
 #[cfg(test)]
@@ -34,8 +36,8 @@ mod tests {
     #[test]
     fn a_line_of_the_log() {
         let entry = parse(b"h.example\t-\t807256800\tGET\t/images/logo.gif\t200\t1713\t\t").unwrap();
-        let target = Target::Plain(b"/images/logo.gif");
-        assert_eq!(entry, Entry { second: 807_256_800, method: b"GET", target, bytes: Some(1_713) });
+        let (time, target) = (Stamp::whole(807_256_800), Target::plain(b"/images/logo.gif"));
+        assert_eq!(entry, Entry { time, method: b"GET".into(), target, bytes: Some(1_713) });
         assert!(is_header(b"host\tlogname\ttime\tmethod\turl\tresponse\tbytes\treferer\tuseragent"));
     }
 

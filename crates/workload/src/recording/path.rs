@@ -1,23 +1,53 @@
 //! Paths as a log has them, made such that they can be sent.
 
+use crate::recording::entry::Escapes;
 use crate::recording::problem::Defect;
 use flashweir_core::limits::RECORDED_PATH_BYTES;
 
 /// Appends path and query to `name`, percent-encoding every byte that RFC 3986 allows in neither; what was
 /// encoded stays so. Of an absolute URL (a client that took the server for its proxy) host and scheme are left
-/// out. With `escaped`, the escapes web servers write into their logs are undone first.
-pub(super) fn push_path(target: &[u8], escaped: bool, name: &mut String) -> Result<(), Defect> {
-    let start = name.len();
+/// out. The escapes web servers write into their logs are undone first.
+pub(super) fn push_path(target: &[u8], escapes: Escapes, name: &mut String) -> Result<(), Defect> {
     let path = without_origin(target);
+    let start = name.len();
     match path.first() {
         Some(b'/') => {}
         None | Some(b'?') if path.len() < target.len() => name.push('/'),
         _ => return Err(Defect::NotAPath),
     }
-    let mut rest = path;
+    push_text(path, escapes, start, name)
+}
+
+/// The same of a path and a query that the log has in two columns, so that a `?` in the path is a part of it.
+pub(super) fn push_path_and_query(
+    path: &[u8],
+    query: Option<&[u8]>,
+    name: &mut String,
+) -> Result<(), Defect> {
+    let start = name.len();
+    if path.first() != Some(&b'/') {
+        return Err(Defect::NotAPath);
+    }
+    for (count, part) in path.split(|byte| *byte == b'?').enumerate() {
+        if count > 0 {
+            name.push_str("%3F");
+        }
+        push_text(part, Escapes::None, start, name)?;
+    }
+    if let Some(query) = query {
+        name.push('?');
+        push_text(query, Escapes::None, start, name)?;
+    }
+    Ok(())
+}
+
+/// Appends bytes; the path that began at `start` may not become too long.
+fn push_text(text: &[u8], escapes: Escapes, start: usize, name: &mut String) -> Result<(), Defect> {
+    let mut rest = text;
     while let Some((&first, after)) = rest.split_first() {
-        let (byte, after) = match first {
-            b'\\' if escaped => unescape(after),
+        let (byte, after) = match (first, escapes) {
+            (b'\\', Escapes::Backslash) => unescape(after),
+            (b'#', Escapes::Hash) => hex_byte(after).unwrap_or((first, after)),
             _ => (first, after),
         };
         push_byte(byte, name);
@@ -44,17 +74,22 @@ fn without_origin(target: &[u8]) -> &[u8] {
 /// The byte that an escape stands for, given what follows its backslash. A backslash that begins no escape is
 /// itself: not every server escapes.
 fn unescape(after: &[u8]) -> (u8, &[u8]) {
-    let hex = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
     match after {
-        [b'x', high, low, rest @ ..] if let (Some(high), Some(low)) = (hex(*high), hex(*low)) => {
-            (high << 4 | low, rest)
-        }
+        // nginx writes `\u00` before the digits where its log has `escape=json`.
+        [b'u', b'0', b'0', rest @ ..] | [b'x', rest @ ..] if let Some(escaped) = hex_byte(rest) => escaped,
         [byte @ (b'"' | b'\\'), rest @ ..] => (*byte, rest),
         [b't', rest @ ..] => (b'\t', rest),
         [b'n', rest @ ..] => (b'\n', rest),
         [b'r', rest @ ..] => (b'\r', rest),
         _ => (b'\\', after),
     }
+}
+
+/// The byte that two hexadecimal digits stand for, and what follows them.
+fn hex_byte(text: &[u8]) -> Option<(u8, &[u8])> {
+    let hex = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+    let [high, low, rest @ ..] = text else { return None };
+    Some((hex(*high)? << 4 | hex(*low)?, rest))
 }
 
 fn push_byte(byte: u8, name: &mut String) {
@@ -73,13 +108,13 @@ fn push_byte(byte: u8, name: &mut String) {
 mod tests {
     use super::*;
 
-    fn path(target: &[u8], escaped: bool) -> Result<String, Defect> {
+    fn path(target: &[u8], escapes: Escapes) -> Result<String, Defect> {
         let mut name = "GET ".to_owned();
-        push_path(target, escaped, &mut name).map(|()| name["GET ".len()..].to_owned())
+        push_path(target, escapes, &mut name).map(|()| name["GET ".len()..].to_owned())
     }
 
     fn check(target: &[u8], wanted: &str) {
-        assert_eq!(path(target, true).as_deref(), Ok(wanted));
+        assert_eq!(path(target, Escapes::Backslash).as_deref(), Ok(wanted));
     }
 
     #[test]
@@ -103,7 +138,22 @@ mod tests {
         check(br"/gr\xc3\xBCn", "/gr%C3%BCn");
         check(br"/\r\n", "/%0D%0A");
         check(br"/odd\q\x2\xzz\", "/odd%5Cq%5Cx2%5Cxzz%5C");
-        assert_eq!(path(br"/a\x20b", false).as_deref(), Ok("/a%5Cx20b"));
+        check(br"/\u001f\u00zz", "/%1F%5Cu00zz");
+        assert_eq!(path(br"/a\x20b", Escapes::None).as_deref(), Ok("/a%5Cx20b"));
+        assert_eq!(path(b"/a#22b#7Bc#zz#", Escapes::Hash).as_deref(), Ok("/a%22b%7Bc%23zz%23"));
+    }
+
+    #[test]
+    fn a_path_and_its_query_in_two() {
+        let both = |path: &[u8], query: Option<&[u8]>| {
+            let mut name = String::new();
+            push_path_and_query(path, query, &mut name).map(|()| name)
+        };
+        assert_eq!(both(b"/a b", None).as_deref(), Ok("/a%20b"));
+        assert_eq!(both(b"/what?", Some(b"q=1?&r=a b")).as_deref(), Ok("/what%3F?q=1?&r=a%20b"));
+        assert_eq!(both(b"a", None), Err(Defect::NotAPath));
+        assert_eq!(both(b"/a", Some(&[b'q'; 8_190])), Err(Defect::PathTooLong));
+        assert_eq!(both(b"/a", Some(&[b'q'; 8_189])).map(|name| name.len()), Ok(8_192));
     }
 
     #[test]
@@ -116,10 +166,10 @@ mod tests {
     #[test]
     fn what_is_no_path_is_refused() {
         for wrong in [&b"*"[..], b"", b"?q", b"other.example:443", b"ftp://h/x", b"\\x2fa"] {
-            assert_eq!(path(wrong, true), Err(Defect::NotAPath), "{wrong:?}");
+            assert_eq!(path(wrong, Escapes::Backslash), Err(Defect::NotAPath), "{wrong:?}");
         }
-        assert_eq!(path(&[b'/'; 8_192], true).map(|path| path.len()), Ok(8_192));
-        assert_eq!(path(&[b'/'; 8_193], true), Err(Defect::PathTooLong));
-        assert_eq!(path(&[&b"/"[..], &[b' '; 3_000]].concat(), true), Err(Defect::PathTooLong));
+        assert_eq!(path(&[b'/'; 8_192], Escapes::Backslash).map(|path| path.len()), Ok(8_192));
+        assert_eq!(path(&[b'/'; 8_193], Escapes::Backslash), Err(Defect::PathTooLong));
+        assert_eq!(path(&[&b"/"[..], &[b' '; 3_000]].concat(), Escapes::Backslash), Err(Defect::PathTooLong));
     }
 }

@@ -20,6 +20,8 @@ pub struct Problems {
     pub first_backwards: Vec<Backwards>,
     /// Requests that parse and are not played, since their method may change something at the server.
     pub left_out: u64,
+    /// HTTP archives: requests to other hosts than the first one's, and those that the browser's cache answered.
+    pub elsewhere: u64,
 }
 
 /// One line that does not parse.
@@ -76,6 +78,46 @@ pub enum Defect {
     /// Tab-separated: a time that is none.
     #[error("not a time in whole seconds since 1970")]
     BadSecond,
+    /// A time in none of the forms that are read.
+    #[error("not a time: expected 2015-05-17T10:05:03Z, 17/May/2015:10:05:03 +0000, or seconds since 1970")]
+    BadStamp,
+    /// Something by which a format is recognised is missing.
+    #[error("{format} has {what}")]
+    Expected {
+        /// The format.
+        format: &'static str,
+        /// What the line should have, and where.
+        what: &'static str,
+    },
+    /// A line that ends too early.
+    #[error("fewer than the {fewest} fields of {format}")]
+    FewFieldsOf {
+        /// The format.
+        format: &'static str,
+        /// Fields that every line has.
+        fewest: u8,
+    },
+    /// W3C: no line says what the columns are.
+    #[error("no line that begins with #Fields: above it says what its columns are")]
+    NoColumns,
+    /// W3C: a line that ends too early.
+    #[error("fewer columns than the #Fields: line above it names")]
+    FewColumns,
+    /// A part without which there is no request is missing, empty or `-`.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// JSON: a line that is none.
+    #[error("not a JSON object")]
+    NotJson,
+    /// HTTP archives: the document is damaged, or ends too early; what follows is not read.
+    #[error("the archive is no JSON from here on, or ends too early")]
+    BrokenArchive,
+    /// HTTP archives: a URL of another scheme, such as `data:`, which is not sent.
+    #[error("what is asked for is not a URL of http or https")]
+    NotHttp,
+    /// The line is none of those that the pattern describes.
+    #[error("a text of the pattern is missing, or not where the pattern has it")]
+    NotOfPattern,
     /// A method that cannot be sent.
     #[error("not a method (a word of at most {RECORDED_METHOD_BYTES} letters)")]
     BadMethod,
@@ -150,7 +192,7 @@ impl fmt::Display for Place {
 }
 
 /// The beginning of `part` as printable text: a log may hold anything, terminal commands included.
-fn snippet(part: &[u8]) -> String {
+pub(super) fn snippet(part: &[u8]) -> String {
     let mut text = String::new();
     let mut characters = 0;
     for chunk in part.utf8_chunks() {

@@ -3,6 +3,7 @@
 //! server (8 bits each).
 
 use crate::recording::entry::{Entry, Flaw, Target};
+use crate::recording::log_time::Stamp;
 use crate::recording::problem::Defect;
 use std::ops::RangeInclusive;
 
@@ -23,10 +24,11 @@ const RECORDS_LOOKED_AT: usize = 16;
 /// Splits one record. Not looked at: the client, and status, type and server, which no replay needs.
 pub(super) fn parse(record: &[u8; RECORD_BYTES]) -> Result<Entry<'_>, Flaw<'_>> {
     let number = |at: usize| u32::from_be_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
-    let method = METHODS.get(usize::from(record[16])).ok_or(Defect::UnknownMethodCode(record[16]).at(b""))?;
+    let method =
+        METHODS.get(usize::from(record[16])).ok_or(Defect::UnknownMethodCode(record[16]).unshown())?;
     Ok(Entry {
-        second: i64::from(number(0)),
-        method,
+        time: Stamp::whole(i64::from(number(0))),
+        method: (*method).into(),
         target: Target::Object(number(8)),
         bytes: Some(number(12)).filter(|size| *size != NO_SIZE).map(u64::from),
     })
@@ -52,8 +54,8 @@ mod tests {
     #[test]
     fn a_record() {
         let entry = parse(&RECORD).unwrap();
-        let target = Target::Object(258);
-        assert_eq!(entry, Entry { second: 897_490_304, method: b"GET", target, bytes: Some(4_096) });
+        let (time, target) = (Stamp::whole(897_490_304), Target::Object(258));
+        assert_eq!(entry, Entry { time, method: b"GET".into(), target, bytes: Some(4_096) });
         assert!(looks_like(&RECORD));
     }
 
@@ -63,7 +65,7 @@ mod tests {
         record[12..16].fill(0xff);
         assert_eq!(parse(&record).unwrap().bytes, None);
         record[16] = 8;
-        assert_eq!(parse(&record), Err(Defect::UnknownMethodCode(8).at(b"")));
+        assert_eq!(parse(&record), Err(Defect::UnknownMethodCode(8).unshown()));
     }
 
     #[test]
