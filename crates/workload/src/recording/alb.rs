@@ -9,7 +9,7 @@ use crate::recording::problem::Defect;
 const NAME: &str = "an ALB's log";
 const NO_KIND: Defect =
     Defect::Expected { format: NAME, what: "http, https, h2, grpcs, ws or wss at its beginning" };
-/// What the first field may say of the connection.
+/// Values of the first field: the kind of connection.
 const KINDS: [&[u8]; 6] = [b"http", b"https", b"h2", b"grpcs", b"ws", b"wss"];
 
 /// Splits one line. O(length of the line).

@@ -256,7 +256,7 @@ mod tests {
         Entry { time, method: b"GET".into(), target: Target::plain(path.as_bytes()), bytes: None }
     }
 
-    /// What is made of requests that came so many milliseconds after a moment.
+    /// The recording of requests that came these milliseconds after a moment.
     fn recording(order: Order, came_ms: &[i64]) -> Recording {
         let options = Options::default();
         let mut collector = Collector::new(&options, Bounds::NAMED, order);

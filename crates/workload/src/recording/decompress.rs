@@ -1,4 +1,4 @@
-//! Undoes the compression of a log that is read: by a window of bounded size, whatever the size of the log.
+//! Undoes the compression of a log that is read: with a window of bounded size for logs of any size.
 
 use crate::recording::peek::{Peeked, peek};
 use flashweir_core::limits::LOG_ZSTD_WINDOW_BYTES;
@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
-/// How other compressed files begin, and the programs that make them, each of which undoes it with `-dc`.
+/// First bytes of other compressed files, and the programs that make them, each of which undoes it with `-dc`.
 const OTHERS: [(&[u8], &str); 2] = [(b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2")];
 /// The longest of these beginnings.
 const MAGIC_BYTES: u64 = 6;
@@ -144,7 +144,7 @@ mod tests {
             for at in 3..whole.len() {
                 let mut damaged = whole.clone();
                 damaged[at] ^= 0x55;
-                // What is read may be wrong where there is no checksum; nothing more.
+                // Without a checksum wrong bytes may be read; nothing worse.
                 let _ = opened(&damaged);
             }
         }

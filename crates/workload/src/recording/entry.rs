@@ -27,7 +27,7 @@ pub(super) enum Target<'a> {
     Object(u32),
 }
 
-/// How a server writes bytes into its log that it does not write as they came.
+/// The spelling of bytes that a server does not write into its log as they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Escapes {
     /// It writes all of them as they came.

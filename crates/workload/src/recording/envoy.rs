@@ -35,7 +35,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, Flaw<'_>> {
         std::iter::from_fn(|| Some(next())).nth(2).unwrap_or_default()
     };
     let (sent, milliseconds) = (next(), next());
-    // These are what this format is told from the combined one by.
+    // By these three numbers this format differs from the combined one.
     let (Some(_), Some(bytes), Some(_)) = (number(received), number(sent), number(milliseconds)) else {
         return Err(NO_NUMBERS.unshown());
     };

@@ -44,12 +44,12 @@ pub enum Format {
 struct Known {
     format: Format,
     names: &'static [&'static str],
-    /// What writes it, for lists.
+    /// The program that writes it, for lists.
     writer: &'static str,
     /// Whether a file that begins so is of this format.
     fits: fn(&[u8]) -> bool,
     order: Order,
-    /// What is missing in it or uncertain, apart from what no log has; empty if nothing.
+    /// Facts that are missing in it or uncertain, besides those that every log lacks; empty if none.
     lacks: &'static str,
 }
 
@@ -193,14 +193,14 @@ impl Format {
         TABLE.iter().map(|known| known.format)
     }
 
-    /// What writes logs of this format.
+    /// The program that writes logs of this format.
     #[must_use]
     pub fn writer(self) -> &'static str {
         self.known().writer
     }
 
-    /// What logs of this format lack, apart from what no log has (how long people wait, where they come from, what they send);
-    /// empty if nothing.
+    /// Facts that logs of this format lack, besides those that every log lacks (how long people wait, where they come from,
+    /// which fields and bodies they send); empty if none.
     #[must_use]
     pub fn lacks(self) -> &'static str {
         self.known().lacks

@@ -1,4 +1,4 @@
-//! HAProxy's `option httplog`, whatever syslog puts before it:
+//! HAProxy's `option httplog`, with or without the prefix of syslog:
 //! `client [time] frontend backend/server TR/Tw/Tc/Tr/Ta status bytes … "request"`.
 
 use crate::recording::entry::{Entry, Escapes, Flaw, Target, is_status, method_and_target};

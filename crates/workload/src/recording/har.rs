@@ -9,9 +9,9 @@ use crate::recording::log_time;
 use crate::recording::problem::{Defect, Place};
 use hifijson::token::Lex as _;
 use hifijson::{Error, IterLexer, Lex, SliceLexer};
-use std::io::Read;
+use std::io::BufRead;
 
-/// What is used of an entry.
+/// The parts of an entry that are used.
 #[derive(Debug, Default)]
 struct Fields {
     started: Option<Vec<u8>>,
@@ -25,7 +25,7 @@ struct Fields {
 
 /// Reads an archive. Entries for another host than the first one's, and answers of the browser's cache, are counted and left
 /// out: they did not reach the server that is asked.
-pub(super) fn read(stream: impl Read, collector: &mut Collector<'_>) -> Result<(), RecordingError> {
+pub(super) fn read(stream: impl BufRead, collector: &mut Collector<'_>) -> Result<(), RecordingError> {
     let mut lexer = IterLexer::new(stream.bytes());
     let mut number = 0;
     let mut host: Option<Vec<u8>> = None;

@@ -113,7 +113,7 @@ mod tests {
     use hifijson::IterLexer;
     use std::convert::Infallible;
 
-    /// What an object says under `a`, read from a slice and from a stream.
+    /// The value of the key `a` of an object, read from a slice and from a stream.
     fn value(text: &str) -> Result<Option<String>, Error> {
         fn found<L: Lex>(lexer: &mut L) -> Result<Option<Vec<u8>>, Error> {
             let mut found = None;

@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Layout {
     keys: &'static [(&'static str, Meaning)],
-    /// How a message calls the target.
+    /// Name of the target in messages.
     target: &'static str,
 }
 
@@ -22,7 +22,7 @@ enum Meaning {
     Begin,
     /// When its answer ended.
     End,
-    /// How long it took, in units of so many nanoseconds.
+    /// The time it took; the unit in nanoseconds.
     Took(u32),
     /// `GET /path HTTP/1.1`.
     Request,

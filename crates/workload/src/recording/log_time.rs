@@ -15,7 +15,7 @@ const NANOSECONDS: i128 = 1_000_000_000;
 pub(super) struct Stamp {
     /// Seconds since 1970 (UTC).
     pub(super) second: i64,
-    /// What comes on top of them, below 10⁹; `None` if the log has whole seconds.
+    /// The fraction of a second, below 10⁹; `None` if the log has whole seconds.
     pub(super) nanosecond: Option<u32>,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn any(text: &[u8]) -> Option<Stamp> {
     since_1970(text).or_else(|| iso(text)).or_else(|| common(text))
 }
 
-/// How long something took, in units of so many nanoseconds; `None` for what is no length, such as `-`.
+/// A length of time, written in units of `unit_ns` nanoseconds; `None` for text that is none, such as `-`.
 pub(super) fn length(text: &[u8], unit_ns: u32) -> Option<Duration> {
     let number: f64 = str::from_utf8(text).ok()?.trim().parse().ok()?;
     Duration::try_from_secs_f64(number * f64::from(unit_ns) / 1e9).ok()
@@ -134,7 +134,7 @@ fn fraction_ns(text: &[u8]) -> Option<(Option<u32>, &[u8])> {
     let [b'.' | b',', rest @ ..] = text else { return Some((None, text)) };
     let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = rest.split_at(length);
-    // What is finer than nanoseconds is left out.
+    // Digits beyond nanoseconds are left out.
     let digits = digits.iter().map(|digit| u32::from(digit - b'0')).chain(std::iter::repeat(0)).take(9);
     let nanoseconds = digits.fold(0, |sum, digit| sum * 10 + digit);
     (length > 0).then_some((Some(nanoseconds), rest))

@@ -8,7 +8,7 @@ use flashweir_core::limits::{LOG_PATTERN_PARTS, LOG_REORDERED_S};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What a line looks like: text, and variables of which some are used.
+/// Description of a line: text, and variables of which some are used.
 ///
 /// ```
 /// use flashweir_workload::recording::{Options, Pattern, Recording};
@@ -41,7 +41,7 @@ pub enum PatternError {
     },
     /// Nothing says where the first of two variables ends.
     #[error(
-        "the pattern has no text between ${{{first}}} and ${{{second}}}, so that nothing tells where one ends"
+        "the pattern has no text between ${{{first}}} and ${{{second}}}, so the end of the first is unknown"
     )]
     Adjacent {
         /// Name of the first.
@@ -60,7 +60,7 @@ enum Part {
     Variable(Meaning),
 }
 
-/// What a variable holds, of those that are used.
+/// Content of a variable, of those that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     Time,

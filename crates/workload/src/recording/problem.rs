@@ -86,7 +86,7 @@ pub enum Defect {
     Expected {
         /// The format.
         format: &'static str,
-        /// What the line should have, and where.
+        /// The missing part of the line, and its place.
         what: &'static str,
     },
     /// A line that ends too early.

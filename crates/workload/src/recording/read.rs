@@ -17,10 +17,10 @@ use std::io::{self, BufRead, BufReader, Read};
 const BUFFER_BYTES: usize = 64 << 10;
 /// Bytes by which the format is recognised.
 const BEGINNING_BYTES: u64 = 64 << 10;
-/// What Windows programs put before text in UTF-8.
+/// Mark that Windows programs put before text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How the format of a log is known.
+/// Source of a log's format.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum How<'p> {
     /// By its beginning.
@@ -29,7 +29,7 @@ pub(super) enum How<'p> {
     Pattern(&'p Pattern),
 }
 
-/// What reads the lines of a text.
+/// Reader of the lines of a text.
 enum Lines<'p> {
     /// Each line by itself.
     Each(fn(&[u8]) -> Result<Entry<'_>, Flaw<'_>>),

@@ -129,7 +129,7 @@ fn nothing_to_play_is_an_error_that_says_why() {
 }
 
 #[test]
-fn logs_of_other_compressors_are_named_whatever_format_is_wanted() {
+fn logs_of_other_compressors_are_named_with_any_format() {
     for format in Format::all() {
         let xz = [0xfd, b'7', b'z', b'X', b'Z', 0, 0, 4];
         let error = Recording::read(&xz[..], format, &Options::default()).unwrap_err();

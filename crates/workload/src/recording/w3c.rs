@@ -14,7 +14,7 @@ const DATE: &[u8] = b"#Date:";
 /// A column that only CloudFront has.
 const CLOUDFRONT_COLUMN: &[u8] = b"x-edge-location";
 
-/// What a column holds, of those that are used.
+/// Content of a column, of those that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Date,
@@ -39,7 +39,7 @@ const COLUMNS: [(&[u8], Column); 7] = [
 /// Reads the lines of one file, with the columns that the last directive named.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// What each column holds; empty before the first directive.
+    /// Content of each column; empty before the first directive.
     columns: Vec<Option<Column>>,
     /// Of the last `#Date:`, for logs whose lines have only a time.
     date: Vec<u8>,
