@@ -17,7 +17,7 @@ mod metric;
 mod output;
 mod people;
 mod plan;
-mod recorded;
+pub(crate) mod recorded;
 mod result_file;
 #[cfg(test)]
 mod sample;

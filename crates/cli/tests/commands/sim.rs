@@ -132,6 +132,36 @@ fn log() -> String {
 }
 
 #[test]
+fn whatif_reads_the_logs_of_other_servers_and_patterns() {
+    let caddy = r#"{"ts":1431857103.75,"request":{"remote_ip":"192.0.2.77","method":"GET","uri":"/a"},"duration":0.5,"size":9}"#;
+    let config = "[upstream]\nurls = ['http://127.0.0.1:3000']\n";
+    let own = "192.0.2.77|1431857103.75|GET /a HTTP/1.1\n192.0.2.77|x\n";
+    let directory = directory(&[("caddy.log", caddy), ("own.log", own), ("on.toml", config)]);
+    let finished = sim(directory.path(), &["--whatif", "caddy.log", "--config", "on.toml"]);
+    assert!(
+        finished.stderr.contains("caddy.log: read as caddy (Caddy's JSON); no log says"),
+        "{}",
+        finished.stderr
+    );
+    let own = ["--whatif", "own.log", "--config", "on.toml"];
+    let finished = sim(directory.path(), &own);
+    assert_eq!(finished.code(), Some(64), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("of no log format known here (har, cloudfront, "),
+        "{}",
+        finished.stderr
+    );
+    let finished = sim(directory.path(), &[&own[..], &["--format", "$remote_addr|$msec|$request"]].concat());
+    assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
+    assert!(finished.stdout.contains("1 requests in "), "{}", finished.stdout);
+    assert!(
+        finished.stderr.contains("lines that do not parse: 1 of 2, left out:\n  line 2: "),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
 fn a_recorded_crowd_tells_what_would_have_been_refused_and_when() {
     let config = "[upstream]\nurls = ['http://127.0.0.1:3000']\n";
     let off = format!("{config}[flash_crowd]\nmode = 'off'\n[sentry]\npolicing = 'off'\n");

@@ -61,8 +61,8 @@ pub(crate) struct ArrivalArgs {
     crowd: bool,
     /// A web server's log again: its requests, at the times it has.
     ///
-    /// People ask for the log's own paths, below the host of the URL. `-` is standard input; compressed logs are
-    /// piped.
+    /// People ask for the log's own paths, below the host of the URL. Its format is recognised (see --format), as is
+    /// compression by gzip or zstd. `-` is standard input.
     #[arg(long, value_name = "LOG",
           conflicts_with_all = ["path", "url_list", "zipf", "documents", "popularity", "sizes"])]
     replay: Option<PathBuf>,

@@ -4,6 +4,7 @@ mod crowd;
 mod report;
 mod told;
 
+use crate::commands::load::recorded::{LogFormat, UNKNOWN_TO_LOGS, format_help, problem_notes};
 use crate::exit::UsageError;
 use anyhow::{Context as _, ensure};
 use flashweir_admission::flash_crowd::{Baseline, Settings};
@@ -16,6 +17,7 @@ use flashweir_workload::recording::{Options, Recording};
 use std::io::Write as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// A recorded log against a policy.
 #[derive(Debug, clap::Args)]
@@ -34,6 +36,10 @@ pub(crate) struct WhatIfArgs {
     /// A log contains method and path, so classes by host, field, cookie, key or network take no request here.
     #[arg(long, value_name = "FILE", requires = "whatif")]
     config: Option<PathBuf>,
+    /// Format of the log: `auto`, a name, or a pattern as nginx's `log_format` writes it.
+    #[arg(long, value_parser = LogFormat::from_str, default_value = "auto", requires = "whatif",
+          value_name = "NAME|PATTERN", long_help = format_help())]
+    format: LogFormat,
     /// F times as many requests; the copies come within a second of the original.
     #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true,
           value_parser = super::super::load::values::positive, requires = "whatif")]
@@ -94,16 +100,11 @@ impl WhatIfArgs {
     fn recording(&self, log: &Path) -> anyhow::Result<Recording> {
         let name = log.display();
         let file = std::fs::File::open(log).with_context(|| format!("{name} cannot be opened"))?;
-        let (_, recording) =
-            Recording::read_detecting(file, &Options::default()).with_context(|| name.to_string())?;
-        let problems = recording.problems();
-        if problems.unparsed + problems.left_out > 0 {
-            eprintln!(
-                "{name}: of {} lines {} do not parse and {} are no GET or HEAD: left out",
-                recording.lines(),
-                problems.unparsed,
-                problems.left_out
-            );
+        let (kind, recording) =
+            self.format.read(file, &Options::default()).with_context(|| name.to_string())?;
+        eprintln!("{name}: {kind}; {UNKNOWN_TO_LOGS}");
+        for note in problem_notes(&name.to_string(), &recording, "") {
+            eprintln!("{note}");
         }
         let recording = recording.squeeze(self.squeeze).context("--squeeze")?;
         ensure!(recording.length() <= WEEK, "{name}: it goes on for more than a week; see --squeeze");

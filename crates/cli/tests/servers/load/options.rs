@@ -23,9 +23,10 @@ fn traces_that_cannot_be_read_or_are_empty_are_named() {
     refused(&["--replay", "not-there.log"], "not-there.log cannot be opened");
     refused(&["--replay", directory], "is a directory");
     refused(&["--replay", name(&empty)], "the log is empty");
-    refused(&["--replay", name(&garbage)], "its beginning is of no log format known here");
+    refused(&["--replay", name(&garbage)], "its beginning is of no log format known here (har, ");
+    refused(&["--replay", name(&garbage)], "; line 1: \"what is this\"");
     refused(&["--replay", name(&garbage), "--format", "combined"], "line 1: no time in brackets");
-    refused(&["--replay", name(&compressed)], "gzip -dc");
+    refused(&["--replay", name(&compressed)], "line 1: cannot be read");
     refused(&["--profile", name(&empty), "--column", "1"], "it holds no counts");
     refused(&["--profile", name(&compressed), "--column", "1"], "gzip -dc");
     refused(&["--profile", "not-there.csv", "--column", "1"], "not-there.csv cannot be opened");
@@ -53,6 +54,30 @@ fn lines_that_do_not_parse_are_counted_and_the_first_five_shown() {
     assert_eq!(server.join().unwrap(), ["GET /a HTTP/1.1"]);
 
     refused(&["--replay", name(&log), "--strict"], "line 2: no time in brackets");
+}
+
+#[test]
+fn a_log_of_another_server_is_recognised_and_what_it_lacks_is_printed() {
+    let line = "haproxy[1]: 192.0.2.1:5 [17/May/2015:10:05:03.250] web app/one 0/0/0/1/1 200 9 - - ---- 1/1/0/0/0 0/0 \"GET /a HTTP/1.1\"\n";
+    let log = file(line);
+    let (url, server) = serve(1);
+    let output = load(&[&url, "--replay", name(&log)]);
+    let said = text(&output.stderr);
+    assert_eq!(server.join().unwrap(), ["GET /a HTTP/1.1"], "{said}");
+    let wanted = "read as haproxy (HAProxy's httplog); its times have no zone and count as UTC; no log says how long people wait";
+    assert!(said.contains(wanted), "{said}");
+    let with = |format, wanted| refused(&["--replay", name(&log), "--format", format], wanted);
+    with("apache", "\"apache\" is not a log format: expected har, cloudfront");
+    with("$request", "the pattern has no time");
+    with(
+        "[$time_local] $request",
+        "line 1: a text of the pattern is missing, or not where the pattern has it: \"[\"",
+    );
+    let (url, server) = serve(1);
+    let pattern = "haproxy[1]: $remote_addr [$time_local] web app/one $x $status $bytes_sent - - ---- $x $x \"$request\"";
+    let own = file(&line.replace(".250]", " +0000]"));
+    let output = load(&[&url, "--replay", name(&own), "--format", pattern]);
+    assert_eq!(server.join().unwrap(), ["GET /a HTTP/1.1"], "{}", text(&output.stderr));
 }
 
 #[test]
