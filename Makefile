@@ -2,7 +2,7 @@
 .PHONY: demo demo-chain demo-hot demo-scale test test-load bench bench-instructions bench-agent bench-load bench-tcp \
 	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak \
 	h2spec grpc-interop helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
-	bench-sentries compare compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
+	bench-sentries compare compare-behaviour compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
 	bench-slow conformance conformance-http-cache
 .PHONY: setup setup-conformance setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins
 
@@ -200,6 +200,12 @@ compare: setup-bench envoy compare-cost
 compare-cost: setup-bench
 	$(CARGO) build --release --locked -p flashweir-cli
 	$(CARGO) bench --locked -p flashweir-cli --bench proxy_cost
+
+# Messages of HTTP that proxies treat differently, each sent to Flashweir, nginx, HAProxy and Caddy: what each did, and the RFC's word. Three
+# minutes once built; ONLY names a part of the cases. Writes docs/behaviour.md, and fails where Flashweir is wrong and an RFC has a word.
+compare-behaviour: setup
+	@scripts/install-missing.sh nginx=nginx-light haproxy=haproxy caddy=caddy
+	$(CARGO) bench --profile dev --locked -p flashweir-cli --bench behaviour
 
 # CPU time and instructions of a hit in the cache, beside nginx's proxy_cache and Varnish; two minutes once built.
 compare-cache: setup-bench

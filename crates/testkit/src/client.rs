@@ -12,6 +12,7 @@ use crate::message::{Kind, Message, MessageReader, ReadError};
 pub struct Client {
     stream: TcpStream,
     reader: MessageReader<TcpStream>,
+    patience: Duration,
 }
 
 impl Client {
@@ -61,7 +62,32 @@ impl Client {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let reader = MessageReader::new(stream.try_clone()?);
-        Ok(Self { stream, reader })
+        Ok(Self { stream, reader, patience: PATIENCE })
+    }
+
+    /// Sets the time after which reads and writes give up, in place of [`PATIENCE`].
+    ///
+    /// # Panics
+    /// When the time is zero.
+    pub fn set_patience(&mut self, time: Duration) {
+        self.patience = time;
+        self.stream.set_read_timeout(Some(time)).expect("a time above zero");
+        self.stream.set_write_timeout(Some(time)).expect("a time above zero");
+    }
+
+    /// Whether the other side has already closed or reset the connection; waits for nothing and takes nothing.
+    ///
+    /// # Panics
+    /// Never: a connected socket can be asked.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.stream.set_nonblocking(true).expect("a socket");
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false).expect("a socket");
+        match peeked {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
     }
 
     /// One GET on its own connection.
@@ -183,7 +209,7 @@ impl Client {
             Ok(_) => false,
             Err(error) => matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
         };
-        self.stream.set_read_timeout(Some(PATIENCE)).expect("a time above zero");
+        self.stream.set_read_timeout(Some(self.patience)).expect("a time above zero");
         quiet
     }
 
@@ -191,7 +217,7 @@ impl Client {
     pub fn is_answered_within(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).expect("a time above zero");
         let came = matches!(self.stream.peek(&mut [0]), Ok(count) if count > 0);
-        self.stream.set_read_timeout(Some(PATIENCE)).expect("a time above zero");
+        self.stream.set_read_timeout(Some(self.patience)).expect("a time above zero");
         came
     }
 
