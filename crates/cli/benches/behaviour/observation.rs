@@ -191,7 +191,7 @@ impl Flood {
             Some(FloodEnd::Goaway(code)) => format!("GOAWAY ({code}) after {frames} frames"),
             Some(FloodEnd::Closed) => format!("closed after {frames} frames"),
             None => {
-                format!("no end: {frames} frames, {:.1} µs of processor time each", self.micros_per_frame)
+                format!("no end: {frames} frames, {:.2} µs of processor time each", self.micros_per_frame)
             }
         }
     }

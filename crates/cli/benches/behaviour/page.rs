@@ -60,9 +60,10 @@ pub(crate) fn text(rows: &[Row], versions: &[String; 4]) -> String {
 Written by `make compare-behaviour`, which sends each case to Flashweir, nginx, HAProxy and Caddy in front of the same scripted origin, and fails where
 Flashweir is wrong on a point on which an RFC has a word. {} cases, of which {counted} have such a word; right in these: {}.
 
-✓: as the RFC says (MUST, SHOULD), or as it allows (says). Where it leaves the point open, the mark shows only whether the message passes unharmed, and the
+✓: as the RFC demands (MUST, SHOULD), or as it allows or describes (says). Where it leaves the point open, the mark shows what this project prefers, and the
 row does not count. Statuses are those that the client gets, in order; *silence*: no response within the time of the case, 3 s at most; *closed*, *reset*: the
-connection ended without one; *response cut*: it ended inside one.
+connection ended without one; *response cut*: it ended inside one. Where HAProxy closes instead of repeating a request, it leaves that to the client, as browsers
+do it.
 
 | case | what is sent | RFC | Flashweir | nginx | HAProxy | Caddy | Flashweir is |
 |---|---|---|---|---|---|---|---|
@@ -89,7 +90,7 @@ connection ended without one; *response cut*: it ended inside one.
         "\nThe counts of rows in which connections close under requests differ a little from run to run.\n\n## Versions and settings\n",
     );
     for (kind, version) in Kind::ALL.into_iter().zip(versions) {
-        let _ = write!(page, "\n{version}:\n\n```\n{}```\n", kind.shown_config());
+        let _ = write!(page, "\n{version}\n\n```{}\n{}```\n", kind.language(), kind.shown_config());
     }
     page.push_str(
         "\nnginx has a listener for HTTP/2 alone, since its version takes either protocol in the clear on a port; HAProxy has one with `proto h2`.\n",

@@ -94,6 +94,16 @@ http://:{} {{
         }
     }
 
+    /// Language of the configuration, for the page.
+    pub(crate) fn language(self) -> &'static str {
+        match self {
+            Self::Flashweir => "toml",
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy",
+            Self::Caddy => "caddyfile",
+        }
+    }
+
     /// The configuration as it is printed on the page.
     pub(crate) fn shown_config(self) -> String {
         let listen = [8080, 8081].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));

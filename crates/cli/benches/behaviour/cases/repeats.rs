@@ -50,7 +50,7 @@ pub(crate) fn cases() -> Vec<Case> {
         },
         Case {
             name: "origin has closed before the request",
-            sent: "20 GETs 30 ms apart; the origin answers and closes 10 ms later",
+            sent: "20 GETs, one every 30 ms; the origin answers and closes 10 ms later",
             rfc: "9112 §9.5",
             asks: "a closed connection is noticed: nothing is sent on it",
             word: Word::Should,

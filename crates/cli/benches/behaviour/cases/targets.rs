@@ -32,7 +32,7 @@ fn raw(observed: &Observation) -> Verdict {
     let is_one_rule = groups.len() == 1;
     let cells: Vec<String> = match &groups[..] {
         [(label, _)] => vec![format!("all {label}")],
-        _ => groups.into_iter().map(|(label, characters)| format!("{label}: {characters}")).collect(),
+        _ => groups.into_iter().map(|(label, characters)| format!("{label}: `` {characters} ``")).collect(),
     };
     Verdict::new(is_one_rule, cells.join("; "))
 }
@@ -157,13 +157,12 @@ fn hosts() -> Vec<Case> {
             origin: plain(),
             client: ask("GET /a HTTP/1.0\r\n\r\n"),
             judge: |observed| {
-                let host = observed
-                    .arrived_field("host")
-                    .map_or("no host".to_owned(), |host| format!("host {host}"));
-                Verdict::new(
-                    observed.status() == 200,
-                    format!("{}; {host} at the origin", observed.summary()),
-                )
+                let host = match observed.arrived_field("host") {
+                    None => "no host",
+                    Some(host) if host.starts_with("127.0.0.1:") => "the origin's address as host",
+                    Some(_) => "another host",
+                };
+                Verdict::new(observed.status() == 200, format!("{}; {host}", observed.summary()))
             },
         },
         Case {
