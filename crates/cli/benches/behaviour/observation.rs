@@ -102,6 +102,15 @@ impl Observation {
         self.origin.requests.is_empty() && (by_status || by_closing)
     }
 
+    /// The proxy closes the connection, or says that it does: it may read on for a while so that its answer is not lost.
+    pub(crate) fn ends_connection(&self) -> bool {
+        let says_close = |response: &Message| {
+            response.field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
+        };
+        matches!(self.events.last(), Some(Event::Closed | Event::Reset))
+            || self.last().is_some_and(says_close)
+    }
+
     /// The client can see that the response is broken.
     pub(crate) fn is_broken(&self) -> bool {
         let is_failure = |event: &Event| matches!(event, Event::Cut | Event::Reset | Event::StreamReset(_));
