@@ -46,7 +46,7 @@ pub struct FlightGroup {
     /// Requests of different classes do not wait for each other.
     pub class: u8,
     /// Nor do those whose origin may choose its response by a field that they do not share: [`unknown_fields`](crate::unknown_fields).
-    /// Those with such fields may wait for a flight without any: they see whether its response is theirs.
+    /// Requests with such fields may wait for a flight without any: they see whether its response is theirs.
     pub fields: u64,
 }
 

@@ -138,7 +138,7 @@ impl RequestPart {
     }
 }
 
-/// What a request has in fields by which an origin may choose its response, as a number; 0 where it has none. Two requests that
+/// The fields of a request by which an origin may choose its response, as a number; 0 where it has none. Two requests that
 /// agree in it get one response of their document, as far as their other fields do not select another. O(fields).
 #[must_use]
 pub fn unknown_fields(fields: &HeaderMap, extra: &[HeaderName], hasher: &Hasher64) -> u64 {

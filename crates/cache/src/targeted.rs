@@ -54,7 +54,7 @@ fn names(line: &HeaderValue, word: &str) -> bool {
     })
 }
 
-/// What the field says; none where it is empty or cannot be read.
+/// The field's directives; none where it is empty or cannot be read.
 fn read(fields: &HeaderMap) -> Option<Directives> {
     // Lines are joined before they are read (RFC 9651 §4.2).
     let lines: Vec<&[u8]> = fields.get_all(CDN_CACHE_CONTROL).iter().map(|line| line.as_bytes()).collect();

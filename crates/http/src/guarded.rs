@@ -56,7 +56,7 @@ pub struct Guarded<Io> {
     refused: Option<Refused>,
     /// All that hyper wrote was flushed, and nothing came after it.
     is_flushed: bool,
-    /// What is left of interim responses that are being written.
+    /// Rest of the interim responses that are being written.
     interims_left: Vec<u8>,
     /// Where clients that end their half of the connection are answered.
     ends: Option<EndHolder>,

@@ -67,7 +67,7 @@ impl EndState {
         self.wake();
     }
 
-    /// What a read gives while the end is held.
+    /// Result of a read while the end is held.
     pub(crate) fn poll_held(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.is_broken.get() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));

@@ -49,9 +49,9 @@ enum Expectation {
 /// Interim responses since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterimCounts {
-    /// Those that are on their way to the client.
+    /// On their way to the client.
     pub passed_on: u64,
-    /// Those that could not be passed on: no room, or a head that cannot be made fit.
+    /// Not passed on: no room, or a head that cannot be made fit.
     pub dropped: u64,
 }
 

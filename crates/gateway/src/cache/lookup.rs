@@ -69,7 +69,7 @@ impl Miss {
         self.hash ^ self.unknown_fields
     }
 
-    /// What is remembered of its document, or of its requests with these fields.
+    /// Memory of its document, or of its requests with these fields.
     pub(crate) fn mark(&self, cache: &WorkerCache, now: Instant) -> Option<Mark> {
         let of_all = cache.mark(now, self.hash);
         if of_all == Some(Mark::Alone) || self.unknown_fields == 0 {

@@ -1,6 +1,6 @@
 //! The head of the latest request on a connection, as it was sent, and whether any byte of its answer has come.
 //!
-//! hyper takes a request apart when it sends it, and doesn't give it back. A request that may have to be sent once more is therefore read
+//! hyper consumes a request when it sends it. A request that may have to be sent once more is therefore read
 //! from the bytes that went out: copying those costs less than a tenth of what a copy of the head would, and allocates nothing.
 
 use flashweir_core::limits::REPEATED_HEAD_BYTES;
