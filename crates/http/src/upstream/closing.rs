@@ -160,7 +160,9 @@ mod tests {
         habit.observe(now, closing);
         assert!(habit.idle_max(late(500), CONFIGURED) < CONFIGURED);
         // A server with another time-out in its place.
-        [400, 410].map(|secs| closed(secs * 1_000, 3_500, 7, false)).map(|(now, it)| habit.observe(now, it));
+        for (now, closing) in [400, 410].map(|secs| closed(secs * 1_000, 3_500, 7, false)) {
+            habit.observe(now, closing);
+        }
         assert_eq!(habit.idle_max(Instant::from_secs(410), CONFIGURED), ms(3_149));
     }
 
