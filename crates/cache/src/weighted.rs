@@ -52,8 +52,8 @@ impl<'a> Weighted<'a> {
     /// Sorted, each token once; none if a token has two weights.
     fn in_any_order(mut self) -> Option<Self> {
         let elements = &mut self.elements[..self.count];
-        for (token, _) in elements.iter_mut() {
-            *token = usual_coding(*token);
+        for element in elements.iter_mut() {
+            element.0 = usual_coding(element.0);
         }
         elements.sort_unstable_by(|(one, _), (other, _)| lower(one).cmp(lower(other)));
         let mut count = 0;
