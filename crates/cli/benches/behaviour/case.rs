@@ -85,7 +85,8 @@ pub(crate) enum Step {
     Final,
     /// The same for a request by HEAD.
     FinalToHead,
-    Pause(Duration),
+    /// Waits until the origin has closed all its connections, and a moment more for the proxy.
+    OriginCloses,
     /// Ends the sending direction (FIN).
     HalfClose,
     /// Finds out whether the proxy closes the connection within this time.

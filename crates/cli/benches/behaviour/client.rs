@@ -5,7 +5,7 @@ use crate::observation::Event;
 use flashweir_testkit::{Client, Message, ReadError};
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time for a response. Longer than the second after which a proxy may send 100 by itself.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -13,13 +13,30 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Interim responses before a final one; more end the reading.
 const INTERIM_MAX: usize = 16;
 
-/// Plays the steps against a proxy and records what happens.
-pub(crate) fn play(address: SocketAddr, steps: &[Step]) -> Vec<Event> {
+/// Time for the origin to close its connections.
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+
+/// Time for the proxy to notice that a connection is closed.
+const NOTICE: Duration = Duration::from_millis(10);
+
+/// Plays the steps against a proxy and records what happens; `is_idle` answers whether the origin has no connection open.
+pub(crate) fn play(address: SocketAddr, steps: &[Step], is_idle: impl Fn() -> bool) -> Vec<Event> {
     let mut session = Session { address, client: None, is_leaving: false, owed: 0, events: Vec::new() };
     for step in steps {
-        session.step(step);
+        match step {
+            Step::OriginCloses => wait_until(&is_idle),
+            step => session.step(step),
+        }
     }
     session.events
+}
+
+fn wait_until(is_idle: &impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_idle() && began.elapsed() < CLOSE_WITHIN {
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+    std::thread::park_timeout(NOTICE);
 }
 
 struct Session {
@@ -47,8 +64,6 @@ impl Session {
             Step::Within(time) => self.within(*time),
             Step::Final => self.read_final(Client::try_response),
             Step::FinalToHead => self.read_final(Client::response_to_head),
-            // A part of the script: the client takes this long.
-            Step::Pause(time) => std::thread::park_timeout(*time),
             Step::HalfClose => {
                 if let Some(client) = &mut self.client {
                     client.finish_writing();
@@ -56,7 +71,7 @@ impl Session {
             }
             Step::End(time) => self.wait_for_end(*time),
             Step::Leave => self.leave(),
-            Step::SendUnlessAnswered(_) => {}
+            Step::SendUnlessAnswered(_) | Step::OriginCloses => {}
         }
     }
 

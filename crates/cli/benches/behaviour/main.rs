@@ -64,7 +64,7 @@ fn visit(programs: &Programs, case: &Case, kind: Kind) -> Result<Verdict, String
     let origin = origin::start(&case.origin);
     let running = programs.start(kind, origin.address())?;
     let events = match &case.client {
-        Script::Http1(steps) => client::play(running.http1, steps),
+        Script::Http1(steps) => client::play(running.http1, steps, || origin.open_connections() == 0),
         Script::Http2 { fields, body } => http2::request(running.http2, fields, *body),
         Script::Flood(frame) => {
             vec![http2::flood(running.http2, frame, || proxies::processor_time(running.id()))]
