@@ -46,7 +46,7 @@ fn every_command_in_the_documents_parses() {
         for mut command in commands(block) {
             let shown = command.join(" ");
             // Every shell variable in our documents stands for a number.
-            command.iter_mut().filter(|word| word.starts_with('$')).for_each(|word| *word = "1".to_owned());
+            command.iter_mut().filter(|word| is_variable(word)).for_each(|word| *word = "1".to_owned());
             // With `--help` last, everything before it is parsed and nothing is done.
             command.push("--help".to_owned());
             let finished = binary().run(&command);
@@ -157,4 +157,10 @@ fn write_named_files(directory: &Path, config: &str) {
         assert!(!name.starts_with('/'), "an example names a file of one machine: {name}");
         std::fs::copy(source, directory.join(name)).expect("a writable directory");
     }
+}
+
+/// Whether a word is one variable of the shell, and not a pattern of a log in quotes.
+fn is_variable(word: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_{}".contains(&byte);
+    word.strip_prefix('$').is_some_and(|name| name.bytes().all(is_of_name))
 }

@@ -99,7 +99,8 @@ fn what_is_wrong_in_a_log_is_told_or_strictly_refused() {
     let option = format!("--replay {}", log.path().display());
     let (class, notes) = class_and_notes(URL, &option).unwrap();
     assert_eq!(class.arrivals.unwrap().expected(), 2.0);
-    let [unparsed, backwards, left_out] = &notes[..] else { panic!("three notes: {notes:?}") };
+    let [format, unparsed, backwards, left_out] = &notes[..] else { panic!("four notes: {notes:?}") };
+    assert!(format.contains("read as combined") && format.contains("--patience"), "{format}");
     assert!(unparsed.contains("lines that do not parse: 6 of 9"), "{unparsed}");
     let shown: Vec<_> = unparsed.lines().skip(1).collect();
     assert!(
