@@ -124,7 +124,7 @@ mod tests {
     fn parse<'a>(fields: &str, line: &'a str) -> Result<Entry<'a>, Flaw<'a>> {
         let mut reader = Reader::default();
         assert_eq!(reader.parse(b"#Date: 2015-05-17 00:00:00").ok(), Some(None));
-        assert_eq!(reader.parse(&fields.as_bytes().to_vec()).ok(), Some(None));
+        assert_eq!(reader.parse(fields.as_bytes()).ok(), Some(None));
         reader.parse(line.as_bytes()).map(|entry| entry.expect("no directive"))
     }
 
