@@ -19,8 +19,8 @@ pub(crate) struct Id {
 pub(crate) struct Account {
     totals: Mutex<BTreeMap<&'static str, u64>>,
     faults: Mutex<(u64, Vec<String>)>,
-    /// By client: one bit for each of its requests that a server has read.
-    arrived: Mutex<BTreeMap<usize, Vec<u64>>>,
+    /// By client: one bit for each of its requests that a server has read, and one for each that was read twice.
+    arrived: Mutex<BTreeMap<usize, Vec<[u64; 2]>>>,
     /// Even while the gateway runs; raised before it is ended and after it is back.
     generation: AtomicU64,
 }
@@ -47,19 +47,26 @@ impl Account {
         }
     }
 
-    /// A server has read this request whole.
-    pub(crate) fn arrive(&self, id: Id) {
+    /// A server has read this request whole. An idempotent one may be sent once more (RFC 9110 §9.2.2), no other and none a third time.
+    pub(crate) fn arrive(&self, id: Id, is_idempotent: bool) {
         let (word, bit) = ((id.number / 64) as usize, 1 << (id.number % 64));
         let mut arrived = lock(&self.arrived);
         let words = arrived.entry(id.client).or_default();
         if words.len() <= word {
-            words.resize(word + 1, 0);
+            words.resize(word + 1, [0, 0]);
         }
-        let is_twice = words[word] & bit != 0;
-        words[word] |= bit;
+        let [once, twice] = &mut words[word];
+        let (was_read, was_repeated) = (*once & bit != 0, *twice & bit != 0);
+        *once |= bit;
+        if was_read {
+            *twice |= bit;
+        }
         drop(arrived);
-        if is_twice {
-            self.fault(format!("{id:?} was sent to servers twice"));
+        match (was_read, was_repeated) {
+            (false, _) => {}
+            (true, false) if is_idempotent => self.count("repeated"),
+            (true, false) => self.fault(format!("{id:?} was sent to servers twice")),
+            (true, true) => self.fault(format!("{id:?} was sent to servers three times")),
         }
     }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use flashweir_testkit::{Connection, Message, Upstream, checksum};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::sync::{oneshot, watch};
 
@@ -43,7 +43,7 @@ fn answer(connection: &mut Connection, request: &Message, account: &Account) -> 
         account.fault(format!("a server read {:?}", request.start));
         return false;
     };
-    account.arrive(id);
+    account.arrive(id, request.start.starts_with("GET "));
     let announced = request.field("x-checksum").map(str::to_owned);
     if announced.is_some_and(|sum| sum != checksum(&request.body).to_string()) {
         account.fault(format!("{id:?} arrived with another body"));
@@ -138,14 +138,14 @@ async fn answer_http2(
     request: Request<Incoming>,
     account: Arc<Account>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let target = request.uri().path().to_owned();
+    let (target, is_get) = (request.uri().path().to_owned(), request.method() == Method::GET);
     let Ok(_body) = request.into_body().collect().await else {
         return Ok(Response::new(Full::default()));
     };
     let mut response = Response::new(Full::from("http2"));
     match parse(&target) {
         Some((id, _)) => {
-            account.arrive(id);
+            account.arrive(id, is_get);
             let own = format!("{}-{}", id.client, id.number).parse().expect("a field's value");
             response.headers_mut().insert("x-id", own);
         }
