@@ -11,7 +11,7 @@ use bytes::Bytes;
 use flashweir_core::{Duration, Reason};
 use flashweir_http::FramingViolation;
 use flashweir_http::client::ClientNetwork;
-use flashweir_http::guarded::{GuardHandle, Protocol};
+use flashweir_http::guarded::Protocol;
 use flashweir_http::serve::{ConnectionEnd, Served};
 use flashweir_http::upstream::UpstreamError;
 use flashweir_telemetry::{BadRequest, ConnectionFailure, Happening, StatusClass};
@@ -53,9 +53,8 @@ pub(crate) struct Client {
     pub(crate) full: Option<Reason>,
     /// A request was answered whose body was not read.
     pub(crate) left_body_unread: Cell<bool>,
-    /// Notified when the connection is to end after the responses in progress (HTTP/2 knows no `Connection: close`), or when its client
-    /// has ended its half.
-    pub(crate) end_wanted: Rc<Notify>,
+    /// Notified when the connection is to end after the responses in progress (HTTP/2 knows no `Connection: close`).
+    pub(crate) end_wanted: Notify,
     counted_sent: Cell<u64>,
     counted_received: Cell<u64>,
 }
@@ -85,7 +84,7 @@ pub(crate) async fn serve(worker: Rc<WorkerContext>, stream: TcpStream, peer: So
         wire,
         full: place.full,
         left_body_unread: Cell::new(false),
-        end_wanted: Rc::default(),
+        end_wanted: Notify::new(),
         counted_sent: Cell::new(0),
         counted_received: Cell::new(0),
     });
@@ -124,12 +123,7 @@ where
             Box::pin(handle(worker.clone(), client.clone(), connection.clone(), request))
         }
     };
-    let mut io = server.guard(io);
-    if current.live.config.client.answers_half_closed {
-        io = io.answering_half_closed(client.end_wanted.clone());
-    }
-    let end_wanted = end_wanted(worker, client, io.handle());
-    let served = server.serve(io, protocol, service, end_wanted).await;
+    let served = server.serve(server.guard(io), protocol, service, end_wanted(worker, client)).await;
     count_end(worker, &served);
     if client.left_body_unread.get() || served.violation == Some(FramingViolation::FrameFlood) {
         // The wire outlives hyper's half of it, so the socket is still open.
@@ -138,18 +132,10 @@ where
 }
 
 /// Resolves when the connection is to take no further request.
-async fn end_wanted(worker: &WorkerContext, client: &Client, guard: GuardHandle) {
+async fn end_wanted(worker: &WorkerContext, client: &Client) {
     tokio::select! {
         () = worker.draining.cancelled() => {}
-        () = client.end_wanted.notified() => {
-            if guard.is_end_held() {
-                worker.metrics.connections.half_closed.increment();
-                // The connection ends after the answer in any case; if the client has closed both halves, before.
-                client.wire.broken().await;
-                guard.break_off();
-            }
-            return;
-        }
+        () = client.end_wanted.notified() => return,
     }
     if client.wire.bytes_read() == 0 {
         // Accepted in the last moment: its request may be in the socket already, and gets an answer.

@@ -5,7 +5,6 @@
 //! a head over its limits is cut where hyper's equal limits make it answer 431; a refused body fails the read.
 
 use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase, Refusal};
-use crate::held_end::{EndHolder, EndState};
 use crate::http2_frames::{FrameWatch, PREFACE};
 use crate::interim::Interims;
 use crate::violation::FramingViolation;
@@ -15,7 +14,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Which HTTP a connection speaks.
@@ -40,7 +38,6 @@ struct Seen {
     is_http2: Cell<bool>,
     is_write_blocked: Cell<bool>,
     interims: Interims,
-    end: EndState,
 }
 
 /// A client's stream whose reads are framed strictly. Writes pass untouched.
@@ -58,8 +55,6 @@ pub struct Guarded<Io> {
     is_flushed: bool,
     /// Rest of the interim responses that are being written.
     interims_left: Vec<u8>,
-    /// Where clients that end their half of the connection are answered.
-    ends: Option<EndHolder>,
 }
 
 /// Bytes still to be given to the parser above after a refusal.
@@ -111,21 +106,6 @@ impl GuardHandle {
         &self.0.interims
     }
 
-    /// Whether the client has ended its half of the connection while a response is owed to it.
-    #[must_use]
-    pub fn is_end_held(&self) -> bool {
-        self.0.end.is_held()
-    }
-
-    /// The client whose end is held has closed both halves: its request fails.
-    pub fn break_off(&self) {
-        self.0.end.break_off();
-    }
-
-    pub(crate) fn end(&self) -> &EndState {
-        &self.0.end
-    }
-
     fn enter(&self, phase: ReadPhase, is_new_head: bool) {
         if phase == ReadPhase::ReadingHead && is_new_head {
             self.0.head_since.set(Instant::now());
@@ -161,7 +141,6 @@ impl<Io> Guarded<Io> {
             is_http2: Cell::new(false),
             is_write_blocked: Cell::new(false),
             interims: Interims::default(),
-            end: EndState::default(),
         };
         Self {
             io,
@@ -172,16 +151,7 @@ impl<Io> Guarded<Io> {
             refused: None,
             is_flushed: true,
             interims_left: Vec::new(),
-            ends: None,
         }
-    }
-
-    /// The same; a client that ends its half of the connection while it waits for its answer gets it (HTTP/1 only). `held` is notified then:
-    /// the code that serves the connection calls [`GuardHandle::break_off`] when it is reset.
-    #[must_use]
-    pub fn answering_half_closed(mut self, held: Rc<Notify>) -> Self {
-        self.ends = Some(EndHolder::new(held));
-        self
     }
 
     /// The guard's observations, to keep after the stream has gone into a server.
@@ -231,26 +201,6 @@ impl<Io> Guarded<Io> {
                 if refusal.keep_len == 0 { self.say_last_words(buf) } else { Ok(()) }
             }
         }
-    }
-
-    /// The stream has ended; whether the parser above is not to learn of it yet.
-    fn holds_end(&mut self, cx: &mut Context<'_>) -> bool
-    where
-        Io: AsyncWrite + Unpin,
-    {
-        let seen = &*self.handle.0;
-        let Some(ends) = &mut self.ends else { return false };
-        let is_waiting = seen.end.in_flight() > 0
-            && seen.phase.get() == ReadPhase::Idle
-            && !seen.is_http2.get()
-            && !seen.is_transparent.get();
-        if is_waiting {
-            if seen.is_write_blocked.get() {
-                ends.writes();
-            }
-            ends.hold(&seen.end, &mut self.io, cx);
-        }
-        is_waiting
     }
 
     fn say_last_words(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
@@ -320,9 +270,6 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<Io> {
         if this.refused.is_some() {
             return Poll::Ready(this.say_last_words(buf));
         }
-        if this.handle.is_end_held() {
-            return this.handle.0.end.poll_held(cx);
-        }
         let start = buf.filled().len();
         if this.sniffed.is_empty() {
             ready!(Pin::new(&mut this.io).poll_read(cx, buf))?;
@@ -333,12 +280,6 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<Io> {
             if this.sniffed.is_empty() {
                 this.sniffed = Vec::new();
             }
-        }
-        if buf.filled().len() > start {
-            let end = &this.handle.0.end;
-            this.ends.iter_mut().for_each(|ends| ends.received(end));
-        } else if buf.remaining() > 0 && this.holds_end(cx) {
-            return this.handle.0.end.poll_held(cx);
         }
         let inspected = this.inspect(buf, start);
         if inspected.is_err() {
@@ -366,9 +307,7 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
             self.interims_left.extend(self.handle.0.interims.take());
         }
         while !self.interims_left.is_empty() {
-            let left = std::mem::take(&mut self.interims_left);
-            let written = self.poll_write_guarded(cx, &left);
-            self.interims_left = left;
+            let written = Pin::new(&mut self.io).poll_write(cx, &self.interims_left);
             self.handle.0.is_write_blocked.set(written.is_pending());
             match ready!(written)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
@@ -385,22 +324,12 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
             frames.sent(*bytes);
         }
     }
-
-    fn poll_write_guarded(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.ends {
-            Some(ends) if ends.is_ahead() && !bytes.is_empty() => ends.poll_write(&mut self.io, cx, bytes),
-            ends => {
-                ends.iter_mut().for_each(EndHolder::writes);
-                Pin::new(&mut self.io).poll_write(cx, bytes)
-            }
-        }
-    }
 }
 
 impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.poll_interims(cx))?;
-        let written = self.poll_write_guarded(cx, bytes);
+        let written = Pin::new(&mut self.io).poll_write(cx, bytes);
         self.wrote(&written);
         written
     }
@@ -411,16 +340,7 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_interims(cx))?;
-        let written = match self.ends.as_mut() {
-            Some(ends) if ends.is_ahead() => {
-                let first = slices.iter().find(|slice| !slice.is_empty()).map_or(&[][..], |slice| slice);
-                self.poll_write_guarded(cx, first)
-            }
-            ends => {
-                ends.into_iter().for_each(EndHolder::writes);
-                Pin::new(&mut self.io).poll_write_vectored(cx, slices)
-            }
-        };
+        let written = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
         self.wrote(&written);
         written
     }

@@ -64,6 +64,7 @@ pub struct Connection(Rc<ConnectionState>);
 struct ConnectionState {
     guard: GuardHandle,
     requests: Cell<u64>,
+    in_flight: Cell<usize>,
     idle_since: Cell<Instant>,
     tunnel: RefCell<Option<PendingTunnel>>,
 }
@@ -281,6 +282,7 @@ impl Connection {
         Self(Rc::new(ConnectionState {
             guard,
             requests: Cell::new(0),
+            in_flight: Cell::new(0),
             idle_since: Cell::new(Instant::now()),
             tunnel: RefCell::new(None),
         }))
@@ -295,7 +297,7 @@ impl Connection {
     /// Requests whose responses have not ended.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.0.guard.end().in_flight()
+        self.0.in_flight.get()
     }
 
     /// The framing violation found on this connection, if one was.

@@ -2,7 +2,6 @@
 
 mod downstream;
 mod encrypted;
-mod half_closed;
 mod repeats;
 mod repeats_http2;
 mod support;
