@@ -25,11 +25,7 @@ pub const PRIVATE: [(&str, &str, &str); 13] = [
         "Cookie: id=a\r\n",
         "Cookie: id=b\r\n",
     ),
-    (
-        "Cache-Control: private\r\nCDN-Cache-Control: max-age=60\r\n",
-        "Cookie: id=a\r\n",
-        "Cookie: id=b\r\n",
-    ),
+    ("Cache-Control: private\r\nCDN-Cache-Control: max-age=60\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
 ];
 
 /// The body of such an answer: `3 for cookie=a=1; authorization=-; host=shop.example;`.
