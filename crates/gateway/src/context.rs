@@ -59,8 +59,6 @@ pub(crate) struct WorkerContext {
     pub(crate) replication: WorkerReplication,
     /// Requests' bodies that are waited for.
     pub(crate) uploads: Rc<UploadRoom>,
-    /// Services whose origins let expectations pass.
-    pub(crate) silent_origins: SilentOrigins,
     /// Responses whose clients may read too slowly.
     pub(crate) readers: SlowReaders,
     /// Responses on their way to the client.
@@ -89,6 +87,8 @@ pub(crate) struct Current {
     pub(crate) services: Vec<ServiceKey>,
     /// A number for each service and its servers, in the same order: what is stored of one is never another's.
     pub(crate) service_numbers: Vec<u64>,
+    /// Services whose origins let expectations pass, in the same order.
+    pub(crate) silent_origins: SilentOrigins,
     /// Finds a request's service and makes the stages' keys.
     pub(crate) classifier: Classifier,
     /// Recognises nodes in front.
@@ -118,7 +118,6 @@ impl WorkerContext {
             cache: WorkerCache::new(shared.clone(), metrics.clone()),
             replication: WorkerReplication::new(&shared, metrics.clone(), rng.fork(REPLICATION_DRAWS)),
             uploads: UploadRoom::new(metrics.clone(), sweep_wanted.clone()),
-            silent_origins: SilentOrigins::default(),
             metrics,
             pipeline,
             readers: SlowReaders::default(),
@@ -226,6 +225,7 @@ impl Current {
         });
         Self {
             server: Server::new(serve_settings(&live.config)),
+            silent_origins: SilentOrigins::new(live.upstreams.len()),
             upstreams: upstreams.collect(),
             services,
             service_numbers: live.config.services.iter().map(|service| number(shared, service)).collect(),

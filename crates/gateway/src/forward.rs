@@ -82,11 +82,8 @@ pub(crate) async fn forward(
         head.headers.insert(name, value);
     }
     let first = head.extensions.remove::<ChosenTarget>().map(|ChosenTarget(index)| index);
-    let mut request = Request::from_parts(head, body);
-    if let Some(interims) = interims {
-        interims.hear(&mut request);
-    }
-    let answer = pin!(upstreams.send_first_to(first, Some(subscriber), request));
+    let request = Request::from_parts(head, body);
+    let answer = pin!(upstreams.send_first_to(first, Some(subscriber), interims, request));
     let sent = match interims {
         None => answer.await,
         Some(interims) => interims.during(answer).await,

@@ -217,7 +217,7 @@ async fn answer(
     let asks_origin = expects_continue
         && version == Version::HTTP_11
         && body.is_partial()
-        && is_asked(&worker, &current, service, now);
+        && is_asked(&current, service, now);
     if asks_origin {
         head.headers.insert(EXPECT, HeaderValue::from_static("100-continue"));
     } else if expects_continue && let Some(rest) = body.take_rest() {
@@ -247,7 +247,7 @@ async fn answer(
     if asks_origin && let Some(interims) = connection.interims() {
         match interims.end_expectation() {
             ExpectationEnd::Agreed => {}
-            ExpectationEnd::Silence => worker.silent_origins.add(current.service_numbers[service], left),
+            ExpectationEnd::Silence => current.silent_origins.add(service, left),
             ExpectationEnd::Answered => {
                 // The client may send the body all the same, and it is not read (RFC 9110 §10.1.1).
                 client.left_body_unread.set(true);
@@ -263,9 +263,9 @@ async fn answer(
 }
 
 /// Whether an origin is asked before a body is sent to it: of HTTP/2 no interim response is heard.
-fn is_asked(worker: &WorkerContext, current: &Current, service: usize, now: Instant) -> bool {
+fn is_asked(current: &Current, service: usize, now: Instant) -> bool {
     current.live.config.services[service].upstream.protocol == Protocol::Http1
-        && worker.silent_origins.are_asked(current.service_numbers[service], now)
+        && current.silent_origins.are_asked(service, now)
 }
 
 /// Adds the overload field for a node in front to every response to it.

@@ -1,12 +1,12 @@
 //! Interim responses of an upstream (1xx) on their way to one HTTP/1.1 client (RFC 9110 §15.2: a proxy forwards them).
 //!
-//! hyper's client reports them and its server cannot send any, so they go around the server: [`Guarded`](crate::guarded::Guarded) writes them where
+//! hyper's server cannot send any, so they go around it: they are found in the upstream's bytes, and [`Guarded`](crate::guarded::Guarded) writes them where
 //! hyper has flushed all that it wrote, which is between two responses. 100 is not among them: it lets a body that waits be sent, and hyper says 100 to
 //! its client when it is asked for that body. Nothing is locked by two cores: both ends of an exchange run on one worker, and only hyper's bounds ask for `Sync`.
 
 use crate::fields::prepare_response;
 use flashweir_core::limits::INTERIM_RESPONSE_BYTES;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use std::future::poll_fn;
 use std::mem::take;
 use std::pin::Pin;
@@ -67,14 +67,6 @@ pub enum ExpectationEnd {
 }
 
 impl Interims {
-    /// Takes the interim responses to a request that is about to be sent.
-    pub fn hear<B>(&self, request: &mut Request<B>) {
-        let interims = self.clone();
-        hyper::ext::on_informational(request, move |response| {
-            interims.push(response.status(), response.headers());
-        });
-    }
-
     /// Waits for `answer`; interim responses meanwhile wake the task that waits.
     pub async fn during<T>(&self, mut answer: Pin<&mut impl Future<Output = T>>) -> T {
         poll_fn(|cx| {
@@ -143,7 +135,8 @@ impl Interims {
         take(&mut self.lock().heads)
     }
 
-    fn push(&self, status: StatusCode, headers: &HeaderMap) {
+    /// An interim response has come.
+    pub(crate) fn push(&self, status: StatusCode, headers: &HeaderMap) {
         let mut waiting = self.lock();
         if status == StatusCode::CONTINUE {
             if let Expectation::Open(waker) = &mut waiting.expectation {

@@ -6,8 +6,7 @@
 
 use flashweir_core::{Duration, Instant};
 use flashweir_http::interim::Interims;
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::time::{Sleep, sleep};
@@ -17,10 +16,8 @@ const AGREEMENT_MAX: Duration = Duration::from_secs(1);
 const AGREEMENT_PART: u32 = 4;
 /// Part of the origin's time for an answer in which the body is to begin: before the origin seems to be silent.
 const BODY_PART: f64 = 0.75;
-/// So long an origin that said nothing is not asked.
+/// Time for which an origin that said nothing is not asked.
 const SILENT_FOR: Duration = Duration::from_secs(600);
-/// Services that are remembered; more than a configuration has.
-const SERVICES_MAX: usize = 256;
 
 /// A body that waits for its origin.
 #[derive(Debug)]
@@ -30,9 +27,9 @@ pub(crate) struct Expectation {
     begins_until: Instant,
 }
 
-/// Services whose origins let expectations pass in silence, and until when that is believed.
-#[derive(Debug, Default)]
-pub(crate) struct SilentOrigins(RefCell<HashMap<u64, Instant>>);
+/// By service of a configuration: until when its origin is not asked, because it let an expectation pass in silence.
+#[derive(Debug)]
+pub(crate) struct SilentOrigins(Box<[Cell<Instant>]>);
 
 impl Expectation {
     /// Begins to wait for an origin that has `answer_max` for its answer. `interims` hears its 100.
@@ -56,18 +53,19 @@ impl Expectation {
 }
 
 impl SilentOrigins {
+    /// None is known to be silent.
+    pub(crate) fn new(services: usize) -> Self {
+        Self((0..services).map(|_| Cell::new(Instant::ZERO)).collect())
+    }
+
     /// Whether requests of a service ask their origin.
-    pub(crate) fn are_asked(&self, service: u64, now: Instant) -> bool {
-        self.0.borrow().get(&service).is_none_or(|until| now >= *until)
+    pub(crate) fn are_asked(&self, service: usize, now: Instant) -> bool {
+        now >= self.0[service].get()
     }
 
     /// The origin of a service let an expectation pass.
-    pub(crate) fn add(&self, service: u64, now: Instant) {
-        let mut silent = self.0.borrow_mut();
-        if silent.len() >= SERVICES_MAX {
-            silent.clear();
-        }
-        silent.insert(service, now + SILENT_FOR);
+    pub(crate) fn add(&self, service: usize, now: Instant) {
+        self.0[service].set(now + SILENT_FOR);
     }
 }
 
@@ -77,11 +75,9 @@ mod tests {
 
     #[test]
     fn a_silent_origin_is_asked_again_after_a_while() {
-        let (silent, at) = (SilentOrigins::default(), Instant::from_secs);
+        let (silent, at) = (SilentOrigins::new(3), Instant::from_secs);
         silent.add(1, at(5));
         assert!(!silent.are_asked(1, at(6)) && silent.are_asked(2, at(6)));
         assert!(!silent.are_asked(1, at(604)) && silent.are_asked(1, at(605)));
-        (0..10_000).for_each(|service| silent.add(service, at(0)));
-        assert!(silent.0.borrow().len() <= SERVICES_MAX);
     }
 }

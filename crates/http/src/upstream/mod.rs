@@ -7,6 +7,7 @@
 mod closing;
 mod connect;
 mod error;
+mod interim_reader;
 mod multiplex;
 mod pool;
 mod probe;
@@ -28,6 +29,7 @@ pub use response_body::UpstreamBody;
 pub use shared::{UpstreamSettings, UpstreamSettingsError, UpstreamShared, UpstreamStatus};
 
 use crate::guarded::Protocol;
+use crate::interim::Interims;
 use connect::Target;
 use flashweir_core::Rng;
 use flashweir_replication::Balancer;
@@ -74,11 +76,13 @@ pub struct SendCounts {
 }
 
 /// A request on its way to an upstream.
-struct Outgoing<B> {
+struct Outgoing<'a, B> {
     /// Stays here until it is sent: each move of a request is a copy of half a kilobyte.
     unsent: Option<Request<B>>,
     /// It was sent before, so it goes to a new connection, and is not sent a third time.
     is_repeat: bool,
+    /// Takes the interim responses to it, of an HTTP/1.1 upstream.
+    interims: Option<&'a Interims>,
 }
 
 /// State with which one worker chooses upstreams.
@@ -180,10 +184,11 @@ impl<B: RequestBody> Upstreams<B> {
         client: Option<u64>,
         request: Request<B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
-        self.send_first_to(None, client, request).await
+        self.send_first_to(None, client, None, request).await
     }
 
-    /// The same, first to the upstream of this index, where its caller has chosen one.
+    /// The same, first to the upstream of this index, where its caller has chosen one. `interims` takes the interim responses of an
+    /// HTTP/1.1 upstream.
     ///
     /// # Errors
     /// As [`send_for`](Self::send_for).
@@ -191,10 +196,11 @@ impl<B: RequestBody> Upstreams<B> {
         &self,
         first: Option<usize>,
         client: Option<u64>,
+        interims: Option<&Interims>,
         request: Request<B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
         let mut first = first.filter(|index| *index < self.pools.len());
-        let mut outgoing = Outgoing { unsent: Some(request), is_repeat: false };
+        let mut outgoing = Outgoing { unsent: Some(request), is_repeat: false, interims };
         let mut tried = 0u64;
         let mut worst: Option<UpstreamError> = None;
         let mut failed_at: Option<Instant> = None;
@@ -229,7 +235,7 @@ impl<B: RequestBody> Upstreams<B> {
     async fn send_to(
         &self,
         index: usize,
-        outgoing: &mut Outgoing<B>,
+        outgoing: &mut Outgoing<'_, B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
         let mut in_flight = InFlight::begin(&self.shared, index);
         let target = self.shared.target(index);
@@ -247,7 +253,7 @@ impl<B: RequestBody> Upstreams<B> {
                 None => Choice::Asked,
             };
             let mut exchange = self.check_out(index, target, choice).await?;
-            exchange.begin(kept.is_some());
+            exchange.begin(kept.is_some(), outgoing.interims);
             let since = self.shared.settings().learns_response_times().then(Instant::now);
             let deadline = *deadline.get_or_insert_with(|| {
                 tokio::time::Instant::now() + self.shared.settings().response_header_timeout
@@ -389,9 +395,9 @@ impl<B: RequestBody> Exchange<B> {
     }
 
     /// The request is about to be sent; `is_kept` if it may be sent once more.
-    fn begin(&self, is_kept: bool) {
+    fn begin(&self, is_kept: bool, interims: Option<&Interims>) {
         if let Self::Http1(connection, _) = self {
-            connection.begin(is_kept);
+            connection.begin(is_kept, interims);
         }
     }
 

@@ -13,6 +13,7 @@ use super::error::{UpstreamError, UpstreamErrorKind};
 use super::record::{Record, Recorded};
 use super::small_reads::SmallReads;
 use super::socket::SocketProbe;
+use crate::interim::Interims;
 use flashweir_core::Instant;
 use flashweir_core::limits::{UPSTREAM_HEAD_BYTES, UPSTREAM_HEAD_FIELDS};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -249,8 +250,8 @@ impl<B> Http1Connection<B> {
     }
 
     /// A request is about to be sent; `is_kept` if it may be sent once more.
-    pub(super) fn begin(&self, is_kept: bool) {
-        self.record.begin(is_kept && self.is_reused());
+    pub(super) fn begin(&self, is_kept: bool, interims: Option<&Interims>) {
+        self.record.begin(is_kept && self.is_reused(), interims);
     }
 
     /// The bytes of the latest request and of its answer.

@@ -3,6 +3,8 @@
 //! hyper consumes a request when it sends it. A request that may have to be sent once more is therefore read
 //! from the bytes that went out: copying those costs less than a tenth of what a copy of the head would, and allocates nothing.
 
+use super::interim_reader::InterimReader;
+use crate::interim::Interims;
 use flashweir_core::limits::REPEATED_HEAD_BYTES;
 use http::{Request, Version};
 use std::io::{self, IoSlice};
@@ -24,6 +26,8 @@ pub(super) struct Record {
     is_kept: AtomicBool,
     has_answer: AtomicBool,
     sent: Mutex<Vec<u8>>,
+    /// Takes the interim responses to the latest request.
+    interims: Mutex<Option<Interims>>,
 }
 
 /// A stream whose bytes are recorded.
@@ -33,11 +37,13 @@ pub(super) struct Recorded<Io> {
     record: Arc<Record>,
     /// Bytes that were recorded when they were offered, and that the stream has not taken yet.
     ahead: usize,
+    reader: InterimReader,
 }
 
 impl Record {
-    /// A request is about to be sent; `is_kept` if it may be sent once more.
-    pub(super) fn begin(&self, is_kept: bool) {
+    /// A request is about to be sent; `is_kept` if it may be sent once more. `interims` takes the interim responses to it.
+    pub(super) fn begin(&self, is_kept: bool, interims: Option<&Interims>) {
+        *self.interims() = interims.cloned();
         self.has_answer.store(false, Relaxed);
         self.is_kept.store(is_kept, Relaxed);
         if is_kept {
@@ -55,14 +61,27 @@ impl Record {
         parse(&self.sent(), body)
     }
 
-    /// The request was answered: a long head is not kept in memory while the connection is idle.
+    /// The request was answered: a long head is not kept in memory while the connection is idle, nor what belongs to its client.
     pub(super) fn end(&self) {
+        *self.interims() = None;
         if self.is_kept.load(Relaxed) {
             let mut sent = self.sent();
             if sent.capacity() > KEPT_BYTES {
                 *sent = Vec::new();
             }
         }
+    }
+
+    /// Hands over the interim responses among the next bytes of an answer.
+    fn hear(&self, reader: &mut InterimReader, bytes: &[u8]) {
+        let interims = self.interims();
+        reader.read(bytes, |status, fields| {
+            interims.iter().for_each(|interims| interims.push(status, fields));
+        });
+    }
+
+    fn interims(&self) -> MutexGuard<'_, Option<Interims>> {
+        self.interims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sent(&self) -> MutexGuard<'_, Vec<u8>> {
@@ -72,7 +91,7 @@ impl Record {
 
 impl<Io> Recorded<Io> {
     pub(super) fn new(io: Io, record: Arc<Record>) -> Self {
-        Self { io, record, ahead: 0 }
+        Self { io, record, ahead: 0, reader: InterimReader::default() }
     }
 
     /// Records what is offered and was not before: a stream may refuse it, and then hyper doesn't give it back.
@@ -119,8 +138,15 @@ impl<Io: AsyncRead + Unpin> AsyncRead for Recorded<Io> {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.io).poll_read(cx, buf);
+        let this = &mut *self;
         if buf.filled().len() > before {
-            self.record.has_answer.store(true, Relaxed);
+            if !this.record.has_answer.load(Relaxed) {
+                this.record.has_answer.store(true, Relaxed);
+                this.reader.begin();
+            }
+            if !this.reader.is_over() {
+                this.record.hear(&mut this.reader, &buf.filled()[before..]);
+            }
         }
         polled
     }
@@ -204,7 +230,7 @@ mod tests {
     fn a_request_is_read_back_however_little_of_it_the_stream_took() {
         for rooms in [&[][..], &[1_000], &[10], &[0, 7, 3]] {
             let record = Arc::new(Record::default());
-            record.begin(true);
+            record.begin(true, None);
             write(rooms, HEAD, &record);
             let request = record.request(()).expect("a request");
             assert_eq!((request.method().as_str(), request.uri().to_string().as_str()), ("GET", "/a?b=^c"));
@@ -216,13 +242,13 @@ mod tests {
     #[test]
     fn only_the_latest_request_is_there_and_only_where_it_is_kept() {
         let record = Arc::new(Record::default());
-        record.begin(true);
+        record.begin(true, None);
         write(&[1_000], b"GET /first HTTP/1.1\r\n\r\n", &record);
-        record.begin(true);
+        record.begin(true, None);
         write(&[1_000], HEAD, &record);
         assert_eq!(record.request(()).expect("a request").uri().path(), "/a");
         let unkept = Arc::new(Record::default());
-        unkept.begin(false);
+        unkept.begin(false, None);
         write(&[1_000], HEAD, &unkept);
         assert!(unkept.request(()).is_none());
     }
@@ -232,7 +258,7 @@ mod tests {
         let long =
             [b"GET / HTTP/1.1\r\ncookie: ", vec![b'a'; REPEATED_HEAD_BYTES].as_slice(), b"\r\n\r\n"].concat();
         let record = Arc::new(Record::default());
-        record.begin(true);
+        record.begin(true, None);
         write(&[usize::MAX], &long, &record);
         assert!(record.request(()).is_none());
         assert_eq!(record.sent().len(), REPEATED_HEAD_BYTES);
@@ -244,11 +270,11 @@ mod tests {
     async fn one_byte_is_an_answer() {
         let record = Arc::new(Record::default());
         let mut io = Recorded::new(&b"H"[..], Arc::clone(&record));
-        record.begin(true);
+        record.begin(true, None);
         assert!(!record.has_answer());
         io.read_u8().await.expect("a byte");
         assert!(record.has_answer());
-        record.begin(true);
+        record.begin(true, None);
         assert!(io.read_u8().await.is_err(), "the end is no answer");
         assert!(!record.has_answer());
     }

@@ -326,9 +326,9 @@ fn a_repeat_that_finds_no_connection_goes_to_another_server() {
         });
         let (other, requests) = ending(|_| 1, End::Close).await;
         let upstreams = repeating(&[address, other.address]);
-        let first = upstreams.send_first_to(Some(0), None, get("/first")).await.unwrap();
+        let first = upstreams.send_first_to(Some(0), None, None, get("/first")).await.unwrap();
         first.into_body().collect().await.unwrap();
-        let second = upstreams.send_first_to(Some(0), None, get("/second")).await.unwrap();
+        let second = upstreams.send_first_to(Some(0), None, None, get("/second")).await.unwrap();
         assert_eq!(second.into_body().collect().await.unwrap().to_bytes(), "ok");
         assert_eq!(requests.borrow().len(), 1);
         let counts = upstreams.take_counts().unwrap();
