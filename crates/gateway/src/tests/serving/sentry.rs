@@ -96,20 +96,18 @@ fn whoever_waits_too_long_is_told_so_with_the_reason_and_the_numbers() {
     let explained: serde_json::Value = serde_json::from_str(&explained).expect("JSON");
     assert_eq!((status, explained["reason"].as_str()), (200, Some("deadline")));
     let sentry = &explained["sentry"];
-    assert_eq!(
-        (sentry["class"].as_str(), sentry["in_flight"].as_u64()),
-        (Some("default"), Some(8)),
-        "{sentry}"
-    );
-    // An origin that answers no request is given fewer.
-    assert!(sentry["limit"].as_u64().is_some_and(|limit| limit <= 8), "{sentry}");
+    let number = |name: &str| sentry[name].as_u64().unwrap_or_else(|| panic!("a number {name}: {sentry}"));
+    assert_eq!(sentry["class"].as_str(), Some("default"), "{sentry}");
+    // An origin that answers no request is given fewer: before the others took the places, or after that.
+    let (limit, in_flight, waiting) = (number("limit"), number("in_flight"), number("waiting"));
+    assert!(limit <= in_flight && in_flight + waiting == LIMIT as u64, "each of the others is counted: {sentry}");
     assert!(sentry["plan"]["rule"].is_string(), "{sentry}");
-    assert_eq!(sentry["oldest_waiting_s"].as_f64(), Some(0.0), "no other request waits: {sentry}");
+    assert_eq!(sentry["oldest_waiting_s"] == 0.0, waiting == 0, "{sentry}");
     // The connection is as good as before.
     (0..8).for_each(|_| origin.release.send(()).expect("release"));
     assert_eq!(refused.get("/again").status, 200);
     let shed = "flashweir_class_shed_total{service=\"default\",class=\"default\",reason=\"deadline\"}";
-    assert_eq!(gateway.metric(shed), 1.0);
+    assert!((1.0..=1.0 + waiting as f64).contains(&gateway.metric(shed)));
 }
 
 #[test]
