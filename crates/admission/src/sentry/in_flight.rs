@@ -84,6 +84,9 @@ pub(super) struct InFlight {
     ended: Ended,
     levels: Vec<LevelSum>,
     urls: Vec<UrlSum>,
+    /// Levels and URL classes that have a sum, at most all: a drain visits these alone.
+    levels_used: Vec<u16>,
+    urls_used: Vec<u16>,
     classes: Vec<ClassCounts>,
     sample: Sample,
 }
@@ -103,6 +106,8 @@ impl InFlight {
             ended: Ended::new(),
             levels: vec![LevelSum::default(); BUCKETS],
             urls: vec![UrlSum::default(); URL_CLASSES],
+            levels_used: Vec::new(),
+            urls_used: Vec::new(),
             classes: vec![ClassCounts::default(); classes],
             sample: Sample::default(),
         }
@@ -170,7 +175,11 @@ impl InFlight {
         class.service_us = class.service_us.saturating_add(service_us);
         let lane = lane_of_cost(u32::try_from(service_us).unwrap_or(u32::MAX));
         class.services[lane] = class.services[lane].saturating_add(1);
-        let url = &mut self.urls[url_index(permit.asked)];
+        let url_class = url_index(permit.asked);
+        let url = &mut self.urls[url_class];
+        if url.count == 0 {
+            self.urls_used.push(url_class as u16);
+        }
         url.count = url.count.saturating_add(1);
         url.latency_us = url.latency_us.saturating_add(latency_us);
         url.latency_us_squared = url.latency_us_squared.saturating_add(latency_us.saturating_mul(latency_us));
@@ -212,7 +221,7 @@ impl InFlight {
         }
     }
 
-    /// Hands over what was measured since the last drain. O([`BUCKETS`] + [`URL_CLASSES`] + requests in flight · log).
+    /// Hands over what was measured since the last drain. O(levels and URL classes in use + requests in flight · log).
     pub(super) fn drain(&mut self, now: Instant, plan: &Plan) -> Sample {
         self.advance(now, plan.knee_milli);
         self.release(now, &plan.long);
@@ -239,11 +248,15 @@ impl InFlight {
         if is_merged {
             self.common.count_merged_rows();
         }
-        for (level, sum) in self.levels.iter_mut().enumerate().filter(|(_, sum)| sum.nanos > 0) {
-            sample.levels.push(LevelSum { level: level as u16, ..core::mem::take(sum) });
+        self.levels_used.sort_unstable();
+        for level in self.levels_used.drain(..) {
+            let sum = core::mem::take(&mut self.levels[usize::from(level)]);
+            sample.levels.push(LevelSum { level, ..sum });
         }
-        for (url_class, sum) in self.urls.iter_mut().enumerate().filter(|(_, sum)| sum.count > 0) {
-            sample.urls.push(UrlSum { url_class: url_class as u16, ..core::mem::take(sum) });
+        self.urls_used.sort_unstable();
+        for url_class in self.urls_used.drain(..) {
+            let sum = core::mem::take(&mut self.urls[usize::from(url_class)]);
+            sample.urls.push(UrlSum { url_class, ..sum });
         }
         sample
     }
@@ -306,7 +319,11 @@ impl InFlight {
             0 => 0,
             here => here.saturating_add(self.common.knee_elsewhere_milli()),
         };
-        let level = &mut self.levels[usize::from(index(in_flight.into()))];
+        let used = index(in_flight.into());
+        let level = &mut self.levels[usize::from(used)];
+        if level.nanos == 0 {
+            self.levels_used.push(used);
+        }
         level.nanos += nanos;
         level.in_flight_nanos = level.in_flight_nanos.saturating_add(integral);
         self.served_nanos = self.served_nanos.wrapping_add(served(nanos, in_flight, knee_milli));
