@@ -345,22 +345,16 @@ fn may_be_unfit(head: &request::Parts) -> bool {
 
 /// A head of HTTP/2 that breaks a rule; the guard answers those of HTTP/1.
 fn answer_violation(worker: &WorkerContext, violation: FramingViolation, method: &Method) -> Response<Body> {
-    let (kind, status, text) = match violation {
-        FramingViolation::TooManyFields => (
-            BadRequest::TooManyFields,
-            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            "The request has more fields than are taken here.\n",
-        ),
-        _ => (
-            BadRequest::Framing,
-            StatusCode::BAD_REQUEST,
-            "The request cannot be read in one way only, or does not say for which host it is.\n",
-        ),
+    let (kind, status) = match violation {
+        FramingViolation::TooManyFields => {
+            (BadRequest::TooManyFields, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)
+        }
+        _ => (BadRequest::Framing, StatusCode::BAD_REQUEST),
     };
     worker.metrics.requests.bad.increment(kind);
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
     worker.shared.warn(Happening::BadRequest, format_args!("refused a request: {}", violation.as_str()));
-    plain(status, violation.as_str(), text, method).map(Body::own)
+    plain(status, violation.as_str(), violation.explanation(), method).map(Body::own)
 }
 
 /// No service is configured for this host (421, RFC 9110 §15.5.20); another server may have it.

@@ -1,12 +1,14 @@
 //! The head guard as a stream: above TLS, below hyper.
 //!
 //! A message that the guard refuses never reaches hyper as it was sent. A refused head is replaced by bytes no parser
-//! accepts (`NUL CRLF CRLF`), so hyper itself answers 400 in order, after the responses still owed, and closes;
-//! a head over its limits is cut where hyper's equal limits make it answer 431; a refused body fails the read.
+//! accepts (`NUL CRLF CRLF`), so hyper itself answers in order, after the responses still owed, and closes;
+//! a head over its limits is cut where hyper's equal limits end it. hyper's answer is empty: [`refused_head`](crate::refused_head) takes
+//! its place. A refused body fails the read.
 
 use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase, Refusal};
 use crate::http2_frames::{FrameWatch, PREFACE};
 use crate::interim::Interims;
+use crate::refused_head::{answer, find_empty_answer};
 use crate::violation::FramingViolation;
 use std::cell::Cell;
 use std::io;
@@ -53,8 +55,8 @@ pub struct Guarded<Io> {
     refused: Option<Refused>,
     /// All that hyper wrote was flushed, and nothing came after it.
     is_flushed: bool,
-    /// Rest of the interim responses that are being written.
-    interims_left: Vec<u8>,
+    /// Rest of the interim responses, or of the answer to a refused head, that is being written.
+    own_left: Vec<u8>,
 }
 
 /// Bytes still to be given to the parser above after a refusal.
@@ -63,6 +65,7 @@ struct Refused {
     place: Place,
     violation: FramingViolation,
     last_words: &'static [u8],
+    is_answered: bool,
 }
 
 /// First read of a connection: most heads fit, and it is freed as soon as hyper has taken it.
@@ -150,7 +153,7 @@ impl<Io> Guarded<Io> {
             sniffed: Vec::new(),
             refused: None,
             is_flushed: true,
-            interims_left: Vec::new(),
+            own_left: Vec::new(),
         }
     }
 
@@ -251,12 +254,12 @@ impl<Io: AsyncRead + Unpin> Guarded<Io> {
 impl Refused {
     fn new(refusal: Refusal) -> Self {
         let last_words: &[u8] = match refusal.violation {
-            // Ends the head, so that hyper counts its fields and answers 431.
+            // Ends the head, so that hyper counts its fields.
             FramingViolation::TooManyFields => b"\r\n\0",
             // The line ends matter: hyper looks at a head it has seen part of only once it is complete.
             _ => b"\0\r\n\r\n",
         };
-        Self { place: refusal.place, violation: refusal.violation, last_words }
+        Self { place: refusal.place, violation: refusal.violation, last_words, is_answered: false }
     }
 }
 
@@ -301,20 +304,37 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
         }
     }
 
-    /// Writes interim responses where a response may begin. Pending while some of one is still to be written.
-    fn poll_interims(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Writes interim responses where a response may begin. Pending while something of our own is still to be written.
+    fn poll_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.is_flushed && self.handle.0.interims.is_waiting() {
-            self.interims_left.extend(self.handle.0.interims.take());
+            self.own_left.extend(self.handle.0.interims.take());
         }
-        while !self.interims_left.is_empty() {
-            let written = Pin::new(&mut self.io).poll_write(cx, &self.interims_left);
+        while !self.own_left.is_empty() {
+            let written = Pin::new(&mut self.io).poll_write(cx, &self.own_left);
             self.handle.0.is_write_blocked.set(written.is_pending());
             match ready!(written)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                bytes => drop(self.interims_left.drain(..bytes)),
+                bytes => drop(self.own_left.drain(..bytes)),
             }
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Writes the answer to a refused head where hyper writes its own; `None` where `bytes` are others.
+    fn poll_answer(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Option<Poll<io::Result<usize>>> {
+        let refused = self.refused.as_mut().filter(|refused| refused.place == Place::Head)?;
+        let start = find_empty_answer(bytes)?;
+        if start > 0 {
+            // Responses that are still owed.
+            let written = Pin::new(&mut self.io).poll_write(cx, &bytes[..start]);
+            self.wrote(&written);
+            return Some(written);
+        }
+        if !refused.is_answered {
+            refused.is_answered = true;
+            self.own_left = answer(refused.violation);
+        }
+        Some(self.poll_own(cx).map_ok(|()| bytes.len()))
     }
 
     fn wrote(&mut self, written: &Poll<io::Result<usize>>) {
@@ -328,7 +348,10 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
 
 impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_interims(cx))?;
+        ready!(self.poll_own(cx))?;
+        if let Some(answered) = self.poll_answer(cx, bytes) {
+            return answered;
+        }
         let written = Pin::new(&mut self.io).poll_write(cx, bytes);
         self.wrote(&written);
         written
@@ -339,7 +362,10 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_interims(cx))?;
+        ready!(self.poll_own(cx))?;
+        if let Some(answered) = slices.first().and_then(|head| self.poll_answer(cx, head)) {
+            return answered;
+        }
         let written = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
         self.wrote(&written);
         written
@@ -352,7 +378,7 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // hyper flushes its stream once nothing is left in its own buffer.
         self.is_flushed = true;
-        ready!(self.poll_interims(cx))?;
+        ready!(self.poll_own(cx))?;
         Pin::new(&mut self.io).poll_flush(cx)
     }
 

@@ -14,6 +14,7 @@ mod http2_budget;
 mod http2_frames;
 pub mod interim;
 pub mod listen;
+mod refused_head;
 pub mod rules;
 pub mod serve;
 #[cfg(test)]

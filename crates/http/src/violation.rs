@@ -16,6 +16,8 @@ pub enum FramingViolation {
     ControlByte,
     /// A request line which is not `method SP target SP version`.
     RequestLine,
+    /// A request target with a byte that belongs to no target, or longer than any is read.
+    RequestTarget,
     /// A version other than HTTP/1.0 and HTTP/1.1.
     Version,
     /// A field line that begins with white space (RFC 9112 §5.2).
@@ -60,11 +62,12 @@ pub enum FramingViolation {
 
 impl FramingViolation {
     /// Every kind, in declaration order.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::BareLf,
         Self::BareCr,
         Self::ControlByte,
         Self::RequestLine,
+        Self::RequestTarget,
         Self::Version,
         Self::ObsFold,
         Self::SpaceBeforeColon,
@@ -95,6 +98,7 @@ impl FramingViolation {
             Self::BareCr => "bare_cr",
             Self::ControlByte => "control_byte",
             Self::RequestLine => "request_line",
+            Self::RequestTarget => "request_target",
             Self::Version => "version",
             Self::ObsFold => "obs_fold",
             Self::SpaceBeforeColon => "space_before_colon",
@@ -115,6 +119,41 @@ impl FramingViolation {
             Self::HeadTooLarge => "head_too_large",
             Self::TooManyFields => "too_many_fields",
             Self::FrameFlood => "frame_flood",
+        }
+    }
+
+    /// One line for the client that sent the message, with its line end.
+    #[must_use]
+    pub const fn explanation(self) -> &'static str {
+        match self {
+            Self::BareLf => "A line of the head ends with LF alone instead of CR LF.\n",
+            Self::BareCr => "A line of the head holds a CR without LF.\n",
+            Self::ControlByte => "The head holds a control byte.\n",
+            Self::RequestLine => "The request line is not `method SP target SP version`.\n",
+            Self::RequestTarget => {
+                "The request target holds a byte that must be percent-encoded: a blank, #, <, > or a control byte anywhere, \
+                 a backtick in the path, a quotation mark in the query, or bytes that are no UTF-8.\n"
+            }
+            Self::Version => "The version is neither HTTP/1.1 nor HTTP/1.0.\n",
+            Self::ObsFold => "A field line begins with white space.\n",
+            Self::SpaceBeforeColon => "A field name is followed by white space before its colon.\n",
+            Self::EmptyFieldName => "A field line begins with its colon.\n",
+            Self::FieldName => "A field line has no colon, or its name holds a byte that no name may hold.\n",
+            Self::PaddedValue => "The value of a field begins or ends with white space.\n",
+            Self::ContentLength => "Content-Length is no number of 1 to 18 digits.\n",
+            Self::RepeatedContentLength => "Content-Length is given more than once.\n",
+            Self::TransferEncoding => "Transfer-Encoding is not exactly `chunked`, or is used in HTTP/1.0.\n",
+            Self::RepeatedTransferEncoding => "Transfer-Encoding is given more than once.\n",
+            Self::LengthAndTransferEncoding => "Both Content-Length and Transfer-Encoding are given.\n",
+            Self::MissingHost => "The request does not say for which host it is.\n",
+            Self::RepeatedHost => "Host is given more than once.\n",
+            Self::InvalidHost => "The value of Host is no name or address with perhaps a port.\n",
+            Self::ChunkSize => "A chunk of the body has no valid size line.\n",
+            Self::ChunkEnd => "The data of a chunk does not end with CR LF.\n",
+            Self::Trailer => "A trailer field is malformed, or may not be a trailer.\n",
+            Self::HeadTooLarge => "The head of the request has more bytes than are read here.\n",
+            Self::TooManyFields => "The request has more fields than are read here.\n",
+            Self::FrameFlood => "The connection sent too many frames that carry no work.\n",
         }
     }
 }

@@ -11,7 +11,9 @@ use tokio::time::timeout;
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 * 1024;
 const REQUEST_TIMEOUT_RESPONSE: &[u8] =
-    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 48\r\n\r\n\
+      The head of the request did not arrive in time.\n";
+
 /// Says 408 where that cannot fall into the middle of a response, then closes.
 pub(super) async fn answer_request_timeout<Io>(mut io: Guarded<Io>, guard: &GuardHandle)
 where

@@ -68,8 +68,8 @@ const VECTORS: &[(&str, FramingViolation)] = &[
     ("GET / HTTP/1.1\r\nHost: a:80:90\r\n\r\n", InvalidHost),
     ("GET / HTTP/1.1\r\nHost: a:xx\r\n\r\n", InvalidHost),
     ("GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", InvalidHost),
-    ("GET http://b#x HTTP/1.1\r\nHost: b\r\n\r\n", RequestLine),
-    ("GET /a#b HTTP/1.1\r\nHost: b\r\n\r\n", RequestLine),
+    ("GET http://b#x HTTP/1.1\r\nHost: b\r\n\r\n", RequestTarget),
+    ("GET /a#b HTTP/1.1\r\nHost: b\r\n\r\n", RequestTarget),
     ("C-1\r\n\r\n", ChunkSize),
     ("C0x5\r\nhello\r\n0\r\n\r\n", ChunkSize),
     ("C\r\nhello\r\n0\r\n\r\n", ChunkSize),
@@ -141,7 +141,7 @@ fn ordinary_requests_pass() {
 
 #[test]
 fn a_target_that_is_no_text_is_refused_and_raw_utf8_is_not() {
-    assert_eq!(run([&b"GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n"[..]]), Err(RequestLine));
+    assert_eq!(run([&b"GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n"[..]]), Err(RequestTarget));
     assert_eq!(run(["GET /\u{e4} HTTP/1.1\r\nHost: a\r\n\r\n".as_bytes()]), Ok(ReadPhase::Idle));
 }
 

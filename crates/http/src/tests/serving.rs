@@ -81,8 +81,32 @@ fn a_bad_head_is_answered_400_and_closed_wherever_it_is_split() {
         let (answer, served) = run(talk(&[GOOD, &bad[..cut], &bad[cut..]]));
         assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), 1, "cut at {cut}: {answer}");
         assert_eq!(answer.matches("HTTP/1.1 400 Bad Request").count(), 1, "cut at {cut}: {answer}");
+        assert!(
+            answer.ends_with("\r\n\r\nBoth Content-Length and Transfer-Encoding are given.\n"),
+            "cut at {cut}: {answer}"
+        );
         assert_eq!(served.requests, 1, "cut at {cut}");
         assert_eq!(served.violation, Some(FramingViolation::LengthAndTransferEncoding));
+    }
+}
+
+#[test]
+fn a_target_that_cannot_be_read_is_answered_with_the_rule_and_after_what_is_owed() {
+    for target in ["/a`b", "/<a>", "/a#b", "/a\u{80}?<", "http://[::1/", "a b"] {
+        let bad = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+        let (answer, served) = run(talk(&[GOOD, GOOD, bad.as_bytes()]));
+        assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), 2, "{target}: {answer}");
+        let (_, refused) = answer.split_once("HTTP/1.1 400 Bad Request\r\n").expect("an answer");
+        assert!(
+            refused.contains("content-type: text/plain") && refused.contains("\r\n\r\nThe request "),
+            "{target}: {answer}"
+        );
+        assert_eq!(served.requests, 2, "{target}");
+        let pipelined = run(talk(&[[GOOD, bad.as_bytes()].concat().as_slice()]));
+        assert!(
+            pipelined.0.starts_with("HTTP/1.1 200 OK") && pipelined.0.ends_with(refused),
+            "{pipelined:?}"
+        );
     }
 }
 
@@ -107,6 +131,7 @@ fn heads_over_their_limits_get_431_at_any_split() {
             let cut = cut.min(head.len());
             let (answer, served) = run(talk(&[&head.as_bytes()[..cut], &head.as_bytes()[cut..]]));
             assert!(answer.starts_with("HTTP/1.1 431 "), "{violation} cut at {cut}: {answer:?}");
+            assert!(answer.ends_with(violation.explanation()), "{violation} cut at {cut}: {answer:?}");
             assert_eq!((served.requests, served.violation), (0, Some(violation)), "cut at {cut}");
         }
     }
