@@ -11,6 +11,7 @@ use bytes::Bytes;
 use flashweir_core::{Duration, Reason};
 use flashweir_http::FramingViolation;
 use flashweir_http::client::ClientNetwork;
+use flashweir_http::fields::ForwardedMemo;
 use flashweir_http::guarded::Protocol;
 use flashweir_http::serve::{ConnectionEnd, Served};
 use flashweir_http::upstream::UpstreamError;
@@ -45,6 +46,8 @@ pub(crate) struct Client {
     pub(crate) source: Option<ClientNetwork>,
     /// The connection is encrypted.
     pub(crate) is_tls: bool,
+    /// Fields that tell upstreams of it.
+    pub(crate) forwarded: ForwardedMemo,
     /// The fingerprint of its TLS handshake, once that has been made.
     pub(crate) tls_fingerprint: Cell<Option<u64>>,
     /// Its socket.
@@ -80,6 +83,7 @@ pub(crate) async fn serve(worker: Rc<WorkerContext>, stream: TcpStream, peer: So
         source: may_be_listed(&current.live.config, &current.live.trusted_proxies, peer.ip())
             .then(|| ClientNetwork::of(peer.ip())),
         is_tls: current.live.tls.is_some(),
+        forwarded: ForwardedMemo::default(),
         tls_fingerprint: Cell::new(None),
         wire,
         full: place.full,

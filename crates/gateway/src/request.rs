@@ -19,7 +19,7 @@ use flashweir_config::Protocol;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::FramingViolation;
 use flashweir_http::client::subscriber;
-use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_request};
+use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_next_request};
 use flashweir_http::interim::ExpectationEnd;
 use flashweir_http::rules::judge_http2;
 use flashweir_http::serve::{Connection, StreamCut};
@@ -96,7 +96,7 @@ async fn answer(
     // Preparing costs as much as a refusal, so ordinary requests are prepared only once admitted.
     let mut prepared = None;
     if may_be_unfit(&head) {
-        match prepare_request(&mut head, &hop) {
+        match prepare_next_request(&mut head, &hop, &client.forwarded) {
             Ok(fit) => prepared = Some(fit),
             Err(error) => return Ok(answer_unfit(&worker, error, &method)),
         }
@@ -206,7 +206,8 @@ async fn answer(
         true => Invalidation::of(&worker, &classified, &hop, &head),
         false => None,
     };
-    let prepared = match prepared.map_or_else(|| prepare_request(&mut head, &hop), Ok) {
+    let prepared = match prepared.map_or_else(|| prepare_next_request(&mut head, &hop, &client.forwarded), Ok)
+    {
         Ok(prepared) => prepared,
         Err(error) => {
             permit.answered_here(error.status());

@@ -1,9 +1,10 @@
 //! `Forwarded` (RFC 7239) and its older `X-Forwarded-*` relatives.
 
-use super::{ClientScheme, Hop};
+use super::Hop;
 use crate::byte_class::TOKEN;
 use crate::client::{X_FORWARDED_FOR, last_nodes};
 use http::header::{FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue};
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
@@ -12,18 +13,45 @@ pub const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-p
 /// `X-Forwarded-Host`.
 pub const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
+/// The values for one connection, of its latest request: the next one names the same host nearly always.
+#[derive(Debug, Default)]
+pub struct ForwardedMemo(RefCell<Option<Values>>);
+
+/// Values of the two lists where nobody in front is believed.
+#[derive(Clone, Debug)]
+struct Values {
+    host: Option<HeaderValue>,
+    peer: HeaderValue,
+    element: HeaderValue,
+}
+
+impl ForwardedMemo {
+    /// The values for a request with this `Host`.
+    fn values(&self, hop: &Hop, host: Option<&HeaderValue>) -> Values {
+        let mut latest = self.0.borrow_mut();
+        match &*latest {
+            Some(values) if values.host.as_ref() == host => values.clone(),
+            _ => latest.insert(Values::new(hop, host)).clone(),
+        }
+    }
+}
+
+impl Values {
+    fn new(hop: &Hop, host: Option<&HeaderValue>) -> Self {
+        let address = hop.peer.to_canonical();
+        let peer = address.to_string();
+        let element = forwarded_element(&peer, address, hop.scheme.name(), host);
+        let value = |text| HeaderValue::try_from(text).expect("addresses, tokens and quoted text are valid");
+        Self { host: host.cloned(), peer: value(peer), element: value(element) }
+    }
+}
+
 /// Says where the request came from. A trusted proxy's word is kept and extended; any other peer's is replaced,
 /// or every client could choose the address it is held to.
-pub(super) fn extend(headers: &mut HeaderMap, hop: &Hop) {
+pub(super) fn extend(headers: &mut HeaderMap, hop: &Hop, memo: &ForwardedMemo) {
     let host = headers.get(HOST).cloned();
-    let proto = match hop.scheme {
-        ClientScheme::Http => "http",
-        ClientScheme::Https => "https",
-    };
-    let mut peer = String::with_capacity(48);
-    // Writing to a string cannot fail.
-    let _ = write!(peer, "{}", hop.peer.to_canonical());
-    let element = forwarded_element(&peer, hop.peer.to_canonical(), proto, host.as_ref());
+    let proto = hop.scheme.name();
+    let Values { peer, element, .. } = memo.values(hop, host.as_ref());
     if hop.is_peer_trusted {
         complete(headers);
         extend_list(headers, &X_FORWARDED_FOR, &peer);
@@ -37,8 +65,8 @@ pub(super) fn extend(headers: &mut HeaderMap, hop: &Hop) {
         }
         return;
     }
-    insert(headers, X_FORWARDED_FOR, peer);
-    insert(headers, FORWARDED, element);
+    headers.insert(X_FORWARDED_FOR, peer);
+    headers.insert(FORWARDED, element);
     headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static(proto));
     match host {
         Some(host) => headers.insert(X_FORWARDED_HOST, host),
@@ -71,7 +99,10 @@ fn complete(headers: &mut HeaderMap) {
             None => write!(list, "{UNKNOWN}"),
         };
     }
-    insert(headers, to, list);
+    // Addresses and words are valid.
+    if let Ok(list) = HeaderValue::try_from(list) {
+        headers.insert(to, list);
+    }
 }
 
 /// A node that is not known (RFC 7239 §6.2), or that is no address.
@@ -113,7 +144,7 @@ fn push_value(element: &mut String, value: &str) {
 }
 
 /// Puts `element` behind the list, all in one line: many servers read only one.
-fn extend_list(headers: &mut HeaderMap, name: &HeaderName, element: &str) {
+fn extend_list(headers: &mut HeaderMap, name: &HeaderName, element: &HeaderValue) {
     let mut list = Vec::new();
     for line in headers.get_all(name) {
         list.extend_from_slice(line.as_bytes());
@@ -123,12 +154,5 @@ fn extend_list(headers: &mut HeaderMap, name: &HeaderName, element: &str) {
     // Joined from valid values with valid bytes.
     if let Ok(list) = HeaderValue::try_from(list) {
         headers.insert(name, list);
-    }
-}
-
-fn insert(headers: &mut HeaderMap, name: HeaderName, value: String) {
-    // Addresses, tokens and quoted text from a valid value are valid.
-    if let Ok(value) = HeaderValue::try_from(value) {
-        headers.insert(name, value);
     }
 }

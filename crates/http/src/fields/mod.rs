@@ -6,7 +6,7 @@ mod forwarded;
 mod hop_by_hop;
 mod target;
 
-pub use forwarded::{X_FORWARDED_HOST, X_FORWARDED_PROTO};
+pub use forwarded::{ForwardedMemo, X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
 use crate::rules::field::{agreed_content_length, trim};
 use flashweir_core::limits::UPSTREAM_HEAD_FIELDS;
@@ -24,6 +24,16 @@ pub enum ClientScheme {
     Http,
     /// Over TLS.
     Https,
+}
+
+impl ClientScheme {
+    /// As in `Forwarded` and `X-Forwarded-Proto`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
 }
 
 /// The hop over which a request came, as its fields describe it.
@@ -86,6 +96,18 @@ impl FieldsError {
 /// # Errors
 /// [`FieldsError`]; answer its status.
 pub fn prepare_request(parts: &mut request::Parts, hop: &Hop) -> Result<Prepared, FieldsError> {
+    prepare_next_request(parts, hop, &ForwardedMemo::default())
+}
+
+/// The same for one of several requests of a connection, whose `memo` it is.
+///
+/// # Errors
+/// As [`prepare_request`].
+pub fn prepare_next_request(
+    parts: &mut request::Parts,
+    hop: &Hop,
+    memo: &ForwardedMemo,
+) -> Result<Prepared, FieldsError> {
     let found = hop_by_hop::survey(&parts.headers);
     target::normalize(parts)?;
     let wants_upgrade = found.has_upgrade && parts.version == Version::HTTP_11 && may_tunnel(&parts.headers);
@@ -114,7 +136,7 @@ pub fn prepare_request(parts: &mut request::Parts, hop: &Hop) -> Result<Prepared
     if parts.version == Version::HTTP_2 {
         join_cookies(&mut parts.headers);
     }
-    forwarded::extend(&mut parts.headers, hop);
+    forwarded::extend(&mut parts.headers, hop, memo);
     parts.headers.append(VIA, via(parts.version));
     Ok(Prepared { wants_upgrade, is_last_hop })
 }

@@ -293,6 +293,22 @@ fn responses_lose_hop_by_hop_fields_and_gain_via() {
     assert_eq!(response(200, &[("x-many", "1"); 101]).unwrap_err(), ResponseError::TooManyFields);
 }
 
+#[test]
+fn each_request_of_a_connection_names_its_own_host() {
+    let memo = ForwardedMemo::default();
+    for host in ["a.example", "a.example", "b.example", "a.example"] {
+        let mut parts =
+            parts("GET", "/", Version::HTTP_11, &[("host", host), ("x-forwarded-for", "10.0.0.1")]);
+        prepare_next_request(&mut parts, &STRANGER, &memo).unwrap();
+        assert_eq!(values(&parts.headers, "x-forwarded-for"), ["192.0.2.7"]);
+        assert_eq!(values(&parts.headers, "x-forwarded-host"), [host]);
+        assert_eq!(values(&parts.headers, "forwarded"), [format!("for=192.0.2.7;host={host};proto=https")]);
+    }
+    let mut old = parts("GET", "/", Version::HTTP_10, &[]);
+    prepare_next_request(&mut old, &STRANGER, &memo).unwrap();
+    assert_eq!(values(&old.headers, "forwarded"), ["for=192.0.2.7;proto=https"], "HTTP/1.0 may have no Host");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -100,7 +100,10 @@ fn whoever_waits_too_long_is_told_so_with_the_reason_and_the_numbers() {
     assert_eq!(sentry["class"].as_str(), Some("default"), "{sentry}");
     // An origin that answers no request is given fewer: before the others took the places, or after that.
     let (limit, in_flight, waiting) = (number("limit"), number("in_flight"), number("waiting"));
-    assert!(limit <= in_flight && in_flight + waiting == LIMIT as u64, "each of the others is counted: {sentry}");
+    assert!(
+        limit <= in_flight && in_flight + waiting == LIMIT as u64,
+        "each of the others is counted: {sentry}"
+    );
     assert!(sentry["plan"]["rule"].is_string(), "{sentry}");
     assert_eq!(sentry["oldest_waiting_s"] == 0.0, waiting == 0, "{sentry}");
     // The connection is as good as before.
