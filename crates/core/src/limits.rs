@@ -73,12 +73,12 @@ pub const FORWARDED_HOPS: usize = 64;
 pub const UPSTREAM_ADDRESSES: usize = 64;
 /// Probes of upstreams under way at once, over all services: each holds a connection until it is answered or its time is over.
 pub const UPSTREAM_PROBES: usize = 256;
-/// Fields in the head of one response of an upstream, and in its trailers; with more the client gets 502.
-pub const UPSTREAM_HEAD_FIELDS: usize = 100;
 /// Bytes of the head of one response of an upstream; with more the client gets 502.
 pub const UPSTREAM_HEAD_BYTES: usize = 512 << 10;
 /// Bytes of interim responses (1xx) that wait for one client; what comes beyond is dropped and counted.
 pub const INTERIM_RESPONSE_BYTES: usize = 16 << 10;
+/// Fields of one interim response; one with more is dropped.
+pub const INTERIM_RESPONSE_FIELDS: usize = 100;
 /// Bytes read from an upstream at once. A response whose client reads slowly holds a few times as many in memory.
 pub const UPSTREAM_READ_BYTES: usize = 16 << 10;
 /// Bytes of a request's head up to which it can be sent to an upstream once more: kept for each request in flight that may need it.

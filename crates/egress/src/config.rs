@@ -90,6 +90,7 @@ pub struct TargetConfig {
 }
 
 /// The longest silence in the middle of a response.
+const RESPONSE_FIELDS_MAX: usize = 256;
 const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// An unused connection is closed after this time, before most servers do it.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -156,6 +157,7 @@ impl TargetConfig {
             connect_timeout: self.connect_timeout,
             // Each request has a deadline, which ends it before.
             response_header_timeout: flashweir_client::DEADLINE_MAX,
+            response_fields_max: RESPONSE_FIELDS_MAX,
             body_idle_timeout: BODY_IDLE_TIMEOUT,
             pool_idle_timeout: POOL_IDLE_TIMEOUT,
             ca_file: self.ca_file.clone(),

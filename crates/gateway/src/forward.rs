@@ -276,7 +276,6 @@ pub(crate) fn answer_unfit(
         ResponseError::TransferCoding | ResponseError::Length => {
             (UpstreamFailure::Malformed, UpstreamErrorKind::Malformed)
         }
-        ResponseError::TooManyFields => (UpstreamFailure::HeadTooLarge, UpstreamErrorKind::HeadTooLarge),
     };
     worker.metrics.upstream.failures.increment(failure);
     worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);

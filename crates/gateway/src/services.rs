@@ -19,7 +19,7 @@ pub(crate) fn upstreams(
         upstreams.get(index)
     };
     let upstreams = config.services.iter().map(|service| {
-        let settings = upstream_settings(&service.upstream, workers);
+        let settings = upstream_settings(&service.upstream, config.bounds.max_response_fields, workers);
         match of_name(&service.name).filter(|kept| *kept.settings() == settings) {
             Some(kept) => Ok(kept.clone()),
             None => UpstreamShared::new(settings),

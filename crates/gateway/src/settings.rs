@@ -22,9 +22,13 @@ pub(crate) fn serve_settings(config: &Config) -> ServeSettings {
     }
 }
 
-/// How upstreams are spoken to. The bound on connections holds over all workers, and each has its own pool: every
+/// How upstreams are spoken to, with this many fields in a response at most. The bound on connections holds over all workers, and each has its own pool: every
 /// worker gets an equal part, at least one.
-pub(crate) fn upstream_settings(upstream: &Upstream, workers: usize) -> UpstreamSettings {
+pub(crate) fn upstream_settings(
+    upstream: &Upstream,
+    response_fields_max: usize,
+    workers: usize,
+) -> UpstreamSettings {
     UpstreamSettings {
         addresses: upstream.urls.clone(),
         protocol: match upstream.protocol {
@@ -34,6 +38,7 @@ pub(crate) fn upstream_settings(upstream: &Upstream, workers: usize) -> Upstream
         connections_max: (upstream.max_connections / workers).max(1),
         connect_timeout: upstream.connect_timeout,
         response_header_timeout: upstream.response_header_timeout,
+        response_fields_max,
         body_idle_timeout: upstream.body_idle_timeout,
         pool_idle_timeout: upstream.idle_timeout,
         ca_file: upstream.ca_file.clone(),

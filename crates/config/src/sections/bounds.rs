@@ -30,11 +30,16 @@ pub struct BoundsFile {
     /// with many cookies are refused.
     /// Example: `max_head_bytes = "64KiB"`.
     pub max_head_bytes: SizeText,
-    /// Fields in the head of one request. More are answered 431.
+    /// Fields in the head of one request of a client. More are answered 431.
     /// Valid: `16` to `1000`. Raised: more work per request for clients that use it. Lowered: clients behind
     /// chains of proxies are refused.
     /// Example: `max_fields = 200`.
     pub max_fields: u32,
+    /// Fields in the head of one response of an upstream, and in its trailers. With more the client gets 502.
+    /// Valid: `16` to `1000`. Raised: more work per response of servers that use it. Lowered: pages that set many
+    /// cookies fail.
+    /// Example: `max_response_fields = 500`.
+    pub max_response_fields: u32,
     /// Time for a request's head to arrive in full, from its first byte. Then 408.
     /// Valid: `100ms` to `5m`. Raised: slow heads (an old attack) hold connections longer. Lowered: people on
     /// poor mobile links are cut off.
@@ -81,6 +86,8 @@ impl Default for BoundsFile {
             max_head_bytes: SizeText(32 * 1024),
             // Browsers send about 20, chains of proxies another 20; what HTTP libraries commonly bound.
             max_fields: 100,
+            // Applications that set a cookie for each of many settings have been seen with 150.
+            max_response_fields: 256,
             // A head is a few packets; ten seconds survive several lost ones.
             header_read_timeout: DurationText::from_secs(10),
             // Above the 60 s for which common cloud load balancers keep theirs.
@@ -106,8 +113,10 @@ pub struct Bounds {
     pub max_requests_in_flight: usize,
     /// Bytes in the head of one request.
     pub max_head_bytes: usize,
-    /// Fields in the head of one request.
+    /// Fields in the head of one request of a client.
     pub max_fields: usize,
+    /// Fields in the head of one response of an upstream.
+    pub max_response_fields: usize,
     /// Time for a request's head to arrive in full.
     pub header_read_timeout: Duration,
     /// How long a client's connection may stay open without a request.
@@ -146,6 +155,12 @@ impl Bounds {
             )?
             .0,
             max_fields: count_within("bounds.max_fields", file.max_fields, 16, 1_000)?,
+            max_response_fields: count_within(
+                "bounds.max_response_fields",
+                file.max_response_fields,
+                16,
+                1_000,
+            )?,
             header_read_timeout: duration_within(
                 "bounds.header_read_timeout",
                 file.header_read_timeout,

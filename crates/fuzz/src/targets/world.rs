@@ -103,6 +103,7 @@ fn settings(address: SocketAddr) -> UpstreamSettings {
         connections_max: 64,
         connect_timeout: HANGS_AFTER,
         response_header_timeout: HANGS_AFTER / 2,
+        response_fields_max: 256,
         body_idle_timeout: HANGS_AFTER / 2,
         pool_idle_timeout: HANGS_AFTER * 100,
         ca_file: None,

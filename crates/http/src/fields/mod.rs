@@ -9,7 +9,6 @@ mod target;
 pub use forwarded::{ForwardedMemo, X_FORWARDED_HOST, X_FORWARDED_PROTO};
 
 use crate::rules::field::{agreed_content_length, trim};
-use flashweir_core::limits::UPSTREAM_HEAD_FIELDS;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HeaderMap, HeaderName, HeaderValue, MAX_FORWARDS, TE,
     TRANSFER_ENCODING, UPGRADE, VIA,
@@ -151,9 +150,6 @@ pub enum ResponseError {
     /// Lengths that disagree, or are none.
     #[error("the response does not say unambiguously how long it is")]
     Length,
-    /// More than [`UPSTREAM_HEAD_FIELDS`] fields.
-    #[error("the response has too many fields")]
-    TooManyFields,
 }
 
 /// Makes a received response fit to be sent back: hop-by-hop fields and our own `Flashweir-*` removed, one length, `Via`
@@ -162,9 +158,6 @@ pub enum ResponseError {
 /// # Errors
 /// [`ResponseError`] where that cannot be done without guessing.
 pub fn prepare_response(parts: &mut response::Parts) -> Result<(), ResponseError> {
-    if parts.headers.len() > UPSTREAM_HEAD_FIELDS {
-        return Err(ResponseError::TooManyFields);
-    }
     let found = hop_by_hop::survey(&parts.headers);
     let names_upgrade =
         matches!(parts.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::UPGRADE_REQUIRED);

@@ -290,7 +290,6 @@ fn responses_lose_hop_by_hop_fields_and_gain_via() {
         assert_eq!(refused, ResponseError::TransferCoding, "{coding}");
     }
     assert!(response(200, &[("transfer-encoding", "Chunked")]).is_ok());
-    assert_eq!(response(200, &[("x-many", "1"); 101]).unwrap_err(), ResponseError::TooManyFields);
 }
 
 #[test]

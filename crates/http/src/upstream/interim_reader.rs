@@ -3,7 +3,7 @@
 //! hyper can report them too, by a callback that each request would have to bring, which costs four allocations for each. Here an answer without
 //! any costs one comparison. Pure: bytes in, heads out.
 
-use flashweir_core::limits::{INTERIM_RESPONSE_BYTES, UPSTREAM_HEAD_FIELDS};
+use flashweir_core::limits::{INTERIM_RESPONSE_BYTES, INTERIM_RESPONSE_FIELDS};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 /// Beginning of each interim response.
@@ -67,7 +67,7 @@ fn may_be_interim(bytes: &[u8]) -> bool {
 }
 
 fn parse(bytes: &[u8]) -> Parsed {
-    let mut fields = [httparse::EMPTY_HEADER; UPSTREAM_HEAD_FIELDS];
+    let mut fields = [httparse::EMPTY_HEADER; INTERIM_RESPONSE_FIELDS];
     let mut response = httparse::Response::new(&mut fields);
     let length = match response.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,

@@ -129,8 +129,9 @@ impl<B: RequestBody> Upstreams<B> {
     pub fn new(shared: Arc<UpstreamShared>, rng: Rng) -> Self {
         let settings = shared.settings();
         let (limit, idle) = (settings.connections_max, settings.pool_idle_timeout);
+        let fields_max = settings.response_fields_max;
         let pool = |index| match settings.protocol {
-            Protocol::Http1 => Pool::Http1(Http1Pool::new(index, limit, idle)),
+            Protocol::Http1 => Pool::Http1(Http1Pool::new(index, limit, fields_max, idle)),
             Protocol::Http2 => Pool::Http2(Http2Pool::new(index, limit, idle)),
         };
         let pools = (0..settings.addresses.len()).map(pool).collect();
@@ -263,6 +264,10 @@ impl<B: RequestBody> Upstreams<B> {
                 // The upgrade was not requested: the bytes that follow would be read as a response to nothing.
                 Ok(Ok(response)) if response.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_upgrade => {
                     return Err(UpstreamError::new(UpstreamErrorKind::Malformed, Some(index)));
+                }
+                // Of HTTP/1.1 none comes that is longer.
+                Ok(Ok(response)) if response.headers().len() > self.shared.settings().response_fields_max => {
+                    return Err(UpstreamError::new(UpstreamErrorKind::HeadTooLarge, Some(index)));
                 }
                 Ok(Ok(response)) => {
                     in_flight.answered(response.status(), since);

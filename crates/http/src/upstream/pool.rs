@@ -15,7 +15,7 @@ use super::small_reads::SmallReads;
 use super::socket::SocketProbe;
 use crate::interim::Interims;
 use flashweir_core::Instant;
-use flashweir_core::limits::{UPSTREAM_HEAD_BYTES, UPSTREAM_HEAD_FIELDS};
+use flashweir_core::limits::UPSTREAM_HEAD_BYTES;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use std::cell::{Cell, RefCell};
@@ -30,6 +30,8 @@ use tokio::time::{sleep, timeout};
 pub(super) struct Http1Pool<B> {
     index: usize,
     connections_max: usize,
+    /// Fields of a response's head.
+    fields_max: usize,
     idle_timeout: Duration,
     closing: RefCell<ClosingHabit>,
     /// Connections being opened, in use or idle. Separate from the pool so that idle entries make no cycle.
@@ -75,14 +77,17 @@ pub(super) struct AbortOnDrop(pub(super) JoinHandle<()>);
 /// How long a connection whose response has ended may still be busy with its request before it is closed.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-// hyper's own bound, for which it needs no allocation.
-const _: () = assert!(UPSTREAM_HEAD_FIELDS == 100);
-
 impl<B: RequestBody> Http1Pool<B> {
-    pub(super) fn new(index: usize, connections_max: usize, idle_timeout: Duration) -> Rc<Self> {
+    pub(super) fn new(
+        index: usize,
+        connections_max: usize,
+        fields_max: usize,
+        idle_timeout: Duration,
+    ) -> Rc<Self> {
         Rc::new(Self {
             index,
             connections_max,
+            fields_max,
             idle_timeout,
             closing: RefCell::default(),
             open: Rc::new(Cell::new(0)),
@@ -217,6 +222,7 @@ impl<B: RequestBody> Http1Pool<B> {
         let recorded = Recorded::new(SmallReads::new(io), Arc::clone(&record));
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(UPSTREAM_HEAD_BYTES)
+            .max_headers(self.fields_max)
             .handshake(TokioIo::new(recorded))
             .await
             .map_err(|error| UpstreamError::with_cause(UpstreamErrorKind::Connect, self.index, error))?;

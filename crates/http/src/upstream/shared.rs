@@ -34,6 +34,9 @@ pub struct UpstreamSettings {
     pub connect_timeout: Duration,
     /// From the request handed over to the response head.
     pub response_header_timeout: Duration,
+    /// Fields in the head of one response, and in its trailers; with more the response is
+    /// [`HeadTooLarge`](super::UpstreamErrorKind::HeadTooLarge).
+    pub response_fields_max: usize,
     /// Between two frames of a response body.
     pub body_idle_timeout: Duration,
     /// An unused connection is closed after this long. Keep it below the upstream's own keep-alive timeout.

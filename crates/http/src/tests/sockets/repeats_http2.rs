@@ -50,6 +50,8 @@ enum Second {
     /// GOAWAY that names this stream as the last one, then the end.
     GoAway(u32),
     Close,
+    /// 200 with this number of fields.
+    Fields(usize),
 }
 
 async fn upstream(second: Second) -> RawUpstream {
@@ -63,6 +65,11 @@ async fn upstream(second: Second) -> RawUpstream {
                 (HEADERS, 0, 3) => match second {
                     Second::Refused => refuse(&mut stream, id).await,
                     Second::Close => return,
+                    Second::Fields(count) => {
+                        // Literals without indexing (RFC 7541 §6.2.2), `a: b` each.
+                        let head = [STATUS_200, &[0, 1, b'a', 1, b'b'].repeat(count)].concat();
+                        send(&mut stream, HEADERS, END_STREAM_AND_HEADERS, id, &head).await;
+                    }
                     Second::GoAway(last) => {
                         go_away(&mut stream, last).await;
                         return stream.shutdown().await.unwrap();
@@ -131,4 +138,14 @@ fn what_the_upstream_may_have_begun_is_sent_once_more_only_if_idempotent() {
             assert_eq!(post, (Err(UpstreamErrorKind::Reset), 1, None), "{second:?}");
         });
     }
+}
+
+#[test]
+fn a_response_has_no_more_fields_than_are_allowed() {
+    run(async {
+        let (most, ..) = ask_twice(Method::GET, Second::Fields(256)).await;
+        assert_eq!(most, Ok(StatusCode::OK));
+        let more = ask_twice(Method::GET, Second::Fields(257)).await;
+        assert_eq!(more, (Err(UpstreamErrorKind::HeadTooLarge), 1, None));
+    });
 }

@@ -76,6 +76,7 @@ pub(crate) fn settings(addresses: &[SocketAddr]) -> UpstreamSettings {
         connections_max: 4,
         connect_timeout: Duration::from_secs(5),
         response_header_timeout: Duration::from_secs(5),
+        response_fields_max: 256,
         body_idle_timeout: Duration::from_secs(5),
         pool_idle_timeout: Duration::from_secs(30),
         ca_file: None,
