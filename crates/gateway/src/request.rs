@@ -117,7 +117,7 @@ async fn answer(
     };
     let mut body = match gathered {
         Ok(body) => body,
-        Err(error) => return Ok(answer_unsent(&worker, &client, error, version, &method)),
+        Err(error) => return Ok(answer_unsent(&worker, &client, &connection, error, version, &method)),
     };
     // The time until now was the client's own.
     let now = if body.was_waited_for() { worker.shared.clock.now() } else { now };
@@ -228,7 +228,7 @@ async fn answer(
         }
         body = match upload.gather(rest, true).await {
             Ok(body) => body,
-            Err(error) => return Ok(answer_unsent(&worker, &client, error, version, &method)),
+            Err(error) => return Ok(answer_unsent(&worker, &client, &connection, error, version, &method)),
         };
         if let Some(place) = permit.watch_client() {
             place.sent(worker.shared.clock.now());
@@ -388,6 +388,7 @@ pub(crate) fn answer_unfit(worker: &WorkerContext, error: FieldsError, method: &
 fn answer_unsent(
     worker: &WorkerContext,
     client: &Client,
+    connection: &Connection,
     error: GatherError,
     version: Version,
     method: &Method,
@@ -399,7 +400,9 @@ fn answer_unsent(
         GatherError::Cut => slow_upload(worker, method),
         // Bad framing is counted with the connection, which ends.
         GatherError::Broken => {
-            plain(StatusCode::BAD_REQUEST, "request_body", "The request's body could not be read.\n", method)
+            let text = connection.violation().map(FramingViolation::explanation);
+            let text = text.unwrap_or("The request's body could not be read.\n");
+            plain(StatusCode::BAD_REQUEST, "request_body", text, method)
         }
     };
     if is_http1 {

@@ -332,7 +332,7 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
         }
         if !refused.is_answered {
             refused.is_answered = true;
-            self.own_left = answer(refused.violation);
+            self.own_left = answer(refused.violation, bytes);
         }
         Some(self.poll_own(cx).map_ok(|()| bytes.len()))
     }

@@ -35,13 +35,16 @@ const TARGET_BYTES_MAX: usize = u16::MAX as usize - 1;
 
 /// Checks a request target (RFC 9112 §3.2): refused is what the parser above would refuse without saying why.
 fn judge_target(target: &[u8]) -> Result<(), FramingViolation> {
+    if target.len() > TARGET_BYTES_MAX {
+        return Err(FramingViolation::HeadTooLarge);
+    }
     let is_good = if target.first() == Some(&b'/') {
         let query = memchr::memchr(b'?', target).unwrap_or(target.len());
         // A fragment is part of no target: some servers cut it off, others look for a file of that name.
         let are_good = PATH.has_all(&target[..query])
             && target[query..].get(1..).is_none_or(|query| QUERY.has_all(query));
         // RFC 3986 has ASCII only; what some clients send unencoded is UTF-8.
-        are_good && target.len() <= TARGET_BYTES_MAX && (target.is_ascii() || str::from_utf8(target).is_ok())
+        are_good && (target.is_ascii() || str::from_utf8(target).is_ok())
     } else {
         !target.contains(&b'#') && http::Uri::try_from(target).is_ok()
     };

@@ -5,8 +5,8 @@
 
 use crate::violation::FramingViolation;
 
-/// Answer in bytes; the connection ends after it.
-pub(crate) fn answer(violation: FramingViolation) -> Vec<u8> {
+/// Answer in bytes, with the date of hyper's; the connection ends after it.
+pub(crate) fn answer(violation: FramingViolation, empty: &[u8]) -> Vec<u8> {
     let status = match violation {
         FramingViolation::HeadTooLarge | FramingViolation::TooManyFields => {
             "431 Request Header Fields Too Large"
@@ -14,10 +14,12 @@ pub(crate) fn answer(violation: FramingViolation) -> Vec<u8> {
         _ => "400 Bad Request",
     };
     let (name, text) = (violation.as_str(), violation.explanation());
+    let mut lines = str::from_utf8(empty).unwrap_or_default().split("\r\n");
+    let date = lines.find(|line| line.starts_with("date: ")).unwrap_or_default();
     let length = text.len();
     format!(
         "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncache-control: no-store\r\n\
-         content-length: {length}\r\nflashweir-error: {name}\r\n\r\n{text}"
+         content-length: {length}\r\nflashweir-error: {name}\r\n{date}\r\n\r\n{text}"
     )
     .into_bytes()
 }
@@ -59,9 +61,11 @@ mod tests {
     #[test]
     fn an_answer_is_as_long_as_it_says() {
         for violation in FramingViolation::ALL {
-            let answer = String::from_utf8(answer(violation)).expect("text");
+            let answer = answer(violation, b"HTTP/1.1 400 Bad Request\r\ndate: now\r\n\r\n");
+            let answer = String::from_utf8(answer).expect("text");
             let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
             assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{answer}");
+            assert!(head.ends_with("\r\ndate: now"), "{answer}");
             assert!(body.ends_with(".\n") && body.len() > 20, "{answer}");
         }
     }

@@ -16,7 +16,7 @@ pub enum FramingViolation {
     ControlByte,
     /// A request line which is not `method SP target SP version`.
     RequestLine,
-    /// A request target with a byte that belongs to no target, or longer than any is read.
+    /// A request target with a byte that belongs to no target.
     RequestTarget,
     /// A version other than HTTP/1.0 and HTTP/1.1.
     Version,

@@ -176,3 +176,14 @@ fn what_is_no_business_of_a_reverse_proxy_is_refused() {
     assert!(response.expect_field("allow").contains("GET"));
     assert!(origin.heads.try_recv().is_err());
 }
+
+#[test]
+fn a_body_that_cannot_be_read_is_refused_with_the_reason() {
+    let origin = Origin::start();
+    let gateway = Running::start(origin.address, "");
+    let mut client = gateway.connect();
+    client.send("POST /echo HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n");
+    let response = client.response();
+    assert_eq!((response.status, response.expect_field("flashweir-error").as_str()), (400, "request_body"));
+    assert_eq!(response.text(), "A chunk of the body has no valid size line.\n");
+}
