@@ -5,6 +5,7 @@
 //! closed, and a busy one costs nothing.
 
 mod counted;
+mod date;
 mod farewell;
 mod local;
 

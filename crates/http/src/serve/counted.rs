@@ -1,7 +1,8 @@
 //! Counts a connection's requests from the service's call to the response body's end.
 
-use super::{Connection, StreamCut};
+use super::{Connection, StreamCut, date};
 use bytes::Buf;
+use http::header::DATE;
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -92,7 +93,8 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let response = ready!(this.response.poll(cx))?;
+        let mut response = ready!(this.response.poll(cx))?;
+        response.headers_mut().entry(DATE).or_insert_with(date::now);
         let in_flight = this.in_flight.take();
         Poll::Ready(Ok(response.map(|body| CountedBody { body, _in_flight: in_flight })))
     }
