@@ -40,7 +40,8 @@ async fn fetch(request: Request<Full<Bytes>>) -> Result<Bytes, FetchError> {
 async fn exchange(mut request: Request<Full<Bytes>>) -> Result<Bytes, FetchError> {
     let authority = request.uri().authority().ok_or("an address without a host")?.clone();
     let port = authority.port_u16().unwrap_or(80);
-    let stream = TcpStream::connect((authority.host(), port)).await?;
+    // An IPv6 address stands in brackets in a URL, and without them for a connection.
+    let stream = TcpStream::connect((authority.host().trim_matches(['[', ']']), port)).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     // Ends with the connection, which ends with the sender.
     tokio::spawn(connection);
