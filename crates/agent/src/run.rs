@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
 use flashweir_core::{Duration, Instant};
-use flashweir_runtime::{AdminListener, ReadyFile};
+use flashweir_runtime::{AdminListener, ReadyFile, outlive_user_signals};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,6 +75,7 @@ pub fn run(settings: &AgentSettings) -> Result<(), AgentError> {
     LocalSet::new().block_on(&runtime, async {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        outlive_user_signals()?;
         let latest: Latest = Arc::new(Mutex::new(Err("the first second is not over yet".to_owned())));
         let routes = Router::new().route("/load", get(load)).with_state(latest.clone());
         if let Some(file) = &settings.ready_file {

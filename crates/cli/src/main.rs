@@ -29,7 +29,9 @@ fn main() -> ExitCode {
         Ok(command_line) => command_line,
         Err(error) => return exit::after_parsing(&error),
     };
-    match command_line.command.run() {
+    let outcome = command_line.command.run();
+    logging::flush();
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::after_failure(&error),
     }

@@ -8,7 +8,7 @@ use crate::supervisor::{Supervisor, command};
 use flashweir_admission::PlannerDriver;
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationPlan, ApplicationSample, PoolState, ProvisioningPlanner, Sample};
-use flashweir_runtime::ReadyFile;
+use flashweir_runtime::{ReadyFile, outlive_user_signals};
 use flashweir_telemetry::{Outcome, ProvisioningMetrics};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -73,6 +73,7 @@ impl Control {
     async fn serve(mut self, ready_file: Option<ReadyFile>) -> Result<(), ControlError> {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        outlive_user_signals()?;
         let mut address = None;
         if let Some(listen) = self.config.listen {
             let services = self.services.iter().map(|it| (it.service.name.clone(), it.metrics.clone()));

@@ -12,7 +12,7 @@ use flashweir_core::limits::{EGRESS_CONNECTIONS, EGRESS_LISTENERS};
 use flashweir_http::head_guard::HeadLimits;
 use flashweir_http::listen::{accept, bind};
 use flashweir_http::serve::{ServeSettings, Server};
-use flashweir_runtime::{AdminListener, Clock, ReadyFile};
+use flashweir_runtime::{AdminListener, Clock, ReadyFile, outlive_user_signals};
 use flashweir_telemetry::{EgressDatagrams, Happening, Telemetry, Warnings};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -58,6 +58,7 @@ async fn serve(
 ) -> Result<(), EgressError> {
     let (mut terminate, mut interrupt, mut reload) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?);
+    outlive_user_signals()?;
     let addresses: Vec<SocketAddr> = config.listeners.iter().map(|listener| listener.address).collect();
     let admin = config.admin.map(bind_admin).transpose()?;
     let udp = match config.udp {

@@ -17,6 +17,7 @@ use crate::upstream_watch::watch_upstreams;
 use crate::watch::{watch_certificates, watch_memory};
 use flashweir_config::Overrides;
 use flashweir_core::Duration;
+use flashweir_runtime::outlive_user_signals;
 use flashweir_runtime::planner_loop::{self, Beat, StallWatch, Unattended};
 use flashweir_telemetry::Outcome;
 use std::io;
@@ -92,6 +93,7 @@ impl Signals {
     /// Must be called in the control thread's runtime.
     pub(crate) fn register() -> Result<Self, GatewayError> {
         let listen_for = |kind| signal(kind).map_err(GatewayError::Start);
+        outlive_user_signals().map_err(GatewayError::Start)?;
         Ok(Self {
             terminate: listen_for(SignalKind::terminate())?,
             interrupt: listen_for(SignalKind::interrupt())?,

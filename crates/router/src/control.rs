@@ -12,7 +12,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use flashweir_admission::flash_crowd::Baseline;
 use flashweir_config::{Overrides, RouterConfig};
 use flashweir_core::Hasher64;
-use flashweir_runtime::{AdminListener, Clock, ReadyFile, random_u64};
+use flashweir_runtime::{AdminListener, Clock, ReadyFile, outlive_user_signals, random_u64};
 use flashweir_telemetry::{Outcome, Telemetry};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -48,6 +48,7 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
     let mut terminate = listen_for(SignalKind::terminate())?;
     let mut interrupt = listen_for(SignalKind::interrupt())?;
     let mut hang_up = listen_for(SignalKind::hangup())?;
+    outlive_user_signals().map_err(RouterError::Start)?;
     let Launch { config, ready_file, .. } = &launch;
     let guard = match config.kernel.interfaces.is_empty() {
         true => None,

@@ -13,6 +13,7 @@ pub mod planner_loop;
 mod random;
 mod ready_file;
 mod state_file;
+mod user_signals;
 
 pub use admin::{AdminListener, metrics_response, problem};
 pub use baseline_keeper::BaselineKeeper;
@@ -26,3 +27,4 @@ pub use plan::{plan_json, tell_change, tell_verdict};
 pub use random::random_u64;
 pub use ready_file::ReadyFile;
 pub use state_file::{StateFile, StateFileError, UrlKey};
+pub use user_signals::outlive_user_signals;

@@ -29,6 +29,10 @@ pub enum Signal {
     Pause,
     /// SIGCONT: go on.
     Resume,
+    /// SIGUSR1: as scripts that rotate logs send it.
+    Rotate,
+    /// SIGUSR2.
+    User2,
 }
 
 /// A running child, killed when dropped.
@@ -71,6 +75,8 @@ pub(crate) fn signal_process(id: u32, signal: Signal) -> bool {
         Signal::Kill => Kernel::KILL,
         Signal::Pause => Kernel::STOP,
         Signal::Resume => Kernel::CONT,
+        Signal::Rotate => Kernel::USR1,
+        Signal::User2 => Kernel::USR2,
     };
     let id = Pid::from_raw(id.cast_signed()).expect("a child's id is positive");
     kill_process(id, signal).is_ok()

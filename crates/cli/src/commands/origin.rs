@@ -5,6 +5,7 @@ use crate::ready_file;
 use anyhow::Context;
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
 use flashweir_origin::{Origin, Settings};
+use flashweir_runtime::outlive_user_signals;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -69,6 +70,7 @@ impl OriginArgs {
         runtime.block_on(async {
             let (mut interrupt, mut terminate) =
                 (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+            outlive_user_signals()?;
             let mut stdout = std::io::stdout();
             // A supervisor may end us as soon as it reads this; one that does not read is served all the same.
             let _ = writeln!(

@@ -17,6 +17,7 @@ mod http2_floods;
 mod http2_heads;
 mod impatience;
 mod interim_responses;
+mod logs;
 mod memory;
 mod message_integrity;
 mod proxying;
