@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use flashweir_core::Duration;
+use flashweir_http::dial;
 use http::header::{CONNECTION, HOST};
 use http::{StatusCode, Uri, request};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::task::spawn_local;
 
 /// Why there is no answer.
@@ -45,7 +45,8 @@ async fn send(
     bytes_max: usize,
 ) -> Result<Bytes, ExchangeError> {
     let (host, port) = (node.host().unwrap_or_default(), node.port_u16().unwrap_or(80));
-    let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
+    let addresses = dial::look_up(host.trim_matches(['[', ']']), port).await?;
+    let stream = dial::connect(&addresses).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let authority = node.authority().map_or("", |authority| authority.as_str());
     let request = request.header(HOST, authority).header(CONNECTION, "close").body(Full::new(body))?;

@@ -21,7 +21,10 @@ pub(crate) fn upstreams(
     let upstreams = config.services.iter().map(|service| {
         let settings = upstream_settings(&service.upstream, config.bounds.max_response_fields, workers);
         match of_name(&service.name).filter(|kept| *kept.settings() == settings) {
-            Some(kept) => Ok(kept.clone()),
+            Some(kept) => {
+                kept.reload_trust()?;
+                Ok(kept.clone())
+            }
             None => UpstreamShared::new(settings),
         }
     });

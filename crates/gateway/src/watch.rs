@@ -2,30 +2,43 @@
 
 use crate::shared::Shared;
 use flashweir_core::Duration;
+use flashweir_http::tls::TlsError;
 use flashweir_telemetry::{Happening, Outcome};
+use std::fmt::Display;
 use std::sync::Arc;
 
 /// A renewed certificate is in use within this time; looking costs two `stat` calls.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Takes over renewed certificates until the future is dropped.
+/// Takes over renewed certificates, the gateway's own and those that vouch for its upstreams, until the future is dropped.
 pub(crate) async fn watch_certificates(shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(CERTIFICATE_INTERVAL).await;
-        let Some(tls) = shared.live.load().tls.clone() else { continue };
-        let outcome = match tls.reload_if_changed() {
-            Ok(false) => continue,
-            Ok(true) => {
-                tracing::info!("the certificate was reloaded");
-                Outcome::Ok
-            }
-            Err(error) => {
-                shared.warn(Happening::Certificate, format_args!("{error}; the certificate in use is kept"));
-                Outcome::Failed
-            }
-        };
-        shared.telemetry.control().certificate_reloads.increment(outcome);
+        let live = shared.live.load_full();
+        if let Some(tls) = &live.tls {
+            report_reload(&shared, tls.reload_if_changed(), "the certificate");
+        }
+        for (service, upstreams) in live.services() {
+            let what = format_args!("the CA file of service {}", service.name);
+            report_reload(&shared, upstreams.reload_trust_if_changed(), what);
+        }
     }
+}
+
+/// Counts and logs a reload, if there was one.
+fn report_reload(shared: &Shared, reloaded: Result<bool, TlsError>, what: impl Display) {
+    let outcome = match reloaded {
+        Ok(false) => return,
+        Ok(true) => {
+            tracing::info!("{what} was reloaded");
+            Outcome::Ok
+        }
+        Err(error) => {
+            shared.warn(Happening::Certificate, format_args!("{error}; {what} in use is kept"));
+            Outcome::Failed
+        }
+    };
+    shared.telemetry.control().certificate_reloads.increment(outcome);
 }
 
 /// How often the number of connections is looked at.

@@ -6,6 +6,7 @@
 
 mod byte_class;
 pub mod client;
+pub mod dial;
 pub mod fields;
 pub mod guarded;
 pub mod head_guard;

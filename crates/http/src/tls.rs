@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::server::TlsStream;
-use tokio_rustls::{LazyConfigAcceptor, TlsAcceptor};
+use tokio_rustls::{LazyConfigAcceptor, TlsAcceptor, TlsConnector};
 
 /// ALPN name of HTTP/2 (RFC 9113 §3.2).
 pub const ALPN_HTTP2: &[u8] = b"h2";
@@ -80,9 +80,17 @@ pub struct ServerTls {
 /// The key that new handshakes use.
 struct CurrentKey(ArcSwap<CertifiedKey>);
 
-/// Modification time, length and inode of both files: changes with any way of replacing one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Fingerprint([(i64, i64, u64, u64); 2]);
+/// Trust in the certificates of upstreams; its file can be replaced while connections are open. Shared by all workers.
+pub(crate) struct ClientTls {
+    ca_file: Option<PathBuf>,
+    protocol: Protocol,
+    config: ArcSwap<ClientConfig>,
+    seen: Mutex<Fingerprint>,
+}
+
+/// Modification time, length and inode of each file: changes with any way of replacing one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Fingerprint(Vec<(i64, i64, u64, u64)>);
 
 impl ServerTls {
     /// Reads certificate chain and key (PEM) and prepares TLS 1.2 and 1.3 with ALPN `h2`, `http/1.1`.
@@ -92,7 +100,7 @@ impl ServerTls {
     pub fn open(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         // Before reading, so that a change while reading is seen as a change.
-        let seen = Fingerprint::of(certificate, key)?;
+        let seen = Fingerprint::of([certificate, key])?;
         let current = read_key(&provider, certificate, key)?;
         let resolver = Arc::new(CurrentKey(ArcSwap::from_pointee(current)));
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -114,7 +122,7 @@ impl ServerTls {
     /// # Errors
     /// [`TlsError`]; then the certificate in use stays.
     pub fn reload(&self) -> Result<(), TlsError> {
-        let seen = Fingerprint::of(&self.certificate, &self.key)?;
+        let seen = Fingerprint::of([self.certificate.as_path(), self.key.as_path()])?;
         self.load(seen)
     }
 
@@ -124,7 +132,7 @@ impl ServerTls {
     /// # Errors
     /// As [`reload`](Self::reload).
     pub fn reload_if_changed(&self) -> Result<bool, TlsError> {
-        let seen = Fingerprint::of(&self.certificate, &self.key)?;
+        let seen = Fingerprint::of([self.certificate.as_path(), self.key.as_path()])?;
         if seen == *self.seen.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(false);
         }
@@ -206,20 +214,54 @@ impl std::fmt::Debug for CurrentKey {
 }
 
 impl Fingerprint {
-    fn of(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+    fn of<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<Self, TlsError> {
         let stat = |path: &Path| match fs::metadata(path) {
             Ok(meta) => Ok((meta.mtime(), meta.mtime_nsec(), meta.len(), meta.ino())),
             Err(source) => Err(TlsError::File { path: path.to_owned(), source }),
         };
-        Ok(Self([stat(certificate)?, stat(key)?]))
+        files.into_iter().map(stat).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl ClientTls {
+    /// Reads the file, or the system's certificates without one.
+    pub(crate) fn open(ca_file: Option<&Path>, protocol: Protocol) -> Result<Self, TlsError> {
+        let seen = Fingerprint::of(ca_file)?;
+        let config = ArcSwap::from(client_config(ca_file, protocol)?);
+        Ok(Self { ca_file: ca_file.map(Path::to_owned), protocol, config, seen: Mutex::new(seen) })
+    }
+
+    /// For one new connection.
+    pub(crate) fn connector(&self) -> TlsConnector {
+        TlsConnector::from(self.config.load_full())
+    }
+
+    /// Reads the certificates again; new connections trust these alone. After an error the former stay.
+    pub(crate) fn reload(&self) -> Result<(), TlsError> {
+        let seen = Fingerprint::of(self.ca_file.as_deref())?;
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        self.config.store(client_config(self.ca_file.as_deref(), self.protocol)?);
+        Ok(())
+    }
+
+    /// The same as [`ServerTls::reload_if_changed`]; the system's certificates are not watched.
+    pub(crate) fn reload_if_changed(&self) -> Result<bool, TlsError> {
+        let seen = Fingerprint::of(self.ca_file.as_deref())?;
+        if seen == *self.seen.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(false);
+        }
+        self.reload().map(|()| true)
+    }
+}
+
+impl std::fmt::Debug for ClientTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientTls").field("ca_file", &self.ca_file).finish_non_exhaustive()
     }
 }
 
 /// Trust and ALPN for connections to upstreams.
-pub(crate) fn client_config(
-    ca_file: Option<&Path>,
-    protocol: Protocol,
-) -> Result<Arc<ClientConfig>, TlsError> {
+fn client_config(ca_file: Option<&Path>, protocol: Protocol) -> Result<Arc<ClientConfig>, TlsError> {
     let mut roots = RootCertStore::empty();
     match ca_file {
         Some(path) => {

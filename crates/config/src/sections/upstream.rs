@@ -22,7 +22,8 @@ use crate::text::DurationText;
 pub struct UpstreamFile {
     /// The servers of the service, `http://` or `https://` with host and optional port, no path. Required,
     /// here or as `--upstream`, unless there is a `[[service]]`. Of two drawn at random, the one with fewer
-    /// requests in flight for its share gets the next.
+    /// requests in flight for its share gets the next. A name with several addresses is one server: its addresses are tried by
+    /// RFC 8305, and the first that accepts is used. A connection to a name takes requests for a minute at most; then the name is looked up again.
     /// Valid: 1 to 64 different URLs.
     /// Example: `urls = ["http://10.0.0.5:3000", "http://10.0.0.6:3000"]`.
     pub urls: Vec<String>,
@@ -54,13 +55,13 @@ pub struct UpstreamFile {
     /// (they are replaced, at a cost, and idempotent requests sent once more: docs/repeats.md). Lowered: more connections are opened.
     /// Example: `idle_timeout = "30s"` where the server keeps its own for 60 s.
     pub idle_timeout: DurationText,
-    /// The longest silence inside a response body before it is cut off.
+    /// The longest silence inside a response body, or of a WebSocket in both directions, before it is cut off.
     /// Valid: `1s` to `24h`. Raised: dead transfers hold connections longer. Lowered: long polls and
-    /// event streams are cut.
+    /// event streams and quiet WebSockets are cut.
     /// Example: `body_idle_timeout = "10m"` for event streams.
     pub body_idle_timeout: DurationText,
     /// PEM file with the certificate authorities that vouch for `https://` servers. Without it, the operating
-    /// system's are used.
+    /// system's are used. A file that is replaced is in use for new connections within a second; the system's are read again at a reload.
     /// Example: `ca_file = "internal-ca.pem"`.
     pub ca_file: Option<PathBuf>,
     /// How long the share of a server that was away grows, from a tenth to the whole; `"0s"`: at once.

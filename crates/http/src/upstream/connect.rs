@@ -3,17 +3,19 @@
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::shared::{UpstreamSettings, UpstreamSettingsError};
 use super::socket::{Socket, SocketProbe};
+use crate::dial::Host;
 use crate::guarded::Protocol;
-use crate::tls;
+use crate::tls::{ALPN_HTTP2, ClientTls};
 use http::Uri;
 use http::uri::{Authority, Scheme};
 use rustls::pki_types::ServerName;
 use std::error::Error as StdError;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
@@ -22,24 +24,21 @@ use tokio_util::either::Either;
 pub(crate) struct Target {
     authority: Authority,
     scheme: Scheme,
-    host: String,
-    port: u16,
-    tls: Option<(ServerName<'static>, Tls)>,
+    host: Host,
+    tls: Option<(ServerName<'static>, Arc<ClientTls>)>,
     protocol: Protocol,
     connect_timeout: Duration,
     address: String,
+    /// Connections to it so far.
+    opened: AtomicU32,
     /// The one address of the host that is connected to; its name is then not resolved.
     pinned: Option<SocketAddr>,
 }
 
-#[derive(Clone)]
-struct Tls(TlsConnector);
-
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
-    }
-}
+/// Maximum lifetime of a connection to a name. The time to live of DNS records is not known here; most are a minute or less.
+const NAMED_LIFETIME_MAX: Duration = Duration::from_secs(60);
+/// Number of lifetimes that connections get in turn, each a second shorter than the one before.
+const LIFETIMES: u32 = 16;
 
 /// A connection to an upstream, plain or encrypted. Boxed: a TLS session is forty times the size of a socket.
 pub(crate) type UpstreamIo = Either<Socket, Box<TlsStream<Socket>>>;
@@ -53,19 +52,19 @@ pub(super) fn probe_of(io: &UpstreamIo) -> SocketProbe {
 }
 
 impl Target {
-    /// Every address of the settings, checked; certificates are read once.
-    pub(super) fn all(settings: &UpstreamSettings) -> Result<Box<[Self]>, UpstreamSettingsError> {
-        let needs_tls = settings.addresses.iter().any(|uri| uri.scheme() == Some(&Scheme::HTTPS));
-        let connector = if needs_tls {
-            let config = tls::client_config(settings.ca_file.as_deref(), settings.protocol)?;
-            Some(Tls(TlsConnector::from(config)))
-        } else {
-            None
-        };
-        settings.addresses.iter().map(|uri| Self::new(uri, settings, connector.clone())).collect()
+    /// Every address of the settings, checked.
+    pub(super) fn all(
+        settings: &UpstreamSettings,
+        tls: Option<&Arc<ClientTls>>,
+    ) -> Result<Box<[Self]>, UpstreamSettingsError> {
+        settings.addresses.iter().map(|uri| Self::new(uri, settings, tls.cloned())).collect()
     }
 
-    fn new(uri: &Uri, settings: &UpstreamSettings, tls: Option<Tls>) -> Result<Self, UpstreamSettingsError> {
+    fn new(
+        uri: &Uri,
+        settings: &UpstreamSettings,
+        tls: Option<Arc<ClientTls>>,
+    ) -> Result<Self, UpstreamSettingsError> {
         let wrong = |problem| UpstreamSettingsError::Address { address: uri.to_string(), problem };
         let scheme = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => scheme.clone(),
@@ -89,8 +88,19 @@ impl Target {
             None => None,
         };
         let address = format!("{scheme}://{authority}");
+        let host = Host::new(host, port);
         let (protocol, connect_timeout) = (settings.protocol, settings.connect_timeout);
-        Ok(Self { authority, scheme, host, port, tls, protocol, connect_timeout, address, pinned: None })
+        Ok(Self {
+            authority,
+            scheme,
+            host,
+            tls,
+            protocol,
+            connect_timeout,
+            address,
+            opened: AtomicU32::new(0),
+            pinned: None,
+        })
     }
 
     /// Connects to this address only, without resolving the host's name.
@@ -115,11 +125,22 @@ impl Target {
         self.connect_timeout
     }
 
+    /// How long a connection that is opened now takes requests. One to a name ends after a minute at most: a busy connection would
+    /// stay for ever at the server that had the name, or that a balancer behind the name chose, when it was opened. Those of one
+    /// burst do not end all at once.
+    pub(super) fn connection_lifetime(&self) -> Duration {
+        if self.pinned.is_some() || !self.host.is_name() {
+            return Duration::MAX;
+        }
+        let turn = self.opened.fetch_add(1, Relaxed) % LIFETIMES;
+        NAMED_LIFETIME_MAX - turn * Duration::from_secs(1)
+    }
+
     pub(super) fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// Connects within the timeout. A name is resolved each time and its addresses tried in order.
+    /// Connects within the timeout. A name is looked up each time.
     pub(super) async fn connect(&self, index: usize) -> Result<UpstreamIo, UpstreamError> {
         match timeout(self.connect_timeout, self.open()).await {
             Ok(Ok(io)) => Ok(io),
@@ -131,14 +152,14 @@ impl Target {
     async fn open(&self) -> Result<UpstreamIo, Box<dyn StdError + Send + Sync>> {
         let tcp = match self.pinned {
             Some(address) => TcpStream::connect(address).await?,
-            None => TcpStream::connect((self.host.as_str(), self.port)).await?,
+            None => self.host.connect().await?,
         };
         tcp.set_nodelay(true)?;
         let socket = Socket::new(tcp);
-        let Some((name, Tls(connector))) = &self.tls else { return Ok(Either::Left(socket)) };
-        let stream = connector.connect(name.clone(), socket).await?;
+        let Some((name, tls)) = &self.tls else { return Ok(Either::Left(socket)) };
+        let stream = tls.connector().connect(name.clone(), socket).await?;
         let alpn = stream.get_ref().1.alpn_protocol();
-        if self.protocol == Protocol::Http2 && alpn != Some(tls::ALPN_HTTP2) {
+        if self.protocol == Protocol::Http2 && alpn != Some(ALPN_HTTP2) {
             return Err("the upstream does not speak HTTP/2 over TLS".into());
         }
         Ok(Either::Right(Box::new(stream)))

@@ -48,9 +48,11 @@ struct Load {
     streams_max: Cell<usize>,
     idle_since: Cell<Instant>,
     opened: Instant,
+    /// How long after that it takes requests.
+    lifetime: Duration,
     /// It has answered a request.
     has_answered: Cell<bool>,
-    /// The upstream is ending it: it takes no more requests, and finishes those it has.
+    /// The upstream is ending it, or it is too old: it takes no more requests, and finishes those it has.
     is_leaving: Cell<bool>,
 }
 
@@ -101,7 +103,7 @@ impl<B: RequestBody> Http2Pool<B> {
             return Ok(Http2Stream::begin(sender, load, request));
         }
         let io = target.connect(self.index).await?;
-        let connection = self.handshake(io, ping_after).await?;
+        let connection = self.handshake(io, ping_after, target.connection_lifetime()).await?;
         let (sender, load) = (connection.sender.clone(), Rc::clone(&connection.load));
         self.connections.borrow_mut().push(connection);
         Ok(Http2Stream::begin(sender, load, request))
@@ -121,6 +123,9 @@ impl<B: RequestBody> Http2Pool<B> {
     fn with_room(&self) -> Option<(SendRequest<B>, Rc<Load>)> {
         let idle_timeout = self.idle_timeout;
         let mut connections = self.connections.borrow_mut();
+        for Http2Connection { load, .. } in connections.iter() {
+            load.is_leaving.set(load.is_leaving.get() || load.opened.elapsed() >= load.lifetime);
+        }
         connections.retain(|connection| {
             let load = &connection.load;
             // A connection that is going away still finishes its streams.
@@ -143,6 +148,7 @@ impl<B: RequestBody> Http2Pool<B> {
         &self,
         io: UpstreamIo,
         ping_after: Duration,
+        lifetime: Duration,
     ) -> Result<Http2Connection<B>, UpstreamError> {
         let (sender, mut connection) = http2::Builder::new(LocalExecutor)
             .timer(TokioTimer::new())
@@ -157,6 +163,7 @@ impl<B: RequestBody> Http2Pool<B> {
             streams_max: Cell::new(STREAMS_PER_UPSTREAM_CONNECTION),
             idle_since: Cell::new(Instant::now()),
             opened: Instant::now(),
+            lifetime,
             has_answered: Cell::new(false),
             is_leaving: Cell::new(false),
         });

@@ -47,6 +47,8 @@ pub(super) struct Http1Connection<B> {
     record: Arc<Record>,
     socket: SocketProbe,
     opened: Instant,
+    /// How long after that it takes requests.
+    lifetime: Duration,
     /// Requests that it has answered.
     answers: u32,
     /// Since when it is idle, or was the last time.
@@ -110,6 +112,7 @@ impl<B: RequestBody> Http1Pool<B> {
             connection.idle_for = now.saturating_since(connection.idle_since);
             if connection.sender.is_ready()
                 && connection.idle_for < self.idle_max(now)
+                && now.saturating_since(connection.opened) < connection.lifetime
                 && !connection.socket.is_readable(choice == Choice::Asked)
             {
                 return Ok(connection);
@@ -128,7 +131,7 @@ impl<B: RequestBody> Http1Pool<B> {
 
     async fn open(self: &Rc<Self>, target: &Target, slot: Slot) -> Result<Http1Connection<B>, UpstreamError> {
         let io = target.connect(self.index).await?;
-        self.handshake(io, slot).await
+        self.handshake(io, slot, target.connection_lifetime()).await
     }
 
     /// Closes every idle connection: after one of them proved stale, the others probably are.
@@ -216,6 +219,7 @@ impl<B: RequestBody> Http1Pool<B> {
         self: &Rc<Self>,
         io: UpstreamIo,
         slot: Slot,
+        lifetime: Duration,
     ) -> Result<Http1Connection<B>, UpstreamError> {
         let socket = probe_of(&io);
         let record = Arc::new(Record::default());
@@ -240,6 +244,7 @@ impl<B: RequestBody> Http1Pool<B> {
             record,
             socket,
             opened: now,
+            lifetime,
             answers: 0,
             idle_since: now,
             idle_for: Duration::ZERO,

@@ -7,12 +7,14 @@ use super::connect::Target;
 use super::error::UpstreamErrorKind;
 use super::repeat_budget::RepeatBudget;
 use crate::guarded::Protocol;
+use crate::tls::{ClientTls, TlsError};
 use flashweir_core::limits::UPSTREAM_ADDRESSES;
 use flashweir_core::{Instant, Rng};
 use flashweir_replication::servers::{Failure, LearningSource, OutCause, ProbeOutcome, SHARE_ONE};
 use flashweir_replication::{
     Balancer, PoolEvents, PoolSettings, ServerCounts, ServerIndex, ServerPool, ServerUse, SettingsError,
 };
+use http::uri::Scheme;
 use http::{StatusCode, Uri};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -72,7 +74,7 @@ pub enum UpstreamSettingsError {
     Pool(#[from] SettingsError),
     /// Certificates could not be read.
     #[error(transparent)]
-    Certificates(#[from] crate::tls::TlsError),
+    Certificates(#[from] TlsError),
 }
 
 /// State of the upstreams shared by every worker; keep it across a reload which does not change the settings.
@@ -81,6 +83,8 @@ pub enum UpstreamSettingsError {
 #[derive(Debug)]
 pub struct UpstreamShared {
     settings: UpstreamSettings,
+    /// Trust in the certificates of `https` upstreams, where there are any.
+    tls: Option<Arc<ClientTls>>,
     targets: Box<[Target]>,
     states: Box<[UpstreamState]>,
     pool: Mutex<ServerPool>,
@@ -171,7 +175,10 @@ impl UpstreamShared {
         if settings.connections_max == 0 {
             return Err(UpstreamSettingsError::NoConnections);
         }
-        let mut targets = Target::all(&settings)?;
+        let needs_tls = settings.addresses.iter().any(|uri| uri.scheme() == Some(&Scheme::HTTPS));
+        let open_tls = || ClientTls::open(settings.ca_file.as_deref(), settings.protocol).map(Arc::new);
+        let tls = needs_tls.then(open_tls).transpose()?;
+        let mut targets = Target::all(&settings, tls.as_ref())?;
         if let Some(address) = address {
             targets.iter_mut().for_each(|target| target.pin(address));
         }
@@ -179,13 +186,29 @@ impl UpstreamShared {
         let pool = ServerPool::new(Instant::ZERO, count, settings.pool)?;
         let candidates = AtomicU64::new(pool.candidates(Instant::ZERO));
         let origin = std::time::Instant::now();
-        Ok(Arc::new(Self { settings, targets, states, pool: Mutex::new(pool), candidates, origin }))
+        Ok(Arc::new(Self { settings, tls, targets, states, pool: Mutex::new(pool), candidates, origin }))
     }
 
     /// The settings it was made from.
     #[must_use]
     pub fn settings(&self) -> &UpstreamSettings {
         &self.settings
+    }
+
+    /// Reads the certificates that vouch for `https` upstreams again. New connections trust these alone; open ones stay.
+    ///
+    /// # Errors
+    /// [`TlsError`]; then the former ones stay in use.
+    pub fn reload_trust(&self) -> Result<(), TlsError> {
+        self.tls.as_ref().map_or(Ok(()), |tls| tls.reload())
+    }
+
+    /// The same if their file changed since it was last read; says whether it did. A change that cannot be used is reported once.
+    ///
+    /// # Errors
+    /// As [`reload_trust`](Self::reload_trust).
+    pub fn reload_trust_if_changed(&self) -> Result<bool, TlsError> {
+        self.tls.as_ref().map_or(Ok(false), |tls| tls.reload_if_changed())
     }
 
     /// Each upstream's state, in the order of the settings.

@@ -26,7 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::task::spawn_local;
+use tokio::task::{LocalSet, spawn_local};
 use tokio_rustls::TlsAcceptor;
 
 struct Files {
@@ -191,6 +191,35 @@ fn many_streams_share_connections_within_the_peers_limit() {
     });
 }
 
+/// caddyserver/caddy#1486: traffic that keeps a connection busy went for ever to the server that had the name at first.
+#[test]
+fn a_connection_to_a_name_takes_no_requests_after_a_minute() {
+    // Not `run`: its own time limit would pass with the minutes.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let server = RawUpstream::answering(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+        let accepted = async |host: &str| {
+            let address = format!("http://{host}:{}", server.address.port()).parse().unwrap();
+            let hour = Duration::from_secs(3_600);
+            let settings =
+                UpstreamSettings { addresses: vec![address], pool_idle_timeout: hour, ..settings(&[]) };
+            let upstreams = Upstreams::new(UpstreamShared::new(settings).unwrap(), Rng::new(1));
+            let before = server.accepted.get();
+            for _ in 0..2 {
+                for _ in 0..2 {
+                    upstreams.send(get("/")).await.unwrap().into_body().collect().await.unwrap();
+                }
+                tokio::time::pause();
+                tokio::time::advance(Duration::from_secs(61)).await;
+                tokio::time::resume();
+            }
+            server.accepted.get() - before
+        };
+        assert_eq!(accepted("localhost").await, 2);
+        assert_eq!(accepted("127.0.0.1").await, 1, "an address does not move");
+    });
+}
+
 #[test]
 fn a_renewed_certificate_is_used_and_a_broken_one_is_not() {
     run(async {
@@ -213,6 +242,33 @@ fn a_renewed_certificate_is_used_and_a_broken_one_is_not() {
         assert!(message.contains("cert.pem"), "{message}");
         assert!(!tls.reload_if_changed().unwrap(), "reported once");
         assert!(ask(secure(address, &current, Protocol::Http1)).await.is_ok(), "the old one is kept");
+    });
+}
+
+/// kcp-dev/kcp#1308: a CA file that was replaced was in use only after a restart.
+#[test]
+fn a_replaced_ca_file_is_used_and_a_broken_one_is_not() {
+    run(async {
+        let files = Files::new();
+        let trusted = files.path("trusted.pem");
+        fs::copy(files.path("cert.pem"), &trusted).unwrap();
+        files.renew();
+        let address = serve(Some(Rc::new(files.open().unwrap()))).await;
+        let shared = UpstreamShared::new(secure(address, &trusted, Protocol::Http1)).unwrap();
+        let upstreams = Upstreams::new(Arc::clone(&shared), Rng::new(1));
+        let error = upstreams.send(get("/")).await.unwrap_err();
+        assert_eq!(error.kind, UpstreamErrorKind::Connect, "the certificate is another's");
+        assert!(!shared.reload_trust_if_changed().unwrap());
+
+        fs::copy(files.path("cert.pem"), &trusted).unwrap();
+        assert!(shared.reload_trust_if_changed().unwrap());
+        assert!(upstreams.send(get("/")).await.is_ok());
+
+        fs::write(&trusted, "-----BEGIN CERTIFICATE-----\nbroken").unwrap();
+        let message = shared.reload_trust_if_changed().unwrap_err().to_string();
+        assert!(message.contains("trusted.pem"), "{message}");
+        assert!(!shared.reload_trust_if_changed().unwrap(), "reported once");
+        assert!(upstreams.send(get("/")).await.is_ok(), "the former trust is kept");
     });
 }
 
