@@ -1,6 +1,6 @@
 //! Messages on standard error.
 //!
-//! A thread of its own writes them. Where standard error is a pipe whose reader stalls, a write blocks for as long as that takes: the
+//! A separate thread writes them. Where standard error is a pipe whose reader stalls, a write blocks for as long as that takes: the
 //! thread waits, and requests, planners and the admin listener go on. Lines beyond a bound are dropped, and counted in the log.
 
 use std::io::{self, IsTerminal as _, Write};
