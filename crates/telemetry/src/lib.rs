@@ -38,7 +38,7 @@ pub use group::{CounterRow, LabelNames, MetricGroup, Row, Scrape, WorkerGroup};
 pub use groups::*;
 pub use histogram::Histogram;
 pub use label::Label;
-pub use log::{Happening, Warnings};
+pub use log::{Happening, Warnings, count_dropped_lines};
 pub use open_metrics::OPEN_METRICS_CONTENT_TYPE;
 pub use prometheus_text::PROMETHEUS_CONTENT_TYPE;
 

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
+use std::sync::OnceLock;
 
 use flashweir_core::Instant;
 
@@ -52,7 +53,16 @@ labels! {
         Kernel => "kernel",
         /// The kernel began to refuse connections, or stopped.
         KernelCeiling => "kernel_ceiling",
+        /// Lines of the log were dropped, because standard error did not take them; counted by line.
+        LogDropped => "log_dropped",
     }
+}
+
+static DROPPED_LINES: OnceLock<Box<dyn Fn() -> u64 + Send + Sync>> = OnceLock::new();
+
+/// Has the lines that the process's one log drops counted as [`Happening::LogDropped`]; the first caller's count holds.
+pub fn count_dropped_lines(count: impl Fn() -> u64 + Send + Sync + 'static) {
+    let _first_holds = DROPPED_LINES.set(Box::new(count));
 }
 
 /// Counts happenings and logs each kind at most once in ten seconds; shared by all threads without a lock.
@@ -98,7 +108,10 @@ impl Warnings {
     /// How often this happened.
     #[must_use]
     pub fn value(&self, happening: Happening) -> u64 {
-        self.counts.value(happening)
+        match happening {
+            Happening::LogDropped => DROPPED_LINES.get().map_or(0, |count| count()),
+            counted => self.counts.value(counted),
+        }
     }
 }
 
