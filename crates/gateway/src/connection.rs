@@ -12,7 +12,7 @@ use flashweir_core::{Duration, Reason};
 use flashweir_http::FramingViolation;
 use flashweir_http::client::ClientNetwork;
 use flashweir_http::fields::ForwardedMemo;
-use flashweir_http::guarded::Protocol;
+use flashweir_http::guarded::{GuardHandle, Protocol};
 use flashweir_http::serve::{ConnectionEnd, Served};
 use flashweir_http::upstream::UpstreamError;
 use flashweir_telemetry::{BadRequest, ConnectionFailure, Happening, StatusClass};
@@ -56,8 +56,9 @@ pub(crate) struct Client {
     pub(crate) full: Option<Reason>,
     /// A request was answered whose body was not read.
     pub(crate) left_body_unread: Cell<bool>,
-    /// Notified when the connection is to end after the responses in progress (HTTP/2 knows no `Connection: close`).
-    pub(crate) end_wanted: Notify,
+    /// Notified when the connection is to end after the responses in progress (HTTP/2 knows no `Connection: close`), or when its client
+    /// has ended its half.
+    pub(crate) end_wanted: Rc<Notify>,
     counted_sent: Cell<u64>,
     counted_received: Cell<u64>,
 }
@@ -88,7 +89,7 @@ pub(crate) async fn serve(worker: Rc<WorkerContext>, stream: TcpStream, peer: So
         wire,
         full: place.full,
         left_body_unread: Cell::new(false),
-        end_wanted: Notify::new(),
+        end_wanted: Rc::default(),
         counted_sent: Cell::new(0),
         counted_received: Cell::new(0),
     });
@@ -127,7 +128,12 @@ where
             Box::pin(handle(worker.clone(), client.clone(), connection.clone(), request))
         }
     };
-    let served = server.serve(server.guard(io), protocol, service, end_wanted(worker, client)).await;
+    let mut io = server.guard(io);
+    if current.live.config.client.answers_half_closed {
+        io = io.answering_half_closed(client.end_wanted.clone());
+    }
+    let end_wanted = end_wanted(worker, client, io.handle());
+    let served = server.serve(io, protocol, service, end_wanted).await;
     count_end(worker, &served);
     if client.left_body_unread.get() || served.violation == Some(FramingViolation::FrameFlood) {
         // The wire outlives hyper's half of it, so the socket is still open.
@@ -136,10 +142,18 @@ where
 }
 
 /// Resolves when the connection is to take no further request.
-async fn end_wanted(worker: &WorkerContext, client: &Client) {
+async fn end_wanted(worker: &WorkerContext, client: &Client, guard: GuardHandle) {
     tokio::select! {
         () = worker.draining.cancelled() => {}
-        () = client.end_wanted.notified() => return,
+        () = client.end_wanted.notified() => {
+            if guard.is_end_held() {
+                worker.metrics.connections.half_closed.increment();
+                // The connection ends after the answer in any case; if the client has closed both halves, before.
+                client.wire.broken().await;
+                guard.break_off();
+            }
+            return;
+        }
     }
     if client.wire.bytes_read() == 0 {
         // Accepted in the last moment: its request may be in the socket already, and gets an answer.

@@ -114,6 +114,12 @@ impl Wire {
         }
     }
 
+    /// Resolves when the connection is reset.
+    pub(crate) async fn broken(&self) {
+        // Failing means that the runtime ends.
+        let _ = self.stream.ready(Interest::ERROR).await;
+    }
+
     fn shut_down_writing(&self) -> io::Result<()> {
         match socket2::SockRef::from(&self.stream).shutdown(Shutdown::Write) {
             // The client was faster.

@@ -6,6 +6,7 @@
 //! its place. A refused body fails the read.
 
 use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase, Refusal};
+use crate::held_end::{EndHolder, EndState};
 use crate::http2_frames::{FrameWatch, PREFACE};
 use crate::interim::Interims;
 use crate::refused_head::{answer, find_empty_answer};
@@ -16,6 +17,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Which HTTP a connection speaks.
@@ -40,6 +42,7 @@ struct Seen {
     is_http2: Cell<bool>,
     is_write_blocked: Cell<bool>,
     interims: Interims,
+    end: EndState,
 }
 
 /// A client's stream whose reads are framed strictly. Writes pass untouched.
@@ -57,6 +60,8 @@ pub struct Guarded<Io> {
     is_flushed: bool,
     /// Rest of the interim responses, or of the answer to a refused head, that is being written.
     own_left: Vec<u8>,
+    /// Where clients that end their half of the connection are answered.
+    ends: Option<EndHolder>,
 }
 
 /// Bytes still to be given to the parser above after a refusal.
@@ -109,6 +114,21 @@ impl GuardHandle {
         &self.0.interims
     }
 
+    /// Whether the client has ended its half of the connection while a response is owed to it.
+    #[must_use]
+    pub fn is_end_held(&self) -> bool {
+        self.0.end.is_held()
+    }
+
+    /// The client whose end is held has closed both halves: its request fails.
+    pub fn break_off(&self) {
+        self.0.end.break_off();
+    }
+
+    pub(crate) fn end(&self) -> &EndState {
+        &self.0.end
+    }
+
     fn enter(&self, phase: ReadPhase, is_new_head: bool) {
         if phase == ReadPhase::ReadingHead && is_new_head {
             self.0.head_since.set(Instant::now());
@@ -144,6 +164,7 @@ impl<Io> Guarded<Io> {
             is_http2: Cell::new(false),
             is_write_blocked: Cell::new(false),
             interims: Interims::default(),
+            end: EndState::default(),
         };
         Self {
             io,
@@ -154,7 +175,16 @@ impl<Io> Guarded<Io> {
             refused: None,
             is_flushed: true,
             own_left: Vec::new(),
+            ends: None,
         }
+    }
+
+    /// The same; a client that ends its half of the connection while it waits for its answer gets it (HTTP/1 only). `held` is notified then:
+    /// the code that serves the connection calls [`GuardHandle::break_off`] when it is reset.
+    #[must_use]
+    pub fn answering_half_closed(mut self, held: Rc<Notify>) -> Self {
+        self.ends = Some(EndHolder::new(held));
+        self
     }
 
     /// The guard's observations, to keep after the stream has gone into a server.
@@ -204,6 +234,26 @@ impl<Io> Guarded<Io> {
                 if refusal.keep_len == 0 { self.say_last_words(buf) } else { Ok(()) }
             }
         }
+    }
+
+    /// The stream has ended; whether the parser above is not to learn of it yet.
+    fn holds_end(&mut self, cx: &mut Context<'_>) -> bool
+    where
+        Io: AsyncWrite + Unpin,
+    {
+        let seen = &*self.handle.0;
+        let Some(ends) = &mut self.ends else { return false };
+        let is_waiting = seen.end.in_flight() > 0
+            && seen.phase.get() == ReadPhase::Idle
+            && !seen.is_http2.get()
+            && !seen.is_transparent.get();
+        if is_waiting {
+            if seen.is_write_blocked.get() {
+                ends.writes();
+            }
+            ends.hold(&seen.end, &mut self.io, cx);
+        }
+        is_waiting
     }
 
     fn say_last_words(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
@@ -273,6 +323,9 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<Io> {
         if this.refused.is_some() {
             return Poll::Ready(this.say_last_words(buf));
         }
+        if this.handle.is_end_held() {
+            return this.handle.0.end.poll_held(cx);
+        }
         let start = buf.filled().len();
         if this.sniffed.is_empty() {
             ready!(Pin::new(&mut this.io).poll_read(cx, buf))?;
@@ -283,6 +336,12 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<Io> {
             if this.sniffed.is_empty() {
                 this.sniffed = Vec::new();
             }
+        }
+        if buf.filled().len() > start {
+            let end = &this.handle.0.end;
+            this.ends.iter_mut().for_each(|ends| ends.received(end));
+        } else if buf.remaining() > 0 && this.holds_end(cx) {
+            return this.handle.0.end.poll_held(cx);
         }
         let inspected = this.inspect(buf, start);
         if inspected.is_err() {
@@ -310,7 +369,9 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
             self.own_left.extend(self.handle.0.interims.take());
         }
         while !self.own_left.is_empty() {
-            let written = Pin::new(&mut self.io).poll_write(cx, &self.own_left);
+            let left = std::mem::take(&mut self.own_left);
+            let written = self.poll_write_guarded(cx, &left);
+            self.own_left = left;
             self.handle.0.is_write_blocked.set(written.is_pending());
             match ready!(written)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
@@ -326,7 +387,7 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
         let start = find_empty_answer(bytes)?;
         if start > 0 {
             // Responses that are still owed.
-            let written = Pin::new(&mut self.io).poll_write(cx, &bytes[..start]);
+            let written = self.poll_write_guarded(cx, &bytes[..start]);
             self.wrote(&written);
             return Some(written);
         }
@@ -344,6 +405,16 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
             frames.sent(*bytes);
         }
     }
+
+    fn poll_write_guarded(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.ends {
+            Some(ends) if ends.is_ahead() && !bytes.is_empty() => ends.poll_write(&mut self.io, cx, bytes),
+            ends => {
+                ends.iter_mut().for_each(EndHolder::writes);
+                Pin::new(&mut self.io).poll_write(cx, bytes)
+            }
+        }
+    }
 }
 
 impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
@@ -352,7 +423,7 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
         if let Some(answered) = self.poll_answer(cx, bytes) {
             return answered;
         }
-        let written = Pin::new(&mut self.io).poll_write(cx, bytes);
+        let written = self.poll_write_guarded(cx, bytes);
         self.wrote(&written);
         written
     }
@@ -366,7 +437,16 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
         if let Some(answered) = slices.first().and_then(|head| self.poll_answer(cx, head)) {
             return answered;
         }
-        let written = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
+        let written = match self.ends.as_mut() {
+            Some(ends) if ends.is_ahead() => {
+                let first = slices.iter().find(|slice| !slice.is_empty()).map_or(&[][..], |slice| slice);
+                self.poll_write_guarded(cx, first)
+            }
+            ends => {
+                ends.into_iter().for_each(EndHolder::writes);
+                Pin::new(&mut self.io).poll_write_vectored(cx, slices)
+            }
+        };
         self.wrote(&written);
         written
     }

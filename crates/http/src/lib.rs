@@ -11,6 +11,7 @@ pub mod fields;
 pub mod guarded;
 pub mod head_guard;
 mod head_line;
+mod held_end;
 mod http2_budget;
 mod http2_frames;
 pub mod interim;

@@ -65,7 +65,6 @@ pub struct Connection(Rc<ConnectionState>);
 struct ConnectionState {
     guard: GuardHandle,
     requests: Cell<u64>,
-    in_flight: Cell<usize>,
     idle_since: Cell<Instant>,
     tunnel: RefCell<Option<PendingTunnel>>,
 }
@@ -283,7 +282,6 @@ impl Connection {
         Self(Rc::new(ConnectionState {
             guard,
             requests: Cell::new(0),
-            in_flight: Cell::new(0),
             idle_since: Cell::new(Instant::now()),
             tunnel: RefCell::new(None),
         }))
@@ -298,7 +296,7 @@ impl Connection {
     /// Requests whose responses have not ended.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.0.in_flight.get()
+        self.0.guard.end().in_flight()
     }
 
     /// The framing violation found on this connection, if one was.

@@ -11,7 +11,7 @@ use crate::checks::range::count_within;
 use crate::error::Problem;
 
 /// Identity of clients, and the maximum that one of them may hold.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientFile {
     /// Networks whose `Forwarded` and `X-Forwarded-*` fields are believed: the load balancers in front of
@@ -27,6 +27,22 @@ pub struct ClientFile {
     /// people who share an address are refused.
     /// Example: `max_connections_per_client = 100`.
     pub max_connections_per_client: Option<u32>,
+    /// Whether a client that ends its half of the connection after its request gets its answer (HTTP/1; RFC 9112 §9.6 lets it wait). To the
+    /// kernel an end of both halves looks the same, so the answer's first byte is sent ahead: a client that has gone resets the connection
+    /// then, one round trip later, and its request is given up. `false`: an end is the end of the request.
+    /// Example: `answer_half_closed = false` where a request must end with its reader at once.
+    pub answer_half_closed: bool,
+}
+
+impl Default for ClientFile {
+    fn default() -> Self {
+        Self {
+            trusted_proxies: Vec::new(),
+            max_connections_per_client: None,
+            // It costs nothing before a client does so.
+            answer_half_closed: true,
+        }
+    }
 }
 
 /// Identity of clients, and the maximum that one of them may hold.
@@ -36,6 +52,8 @@ pub struct Client {
     pub trusted_proxies: Vec<IpNet>,
     /// Connections from one client (an IPv4 address, an IPv6 /64); at most `bounds.max_connections`.
     pub max_connections_per_client: usize,
+    /// A client that ends its half of the connection after its request gets its answer.
+    pub answers_half_closed: bool,
 }
 
 /// Default share of one client: a whole office or a mobile carrier's gateway fits.
@@ -65,7 +83,8 @@ impl Client {
                 })?
             }
         };
-        Ok(Self { trusted_proxies, max_connections_per_client })
+        let answers_half_closed = file.answer_half_closed;
+        Ok(Self { trusted_proxies, max_connections_per_client, answers_half_closed })
     }
 }
 

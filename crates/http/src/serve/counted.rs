@@ -51,7 +51,7 @@ impl<S> Counted<S> {
 impl InFlight {
     fn begin(connection: &Connection) -> Self {
         connection.0.requests.set(connection.0.requests.get() + 1);
-        connection.0.in_flight.set(connection.0.in_flight.get() + 1);
+        connection.0.guard.end().begin();
         Self(connection.clone())
     }
 }
@@ -59,8 +59,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         let state = &self.0.0;
-        state.in_flight.set(state.in_flight.get() - 1);
-        if state.in_flight.get() == 0 {
+        if state.guard.end().end() {
             state.idle_since.set(Instant::now());
         }
     }

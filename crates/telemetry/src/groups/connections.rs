@@ -16,6 +16,8 @@ pub struct ConnectionMetrics {
     pub refused: CounterSet<Bound>,
     /// Connections that failed.
     pub failed: CounterSet<ConnectionFailure>,
+    /// Clients that ended their half of the connection while they waited for an answer, or both halves.
+    pub half_closed: Counter,
     /// Bytes read from clients, TLS included.
     pub received_bytes: Counter,
     /// Bytes written to clients, TLS included.
@@ -44,6 +46,8 @@ impl WorkerGroup for ConnectionMetrics {
         scrape.counter_set("connections_refused", help, copies, |c| &c.refused);
         let help = "Connections from clients that failed.";
         scrape.counter_set("connections_failed", help, copies, |c| &c.failed);
+        let help = "Ends of connections by clients, of one half or both, while an answer was owed.";
+        scrape.counters(copies, &[("connections_half_closed", help, |c| &c.half_closed)]);
         let opened = sum(copies, |c| &c.tunnels_opened);
         scrape.counter("tunnels_opened", "Upgraded connections (WebSocket) begun.", opened);
         let tunnels = difference(copies, |c| &c.tunnels_closed, |c| &c.tunnels_opened);

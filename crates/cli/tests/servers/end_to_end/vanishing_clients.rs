@@ -1,8 +1,8 @@
 //! A client that goes away leaves nothing behind: no place taken, no work at the upstream, no connection open.
 
-use flashweir_testkit::{Connection, Gateway, Upstream, eventually, pattern};
+use flashweir_testkit::{Connection, Gateway, Latch, Upstream, eventually, pattern};
 
-use crate::end_to_end::support::{before, get};
+use crate::end_to_end::support::{before, get, holding};
 
 /// A server that takes a request and then waits for its client to go.
 fn patient() -> Upstream {
@@ -148,4 +148,44 @@ fn no_file_is_left_open_after_many_came_and_went() {
         gateway.wait_in_flight(0);
     }
     eventually("no file left open", || (gateway.process().open_files() <= before_them + 3).then_some(()));
+}
+
+/// RFC 9112 §9.6: a client that will send no more may end its half and wait.
+#[test]
+fn a_client_that_ends_its_half_gets_its_answer() {
+    let latch = Latch::new();
+    let upstream = holding(&latch);
+    let gateway = before(&upstream).start();
+    let requests = [
+        get("/"),
+        "GET / HTTP/1.0\r\nHost: a\r\n\r\n".to_owned(),
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nbuy".to_owned(),
+    ];
+    let mut clients = requests.map(|request| {
+        let mut client = gateway.connect();
+        client.send(request);
+        client.finish_writing();
+        client
+    });
+    gateway.wait_in_flight(3);
+    latch.open();
+    for client in &mut clients {
+        let response = client.response();
+        assert_eq!((response.status(), response.text().as_str()), (200, "held"));
+        client.expect_closed();
+    }
+    gateway.wait_metric("flashweir_requests_completed_total", 3.0);
+    assert_eq!(gateway.metrics().value("flashweir_requests_abandoned_total"), 0.0);
+}
+
+#[test]
+fn where_half_closed_clients_are_not_answered_an_end_is_the_end() {
+    let upstream = patient();
+    let gateway = before(&upstream).set("client.answer_half_closed", "false").start();
+    let mut client = gateway.connect();
+    client.send(get("/"));
+    gateway.wait_in_flight(1);
+    client.finish_writing();
+    nothing_is_left(&upstream, &gateway);
+    assert_eq!(client.read_to_end().expect("an end"), b"");
 }

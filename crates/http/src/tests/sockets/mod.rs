@@ -2,6 +2,7 @@
 
 mod downstream;
 mod encrypted;
+mod half_closed;
 mod repeats;
 mod repeats_http2;
 mod support;

@@ -1,0 +1,141 @@
+//! A client that ends its half of the connection while it waits for its answer (RFC 9112 §9.6 lets it).
+//!
+//! To the server's kernel, an end of one half looks like an end of both. So the end is *held*: the parser above doesn't learn of it before the
+//! answer is complete, and the first byte of the answer, which is the same in all, is sent ahead. A client that closed both halves answers
+//! that byte with a reset, one round trip later; then its request is abandoned. A client that waits has the first byte of its status line.
+//!
+//! **Cost.** Nothing for a connection whose client doesn't end its half: one comparison for each read. **What it can't see:** a client whose
+//! machine has gone, or whose network drops resets, is answered as if it waited, within the bounds that every request has.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use tokio::io::AsyncWrite;
+use tokio::sync::Notify;
+
+/// The first byte of every answer: of `HTTP/1.1`.
+const FIRST_BYTE: &[u8] = b"H";
+
+/// State of one connection's end, shared with the code that serves the connection.
+#[derive(Debug, Default)]
+pub(crate) struct EndState {
+    /// Requests whose responses have not ended.
+    in_flight: Cell<usize>,
+    is_held: Cell<bool>,
+    is_broken: Cell<bool>,
+    reader: RefCell<Option<Waker>>,
+}
+
+/// The stream's part: ends are held, and one byte may be ahead.
+#[derive(Debug)]
+pub(crate) struct EndHolder {
+    /// Notified when an end is held.
+    held: Rc<Notify>,
+    /// Something was written since the request came, so a byte sent ahead would fall into the middle.
+    is_answering: bool,
+    is_ahead: bool,
+}
+
+impl EndState {
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.get()
+    }
+
+    pub(crate) fn begin(&self) {
+        self.in_flight.set(self.in_flight.get() + 1);
+    }
+
+    /// One response has ended; says whether it was the last.
+    pub(crate) fn end(&self) -> bool {
+        self.in_flight.set(self.in_flight.get() - 1);
+        let is_last = self.in_flight.get() == 0;
+        if is_last {
+            self.wake();
+        }
+        is_last
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.get()
+    }
+
+    /// The client has closed both halves.
+    pub(crate) fn break_off(&self) {
+        self.is_broken.set(true);
+        self.wake();
+    }
+
+    /// Result of a read while the end is held.
+    pub(crate) fn poll_held(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_broken.get() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        if self.in_flight() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        *self.reader.borrow_mut() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn wake(&self) {
+        if self.is_held.get() {
+            self.reader.take().into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+impl EndHolder {
+    pub(crate) fn new(held: Rc<Notify>) -> Self {
+        Self { held, is_answering: false, is_ahead: false }
+    }
+
+    /// Bytes have come. Those of a next request, while the response before it is under way, change nothing.
+    pub(crate) fn received(&mut self, state: &EndState) {
+        if state.in_flight() == 0 {
+            self.is_answering = false;
+        }
+    }
+
+    pub(crate) fn writes(&mut self) {
+        self.is_answering = true;
+    }
+
+    /// The end was read while a response is owed.
+    pub(crate) fn hold<Io: AsyncWrite + Unpin>(
+        &mut self,
+        state: &EndState,
+        io: &mut Io,
+        cx: &mut Context<'_>,
+    ) {
+        state.is_held.set(true);
+        self.held.notify_one();
+        if !self.is_answering {
+            let written = Pin::new(&mut *io).poll_write(cx, FIRST_BYTE);
+            self.is_ahead = matches!(written, Poll::Ready(Ok(1)));
+            // Of TLS; a failure shows at the next write.
+            let _ = Pin::new(io).poll_flush(cx);
+        }
+    }
+
+    /// Writes the answer, but for the byte that is ahead.
+    pub(crate) fn poll_write<Io: AsyncWrite + Unpin>(
+        &mut self,
+        io: &mut Io,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        debug_assert!(bytes.starts_with(FIRST_BYTE), "an answer begins with its version");
+        let rest = &bytes[FIRST_BYTE.len()..];
+        let written = if rest.is_empty() { Poll::Ready(Ok(0)) } else { Pin::new(io).poll_write(cx, rest) };
+        if let Poll::Ready(Ok(_)) = written {
+            self.is_ahead = false;
+        }
+        written.map_ok(|count| count + FIRST_BYTE.len())
+    }
+
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.is_ahead
+    }
+}
