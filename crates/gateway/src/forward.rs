@@ -116,11 +116,11 @@ pub(crate) async fn forward(
     if let Err(error) = prepare_response(&mut head) {
         return answer_unfit(worker, permit, error, &method);
     }
-    let told = load_report::take(&mut head.headers, &worker.metrics.upstream);
-    if let Some(utilisation_milli) = told.utilisation_milli {
+    let report = load_report::take(&mut head.headers, &worker.metrics.upstream);
+    if let Some(utilisation_milli) = report.utilisation_milli {
         upstreams.shared().record_utilisation(body.upstream(), utilisation_milli);
     }
-    permit.origin_told(told);
+    permit.origin_reported(report);
     if is_event_stream(&head) {
         permit.leave_origin();
     }

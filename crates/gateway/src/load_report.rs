@@ -37,7 +37,7 @@ enum Useless {
 
 /// Values that an origin reported.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct LoadReport {
     /// Service time of the request, microseconds.
     pub(crate) took_us: Option<u32>,
     /// How busy the origin is, thousandths, at most 100,000.
@@ -45,20 +45,20 @@ pub(crate) struct Told {
 }
 
 /// Reads the reports in the fields, counts them, and gives what they tell.
-pub(crate) fn take(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Told {
+pub(crate) fn take(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> LoadReport {
     // One pass over the names costs less than looking up four that are hardly ever there.
     let is_report = |name: &HeaderName| *name == SERVER_TIMING || *name == ORCA || ORCA_BINARY.contains(name);
     if !fields.keys().any(is_report) {
-        return Told::default();
+        return LoadReport::default();
     }
     let utilisation_milli = take_load(fields, metrics);
-    Told { took_us: read_timing(fields, metrics), utilisation_milli }
+    LoadReport { took_us: read_timing(fields, metrics), utilisation_milli }
 }
 
 /// For fuzz targets: what [`take`] finds, as microseconds of work and thousandths of utilisation.
 #[doc(hidden)]
 pub fn take_load_report(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> (Option<u32>, Option<u32>) {
-    let Told { took_us, utilisation_milli } = take(fields, metrics);
+    let LoadReport { took_us, utilisation_milli } = take(fields, metrics);
     (took_us, utilisation_milli)
 }
 
@@ -66,11 +66,11 @@ fn read_timing(fields: &HeaderMap, metrics: &UpstreamMetrics) -> Option<u32> {
     if !fields.contains_key(&SERVER_TIMING) {
         return None;
     }
-    let told = within_bounds(fields, &SERVER_TIMING).and_then(|values| {
+    let report = within_bounds(fields, &SERVER_TIMING).and_then(|values| {
         server_timing::service_time_us(values.iter().filter_map(|value| value.to_str().ok()))
     });
-    count(metrics, &told);
-    told.ok()
+    count(metrics, &report);
+    report.ok()
 }
 
 /// The same for ORCA's fields alone: they may come behind the body, too. The utilisation, thousandths.
@@ -82,7 +82,7 @@ pub(crate) fn take_load(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Op
             continue;
         }
         let is_binary = *name != ORCA;
-        let told = within_bounds(fields, name).and_then(|values| {
+        let report = within_bounds(fields, name).and_then(|values| {
             let mut values = values.iter();
             let (Some(value), None) = (values.next(), values.next()) else { return Err(Useless::Malformed) };
             let text = value.to_str().map_err(|_| Useless::Malformed)?;
@@ -91,8 +91,8 @@ pub(crate) fn take_load(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> Op
         if !is_grpc {
             fields.remove(name);
         }
-        count(metrics, &told);
-        if let Ok(utilisation_milli) = told {
+        count(metrics, &report);
+        if let Ok(utilisation_milli) = report {
             metrics.reported_utilisation_milli.add(utilisation_milli.into());
             metrics.reported_utilisations.increment();
             utilisation = Some(utilisation_milli);
@@ -110,8 +110,8 @@ fn within_bounds<'a>(
     if bytes > LOAD_REPORT_BYTES { Err(Useless::OutOfRange) } else { Ok(values) }
 }
 
-fn count<T>(metrics: &UpstreamMetrics, told: &Result<T, Useless>) {
-    metrics.load_reports.increment(match told {
+fn count<T>(metrics: &UpstreamMetrics, report: &Result<T, Useless>) {
+    metrics.load_reports.increment(match report {
         Ok(_) => LoadReportOutcome::Used,
         Err(Useless::Other) => LoadReportOutcome::Other,
         Err(Useless::Malformed) => LoadReportOutcome::Malformed,

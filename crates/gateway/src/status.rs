@@ -6,7 +6,7 @@ use crate::decisions::Explained;
 use crate::feedback;
 use crate::processors;
 use crate::replication;
-use crate::sentry::told;
+use crate::sentry::report;
 use crate::shared::Shared;
 use crate::verdict;
 use flashweir_admission::fairness::{Cause, Sign};
@@ -70,7 +70,7 @@ pub(crate) fn explanation(shared: &Shared, id: DecisionId, record: &Explained) -
             "ceiling_rps": ceiling.map(Rate::per_second),
             "hot_spot": matches!(record.plan.limit, Limit::HotSpots(_)) && ceiling.is_some(),
         },
-        "sentry": record.sentry.as_ref().map(told::refusal),
+        "sentry": record.sentry.as_ref().map(report::refusal),
         "plan": plan_json(&record.plan),
         "text": sentence(record, ceiling),
     })
@@ -94,8 +94,8 @@ fn sentence(record: &Explained, ceiling: Option<Rate>) -> String {
     if let Some(sentry) = &record.sentry {
         let candidate = sentry.candidate.as_ref();
         let candidate =
-            candidate.map_or_else(String::new, |said| format!(" {}", told::candidate_sentence(said)));
-        let (in_flight, limit, waiting) = (sentry.in_flight, told::limit_of(sentry), sentry.waiting);
+            candidate.map_or_else(String::new, |said| format!(" {}", report::candidate_sentence(said)));
+        let (in_flight, limit, waiting) = (sentry.in_flight, report::limit_of(sentry), sentry.waiting);
         return format!(
             "The request {would}: {why}; {in_flight} requests were at the origin, which takes {limit}, and {waiting} waited.{candidate}",
         );
@@ -248,11 +248,11 @@ fn services(shared: &Shared) -> Vec<Value> {
             "demand": service.classes.iter().map(|class| demand(shared, service, class)).collect::<Vec<_>>(),
             "in_flight_upstream": upstreams.in_flight(),
             "machines": machines_json(&shared.machines.load(), shared.clock.now(), &service.name),
-            "sentry": sentry.as_ref().map(|sentry| told::status(sentry, shared.clock.now())),
+            "sentry": sentry.as_ref().map(|sentry| report::status(sentry, shared.clock.now())),
             "feedback": sentry.as_ref().map(|sentry| {
-                feedback::told::status(&sentry.feedback_told.load(), &service.upstream.urls)
+                feedback::report::status(&sentry.feedback_report.load(), &service.upstream.urls)
             }),
-            "candidate": candidate.as_deref().map(|candidate| told::candidate(candidate, shared.clock.now())),
+            "candidate": candidate.as_deref().map(|candidate| report::candidate(candidate, shared.clock.now())),
         })
     });
     all.collect()
@@ -304,14 +304,14 @@ fn upstreams(shared: &Shared) -> Vec<Value> {
     let statuses = live.services().flat_map(|(service, upstreams)| {
         upstreams.statuses().into_iter().map(|status| (service.name.as_str(), status))
     });
-    let told = statuses.map(|(service, status)| {
+    let upstreams = statuses.map(|(service, status)| {
         json!({
             "service": service, "url": status.address, "in_flight": status.in_flight,
             "healthy": status.is_available(), "out_because": status.out_because.map(OutCause::as_str),
             "share": f64::from(status.share) / f64::from(SHARE_ONE),
         })
     });
-    told.collect()
+    upstreams.collect()
 }
 
 /// Connections all upstreams of a service may have.

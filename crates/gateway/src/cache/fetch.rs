@@ -109,7 +109,7 @@ impl Job {
             };
         }
         head.version = Version::HTTP_11;
-        self.permit.origin_told(load_report::take(&mut head.headers, &self.worker.metrics.upstream));
+        self.permit.origin_reported(load_report::take(&mut head.headers, &self.worker.metrics.upstream));
         let received = Received { at: self.worker.shared.clock.now(), unix_s: unix_seconds_now() };
         self.receive(head, body, (sent_at, received, is_delimited)).await
     }

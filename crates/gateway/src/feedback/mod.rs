@@ -11,16 +11,16 @@ mod orders;
 pub(crate) mod outbox;
 mod planner;
 mod quota;
+pub(crate) mod report;
 mod senders;
-pub(crate) mod told;
 mod upstreams;
 mod worker;
 
 pub(crate) use orders::{EVERYBODY_ELSE, Orders};
 pub(crate) use planner::{FieldReport, NodePlanner};
 pub(crate) use quota::{TrailerQuota, spent_for};
+pub(crate) use report::FeedbackReport;
 pub(crate) use senders::{SENDER, Sender, SenderNames};
-pub(crate) use told::Told;
 pub(crate) use worker::{Hearing, NodeSample};
 
 /// Header field that carries overload feedback.

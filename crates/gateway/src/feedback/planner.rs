@@ -9,7 +9,7 @@
 use super::inbox::UpstreamDatagram;
 use super::keys::{HmacKey, ring};
 use super::orders::{EVERYBODY_ELSE, Orders, SenderOrders};
-use super::told::Told;
+use super::report::FeedbackReport;
 use super::upstreams::UpstreamLimits;
 use super::worker::{HeardNode, NodeSample, SenderCounts};
 use flashweir_admission::gapping::Restriction;
@@ -66,7 +66,7 @@ pub(crate) struct NodePlanner {
     capacity: Rate,
     planned_at: Instant,
     last: Orders,
-    told: Told,
+    report: FeedbackReport,
 }
 
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl NodePlanner {
             capacity: Rate::ZERO,
             planned_at: Instant::ZERO,
             last: Orders::default(),
-            told: Told::default(),
+            report: FeedbackReport::default(),
             feedback,
         }
     }
@@ -214,8 +214,8 @@ impl NodePlanner {
     }
 
     /// Snapshot for `/status` and the metrics.
-    pub(crate) fn told(&self) -> &Told {
-        &self.told
+    pub(crate) fn report(&self) -> &FeedbackReport {
+        &self.report
     }
 
     /// A datagram of an upstream came.
@@ -315,11 +315,11 @@ impl NodePlanner {
             (state.limited, state.beyond) = (state.limited * kept, state.beyond * kept);
             advertiser.find(key).is_some()
         });
-        self.told = Told {
+        self.report = FeedbackReport {
             asks,
             senders: self.senders.keys().filter(|&&key| key != EVERYBODY_ELSE).count(),
             ladder: Some(of_ladder.explanation),
-            upstreams: self.upstreams.told(now),
+            upstreams: self.upstreams.reports(now),
             quota: self.upstreams.quota(now),
         };
     }

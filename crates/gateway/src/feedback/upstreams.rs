@@ -30,7 +30,7 @@ pub(super) struct UpstreamLimits {
 
 /// One upstream in `/status`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ToldUpstream {
+pub(crate) struct UpstreamFeedback {
     pub(crate) upstream: usize,
     pub(crate) limit: Option<Limit>,
     pub(crate) age: Option<Duration>,
@@ -155,17 +155,17 @@ impl UpstreamLimits {
         all
     }
 
-    pub(super) fn told(&self, now: Instant) -> Vec<ToldUpstream> {
+    pub(super) fn reports(&self, now: Instant) -> Vec<UpstreamFeedback> {
         let known = self
             .intakes
             .iter()
             .enumerate()
             .filter_map(|(upstream, intake)| Some((upstream, intake.as_ref()?)));
-        let told = known.map(|(upstream, intake)| {
+        let reports = known.map(|(upstream, intake)| {
             let limit = intake.limit();
-            ToldUpstream { upstream, limit: limit.limit(now), age: limit.age(now) }
+            UpstreamFeedback { upstream, limit: limit.limit(now), age: limit.age(now) }
         });
-        told.collect()
+        reports.collect()
     }
 
     fn measure(&mut self, now: Instant) {
@@ -218,7 +218,7 @@ mod tests {
         limits.hear(at(5_001), 2, field(2, None).as_bytes(), no_keys).expect("a message");
         assert_eq!(rates(&mut limits, at(5_001)), [None, None]);
         assert!(limits.hear(at(5_002), 0, b":zz:", no_keys).is_err());
-        assert_eq!(limits.told(at(5_002)).len(), 2);
+        assert_eq!(limits.reports(at(5_002)).len(), 2);
     }
 
     #[test]

@@ -11,9 +11,9 @@
 
 mod ceiling;
 mod guard;
+mod report;
 mod sources;
 mod task;
-mod told;
 mod window;
 
 use crate::error::GatewayError;

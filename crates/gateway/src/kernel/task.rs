@@ -4,8 +4,8 @@ use super::ceiling::{
     Decision, Seen, by_tier, connections_per_request, decide, headroom, retry_after, tier_ceilings,
 };
 use super::guard::{Guard, GuardError};
+use super::report::{figures, status};
 use super::sources::Sources;
-use super::told::{figures, status};
 use super::window::{Counts, ServiceTotals, Window};
 use crate::sentry::Sentry;
 use crate::shared::Shared;

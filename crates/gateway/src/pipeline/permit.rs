@@ -7,7 +7,7 @@
 use super::host::{Inner, PipelineHost};
 use super::place::Place;
 use super::slow_clients::Yielding;
-use crate::load_report::Told;
+use crate::load_report::LoadReport;
 use flashweir_admission::pipeline::{
     self, AdmissionRequest, Asking, Delivery, FailureSource, Judged, OriginReport, Outcome,
 };
@@ -86,8 +86,8 @@ impl Permit {
     }
 
     /// The origin has said something, before the body or behind it.
-    pub(crate) fn origin_told(&mut self, told: Told) {
-        self.report = OriginReport { measured_us: told.took_us.or(self.report.measured_us) };
+    pub(crate) fn origin_reported(&mut self, report: LoadReport) {
+        self.report = OriginReport { measured_us: report.took_us.or(self.report.measured_us) };
     }
 
     /// The origin is done, or the rest is no work: the slot there is free for the next.

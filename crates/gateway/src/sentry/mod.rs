@@ -9,10 +9,10 @@ mod candidate;
 mod candidate_planner;
 mod planner_task;
 mod refused;
+pub(crate) mod report;
 mod rest;
 mod sample;
 mod service;
-pub(crate) mod told;
 
 pub(crate) use candidate::{Candidate, CandidateSaid, CandidateSample};
 pub(crate) use planner_task::{SentryStation, UnattendedSentries};

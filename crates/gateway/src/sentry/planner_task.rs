@@ -380,13 +380,13 @@ impl ServiceOutlet {
         }
         if let Some(orders) = nodes.plan(now, plan) {
             self.sentry.orders.store(Arc::new(orders));
-            self.sentry.feedback_told.store(Arc::new(nodes.told().clone()));
+            self.sentry.feedback_report.store(Arc::new(nodes.report().clone()));
             let address = live.config.feedback.address.unwrap_or(self.shared.listening_on[0]);
             for (to, datagram) in nodes.datagrams(now, address) {
                 self.datagrams_out.send(to, &datagram, &self.shared);
             }
         }
-        self.shared.telemetry.control().publish_feedback(nodes.told().figures(&self.sentry.names.service));
+        self.shared.telemetry.control().publish_feedback(nodes.report().figures(&self.sentry.names.service));
     }
 
     fn has_candidate(&self, candidate: Option<&Arc<Candidate>>) -> bool {
@@ -399,8 +399,8 @@ impl ServiceOutlet {
 
     fn tell(&self, plan: &Plan, metrics: &ControlMetrics) {
         let classes = self.sentry.policy.classes.iter().zip(&plan.classes);
-        let told = classes.zip(&self.slots).zip(&self.counts).enumerate();
-        let news = told.map(|(index, (((policy, class), &slot), counts))| ClassNews {
+        let known = classes.zip(&self.slots).zip(&self.counts).enumerate();
+        let news = known.map(|(index, (((policy, class), &slot), counts))| ClassNews {
             slot,
             counts,
             plan: class,

@@ -1,7 +1,7 @@
 //! State of one service's sentry that all threads share.
 
 use crate::feedback::inbox::Inbox;
-use crate::feedback::{Orders, Told};
+use crate::feedback::{FeedbackReport, Orders};
 use arc_swap::ArcSwap;
 use flashweir_admission::sentry::{ClassCounts, Common, Plan, Policy, SentryPlanner};
 use flashweir_core::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(crate) struct Sentry {
     /// The orders that come from nodes in front and upstreams.
     pub(crate) orders: Arc<ArcSwap<Orders>>,
     /// The same for `/status`.
-    pub(crate) feedback_told: ArcSwap<Told>,
+    pub(crate) feedback_report: ArcSwap<FeedbackReport>,
     /// Datagrams of upstreams, for the planner.
     pub(crate) inbox: Inbox,
     /// By class: since when the oldest that waits has waited, nanoseconds, as of the last samples.
@@ -61,7 +61,7 @@ impl Sentry {
             common: Arc::new(Common::new(workers)),
             plan: Arc::new(ArcSwap::from_pointee(plan)),
             orders: Arc::default(),
-            feedback_told: ArcSwap::default(),
+            feedback_report: ArcSwap::default(),
             inbox: Inbox::default(),
             oldest_since: policy.classes.iter().map(|_| AtomicU64::new(NOBODY)).collect(),
             policy,

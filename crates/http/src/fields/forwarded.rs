@@ -17,7 +17,7 @@ pub const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-ho
 #[derive(Debug, Default)]
 pub struct ForwardedMemo(RefCell<Option<Values>>);
 
-/// Values of the two lists where nobody in front is believed.
+/// Values of the two lists where no proxy in front is trusted.
 #[derive(Clone, Debug)]
 struct Values {
     host: Option<HeaderValue>,

@@ -1,6 +1,6 @@
 //! Overload feedback between nodes in `/status`, as JSON.
 
-use super::upstreams::ToldUpstream;
+use super::upstreams::UpstreamFeedback;
 use flashweir_admission::ladder::{Explanation, Rule};
 use flashweir_core::Duration;
 use flashweir_feedback::Advertisement;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// The state of one service.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct FeedbackReport {
     /// Limit that the nodes in front are asked to keep.
     pub(crate) asks: Option<Advertisement>,
     /// Nodes in front that were heard lately.
@@ -18,17 +18,17 @@ pub(crate) struct Told {
     /// Why.
     pub(crate) ladder: Option<Explanation>,
     /// Limits that upstreams ask for.
-    pub(crate) upstreams: Vec<ToldUpstream>,
+    pub(crate) upstreams: Vec<UpstreamFeedback>,
     /// For how long the quota that the upstream gives this gateway is spent.
     pub(crate) quota: Option<Duration>,
 }
 
-impl Told {
+impl FeedbackReport {
     /// For the metrics of this service.
     pub(crate) fn figures(&self, service: &str) -> FeedbackFigures {
-        let upstreams = self.upstreams.iter().map(|told| {
-            let asked_rps = told.limit.map(|limit| limit.rate.per_second());
-            (told.upstream, asked_rps, told.age.map(|age| age.as_secs_f64()))
+        let upstreams = self.upstreams.iter().map(|upstream| {
+            let asked_rps = upstream.limit.map(|limit| limit.rate.per_second());
+            (upstream.upstream, asked_rps, upstream.age.map(|age| age.as_secs_f64()))
         });
         FeedbackFigures {
             service: service.to_owned(),
@@ -41,11 +41,11 @@ impl Told {
 }
 
 /// One service in `/status`. `urls` are its upstreams, in order.
-pub(crate) fn status(told: &Told, urls: &[Uri]) -> Value {
-    let ladder = told.ladder.as_ref();
+pub(crate) fn status(report: &FeedbackReport, urls: &[Uri]) -> Value {
+    let ladder = report.ladder.as_ref();
     json!({
-        "senders": told.senders,
-        "asks": told.asks.map(|asks| json!({
+        "senders": report.senders,
+        "asks": report.asks.map(|asks| json!({
             "from_rank": asks.from_rank,
             "severity": asks.severity,
             "rate_rps": asks.rate.per_second(),
@@ -58,8 +58,8 @@ pub(crate) fn status(told: &Told, urls: &[Uri]) -> Value {
             "unlimited_rps": why.unlimited_rps,
             "used_rps": why.used_rps,
         })),
-        "quota_spent_s": told.quota.map(|quota| quota.as_secs_f64()),
-        "upstreams": told.upstreams.iter().map(|upstream| json!({
+        "quota_spent_s": report.quota.map(|quota| quota.as_secs_f64()),
+        "upstreams": report.upstreams.iter().map(|upstream| json!({
             "url": urls.get(upstream.upstream).map(ToString::to_string),
             "age_s": upstream.age.map(|age| age.as_secs_f64()),
             "asks": upstream.limit.map(|limit| json!({
