@@ -65,7 +65,7 @@ pub use pattern::{checksum, pattern};
 pub use php::Php;
 pub use ports::{reserve_address, reserve_ports};
 pub use process::{Finished, Process, Signal};
-pub use programs::{require_program, skip};
+pub use programs::{record_result, require_program, skip};
 pub use small_disk::SmallDisk;
 pub use status_watch::StatusWatch;
 pub use testbed::{QueueBooks, Testbed, TokenBucket};

@@ -33,12 +33,26 @@ const SKIPS: &str = "FLASHWEIR_SKIPS";
 pub fn skip(test: &str, why: &str) {
     // `eprintln!` is captured and thrown away when a test passes; a skipped test must be seen.
     let _unheard = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
-    if let Some(file) = std::env::var_os(SKIPS) {
-        let line = format!("{test}: {}\n", why.replace('\n', " "));
-        let written =
-            OpenOptions::new().append(true).open(&file).and_then(|mut file| file.write_all(line.as_bytes()));
-        written.unwrap_or_else(|error| panic!("{SKIPS}={}: {error}", file.display()));
-    }
+    append(SKIPS, &format!("{test}: {}\n", why.replace('\n', " ")));
+}
+
+/// The environment variable that names a file for one line `SUITE<TAB>PASSED<TAB>CASES` of each suite; `make conformance` sets it.
+const RESULTS: &str = "FLASHWEIR_RESULTS";
+
+/// Records how many cases of a suite that others wrote passed, for docs/conformance.md.
+///
+/// # Panics
+/// When the file that collects results cannot be written.
+pub fn record_result(suite: &str, passed: usize, cases: usize) {
+    append(RESULTS, &format!("{suite}\t{passed}\t{cases}\n"));
+}
+
+/// Appends the line to the file that the environment variable names, if it is set.
+fn append(variable: &str, line: &str) {
+    let Some(file) = std::env::var_os(variable) else { return };
+    let written =
+        OpenOptions::new().append(true).open(&file).and_then(|mut file| file.write_all(line.as_bytes()));
+    written.unwrap_or_else(|error| panic!("{variable}={}: {error}", file.display()));
 }
 
 fn answers(program: &PathBuf) -> bool {
