@@ -3,7 +3,8 @@
 	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak \
 	h2spec grpc-interop helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
 	bench-sentries compare compare-behaviour compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
-	bench-slow conformance conformance-http-cache
+	bench-slow conformance conformance-build conformance-http-cache conformance-autobahn conformance-http2-grpc conformance-metrics \
+	autobahn promtool http-cache-tests
 .PHONY: setup setup-conformance setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins
 
 CARGO ?= cargo
@@ -62,15 +63,47 @@ test: setup-test h2spec grpc-interop nats-server testplane helm
 test-load: setup-test nats-server testplane
 	$(TABLE) $(ALL_TESTS) --no-fail-fast --test servers --test root -- --ignored --test-threads 3 under_load
 
-# Suites that others wrote, against the real gateway; the results go into docs/conformance.md.
-conformance: conformance-http-cache
+# Suites that others wrote, against the real gateway; the results go into docs/conformance.md, or with CHECK=1 are only held against what
+# scripts/conformance/known-failures.json expects. Each runs even if another fails or cannot be installed.
+# A quarter of an hour on two idle cores once built, with CHECK=1 about three minutes.
+CONFORMANCE = conformance-metrics conformance-http2-grpc conformance-http-cache conformance-autobahn
+conformance:
+	@$(MAKE) --keep-going $(CONFORMANCE)
 
-# The HTTP caching tests, twice: two minutes once built. SUITE names another folder with them, whose results are printed only.
-conformance-http-cache: setup-conformance
-	scripts/http-cache-tests.sh $(TOOLS)/http-cache-tests
-	$(CARGO) build --locked -p flashweir-cli
-	node scripts/conformance/http-cache.mjs $(or $(SUITE),$(TOOLS)/http-cache-tests/node_modules/http-cache-tests) \
-	  $(or $(CARGO_TARGET_DIR),target)/debug/flashweir $(if $(SUITE),,--write docs/conformance.md)
+PAGE = $(if $(CHECK),,--write docs/conformance.md)
+GATEWAY = $(or $(CARGO_TARGET_DIR),target)/debug/flashweir
+# Built as for all tests, so that the gate builds nothing twice.
+conformance-build: setup-conformance
+	$(ALL_TESTS) --no-run -q --test servers
+
+# The HTTP caching tests, twice: two minutes. SUITE names another folder with them, whose results are printed only.
+conformance-http-cache: http-cache-tests conformance-build
+	node scripts/conformance/http-cache.mjs $(or $(SUITE),$(TOOLS)/http-cache-tests/node_modules/http-cache-tests) $(GATEWAY) $(if $(SUITE),,$(PAGE))
+
+# The Autobahn test suite for WebSocket, without the gateway and with it: ten minutes, with CHECK=1, which leaves large compressed
+# messages out, one. CASES=1.*,9.1.* runs a part and only prints.
+conformance-autobahn: autobahn conformance-build
+	node scripts/conformance/autobahn.mjs $(TOOLS)/autobahn $(GATEWAY) $(if $(CASES),--cases '$(CASES)',$(or $(PAGE),--short))
+
+# The tests that run h2spec and gRPC's interoperability programs; `make test` runs them too.
+RESULTS = $(or $(CARGO_TARGET_DIR),target)/conformance-results
+conformance-http2-grpc: h2spec grpc-interop conformance-build
+	: >$(RESULTS)
+	FLASHWEIR_RESULTS=$(abspath $(RESULTS)) $(TABLE) $(ALL_TESTS) --test servers -- h2spec grpc_interop
+	node scripts/conformance/results.mjs $(RESULTS) http2-grpc $(PAGE)
+
+# Prometheus' own linter on a scrape.
+conformance-metrics: promtool conformance-build
+	node scripts/conformance/metrics.mjs $(TOOLS)/bin/promtool $(GATEWAY) $(PAGE)
+
+http-cache-tests: setup-conformance
+	@scripts/http-cache-tests.sh $(TOOLS)/http-cache-tests
+
+autobahn: setup-conformance
+	@scripts/autobahn.sh $(TOOLS)/autobahn
+
+promtool:
+	@scripts/promtool.sh $(TOOLS)/bin
 
 # The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.
 h2spec: setup-test
@@ -270,7 +303,7 @@ setup:
 # libFuzzer is C++.
 setup-fuzz:
 	@scripts/install-missing.sh $(BUILD_TOOLS) c++=g++
-setup-conformance:
+setup-conformance: setup-test
 	@scripts/install-missing.sh $(BUILD_TOOLS) node=nodejs npm=npm
 setup-kernel:
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(KERNEL_TOOLS)

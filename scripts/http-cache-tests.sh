@@ -6,4 +6,7 @@ folder=$(realpath -m "$1")
 [ ! -e "$folder/node_modules/http-cache-tests/cli.mjs" ] || exit 0
 mkdir -p "$folder"
 # The package's dependency `npm` is not used: without scripts nothing of it runs.
-npm install --prefix "$folder" --ignore-scripts --no-audit --no-fund --no-package-lock --silent "http-cache-tests@$version"
+if ! npm install --prefix "$folder" --ignore-scripts --no-audit --no-fund --no-package-lock --silent "http-cache-tests@$version"; then
+  echo "the HTTP caching tests cannot be installed: npm says why above" >&2
+  exit 1
+fi
