@@ -2,7 +2,7 @@
 //
 //   node autobahn.mjs SUITE BINARY [--write PAGE] [--short] [--cases PATTERN,PATTERN]
 //
-// SUITE is the folder that scripts/autobahn.sh fills, BINARY the command `flashweir`. Exit code 1: a case has another verdict with the
+// SUITE is the folder that scripts/autobahn.sh fills, BINARY the command `flashweir`. Exit code 1: a case has another verdict, again, with the
 // gateway than without it, or fewer cases ran or passed than known-failures.json says. --short leaves out LARGE.
 import fs from 'node:fs'
 import path from 'node:path'
@@ -25,6 +25,7 @@ const excluded = options.includes('--short') ? LARGE : []
 
 // All cases take ten minutes on two idle cores; a run that takes this long is stuck.
 const RUN_MS_MAX = 5_400_000
+const REPEATS = 3
 const PASSED = ['OK', 'NON-STRICT', 'INFORMATIONAL']
 
 const env = { PYTHONPATH: path.resolve(suite), PYTHONDONTWRITEBYTECODE: '1' }
@@ -57,8 +58,8 @@ async function fuzz (name, url, cases) {
 // The worse of the verdicts on the messages and on the closing handshake.
 function verdict (result) {
   if (result === undefined) return 'not run'
-  const both = [result.behavior, result.behaviorClose]
-  return both.find(one => !PASSED.includes(one)) ?? both.find(one => one !== 'OK') ?? 'OK'
+  const verdicts = [result.behavior, result.behaviorClose]
+  return verdicts.find(one => !PASSED.includes(one)) ?? verdicts.find(one => one !== 'OK') ?? 'OK'
 }
 const passes = result => PASSED.includes(verdict(result))
 const byNumbers = (one, other) => one.localeCompare(other, 'en', { numeric: true })
@@ -72,10 +73,23 @@ const gateway = await startGateway(binary, [
 ])
 const urls = { without: `ws://127.0.0.1:${testee.port}`, with: `ws://${gateway.listen[0]}` }
 // At the same time, each with an echo server of its own, which works on one connection after another: half the time on two cores.
-const [without, withGateway] = await Promise.all(Object.entries(urls).map(([name, url]) => fuzz(name, url, cases)))
+const both = (suffix, cases) => Promise.all(Object.entries(urls).map(([name, url]) => fuzz(`${name}${suffix}`, url, cases)))
+const [without, withGateway] = await both('', cases)
 
 const ids = [...new Set([...Object.keys(without), ...Object.keys(withGateway)])].sort(byNumbers)
 const differs = id => verdict(without[id]) !== verdict(withGateway[id])
+// A timer of one second ends many cases: on a machine that stalls for a second, some get another verdict. So those that differ run
+// again, and one that differs in any of these runs counts.
+const suspects = ids.filter(differs)
+for (const id of suspects) console.error(`autobahn: ${id}: ${verdict(without[id])} without the gateway, ${verdict(withGateway[id])} with it; it is run again`)
+const cleared = new Set(suspects)
+for (let again = 1; again <= REPEATS && cleared.size > 0; again++) {
+  const [one, other] = await both(again, [...cleared])
+  for (const id of cleared) {
+    [without[id], withGateway[id]] = [one[id], other[id]]
+    if (differs(id)) cleared.delete(id)
+  }
+}
 const problems = ids.filter(differs).map(id => `${id}: ${verdict(without[id])} without the gateway, ${verdict(withGateway[id])} with it`)
 
 const row = (name, ids) => {
