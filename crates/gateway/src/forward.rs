@@ -14,6 +14,7 @@ use crate::upload::{
     Expectation, GatherError, GatherOptions, HoldOptions, PartialBody, UploadBody, Watchers, gather,
 };
 use crate::upstream_error::{count_failure, count_sends, plain, respond, slow_upload};
+use crate::websocket::WebSocketStream;
 use bytes::Bytes;
 use flashweir_admission::pipeline::FailureSource;
 use flashweir_config::{Protocol, Upstream as UpstreamConfig};
@@ -45,6 +46,8 @@ pub(crate) struct Asked {
     pub(crate) stream: Option<StreamCut>,
     /// Its body waits until the origin wants it.
     pub(crate) asks_origin: bool,
+    /// Its stream is to be a WebSocket.
+    pub(crate) websocket: Option<Box<WebSocketStream>>,
 }
 
 /// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels the
@@ -57,8 +60,18 @@ pub(crate) async fn forward(
     mut permit: Box<Permit>,
     asked: Asked,
 ) -> Response<Body> {
-    let Asked { mut head, body, method, version, prepared, classified, subscriber, stream, asks_origin } =
-        asked;
+    let Asked {
+        mut head,
+        body,
+        method,
+        version,
+        prepared,
+        classified,
+        subscriber,
+        stream,
+        asks_origin,
+        websocket,
+    } = asked;
     if prepared.is_last_hop {
         permit.answered_here(StatusCode::OK);
         return answer_last_hop();
@@ -110,7 +123,10 @@ pub(crate) async fn forward(
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let wanted =
             prepared.wants_upgrade.then_some(&current.live.config.services[classified.service].upstream);
-        return switch(worker, connection, permit, response, wanted, &method);
+        return switch(worker, connection, permit, response, (wanted, websocket), &method);
+    }
+    if websocket.is_some() && response.status().is_success() {
+        return answer_no_switch(permit, response.status(), &method);
     }
     let (mut head, body) = response.into_parts();
     if let Err(error) = prepare_response(&mut head) {
@@ -297,6 +313,13 @@ pub(crate) fn answer_unasked_switch(
     plain(StatusCode::BAD_GATEWAY, UpstreamErrorKind::Malformed.as_str(), text, method).map(Body::own)
 }
 
+/// The upstream answered the request for a WebSocket as any other. To the client of a stream, 200 would say that it is open.
+fn answer_no_switch(permit: Box<Permit>, status: StatusCode, method: &Method) -> Response<Body> {
+    permit.completed(status);
+    let text = "The service did not open a WebSocket.\n";
+    plain(StatusCode::BAD_GATEWAY, "no_websocket", text, method).map(Body::own)
+}
+
 /// The upstream agreed to another protocol: once the client has the 101, bytes go both ways until either side ends.
 /// The permit lives as long as the tunnel, so the tunnel counts as a request in flight.
 fn switch(
@@ -304,7 +327,7 @@ fn switch(
     connection: &Connection,
     mut permit: Box<Permit>,
     mut response: Response<UpstreamBody<UploadBody>>,
-    wanted: Option<&UpstreamConfig>,
+    (wanted, websocket): (Option<&UpstreamConfig>, Option<Box<WebSocketStream>>),
     method: &Method,
 ) -> Response<Body> {
     let Some(upstream) = wanted else { return answer_unasked_switch(worker, permit, method) };
@@ -312,6 +335,13 @@ fn switch(
     let (mut head, body) = response.into_parts();
     if let Err(error) = prepare_response(&mut head) {
         return answer_unfit(worker, permit, error, method);
+    }
+    if websocket.as_ref().is_some_and(|websocket| !websocket.open(&mut head)) {
+        worker.metrics.upstream.failures.increment(UpstreamFailure::Malformed);
+        permit.failed(FailureSource::Origin);
+        let text = "The service's answer does not fit the WebSocket's key.\n";
+        return plain(StatusCode::BAD_GATEWAY, UpstreamErrorKind::Malformed.as_str(), text, method)
+            .map(Body::own);
     }
     worker.metrics.measurement.unmeasured.increment(Unmeasured::Tunnel);
     worker.metrics.connections.tunnels_opened.increment();
@@ -328,7 +358,9 @@ fn switch(
             TunnelEnd::NeverOpened | TunnelEnd::Dropped => drop(permit),
         }
     });
-    if connection.hand_over(tunnel).is_err() {
+    if let Some(websocket) = websocket {
+        connection.hand_over_stream(websocket.client, tunnel);
+    } else if connection.hand_over(tunnel).is_err() {
         worker.metrics.requests.bad.increment(BadRequest::Framing);
         let text = "What follows the request cannot be read in one way only.\n";
         return plain(StatusCode::BAD_REQUEST, "framing", text, method).map(Body::own);

@@ -70,6 +70,7 @@ mod upstream_error;
 mod upstream_watch;
 mod verdict;
 mod watch;
+mod websocket;
 mod worker;
 
 pub use classify::{CandidateClass, Classified, Classifier};

@@ -13,6 +13,7 @@ use crate::refusal::{Refusal, count_refusal};
 use crate::replication::{ChosenTarget, Route, redirect};
 use crate::upload::{GatherError, PartialBody};
 use crate::upstream_error::{plain, slow_upload};
+use crate::websocket::{NoWebSocket, WebSocketStream};
 use flashweir_admission::pipeline::{FailureSource, ServiceKey};
 use flashweir_cache::CacheStatus;
 use flashweir_config::Protocol;
@@ -80,13 +81,22 @@ async fn answer(
         scheme: if client.is_tls { ClientScheme::Https } else { ClientScheme::Http },
     };
     let address = trusted.client_address(client.peer.ip(), &head.headers);
-    let (method, version) = (head.method.clone(), head.version);
-    let expects_continue = head.headers.contains_key(EXPECT);
-    if version == Version::HTTP_2
-        && let Err(violation) = judge_http2(&head, current.live.config.bounds.max_fields)
-    {
-        return Ok(answer_violation(&worker, violation, &method));
+    let version = head.version;
+    let mut websocket = None;
+    if version == Version::HTTP_2 {
+        if let Err(violation) = judge_http2(&head, current.live.config.bounds.max_fields) {
+            return Ok(answer_violation(&worker, violation, &head.method));
+        }
+        if head.method == Method::CONNECT {
+            match WebSocketStream::of_head(&mut head) {
+                Ok(stream) => websocket = Some(stream),
+                Err(NoWebSocket::OtherProtocol) => return Ok(answer_no_websocket(&worker, &head.method)),
+                Err(NoWebSocket::Plain) => {}
+            }
+        }
     }
+    let method = head.method.clone();
+    let expects_continue = head.headers.contains_key(EXPECT);
     // Before preparing takes them out.
     let deadline = match current.live.config.feedback.is_enabled {
         true => deadline::of_head(&worker.metrics, &head.headers, now),
@@ -106,6 +116,9 @@ async fn answer(
         return Ok(answer_misdirected(&worker, &method));
     };
     let config = &current.live.config;
+    if websocket.is_some() && config.services[classified.service].upstream.protocol == Protocol::Http2 {
+        return Ok(answer_no_websocket(&worker, &method));
+    }
     classified.deadline = deadline.or_else(|| deadline::of_class(&worker.metrics, config, &classified, now));
     let subscriber = subscriber(address);
     let upload = Upload::new(&worker, &current, classified.service, subscriber);
@@ -243,7 +256,18 @@ async fn answer(
         let response = refuse(&worker, &client, &refusal, &refused, body.take_rest());
         return Ok(tell_overload(&worker, node, response));
     }
-    let asked = Asked { head, body, method, version, prepared, classified, subscriber, stream, asks_origin };
+    let asked = Asked {
+        head,
+        body,
+        method,
+        version,
+        prepared,
+        classified,
+        subscriber,
+        stream,
+        asks_origin,
+        websocket,
+    };
     let mut response = forward(&worker, &current, &client, &connection, permit, asked).await;
     if asks_origin && let Some(interims) = connection.interims() {
         match interims.end_expectation() {
@@ -356,6 +380,14 @@ fn answer_violation(worker: &WorkerContext, violation: FramingViolation, method:
     worker.metrics.responses.by_class.increment(StatusClass::ClientError);
     worker.shared.warn(Happening::BadRequest, format_args!("refused a request: {}", violation.as_str()));
     plain(status, violation.as_str(), violation.explanation(), method).map(Body::own)
+}
+
+/// The stream is to speak a protocol that is not tunnelled, or its upstream speaks HTTP/2, where no 101 comes.
+fn answer_no_websocket(worker: &WorkerContext, method: &Method) -> Response<Body> {
+    worker.metrics.requests.bad.increment(BadRequest::Method);
+    worker.metrics.responses.by_class.increment(StatusClass::ServerError);
+    let text = "Of streams, only WebSockets to services that speak HTTP/1.1 are tunnelled here.\n";
+    plain(StatusCode::NOT_IMPLEMENTED, "protocol", text, method).map(Body::own)
 }
 
 /// No service is configured for this host (421, RFC 9110 §15.5.20); another server may have it.

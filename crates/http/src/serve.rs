@@ -14,7 +14,7 @@ use crate::head_guard::{HeadLimits, ReadPhase};
 use crate::interim::Interims;
 use crate::tunnel::{PendingTunnel, TunnelReport};
 use crate::violation::FramingViolation;
-use counted::Counted;
+use counted::{Counted, InFlight};
 pub use counted::{CountedBody, CountedFuture};
 use farewell::{answer_request_timeout, linger};
 use flashweir_core::limits::STREAM_SEND_BYTES;
@@ -22,6 +22,7 @@ use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use local::StreamExecutor;
 pub use local::{LocalExecutor, StreamCut};
@@ -31,6 +32,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::spawn_local;
 use tokio::time::{Instant, timeout};
 
 /// How connections from clients are served.
@@ -118,6 +120,7 @@ impl Server {
         http2
             .timer(TokioTimer::new())
             .max_concurrent_streams(settings.http2_streams_max)
+            .enable_connect_protocol()
             .max_send_buf_size(STREAM_SEND_BYTES)
             .max_header_list_size(u32::try_from(settings.head.bytes_max).unwrap_or(u32::MAX))
             .keep_alive_interval(settings.http2_ping_after)
@@ -320,6 +323,19 @@ impl Connection {
         self.0.guard.pass_through()?;
         *self.0.tunnel.borrow_mut() = Some(tunnel);
         Ok(())
+    }
+
+    /// The same for one stream of HTTP/2, which `client` will be once the 200 the service is about to return has been sent. It counts as
+    /// a request in flight; the others of its connection go on.
+    pub fn hand_over_stream(&self, client: OnUpgrade, tunnel: PendingTunnel) {
+        let in_flight = InFlight::go_on(self);
+        spawn_local(async move {
+            let _in_flight = in_flight;
+            // Fails where the client has left before.
+            if let Ok(client) = client.await {
+                tunnel.run(TokioIo::new(client), &[]).await;
+            }
+        });
     }
 
     /// In HTTP/1 the next head may wait behind the requests before it; in HTTP/2 it makes them wait.

@@ -49,7 +49,7 @@ pub struct Hop {
 /// Findings that the gateway needs beyond the changed fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepared {
-    /// The client asks for an upgrade which may be tunnelled (HTTP/1.1 both ways); `Upgrade` was kept.
+    /// The client asks for an upgrade which may be tunnelled; `Upgrade` was kept.
     pub wants_upgrade: bool,
     /// `Max-Forwards` was 0 on OPTIONS: answer here, do not forward (RFC 9110 §7.6.2).
     pub is_last_hop: bool,
@@ -109,7 +109,8 @@ pub fn prepare_next_request(
 ) -> Result<Prepared, FieldsError> {
     let found = hop_by_hop::survey(&parts.headers);
     target::normalize(parts)?;
-    let wants_upgrade = found.has_upgrade && parts.version == Version::HTTP_11 && may_tunnel(&parts.headers);
+    // Over HTTP/2 no client can send `Upgrade` (RFC 9113 §8.2.2): there it is the gateway's own, for a stream that is to be a WebSocket.
+    let wants_upgrade = found.has_upgrade && parts.version != Version::HTTP_10 && may_tunnel(&parts.headers);
     let upgrade = parts.headers.get(UPGRADE).filter(|_| wants_upgrade).cloned();
     let takes_trailers = found.has_te && lists(&parts.headers, &TE, "trailers");
     if found.has_expect {

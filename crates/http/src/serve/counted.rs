@@ -20,7 +20,7 @@ pub(super) struct Counted<S> {
 
 /// One request in flight on its connection.
 #[derive(Debug)]
-struct InFlight(Connection);
+pub(super) struct InFlight(Connection);
 
 pin_project! {
     /// The response to come of a counted request.
@@ -51,6 +51,11 @@ impl<S> Counted<S> {
 impl InFlight {
     fn begin(connection: &Connection) -> Self {
         connection.0.requests.set(connection.0.requests.get() + 1);
+        Self::go_on(connection)
+    }
+
+    /// One that has been counted among the requests, and goes on behind its response.
+    pub(super) fn go_on(connection: &Connection) -> Self {
         connection.0.guard.end().begin();
         Self(connection.clone())
     }

@@ -1,6 +1,7 @@
 //! An origin server that does what the path says, one thread for each connection.
 
 use super::PATIENCE;
+use crate::websocket::accept_of;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -64,14 +65,14 @@ impl Script {
             self.heads.send(head.clone()).ok()?;
             let path = head.split(' ').nth(1)?.to_owned();
             let body = read_body(&head, &mut reader)?;
-            self.answer(&path, &body, &mut reader, &mut writer)?;
+            self.answer((&head, &path), &body, &mut reader, &mut writer)?;
         }
     }
 
     /// `None` closes the connection.
     fn answer(
         &self,
-        path: &str,
+        (head, path): (&str, &str),
         body: &[u8],
         reader: &mut BufReader<TcpStream>,
         writer: &mut TcpStream,
@@ -131,12 +132,18 @@ impl Script {
                 self.wait_for_release(writer);
                 writer.write_all(b"4\r\nlast\r\n0\r\nx-sum: 42\r\n\r\n").ok()
             }
-            "/socket" => {
-                writer
-                    .write_all(
-                        b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n",
-                    )
-                    .ok()?;
+            "/socket" | "/websocket" => {
+                let key = head.lines().find_map(|line| line.strip_prefix("sec-websocket-key: "));
+                let agreed = match key.filter(|_| path.starts_with("/websocket")) {
+                    Some(key) => format!(
+                        "upgrade: websocket\r\nsec-websocket-protocol: chat\r\nsec-websocket-accept: {}",
+                        accept_of(key)
+                    ),
+                    None => "upgrade: echo".to_owned(),
+                };
+                let answer =
+                    format!("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\n{agreed}\r\n\r\n");
+                writer.write_all(answer.as_bytes()).ok()?;
                 let mut buffer = [0; 1_024];
                 loop {
                     match reader.read(&mut buffer).ok()? {
