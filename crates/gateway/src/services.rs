@@ -7,7 +7,7 @@ use flashweir_http::upstream::{UpstreamSettingsError, UpstreamShared};
 use std::sync::Arc;
 
 /// Health and in-flight counts of each service's upstreams, in the configuration's order. What `before` already has
-/// for a service of the same name and settings is taken over.
+/// for a service of the same name is taken over: all of it where the settings are the same, else what is known of the servers that stay.
 pub(crate) fn upstreams(
     config: &Config,
     workers: usize,
@@ -20,11 +20,12 @@ pub(crate) fn upstreams(
     };
     let upstreams = config.services.iter().map(|service| {
         let settings = upstream_settings(&service.upstream, config.bounds.max_response_fields, workers);
-        match of_name(&service.name).filter(|kept| *kept.settings() == settings) {
-            Some(kept) => {
+        match of_name(&service.name) {
+            Some(kept) if *kept.settings() == settings => {
                 kept.reload_trust()?;
                 Ok(kept.clone())
             }
+            Some(former) => UpstreamShared::succeeding(settings, former),
             None => UpstreamShared::new(settings),
         }
     });

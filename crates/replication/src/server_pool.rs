@@ -148,6 +148,31 @@ impl ServerPool {
         })
     }
 
+    /// Goes on where `former` ended: `known_as` names the server there that each of these is, in their order. One that is new beside
+    /// known ones starts slowly. Call it before all else; where none is known, nothing changes.
+    pub fn take_over(&mut self, now: Instant, former: &Self, known_as: &[Option<ServerIndex>]) {
+        let known = |index: &Option<ServerIndex>| former.servers.get(usize::from((*index)?));
+        if known_as.iter().all(|index| known(index).is_none()) {
+            return;
+        }
+        self.events = former.events;
+        let keeps_weights = self.settings.learning == former.settings.learning;
+        for (server, index) in self.servers.iter_mut().zip(known_as) {
+            let Some(known) = known(index) else {
+                server.fresh_since = Some(now);
+                continue;
+            };
+            server.ejection = known.ejection.clone();
+            server.is_out = known.is_out;
+            server.fresh_since = known.fresh_since;
+            server.evidence = known.evidence.clone();
+            if keeps_weights {
+                server.learned = known.learned.clone();
+            }
+        }
+        self.share_out(now);
+    }
+
     /// A request to a server failed; see [`Ejection::failed`]. An unknown server is ignored, here and below.
     pub fn failed(&mut self, now: Instant, server: ServerIndex, failure: Failure, client: Option<u64>) {
         let (room, settings) = (self.room(now, server), self.settings.ejection);
@@ -204,6 +229,10 @@ impl ServerPool {
             self.compare_at = now + COMPARED_EVERY;
             self.compare(now, counts);
         }
+        self.share_out(now);
+    }
+
+    fn share_out(&mut self, now: Instant) {
         for (server, share) in self.servers.iter().zip(&mut self.shares) {
             let start = server
                 .fresh_since

@@ -10,7 +10,7 @@ use crate::guarded::Protocol;
 use crate::tls::{ClientTls, TlsError};
 use flashweir_core::limits::UPSTREAM_ADDRESSES;
 use flashweir_core::{Instant, Rng};
-use flashweir_replication::servers::{Failure, LearningSource, OutCause, ProbeOutcome, SHARE_ONE};
+use flashweir_replication::servers::{Failure, LearningSource, OutCause, ProbeOutcome};
 use flashweir_replication::{
     Balancer, PoolEvents, PoolSettings, ServerCounts, ServerIndex, ServerPool, ServerUse, SettingsError,
 };
@@ -149,7 +149,16 @@ impl UpstreamShared {
     /// # Errors
     /// [`UpstreamSettingsError`] naming what cannot be used.
     pub fn new(settings: UpstreamSettings) -> Result<Arc<Self>, UpstreamSettingsError> {
-        Self::with_pinned(settings, None)
+        Self::open(settings, None, None)
+    }
+
+    /// The same in place of `former`, whose knowledge of the servers that stay it takes over: which are left out, and their shares. A server
+    /// that is new beside those starts slowly.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn succeeding(settings: UpstreamSettings, former: &Self) -> Result<Arc<Self>, UpstreamSettingsError> {
+        Self::open(settings, None, Some(former))
     }
 
     /// The same for one of several servers behind one name: all connections go to this address, and the name is kept for `Host` and
@@ -161,12 +170,13 @@ impl UpstreamShared {
         settings: UpstreamSettings,
         address: SocketAddr,
     ) -> Result<Arc<Self>, UpstreamSettingsError> {
-        Self::with_pinned(settings, Some(address))
+        Self::open(settings, Some(address), None)
     }
 
-    fn with_pinned(
+    fn open(
         settings: UpstreamSettings,
         address: Option<SocketAddr>,
+        former: Option<&Self>,
     ) -> Result<Arc<Self>, UpstreamSettingsError> {
         let count = settings.addresses.len();
         if count == 0 || count > UPSTREAM_ADDRESSES {
@@ -182,10 +192,19 @@ impl UpstreamShared {
         if let Some(address) = address {
             targets.iter_mut().for_each(|target| target.pin(address));
         }
-        let states = targets.iter().map(|_| UpstreamState::new()).collect();
-        let pool = ServerPool::new(Instant::ZERO, count, settings.pool)?;
-        let candidates = AtomicU64::new(pool.candidates(Instant::ZERO));
-        let origin = std::time::Instant::now();
+        let origin = former.map_or_else(std::time::Instant::now, |former| former.origin);
+        let now = Instant::from_duration(origin.elapsed());
+        let mut pool = ServerPool::new(now, count, settings.pool)?;
+        if let Some(former) = former {
+            let known_as = |target: &Target| {
+                let index = former.targets.iter().position(|known| known.address() == target.address())?;
+                Some(server(index))
+            };
+            let known_as: Vec<_> = targets.iter().map(known_as).collect();
+            former.with_pool(|former| pool.take_over(now, former, &known_as));
+        }
+        let states = pool.shares().iter().map(|share| UpstreamState::new(*share)).collect();
+        let candidates = AtomicU64::new(pool.candidates(now));
         Ok(Arc::new(Self { settings, tls, targets, states, pool: Mutex::new(pool), candidates, origin }))
     }
 
@@ -343,7 +362,7 @@ fn server(index: usize) -> ServerIndex {
 }
 
 impl UpstreamState {
-    fn new() -> Self {
+    fn new(share: u32) -> Self {
         Self {
             begun: AtomicU64::new(0),
             ended: AtomicU64::new(0),
@@ -353,9 +372,10 @@ impl UpstreamState {
             response_us: AtomicU64::new(0),
             utilisations: AtomicU64::new(0),
             utilisation_milli: AtomicU64::new(0),
-            share: AtomicU32::new(SHARE_ONE),
+            share: AtomicU32::new(share),
             repeats: Mutex::default(),
-            is_doubtful: AtomicBool::new(false),
+            // The first answer finds out.
+            is_doubtful: AtomicBool::new(true),
         }
     }
 

@@ -176,3 +176,33 @@ proptest! {
         }
     }
 }
+
+/// Goal: a reload with another list forgets nothing of the servers that stay, and a server that joins them starts slowly.
+#[test]
+fn a_pool_goes_on_where_the_former_ended() {
+    let mut former = pool(2);
+    for ms in [0, 300] {
+        end_probes(&mut former, ms, |server| if server == 0 { GONE } else { CONNECTED });
+    }
+    let next = |known_as: &[Option<ServerIndex>]| {
+        let mut next =
+            ServerPool::new(at(400), known_as.len(), PoolSettings::default()).expect("valid settings");
+        next.take_over(at(400), &former, known_as);
+        next
+    };
+    // The one that works, a new one, the one that is out.
+    let mut pool = next(&[Some(1), None, Some(0)]);
+    assert_eq!(pool.shares(), [1_024, 102, 1_024]);
+    assert_eq!((pool.candidates(at(400)), pool.cause(at(400), 2)), (0b011, Some(OutCause::Unreachable)));
+    assert_eq!((pool.events(), pool.is_settled(at(400))), (former.events(), false));
+    // And from there.
+    assert_eq!(end_probes(&mut pool, 2_500, |_| CONNECTED), 3);
+    for (ms, shares) in [(2_900, [1_024, 512, 102]), (5_400, [1_024, 1_024, 594])] {
+        pool.refresh(at(ms), &[ServerCounts::default(); 3]);
+        assert_eq!(pool.shares(), shares, "at {ms}");
+    }
+    assert_eq!(pool.events().returned, 1);
+    // Where none is known, all are as at the start.
+    assert_eq!(next(&[None, None]).shares(), [1_024, 1_024]);
+    assert_eq!(next(&[Some(7)]).shares(), [1_024]);
+}

@@ -22,6 +22,20 @@ fn a_new_upstream_takes_over_on_a_connection_that_stays() {
 }
 
 #[test]
+fn a_server_that_joins_by_a_reload_starts_slowly() {
+    let (old, new) = (Upstream::saying("old"), Upstream::saying("new"));
+    let mut gateway = before(&old).start();
+    assert_eq!(gateway.get("/").text(), "old");
+    gateway.configure(&[("upstream.urls", Some(&format!("[\"{}\", \"{}\"]", old.url(), new.url())))]);
+    gateway.reload();
+    let mut client = gateway.connect();
+    eventually("the new upstream", || (client.ask(&get("/")).text() == "new").then_some(()));
+    // A tenth of the other's at first, and half of it after 2.5 s.
+    let from_new = (0..100).filter(|_| client.ask(&get("/")).text() == "new").count();
+    assert!((1..30).contains(&from_new), "{from_new} of 100");
+}
+
+#[test]
 fn requests_under_way_are_finished_by_the_upstream_they_went_to() {
     let latch = Latch::new();
     let held = latch.clone();

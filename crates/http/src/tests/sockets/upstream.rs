@@ -3,7 +3,7 @@
 use crate::tests::sockets::support::{
     RawUpstream, get, read_head, refusing_address, run, settings, until, upstreams,
 };
-use crate::upstream::{UpstreamErrorKind, UpstreamSettings};
+use crate::upstream::{UpstreamErrorKind, UpstreamSettings, UpstreamShared};
 use http::StatusCode;
 use http_body_util::{BodyExt, Either, Full};
 use std::cell::Cell;
@@ -91,6 +91,26 @@ fn a_refused_connection_is_retried_elsewhere_and_ejects() {
         let statuses = upstreams.shared().statuses();
         assert_eq!(statuses.iter().map(|status| status.is_available()).collect::<Vec<_>>(), [false, true]);
         assert_eq!(upstreams.shared().in_flight(), 0);
+    });
+}
+
+#[test]
+fn what_is_known_of_a_server_outlives_a_change_of_the_others() {
+    run(async {
+        let server = RawUpstream::answering(OK).await;
+        let gone = refusing_address();
+        let former = upstreams(settings(&[gone, server.address]));
+        for _ in 0..20 {
+            former.send(get("/")).await.unwrap().into_body().collect().await.unwrap();
+        }
+        let joins = RawUpstream::answering(OK).await;
+        let listed = settings(&[joins.address, server.address, gone]);
+        let shared = UpstreamShared::succeeding(listed, former.shared()).unwrap();
+        let statuses = shared.statuses();
+        assert_eq!(
+            statuses.iter().map(|status| (status.is_available(), status.share)).collect::<Vec<_>>(),
+            [(true, 102), (true, 1_024), (false, 1_024)]
+        );
     });
 }
 
