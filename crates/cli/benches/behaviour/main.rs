@@ -13,6 +13,7 @@ mod origin;
 mod page;
 mod proxies;
 mod reports;
+mod restarts;
 
 use case::{Case, Script, Verdict};
 use observation::Observation;
@@ -35,9 +36,15 @@ fn main() -> ExitCode {
     }
     let programs = Programs::find();
     let rows: Vec<Row> = cases.into_iter().filter(is_wanted).map(|case| run(&programs, case)).collect();
+    let is_restarts_wanted = only.as_deref().is_none_or(|only| "an origin that restarts".contains(only));
+    let mut restarted = String::new();
+    if is_restarts_wanted {
+        restarted = restarts::text(&Kind::ALL.map(|kind| (kind, restarts::run(&programs, kind))));
+        println!("{restarted}");
+    }
     if only.is_none() {
         let versions = Kind::ALL.map(|kind| programs.version(kind));
-        write(&page::text(&rows, &versions));
+        write(&page::text(&rows, &restarted, &versions));
     }
     let wrong: Vec<&Row> = rows.iter().filter(|row| row.is_wrong()).collect();
     println!("\n{} rows, Flashweir wrong in {} on which an RFC has a word", rows.len(), wrong.len());

@@ -41,7 +41,7 @@ pub(crate) fn parts(cell: Result<&Verdict, &String>) -> (&'static str, String) {
 }
 
 /// The whole page.
-pub(crate) fn text(rows: &[Row], versions: &[String; 4]) -> String {
+pub(crate) fn text(rows: &[Row], restarts: &str, versions: &[String; 4]) -> String {
     let counted = rows.iter().filter(|row| row.case.word != Word::Open).count();
     let right = |column: usize| {
         let is_right = |row: &&Row| {
@@ -87,8 +87,10 @@ do it.
         let _ = writeln!(page, "| {} |", cells.join(" | "));
     }
     page.push_str(
-        "\nThe counts of rows in which connections close under requests differ a little from run to run.\n\n## Versions and settings\n",
+        "\nThe counts of rows in which connections close under requests differ a little from run to run.\n",
     );
+    page.push_str(restarts);
+    page.push_str("\n## Versions and settings\n");
     for (kind, version) in Kind::ALL.into_iter().zip(versions) {
         let _ = write!(page, "\n{version}\n\n```{}\n{}```\n", kind.language(), kind.shown_config());
     }
@@ -119,6 +121,6 @@ fn reports_table(rows: &[Row]) -> String {
 }
 
 /// A cell's text: no line ends, and no column ends inside.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('|', "\\|").replace(['\r', '\n'], " ")
 }
