@@ -190,6 +190,7 @@ fn one_request_too_many_is_refused_at_once_and_its_connection_kept() {
     let mut held: Vec<Client> = (0..3).map(|_| gateway.connect()).collect();
     held.iter_mut().for_each(|client| client.send(get("/")));
     gateway.wait_in_flight(3);
+    eventually("all three at the origin", || (upstream.request_count() == 3).then_some(()));
     let mut further = gateway.connect();
     for _ in 0..3 {
         let response = further.ask(&get("/"));

@@ -16,5 +16,6 @@ fn signals_of_log_rotation_end_nothing() {
         (gateway.stderr().matches("nothing to do: the log goes to standard error").count() == 2).then_some(())
     });
     assert_eq!(gateway.get("/").text(), "served");
+    gateway.process().signal(Signal::Terminate);
     assert_eq!(gateway.finish().code(), Some(0));
 }
