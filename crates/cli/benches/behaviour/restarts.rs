@@ -67,7 +67,8 @@ fn offer(programs: &Programs, kind: Kind, restarts: usize) -> Result<Arc<Counts>
             }
         })
     };
-    let mut origin = start();
+    // Not moved into the scope: the last one outlives the clients.
+    let mut origin = Some(start());
     let running = programs.start(kind, address)?;
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -77,9 +78,9 @@ fn offer(programs: &Programs, kind: Kind, restarts: usize) -> Result<Arc<Counts>
         }
         for _ in 0..restarts {
             std::thread::sleep(RUNS_FOR);
-            drop(origin);
+            drop(origin.take());
             std::thread::sleep(AWAY_FOR);
-            origin = start();
+            origin = Some(start());
         }
         std::thread::sleep(RUNS_FOR);
         is_over.store(true, Relaxed);
