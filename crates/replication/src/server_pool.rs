@@ -162,12 +162,12 @@ impl ServerPool {
                 server.fresh_since = Some(now);
                 continue;
             };
-            server.ejection = known.ejection.clone();
+            server.ejection = known.ejection;
             server.is_out = known.is_out;
             server.fresh_since = known.fresh_since;
-            server.evidence = known.evidence.clone();
+            server.evidence = known.evidence;
             if keeps_weights {
-                server.learned = known.learned.clone();
+                server.learned = known.learned;
             }
         }
         self.share_out(now);
