@@ -77,12 +77,12 @@ fn offer(programs: &Programs, kind: Kind, restarts: usize) -> Result<Arc<Counts>
             scope.spawn(move || ask(proxy, counts, is_over, EVERY * client / CLIENTS));
         }
         for _ in 0..restarts {
-            std::thread::sleep(RUNS_FOR);
+            std::thread::park_timeout(RUNS_FOR);
             drop(origin.take());
-            std::thread::sleep(AWAY_FOR);
+            std::thread::park_timeout(AWAY_FOR);
             origin = Some(start());
         }
-        std::thread::sleep(RUNS_FOR);
+        std::thread::park_timeout(RUNS_FOR);
         is_over.store(true, Relaxed);
     });
     Ok(counts)
@@ -93,7 +93,7 @@ fn ask(proxy: SocketAddr, counts: &Counts, is_over: &AtomicBool, first_after: Du
     let mut due = Instant::now() + first_after;
     let mut client: Option<Client> = None;
     while !is_over.load(Relaxed) {
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        std::thread::park_timeout(due.saturating_duration_since(Instant::now()));
         due += EVERY;
         let is_kept = client.as_ref().is_some_and(|client| !client.is_closed());
         if !is_kept {
