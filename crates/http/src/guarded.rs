@@ -2,7 +2,7 @@
 //!
 //! A message that the guard refuses never reaches hyper as it was sent. A refused head is replaced by bytes no parser
 //! accepts (`NUL CRLF CRLF`), so hyper itself answers in order, after the responses still owed, and closes;
-//! a head over its limits is cut where hyper's equal limits end it. hyper's answer is empty: [`refused_head`](crate::refused_head) takes
+//! a head over its limits is cut where hyper's equal limits end it. hyper's answer is empty: `refused_head` takes
 //! its place. A refused body fails the read.
 
 use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase, Refusal};
