@@ -6,7 +6,7 @@ here=$(dirname "$(realpath "$0")")
 folder=$(realpath -m "$1")
 [ ! -e "$folder/complete" ] || exit 0
 python=
-# pyenv keeps what it has built in a folder of its own, and its `python2.7` answers only where that version is selected.
+# pyenv keeps what it has built in its own folder, and its `python2.7` answers only where that version is selected.
 for candidate in python2.7 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/2.7.*/bin/python2.7; do
   if "$candidate" -m pip --version >/dev/null 2>&1; then
     python=$("$candidate" -c 'import sys; print(sys.executable)')

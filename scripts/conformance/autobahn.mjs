@@ -72,7 +72,7 @@ const gateway = await startGateway(binary, [
   'flash_crowd.mode = "off"'
 ])
 const urls = { without: `ws://127.0.0.1:${testee.port}`, with: `ws://${gateway.listen[0]}` }
-// At the same time, each with an echo server of its own, which works on one connection after another: half the time on two cores.
+// At the same time, each with its own echo server, which works on one connection after another: half the time on two cores.
 const both = (suffix, cases) => Promise.all(Object.entries(urls).map(([name, url]) => fuzz(`${name}${suffix}`, url, cases)))
 const [without, withGateway] = await both('', cases)
 

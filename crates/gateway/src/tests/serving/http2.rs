@@ -187,7 +187,7 @@ async fn a_websocket_ends_with_its_client_and_holds_up_no_other_stream() {
     let mut response = open_stream(&mut sender, "websocket", "/websocket").await;
     let stream = hyper::upgrade::on(&mut response).await.expect("a stream");
     let mut stream = TokioIo::new(stream);
-    // Nobody reads the echo: the stream's window fills, and with it all that lies between.
+    // The client does not read the echo: the stream's window fills, and so does every buffer between.
     let bytes = vec![0; 1 << 20];
     while tokio::time::timeout(std::time::Duration::from_millis(300), stream.write_all(&bytes)).await.is_ok()
     {
