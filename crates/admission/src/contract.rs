@@ -10,9 +10,9 @@ use flashweir_core::{Duration, Instant};
 
 /// Decides slowly, from what the gates measured.
 pub trait Planner {
-    /// What a gate measured since it was last drained.
+    /// Measurements of a gate since it was last drained.
     type Sample: Sample;
-    /// What the gates are to do until the next plan.
+    /// Instructions for the gates until the next plan.
     type Plan;
 
     /// Takes one gate's measurements; several gates may report between two plans.
@@ -26,13 +26,13 @@ pub trait Planner {
     fn limit_used(&self, flow: &Flow, span_s: f64) -> f64;
 }
 
-/// What every sample says, whatever else is in it.
+/// Common part of all samples.
 pub trait Sample {
-    /// What became of the requests in the sample's interval, as seen by the stage that took it.
+    /// Outcomes of the requests in the sample's interval, as seen by the stage that took it.
     fn flow(&self) -> Flow;
 }
 
-/// What became of requests, as seen by one stage. Each refusal is charged to exactly one stage, so over all stages the
+/// Request outcomes, as seen by one stage. Each refusal is charged to exactly one stage, so over all stages the
 /// refusals by self add up to all refusals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
@@ -49,7 +49,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Requests refused, by whichever stage (shed).
+    /// Requests refused (shed), over all stages.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused_by_self + self.refused_by_earlier + self.refused_by_later
@@ -68,7 +68,7 @@ impl Flow {
 /// How far a planner's own limit decided what happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Binding {
-    /// What became of the requests of the last second, at least.
+    /// Request outcomes of the last second, at least.
     pub flow: Flow,
     /// The share of the planner's own limit that was in use; see [`Planner::limit_used`].
     pub limit_used: f64,
@@ -143,7 +143,7 @@ impl<P: Planner> PlannerDriver<P> {
         self.planner.next_plan_at()
     }
 
-    /// What is handed over with the next plan. O([`FLOWS_KEPT`]).
+    /// Binding to hand over with the next plan. O([`FLOWS_KEPT`]).
     fn binding(&self, now: Instant) -> Binding {
         let mut flow = Flow::default();
         self.flows.iter().for_each(|(_, one)| flow.add(one));

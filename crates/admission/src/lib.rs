@@ -1,4 +1,4 @@
-//! Who is admitted: planners that decide slowly, stages that act fast, and the pipeline where they meet, all pure.
+//! Admission control: planners that decide slowly, stages that act fast, and the pipeline where they meet, all pure.
 //!
 //! A [`Planner`] sees aggregated samples and makes an immutable plan every 10 ms to 60 s; floats are allowed and memory is
 //! bounded. A stage of the [`pipeline`] applies the plan to each request with integers, no allocation and no lock. Plans and

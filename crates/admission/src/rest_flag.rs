@@ -1,6 +1,6 @@
-//! Whether a planner rests while nobody asks for anything, so that an idle machine is not woken.
+//! Flag of a planner that rests while no request comes, so that an idle machine is not woken.
 //!
-//! The planner says that it rests, and only then asks the gates for their samples. So a request is either told of in a sample,
+//! The planner says that it rests, and only then asks the gates for their samples. So a request is either reported in a sample,
 //! or its gate, which was asked before, sees the flag: the first such request wakes the planner. Asking orders memory (a bell
 //! does), which is why the flag itself need not. `tests/workers` checks it in every order.
 
@@ -28,7 +28,7 @@ impl RestFlag {
         self.0.store(false, Relaxed);
     }
 
-    /// Whether nobody has asked since it began.
+    /// Whether the rest goes on: no request has come since it began.
     #[must_use]
     pub fn goes_on(&self) -> bool {
         self.0.load(Relaxed)

@@ -1,8 +1,8 @@
-//! When a refused client is told to come back: in the gateway and, so that simulated people wait as long as real
+//! Computes when a refused client may come back: in the gateway and, so that simulated clients wait as long as real
 //! ones, in the simulator.
 //!
-//! The gate estimates when capacity returns. Were everybody told the same second, everybody would return in it: the
-//! estimate `base` is spread over [base, 2·base], each person at a place of their own. The place is a hash, not a
+//! The gate estimates when capacity returns. If all clients got the same second, all would return in it: the
+//! estimate `base` is spread over [base, 2·base], each client at its own place. The place is a hash, not a
 //! draw, so asking again does not help and a page reload shows the same answer.
 
 use flashweir_core::Duration;
@@ -11,11 +11,11 @@ use flashweir_core::hash::mix;
 /// The estimate when a bound was met and nothing better is known: most requests finish within a second.
 pub const AT_A_BOUND: Duration = Duration::from_secs(1);
 
-/// No estimate is told beyond half a minute: twice that, jitter included, stays within the 64 s for which a refused
-/// person is recognised as the same one coming back.
+/// Longest estimate, half a minute: twice that, jitter included, stays within the 64 s for which a refused client is
+/// recognised when it comes back.
 const LONGEST_S: u64 = 30;
 
-/// What a refusal says about time, in whole seconds.
+/// Times sent with a refusal, in whole seconds.
 ///
 /// ```
 /// use flashweir_admission::retry_after::RetryAfter;

@@ -20,11 +20,11 @@
 //!
 //! **Why not a bucket for each rank, with borrowing:** that needs several buckets under one lock for each decision, and in
 //! the end admits the same: what a rank leaves goes to the next, what it lacks comes from the last. Here a decision is one
-//! refill and one comparison, whatever the number of tiers, and one tier is the plain bucket to the unit.
+//! refill and one comparison, for any number of tiers, and one tier is the plain bucket to the unit.
 //!
 //! Cold start: empty, as the plain bucket; the layers fill from the bottom, so the last rank waits for
-//! `floor(last) / rate`. So it does, in part, where new ceilings make the layers below it larger. A rank beyond the last tier is judged as the last. Cost per decision: that of the plain bucket;
-//! 112 bytes. The BPF gate is a transliteration of this file.
+//! `floor(last) / rate`. So it does, in part, where new ceilings make the layers below it larger. A rank beyond the last tier is judged as
+//! the last. Cost per decision: that of the plain bucket; 112 bytes. The BPF gate is a transliteration of this file.
 
 use crate::token_bucket::{BURST_MAX, TokenBucket};
 use flashweir_core::{Instant, Rate, limits};
@@ -32,12 +32,12 @@ use flashweir_core::{Instant, Rate, limits};
 /// Tiers at most, as in the kernel.
 pub const TIERS: usize = limits::KERNEL_TIERS;
 
-/// What a tier brings.
+/// Rate and burst of a tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TierCeiling {
     /// Events per second; the sum over all tiers is capped at [`Rate::MAX`].
     pub rate: Rate,
-    /// How many may come at once; at least 1. The sum over all tiers is capped at a million, of which every tier keeps 1.
+    /// Events that may come at once; at least 1. The sum over all tiers is capped at a million, of which every tier keeps 1.
     pub burst: u64,
 }
 

@@ -6,11 +6,12 @@
 //! idea is the same, the finer unit makes fractional rates exact.)
 //!
 //! Some may take tokens that are not there yet, on a credit that all share: the important, so that the others cannot leave
-//! them nothing. What they owe is earned before anybody without credit is let in again.
+//! them nothing. Refill pays this debt before an event without credit is admitted again.
 //!
 //! Invariants: `−credit ≤ tokens ≤ capacity`; over any interval t at most `burst + rate·t` is admitted, and on credit as
 //! much again as the credit; a clock that steps back adds nothing; a new rate settles what the old one earned first. Cost:
-//! two multiplications and two comparisons; 40 bytes. The BPF gate is a transliteration of this file without the credit, and of `tiered_bucket`.
+//! two multiplications and two comparisons; 40 bytes. The BPF gate is a transliteration of this file without the credit, and of
+//! `tiered_bucket`.
 
 use flashweir_core::{Duration, Instant, Rate};
 

@@ -7,7 +7,7 @@
 //! | `Accept-Encoding` (§12.5.3) | ignored | ignored | `q=1` is none, `q=0.50` is `q=0.5` | ignored; `x-gzip` is `gzip` (§8.4.1) |
 //! | `Accept-Language` (§12.5.4) | ignored | ignored | the same | counts: some origins prefer what comes first |
 //!
-//! What cannot be read is compared byte by byte, like every other field.
+//! Values that cannot be read are compared byte by byte, like every other field.
 
 use crate::directives::is_token;
 use http::HeaderName;

@@ -12,7 +12,7 @@ use hyper::upgrade::OnUpgrade;
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-/// What a server adds to a client's key to show that it knows the protocol (RFC 6455 §1.3).
+/// GUID that a server appends to a client's key to show that it knows the protocol (RFC 6455 §1.3).
 const SERVER_PROOF: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const KEY_BYTES: usize = 16;
 

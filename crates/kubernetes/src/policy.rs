@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// The group of the custom resource.
 pub const GROUP: &str = "flashweir.dev";
 
-/// How many replicas an application gets, by the demand that its gateways see, refused requests included.
+/// Number of replicas of an application, by the demand that its gateways see, refused requests included.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "flashweir.dev",

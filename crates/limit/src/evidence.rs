@@ -44,7 +44,7 @@ pub(crate) struct Counts {
     pub(crate) expected: [f32; STRETCHES],
 }
 
-/// What one class is known by.
+/// Base and counts of one class.
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(crate) id: u32,
@@ -92,7 +92,7 @@ pub struct Evidence {
     pub(crate) is_mix_new: bool,
 }
 
-/// What bases may learn from a tick.
+/// Conditions under which bases learn from a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Guard {
     /// The origin is not busy: every base may go on learning.

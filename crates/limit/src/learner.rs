@@ -56,7 +56,7 @@ pub struct Learned {
     pub limit: u32,
     /// Requests of long classes in flight at most; `None` while the origin is not busy.
     pub long_limit: Option<u32>,
-    /// A request that is in flight for longer is long, whatever its class, seconds: others come back much sooner, or none ever has.
+    /// Time in flight above which a request of any class is long, seconds: others come back much sooner, or none ever has.
     pub long_after_s: Option<f64>,
     /// Servers of the origin, once known to a factor of 1.65.
     pub servers: Option<f64>,
@@ -226,7 +226,7 @@ impl Learner {
         self.learned
     }
 
-    /// What bases may learn from the coming tick: see [`Evidence`].
+    /// Conditions under which bases learn from the coming tick: see [`Evidence`].
     fn guard(&self, tick: &Tick<'_>) -> Guard {
         let log = self.posterior.log_stretch(self.evidence.aged_at);
         let calm_max = || IDLE_SHARE * self.posterior.servers_quantile(IDLE_QUANTILE);

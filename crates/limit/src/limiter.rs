@@ -146,7 +146,7 @@ impl Limiter {
         self.learner.learned().limit
     }
 
-    /// What is known of the service.
+    /// Evidence, posterior and policy of the service.
     #[must_use]
     pub fn learner(&self) -> &Learner {
         &self.learner

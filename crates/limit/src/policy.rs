@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 const STEPS_AN_OCTAVE: i32 = 4;
 const STEPS_DOWN: i32 = 12;
 
-/// What limits are compared by.
+/// Numbers and tables by which limits are compared.
 #[derive(Debug)]
 pub struct Policy {
     pub(crate) numbers: Numbers,

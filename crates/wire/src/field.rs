@@ -1,4 +1,4 @@
-//! What can be written as bytes, alone or as what changed since an earlier value.
+//! Encoding of values as bytes, alone or as the change since an earlier value.
 //!
 //! | value | alone | after another |
 //! |---|---|---|
@@ -31,13 +31,13 @@ pub(crate) trait Field: Sized + Clone {
 pub struct Difference {
     /// Its name, with the names of what it is in: `explanation.margin`, `classes[2].limit`.
     pub field: String,
-    /// What the first has.
+    /// Value in the first.
     pub first: String,
-    /// What the second has.
+    /// Value in the second.
     pub second: String,
 }
 
-/// What stands in lists, and how many of it at most.
+/// Item of a list, and the maximum length of the list.
 pub(crate) trait Item: Field {
     const MOST: usize;
     /// Each is like the one before it in the list, not like the one in the same place of an earlier list.

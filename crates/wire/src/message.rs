@@ -1,4 +1,4 @@
-//! One value as bytes of its own: the version, what it is, and its fields.
+//! One value as bytes: the version, its kind, and its fields.
 
 use crate::field::{Difference, Field};
 use crate::reader::{Fault, Problem, Reader};
@@ -7,7 +7,7 @@ use flashweir_admission::{flash_crowd, sentry};
 /// The version of the encoding. Raised by every change of what a field means, or of which fields there are.
 pub const VERSION: u8 = 9;
 
-/// What can be sent by itself.
+/// A value that can be sent by itself.
 ///
 /// Sizes, at most: a plan of flash crowds 2 kB, of the sentry 8 kB; an explanation 160 bytes; a sample of flash crowds 75 kB
 /// (5,016 latencies, 960 rates, 64 hosts), typically a few hundred bytes; of one gate's sentry 70 kB, typically 200 bytes.
@@ -46,9 +46,9 @@ messages! {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{wanted}: {fault}")]
 pub struct DecodeError {
-    /// What was wanted.
+    /// Name of the message that was wanted.
     pub wanted: &'static str,
-    /// What is wrong, and where.
+    /// The problem, and where it is.
     pub fault: Fault,
 }
 

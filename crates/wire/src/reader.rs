@@ -27,11 +27,11 @@ pub struct Fault {
     pub byte: usize,
     /// The field that was being read, with the names of what it is in; empty outside any.
     pub field: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What is wrong with bytes.
+/// Problem with bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// They end too early.
@@ -40,37 +40,37 @@ pub enum Problem {
     /// They go on after the value.
     #[error("{count} bytes too many follow")]
     Rest {
-        /// How many.
+        /// Number of surplus bytes.
         count: usize,
     },
     /// Another version of the encoding.
     #[error("version {value} of the encoding; this build reads version {known}")]
     Version {
-        /// What the bytes say.
+        /// Version in the bytes.
         value: u64,
-        /// What is known.
+        /// Version that this build reads.
         known: u64,
     },
     /// Something else than what is wanted.
     #[error("kind {value}, where {wanted} is wanted")]
     Kind {
-        /// What the bytes say.
+        /// Kind in the bytes.
         value: u64,
-        /// What is wanted.
+        /// Name of the message that is wanted.
         wanted: &'static str,
     },
     /// A number that its field does not hold.
     #[error("{value} is too high, at most {most} are accepted")]
     TooHigh {
-        /// What the bytes say.
+        /// Number in the bytes.
         value: u64,
-        /// What is accepted.
+        /// Maximum.
         most: u64,
     },
     /// A value that does not exist.
     #[error("there is no value {value}")]
     NoSuch {
-        /// What the bytes say.
+        /// Value in the bytes.
         value: u64,
     },
     /// A list whose changes do not fit it.

@@ -36,13 +36,13 @@ pub struct Recorder {
     writer: Option<JoinHandle<()>>,
 }
 
-/// What a recorder takes as a sample.
+/// A sample for a recorder.
 pub trait RecordedSample: Clone {
     /// As an event.
     fn into_event(self) -> Event;
 }
 
-/// What a recorder takes as a plan.
+/// A plan for a recorder.
 pub trait RecordedPlan: Clone {
     /// As an event.
     fn into_event(self) -> Event;
@@ -73,7 +73,7 @@ impl RecordedPlan for sentry::Plan {
 }
 
 impl Recorder {
-    /// Begins to write to `file`, in place of what was there. `failed` is told once if writing fails; recording then ends, and
+    /// Begins to write to `file`, in place of what was there. `failed` is called once if writing fails; recording then ends, and
     /// nothing else does. The segment in `head` is where it begins.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Recorder {
         self.record(now, stream, plan.clone().into_event());
     }
 
-    /// How many records were lost because the writer did not keep up, or has failed.
+    /// Number of records lost because the writer did not keep up, or has failed.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost_ever.load(Ordering::Relaxed)
@@ -165,7 +165,7 @@ struct Segments {
     file: File,
     written: u64,
     writer: Writer,
-    /// What each stream is, for the beginning of the next segment.
+    /// Name and planner of each stream, for the beginning of the next segment.
     begun: BTreeMap<Stream, (String, Planned)>,
     /// When records were last written, by their own time.
     written_at: Instant,

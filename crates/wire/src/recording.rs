@@ -1,4 +1,4 @@
-//! What planners saw and decided, as bytes of a file.
+//! Samples and plans of planners, as bytes of a file.
 //!
 //! ```text
 //! "FWREC" version | frame: run, segment, build, configuration, its hash | frame: records | frame: records | …
@@ -6,8 +6,9 @@
 //! record: stream, kind, time since the last record, a change of the stream's last value of that kind
 //! ```
 //!
-//! An empty frame ends a segment, so that one that is cut off between two frames is known as well. A frame that is cut off or damaged ends the recording with one clear error; everything before it was read. Each segment is
-//! read by itself: it begins by naming its streams and with whole values.
+//! An empty frame ends a segment, so that one that is cut off between two frames is known as well. A frame that is cut off or damaged ends
+//! the recording with one clear error; everything before it was read. Each segment is read by itself: it begins by naming its streams and
+//! with whole values.
 
 mod crc;
 mod record;
@@ -34,7 +35,7 @@ const FRAME_HEAD: usize = 8;
 /// Of deflate: beyond it frames of a few kilobytes hardly become shorter.
 const LEVEL: u8 = 6;
 
-/// What a segment says of itself.
+/// Head of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// Tells the segments of one run from those of another.
@@ -48,7 +49,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// A hash of the configuration, to tell two apart at a glance.
+    /// A hash of the configuration, to distinguish two at a glance.
     #[must_use]
     pub fn configuration_hash(&self) -> u64 {
         Hasher64::new(0, 0).hash(&[self.configuration.as_bytes()])
@@ -64,7 +65,7 @@ pub enum RecordingError {
     /// Another version of the format.
     #[error("version {value} of the format of recordings; this build reads version {FORMAT}")]
     Version {
-        /// What the file says.
+        /// Version in the file.
         value: u8,
     },
     /// The file ends within a frame.
@@ -90,7 +91,7 @@ pub enum RecordingError {
     Fault {
         /// Where the frame begins.
         at: u64,
-        /// What, and where in the frame.
+        /// The problem, and where it is in the frame.
         fault: Fault,
     },
 }
@@ -170,7 +171,7 @@ impl<'a> Segment<'a> {
         Ok(segment)
     }
 
-    /// What the segment says of itself.
+    /// Head of the segment.
     #[must_use]
     pub fn head(&self) -> &Head {
         &self.head

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// What planners are made from instead of what is recorded.
+/// Settings of planners in place of the recorded ones.
 #[derive(Clone, Debug, Default)]
 pub struct OtherPolicy {
     /// Planners of flash crowds; how many gates there are is kept as recorded.
@@ -37,7 +37,7 @@ pub struct Replay {
     summary: Summary,
 }
 
-/// What came of a replay.
+/// Results of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Planners.
@@ -46,7 +46,7 @@ pub struct Summary {
     pub samples: u64,
     /// Plans compared.
     pub plans: u64,
-    /// Those that differ, in any bit; with another policy, in what gates are to do.
+    /// Plans that differ in any bit; with another policy, in their orders to gates or in the rule behind them.
     pub different: u64,
     /// The time from the first record to the last.
     pub span: core::time::Duration,
@@ -72,7 +72,7 @@ pub struct Parting {
     pub plan: u64,
     /// Records were lost before.
     pub after_loss: bool,
-    /// What was decided, in words: as recorded, and now.
+    /// Decisions, in words: as recorded, and now.
     pub decisions: [String; 2],
     /// Field by field, of the first plan from there on that is recorded whole (one a second at least): as recorded, and now.
     pub differences: Vec<Difference>,
@@ -168,7 +168,7 @@ impl Replay {
         count(at, replayed, &mut self.summary, made);
     }
 
-    /// What has come of it until now.
+    /// Results so far.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary

@@ -1,7 +1,7 @@
-//! What claimants cost lately: the heavy ones among the persons, or among the values of one sign, in fixed memory.
+//! Recent cost of claimants: the heavy ones among the persons, or among the values of one sign, in fixed memory.
 //!
-//! A claimant's value chooses a set of `WAYS` entries, one cache line. One that has no entry takes its cost off the smallest of the set, and
-//! takes the entry when nothing is left of it (Boyer and Moore's majority vote, by weight). So an entry's count never exceeds what
+//! A claimant's value chooses a set of `WAYS` entries, one cache line. One that has no entry takes its cost off the smallest of the set,
+//! and takes the entry when nothing is left of it (Boyer and Moore's majority vote, by weight). So an entry's count never exceeds what
 //! its claimant cost: no client is found heavy for what others did, and light ones, however many, need no room.
 //!
 //! Cost: one cache line a request; a pass over `FAIRNESS_CLAIMS` entries a period. Keys that collide on purpose need the hash's key.
@@ -46,14 +46,14 @@ pub(super) struct Weighed {
     pub(super) weight: f64,
 }
 
-/// What was decided of all claimants.
+/// Totals of the judgement of all claimants.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Judged {
-    /// How many there are.
+    /// Number of claimants.
     pub(super) claimants: u32,
-    /// How many are over their share.
+    /// Number of claimants over their share.
     pub(super) over: u32,
-    /// How many are, or would be with a little more; filled in by the partition.
+    /// Number of claimants over their share or nearly so; filled in by the partition.
     pub(super) nearly_over: u32,
     /// The counts of those that were not in the last periods, microseconds.
     pub(super) newly_over_us: f64,
@@ -154,7 +154,7 @@ impl Claim {
     }
 }
 
-/// So many periods after a claimant was over its share, its count is still mostly of that time.
+/// Periods after a claimant was over its share in which its count is still mostly of that time.
 const OVER_LATELY: u8 = 20;
 const ONE_VIEW: u32 = 1 << 8;
 const PART_BITS: u32 = 32;
@@ -170,7 +170,8 @@ mod tests {
         claims.used().find(|claim| claim.value == value).map_or(0, |claim| claim.cost_us)
     }
 
-    /// Goal: no claimant is charged with more than it cost, and a heavy one with nearly all. Method: 20 heavy ones among 100,000 light ones.
+    /// Goal: no claimant is charged with more than it cost, and a heavy one with nearly all. Method: 20 heavy ones among 100,000 light
+    /// ones.
     #[test]
     fn counts_never_exceed_what_a_claimant_cost_and_heavy_ones_keep_theirs() {
         let mut claims = Claims::new();

@@ -15,10 +15,10 @@
 //!
 //! One table for all workers, because a browser's connections are spread over them: words of relaxed atomics, two places for a key. A lost
 //! race loses a few points. A key with evidence is never displaced by keys without: a flood of keys cannot make people look
-//! like strangers. Cost: two loads and at most one store; memory: `PEOPLE_KNOWN` words of 8 bytes, whatever comes.
+//! like strangers. Cost: two loads and at most one store; memory: `PEOPLE_KNOWN` words of 8 bytes, independent of load.
 //!
-//! Failure modes: a site whose pages have no assets, and a client that has cached all of them, give no evidence; a clock that jumps by hours
-//! makes ages wrong until they are renewed.
+//! Failure modes: a site whose pages have no assets, and a client that has cached all of them, give no evidence; a clock that jumps by
+//! hours makes ages wrong until they are renewed.
 
 use super::sign::Conduct;
 use alloc::boxed::Box;
@@ -42,7 +42,7 @@ pub struct Evidence {
     words: Box<[AtomicU64]>,
 }
 
-/// What is known of the client of a request.
+/// Evidence about the client of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acquaintance {
     /// It behaves like a person.
@@ -130,7 +130,7 @@ impl Clock {
     }
 }
 
-/// A word, taken apart.
+/// A decoded word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
     tag: u64,
@@ -212,7 +212,7 @@ impl Record {
         let points = (before + new).min(mask(POINTS_BITS));
         let has_asset = had_asset || is_asset && has_own_referer;
         let is_proof = has_asset && points >= PROOF_POINTS;
-        // A person who goes on from page to page remains one, whatever their browser has cached.
+        // A person who goes on from page to page remains one, even if the browser has cached every asset.
         let is_renewal = has_own_referer && self.is_person(clock);
         let proof = if is_proof || is_renewal { clock.proof } else { self.proof };
         Self { proof, last: clock.second, points, has_asset, ..self }
@@ -277,7 +277,7 @@ mod tests {
         assert!(!evidence.observe(at(1_220), key, PAGE).is_person);
     }
 
-    /// A cookie and a referer cost a crawler nothing; slow addresses gather nothing, whatever they ask for.
+    /// A cookie and a referer cost a crawler nothing; slow addresses gather no proof, not even from assets.
     #[test]
     fn cookies_and_referers_alone_prove_nothing_nor_do_assets_one_a_minute() {
         let evidence = Evidence::default();

@@ -1,24 +1,24 @@
 //! Which sources ignore `Retry-After` again and again.
 //!
-//! **Decides** for how long new connections of a source (one IPv4 address, one IPv6 /64) are to be refused, **from** its refused requests and
-//! how long each was told to wait.
+//! **Decides** for how long new connections of a source (one IPv4 address, one IPv6 /64) are to be refused, **from** its refused requests
+//! and the `Retry-After` of each.
 //!
-//! A client that keeps to what it was told, r, is refused at most once in r. So K such clients are refused at most K times in r, and a
+//! A client that keeps to its `Retry-After`, r, is refused at most once in r. So K such clients are refused at most K times in r, and a
 //! source with more refusals than that has clients that come back early. How many clients a source has is not known: at least
 //! [`CLIENTS_MIN`] are assumed, more than an office, and [`CLIENTS_FOR_EACH`] for each that shows itself by its session or its browser. The
 //! patience C clients owe is a clock that runs ahead of time (the virtual scheduling of GCRA, ITU-T I.371):
 //!
 //! ```text
-//! refused at t, told r:   ahead := max(ahead, t) + r / C          listed when  ahead − t > EARLY_RETURNS × (the longest r since ahead was t)
+//! refused at t, wait r:   ahead := max(ahead, t) + r / C      listed when  ahead − t > EARLY_RETURNS × (the longest r since ahead was t)
 //! ```
 //!
-//! While all C clients wait as long as they are told, ahead − t never exceeds the longest r; if each comes back early a few times it does not
+//! While all C clients wait for their r, ahead − t never exceeds the longest r; if each comes back early a few times it does not
 //! exceed a few r. One client is listed when it is refused more often than C clients could be, without a pause, for as long as takes
-//! several thousand refusals: at 200 requests a second and 4 s of `Retry-After` half a minute. A person who reloads, however often, is not: three
-//! reloads a second are the patience of 3 r clients, 180 where the longest time is told.
+//! several thousand refusals: at 200 requests a second and 4 s of `Retry-After` half a minute. A person who reloads, however often, is not:
+//! three reloads a second are the patience of 3 r clients, 180 at the longest r.
 //!
 //! **Never listed** are a source from which people came in the last ten minutes (`evidence`), and one beside which no other client came in
-//! the last minute: it may be a proxy that nobody declared, and there is nobody to protect. The caller leaves out what it exempts.
+//! the last minute: it may be an undeclared proxy, and there is no other client to protect. The caller leaves out what it exempts.
 //!
 //! **How long**: `LISTED_FOR` the first time, twice as long each time it follows, up to 64 times; for each [`FORGIVEN_AFTER`] without, one
 //! doubling is forgotten. What a source did before it was listed is forgotten at once: the first connection after is judged like any other.
@@ -28,9 +28,9 @@
 //! row of early returns from an office of polite people is as long as one likes.
 //!
 //! **Cost**: two cache lines for a refused request; no lock: words of relaxed atomics that all workers share. A lost race loses a refusal.
-//! **Memory**: `IMPATIENT_TRACKED` × 32 and `SOURCES_OF_PEOPLE` × 8 bytes, whatever comes. Keys must be keyed hashes.
+//! **Memory**: `IMPATIENT_TRACKED` × 32 and `SOURCES_OF_PEOPLE` × 8 bytes, independent of load. Keys must be keyed hashes.
 //!
-//! **Failure modes**: more than [`CLIENTS_MIN`] clients behind one address that nothing tells apart, on a site that gives no evidence of
+//! **Failure modes**: more than [`CLIENTS_MIN`] indistinguishable clients behind one address, on a site that gives no evidence of
 //! people, look like one that hammers; a client that shows itself as another with each request is as many clients. A clock that
 //! jumps ahead ends listings early; one that jumps back makes a source wait for what it was.
 
@@ -39,7 +39,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use flashweir_core::limits::{IMPATIENT_TRACKED, SOURCES_OF_PEOPLE};
 use flashweir_core::{Duration, Instant};
 
-/// What is known of the sources of refused requests; shared by the workers.
+/// State of the sources of refused requests; shared by the workers.
 ///
 /// ```
 /// use flashweir_admission::fairness::Impatience;
@@ -140,8 +140,8 @@ impl Impatience {
         })
     }
 
-    /// A request of a client of this source is refused, and told to come back in `told`; for how long the source is to be listed, if so.
-    /// `client` tells clients of one source apart, as far as they can be. O(1), no allocation.
+    /// Records a refusal of a client of this source, with `told` as its `Retry-After`; the listing of the source, if one begins.
+    /// `client` distinguishes clients of one source, as far as possible. O(1), no allocation.
     pub fn refused(&self, now: Instant, source: u64, client: u64, told: Duration) -> Option<Listing> {
         let second = 1 + seconds(now);
         if self.refused_s.load(Relaxed) != second {
@@ -264,7 +264,7 @@ impl Impatience {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Patience {
     tag: u64,
-    /// The longest that they were told since they owed nothing, seconds.
+    /// Longest `Retry-After` since they owed nothing, seconds.
     told_s: u64,
     /// Until when they would have to wait, ticks; it wraps.
     until: u64,
@@ -323,7 +323,7 @@ fn sketch_with(sketch: u64, client: u64) -> u64 {
     if rank <= held { sketch } else { sketch & !(mask(REGISTER_BITS as u32) << shift) | rank << shift }
 }
 
-/// How many clients the sketch has seen, within a factor of two or three.
+/// Number of clients that the sketch has seen, within a factor of two or three.
 fn distinct(sketch: u64) -> u64 {
     let sum: u64 = (0..REGISTERS)
         .map(|register| sketch >> (register * REGISTER_BITS) & mask(REGISTER_BITS as u32))
@@ -370,21 +370,21 @@ const REGISTER_BITS: u64 = 5;
 
 /// Clients that a source may have without showing more than one: an office, and a third more.
 pub const CLIENTS_MIN: u64 = 400;
-/// Clients assumed for each that is told apart: the sketch may see a third of them, and they may come back early now and then.
+/// Clients assumed for each distinguished one: the sketch may see a third of them, and they may come back early now and then.
 pub const CLIENTS_FOR_EACH: u64 = 8;
-/// How often all of them may come back at once before they were told to: people reload a page a few times.
+/// Number of times that all of them may come back early at once: people reload a page a few times.
 pub const EARLY_RETURNS: u64 = 8;
 /// The first time: short enough that a mistake is a pause.
 pub const LISTED_FOR: Duration = Duration::from_secs(10);
 /// 10 s × 2^6 is eleven minutes: a job that runs all day costs a few seconds of refusals each time.
 pub const TIMES_MAX: u32 = 7;
-/// As long as the longest listing, or one that follows it would be the first.
+/// Time without a listing that cancels one doubling: nearly the longest listing, 640 s.
 pub const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
 /// Half a minute without a refusal of any client: there is room for all.
 pub const CALM_AFTER: Duration = Duration::from_secs(30);
 /// A small site has a visitor in this time.
 const OTHERS_WITHIN_S: u64 = 60;
-/// As long as a person is known for one.
+/// Time for which a person is known as one, seconds.
 const PEOPLE_S: u64 = 600;
 /// A source of people is renewed this often.
 const PEOPLE_STEP_S: u64 = 16;

@@ -1,7 +1,7 @@
 //! The level above which claimants are over their share: the water level of one partition of the load.
 //!
-//! A partition divides the offered load D into claimants i with cost rates r_i and weights w_i. While the load exceeds what is served, C, the
-//! level L is the one at which cutting the claimants above it removes the excess:
+//! A partition divides the offered load D into claimants i with cost rates r_i and weights w_i. While the load exceeds what is served, C,
+//! the level L is the one at which cutting the claimants above it removes the excess:
 //!
 //! > Σ max(0, r_i − L·w_i) = D − C
 //!
@@ -22,7 +22,7 @@ pub(super) struct Partition {
     pub(super) people: f64,
     /// A claimant with a smaller rate is never over its share: a page and its assets.
     pub(super) burst: f64,
-    /// How many times the mean of all claimants is no more than usual.
+    /// Multiple of the mean of all claimants that is no more than usual.
     pub(super) spread: f64,
     /// Cost rate of a count of one.
     pub(super) rate_of_one: f64,
@@ -83,7 +83,7 @@ impl Partition {
         low
     }
 
-    /// The rate that a count proves: what so many requests may be by chance is taken off (P-1).
+    /// The rate that a count proves: the chance variation of its number of requests is subtracted (P-1).
     fn proven(&self, count_us: f64) -> f64 {
         let requests = count_us / self.request_us;
         (requests - DEVIATIONS * libm::sqrt(requests)) * self.request_us * self.rate_of_one

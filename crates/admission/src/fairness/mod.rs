@@ -8,18 +8,21 @@
 //! * Clients without evidence are judged by what they have in common. One that comes from ten thousand addresses, each polite by
 //!   itself, still has one TLS fingerprint, one family of URLs, a few user agents, or no session at all.
 //! * Once a period, for each sign: the load is divided into persons and values of the sign, and the claimants above the water level
-//!   (`level`) are demoted from now on: those whose excess is the service's. A value that people show has as many shares as there are of them.
-//! * The signs are asked in an order, and what one explains the next ones do not count: where a crawler has a TLS fingerprint of its own,
-//!   newcomers without a session are not demoted with it. A kind of software of which most values are above the level does not tell clients apart and
-//!   explains nothing: one crawler under the names of twenty browsers is one claimant by its missing session, not twenty by their names.
+//!   (`level`) are demoted from now on: those whose excess is the service's. A value that people show has as many shares as there are of
+//!   them.
+//! * The signs are asked in an order, and what one explains the next ones do not count: where a crawler has its own TLS fingerprint,
+//!   newcomers without a session are not demoted with it. A kind of software of which most values are above the level does not distinguish
+//!   clients and explains nothing: one crawler under the names of twenty browsers is one claimant by its missing session, not twenty by
+//!   their names.
 //!
-//! **Never touched** are a claimant at or below 1.15 of the equal share, one with less than a burst of pages or a twentieth of what is served,
-//! and all clients from five seconds after the last refusal on. **Cold start**: no client is demoted before the first period in which load exceeds what is served
-//! ends. **Recovery**: within a few averaging times after a client slows down, or five seconds after the last refusal.
+//! **Never touched** are a claimant at or below 1.15 of the equal share, one with less than a burst of pages or a twentieth of what is
+//! served, and all clients from five seconds after the last refusal on. **Cold start**: no client is demoted before the first period in
+//! which load exceeds what is served ends. **Recovery**: within a few averaging times after a client slows down, or five seconds after the
+//! last refusal.
 //!
-//! **Cost**: one cache line for a person, one for each sign of another client; a pass over the tables each period; nothing but evidence while
-//! the service is not short (`cargo bench -p flashweir-admission --bench fairness`). **Memory**: 250 KB for a service and worker that was ever
-//! short, 512 KB of evidence for all.
+//! **Cost**: one cache line for a person, one for each sign of another client; a pass over the tables each period; nothing but evidence
+//! while the service is not short (`cargo bench -p flashweir-admission --bench fairness`). **Memory**: 250 KB for a service and worker that
+//! was ever short, 512 KB of evidence for all.
 //!
 //! **Failure modes**: newcomers share with all who look like them until they have evidence; a site whose pages have no
 //! assets gives none, and there only addresses and networks are judged. Each worker judges what it sees.

@@ -37,7 +37,7 @@ pub struct Fairness {
     refuses_until: Option<Instant>,
 }
 
-/// What is seen of it, for `/status` and metrics.
+/// Fairness figures for `/status` and metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FairnessStatus {
     /// Active persons.
@@ -47,7 +47,7 @@ pub struct FairnessStatus {
 }
 
 impl FairnessStatus {
-    /// What both see.
+    /// Sum of both.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
         let over = core::array::from_fn(|cause| self.over[cause] + other.over[cause]);
@@ -145,7 +145,7 @@ impl Fairness {
         self.refuses_until.is_some_and(|until| now < until)
     }
 
-    /// What is seen of it; nothing while the service is not short.
+    /// Current figures; empty while the service is not short.
     #[must_use]
     pub fn status(&self, now: Instant) -> FairnessStatus {
         let counts = self.counts.as_ref();
@@ -177,7 +177,7 @@ impl Counts {
         }
     }
 
-    /// What was counted is too old to say anything.
+    /// Starts over: the counts are too old to say anything.
     #[cold]
     fn begin_again(&mut self, now: Instant) {
         self.persons.decay(0.0, 0.0);
@@ -206,7 +206,7 @@ impl Counts {
             if known.is_page_view {
                 self.count_view(&values);
             }
-            // Places in the table are told apart by the low bits, and the evidence by the high ones.
+            // Entries of the table are distinguished by the low bits, those of the evidence by the high ones.
             let is_over = self.persons.record((signs.person_key as u32).max(1), cost_us);
             return is_over.then_some(Cause::Person);
         }
@@ -220,7 +220,7 @@ impl Counts {
         None
     }
 
-    /// A person opens a page: whoever shows the same values has a larger share.
+    /// Counts a page view of a person: clients that show the same values get a larger share.
     fn count_view(&mut self, values: &[u32; SIGNS]) {
         self.totals.page_views += 1.0;
         for (claims, &value) in self.by_sign.iter_mut().zip(values) {
@@ -273,8 +273,8 @@ impl Counts {
                 true => Partition { offered, spread, has_weights, ..partition }.judge(claims),
                 false => claims.forgive(),
             };
-            // Where many values and most of them are over or nearly so, the sign does not tell clients apart; a later one says what they have
-            // in common.
+            // Where many values and most of them are over or nearly so, the sign does not distinguish clients; a later one says what they
+            // have in common.
             let tells_apart = judged.nearly_over <= FEW_VALUES || 2 * judged.nearly_over <= judged.claimants;
             let judged = match tells_apart || sign.is_place() || sign == Sign::SessionAge {
                 true => judged,
@@ -317,12 +317,12 @@ impl Totals {
     }
 }
 
-/// A period is at least so long, whatever is set.
+/// Minimum period, regardless of the settings.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
-/// After so many averaging times without a request nothing that was counted is left worth judging by.
+/// Averaging times without a request after which the counts are too old to judge by.
 const FORGOTTEN_AFTER: u32 = 4;
-/// A refusal keeps demotions in force for this long: who is demoted would come back at once otherwise, and fill the queue before anybody is
-/// refused again.
+/// A refusal keeps demotions in force for this long: demoted clients would come back at once otherwise, and fill the queue before a request
+/// is refused again.
 const REFUSING_FOR: Duration = Duration::from_secs(5);
 /// A claimant with less than this part of what is served is not over its share: cutting it would make no room.
 const SMALL_PART: f64 = 20.0;
@@ -345,10 +345,10 @@ const LATELY_S: f64 = 1.0;
 const SETTLES_IN: Duration = Duration::from_millis(1_500);
 /// A sign that explains less than this part of an excess leaves it to the next ones.
 const EXPLAINED_MIN: f64 = 0.5;
-/// So few values of a sign can be over although hardly any other is in use: a crawler's TLS stacks beside one browser's.
+/// This many values of a sign can be over although hardly any other is in use: a crawler's TLS stacks beside one browser's.
 const FEW_VALUES: u32 = 4;
 /// Steps of a session's age: none, and younger than a minute.
 const NO_SESSION_STEP: u32 = 1;
 const YOUNG_STEP: u32 = 2;
-/// Memory of page views, seconds: people read a page for so long.
+/// Memory of page views, seconds: the time for which people read a page.
 const VIEWS_S: f64 = 60.0;

@@ -1,6 +1,6 @@
-//! What requests of different clients may have in common, and what a request shows of its client's conduct.
+//! Signs that requests of different clients may have in common, and the conduct of a client that a request shows.
 
-/// How many [`Sign`]s there are.
+/// Number of [`Sign`]s.
 pub const SIGNS: usize = 7;
 
 /// Something that requests have in common. The order is that in which a cause is looked for: a sign that names fewer clients
@@ -44,19 +44,19 @@ impl Sign {
     }
 }
 
-/// What a request shows of its client. Values are keyed hashes ([`flashweir_core::Hasher64`]).
+/// Signs that a request shows of its client. Values are keyed hashes ([`flashweir_core::Hasher64`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestSigns {
     /// By which evidence of a person is collected: the session cookie, or address and browser where there is none. 0 for a request
     /// that is not judged: its client is exempt, or the shell knows no signs.
     pub person_key: u64,
-    /// What the request does.
+    /// Conduct of the request.
     pub conduct: Conduct,
     /// The value of each sign, in the order of [`Sign::ALL`]; 0 where the request does not have it.
     pub values: [u32; SIGNS],
 }
 
-/// What a request does, as far as it says something of a person.
+/// Conduct of a request, as far as it is evidence of a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conduct {
     /// It asks for part of a page: a style sheet, a script, an image.
@@ -77,7 +77,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// How many there are.
+    /// Number of causes.
     pub const COUNT: usize = SIGNS + 1;
     /// All of them, in the order of [`Cause::index`].
     pub const ALL: [Self; Self::COUNT] = [

@@ -190,7 +190,7 @@ impl GatePair {
         self.live.drain(now, flow, unique_offered)
     }
 
-    /// What the candidate's gate measured and what was compared since the last time; `None` without a candidate.
+    /// Drains the measurements of the candidate's gate and the comparison since the last time; `None` without a candidate.
     pub(crate) fn drain_candidate(
         &mut self,
         now: Instant,

@@ -3,8 +3,8 @@
 //! Signals (either may alarm, each against its own baseline): the mean transfer rate of the fastest tenth of
 //! large responses, and the mean latency score of the fastest tenth of all. NEWS's conditions:
 //! (1) signal < baseline·(1−margin) and (2) unique offered > baseline·(1+δ), the excess also beyond four
-//! standard deviations of what it does in calm, at least those of a Poisson count. Why the fastest: a server that still has an idle moment now and then
-//! serves *some* requests at full speed; only when it never has one do even the fastest slow down.
+//! standard deviations of what it does in calm, at least those of a Poisson count. Why the fastest: a server that still has an idle moment
+//! now and then serves *some* requests at full speed; only when it never has one do even the fastest slow down.
 //!
 //! | worse | risen | cause | action |
 //! |---|---|---|---|
@@ -20,7 +20,8 @@
 //! crowd cannot drag them down, however slowly it comes; they are means over a minute (7.5 intervals if longer). A surge
 //! that is carried becomes the usual demand, and then its signals count. The margin is at least δ and three standard
 //! deviations of the signal, of which the part that is chance is that of the responses at hand ([`Signal`]).
-//! Cold start: the first valid evaluation seeds the baselines, and nothing can alarm in the first three seconds. Cost: a few dozen operations.
+//! Cold start: the first valid evaluation seeds the baselines, and nothing can alarm in the first three seconds. Cost: a few dozen
+//! operations.
 
 use super::signal::Signal;
 use super::window::{COUNT_SPAN, FLOWS_FROM, Fastest, Measurement, RESPONSES_MIN};
@@ -31,14 +32,14 @@ use flashweir_measure::DecayingMean;
 /// Memory of the baselines, unless 7.5 intervals (NEWS's 0.875 a tick) are longer.
 const BASELINE_MEMORY: Duration = Duration::from_secs(60);
 const BASELINE_MEMORY_INTERVALS: f64 = 7.5;
-/// What is usual is not known before this much of it was seen: the first second of any traffic is a rise from
+/// Observation time before the usual is known: the first second of any traffic is a rise from
 /// nothing, and the service may be slow because it, too, has just begun.
 const WARM_UP: Duration = Duration::from_secs(3);
 /// Demand has risen only beyond chance: at ten evaluations a second for months, three standard deviations of a
 /// Poisson count are chance (a service at 0.75 of its capacity then alarmed once in five minutes). Real demand is
 /// burstier than Poisson: NASA's busy hours, squeezed to minutes, alarmed until its own variance was learned.
 const RISEN_SIGMAS: f64 = 4.0;
-/// What an earlier run learned is a prior: demand may be off by this part of it, one standard deviation, until the variance of this
+/// Prior from an earlier run: demand may be off by this part of it, one standard deviation, until the variance of this
 /// run is known. A service restarted into two thirds more demand alarmed.
 const RESTORED_SPREAD: f64 = 0.5;
 /// A lasting change without more demand is taken for the new normal after this long, or 15 intervals.
@@ -60,7 +61,7 @@ const WAITED_BELOW: f64 = 0.5;
 /// Of twelve that are expected, chance leaves none six times in a million.
 const CEASED_EXPECTED: f64 = 12.0;
 
-/// What one evaluation found.
+/// Result of one evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Judgement {
     /// The worst signal over its baseline; 1 is as usual.
@@ -152,7 +153,7 @@ impl Detector {
         })
     }
 
-    /// More is let in than usual, and far less comes out than usually does: nobody is served in time any more. The
+    /// At least the usual demand is let in, and far less than usual comes out: no client is served in time any more. The
     /// responses at hand are then the last ones from before, and say that all is well.
     pub(super) fn judge_collapse(&self, measured: &Measurement) -> Option<Judgement> {
         let usual_rps = self.unique_offered.value().filter(|_| self.unique_offered.covers() >= WARM_UP)?;
@@ -206,7 +207,8 @@ impl Detector {
         both && self.evidence.count_ones() >= needed
     }
 
-    /// Learns from a calm evaluation; while some stage `is_refusing`, nothing of demand. Returns whether a lasting change is being taken over.
+    /// Learns from a calm evaluation; while some stage `is_refusing`, nothing of demand. Returns whether a lasting change is being taken
+    /// over.
     pub(super) fn learn(
         &mut self,
         now: Instant,
@@ -220,7 +222,7 @@ impl Detector {
         let has_risen = judgement.is_some_and(|judgement| judgement.has_risen);
         self.worse_since = if is_worse { self.worse_since.or(Some(now)) } else { None };
         // Unique offered is learned whenever anything arrives, so that the morning's crowd meets the night's
-        // baseline even if the night was too quiet to judge responses by. Demand of which a part is refused, by whatever
+        // baseline even if the night was too quiet to judge responses by. Demand of which a part is refused, by any
         // stage, is not what the service usually carries.
         if measured.offered_rps > 0.0 && !(is_worse && has_risen) && !is_refusing {
             self.learn_variance(now, measured);
@@ -304,7 +306,7 @@ impl Detector {
         self.fast_score.usual()
     }
 
-    /// What the service has carried: completed per second while its responses were as usual.
+    /// Rate that the service has carried: completed per second while its responses were as usual.
     pub(super) fn carried_rps(&self) -> f64 {
         self.carried.value().unwrap_or(0.0)
     }

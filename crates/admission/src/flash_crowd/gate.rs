@@ -1,7 +1,7 @@
 //! The stage of one worker: applies the ceiling in integers, and measures responses.
 //!
-//! Per request: one count in the hot-spot table, at most four key comparisons and one token bucket. Nothing is allocated after construction except when a tick hands the
-//! measurements over.
+//! Per request: one count in the hot-spot table, at most four key comparisons and one token bucket. Nothing is allocated after construction
+//! except when a tick hands the measurements over.
 
 use super::latency_reference::{UNNOTICED_US, class_of};
 use super::responses::Responses;
@@ -18,12 +18,12 @@ const BURST_MS: u64 = 250;
 /// The smallest burst of the whole ceiling, before it is shared out among gates; the least that a gate gives on credit.
 pub const BURST_MIN: u64 = 10;
 
-/// What a request is worth where there is a ceiling. The service's own policy comes after the ceiling; without this a crowd of
-/// unimportant requests would leave the important ones nothing to be important for.
+/// Priority of a request under a ceiling. The service's own policy comes after the ceiling; without this a crowd of
+/// unimportant requests would leave the important ones nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// May take a token that is not there yet: so many thousandths of what a ceiling gives on credit (its burst; by each gate at
-    /// least [`BURST_MIN`]). 0 for the least important, who never do; 1,000 for the most important.
+    /// May take a token that is not there yet: up to this part of what a ceiling gives on credit (its burst; by each gate at
+    /// least [`BURST_MIN`]). 0 for the least important, which never do; 1,000 for the most important.
     Credit {
         /// Thousandths.
         milli: u16,
@@ -35,9 +35,9 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Of who is worth no more than anybody.
+    /// No credit.
     pub const LAST: Self = Self::Credit { milli: 0 };
-    /// Of who is worth more than all others.
+    /// All of the credit.
     pub const FIRST: Self = Self::Credit { milli: 1_000 };
 }
 
@@ -109,7 +109,7 @@ impl FlashCrowdGate {
         };
     }
 
-    /// Counts a request for this host that arrives at the door, whatever becomes of it.
+    /// Counts a request for this host that arrives at the door, before any decision.
     pub fn observe_offered(&mut self, host_key: u64) {
         self.hosts.hit(host_key, 1);
     }
@@ -163,8 +163,8 @@ impl FlashCrowdGate {
         sample
     }
 
-    /// A response finished without error and is fit to measure. Latencies under 10 ms, which nobody notices and the
-    /// planner does not tell apart, all count as that.
+    /// A response finished without error and is fit to measure. Latencies under 10 ms, which users do not notice and
+    /// the planner does not distinguish, all count as that.
     pub fn observe_response(&mut self, response: Response) {
         // The cast takes NaN and what is below zero to zero.
         let latency_us = ((f64::from(response.latency_s) * 1e6) as u64).max(UNNOTICED_US);
@@ -203,7 +203,7 @@ impl FlashCrowdGate {
 }
 
 impl Ceiling {
-    /// What limits this request, if anything does.
+    /// Token bucket that limits this request, if any.
     fn bucket_of(&mut self, host_key: u64) -> Option<&mut TokenBucket> {
         match self {
             Self::Open => None,
@@ -215,7 +215,7 @@ impl Ceiling {
     }
 }
 
-/// How many may come at once under a ceiling of this rate, before it is shared out among gates.
+/// Requests that may come at once under a ceiling of this rate, before it is shared out among gates.
 #[must_use]
 pub fn burst(rate: Rate) -> u64 {
     (rate.as_milli() / 1_000 * BURST_MS / 1_000).max(BURST_MIN)

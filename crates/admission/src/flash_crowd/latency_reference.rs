@@ -1,4 +1,4 @@
-//! What a response's latency usually is, so that small responses can be judged at all.
+//! Usual latency of a response, so that small responses can be judged at all.
 //!
 //! The transfer rate of a response that fits one congestion window is noise, and a slow script behind a fast
 //! network has an excellent rate. Latency, in contrast, differs by URL and size, so each class (a hash of URL
@@ -12,8 +12,8 @@
 //!
 //! Latencies under 10 ms all score 1; gates count them as 10 ms, so that is the lowest median.
 //!
-//! Responses come as counts by class and bucket. A whole sample is scored by what was known before it, then learned from: of
-//! its latencies so many as the class may learn from, spread evenly over their distribution.
+//! Responses come as counts by class and bucket. A whole sample is scored by what was known before it, then learned from: as
+//! many of its latencies as the class may learn from, spread evenly over their distribution.
 //!
 //! A class learns from a bounded number of responses a tick. Without the bound a busy page's median, which moves by a
 //! hundredth for each response, would follow a crowd's latency within the very tick that is to judge it, and the crowd
@@ -32,7 +32,7 @@ use flashweir_core::limits::URL_CLASSES;
 use flashweir_measure::RunningMedian;
 use flashweir_measure::log_buckets::middle_of;
 
-/// A latency below this is as good as any: nobody notices it, and on a busy machine the scheduler alone adds as much.
+/// A latency below this is as good as any: users do not notice it, and on a busy machine the scheduler alone adds as much.
 /// Without it, a service that answers in a fifth of a millisecond would be "five times slower" at one.
 const UNNOTICED_S: f32 = UNNOTICED_US as f32 / 1e6;
 /// The same, microseconds.
@@ -41,7 +41,7 @@ pub(super) const UNNOTICED_US: u64 = 10_000;
 /// A class learns from one response in so much time: at 1 % each its median drifts by at most 10 % a second, slower
 /// than the latency of any service that a crowd is about to overload.
 const LEARNS_EVERY: Duration = Duration::from_millis(100);
-/// In one tick, however long, from so many at most: 16 % is within the margin of what is judged.
+/// Maximum for one tick, however long: 16 % is within the margin of what is judged.
 const LEARNED_A_TICK_MOST: u128 = 16;
 
 /// Running medians of latency by class.

@@ -1,4 +1,4 @@
-//! What the planner tells the gates, and how it explains itself.
+//! Plan for the gates, and its explanation.
 
 use alloc::vec::Vec;
 use flashweir_core::{Duration, Instant, Rate};
@@ -8,7 +8,7 @@ use flashweir_core::{Duration, Instant, Rate};
 pub struct Plan {
     /// Counts decisions; a gate applies a plan once.
     pub epoch: u64,
-    /// What is limited.
+    /// Limit in force.
     pub limit: Limit,
     /// Hosts to which a crowd came, at most [`HOT_SPOTS_LIMITED`](flashweir_core::limits::HOT_SPOTS_LIMITED), while another stage
     /// refuses: requests for them come after those for others. Keys as in [`HostCount`](super::HostCount).
@@ -23,7 +23,7 @@ pub struct Plan {
     pub explanation: Explanation,
 }
 
-/// What is limited.
+/// Scope and rate of a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
     /// Everything is admitted.

@@ -1,6 +1,6 @@
 //! The planner of one service: measurement, detector, ceiling, hot-spots and shares, tick by tick.
 //!
-//! Cost: observing is O(cells of the sample), a plan O(n log n) in the cells of the last interval, whatever the number of
+//! Cost: observing is O(cells of the sample), a plan O(n log n) in the cells of the last interval, for any number of
 //! responses; 131,072 cells are kept at most (32 bytes each). Calling [`plan`](Planner::plan) early returns the previous plan.
 
 use super::detector::{Detector, Judgement};
@@ -35,7 +35,7 @@ pub struct FlashCrowdPlanner {
     hot_spots: HotSpots,
     rules: Rules,
     learning: bool,
-    /// Another stage refused lately: until then hot hosts are told.
+    /// Another stage refused lately: until then plans name hot hosts.
     short_until: Instant,
 }
 
@@ -45,7 +45,7 @@ enum Rules {
     Repaired(Box<(Detector, RateLimit)>),
 }
 
-/// What a tick decided, before it is narrowed to hot-spots and written down.
+/// Decision of a tick, before it is narrowed to hot-spots and written down.
 struct Decision {
     rule: Rule,
     cause: Cause,
@@ -82,7 +82,7 @@ impl FlashCrowdPlanner {
         }
     }
 
-    /// What to keep across a restart.
+    /// Baseline to keep across a restart.
     #[must_use]
     pub fn baseline(&self) -> Baseline {
         let explained = &self.plan.explanation;
@@ -239,7 +239,7 @@ impl Planner for FlashCrowdPlanner {
         self.learning = decision.mode == Mode::Normal
             && (matches!(decision.cause, Cause::Calm | Cause::SurgeOk | Cause::TooFewSamples)
                 || decision.rule == Rule::Rebase);
-        // What is offered while anybody is refused is not the usual.
+        // Demand while requests are refused is not the usual.
         let is_refusing = binding.flow.refused() > 0;
         let is_usual = decision.mode == Mode::Normal && decision.cause != Cause::Popular && !is_refusing;
         self.hot_spots.close(span, is_usual);

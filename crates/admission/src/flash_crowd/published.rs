@@ -55,7 +55,7 @@ pub(super) struct Published {
     last_move: Direction,
 }
 
-/// What responses are judged by.
+/// Signal by which responses are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signal {
     Rate,

@@ -1,8 +1,8 @@
 //! The repaired ceiling: reference tracking with probe and release (docs/algorithms/news.md).
 //!
 //! Raised: `max(K, min(admitted·quality, T))`, K what the service carried before the crowd (completed while responses were as
-//! usual), below which no ceiling ever falls, and T the *drain rate*: completed, less what drains the excess waiting time within a second. A saturated service
-//! completes at its capacity, so T is the capacity with a margin for the backlog; a service that is not yet
+//! usual), below which no ceiling ever falls, and T the *drain rate*: completed, less what drains the excess waiting time within a second.
+//! A saturated service completes at its capacity, so T is the capacity with a margin for the backlog; a service that is not yet
 //! saturated, or whose link is the limit, is cut by its quality as in the paper's plant.
 //! ALARM: cut by `clamp(quality/(1−m/4), 0.7, 0.98)`, never below T, and not while responses improve or
 //! the backlog drains by itself; PROBE once quality ≥ 1−m/2, from 0.9 of the most that was completed
@@ -10,8 +10,8 @@
 //! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds,
 //! 10 % a decision, at most 1.2 of what completes, but 1 % near where it last failed, or up by half when it does not bind.
 //! Frozen while another stage (the sentry) refuses what the ceiling would let in, so that less than 0.9 of it is used.
-//! Released when offered stays under 0.8 of the ceiling for three intervals and three seconds, whatever
-//! quality is: a ceiling that does not bind is not what helps.
+//! Released when offered stays under 0.8 of the ceiling for three intervals and three seconds, regardless
+//! of quality: a ceiling that does not bind is not what helps.
 //!
 //! Where delivery is judged, the queue on the link is DRAINED: after the alarm, and when it stands at the floor K, three tenths of what is
 //! completed are let in until responses are as usual or no more ends than goes in; then K. A link that carried K before the crowd
@@ -50,7 +50,7 @@ const STANDING_S: f64 = 0.2;
 const STARVED_AFTER: Duration = Duration::from_secs(3);
 /// A drain ends after this long in any case: one that has not helped by then does not help.
 const DRAIN_LONGEST: Duration = Duration::from_secs(30);
-/// What the floor falls to where a queue stands at it.
+/// Factor by which the floor falls where a queue stands at it.
 const FLOOR_STEP: f64 = 0.95;
 /// Probe steps: while it binds, near the last failure, and when it does not bind.
 const PROBE_STEP: f64 = 0.10;
@@ -96,7 +96,7 @@ pub(super) struct RateLimit {
     completed_most_rps: f64,
     alarm_since: Instant,
     carried_rps: f64,
-    /// What was carried, until the capacity for that is lost.
+    /// Minimum of the ceiling outside a drain: the carried rate, until the capacity for it is lost.
     floor_rps: f64,
     last_quality: f64,
     last_excess_s: f64,
@@ -233,8 +233,8 @@ impl RateLimit {
         self.cut_to(now, measured.completed_rps * CUT_DEEPEST)
     }
 
-    /// What was carried before the crowd is no longer: no more than that is let in, less comes out, and there is a long wait.
-    /// Work done for people who have left shows nothing.
+    /// Lowers the floor once the rate before the crowd is not carried: no more is let in, less comes out, and the wait is long.
+    /// Work done for clients that have left shows nothing.
     fn notice_lost_capacity(&mut self, measured: &Measurement) {
         let is_short = measured.completed_rps < (1.0 - SHORTFALL) * self.floor_rps
             && measured.unfinished_rps <= SHORTFALL * measured.entered_rps;
@@ -375,7 +375,7 @@ impl RateLimit {
     }
 }
 
-/// What the service completes, less what works off the waiting time its fastest responses met.
+/// Completion rate of the service, less what works off the waiting time of its fastest responses, or the backlog if that is longer.
 fn drain_rate_rps(measured: &Measurement) -> f64 {
     let part = 1.0 - measured.excess_s.max(backlog_s(measured)) / DRAIN_S;
     measured.completed_rps * part.clamp(DRAIN_LEAST, CUT_SHALLOWEST)

@@ -69,7 +69,7 @@ impl Responses {
         self.rates.iter_mut().for_each(Counted::outdate);
     }
 
-    /// What was counted, each list in order, and how many responses were counted without their class.
+    /// Takes the counts, each list in order, and the number of responses counted without their class.
     pub(super) fn drain(&mut self) -> (Vec<LatencyCell>, Vec<RateCell>, u64) {
         let latencies = &mut self.latencies;
         let mut cells: Vec<LatencyCell> = self

@@ -1,6 +1,6 @@
-//! What a gate tells the planner: counts, and how finished responses fared, as counts by class and bucket.
+//! Measurements of a gate for the planner: counts, and how finished responses fared, as counts by class and bucket.
 //!
-//! A sample's size does not grow with the number of requests. Latencies and rates are told apart by
+//! A sample's size does not grow with the number of requests. Latencies and rates are distinguished by
 //! [`log_buckets`](flashweir_measure::log_buckets), to 1.6 %: a sixth of the smallest margin that is judged, and less in a mean over
 //! many buckets.
 
@@ -8,7 +8,7 @@ use crate::Flow;
 use alloc::vec::Vec;
 use flashweir_core::{Instant, limits::URL_CLASSES};
 
-/// What one gate saw between two drains.
+/// Measurements of one gate between two drains.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     /// Which gate (worker) this is; plans carry a share of the ceiling for each.
@@ -17,7 +17,7 @@ pub struct Sample {
     pub from: Instant,
     /// End of the interval measured.
     pub to: Instant,
-    /// What became of the requests, retries included.
+    /// Outcomes of the requests, retries included.
     pub flow: Flow,
     /// Attempts: offered less recognised retries (unique offered).
     pub unique_offered: u64,
@@ -32,7 +32,7 @@ pub struct Sample {
     /// Arrivals by hot-spot key (a hash of service and host), the busiest first, at most
     /// [`HOT_SPOT_ENTRIES`](flashweir_core::limits::HOT_SPOT_ENTRIES).
     pub hosts: Vec<HostCount>,
-    /// What tells the two counts of [`Counted`] apart: the gate's [`Plan::evidence_from`](super::Plan::evidence_from).
+    /// Boundary between the two counts of [`Counted`]: the gate's [`Plan::evidence_from`](super::Plan::evidence_from).
     pub evidence_from: Instant,
     /// Latencies of responses that finished, by class and bucket, in this order; at most
     /// [`LATENCY_CELLS`](flashweir_core::limits::LATENCY_CELLS) and
@@ -52,7 +52,7 @@ pub struct LatencyCell {
     /// The bucket of the latency in microseconds. What is too short to matter shares one: see
     /// [`FlashCrowdGate::observe_response`](super::FlashCrowdGate::observe_response).
     pub bucket: u16,
-    /// How many.
+    /// Number of responses.
     pub count: Counted,
 }
 
@@ -64,7 +64,7 @@ pub const UNCLASSED: u16 = URL_CLASSES as u16;
 pub struct RateCell {
     /// The bucket of the rate in bytes per second.
     pub bucket: u16,
-    /// How many.
+    /// Number of responses.
     pub count: Counted,
 }
 

@@ -1,4 +1,4 @@
-//! What may be set of the flash-crowd planner, and what it remembers across restarts.
+//! Settings of the flash-crowd planner, and its memory across restarts.
 
 use alloc::vec::Vec;
 use flashweir_core::Duration;
@@ -15,7 +15,7 @@ pub enum PlannerMode {
     Repaired,
 }
 
-/// What may be set.
+/// Settings of the planner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Which rules decide.
@@ -24,9 +24,9 @@ pub struct Settings {
     pub interval: Duration,
     /// Tolerated degradation (delta of the paper), a fraction between 0 and 1.
     pub margin: f64,
-    /// How many gates share the ceiling.
+    /// Number of gates that share the ceiling.
     pub gates: usize,
-    /// Limit only the hosts the crowd went to, where they can be told.
+    /// Limit only the hosts the crowd went to, where they can be identified.
     pub hot_spots: bool,
     /// The plan is recorded but not acted on, so a ceiling cannot be judged by its effect: it stays as raised.
     pub shadow: bool,

@@ -56,7 +56,7 @@ impl Signal {
         self.usual.value()
     }
 
-    /// What is measured over its baseline, and the margin in force for it; none before there is a baseline.
+    /// Measured value over its baseline, and the margin in force for it; none before there is a baseline.
     pub(super) fn compare(&self, measured: Fastest) -> Option<(f64, f64)> {
         let usual = self.usual.value()?;
         let of_service = self.noise.value().unwrap_or(0.0) - self.chance.value().unwrap_or(0.0);

@@ -62,7 +62,7 @@ struct Responses {
     told: Told,
 }
 
-/// What is known of a response. One of which both are known is in the window twice.
+/// Known value of a response. A response with both is in the window twice.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Told {
     /// Its transfer rate, bytes per second.
@@ -80,12 +80,12 @@ pub(super) struct Measurement {
     pub(super) unique_offered_rps: f64,
     /// Let in.
     pub(super) admitted_rps: f64,
-    /// What reached the resource that is judged.
+    /// Arrivals at the resource that is judged.
     pub(super) entered_rps: f64,
     /// Only delivery is judged, of most that entered: who leaves takes the rest of the response off the link.
     pub(super) judges_delivery: bool,
     pub(super) completed_rps: f64,
-    /// What ended otherwise.
+    /// Endings other than completion.
     pub(super) unfinished_rps: f64,
     /// Rates of the fastest tenth, when at least a tenth of responses (and thirty) are large enough.
     pub(super) fast_rate: Option<Fastest>,

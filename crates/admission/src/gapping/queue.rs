@@ -31,7 +31,7 @@ impl<T> Queue<T> {
         self.waiting.front().map(|waiting| waiting.rank)
     }
 
-    /// Those that go before a request of this rank that comes now.
+    /// Number of requests that go before one of this rank that arrives now.
     pub(super) fn ahead_of(&self, rank: u8) -> usize {
         self.waiting.partition_point(|waiting| waiting.rank <= rank)
     }

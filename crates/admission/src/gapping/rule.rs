@@ -33,14 +33,14 @@ pub enum Rule {
     AdditiveGap([Duration; SEVERITIES]),
 }
 
-/// What an upstream asks for.
+/// Load reduction that an upstream asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restriction {
     /// Requests of this rank and less important ones are restricted.
     pub from_rank: u8,
     /// Onset levels that the upstream has crossed, 1 or more.
     pub severity: u8,
-    /// What the restricted ranks may send.
+    /// Rate that the restricted ranks may send.
     pub rate: Rate,
 }
 

@@ -19,7 +19,7 @@ pub struct Settings {
     pub burst: Duration,
 }
 
-/// What becomes of a request that arrives.
+/// Decision on a request that arrives.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Decision<T> {
     /// Send it.
@@ -30,7 +30,7 @@ pub enum Decision<T> {
     Refuse(T, Reason),
 }
 
-/// What becomes of a request that waited.
+/// Decision on a request that waited.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Released<T> {
     /// Send it.
@@ -50,7 +50,7 @@ pub enum Reason {
     Percentage,
 }
 
-/// What became of the requests to one upstream.
+/// Outcomes of the requests to one upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// That arrived (offered).
@@ -108,7 +108,7 @@ impl<T> Target<T> {
         Self { settings, restriction: None, spacing, queue, counts: Counts::default() }
     }
 
-    /// What the upstream asks for from now on; none lets everything go. [`next`](Self::next) is to be asked afterwards.
+    /// Sets the restriction of the upstream from now on; none lets everything go. [`next`](Self::next) is to be asked afterwards.
     pub fn restrict(&mut self, now: Instant, restriction: Option<Restriction>) {
         if let Some(restriction) = &restriction {
             self.spacing.restrict(now, restriction);
@@ -193,7 +193,7 @@ impl<T> Target<T> {
         self.counts.withdrawn += self.queue.remove_where(is_gone) as u64;
     }
 
-    /// What is asked now.
+    /// Restriction in force.
     #[must_use]
     pub fn restriction(&self) -> Option<&Restriction> {
         self.restriction.as_ref()
@@ -205,7 +205,7 @@ impl<T> Target<T> {
         self.queue.len()
     }
 
-    /// What became of all requests so far; those that are not sent, refused or withdrawn wait.
+    /// Outcomes of all requests so far; requests that are not sent, refused or withdrawn wait.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts

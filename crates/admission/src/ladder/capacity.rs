@@ -1,4 +1,4 @@
-//! What the origin completes per second when it has work all the time.
+//! Completion rate of the origin when it has work all the time.
 //!
 //! The sentry's estimate supposes that its limit is where throughput ends. Feedback keeps requests below that limit, and there the
 //! estimate is too high by as much as the limit is. But while work waits, what is completed *is* the capacity.
@@ -18,7 +18,7 @@ use flashweir_core::Duration;
 /// The time over which the capacity is averaged, at most: at 200 requests a second of exponential work it then varies by 2 %, which
 /// moves the level by 0.03 s. A capacity that really changes is followed by the level meanwhile.
 const AVERAGED_OVER_S: f64 = 10.0;
-/// What the sentry's estimate, and one that has grown, counts for: seconds of measurement. In calm times the sentry's may be several
+/// Weight of the sentry's estimate, and of one that has grown: seconds of measurement. In calm times the sentry's may be several
 /// times too high.
 const GUESS_COUNTS_S: f64 = 0.3;
 /// The backlog is gone for moments by chance, for this long only if the estimate is too low.
@@ -42,7 +42,7 @@ pub(super) struct Capacity {
     was_busy: bool,
 }
 
-/// What was seen over one interval.
+/// Measurements of one interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) span_s: f64,

@@ -10,10 +10,9 @@
 //!
 //! At `base` no server is idle, so nothing is asked for below it. (Not at the sentry's limit: that may be several times as many as the
 //! origin works on at once, and a backlog at the origin makes requests wait as one in the queue does.) Before `base + span`, the sentry
-//! without a ladder would serve the newest first, so discarding begins there; see [`in_order`] for what the sentry does instead. The level settles
-//! midway between abatement and onset, as a
-//! rule those of the least important rank: 0.12 s above `base` for a target of 0.7 s. Lower, and the origin is idle between two refreshes:
-//! with onset at 5/10 for 0.8 % of the time in the simulator, with 7/10 for 0.2 %.
+//! without a ladder would serve the newest first, so discarding begins there; see [`in_order`] for what the sentry does instead. The level
+//! settles midway between abatement and onset, as a rule those of the least important rank: 0.12 s above `base` for a target of 0.7 s.
+//! Lower, and the origin is idle between two refreshes: with onset at 5/10 for 0.8 % of the time in the simulator, with 7/10 for 0.2 %.
 
 use super::{Rung, Rungs};
 use crate::sentry::{ClassPlan, Plan};
@@ -33,8 +32,8 @@ pub fn level_us(backlog_milli: u64, capacity: Rate) -> u64 {
     level.map_or(0, |level| u64::try_from(level).unwrap_or(u64::MAX))
 }
 
-/// How long requests may wait for the origin before the sentry gives up the oldest, microseconds: half of the shortest target at most. Known
-/// before anything is known of the origin.
+/// How long requests may wait for the origin before the sentry gives up the oldest, microseconds: half of the shortest target at most.
+/// Known before anything is known of the origin.
 #[must_use]
 pub fn wait_us(plan: &Plan) -> u64 {
     plan.classes.iter().map(ClassPlan::span_us).min().unwrap_or(0)
@@ -66,11 +65,11 @@ pub fn rungs_of_plan(plan: &Plan) -> Option<Rungs> {
 /// The sentry's plan while the ladder holds the backlog within `rungs` at an origin of this capacity: requests are served in the order in
 /// which they came, and as many may wait as the ladder lets wait.
 ///
-/// The sentry serves the newest first once the oldest has waited for half of what it may, because in an overload that nobody else limits the
-/// queue is full at all times and those at its end would never be answered in time. A backlog that feedback holds is short, and yet it
-/// is never empty: once a moment's excess had made one request that old, it and all that came with it would wait below the newer ones until they are
-/// refused, at a level at which all could be answered in time (in the simulator 0.4 to 0.8 % of what is offered). And where the sentry has
-/// learned a high limit it lets hardly any request wait, fewer than chance needs. Discarding bounds the wait instead.
+/// The sentry serves the newest first once the oldest has waited for half of what it may, because in an overload that is not limited
+/// elsewhere the queue is full at all times and those at its end would never be answered in time. A backlog that feedback holds is short,
+/// and yet it is never empty: once a moment's excess had made one request that old, it and all that came with it would wait below the newer
+/// ones until they are refused, at a level at which all could be answered in time (in the simulator 0.4 to 0.8 % of what is offered). And
+/// where the sentry has learned a high limit it lets hardly any request wait, fewer than chance needs. Discarding bounds the wait instead.
 #[must_use]
 pub fn in_order(plan: &Plan, rungs: &Rungs, capacity: Rate) -> Plan {
     let mut plan = plan.clone();

@@ -1,4 +1,4 @@
-//! What is asked of senders while nothing is known of the origin but what it completes.
+//! Rate advertised to senders while nothing is known of the origin but its completion rate.
 //!
 //! The sentry takes seconds to know an origin that it meets in the middle of a crowd, and until then requests pile up: those that came in a
 //! second of 2.25 times the capacity wait for longer than a second, and are refused in the end. So senders are asked for what is completed
@@ -14,10 +14,10 @@ use super::planner::LadderInput;
 use super::{Rung, Rungs, level_us};
 use flashweir_core::{Duration, Instant, Rate};
 
-/// More than what is completed, so that requests go on waiting: the sentry raises its limit only while requests wait. Not much more, because
-/// the node refuses the rest.
+/// More than what is completed, so that requests go on waiting: the sentry raises its limit only while requests wait. Not much more,
+/// because the node refuses the rest.
 const PART_MAX: f64 = 1.05;
-/// What is completed in the first moments may be far less than what the origin can do.
+/// Lower bound: completions in the first moments may be far fewer than the origin can do.
 const PART_MIN: f64 = 0.5;
 /// The time in which a backlog that is off comes back by two thirds.
 const SETTLING_S: f64 = 0.8;
@@ -56,7 +56,7 @@ impl FirstRule {
         self.part = (PART_MAX - error_s / SETTLING_S).clamp(PART_MIN, PART_MAX);
     }
 
-    /// What is completed per second, after some completions.
+    /// Completions per second; none after too few of them.
     pub(super) fn completed_rps(&self) -> Option<f64> {
         self.growth.completed_rps()
     }
@@ -66,15 +66,15 @@ impl FirstRule {
         self.seen_at.is_some_and(|seen_at| now.saturating_since(seen_at) < KEPT_FOR)
     }
 
-    /// Within which the backlog is to be. Requests may wait for three times as long as they are to: those that came before anything was asked
-    /// can be answered in time yet.
+    /// Within which the backlog is to be. Requests may wait for three times as long as they are to: those that came before anything was
+    /// asked can be answered in time yet.
     pub(super) fn rungs(&self) -> Option<Rungs> {
         let wait_us = self.wait_us;
         Rungs::single(Rung { abatement: wait_us / WAITS_STILL, onset: wait_us / 2, discard: wait_us * 3 / 2 })
             .ok()
     }
 
-    /// What to ask for, as a part of what is completed.
+    /// Rate to advertise, as a part of the completion rate.
     pub(super) fn part(&self) -> f64 {
         self.part
     }

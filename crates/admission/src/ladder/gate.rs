@@ -4,7 +4,7 @@ use super::Rungs;
 use alloc::vec::Vec;
 use flashweir_core::limits::CLASSES;
 
-/// What the ladder is used for (the paper's §4.2, §4.3 and §4.4).
+/// Overload actions in use: discarding, throttling or both (the paper's §4.2, §4.3 and §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Scheme {
     /// Requests are discarded here from the discard threshold down to abatement; nothing is asked of senders.
@@ -16,7 +16,7 @@ pub enum Scheme {
     Combined,
 }
 
-/// What is to be discarded, for a gate that does not see the level itself.
+/// Discard orders for a gate that does not see the level itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
     /// Requests of this rank and of less important ones.
@@ -91,7 +91,7 @@ impl LadderGate {
         self.discarding & (1 << rank) != 0
     }
 
-    /// What a gate that only obeys is to do at the newest level.
+    /// Orders at the newest level, for a gate that only obeys.
     #[must_use]
     pub fn orders(&self) -> Orders {
         let discards_from = (self.discarding != 0).then(|| self.discarding.trailing_zeros() as u8);

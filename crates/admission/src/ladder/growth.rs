@@ -16,7 +16,7 @@ const DONE_MIN: u64 = 10_000;
 /// It grows where requests take longer by this part of the time that passes: arrivals of 1.25 times the capacity.
 const RISE_MIN: f64 = 0.2;
 
-/// What came and was completed over the last seconds.
+/// Arrivals and completions of the last seconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Growth {
     /// Oldest first; at most [`LADDER_GROWTH_TICKS`].
@@ -71,7 +71,7 @@ impl Growth {
         self.is_growing
     }
 
-    /// What was completed per second, over the shortest time that says so; none after too few completions.
+    /// Completions per second, over the shortest sufficient time; none after too few completions.
     pub(super) fn completed_rps(&self) -> Option<f64> {
         self.completed_rps
     }

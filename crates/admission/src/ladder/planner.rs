@@ -1,4 +1,4 @@
-//! What is asked of all senders together, ten times a second.
+//! Computes the rate advertised to all senders together, ten times a second.
 
 use super::capacity::{Capacity, Seen};
 use super::first::FirstRule;
@@ -6,7 +6,7 @@ use super::{LadderGate, Rungs, Scheme, level_us};
 use flashweir_core::limits::CLASSES;
 use flashweir_core::{Duration, Instant, Rate};
 
-/// What the node measured since the last plan.
+/// Measurements of the node since the last plan.
 #[derive(Clone, Debug, Default)]
 pub struct LadderInput {
     /// Work queued and in service now, in usual requests, thousandths: one that costs twice the usual counts 2,000.
@@ -23,18 +23,18 @@ pub struct LadderInput {
     pub is_short: bool,
     /// How long requests may wait for the origin, microseconds: see [`wait_us`](super::wait_us).
     pub wait_us: u64,
-    /// The sentry has refused requests since the last plan: there is more work than may wait, whatever the level is by the estimates.
+    /// The sentry has refused requests since the last plan: there is more work than may wait, even if the estimated level is low.
     pub is_refusing: bool,
 }
 
-/// What the ladder decided.
+/// Decision of the ladder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LadderPlan {
     /// The thresholds for the gates; none where nothing is to be throttled or discarded.
     pub rungs: Option<Rungs>,
     /// The thresholds within which the backlog is held by what is asked, for [`in_order`](super::in_order); none where nothing is asked.
     pub holds: Option<Rungs>,
-    /// What is asked of senders: ranks from this one on, and at which rate together; none without overload.
+    /// Rate advertised to senders: the first rank that it limits, and the rate of all limited ranks together; none without overload.
     pub asks: Option<(u8, Rate)>,
     /// Onset levels crossed.
     pub severity: u8,
@@ -88,15 +88,15 @@ pub struct LadderPlanner {
     /// When the sentry first knew the origin.
     known_since: Option<Instant>,
     level_us: u64,
-    /// What is asked, and since when less than nine tenths of it have been used.
+    /// Advertised rate, and since when less than nine tenths of it have been used.
     asks: Option<(u8, Rate)>,
     unused_since: Option<Instant>,
     first: FirstRule,
 }
 
 /// The time in which a level that is off its reference comes back to it by two thirds (T_d in ALGORITHMS §5.1, which has 2 s). Chosen
-/// by the simulator (`sim/tests/sim/senders`, seeds 1 to 8): with 1.1 s and less the rate of a second is outside ± 10 % more often than it may be
-/// where senders join and leave, and with 1.3 s the backlog strays so far that in one cold start of eight more than 1 % is refused.
+/// by the simulator (`sim/tests/sim/senders`, seeds 1 to 8): with 1.1 s and less the rate of a second is outside ± 10 % more often than it
+/// may be where senders join and leave, and with 1.3 s the backlog strays so far that in one cold start of eight more than 1 % is refused.
 const SETTLING_S: f64 = 1.2;
 /// The least that is asked for, as a part of the capacity: a stream of requests whose responses say what is true by now.
 const PART_MIN: f64 = 0.01;
@@ -166,7 +166,7 @@ impl LadderPlanner {
         self.planned(Some(rungs), rule, reference_us)
     }
 
-    /// What is asked before there are thresholds: the more important ranks that fit into what is completed are left alone.
+    /// Rate advertised before there are thresholds: the more important ranks that fit into the completion rate are not limited.
     fn first_asks(&self, now: Instant) -> Option<(u8, Rate)> {
         let completed_rps = self.capacity.rps();
         if !self.first.is_overloaded(now) || completed_rps <= 0.0 {

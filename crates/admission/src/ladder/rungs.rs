@@ -24,7 +24,7 @@ pub enum RungsError {
     /// No rank, or more than there can be.
     #[error("{count} ranks: expected 1 to {CLASSES}")]
     Count {
-        /// How many.
+        /// Number of ranks.
         count: usize,
     },
     /// One rank's own thresholds are not in order.

@@ -1,4 +1,4 @@
-//! What the pipeline can use: the rate beyond which what arrives can only be refused, by rank.
+//! Rate that the pipeline can use, by rank: arrivals beyond it can only be refused.
 //!
 //! ```text
 //! total = min(ceiling of NEWS on all, sum over the services of: learned capacity where its sentry refuses,
@@ -13,7 +13,7 @@ use super::StageName;
 use crate::flash_crowd::{self, Limit};
 use flashweir_core::limits::CLASSES;
 
-/// What is known of one service.
+/// Demand and capacity of one service.
 #[derive(Clone, Debug, Default)]
 pub struct ServiceDemand {
     /// Requests offered per second, at the door, by rank; what is beyond counts as the last.
@@ -138,7 +138,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was measured, the ranks add up to the total, and an important rank gets all it asks for before a less
+        /// The ranks add up to the total for every measurement, and an important rank gets all it asks for before a less
         /// important one of the same service gets anything more than is left.
         #[test]
         fn the_ranks_add_up(offered in proptest::array::uniform4(0.0f64..1e6), capacity_rps in 0.1f64..1e6, news in 0.1f64..1e6) {

@@ -1,7 +1,7 @@
-//! The two stages of a service by which overload is told from node to node: the ladder obeys what was decided for the nodes in front of
+//! The two stages of a service for overload control from node to node: the ladder obeys what was decided for the nodes in front of
 //! this one, gapping what the service's upstream asked for. Neither decides: see [`ladder`](crate::ladder) and [`gapping`](crate::gapping).
 //!
-//! Neither has a queue here: what waits, waits in the sentry's. A request that has waited there was judged by the ladder when it
+//! Neither has a queue here: requests wait in the sentry's. A request that has waited there was judged by the ladder when it
 //! came; its upstream's limit is asked about again, because the token was not taken meanwhile.
 
 use crate::gapping::{Restriction, Settings, Target};
@@ -20,7 +20,7 @@ pub(super) struct BetweenNodes {
 }
 
 impl BetweenNodes {
-    /// Nothing is asked by anybody.
+    /// Without discard orders and without restriction.
     pub(super) fn new() -> Self {
         let settings = Settings { queue_max: 0, burst: BURST, ..Settings::default() };
         // The rule is a rate, which draws nothing.
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(reason(stages.check_ladder(0, true)), Some(Reason::SenderShare));
     }
 
-    /// Goal: over ten seconds what goes to the upstream is the rate, whoever was only asked about. Method: 400 a second of which each
+    /// Goal: over ten seconds the upstream gets the rate, however many requests are only checked. Method: 400 a second of which each
     /// is checked twice, as one that waits is.
     #[test]
     fn a_check_takes_nothing_and_a_commit_takes_the_token() {

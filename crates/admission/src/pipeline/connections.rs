@@ -69,14 +69,14 @@ impl ConnectionPipeline {
         self.flash_crowd.observe_rate(started, rate_bytes_per_s);
     }
 
-    /// What was measured since the last time.
+    /// Drains the measurements since the last time.
     pub fn drain(&mut self, now: Instant) -> Sample {
         let unique_offered = self.ledger.unique_offered - self.mark.unique_offered();
         let flow = self.mark.advance(&self.ledger, StageName::FlashCrowd);
         self.flash_crowd.drain(now, flow, unique_offered)
     }
 
-    /// What became of the connections that arrived.
+    /// Outcomes of the connections that arrived.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger

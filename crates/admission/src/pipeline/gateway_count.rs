@@ -7,7 +7,7 @@ use crate::sync::{AtomicUsize, Ordering::Relaxed};
 pub struct GatewayCount(AtomicUsize);
 
 impl GatewayCount {
-    /// How many there are.
+    /// Number of requests in the gateway.
     #[must_use]
     pub fn get(&self) -> usize {
         self.0.load(Relaxed)

@@ -1,4 +1,4 @@
-//! What became of requests: one count for each way a request can end, and each stage's flow read off it.
+//! Outcomes of requests: one count for each way a request can end, and each stage's flow derived from it.
 
 use super::StageName;
 use crate::Flow;
@@ -24,7 +24,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Requests refused, by whichever stage (shed).
+    /// Requests refused (shed), over all stages.
     #[must_use]
     pub fn shed(&self) -> u64 {
         self.refused.iter().sum()
@@ -53,7 +53,7 @@ impl Ledger {
     }
 }
 
-/// Up to where a stage's sample has told of a ledger.
+/// State of a ledger at a stage's last sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FlowMark(Ledger);
 

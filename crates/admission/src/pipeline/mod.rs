@@ -16,7 +16,7 @@
 //! and pause while a client is waited for. Both end exactly once, with an [`Outcome`]; the shell sees to it that what is
 //! dropped ends as [`Outcome::Abandoned`].
 //!
-//! *Demand* is counted once, at the door, whatever becomes of a request: offered, and offered without recognised retries
+//! *Demand* is counted once, at the door, before any decision: offered, and offered without recognised retries
 //! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow. What asks
 //! again for a request that was counted, or for the shell itself, is neither ([`Asking`]); admitted, it takes its shares like others.
 //!
@@ -31,7 +31,7 @@
 //! request has ended, so a reload loses nothing. A service that has gone answers one question still: which other worker waits
 //! for the slot that its last request gave back.
 //!
-//! A new controller is a folder of its own and its lines in `order`, with its entry of [`StageName`]. Cost: see
+//! A new controller is one folder and its lines in `order`, with its entry of [`StageName`]. Cost: see
 //! `benches/decisions`; no allocation but what queues grow by, integers only.
 
 mod admissible;
@@ -122,14 +122,14 @@ pub enum Judged {
     Delivery,
 }
 
-/// What the pipelines of all workers share.
+/// State shared by the pipelines of all workers.
 #[derive(Clone, Debug, Default)]
 pub struct SharedByWorkers {
-    /// Recognises retries, on whichever worker they arrive.
+    /// Recognises retries, on any worker.
     pub attempts: Arc<RefusedAttempts>,
     /// Requests in the gateway.
     pub in_gateway: Arc<GatewayCount>,
-    /// Which clients behave like people, on whichever workers their connections are.
+    /// Which clients behave like people, over all workers.
     pub evidence: Arc<Evidence>,
 }
 
@@ -218,14 +218,14 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// What a service's ladder discards from now on.
+    /// Takes over what a service's ladder discards from now on.
     pub fn apply_ladder(&mut self, key: ServiceKey, orders: ladder::Orders) {
         if let Some(service) = self.service_mut(key) {
             service.between_nodes.obey(orders);
         }
     }
 
-    /// What a service's upstream asks this worker for from now on, or nothing.
+    /// Sets the restriction that a service's upstream asks of this worker from now on, or lifts it.
     pub fn apply_gapping(&mut self, now: Instant, key: ServiceKey, restriction: Option<Restriction>) {
         if let Some(service) = self.service_mut(key) {
             service.between_nodes.restrict(now, restriction);
@@ -245,8 +245,8 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// How many times longer than usual the responses of a service may take by its target in force. What is measured of them
-    /// is to be divided by it, so that the other stages' references hold: a slower answer that was planned is no worse.
+    /// Factor by which the responses of a service may take longer than usual under its target in force. Their measured times
+    /// are to be divided by it, so that the other stages' references hold: a slower answer that was planned is no worse.
     #[must_use]
     pub fn target_stretch(&self, key: ServiceKey) -> f32 {
         self.sentry(key).map_or(1.0, SentryGate::target_stretch)
@@ -278,14 +278,14 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// What the flash-crowd stage measured since the last time.
+    /// Drains the measurements of the flash-crowd stage since the last time.
     pub fn drain_flash_crowd(&mut self, now: Instant) -> flash_crowd::Sample {
         let unique_offered = self.ledger.unique_offered - self.flash_crowd_mark.unique_offered();
         let flow = self.flash_crowd_mark.advance(&self.ledger, StageName::FlashCrowd);
         self.stages.flash_crowd.drain(now, flow, unique_offered)
     }
 
-    /// What the flash-crowd stage's candidate measured since the last time, and what was compared.
+    /// Drains the measurements of the flash-crowd stage's candidate since the last time, and the comparison.
     pub fn drain_flash_crowd_candidate(&mut self, now: Instant) -> Option<(flash_crowd::Sample, Agreement)> {
         let mark = &mut self.flash_crowd_candidate_mark;
         let unique_offered = self.ledger.unique_offered - mark.unique_offered();
@@ -293,7 +293,7 @@ impl<T> Pipeline<T> {
         self.stages.flash_crowd.drain_candidate(now, flow, unique_offered)
     }
 
-    /// What a service's sentry measured since the last time; none where it has no sentry.
+    /// Drains the measurements of a service's sentry since the last time; none where it has no sentry.
     pub fn drain_sentry(&mut self, now: Instant, key: ServiceKey) -> Option<sentry::Sample> {
         let service = self.service_mut(key)?;
         let flow = service.mark.advance(&service.ledger, StageName::Sentry);
@@ -302,7 +302,7 @@ impl<T> Pipeline<T> {
         Some(sample)
     }
 
-    /// What a service's candidate measured since the last time, and what was compared.
+    /// Drains the measurements of a service's candidate since the last time, and the comparisons.
     pub fn drain_candidate(
         &mut self,
         now: Instant,
@@ -336,13 +336,13 @@ impl<T> Pipeline<T> {
         self.service(key).is_some()
     }
 
-    /// What became of the requests that arrived at this worker.
+    /// Outcomes of the requests that arrived at this worker.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// What became of those for one service.
+    /// Outcomes of those for one service.
     #[must_use]
     pub fn service_ledger(&self, key: ServiceKey) -> Option<&Ledger> {
         Some(&self.service(key)?.ledger)
@@ -367,7 +367,7 @@ impl<T> Pipeline<T> {
         candidate.map_or(0, |(candidate, _)| candidate.in_flight())
     }
 
-    /// What a request would take at the origin, microseconds; 0 if nothing is known.
+    /// Expected time of a request at the origin, microseconds; 0 if unknown.
     #[must_use]
     pub fn cost_us(&self, request: &AdmissionRequest) -> u32 {
         self.sentry(request.service).map_or(0, |gate| gate.cost_us(&request.for_sentry()))
@@ -396,7 +396,7 @@ impl<T> Pipeline<T> {
         self.service(key).is_some_and(|service| service.is_short(now))
     }
 
-    /// What fairness sees of a service's clients at this worker.
+    /// Fairness figures of a service's clients at this worker.
     #[must_use]
     pub fn fairness(&self, now: Instant, key: ServiceKey) -> FairnessStatus {
         self.service(key).map(|service| service.fairness.status(now)).unwrap_or_default()

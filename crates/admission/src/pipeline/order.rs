@@ -22,9 +22,9 @@ pub enum StageName {
     Bounds,
     /// The ceiling of NEWS.
     FlashCrowd,
-    /// What the nodes in front of this one were asked not to send.
+    /// Requests that the nodes in front of this one were asked not to send.
     Ladder,
-    /// What the upstream asked for less of.
+    /// Requests that the upstream asked for fewer of.
     Gapping,
     /// Requests at the origin, by class.
     Sentry,
@@ -32,7 +32,7 @@ pub enum StageName {
     Upstream,
 }
 
-/// What a stage keeps from being overused. It judges only the part of a response's time that this resource makes.
+/// Resource that a stage protects from overload. The stage judges only the part of a response's time that this resource takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
     /// Memory, descriptors and processor of the gateway.
@@ -41,7 +41,7 @@ pub enum Resource {
     Delivery,
     /// The servers of one service.
     Origin,
-    /// What one service's upstream, a node that says so itself, is short of.
+    /// Capacity of one service's upstream, a node that reports itself that it is short.
     Upstream,
     /// The connections to them.
     UpstreamConnections,
@@ -65,10 +65,10 @@ impl StageName {
     /// All of them, in order.
     pub const ALL: [Self; 6] =
         [Self::Bounds, Self::FlashCrowd, Self::Ladder, Self::Gapping, Self::Sentry, Self::Upstream];
-    /// How many there are.
+    /// Number of stages.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// What it guards.
+    /// Resource that it guards.
     #[must_use]
     pub const fn resource(self) -> Resource {
         match self {
@@ -126,7 +126,7 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// Those of worker `worker`, without limits.
+    /// Stages of worker `worker`, without limits.
     pub(super) fn new(worker: usize, shared: &SharedByWorkers) -> Self {
         Self {
             bounds: Bounds::new(shared.in_gateway.clone()),
@@ -141,7 +141,7 @@ const LATE: Shed = Shed { reason: Reason::CallerDeadline, retry_after: AT_A_BOUN
 /// Few requests are answered in half of the usual time: one with less time left is hopeless.
 const QUICK_PART: u32 = 2;
 
-/// What all stages together make of a request.
+/// Joint result of the checks of a request.
 enum Checked {
     Pass(Reserved),
     /// The sentry may have room soon.
@@ -149,7 +149,7 @@ enum Checked {
     Shed(StageName, Shed),
 }
 
-/// What is to be committed.
+/// Shares to be committed.
 struct Reserved {
     /// A token of the ceiling's; not where that is in shadow and would have refused.
     takes_token: bool,
@@ -346,7 +346,7 @@ impl<T> Pipeline<T> {
     fn check(&mut self, now: Instant, passage: Passage<'_>) -> Checked {
         let Passage { request, position, slot, shadow, candidate } = passage;
         let Some(service) = find(&mut self.services, request.service) else {
-            // A shell asks only for services that it has added; what is retired has been told where else to go.
+            // A shell asks only for services that it has added; requests for a retired one go elsewhere.
             let shed = Shed { reason: Reason::UpstreamConnections, retry_after: AT_A_BOUND };
             return Checked::Shed(StageName::Upstream, shed);
         };
@@ -451,7 +451,7 @@ impl<T> Pipeline<T> {
     }
 
     /// Whether a request that has to wait would be answered too late for its caller: see [`SentryGate::shortest_wait`]. A request that
-    /// need not wait is sent whatever the usual time of the origin is, so that a wrong estimate cannot refuse all requests for good.
+    /// need not wait is sent regardless of the usual time of the origin, so that a wrong estimate cannot refuse all requests for good.
     ///
     /// [`SentryGate::shortest_wait`]: crate::sentry::SentryGate::shortest_wait
     fn would_be_late(&self, now: Instant, request: &AdmissionRequest, position: Position) -> bool {

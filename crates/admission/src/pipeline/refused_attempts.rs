@@ -34,7 +34,7 @@ impl Default for RefusedAttempts {
 }
 
 impl RefusedAttempts {
-    /// Remembers that `person` was refused. True when somebody else, who would still be recognised, is forgotten for it.
+    /// Records the refusal of `person`. True when it displaces another one that would still be recognised.
     pub fn remember(&self, now: Instant, person: u64) -> bool {
         let [first, second] = self.places(person);
         let word = tag(person) | stamp(now);

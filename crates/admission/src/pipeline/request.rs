@@ -1,4 +1,4 @@
-//! What the pipeline is asked and what it answers.
+//! Requests as the pipeline gets them, and its answers.
 
 use super::StageName;
 use super::shares::Charge;
@@ -28,14 +28,14 @@ pub enum Asking {
     Refresh,
 }
 
-/// What the stages need to know of a request: numbers only, made by the classifier.
+/// Properties of a request that the stages need: numbers only, made by the classifier.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest {
     /// Its service.
     pub service: ServiceKey,
     /// Its class: a place in the service's policy.
     pub class: u8,
-    /// What the class is worth where there is a ceiling; the sentry is not asked about exempt ones.
+    /// Priority of the class under a ceiling; the sentry is not asked about exempt ones.
     pub standing: Standing,
     /// The client, where shares are divided among clients: a hash of network, address, header or cookie.
     pub client_key: u64,
@@ -53,7 +53,7 @@ pub struct AdmissionRequest {
     pub candidate: Option<Asked>,
     /// The door is closed to it, for this reason: the gateway stops, or its connection is one too many.
     pub closed: Option<Reason>,
-    /// What it shows of its client, for shares among clients by what they have in common.
+    /// Signs of its client, for shares among clients by what they have in common.
     pub signs: RequestSigns,
     /// Whether it is to be counted.
     pub asking: Asking,
@@ -77,7 +77,7 @@ impl AdmissionRequest {
     }
 }
 
-/// What became of a request that arrives.
+/// Decision on a request that arrives.
 #[derive(Debug)]
 pub enum Arrival<T> {
     /// Send it to the origin. A stage in shadow may have refused it.
@@ -88,7 +88,7 @@ pub enum Arrival<T> {
     Refused(Refusal),
 }
 
-/// What became of a request that waited.
+/// Decision on a request that waited.
 #[derive(Debug)]
 pub enum Released<T> {
     /// Send it to the origin. A stage in shadow may have refused it.
@@ -123,7 +123,7 @@ pub struct ShadowRefusal {
     pub sentry: Option<SentryFigures>,
 }
 
-/// What the sentry saw when it refused.
+/// State of the sentry when it refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentryFigures {
     /// Class of the request, by its place in the policy.
@@ -136,7 +136,7 @@ pub struct SentryFigures {
     pub oldest_waiting_us: u32,
 }
 
-/// What the candidate policy says of a request that was refused.
+/// Opinion of the candidate policy on a request that was refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CandidateOpinion {
     /// Its opinion.
@@ -193,7 +193,7 @@ pub enum FailureSource {
     Client,
 }
 
-/// What an origin says of a request and of itself.
+/// Report of an origin on a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OriginReport {
     /// How long the request took, microseconds.
@@ -234,9 +234,9 @@ pub struct Delivery(pub(super) ());
 pub struct OriginShare {
     pub(super) service: ServiceKey,
     pub(super) slot: SlotShare,
-    /// What is counted as its client's.
+    /// Charge to its client's share.
     pub(super) charge: Charge,
-    /// What the candidate policy knows the request by.
+    /// Key of the request at the candidate policy.
     pub(super) candidate: Option<CandidateKey>,
 }
 
@@ -249,7 +249,7 @@ pub(super) enum SlotShare {
     Paused(Paused),
 }
 
-/// What a candidate policy knows a request by.
+/// Key of a request at a candidate policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CandidateKey {
     /// Which of the candidates that the service has had.

@@ -11,7 +11,7 @@ use crate::sentry::{CandidateGate, Common, Plan, Policy, SentryGate};
 use alloc::sync::Arc;
 use flashweir_core::{Reason, Shed};
 
-/// What a service's stages are made of.
+/// Settings of a service's stages.
 #[derive(Debug)]
 pub struct ServiceSettings<'a> {
     /// Its sentry, unless there is none: what its gates share, its policy, the plan in force, and whether it only records.
@@ -24,7 +24,7 @@ pub struct ServiceSettings<'a> {
 pub(super) struct Service<T> {
     pub(super) key: ServiceKey,
     pub(super) sentry: Option<Sentry<T>>,
-    /// With its number, so that what one candidate was asked is not told to the next.
+    /// With its number, so that requests of one candidate are not reported to the next.
     pub(super) candidate: Option<(CandidateGate, u32)>,
     candidates: u32,
     pub(super) candidate_overflows: u64,

@@ -1,4 +1,4 @@
-//! What the stages of one service say of a request, and what they take of it.
+//! The stages of one service: their checks of a request, and the shares that it takes.
 
 use super::request::CandidateKey;
 use super::service::{Sentry, Service};
@@ -15,7 +15,7 @@ pub(super) enum SlotCheck {
     Shed(Shed),
 }
 
-/// What fairness says of a request.
+/// Fairness verdict on a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Judgement {
     /// Its client behaves like a person.
@@ -84,7 +84,7 @@ impl<T> Service<T> {
         self.sentry.as_mut().filter(|_| request.standing != Standing::Exempt)
     }
 
-    /// What the request is worth under a ceiling: what its class is guaranteed comes before what others are worth, and a client
+    /// Priority of the request under a ceiling: requests within their class's guarantee come before the others, those of a client
     /// over its share after them. A sentry in shadow guarantees nothing.
     pub(super) fn standing(&self, now: Instant, request: &AdmissionRequest, position: Position) -> Standing {
         match (request.standing, &self.sentry) {
@@ -98,7 +98,8 @@ impl<T> Service<T> {
         }
     }
 
-    /// Gathers evidence of people; while the service is short, counts the request once, and says why its client is over a fair share, if so.
+    /// Gathers evidence of people; while the service is short, counts the request once, and says why its client is over a fair share, if
+    /// so.
     pub(super) fn judge_fairly(
         &mut self,
         now: Instant,

@@ -15,8 +15,8 @@
 //!
 //! Shares are held by each worker for itself: a client is measured against those with which it shares the worker. Of clients whose
 //! keys fall into one lane, one of [`SHARE_LANES`], the one with most time has it: the time of the others is subtracted from its
-//! count, and the client that comes when the count is 0 gets the lane (Boyer and Moore's majority vote, by weight). So who comes once is not taken for a greedy one. Cost: O(1) for a request; a look at all lanes once a second. Integers
-//! only, 8 KiB for a service and worker.
+//! count, and the client that comes when the count is 0 gets the lane (Boyer and Moore's majority vote, by weight). So who comes once is
+//! not taken for a greedy one. Cost: O(1) for a request; a look at all lanes once a second. Integers only, 8 KiB for a service and worker.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -28,9 +28,9 @@ use flashweir_core::{Duration, Instant};
 #[derive(Debug)]
 pub(super) struct Shares {
     lanes: Box<[Lane]>,
-    /// What all clients of a class had, microseconds.
+    /// Time at the origin of all clients of a class, microseconds.
     had_us: [u64; CLASSES],
-    /// How many requests of a class that was, thousandths.
+    /// Requests of a class that took this time, thousandths.
     requests_milli: [u64; CLASSES],
     /// Clients of each class that had anything a second ago.
     clients: [u64; CLASSES],
@@ -50,7 +50,7 @@ struct Lane {
     owner: Owner,
 }
 
-/// A client, as far as a lane tells clients apart.
+/// A client, as far as a lane distinguishes clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Owner {
     class: u8,
@@ -65,7 +65,7 @@ pub(super) struct Charge {
     since: Instant,
     /// Of what has not passed yet, counted already.
     counted_us: u32,
-    /// The lane; its highest bit tells that it is paused.
+    /// The lane; its highest bit is set while it is paused.
     place: u16,
     owner: Owner,
 }
@@ -168,7 +168,7 @@ impl Shares {
         self.takes_shares_at = now;
     }
 
-    /// What each client may have had, by what all have had until now: by what they had a second ago everybody would be over its
+    /// Limits the time of each client by what all have had until now: by what they had a second ago, every client would be over its
     /// share as soon as requests take longer than usual.
     fn take_shares(&mut self, now: Instant) {
         if now < self.takes_shares_at {
@@ -210,14 +210,14 @@ const TAG_SHIFT: u32 = 56;
 /// How long a service counts as short after many waited or a request was refused.
 const SHORT_FOR: Duration = Duration::from_secs(60);
 const FORGETS_EACH: Duration = Duration::from_secs(1);
-/// In this time nobody gets far over a share, and a look at the sums costs less than a hundredth of a percent of it.
+/// In this time no client gets far over its share, and an evaluation of the sums costs less than a hundredth of a percent of it.
 const TAKES_SHARES_EACH: Duration = Duration::from_millis(50);
 /// Seconds after which less than a microsecond of an hour is left.
 const ALL_IS_FORGOTTEN: u128 = 80;
 /// Standard deviations that a client's lane may be beyond one and a half times the mean: of clients with three requests each, one in a
 /// thousand is further by chance.
 const CHANCE: u64 = 3;
-/// Whoever had less than this part of what all clients had is not over its share, however many others there are: a person who reads
+/// A client with less than this part of what all clients had is not over its share, however many others there are: a person who reads
 /// on is no attacker.
 const LEAST_PART: u64 = 20;
 
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(over(&mut shares, 5_000), [false; 5], "nobody waits");
         shares.is_short_at(at(5_000));
         assert_eq!(over(&mut shares, 5_000), [true, false, false, false, false]);
-        // Another class has shares of its own.
+        // Another class has separate shares.
         assert!(!shares.is_over(at(5_000), 1, 1));
         // What is long ago is forgotten, and a service that is no longer short treats all alike.
         serve(&mut shares, 6_000, 16_000, &[(1, 10), (2, 10), (3, 10), (4, 15)]);

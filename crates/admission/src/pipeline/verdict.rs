@@ -7,15 +7,15 @@
 //! | not up | `slow_backend` | `congested_link` | `calm` |
 //!
 //! *Short* is the word of the resource's owner: the sentry's of the origin, which refuses or lets requests wait for a second on
-//! end, the ladder's likewise, and that of an upstream which asks for less; NEWS's of delivery, whose fastest responses are worse than usual. Where no sentry owns the origin NEWS cannot tell the two
-//! apart, and says `popular` or `slow_backend` as its authors do. A bound of the configuration that refuses is `bound`. So
-//! while anybody is refused the verdict is never `calm`.
+//! end, the ladder's likewise, and that of an upstream which asks for less; NEWS's of delivery, whose fastest responses are worse than
+//! usual. Where no sentry owns the origin NEWS cannot distinguish the two, and says `popular` or `slow_backend` as its authors do. A bound
+//! of the configuration that refuses is `bound`. So the verdict is never `calm` while a request is refused.
 //!
 //! Demand is up by clients over a fair share when most of the requests that were refused lately came after the others for it
 //! ([`fairness`](crate::fairness)): if they had not come, the others would fit.
 //!
-//! A verdict enters at once when somebody is refused, otherwise when it has been true for a second on end; it leaves when it has
-//! not been true for five.
+//! A verdict enters at once when a request is refused, otherwise when it has been true for a second on end; it gives way to `calm`
+//! and `too_few_samples` only when it has not been true for five.
 
 use super::{Resource, StageName};
 use crate::flash_crowd::Cause;
@@ -24,7 +24,7 @@ use flashweir_core::{Duration, Instant};
 /// Why load is as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LoadCause {
-    /// Too few responses came back to judge by, and nobody is refused.
+    /// Too few responses came back to judge by, and no request is refused.
     #[default]
     TooFewSamples,
     /// As usual.
@@ -72,10 +72,10 @@ impl LoadCause {
     }
 }
 
-/// What is seen of all stages at one moment.
+/// State of all stages at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation {
-    /// What the flash-crowd stage sees.
+    /// Cause that the flash-crowd stage sees.
     pub news: Cause,
     /// It has a ceiling.
     pub has_ceiling: bool,
@@ -101,7 +101,7 @@ pub struct LoadVerdict {
 }
 
 impl LoadVerdict {
-    /// What is short.
+    /// Resource that is short, if any.
     #[must_use]
     pub fn short_of(&self) -> Option<Resource> {
         self.limits.map(StageName::resource)
@@ -113,7 +113,7 @@ impl LoadVerdict {
 const CONFIRMED_AFTER: Duration = Duration::from_secs(1);
 /// A verdict that is no longer true leaves after this long.
 const HELD_FOR: Duration = Duration::from_secs(5);
-/// What is kept of the refusals of the times before; at ten looks a second their memory is two seconds.
+/// Decay factor of the earlier refusals at each evaluation; at ten evaluations a second their memory is two seconds.
 const LATELY_KEEP: f64 = 0.95;
 /// Parts of the refused that are most of them.
 const MOST_ENTERS: f64 = 0.6;
@@ -131,7 +131,7 @@ pub struct VerdictKeeper {
     verdict: LoadVerdict,
     /// The verdict was last true then.
     true_at: Instant,
-    /// What else has been true without a break, and since when.
+    /// Another cause that has been true without a break, and since when.
     rival: Option<(LoadCause, Instant)>,
     waiting_since: Option<Instant>,
     /// Requests refused, and those of clients over a fair share, decayed.
@@ -166,7 +166,7 @@ impl VerdictKeeper {
         self.verdict
     }
 
-    /// What is true at this moment.
+    /// Cause at this moment, and the stage that limits.
     fn cause(&mut self, now: Instant, seen: &Situation) -> (LoadCause, Option<StageName>) {
         self.waiting_since = seen.waits_for_origin.then(|| self.waiting_since.unwrap_or(now));
         let has_waited =
@@ -234,7 +234,7 @@ mod tests {
         Situation { refused, ..seen }
     }
 
-    /// The verdict after this has been seen ten times a second for two seconds.
+    /// The verdict after this has been seen ten times a second for seven seconds.
     fn settled(seen: &Situation) -> (LoadCause, Option<StageName>) {
         let mut keeper = VerdictKeeper::default();
         let verdicts = (0..70).map(|tick| keeper.judge(Instant::from_millis(tick * 100), seen));
@@ -290,7 +290,7 @@ mod tests {
             last = cause;
         }
         assert_eq!((changes, last), (1, LoadCause::Popular));
-        // Without more demand than usual it is the origin that is slow, whoever is refused.
+        // Without more demand than usual it is the origin that is slow, even if clients over a fair share are refused.
         assert_eq!(settled(&seen(10, Cause::Calm)).0, LoadCause::SlowBackend);
         assert_eq!(
             settled(&Situation { over_share: 9, ..refused(StageName::Bounds, QUIET) }).0,
@@ -298,7 +298,7 @@ mod tests {
         );
     }
 
-    /// Goal: while anybody is refused, by whatever stage, the verdict is not calm, from that very moment.
+    /// Goal: while any stage refuses a request, the verdict is not calm, from that very moment.
     #[test]
     fn a_refusal_is_never_calm() {
         for stage in StageName::ALL {

@@ -18,7 +18,7 @@ use super::sample::SERVICE_TIMES;
 use flashweir_core::limits::{CLASSES, CLIENT_LANES};
 use flashweir_core::{Duration, Instant, Reason};
 
-/// What a gate remembers of rounds.
+/// State of a gate's rounds.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     /// When each class's last one was.

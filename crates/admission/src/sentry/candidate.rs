@@ -13,8 +13,8 @@
 //! Why a gate and not a look at the live counts: these show what the *live* order of importance lets in. A class that
 //! the candidate favours finds the live count always a little below its limit, and would be let in without end.
 //!
-//! What this cannot show. The limit is the one the live policy learned: it is about the origin, and a candidate with
-//! another target would move it. Those who are refused would come back at other times. A request that never ran is taken to
+//! Limitations. The limit is the one the live policy learned: it is about the origin, and a candidate with
+//! another target would move it. Refused clients would return at other times. A request that never ran is taken to
 //! have been answered without error. Where several gates share a policy, a virtual place that is free at one of them is
 //! noticed at another with its next request, or [`look`](CandidateGate::look); the request that takes it counts as begun when
 //! the place was given back.
@@ -56,7 +56,7 @@ pub struct CandidateGate {
     looked_at: Option<Instant>,
 }
 
-/// What the candidate would have done with a request, as far as that is decided.
+/// Decision of the candidate on a request, as far as it has been taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
     /// Let it in, at once or after it waited.
@@ -67,8 +67,8 @@ pub enum Said {
     Shed(Reason),
 }
 
-/// What became of the requests of one class of the candidate, by both policies. What the candidate alone would have
-/// offered, admitted and completed is in its gate's [`Sample`].
+/// Outcomes of the requests of one class of the candidate under both policies. Offered, admitted and completed under
+/// the candidate alone are in its gate's [`Sample`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// Requests that both let in.
@@ -93,7 +93,7 @@ struct Request {
     serial: u64,
     arrived: Instant,
     class: usize,
-    /// What it takes at the origin when it is alone, microseconds, as estimated; 0 if unknown.
+    /// Estimated time at the origin when alone, microseconds; 0 if unknown.
     cost_us: u32,
     live: Live,
     candidate: Candidate,
@@ -154,7 +154,7 @@ impl CandidateGate {
         self.looked_at = None;
     }
 
-    /// A request arrives, in its class of the candidate's. The key is to be told what the live policy makes of it, to the
+    /// A request arrives, in its class of the candidate's. Each step of the live policy is to be reported by the key, to the
     /// end ([`live_ended`](Self::live_ended), [`live_refused`](Self::live_refused) or [`live_left`](Self::live_left)).
     /// `None`: too many are compared already.
     pub fn arrive(&mut self, now: Instant, asked: Asked) -> Option<usize> {
@@ -190,7 +190,7 @@ impl CandidateGate {
         Some(key)
     }
 
-    /// What the candidate says of a request that the live policy is not done with.
+    /// Decision of the candidate on a request that the live policy is not done with.
     #[must_use]
     pub fn said(&self, key: usize) -> Said {
         match self.requests[key].candidate {
@@ -321,7 +321,7 @@ impl CandidateGate {
         self.forget_if_over(key);
     }
 
-    /// Those who wait go, as far as there is room, or are refused when their time is over.
+    /// Admits queued requests as far as there is room, and refuses those whose queue timeout is over.
     fn release(&mut self, now: Instant) {
         while let Some(released) = self.gate.next(now) {
             match released {

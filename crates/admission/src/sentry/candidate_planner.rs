@@ -1,8 +1,8 @@
-//! What a candidate's gates are to do: what the live policy's planner has learned, divided by the candidate's classes.
+//! Plans of a candidate's gates: what the live policy's planner has learned, divided by the candidate's classes.
 //!
-//! What is learned (limit, knee, response times) is about the origin and comes from what really ran, and so does what
-//! requests take (`pace`); rates and queues are those of the candidate's own classes. Cost per plan: O(classes²), as for
-//! the live policy, and a table a few times a second.
+//! Learned values (limit, knee, response times) are about the origin and come from what really ran, and so do the times
+//! that requests take (`pace`); rates and queues are those of the candidate's own classes. Cost per plan: O(classes²), as
+//! for the live policy, and a table a few times a second.
 
 use super::classes::{Classes, Service};
 use super::deciding::Deciding;

@@ -1,5 +1,5 @@
-//! What is promised of a candidate's gate: with the live policy's own plan it decides as the live gate does, to the
-//! last request; nobody is lost; and what never ran keeps its virtual place as long as is said.
+//! Properties of a candidate's gate: with the live policy's own plan it decides as the live gate does, to the
+//! last request; no request is lost; and one that never ran keeps its virtual place as long as documented.
 
 use super::super::{ClassPolicy, Costs, Position, SentryPlanner};
 use super::*;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Gold goes before the rest; room for so many, and so many of each class may wait.
+/// Plan with gold before the rest: room for `limit` in flight, two more for gold, and `hold_len` of each class queued.
 fn plan(limit: u32, hold_len: u32) -> (Policy, Plan) {
     let class = |revenue| ClassPolicy { revenue, ..ClassPolicy::default() };
     let policy = Policy { classes: vec![class(10.0), class(1.0)], ..Policy::single(SECOND) };
@@ -80,7 +80,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..200)
 }
 
-/// A live gate with a candidate beside it that is told of everything, as a shell does.
+/// A live gate with a candidate beside it that gets every event, as in a shell.
 struct Both {
     live: SentryGate<usize>,
     candidate: CandidateGate,
@@ -201,7 +201,7 @@ proptest! {
         }
     }
 
-    /// Whatever the two plans are: everybody is decided about by both, and no virtual place is kept for ever.
+    /// Under any two plans both decide on every request, and no virtual place is kept for ever.
     #[test]
     fn nobody_is_lost_between_two_plans(
         steps in steps(), limits in (1u32..8, 1u32..8), hold_lens in (0u32..6, 0u32..6),

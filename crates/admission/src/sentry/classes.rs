@@ -1,4 +1,4 @@
-//! What each class gets: its part of the room in flight, a queue that is as long as can be answered in time, and the
+//! Plan of each class: its part of the room in flight, a queue that is as long as can be answered in time, and the
 //! rate it is guaranteed.
 //!
 //! *Room.* The least important class is let in up to the limit that was learned, which lies a fifth above what the
@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use flashweir_core::limits::{REQUESTS_HELD, SENTRY_IN_FLIGHT};
 use flashweir_core::{Duration, Instant, Rate};
 
-/// What is known of each class.
+/// Learned state of the classes.
 #[derive(Debug)]
 pub(super) struct Classes {
     policy: Arc<Policy>,
@@ -53,7 +53,7 @@ struct Class {
     held: u32,
 }
 
-/// What is known of the service as a whole.
+/// Learned state of the service as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Service {
     pub(super) limit: u32,
@@ -72,7 +72,7 @@ pub(super) struct Service {
     pub(super) in_line_s: f64,
     pub(super) p95_s: Option<f64>,
     pub(super) quantile_over_mean: f64,
-    /// How many times more than it did the origin may do, as far as known; infinite while nothing is.
+    /// Factor by which the origin may do more than it did, as far as known; infinite while nothing is.
     pub(super) headroom: f64,
 }
 
@@ -126,12 +126,12 @@ impl Classes {
         self.ladder.observe(&self.policy, self.unique_offered_rps);
     }
 
-    /// What responses of the most demanding class may take.
+    /// Response-time target of the most demanding class.
     pub(super) fn target(&self) -> Duration {
         (0..self.classes.len()).map(|class| self.target_of(class)).min().unwrap_or(self.policy.target)
     }
 
-    /// What requests cost, for the gates.
+    /// Costs of requests, for the gates.
     pub(super) fn costs(&mut self, now: Instant) -> Arc<Costs> {
         self.costs.table(now)
     }
@@ -160,14 +160,14 @@ impl Classes {
         if offered > 0.0 { (shed / offered).min(1.0) } else { 0.0 }
     }
 
-    /// How many servers all that is offered would keep busy.
+    /// Number of servers that the offered load would keep busy.
     pub(super) fn offered_servers(&self) -> f64 {
         let servers =
             self.classes.iter().enumerate().map(|(index, class)| class.offered_rps * self.cost_s(index));
         servers.sum()
     }
 
-    /// What a second of a server earns with the least important request that is let in.
+    /// Revenue per server-second of the least important request that is let in.
     pub(super) fn price(&self, service: &Service) -> f64 {
         let demand = |(index, class): (usize, &Class)| Demand {
             revenue: self.policy.classes[index].revenue,
@@ -188,7 +188,7 @@ impl Classes {
         self.promise_broken_at.is_some_and(|at| now.saturating_since(at) < BROKEN_FOR)
     }
 
-    /// What each class is to get.
+    /// Plans of all classes.
     pub(super) fn plans(&self, service: &Service) -> Vec<ClassPlan> {
         let mut plans: Vec<ClassPlan> =
             (0..self.classes.len()).map(|class| self.plan(service, class)).collect();
@@ -275,7 +275,7 @@ impl Classes {
         self.classes.iter().any(|other| other.rank > rank && other.offered_rps > OFFERED_LEAST_RPS)
     }
 
-    /// What was learned for the last rank, and for those before it some places more.
+    /// Learned limit for the last rank, and some places more for those before it.
     fn limit(&self, service: &Service, rank: u8) -> u32 {
         let last = u32::from(self.classes.iter().map(|class| class.rank).max().unwrap_or(0));
         let reserve = (RESERVE * f64::from(service.limit) + 0.5) as u32;
@@ -306,7 +306,7 @@ impl Classes {
         (capacity_rps * mean_s - before_s).max(0.0) * share / weight_s
     }
 
-    /// What a request costs relative to others; the same for all while costs are not known.
+    /// Cost of a request relative to others; the same for all while costs are not known.
     fn weight_s(&self, class: usize) -> f64 {
         match self.cost_s(class) {
             0.0 => 1.0,
@@ -322,7 +322,7 @@ impl Classes {
         }
     }
 
-    /// What of the guarantees the origin can serve: 1 for all.
+    /// Share of the guarantees that the origin can serve: 1 for all.
     fn guaranteed_share(&self, service: &Service) -> f64 {
         let classes = self.policy.classes.iter().enumerate();
         let guaranteed: f64 =
@@ -363,12 +363,12 @@ impl Class {
 const OLDEST_FIRST_SHARE: f64 = 0.5;
 /// A class has bursts, not a crowd, while so small a share of its requests is refused.
 const CALM_SHARE: f64 = 0.05;
-/// Refused share of a class from which on its queue may stand, and the time over which it is taken. A class that nearly fits loses more in a
-/// short queue than it waits in a long one; over one second chance refuses a tenth of it.
+/// Refused share of a class from which on its queue may stand, and the time over which it is taken. A class that nearly fits loses more in
+/// a short queue than it waits in a long one; over one second chance refuses a tenth of it.
 const LASTING_SHARE: f64 = 0.15;
 const LASTING_S: f64 = 4.0;
-/// Parts of the target for which a request waits in a standing queue so that it is not empty: while one of an important class is, less important
-/// requests are served. The last class has nothing to keep.
+/// Parts of the target for which a request waits in a standing queue so that it is not empty: while one of an important class is, less
+/// important requests are served. The last class has nothing to keep.
 const KEPT_SHARE: f64 = 0.5;
 const LAST_SHARE: f64 = 0.125;
 /// A class that is offered less than this is offered nothing.

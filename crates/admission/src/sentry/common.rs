@@ -1,4 +1,4 @@
-//! What all gates of one service share: one gate for each worker, no lock between them.
+//! Shared state of all gates of one service: one gate for each worker, no lock between them.
 //!
 //! The limit is on the requests in flight of the service, not of a worker: connections are spread over workers
 //! unevenly, and a limit of three cannot be cut into shares. So the count is one atomic number, and so is the number of
@@ -22,14 +22,14 @@ pub struct Common {
     /// Requests that hold a place, and long ones, which hold none.
     in_flight: Line<AtomicU32>,
     long: Line<AtomicU32>,
-    /// Who waits, by class and position.
+    /// Queued requests, by class and position.
     held: Line<[[AtomicU32; Position::ALL.len()]; CLASSES]>,
     /// Whether their queues stand, in the same order.
     standing: Line<[[Standing; Position::ALL.len()]; CLASSES]>,
     /// By class, nanoseconds: until when the guaranteed rate is used up.
     guarantees: Line<[AtomicU64; CLASSES]>,
     gates: Box<[Line<AtomicU64>]>,
-    /// What other gateways have at the same origin, where a limit is shared: for measurements, never for decisions.
+    /// Load of other gateways at the same origin, where a limit is shared: for measurements, never for decisions.
     elsewhere: Line<Elsewhere>,
     /// Of virtual requests, nanoseconds: when a place was given back last.
     free_since: Line<AtomicU64>,
@@ -46,7 +46,7 @@ struct Elsewhere {
     knee_milli: AtomicU64,
 }
 
-/// On cache lines of its own: gates that write one thing do not slow down those that read another.
+/// Occupies separate cache lines: gates that write one thing do not slow down those that read another.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Line<T>(T);
@@ -165,7 +165,7 @@ impl Common {
         let _none = self.live.0.fetch_update(SeqCst, SeqCst, |count| count.checked_sub(1));
     }
 
-    /// How many of a class wait over all gates.
+    /// Queued requests of a class, over all gates.
     #[must_use]
     pub fn held(&self, class: usize) -> u32 {
         Position::ALL.into_iter().map(|position| self.held_in(queue_of(class, position))).sum()
@@ -178,13 +178,13 @@ impl Common {
         queues.into_iter().filter_map(|queue| self.standing(queue)).any(Standing::stands)
     }
 
-    /// How many of a class wait over all gates that have this position in it.
+    /// Queued requests of a class that have this position in it, over all gates.
     #[must_use]
     pub fn held_at(&self, class: usize, position: Position) -> u32 {
         self.held_in(queue_of(class, position))
     }
 
-    /// How many wait in a queue over all gates.
+    /// Queued requests of one queue, over all gates.
     pub(super) fn held_in(&self, queue: usize) -> u32 {
         self.held_of(queue).map_or(0, |held| held.load(SeqCst))
     }
@@ -261,7 +261,7 @@ impl Common {
         meter.zip(spacing).is_some_and(|(meter, spacing)| fits(now, meter.load(SeqCst), spacing))
     }
 
-    /// Who goes first at a gate.
+    /// Publishes the precedence of the first request queued at a gate.
     pub(super) fn set_first(&self, gate: usize, first: Precedence) {
         if let Some(waiting) = self.gates.get(gate) {
             waiting.0.store(first.0, SeqCst);

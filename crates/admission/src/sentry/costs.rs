@@ -1,6 +1,6 @@
-//! What requests cost, by URL class: the service times that the gates saw, averaged.
+//! Costs of requests, by URL class: the service times that the gates saw, averaged.
 //!
-//! What the origin says itself counts; else what even sharing tells (`in_flight`). A URL class of which nothing is
+//! Service times reported by the origin count; else those by even sharing (`in_flight`). A URL class of which nothing is
 //! known costs what its class of the policy does, then what all do. URL classes are hashes into a bounded table: a flood
 //! of distinct URLs moves what it shares slots with towards its own cost, and nothing grows.
 
@@ -22,7 +22,7 @@ pub(super) struct CostTable {
     next_at: Instant,
 }
 
-/// Of the last requests, so many count.
+/// Running mean, and the number of recent requests that it rests on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     us: f64,
@@ -62,7 +62,7 @@ impl CostTable {
         known.map_or(0.0, |mean| mean.us / 1e6)
     }
 
-    /// The table for the gates: made anew a few times a second.
+    /// Table for the gates, rebuilt a few times a second.
     pub(super) fn table(&mut self, now: Instant) -> Arc<Costs> {
         if now >= self.next_at {
             self.next_at = now + REFRESH;

@@ -2,12 +2,12 @@
 //!
 //! A more important request is denied when it comes while the system is full of less important ones that were let in a
 //! moment earlier. The longer these have to wait for their rounds, the less often that is. For class j, with λ its rate,
-//! p the share of requests refused, F its service times, and N requests in service on each server: it has somebody in
-//! a given round with 1 − e^(−λd), lets them in with 1 − p, and they are still there l rounds later with
+//! p the share of requests refused, F its service times, and N requests in service on each server: it has a request in
+//! a given round with probability 1 − e^(−λd), lets it in with 1 − p, and it is still there l rounds later with
 //! 1 − F(l·d/N). So the chance that j stands in the way is about p (1 − e^(−λd)) (1 − p) Σ (1 − F(l·d/N)), l from 1 on.
 //!
-//! Against the paper: the chance is for a request that comes, not for a moment of deciding (with delays near 0 there
-//! are so many moments that each is harmless, and d = 0 would satisfy any bound); each class may have its part of the
+//! Against the paper: the chance is for a request that comes, not for a moment of deciding (with delays near 0 the
+//! moments are so frequent that each is harmless, and d = 0 would satisfy any bound); each class may have its part of the
 //! bound on what more important ones suffer; a sum that is no probability any more (it can exceed 1) counts as 1.
 //! Delays are no longer than is sensible, and 0 while there is room. Where the bound asks for more, only the
 //! reservation on requests in flight protects the more important.
@@ -21,13 +21,13 @@ use flashweir_core::{Duration, Instant};
 /// Delays in force, by class.
 #[derive(Debug)]
 pub(super) struct Delays {
-    /// How many requests took so long, of late.
+    /// Recent completions by class and service-time bucket, faded.
     services: Vec<[f64; SERVICE_TIMES]>,
     delays_s: Vec<f64>,
     next_at: Instant,
 }
 
-/// What delays are found from.
+/// Inputs of the search for delays.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Load {
     /// By class: the rank, requests offered per second, and the target.
@@ -119,7 +119,7 @@ fn rounds_stayed(services: &[f64; SERVICE_TIMES], stretch_us: f64, delay_s: f64)
     stays.sum::<f64>() / count
 }
 
-/// What stands for the service times of a bucket.
+/// Representative service time of a bucket, microseconds.
 fn middle_us(lane: usize) -> f64 {
     let ends = |lane: usize| LANES_END_US.get(lane).map(|&us| f64::from(us));
     let low = lane.checked_sub(1).and_then(ends).unwrap_or(0.0);

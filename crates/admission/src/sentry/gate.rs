@@ -1,10 +1,10 @@
-//! The gate: so many in flight, some wait, the rest is refused at once. Integers only, no lock, no allocation besides
-//! what the queue grows by.
+//! The gate: admits up to the in-flight limit, queues a bounded number, refuses the rest at once. Integers only, no lock,
+//! no allocation besides what the queue grows by.
 //!
 //! A request within its class's guaranteed rate goes at once while fewer than twice the limit are in flight: what was
 //! promised beyond what the origin can do must not swamp it. Then, by default (reservation): a
-//! class is let in while fewer than *its* limit are in flight (the least important has the lowest), and whoever finds
-//! no room waits. Room that is given back goes to the most important that waits at any gate, among equals to the oldest
+//! class is let in while fewer than *its* limit are in flight (the least important has the lowest), and a request that
+//! finds no room waits. Room that is given back goes to the most important that waits at any gate, among equals to the oldest
 //! (by about a sixteenth of how long they may wait: to keep what a gate has costs no wake-up of another thread). Inside
 //! a class clients take turns by cost (`hold`); once the oldest has waited long, the newest of a client goes first,
 //! because it can still be answered in time. A queue that stands has less room (`room`). `batch` and `threshold` are the
@@ -34,14 +34,14 @@ pub struct SentryGate<T> {
     /// Which of the service's gates this is.
     index: usize,
     pub(super) plan: Plan,
-    /// So many may be in flight with clients that are over their share.
+    /// In-flight limit for requests of clients over their share.
     spare_limit: u32,
     /// The target where the ladder begins.
     usual_target: Duration,
     pub(super) in_flight: InFlight,
     pub(super) hold: Hold<(Asked, T)>,
     pub(super) rounds: Rounds,
-    /// The first of those who wait here, as other gates were told.
+    /// The first request queued here, as published to other gates.
     first: Precedence,
     /// Counts decisions by share.
     draws: u64,
@@ -66,8 +66,8 @@ impl<T> SentryGate<T> {
         }
     }
 
-    /// Takes over a plan for the same policy; one that is no newer than the plan in force changes nothing. [`next`](Self::next) is to be asked
-    /// afterwards.
+    /// Takes over a plan for the same policy; one that is no newer than the plan in force changes nothing. [`next`](Self::next) is to be
+    /// asked afterwards.
     pub fn apply(&mut self, plan: &Plan) {
         // A plan for other classes is not for this gate.
         if plan.epoch > self.plan.epoch && plan.classes.len() == self.plan.classes.len() {
@@ -92,7 +92,7 @@ impl<T> SentryGate<T> {
         }
     }
 
-    /// Counts a request that arrives at the door, whatever becomes of it. Its class, which is always one of the policy's.
+    /// Counts a request that arrives at the door, before any decision. Its class is always taken as one of the policy's.
     pub fn observe_offered(&mut self, asked: Asked, is_retry: bool) {
         let Coming { asked, cost_us, .. } = self.coming(asked);
         let counts = self.in_flight.class(asked.class.into());
@@ -156,7 +156,7 @@ impl<T> SentryGate<T> {
         let is_first = !self.somebody_waits(&coming);
         let lane = (mix(coming.asked.client_key) % CLIENT_LANES as u64) as usize;
         let queued = self.hold_or_shed(now, coming, lane, request);
-        // A place that was given back after the look for one, by a gate that did not see anybody wait yet.
+        // A place may have been given back after the look for one, by a gate that did not yet see this request queued.
         if let Enqueued::Queued(ticket) = queued
             && is_first
             && self.common.in_flight() < limit
@@ -170,7 +170,7 @@ impl<T> SentryGate<T> {
         queued
     }
 
-    /// Who goes next of those who wait, and is admitted by this gate alone: see [`next_turn`](Self::next_turn).
+    /// Dequeues the next request, decided by this gate alone: see [`next_turn`](Self::next_turn).
     pub fn next(&mut self, now: Instant) -> Option<Released<T>> {
         Some(match self.next_turn(now)? {
             Turn::Go { request, asked, arrived, slot } => {
@@ -180,7 +180,7 @@ impl<T> SentryGate<T> {
         })
     }
 
-    /// Whose turn it is of those who wait, if anybody's. To be asked until there is none, and then
+    /// Dequeues the next request to admit or to refuse, if any. To be called until there is none, and then
     /// [`who_waits`](Self::who_waits): after every [`end`](Self::end), [`apply`](Self::apply),
     /// [`next_wake`](Self::next_wake) and when another gate says so. Cost as of [`check`](Self::check).
     pub fn next_turn(&mut self, now: Instant) -> Option<Turn<T>> {
@@ -209,13 +209,13 @@ impl<T> SentryGate<T> {
         wakes.min()
     }
 
-    /// An admitted request is over. Ask [`next`](Self::next) of this gate; if there is nobody (more), wake the gate
+    /// An admitted request is over. Call [`next`](Self::next) of this gate until it returns none, then wake the gate
     /// that [`who_waits`](Self::who_waits) names.
     pub fn end(&mut self, now: Instant, permit: Permit, ending: Ending) {
         self.in_flight.end(now, &self.plan, permit, ending);
     }
 
-    /// Another gate that may have somebody for the room that there is: its [`next`](Self::next) is to be asked. O(gates).
+    /// Another gate that may have a request for the room that there is: its [`next`](Self::next) is to be called. O(gates).
     #[must_use]
     pub fn who_waits(&self) -> Option<usize> {
         let (gate, first) = self.common.first_elsewhere(self.index, self.is_spare());
@@ -253,13 +253,13 @@ impl<T> SentryGate<T> {
         plan.is_some_and(|plan| self.common.is_within_guarantee(now, class, plan))
     }
 
-    /// How many times the usual target the one in force is: 1 but where a ladder has moved it.
+    /// Ratio of the target in force to the usual one: 1 but where a ladder has moved it.
     #[must_use]
     pub fn target_stretch(&self) -> f32 {
         self.plan.explanation.target.as_secs_f32() / self.usual_target.as_secs_f32()
     }
 
-    /// What a request would take at the origin, microseconds; 0 if nothing is known.
+    /// Estimated service time of a request at the origin, microseconds; 0 if nothing is known.
     #[must_use]
     pub fn cost_us(&self, asked: &Asked) -> u32 {
         self.plan.costs.of(asked.url_class, asked.class)
@@ -271,13 +271,13 @@ impl<T> SentryGate<T> {
         self.common.in_flight()
     }
 
-    /// How many wait here.
+    /// Requests queued here.
     #[must_use]
     pub fn held(&self) -> usize {
         self.hold.len()
     }
 
-    /// How long the oldest of a class has waited here; zero if nobody of it waits.
+    /// Time that the oldest of a class has waited here; zero if no request of it waits.
     #[must_use]
     pub fn oldest_held(&self, now: Instant, class: usize) -> Duration {
         let class = class.min(self.plan.classes.len() - 1);
@@ -328,7 +328,7 @@ impl<T> SentryGate<T> {
         self.check_reserved(now, coming)
     }
 
-    /// What the plan says of a request.
+    /// Looks up a request's class plan and cost.
     pub(super) fn coming(&self, asked: Asked) -> Coming {
         let class_index = usize::from(asked.class).min(self.plan.classes.len() - 1);
         // Rounds have one queue for a class.
@@ -358,7 +358,7 @@ impl<T> SentryGate<T> {
             (None, Some(standing)) => standing.refused(now, target),
             _ => {}
         }
-        // Whoever is displaced leaves the place to the one who comes.
+        // A displaced request leaves its place to the arriving one.
         let displaced = if taken.is_some() { None } else { self.displace(now, &coming, &place) };
         if taken.is_none() && displaced.is_none() {
             let is_over_share = coming.is_over_share();
@@ -367,7 +367,7 @@ impl<T> SentryGate<T> {
         }
         let ticket = match self.hold.push(now, place, (coming.asked, request)) {
             Ok(ticket) => ticket,
-            // This gate's own bound (nobody was displaced: that would have made room).
+            // This gate's own bound (no request was displaced: that would have made room).
             Err((_, request)) => {
                 self.common.give_back_hold(queue);
                 return Enqueued::Shed(request, self.shed(Reason::Capacity, &coming));
@@ -380,8 +380,8 @@ impl<T> SentryGate<T> {
         Enqueued::QueuedInsteadOf(ticket, displaced, shed)
     }
 
-    /// Takes somebody of the class out whose place is better used by the one who comes: a client with more waiting than
-    /// that one, or, once the queue is old, whoever has waited longest.
+    /// Evicts a queued request of the class in favour of the arriving one: of a client with over twice as much queued, by
+    /// cost, or else, once the queue is old, the one that has waited longest.
     fn displace(
         &mut self,
         now: Instant,
@@ -404,7 +404,7 @@ impl<T> SentryGate<T> {
                 Some((self.hold.take_oldest(place.queue)?, reason))
             };
         }
-        // Clients that ask for about as much are equal: none of them is told that it asks for too much.
+        // Clients that ask for about as much are equal: none of them is refused for asking too much.
         let gone =
             (most_us > 2 * own_us).then(|| self.hold.take_from_lane(place.queue, heaviest, End::Newest));
         Some((gone??, Reason::ClientShare))
@@ -433,7 +433,7 @@ impl<T> SentryGate<T> {
         Some(self.go(gone))
     }
 
-    /// Of classes that are worth the same, the one to which somebody came last: where the newest go first, the one with
+    /// Of the queues of classes worth the same, the one with the newest request: where the newest go first, the one with
     /// the oldest would otherwise have all the room until that one has gone.
     fn newest_queue(&self, rank: u8, position: Position) -> Option<usize> {
         let equal =
@@ -481,7 +481,7 @@ impl<T> SentryGate<T> {
         if limit < most && self.common.in_flight() < most { Reason::Reserved } else { Reason::Capacity }
     }
 
-    /// Whether anybody waits at any gate who goes before this one, or came before it.
+    /// Whether a request is queued at any gate that precedes this one, or came before it.
     fn somebody_waits(&self, coming: &Coming) -> bool {
         let as_important =
             self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank <= coming.class.rank);
@@ -497,7 +497,7 @@ impl<T> SentryGate<T> {
         })
     }
 
-    /// So many may be in flight of a class; of clients over their share as long as the origin would otherwise not be busy.
+    /// In-flight limit of a class; for clients over their share, the number below which the origin would otherwise not be busy.
     fn limit_for(&self, class: &ClassPlan, position: Position) -> u32 {
         if position == Position::OverShare { self.spare_limit } else { class.limit }
     }
@@ -518,7 +518,7 @@ impl<T> SentryGate<T> {
         classes.flat_map(|(class, plan)| Position::ALL.map(|position| (queue_of(class, position), plan)))
     }
 
-    /// Whoever is first elsewhere should have been refused by now: that gate is stuck.
+    /// Whether the head of the other gate's queue should have been refused by now: that gate does not respond.
     fn is_overdue(&self, now: Instant, elsewhere: Precedence) -> bool {
         let wait =
             |class: usize, plan: &ClassPlan| self.room(queue_of(class, elsewhere.position()), plan).wait;
@@ -547,9 +547,9 @@ impl<T> SentryGate<T> {
         waiting.min().map(|(first, queue)| (queue, first))
     }
 
-    /// Tells other gates who is first here.
+    /// Publishes the first request queued here to other gates.
     fn tell_first(&mut self, now: Instant) {
-        // Those over their share are not told while others wait here, for whom there may be room sooner.
+        // Requests over their share are not published while others wait here, for which there may be room sooner.
         let first =
             self.first_of(|position| position < Position::OverShare).or_else(|| self.first_of(|_| true));
         let first = first.map_or(Precedence::NONE, |(_, first)| first);
@@ -568,11 +568,11 @@ impl<T> SentryGate<T> {
 
 /// Largest recorded age of a request in flight, in targets: a request that takes longer is late, however late.
 const AGES_REACH_TARGETS: u32 = 4;
-/// Beyond so many times the limit there is room for nobody: guarantees that can be kept never need as much.
+/// Multiple of the limit beyond which there is no room at all: guarantees that can be kept never need as much.
 const GUARANTEED_LIMITS: u32 = 2;
 /// Clients over their share have this part of a class's places to wait.
 pub(super) const SPARE_PART: u32 = 4;
 /// One that waits elsewhere goes first if it is older by this part of how long it may wait.
 const SLACK_PART: u32 = 16;
-/// Gates draw different numbers; no gate draws so many.
+/// Shift of a gate's index above its count of draws, so that gates draw different numbers; no gate draws 2⁴⁸.
 const INDEX_SHIFT: u32 = 48;

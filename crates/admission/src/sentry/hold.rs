@@ -77,7 +77,7 @@ pub(super) struct Gone<T> {
     pub(super) value: T,
 }
 
-/// What waits in one lane.
+/// Requests queued in one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InLane {
     pub(super) len: u32,
@@ -92,7 +92,7 @@ pub(super) enum End {
     Newest,
 }
 
-/// Those of one queue.
+/// Requests of one queue.
 #[derive(Debug)]
 struct Queue {
     ends: Ends,
@@ -154,12 +154,12 @@ impl<T> Hold<T> {
         Self { slots: Vec::new(), bound, free: NONE, len: 0, queues }
     }
 
-    /// How many wait.
+    /// Number of queued requests.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// How many wait in a queue.
+    /// Number of requests in a queue.
     pub(super) fn queue_len(&self, queue: usize) -> u32 {
         self.queues[queue].len
     }
@@ -175,7 +175,7 @@ impl<T> Hold<T> {
         self.slots.get(self.queues[queue].ends.newest as usize).map(|slot| slot.since)
     }
 
-    /// What waits in a lane of a queue.
+    /// Requests queued in a lane of a queue.
     pub(super) fn lane(&self, queue: usize, lane: usize) -> InLane {
         let lane = &self.queues[queue].lanes[lane];
         let oldest = self.slots.get(lane.ends.oldest as usize);

@@ -7,8 +7,8 @@
 //!
 //! *Service times under load.* An origin that shares itself evenly gives each of n requests min(1, knee/n) of a server.
 //! A clock that runs at that speed says by how much a request has been served: what it shows at the end, less what it
-//! showed at the start, is the request's own service time (for processor sharing exactly so, whatever came and went
-//! meanwhile). While few are in flight it is plain time. While the knee is unknown, too.
+//! showed at the start, is the request's own service time (for processor sharing exactly so, for any arrivals and
+//! departures meanwhile). While few are in flight it is plain time. While the knee is unknown, too.
 
 use super::batch::lane_of_cost;
 use super::common::Common;
@@ -34,7 +34,7 @@ pub struct Permit {
     started: Instant,
     /// Its entry among those present.
     present: u32,
-    /// What the clock of service showed at the start, nanoseconds, moved on likewise.
+    /// Reading of the service clock at the start, nanoseconds, moved on likewise.
     served_nanos: u64,
     pub(super) asked: Asked,
 }
@@ -113,7 +113,7 @@ impl InFlight {
         }
     }
 
-    /// What has been counted of a class since the last drain; the gate adds what it decides.
+    /// Counts of a class since the last drain; the gate adds its decisions.
     pub(super) fn class(&mut self, class: usize) -> &mut ClassCounts {
         &mut self.classes[class]
     }
@@ -155,7 +155,7 @@ impl InFlight {
             return;
         }
         if !ending.completed {
-            // Who goes at once must not make the origin look as if it refused; who waited in vain tells that it is slow.
+            // An early client abort is not an origin failure; an abort after the target shows that the origin is slow.
             let in_vain = now.saturating_since(permit.started) > target;
             self.sample.failed += u64::from(!ending.withdrawn || in_vain);
             self.sample.left_late += u64::from(ending.withdrawn && in_vain);
@@ -314,7 +314,7 @@ impl InFlight {
             self.sample.waiting_nanos += nanos;
         }
         let in_flight = self.common.at_origin();
-        // An unknown knee stays unknown, whatever other gateways say.
+        // An unknown knee stays unknown, even if other gateways know theirs.
         let knee_milli = match knee_milli {
             0 => 0,
             here => here.saturating_add(self.common.knee_elsewhere_milli()),

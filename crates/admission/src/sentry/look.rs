@@ -1,9 +1,9 @@
-//! What the limit's rule sees when it looks.
+//! Inputs of the limit's rule.
 
 use super::measured::{Measured, Variation};
 use flashweir_core::Instant;
 
-/// What one look sees.
+/// Inputs of one look.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) now: Instant,

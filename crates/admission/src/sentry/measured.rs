@@ -1,4 +1,4 @@
-//! What the origin did over a stretch of time.
+//! Measurements of the origin over a stretch of time.
 
 /// Sums over a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -11,7 +11,7 @@ pub(super) struct Measured {
     pub(super) completed: f64,
     /// Times of the completed at the origin, added up.
     pub(super) latency_s: f64,
-    /// How long somebody waited for room.
+    /// Time during which a request waited for room.
     pub(super) waiting_s: f64,
     pub(super) shed: f64,
     /// Requests that went to the origin and came to no answer.

@@ -4,13 +4,15 @@
 //! Per request, in each worker: `gate` decides (by reservation, by `batch` in rounds, or by a threshold's share), with
 //! `in_flight` (counts and measures; `pausing`: but not those whose clients are waited for; `rows`: by time; `long`: those that
 //! hold no place), `hold` (those who wait, by
-//! class and client), `room` (what a queue may hold) and `common` (what the workers' gates share). `request` has what a gate takes and answers.
+//! class and client), `room` (what a queue may hold) and `common` (what the workers' gates share). `request` has what a gate takes and
+//! answers.
 //!
 //! Every 20 ms, for all of them: `planner` learns the limit from what they measured: `work` (how much work requests are, by `pace`),
 //! `measured` (what the origin did over a stretch of time), `look` (both, at one moment), `calm` (whether the origin is short of anything,
-//! and which requests are long), `model` (what origins would do so, and the limit that is worth most); `learning` has their numbers, and rules that benches leave out. `classes` divides it: `costs` (what requests take), `ladder` (which target is in force), `price` (what the
-//! marginal request is worth). `deciding` says how the gate decides, with `threshold` (which classes the servers suffice
-//! for), `delays` (how long rounds gather) and `published` (the paper's own policies).
+//! and which requests are long), `model` (what origins would do so, and the limit that is worth most); `learning` has their numbers, and
+//! rules that benches leave out. `classes` divides it: `costs` (what requests take), `ladder` (which target is in force), `price` (what the
+//! marginal request is worth). `deciding` says how the gate decides, with `threshold` (which classes the servers suffice for), `delays`
+//! (how long rounds gather) and `published` (the paper's own policies).
 //!
 //! Without acting: `shadow` (the live policy lets everybody in) and `candidate` (another policy decides beside it, with
 //! `candidate_planner`).

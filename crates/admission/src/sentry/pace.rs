@@ -2,9 +2,9 @@
 //! never ran would have taken.
 //!
 //! A request's *cost* is its latency over the *pace*, and the pace is by how much requests of late took longer than
-//! their costs: latencies added up over costs added up, at a mean level of so many in flight. The unit of costs has no
+//! their costs: latencies added up over costs added up, at a mean number in flight (level). The unit of costs has no
 //! meaning, and so cannot drift: a class that has not run for an hour has its cost in the unit of those that run. That is
-//! why the service times of the gates (`costs`) would not do: their unit follows the knee, which is learned anew in every
+//! why the service times of the gates (`costs`) would not do: their unit follows the knee, which is relearned in every
 //! crowd. Above the knee the pace goes with the level.
 //!
 //! Cold start: nothing is known of a URL class before it ran, nor of any class before something did.
@@ -20,7 +20,7 @@ pub(super) struct Pace {
     costs: Vec<Cost>,
     /// Over all URL classes: the number of requests that costs rest on, and their mean cost.
     known: Cost,
-    /// What a request of a usual mix costs is 1, and stays so while all costs drift: this is one over what it costs here.
+    /// One over the cost here of a request of a usual mix: scaled by this it is 1, and stays so while all costs drift.
     scale: f64,
     /// Of what completed of late: its latencies and its costs, added up.
     latency_s: f64,
@@ -107,7 +107,7 @@ impl Pace {
         (count / (count + PRIOR)).max(UNKNOWN)
     }
 
-    /// What requests of each URL class would take alone, microseconds, if the origin serves this number at once; 0 where
+    /// Times that requests of each URL class would take alone, microseconds, if the origin serves this number at once; 0 where
     /// nothing is known.
     pub(super) fn alone_us(&self, knee: Option<f64>) -> Vec<u32> {
         let level = self.in_flight_s / self.span_s.max(1e-9);
@@ -130,7 +130,7 @@ const PACE_MEMORY: f64 = 30.0;
 const COST_MEMORY: f64 = 2_000.0;
 /// Requests of the usual mix that a URL class begins with, as its prior.
 const PRIOR: f64 = 1.0;
-/// What a request of a class of which nothing is known tells of the pace, in requests of known ones.
+/// Weight on the pace of a request of a class of which nothing is known, in requests of known ones.
 const UNKNOWN: f64 = 0.1;
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use flashweir_core::Instant;
 
-    /// A tenth of a second in which one request of a URL class takes so long, with so many in flight.
+    /// A tenth of a second in which one request of a URL class takes `latency_us`, with `in_flight` in flight.
     fn observe(pace: &mut Pace, tenth: u64, url_class: u16, latency_us: u64, in_flight: u64) {
         let url = UrlSum { url_class, count: 1, latency_us, ..UrlSum::default() };
         pace.observe(&Sample {
@@ -177,8 +177,8 @@ mod tests {
         assert_eq!(alone_us[9], 0);
     }
 
-    /// Goal: costs are relative to other requests of the same time, not to how long requests took before. Method: a crawler that asks for another
-    /// page each time, and times that grow from 10 ms to 1 s within 100 requests, twenty times, each time ending at once.
+    /// Goal: costs are relative to other requests of the same time, not to how long requests took before. Method: a crawler that asks for
+    /// another page each time, and times that grow from 10 ms to 1 s within 100 requests, twenty times, each time ending at once.
     #[test]
     fn costs_stay_while_times_rise_and_fall() {
         let mut pace = Pace::new();

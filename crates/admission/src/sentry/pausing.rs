@@ -15,8 +15,8 @@ use super::in_flight::{Paused, Permit};
 use flashweir_core::Instant;
 
 impl<T> SentryGate<T> {
-    /// The client of an admitted request is waited for. To be followed by what follows [`end`](Self::end). Whoever does
-    /// not come back is dropped.
+    /// Pauses an admitted request until its client sends something. To be followed by what follows [`end`](Self::end). A
+    /// request that is not resumed is dropped.
     pub fn pause(&mut self, now: Instant, permit: Permit) -> Paused {
         self.in_flight.pause(now, &self.plan, permit)
     }
@@ -43,7 +43,7 @@ mod tests {
 
     const COMPLETED: Ending = Ending { completed: true, withdrawn: false, measured_us: None };
 
-    /// So many gates of one service with this limit and no queue.
+    /// Gates of one service, `count` of them, with this limit and no queue.
     fn gates(count: usize, limit: u32) -> Vec<SentryGate<()>> {
         let policy = Policy::single(Duration::from_secs(1));
         let mut plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
@@ -81,7 +81,7 @@ mod tests {
         let gate = &mut gates[0];
         let permit = arrive(gate, at(0)).expect("room");
         let paused = gate.pause(at(100), permit);
-        // Longer than the target, and so long that ages would be off their scale.
+        // Longer than the target, and long enough that ages would be off their scale.
         let permit = gate.resume(at(60_100), paused);
         let ages = gate.drain(at(60_140)).age_us;
         let age_us = ages.quantile(0.5).expect("one in flight");
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(sample.in_flight, 0);
     }
 
-    /// What one step does to one request of one gate.
+    /// Step of one request at one gate.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Arrive,
@@ -135,7 +135,7 @@ mod tests {
         ]
     }
 
-    /// What is known of one gate without it.
+    /// Expected state of one gate, kept without it.
     #[derive(Default)]
     struct Model {
         present: Vec<Permit>,
@@ -173,8 +173,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, goes, pauses and comes back at two gates: the common count is that of the present, it ends
-        /// at nobody, and the samples add up to what happened.
+        /// For any arrivals, ends, pauses and resumptions at two gates, the common count is that of the present, it ends
+        /// at zero, and the samples add up to what happened.
         #[test]
         fn nobody_is_counted_twice_or_lost(
             steps in proptest::collection::vec((0usize..2, step(), any::<usize>(), 0u64..50), 0..120),

@@ -1,4 +1,4 @@
-//! What the planner tells the gate, and how it explains itself.
+//! Plans from the planner to the gate, and their explanations.
 
 use super::long::Long;
 use alloc::sync::Arc;
@@ -21,17 +21,17 @@ pub struct Plan {
     pub knee_milli: u64,
     /// Requests that hold no place.
     pub long: Long,
-    /// What requests cost, for those who decide by it.
+    /// Costs of requests, for decisions that go by them.
     pub costs: Arc<Costs>,
-    /// What one second of a server earns with the least important request that is let in; 0 while there is room for all.
+    /// Revenue per server-second of the least important request that is let in; 0 while there is room for all.
     pub price: f64,
     /// Why.
     pub explanation: Explanation,
 }
 
 impl Plan {
-    /// As many as the origin serves at once; while that is unknown, half of the limit. Never more than any class may have: where there is room
-    /// for clients over their share, there is room for all others.
+    /// As many as the origin serves at once; while that is unknown, half of the limit. Never more than any class may have: where there is
+    /// room for clients over their share, there is room for all others.
     pub(super) fn spare_limit(&self) -> u32 {
         let knee = match self.knee_milli {
             0 => (self.limit / 2).max(1),
@@ -44,7 +44,7 @@ impl Plan {
 /// How the gate decides whom to let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decide {
-    /// Below the class's limit, and nobody as important waits; others wait.
+    /// Below the class's limit, and no request as important waits; others wait.
     Reservation,
     /// Requests wait for their class's next round, in which those go that would be answered in time.
     Batch(BatchTest),
@@ -52,18 +52,18 @@ pub enum Decide {
     Threshold,
 }
 
-/// What a round's test needs besides what the gate counts itself (Cataclysm §3.2, eq. 4).
+/// Inputs of a round's test besides what the gate counts itself (Cataclysm §3.2, eq. 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchTest {
     /// Requests served at once, thousandths (n).
     pub servers_milli: u64,
-    /// How many times the mean response time the late ones take, thousandths: 1,000 in the paper.
+    /// Ratio of the time that late responses take to the mean, thousandths: 1,000 in the paper.
     pub quantile_milli: u64,
-    /// All of a lane or nobody, as published; else as many as would be answered in time.
+    /// All of a lane or none, as published; else as many as would be answered in time.
     pub is_whole: bool,
 }
 
-/// What the gate is to do with one class.
+/// Plan of the gate for one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassPlan {
     /// Place in the order of importance, 0 the first; classes worth the same share one.
@@ -76,11 +76,13 @@ pub struct ClassPlan {
     /// How long a request may wait: afterwards it could not be answered within the target. While nothing is known of the
     /// origin, longer.
     pub hold_for: Duration,
-    /// Requests of this class that may wait, over all gates, once its queue stands (see `room`); never more than [`hold_len`](Self::hold_len).
+    /// Requests of this class that may wait, over all gates, once its queue stands (see `room`); never more than
+    /// [`hold_len`](Self::hold_len).
     pub standing_len: u32,
-    /// How long a request may wait in a queue that stands. As long as [`hold_for`](Self::hold_for) where a queue that stands keeps its room.
+    /// How long a request may wait in a queue that stands. As long as [`hold_for`](Self::hold_for) where a queue that stands keeps its
+    /// room.
     pub standing_for: Duration,
-    /// Once the oldest has waited so long, those who came last go first: they can still be answered in time.
+    /// Age of the oldest queued request beyond which the newest go first: they can still be answered in time.
     pub newest_first_after: Duration,
     /// While fewer wait, the oldest go first instead: what is left of a burst is served before any of it is late.
     pub oldest_first_below: u32,
@@ -88,7 +90,7 @@ pub struct ClassPlan {
     pub target: Duration,
     /// [`Decide::Batch`]: the time between two rounds; 0 decides on arrival.
     pub delay: Duration,
-    /// [`Decide::Threshold`]: of 2³² requests, so many are let in if there is room; `u32::MAX` is all of them.
+    /// [`Decide::Threshold`]: of 2³² requests, the number let in if there is room; `u32::MAX` is all of them.
     pub admit_share: u32,
     /// The guaranteed rate, scaled down if the origin cannot serve all guarantees.
     pub guaranteed_rate: Rate,
@@ -167,17 +169,17 @@ pub struct Explanation {
     pub completed_rps: f64,
     /// Requests in flight from which on more do not serve more, as far as known.
     pub knee: Option<f64>,
-    /// How many times longer requests take than they would alone, as far as known.
+    /// Ratio of the time that requests take to the time they would take alone, as far as known.
     pub stretch: Option<f64>,
     /// The 95th percentile of the time at the origin, seconds, those still in flight counted with their ages.
     pub response_p95_s: Option<f64>,
-    /// The service's own responses are slower than the target, whatever the limit.
+    /// The service's own responses are slower than the target at any limit.
     pub target_infeasible: bool,
     /// The target in force: by the ladder if there is one, and the shortest of all classes.
     pub target: Duration,
     /// Requests per second that can be completed, as far as seen.
     pub capacity_rps: f64,
-    /// How many times the mean response time the 95th percentile is, 1 to 6 (q in Cataclysm's test, repaired).
+    /// Ratio of the 95th percentile to the mean response time, 1 to 6 (q in Cataclysm's test, repaired).
     pub quantile_over_mean: f64,
     /// In the last ten seconds the guarantees together were more than the origin can serve and were scaled down, or there was no
     /// room for a request within its class's.

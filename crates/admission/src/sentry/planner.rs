@@ -25,12 +25,12 @@ pub struct SentryPlanner {
     policy: Arc<Policy>,
     classes: Classes,
     deciding: Deciding,
-    /// What the gates measured since the last plan.
+    /// Samples of the gates since the last plan.
     gathered: Sample,
     work: WorkMeter,
     rule: ModelRule,
     calm: Calm,
-    /// What was observed since the last plan.
+    /// Measurements since the last plan.
     pending: Measured,
     /// Responses since the limit last moved, and the ages at the last sample.
     latency_us: Histogram,
@@ -41,7 +41,7 @@ pub struct SentryPlanner {
     in_flight: f64,
     /// The most that could be completed of late.
     lately_rps: f64,
-    /// How many times the mean response time the 95th percentile is.
+    /// Ratio of the 95th percentile to the mean response time.
     quantile_over_mean: f64,
     usual: Usual,
     next_plan_at: Instant,
@@ -210,7 +210,7 @@ impl SentryPlanner {
         };
     }
 
-    /// What is known of the service, whatever its policy.
+    /// Learned state of the service, for plans of any policy.
     pub(super) fn service(&self) -> Service {
         let learned = self.rule.learned();
         Service {
@@ -340,16 +340,16 @@ fn mean_s(micros: &Histogram) -> f64 {
 const QUANTILE_LEAST: u64 = 5;
 /// The same for its ratio to the mean.
 const OVER_MEAN_LEAST: u64 = 20;
-/// Responses after which the window of the percentile begins anew.
+/// Responses after which the window of the percentile restarts.
 const QUANTILE_MOST: u64 = 2_000;
 const USUAL_LEAST: u64 = 10;
 const RATE_MEMORY_S: f64 = 1.0;
 /// The limit is this many times what the origin works on at once, as a rule.
 const MARGIN: f64 = 1.2;
-/// The limit is lowered for tests of a few seconds: for so long that is no reason to believe in less capacity.
+/// Memory of the capacity of late, seconds: a limit lowered for a test of a few seconds is no reason to believe in less.
 const LATELY_S: f64 = 10.0;
-/// Of exponential response times, which those of an origin that shares itself are like: ln 20. And the most, whatever
-/// is seen.
+/// Of exponential response times, which those of an origin that shares itself are like: ln 20. And the most that is
+/// believed.
 const QUANTILE_OVER_MEAN: f64 = 3.0;
 const QUANTILE_OVER_MEAN_MOST: f64 = 6.0;
 /// Part of the target that the origin may take: the rest is for waiting.

@@ -1,4 +1,4 @@
-//! What the operator states: classes, what they are worth, what they are promised. Nothing here has to be tuned.
+//! Inputs from the operator: classes, their worth, targets and guarantees. Nothing here has to be tuned.
 
 use super::published::Published;
 use alloc::vec::Vec;
@@ -23,7 +23,7 @@ pub struct Policy {
 /// One class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClassPolicy {
-    /// What one request answered in time is worth: a class worth more goes first. Positive and finite.
+    /// Worth of one request answered in time: a class worth more goes first. Positive and finite.
     pub revenue: f64,
     /// Requests a second that are let in at any load. The planner scales all down together if the origin cannot serve them all.
     pub guaranteed_rate: Rate,

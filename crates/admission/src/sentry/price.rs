@@ -1,4 +1,4 @@
-//! What a second of a server earns with the least important request that is let in.
+//! Revenue per server-second of the least important request that is let in.
 //!
 //! The most that can be earned is a fractional knapsack: classes by revenue for a second of service, each as far as it
 //! is offered, until the servers are full (Cataclysm §4, the fluid model). The class that fills them sets the price.
@@ -15,12 +15,12 @@ pub(super) struct Demand {
     pub(super) offered_rps: f64,
 }
 
-/// What a full market earns.
+/// Revenue of a market.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Market {
-    /// What the marginal second of a server earns; 0 while there is room for all.
+    /// Revenue of the marginal server-second; 0 while there is room for all.
     pub(super) price: f64,
-    /// What all that can be served earns in a second.
+    /// Revenue per second of all that can be served.
     pub(super) revenue_per_s: f64,
 }
 

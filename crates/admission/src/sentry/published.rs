@@ -19,9 +19,9 @@ pub struct Published {
     pub rule: PublishedRule,
     /// Servers behind the sentry (n). 0 refuses every request.
     pub servers: u32,
-    /// What a request takes alone (S).
+    /// Service time of a request alone (S).
     pub service_time: Duration,
-    /// How many mean response times the target is to cover, thousandths (q): 1,000 in the paper, 3,000 for the 95th
+    /// Multiple of the mean response time that the target is to cover, thousandths (q): 1,000 in the paper, 3,000 for the 95th
     /// percentile.
     pub quantile_milli: u32,
 }
@@ -31,14 +31,14 @@ pub struct Published {
 pub enum PublishedRule {
     /// Rounds (§3.2).
     Batch {
-        /// By so much each class's rounds are further apart than those of the class before it; the first's are 0.
+        /// Time by which each class's delay between rounds exceeds that of the class before it; the first's is 0.
         delay_step: Duration,
         /// All of a lane or none of it, as published.
         is_whole: bool,
     },
     /// A threshold (§3.3).
     Threshold {
-        /// Found anew so often: 15 s in the paper.
+        /// Time between recomputations: 15 s in the paper.
         period: Duration,
         /// Weight of the newest period's rates, thousandths.
         newest_milli: u32,
@@ -47,7 +47,7 @@ pub enum PublishedRule {
         /// Requests in flight are bounded as well.
         is_capped: bool,
     },
-    /// Trunk reservation: each class leaves so many more places on each server to those before it, and no request waits.
+    /// Trunk reservation: each class leaves `step` more places on each server to those before it, and no request waits.
     Reservation {
         /// Places on each server.
         step: u32,
@@ -110,7 +110,7 @@ impl Published {
         }
     }
 
-    /// How many all servers may have in flight.
+    /// In-flight limit of all servers together.
     fn room(&self, target: Duration) -> u32 {
         let late_s = self.service_time.as_secs_f64() * f64::from(self.quantile_milli) / 1_000.0;
         let room = f64::from(self.servers) * target.as_secs_f64() / late_s.max(1e-9);

@@ -5,14 +5,14 @@ use super::in_flight::Permit;
 use super::plan::ClassPlan;
 use flashweir_core::Shed;
 
-/// What the gate needs to know of a request.
+/// Properties of a request that the gate needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Its class: a place in the policy's list. Beyond its end is the last one.
     pub class: u8,
     /// A hash of method and path without the query.
     pub url_class: u32,
-    /// Who asks, as far as fairness goes: a hash of API key, cookie or network.
+    /// Client, as far as fairness goes: a hash of API key, cookie or network.
     pub client_key: u64,
     /// Where it comes among those of its class.
     pub position: Position,
@@ -46,7 +46,7 @@ pub struct Ending {
     /// or was taken back before: its client has gone, or something else answered. That says nothing of the origin, unless
     /// the origin had longer for it than the target.
     pub withdrawn: bool,
-    /// What the origin says that it took, microseconds.
+    /// Service time as the origin reports it, microseconds.
     pub measured_us: Option<u32>,
 }
 
@@ -65,7 +65,7 @@ pub struct Slot {
     pub(super) is_long: bool,
 }
 
-/// What the gate makes of a request by itself.
+/// Opinion of the gate alone on a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SlotOpinion {
     /// There is room.
@@ -76,7 +76,7 @@ pub enum SlotOpinion {
     Shed(Shed),
 }
 
-/// What became of a request that was to wait.
+/// Outcome for a request that was to wait.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Enqueued<T> {
     /// It waits; [`SentryGate::next_turn`](super::SentryGate::next_turn) will say.
@@ -89,12 +89,12 @@ pub enum Enqueued<T> {
     Shed(T, Shed),
 }
 
-/// What becomes of a request that waited, as far as the gate goes.
+/// Outcome for a request that waited, as far as the gate goes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn<T> {
     /// There is room for it.
     Go {
-        /// What the shell kept of it.
+        /// Value that the shell kept of it.
         request: T,
         /// As it was enqueued.
         asked: Asked,
@@ -107,7 +107,7 @@ pub enum Turn<T> {
     Shed(T, Shed),
 }
 
-/// What becomes of a request that arrives.
+/// Outcome for a request that arrives.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrived<T> {
     /// Send it to the origin.
@@ -120,7 +120,7 @@ pub enum Arrived<T> {
     Shed(T, Shed),
 }
 
-/// What becomes of a request that waited.
+/// Outcome for a request that waited.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Released<T> {
     /// Send it to the origin.

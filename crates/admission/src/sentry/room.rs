@@ -27,7 +27,7 @@
 //! refusals, it would be empty at times. The two are summed (a sequential test, CUSUM), so that chance ends it neither for
 //! slow services, of which few requests arrive in a target, nor keeps it long for fast ones.
 //!
-//! What it costs: a crowd that ends leaves no backlog, so the origin has less to do in the second after.
+//! Drawback: a crowd that ends leaves no backlog, so the origin has less to do in the second after.
 //!
 //! Cold start: while nothing is known of the origin both rooms are the same. Cost: one load for each decision, and one addition to a shared
 //! counter for each refusal and, while the queue stands, for each request that finds a free slot. Where two gates change the state at
@@ -40,12 +40,12 @@ use super::request::{Position, Turn};
 use crate::sync::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use flashweir_core::{Duration, Instant, Reason};
 
-/// Targets in which a queue is not empty before it stands, and in which no request is refused before it stands no more. With fewer, people who
-/// wait while a greedy client or a crawler is being found out are refused for its sake: with two, 0.950 were answered in time beside a greedy
-/// client, and 0.969 with four; beside a crawler 0.962 with four.
+/// Targets in which a queue is not empty before it stands, and in which no request is refused before it stands no more. With fewer, people
+/// who wait while a greedy client or a crawler is being found out are refused for its sake: with two, 0.950 were answered in time beside a
+/// greedy client, and 0.969 with four; beside a crawler 0.962 with four.
 const TARGETS: u32 = 8;
-/// Free slots by which a standing queue ends. At 1.5 times the capacity one in twenty requests finds one, and one in three is refused; with 16
-/// a crowd of 1,500 requests a second had its long queue back once in a minute.
+/// Free slots by which a standing queue ends. At 1.5 times the capacity one in twenty requests finds one, and one in three is refused; with
+/// 16 a crowd of 1,500 requests a second had its long queue back once in a minute.
 const SLOTS: u32 = 48;
 /// Part of the time for which a standing queue may be empty.
 const EMPTY_SHARE: f64 = 0.001;
@@ -58,8 +58,8 @@ const WAIT_MIN_S: f64 = 0.01;
 /// Longest wait for which a standing queue has room: what is known of a capacity may be nothing.
 const LONGEST_S: f64 = 3_600.0;
 
-/// Length and time of the standing room of a class that gets `served_rps` of an origin of this capacity, and of which this share is refused.
-/// `wait_max_s` is how long its requests may wait so that it keeps its places.
+/// Length and time of the standing room of a class that gets `served_rps` of an origin of this capacity, and of which this share is
+/// refused. `wait_max_s` is how long its requests may wait so that it keeps its places.
 pub(super) fn standing_room(
     capacity_rps: f64,
     served_rps: f64,
@@ -76,7 +76,7 @@ pub(super) fn standing_room(
     (len.min(f64::from(u32::MAX)) as u32, Duration::from_secs_f64(wait_s.min(LONGEST_S)))
 }
 
-/// What a queue may hold.
+/// Bounds of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
     /// Requests over all gates.
@@ -181,13 +181,13 @@ impl<T> SentryGate<T> {
         })
     }
 
-    /// What a queue may hold.
+    /// Bounds in force for a queue.
     pub(super) fn room(&self, queue: usize, class: &ClassPlan) -> Room {
         Room::of(class, self.standing(queue).is_some_and(Standing::stands))
     }
 
-    /// Whether a queue stands, and what decides that: none where requests wait for other reasons than want of room, for rounds, or until the
-    /// origin would otherwise have nothing to do.
+    /// Whether a queue stands, and what decides that: none where requests wait for other reasons than want of room, for rounds, or until
+    /// the origin would otherwise have nothing to do.
     pub(super) fn standing(&self, queue: usize) -> Option<&Standing> {
         let may_stand =
             !matches!(self.plan.decide, Decide::Batch(_)) && position_of(queue) != Position::OverShare;

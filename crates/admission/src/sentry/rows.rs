@@ -14,8 +14,8 @@ impl Ended {
         Self(Vec::with_capacity(ENDED_MAX))
     }
 
-    /// A request is over after this time at the origin; true if its classes had to be merged. Nothing is allocated; O(1), and O([`ENDED_MAX`] log)
-    /// each time that many have ended.
+    /// A request is over after this time at the origin; true if its classes had to be merged. Nothing is allocated; O(1), and
+    /// O([`ENDED_MAX`] log) each time that many have ended.
     pub(super) fn add(&mut self, url_class: u16, took: Duration, is_completed: bool) -> bool {
         let is_merged = self.0.len() == ENDED_MAX && bound(&mut self.0, ENDED_MAX / 2);
         let (completed, left) = (u32::from(is_completed), u32::from(!is_completed));

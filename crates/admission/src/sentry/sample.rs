@@ -1,4 +1,4 @@
-//! What the gate tells the planner: counts, integrals over time and distributions.
+//! Samples from the gate to the planner: counts, integrals over time and distributions.
 
 use super::rows::{ROWS_MAX, compact};
 use crate::Flow;
@@ -7,14 +7,14 @@ use flashweir_core::Instant;
 use flashweir_limit::Row;
 use flashweir_measure::Histogram;
 
-/// What the gate saw between two drains.
+/// Measurements of the gate between two drains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Start of the interval measured.
     pub from: Instant,
     /// End of the interval measured.
     pub to: Instant,
-    /// What became of the requests, as the pipeline charges it.
+    /// Outcomes of the requests, as the pipeline charges them.
     pub flow: Flow,
     /// Requests that arrived (offered).
     pub offered: u64,
@@ -68,7 +68,7 @@ pub struct LongCounts {
     pub completed: u64,
 }
 
-/// What became of the requests of one class.
+/// Outcomes of the requests of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounts {
     /// Requests that arrived at the door (offered), those included that other stages refused.
@@ -81,7 +81,7 @@ pub struct ClassCounts {
     pub shed_elsewhere: u64,
     /// Requests refused (shed), at once or after waiting.
     pub shed: u64,
-    /// Of these, refused by a threshold's share or a round's test, whatever room there was.
+    /// Of these, refused by a threshold's share or a round's test, whether or not there was room.
     pub shed_by_test: u64,
     /// Of these, refused because their clients are over their share.
     pub shed_over_share: u64,
@@ -96,7 +96,7 @@ pub struct ClassCounts {
     pub good: u64,
     /// Service times of the completed, added up, microseconds: as the origin measured them, else by even sharing.
     pub service_us: u64,
-    /// How many of the completed took so long: up to 1 ms, up to each half more, and what is longer.
+    /// Completed requests by service time, in buckets that end at 1 ms · 1.5ʲ; the last holds all longer ones.
     pub services: [u32; SERVICE_TIMES],
     /// Estimated service times of the offered, added up, microseconds.
     pub offered_cost_us: u64,
@@ -118,7 +118,7 @@ pub const SERVICE_TIMES: usize = 16;
 pub struct UrlSum {
     /// A hash of method and path, modulo the number of URL classes.
     pub url_class: u16,
-    /// How many.
+    /// Number of completed requests.
     pub count: u32,
     /// Their latencies added up, microseconds.
     pub latency_us: u64,
@@ -127,13 +127,13 @@ pub struct UrlSum {
     /// Their service times if the origin shares itself evenly among those in flight, added up, microseconds: each
     /// moment counts as much as the origin can give to one.
     pub shared_us: u64,
-    /// How many of them came with a service time measured by the origin itself, and those added up, microseconds.
+    /// Number of them with a service time measured by the origin itself, and those times added up, microseconds.
     pub measured_count: u32,
     /// See there.
     pub measured_us: u64,
 }
 
-/// What happened while this number of requests was in flight.
+/// Traffic while this number of requests was in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelSum {
     /// The bucket of the number in flight, by [`index`](flashweir_measure::histogram::index).
@@ -142,7 +142,7 @@ pub struct LevelSum {
     pub nanos: u64,
     /// Requests in flight, integrated over that time, request-nanoseconds.
     pub in_flight_nanos: u64,
-    /// How many completed.
+    /// Completions.
     pub completed: u64,
 }
 

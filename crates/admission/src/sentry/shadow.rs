@@ -32,7 +32,7 @@ impl<T> SentryGate<T> {
         (self.take_beyond_limit(now, is_guaranteed), shed)
     }
 
-    /// A slot, whatever the limit.
+    /// A slot, even beyond the limit.
     pub(crate) fn take_beyond_limit(&mut self, now: Instant, is_guaranteed: bool) -> Slot {
         // There is no limit of that size, so there is a place.
         let _always = self.take(now, u32::MAX);

@@ -21,7 +21,7 @@ pub(super) struct Threshold {
     began: Option<Instant>,
     rates_rps: Option<Vec<f64>>,
     shares: Vec<u32>,
-    /// How many there are found to be.
+    /// Estimated number of servers.
     servers: Option<f64>,
     /// The time since that was last found, and for how long a request has waited for room.
     span_s: f64,
@@ -39,7 +39,7 @@ pub(super) struct Settings {
     pub(super) utilisation: f64,
 }
 
-/// What the servers know of a class.
+/// Demand of a class on the servers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Claim {
     pub(super) rank: u8,
@@ -81,7 +81,7 @@ impl Threshold {
 
     /// Number of servers, from the number known at first and a limit on requests in flight.
     ///
-    /// What is let in by share alone keeps the origin from showing what it can do: a rule that believes in too few servers
+    /// Admission by share alone keeps the origin from showing what it can do: a rule that believes in too few servers
     /// would do so for ever. So a little more is let in for as long as no request waits long for room under the limit, and
     /// less as soon as one does: it is the limit that protects.
     pub(super) fn find_servers(&mut self, known: f64, limit: u32, target: Duration) -> f64 {
@@ -91,7 +91,7 @@ impl Threshold {
         *self.servers.insert(servers.clamp(SERVERS_LEAST, f64::from(limit).max(SERVERS_LEAST)))
     }
 
-    /// Each class's share; found anew when a period is over. The claims' own rates are not used.
+    /// Each class's share; recomputed when a period is over. The claims' own rates are not used.
     pub(super) fn shares(&mut self, now: Instant, servers: f64, claims: &[Claim]) -> &[u32] {
         let began = *self.began.get_or_insert(now);
         let span = now.saturating_since(began);
@@ -139,7 +139,7 @@ fn shares(servers: f64, claims: &[Claim]) -> Vec<u32> {
     claims.iter().map(|claim| of_rank[usize::from(claim.rank)]).collect()
 }
 
-/// Who waits for longer than this part of the target, waits long.
+/// A wait longer than this part of the target is long.
 const WAITING_PART: u32 = 3;
 /// Per second: while no request waits long, and while one does.
 const SERVERS_MORE: f64 = 0.2;
@@ -191,7 +191,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is let in keeps no more servers busy than there are, and no request is let in before a dearer one.
+        /// Admitted requests keep no more servers busy than there are, and none is let in before a dearer one.
         #[test]
         fn shares_fit_and_go_by_rank(
             servers in 0.0f64..100.0,

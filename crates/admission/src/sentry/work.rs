@@ -1,8 +1,8 @@
 //! The work that requests are, learned from the traffic as it comes.
 //!
-//! How costly each URL class is relative to the others is learned by the pace of many samples ([`pace`](super::pace)): what a request took
-//! tells nothing of its own cost, or work would go with time. Completions times cost is *work*, so that a shift to costlier pages is no loss of
-//! throughput. How uneven requests are is counted by class: within one, it cannot be known beforehand.
+//! How costly each URL class is relative to the others is learned by the pace of many samples ([`pace`](super::pace)): the time of one
+//! request says nothing of that request's cost, or work would go with time. Completions times cost is *work*, so that a shift to costlier
+//! pages is no loss of throughput. How uneven requests are is counted by class: within one, it cannot be known beforehand.
 
 use super::measured::Variation;
 use super::pace::Pace;
@@ -85,7 +85,7 @@ const VARIATION_PRIOR: f64 = 1.5;
 const VARIATION_PRIOR_COUNT: f64 = 6.0;
 /// Even requests that are all alike do not complete like clockwork.
 const VARIATION_LEAST: f64 = 0.1;
-/// What is even more uneven is not waited for.
+/// Upper bound: more uneven requests are not waited for.
 const VARIATION_MOST: f64 = 8.0;
 
 #[cfg(test)]

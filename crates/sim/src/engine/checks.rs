@@ -1,4 +1,4 @@
-//! What must hold after every step of a world.
+//! Conditions that must hold after every step of a world.
 
 use flashweir_core::Instant;
 

@@ -23,7 +23,7 @@ pub struct EventHash {
 }
 
 impl EventHash {
-    /// The hash of no events. The key is fixed: nobody attacks a simulation, and runs must be comparable.
+    /// The hash of no events. The key is fixed: a simulation has no attacker, and runs must be comparable.
     #[must_use]
     pub fn new() -> Self {
         Self { hasher: Hasher64::new(0, 0), value: 0, events: 0 }

@@ -4,8 +4,8 @@ use flashweir_core::{Instant, limits};
 
 /// Events by time, and by the order in which they were scheduled where times are equal.
 ///
-/// There is no cancel. Whoever may change its mind keeps its own deadline (or a generation in the event) and ignores
-/// an event that no longer fits: that costs one comparison where it happens, while a table of cancelled events
+/// There is no cancel. An owner whose deadline may change keeps it beside the queue (or a generation in the event) and
+/// ignores an event that no longer fits: that costs one comparison where it happens, while a table of cancelled events
 /// costs a look-up for every event of every owner. An owner that only ever moves a deadline later, as a
 /// retransmission timer does, keeps its one pending event and schedules again when that comes too early.
 ///

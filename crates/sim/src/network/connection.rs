@@ -34,7 +34,7 @@ impl TimerKind {
     pub(super) const ALL: [Self; 2] = [Self::Retransmit, Self::Acknowledge];
 }
 
-/// What the owner or the network must know after a step.
+/// Result of a step that the owner or the network must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Nothing,
@@ -44,7 +44,7 @@ pub(super) enum Step {
     Finished,
     /// The flow ended without an answer; nothing is left of it.
     Failed,
-    /// Nothing is left of the flow, and its end was told before.
+    /// Nothing is left of the flow, and its end was reported before.
     Over,
 }
 
@@ -74,7 +74,7 @@ enum Server {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) settings: FlowSettings,
-    /// What the server answers, once the owner has said so.
+    /// Bytes of the server's response, once the owner has set them.
     pub(super) response_bytes: u64,
     record: FlowRecord,
     client_state: Client,
@@ -154,7 +154,7 @@ impl Connection {
             timer.clear();
         }
         out.push(Segment::bare(PacketKind::Reset));
-        // If that reset is lost and the server has nothing to say, nobody else would clear up.
+        // If that reset is lost and the server has nothing to send, only this timer removes the flow.
         self.client.sender.retransmit.set(now + tcp.timeout_max);
         Step::Finished
     }

@@ -1,4 +1,4 @@
-//! Sources that send at a constant rate, whatever happens to their packets.
+//! Sources that send at a constant rate, without feedback.
 
 use super::NetworkError;
 use super::packet::{Direction, Ecn, FlowId, Packet, PacketKind};
@@ -24,7 +24,7 @@ pub struct DatagramSettings {
     pub until: Instant,
 }
 
-/// What became of a source's datagrams so far.
+/// Counts of a source's datagrams so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatagramBooks {
     /// Packets sent.
@@ -65,7 +65,7 @@ impl Source {
         }
         let packet = Packet {
             flow: FlowId { slot, generation: 0 },
-            // Wraps after 2^32 datagrams: the number only tells neighbours apart.
+            // Wraps after 2^32 datagrams: the number only distinguishes neighbours.
             sequence: self.books.sent as u32,
             acknowledgement: 0,
             hop: self.first_hop,

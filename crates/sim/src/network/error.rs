@@ -1,4 +1,4 @@
-//! What can be wrong with a network.
+//! Errors of a network.
 
 use crate::engine::QueueError;
 use flashweir_aqm::SettingError;
@@ -11,9 +11,9 @@ pub enum NetworkError {
     Setting {
         /// Which setting.
         what: &'static str,
-        /// What was given.
+        /// Value given.
         value: String,
-        /// What would have been accepted.
+        /// Accepted values.
         expected: &'static str,
     },
     /// No chain of links leads from one node to the other.
@@ -27,7 +27,7 @@ pub enum NetworkError {
     /// A node, link, route or set of TCP settings that this network does not have.
     #[error("there is no {what} {index} in this network")]
     Unknown {
-        /// What kind of thing.
+        /// Kind of the unknown item.
         what: &'static str,
         /// Its number.
         index: usize,
@@ -35,9 +35,9 @@ pub enum NetworkError {
     /// A table is full.
     #[error("more than {bound} {what}: the scenario is too large for this bound")]
     TooMany {
-        /// What there are too many of.
+        /// Kind of the items.
         what: &'static str,
-        /// How many are allowed.
+        /// Maximum number.
         bound: usize,
     },
     /// The queue of events is full.

@@ -7,7 +7,7 @@ use super::packet::FlowId;
 use super::record::FlowRecord;
 use super::topology::LinkId;
 
-/// What happens inside. Sixteen bytes: a packet on the wire stays with its link.
+/// Events inside a network. Sixteen bytes: a packet on the wire stays with its link.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// The first packet on the wire arrives at the far end.
@@ -33,7 +33,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// What the hash of a run folds: the kind, and who it happened to.
+    /// Input to the hash of a run: the kind, and the link, flow, source or token it happened to.
     pub(super) fn fingerprint(self) -> (u8, u64) {
         match self {
             Self::Arrive { link } => (0, u64::from(link.0)),
@@ -50,7 +50,7 @@ impl Event {
     }
 }
 
-/// What the owner of a network is told.
+/// Events reported to the owner of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// A server has a whole request whose answer is [`super::Response::Decided`]: call [`super::Network::respond`] when
@@ -68,7 +68,7 @@ pub enum Happening {
     Closed(FlowRecord),
     /// A time the owner asked for has come.
     Woken {
-        /// What the owner gave with it.
+        /// Token that the owner gave with it.
         token: u64,
     },
 }

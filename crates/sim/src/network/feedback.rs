@@ -12,7 +12,7 @@
 //!
 //! **Unresponsive TCP** sends at a constant rate and repeats what was lost; it ignores marks and losses otherwise.
 //!
-//! What is repeated is told from what is new by [`Packet::last`], so goodput (first transmissions) is known beside throughput.
+//! [`Packet::last`] distinguishes repetitions from new packets, so goodput (first transmissions) is known beside throughput.
 
 use super::NetworkError;
 use super::datagrams::INTERVAL_RATES;
@@ -44,19 +44,19 @@ pub struct FeedbackSettings {
 pub enum RateControl {
     /// Buys bandwidth at the price that it reads from marks.
     Vegas {
-        /// What it pays: packets a second times price (αd), above 0.
+        /// Payment: packets a second times price (αd), above 0.
         payment: f64,
         /// Base of the links' marking probability, above 1.
         phi: f64,
     },
-    /// Sends so many bits a second whatever happens, headers and repetitions included; 1 to 10^12.
+    /// Sends at a constant rate regardless of marks and losses.
     Unresponsive {
-        /// Bits a second.
+        /// Bits a second, headers and repetitions included; 1 to 10^12.
         rate_bits_per_s: u64,
     },
 }
 
-/// What became of a source's packets so far.
+/// Counts of a source's packets so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedbackBooks {
     /// Packets sent.
@@ -232,7 +232,7 @@ impl FeedbackSource {
     }
 }
 
-/// After so many losses in a row the smoothed part is one to six digits.
+/// Maximum number of losses in a row that are smoothed: after these the smoothed part is one to six digits.
 const LOSSES_SMOOTHED_MAX: u32 = 128;
 
 /// Microseconds, which wrap after 71 minutes: they tell round trips only.

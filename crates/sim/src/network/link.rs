@@ -7,16 +7,16 @@ use flashweir_aqm::Fate;
 use flashweir_core::{Duration, Instant, Rng};
 use std::collections::VecDeque;
 
-/// What waits before a link at most. The packet being sent no longer counts.
+/// Maximum queue before a link. The packet being sent no longer counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// So many packets, whatever their size.
+    /// In packets of any size.
     Packets(u32),
-    /// So many bytes.
+    /// In bytes.
     Bytes(u64),
 }
 
-/// What a link is like.
+/// Settings of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSettings {
     /// Bits sent in a second, 1 to 10^12.
@@ -25,14 +25,14 @@ pub struct LinkSettings {
     pub delay: Duration,
     /// Room for waiting packets.
     pub buffer: Buffer,
-    /// Who is dropped or marked, and when.
+    /// Queue discipline: which packets are dropped or marked, and when.
     pub discipline: Discipline,
     /// Probability that the wire loses a packet, each by itself, before the buffer; 0 to 1.
     pub loss: f64,
 }
 
 impl LinkSettings {
-    /// A link without losses of its own that drops what finds its buffer full.
+    /// A link whose wire loses nothing and that drops packets arriving at a full buffer.
     #[must_use]
     pub const fn drop_tail(rate_bits_per_s: u64, delay: Duration, buffer: Buffer) -> Self {
         Self { rate_bits_per_s, delay, buffer, discipline: Discipline::DropTail, loss: 0.0 }
@@ -52,10 +52,10 @@ impl LinkSettings {
 
 /// Fastest link: the time of a packet of 65 535 bytes still has half a nanosecond's precision.
 const RATE_BITS_PER_S: u64 = 1_000_000_000_000;
-/// Longest propagation: ten times that of the slowest path anybody measures; more is a wrong unit.
+/// Longest propagation: ten times that of the slowest paths measured; more is a wrong unit.
 const DELAY: Duration = Duration::from_secs(60);
 
-/// What happened at a link since the start, in packets unless said otherwise.
+/// Counts of a link since the start, in packets unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkBooks {
     /// Packets that came to this link, refused and dropped ones included.
@@ -81,14 +81,14 @@ pub struct LinkBooks {
 }
 
 impl LinkBooks {
-    /// Packets that will never arrive, whoever's fault it is.
+    /// Packets that will never arrive, for any reason.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.refused + self.lost + self.overflowed + self.dropped_early
     }
 }
 
-/// Events that a link wants: at most one of each kind is pending for a link, whatever waits or travels.
+/// Events that a link wants: at most one of each kind is pending for a link, however many packets wait or travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     /// When the transmitter can take the next waiting packet.

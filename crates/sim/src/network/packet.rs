@@ -1,4 +1,4 @@
-//! What travels: a few numbers, copied freely.
+//! Packets: a few numbers, copied freely.
 
 /// Names a flow; a slot that is used again gets another generation, so late packets and timers never reach a stranger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,7 +24,7 @@ pub enum Direction {
     Down,
 }
 
-/// What a packet is for.
+/// Purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PacketKind {
@@ -38,7 +38,7 @@ pub enum PacketKind {
     Ack,
     /// Its sender has left.
     Reset,
-    /// One packet of a constant-rate source; nobody acknowledges it.
+    /// One packet of a constant-rate source; it is not acknowledged.
     Datagram,
     /// One packet of a source with feedback.
     Reported,
@@ -73,7 +73,7 @@ pub struct Packet {
     pub(super) hop: u32,
     /// Bytes on the wire, headers included.
     pub bytes: u16,
-    /// What it is for.
+    /// Its purpose.
     pub kind: PacketKind,
     /// Which way it goes.
     pub direction: Direction,

@@ -1,4 +1,4 @@
-//! What a flow is asked to do, and what became of it.
+//! Task of a flow, and its record.
 
 use super::packet::FlowId;
 use super::topology::RouteId;
@@ -26,9 +26,9 @@ pub struct FlowSettings {
 /// How much the server answers, without headers; at least one byte is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// So many bytes, at once. [`u64::MAX`]: without end.
+    /// This number of bytes, at once. [`u64::MAX`]: without end.
     Bytes(u64),
-    /// The owner is told of the request and decides: how much, and when.
+    /// The owner is notified of the request and decides the size and the time of the response.
     Decided,
 }
 
@@ -39,7 +39,8 @@ pub enum FlowEnd {
     Completed,
     /// No SYN was answered.
     NotConnected,
-    /// One end sent the same segment in vain until it gave up. (The simulator tells the owner at once, whichever end.)
+    /// One end gave up after repeating the same segment without an acknowledgement. (The simulator notifies the owner at
+    /// once, for either end.)
     GivenUp,
     /// The owner took the client away.
     Abandoned,
@@ -47,7 +48,7 @@ pub enum FlowEnd {
     Reset,
 }
 
-/// What became of a flow. Times are those of the client unless said otherwise.
+/// Record of a flow. Times are those of the client unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
     /// The flow.

@@ -1,4 +1,4 @@
-//! What each event does in a network.
+//! Effect of each event in a network.
 
 use super::connection::{Connection, End, Step, TimerKind};
 use super::event::{Event, Happening};

@@ -1,4 +1,4 @@
-//! Whoever watches a link: gates, planners and meters take their place in a network here.
+//! Stages that watch a link: gates, planners and meters take their place in a network here.
 
 use super::packet::{Direction, Packet};
 use flashweir_core::Instant;
@@ -17,7 +17,7 @@ pub enum Watch {
 pub enum Answer {
     /// The packet goes on.
     Pass,
-    /// The packet is gone, without a word to anybody.
+    /// The packet is dropped; neither end is notified.
     Drop,
 }
 

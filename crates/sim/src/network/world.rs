@@ -33,9 +33,9 @@ pub struct Network {
     pub(super) books: PacketBooks,
     /// Whether links lose all that is offered to them.
     pub(super) is_cut: bool,
-    /// What the event at hand wants sent; empty between events, kept for its memory.
+    /// Segments that the current event sends; empty between events, kept for its memory.
     pub(super) out: Vec<Segment>,
-    /// What the event at hand touched, for the checks after it.
+    /// Link and flow that the current event touched, for the checks after it.
     pub(super) touched_link: Option<LinkId>,
     pub(super) touched_flow: Option<FlowId>,
 }
@@ -53,7 +53,7 @@ pub struct PacketBooks {
     pub held: u64,
 }
 
-/// Who watches a link, and where.
+/// Ends of a link at which the stage sees packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watched {
     pub(super) entering: bool,
@@ -182,7 +182,7 @@ impl Network {
         Ok(true)
     }
 
-    /// Lets the client of `flow` go away at `at`: it sends a reset, and answers whatever still comes with another.
+    /// Lets the client of `flow` go away at `at`: it sends a reset, and answers every later packet with another.
     /// Does nothing if the flow has ended by then. Returns whether the flow exists now.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl Network {
         Ok(true)
     }
 
-    /// Takes the server's end of `flow` away at `at`: it sends a reset, and answers whatever still comes with another, until
+    /// Takes the server's end of `flow` away at `at`: it sends a reset, and answers every later packet with another, until
     /// the client has heard of it or left. Does nothing if the flow is gone by then or is being answered. Returns whether
     /// the flow exists now.
     ///
@@ -209,8 +209,8 @@ impl Network {
         Ok(true)
     }
 
-    /// From now on, until told otherwise, every link loses whatever is offered to it. What waits or travels already
-    /// arrives.
+    /// Sets whether every link loses all packets offered to it, until the next call. Packets already waiting or
+    /// travelling still arrive.
     pub fn cut(&mut self, is_cut: bool) {
         self.is_cut = is_cut;
     }
@@ -270,7 +270,7 @@ impl Network {
         &self.hash
     }
 
-    /// What happened at `link` so far.
+    /// Counts of `link` so far.
     #[must_use]
     pub fn link(&self, link: LinkId) -> LinkBooks {
         self.links[link.0 as usize].books
@@ -282,19 +282,19 @@ impl Network {
         self.links[link.0 as usize].waiting()
     }
 
-    /// What the discipline of `link` knows now.
+    /// Present estimates of the discipline of `link`.
     #[must_use]
     pub fn discipline(&self, link: LinkId) -> DisciplineStatus {
         self.links[link.0 as usize].discipline()
     }
 
-    /// What became of the packets of a source with feedback so far.
+    /// Counts of the packets of a source with feedback so far.
     #[must_use]
     pub fn feedback(&self, source: FeedbackId) -> FeedbackBooks {
         self.feedback_sources[source.0 as usize].books
     }
 
-    /// What became of a source's datagrams so far.
+    /// Counts of a source's datagrams so far.
     #[must_use]
     pub fn datagrams(&self, source: SourceId) -> DatagramBooks {
         self.sources[source.0 as usize].books

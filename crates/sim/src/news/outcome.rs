@@ -1,20 +1,20 @@
-//! What a run shows.
+//! Results of a run.
 
 use crate::router::{GateCounts, Tick};
 use flashweir_admission::flash_crowd::Mode;
 use flashweir_core::{Duration, Instant};
 use std::ops::Range;
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What became of the people, over the whole run.
+    /// Requests by their end, over the whole run.
     pub people: People,
-    /// What the router's gate counted, over the whole run.
+    /// Counts of the router's gate, over the whole run.
     pub gate: GateCounts,
     /// Bin after bin, each of [`Outcome::BIN`].
     pub bins: Vec<Bin>,
-    /// What the router measured and decided, interval after interval.
+    /// Measurements and decisions of the router, interval after interval.
     pub ticks: Vec<Tick>,
     /// Things that happened.
     pub events: u64,
@@ -41,7 +41,7 @@ pub struct People {
     pub in_flight: u64,
 }
 
-/// What happened within one bin.
+/// Counts of one bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bin {
     /// People who came.
@@ -114,7 +114,7 @@ impl Outcome {
 }
 
 impl People {
-    /// Everybody who came is accounted for once.
+    /// Whether every request is accounted for once.
     pub(super) fn is_conserved(&self) -> bool {
         let Self { completed, not_connected, given_up, abandoned, in_flight, .. } = *self;
         self.unique_offered == completed + not_connected + given_up + abandoned + in_flight

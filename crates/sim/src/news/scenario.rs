@@ -1,4 +1,4 @@
-//! What is simulated: the crowd, the links, the server and who controls.
+//! Scenarios: the crowd, the links, the server and the controller.
 
 use crate::network::TcpSettings;
 use crate::router::RouterSettings;
@@ -24,11 +24,11 @@ pub struct Scenario {
     pub tcp: TcpSettings,
     /// The server of the crowd's pages.
     pub server: Server,
-    /// Who decides over new connections, each 1 s to an hour.
+    /// Controller of new connections; its interval is 1 s to an hour.
     pub router: RouterSettings,
-    /// When the first of them is; at most one interval. Which part of it a crowd meets makes a difference.
+    /// Time of its first decision; above zero and at most one interval. Which part of it a crowd meets makes a difference.
     pub first_tick: Duration,
-    /// A long transfer from another server through the same bottleneck, which nobody limits.
+    /// A long transfer from another server through the same bottleneck, which the router does not limit.
     pub bulk: Option<BulkTransfer>,
 }
 
@@ -39,7 +39,7 @@ pub struct Links {
     pub clients: u32,
     /// Slowest and fastest access link, bits per second: log-uniform between, each way alike.
     pub access_bits_per_s: (u64, u64),
-    /// Shortest and longest one-way delay of access links: log-uniform between, drawn apart from the rate.
+    /// Shortest and longest one-way delay of access links: log-uniform between, drawn independently of the rate.
     pub access_delay: (Duration, Duration),
     /// Room before each access link, packets.
     pub access_buffer_packets: u32,

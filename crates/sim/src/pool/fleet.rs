@@ -32,7 +32,7 @@ impl Fleet {
         }
     }
 
-    /// Those that start included.
+    /// Servers, including those that start.
     pub(super) fn total(&self) -> u32 {
         self.ready + self.starting()
     }

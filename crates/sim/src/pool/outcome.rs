@@ -1,4 +1,4 @@
-//! What a run shows.
+//! Results of a run.
 
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{Plan, Rule};
@@ -32,7 +32,7 @@ pub struct ApplicationOutcome {
     pub bin_s: f64,
 }
 
-/// What happened in one bin.
+/// Counts of one bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bin {
     /// Requests that arrived.

@@ -1,4 +1,4 @@
-//! What is simulated.
+//! Scenarios of a pool.
 
 use super::autoscaler::AutoscalerSettings;
 use flashweir_core::limits::SIM_SERIES_BINS;
@@ -10,14 +10,14 @@ use flashweir_workload::RateProfile;
 /// 95th percentile over mean of response times while nothing waits, that of exponential times.
 pub(super) const LATE_QUANTILE_FACTOR: f64 = 3.0;
 
-/// A pool, its applications, and who orders servers.
+/// A pool, its applications, and the scaler.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Bounds, targets and values; the planner's policy.
     pub policy: Policy,
     /// In the order of the policy.
     pub applications: Vec<ApplicationModel>,
-    /// Who orders servers.
+    /// Orders servers.
     pub scaler: Scaler,
     /// How long a server takes from order to first request.
     pub start_up: StartUp,
@@ -38,7 +38,7 @@ pub struct ApplicationModel {
     pub service: ServiceTime,
     /// Servers that serve from the beginning.
     pub servers: u32,
-    /// What deciding costs its sentries; none if they cost nothing.
+    /// Cost of deciding at its sentries; none if they cost nothing.
     pub sentry: Option<SentryModel>,
 }
 
@@ -67,7 +67,7 @@ pub struct StartUp {
     pub spread: f64,
 }
 
-/// Who orders servers.
+/// Rule that orders servers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scaler {
     /// The planner of capacity, with the scenario's policy.
@@ -92,9 +92,9 @@ pub enum PoolError {
     Value {
         /// Which.
         what: &'static str,
-        /// What was given.
+        /// Value given.
         value: f64,
-        /// What is accepted.
+        /// Accepted values.
         expected: &'static str,
     },
 }

@@ -33,7 +33,7 @@ impl<'a> ProfileWalk<'a> {
     }
 }
 
-/// What one tick brought.
+/// Counts of one tick.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TickCounts {
     pub(super) offered: u64,
@@ -63,7 +63,7 @@ impl<'a> Traffic<'a> {
         Self { model, walks, backlog_s: 0.0, counts }
     }
 
-    /// What was counted since the last call.
+    /// Takes the counts since the last call.
     pub(super) fn take_counts(&mut self) -> Vec<ClassCounts> {
         let empty = vec![ClassCounts::default(); self.counts.len()];
         core::mem::replace(&mut self.counts, empty)

@@ -103,7 +103,7 @@ impl<'a> World<'a> {
         Ok(world)
     }
 
-    /// Who knows the profile has the first servers up at the beginning.
+    /// The oracle knows the profile: its first servers are up at the beginning.
     fn begin_as_oracle(&mut self) {
         self.decide(Instant::ZERO);
         for application in &mut self.applications {
@@ -158,7 +158,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What the planner sees: everything since the last decision.
+    /// Takes the planner's sample: everything since the last decision.
     fn sample(&mut self, now: Instant) -> Sample {
         let span_s = now.saturating_since(self.reported_at).as_secs_f64();
         let each = self.applications.iter_mut().zip(&self.scenario.applications);

@@ -7,7 +7,7 @@ use crate::engine::Queue;
 use flashweir_core::{Duration, Instant, Rng};
 use flashweir_measure::Histogram;
 
-/// What such a benchmark finds.
+/// Results of such a benchmark.
 #[derive(Clone, Debug)]
 pub struct ClosedLoop {
     /// Responses per second.

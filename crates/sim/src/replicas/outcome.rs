@@ -1,4 +1,4 @@
-//! What a run shows.
+//! Results of a run.
 
 use flashweir_core::Duration;
 use flashweir_measure::Histogram;
@@ -10,13 +10,13 @@ use std::ops::Range;
 pub struct CopiesMade {
     /// When, seconds.
     pub at_s: f64,
-    /// How many copies.
+    /// Number of copies.
     pub copies: usize,
     /// Where the last of them went.
     pub target: ServerIndex,
 }
 
-/// What a run shows.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Width of a bin.

@@ -1,4 +1,4 @@
-//! What is simulated.
+//! Scenarios of a cluster.
 
 use flashweir_core::Duration;
 use flashweir_replication::placement::published::PublishedRule;
@@ -11,7 +11,7 @@ use flashweir_workload::documents::Popularity;
 pub struct Scenario {
     /// Servers, 1 to 256, all alike.
     pub servers: u16,
-    /// What a server is.
+    /// Model of a server.
     pub server: StationModel,
     /// Documents, numbered from zero; the home of all of them is server 0.
     pub documents: u32,
@@ -23,7 +23,7 @@ pub struct Scenario {
     pub redirectors: u16,
     /// How each redirector works.
     pub settings: RedirectorSettings,
-    /// Who moves copies.
+    /// Rule that moves copies.
     pub placement: PlacementRule,
     /// Whether servers report at once when they become overloaded.
     pub has_early_reports: bool,
@@ -31,7 +31,7 @@ pub struct Scenario {
     pub first_report: Option<Duration>,
     /// How long the origin takes to deliver a document to a server that does not have it.
     pub fetch_time: Duration,
-    /// Who comes and what they ask for, one after the other.
+    /// Load in phases, one after the other.
     pub phases: Vec<Phase>,
     /// A server that is dead for a while.
     pub silence: Option<Silence>,
@@ -46,7 +46,7 @@ pub struct Scenario {
 pub struct Phase {
     /// When requests come; its length is that of the phase.
     pub arrivals: ArrivalProcess,
-    /// What they ask for: numbers below the scenario's documents; others are taken modulo their count.
+    /// Requested documents: numbers below the scenario's documents; others are taken modulo their count.
     pub popularity: Popularity,
 }
 
@@ -68,11 +68,11 @@ pub struct StationModel {
 pub struct Front {
     /// Distributors, 1 or more; requests go to them in turns.
     pub distributors: u16,
-    /// What one of either is.
+    /// Model of a distributor or a redirector.
     pub station: StationModel,
 }
 
-/// Who moves copies.
+/// Rule that moves copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementRule {
     /// No copy is ever made.

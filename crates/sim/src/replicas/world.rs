@@ -22,7 +22,7 @@ pub enum RunError {
     Scenario {
         /// Which.
         what: &'static str,
-        /// What would have been accepted.
+        /// Accepted values.
         expected: &'static str,
     },
     /// More events wait than the bound allows.
@@ -30,7 +30,7 @@ pub enum RunError {
     Queue(#[from] QueueError),
 }
 
-/// What happens next somewhere.
+/// Events of a cluster.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Arrival,
@@ -80,7 +80,7 @@ struct World<'a> {
     queue: Queue<Event>,
     hash: EventHash,
     rng: Rng,
-    /// What comes next, and the phase it is of.
+    /// Times of the requests still to arrive, each with the index of its phase.
     arrivals: Box<dyn Iterator<Item = (Duration, usize)> + 'a>,
     upcoming: Option<usize>,
     ring: Ring,

@@ -1,4 +1,4 @@
-//! What became of every try: the words of the load tool, with the gate's and the server's part beside the client's.
+//! Counts of tries by result: in the terms of the load tool, with the gate's and the server's part beside the client's.
 
 use super::gate::ShedReason;
 use flashweir_core::{Duration, Instant};
@@ -84,7 +84,7 @@ pub(super) struct Times {
 }
 
 impl Counts {
-    /// Refused by the gate, for whatever reason.
+    /// Refused by the gate, for any reason.
     #[must_use]
     pub fn shed_total(&self) -> u64 {
         self.shed.iter().sum()
@@ -127,7 +127,7 @@ impl Counts {
 }
 
 impl Cell {
-    /// Of somebody who has not tried yet.
+    /// Of a visitor without a try so far.
     pub(super) const NOWHERE: Self = Self { class: 0, bin: 0 };
 }
 

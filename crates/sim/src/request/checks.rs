@@ -1,4 +1,4 @@
-//! What must hold after every step of a run, whatever the scenario: conservation, bounds, and nobody starved.
+//! Invariants after every step of a run, in any scenario: conservation, bounds, no starvation.
 
 use super::books::Counts;
 use super::clients::Doing;
@@ -16,7 +16,7 @@ pub(super) fn after_every_step<'a>() -> [Check<World<'a>>; 5] {
     ]
 }
 
-/// Those that look at everybody.
+/// Expensive ones, which look at every visitor and try.
 pub(super) fn now_and_then<'a>() -> [Check<World<'a>>; 3] {
     [
         ("everybody asking is known", everybody_asking_is_known),
@@ -39,7 +39,7 @@ fn clients_add_up(world: &World<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// received = admitted + shed + held + left: nobody is lost; and the books say of each class what the gate says.
+/// received = admitted + shed + held + left: no request is lost; and the books agree with the gate on each class.
 fn gate_adds_up(world: &World<'_>) -> Result<(), String> {
     let (gate, server) = (world.gate.counts(), world.server.counts());
     if gate.lost() != 0 || gate.ended > gate.admitted {

@@ -1,4 +1,4 @@
-//! What happens on the clients' side of the network.
+//! Events on the clients' side of the network.
 
 use super::books::{End, Times};
 use super::clients::{Doing, Visitor};
@@ -10,10 +10,10 @@ use super::world::{Answer, Place, RunError, Try, World};
 use flashweir_core::{Duration, Instant};
 use flashweir_workload::people::Failure;
 
-/// What a person does after a try.
+/// Result of a try, which decides the person's next step.
 enum Then {
     Served,
-    /// The person may try again, and was asked to wait for so many seconds.
+    /// The person may try again, and was asked to wait for this time, seconds.
     Failed(Failure, Option<u16>),
     Left,
 }
@@ -86,7 +86,7 @@ impl World<'_> {
         };
         let Some(attempt) = self.tries.insert(attempt) else { return Err(self.too_many()) };
         visitor.attempt = attempt;
-        // Whoever loses patience before the client's time limit needs no time limit.
+        // A visitor that loses patience by the client's time limit needs no time limit.
         let times_out = now + class.timeout;
         match visitor.leaves_at.filter(|leaves_at| *leaves_at <= times_out) {
             Some(leaves_at) => self.queue.schedule(leaves_at.max(now), Event::LosePatience(id))?,
@@ -102,7 +102,7 @@ impl World<'_> {
         self.send_request(now, attempt)
     }
 
-    /// An answer reaches whoever asked, if they are still there.
+    /// An answer reaches its visitor, if the visitor is still there.
     pub(super) fn answer(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
         let Some(Try { visitor, asked, sent, place: Place::ToClient(answer), delivery, .. }) =
             self.tries.remove(attempt)
@@ -121,7 +121,7 @@ impl World<'_> {
         self.happened(now, Happened::Answered, attempt.number());
         if answer == Answer::Whole {
             let class = &self.scenario.classes[usize::from(asked.class)];
-            // The gate hears the acknowledgement when it has come back; it is told now, and the way is added.
+            // The gate hears the acknowledgement when it has come back; it is reported now, with the delay added.
             let delay = self.one_way_delay;
             self.gate.observe(now, &asked, sent, || Acknowledged {
                 bytes: class.sizes.bytes(self.scenario.seed, asked.document),
@@ -177,7 +177,7 @@ impl World<'_> {
         let times = Times { intended: visitor.intended, first_asked: visitor.first_asked, ended: now };
         self.books.settle(visitor.cell, end, times);
         self.asking -= 1;
-        // Whatever still refers to this try finds nobody from now on.
+        // References to this try find no visitor from now on.
         let Some(id) = self.visitors.renew(id) else { return Ok(()) };
         let Some(visitor) = self.visitors.get_mut(id) else { return Ok(()) };
         let served = matches!(then, Then::Served);

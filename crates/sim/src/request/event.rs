@@ -1,8 +1,8 @@
-//! What can happen at request level.
+//! Events at request level.
 
 use super::slab::Id;
 
-/// What waits to happen.
+/// A pending event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// The schedule's next person comes.
@@ -36,7 +36,7 @@ pub(super) enum Event {
 // The queue copies events about; this keeps them small.
 const _: () = assert!(size_of::<Event>() <= 16);
 
-/// What happened, for the event hash: kinds have fixed numbers, so that adding one changes no hash.
+/// Kinds of past events, for the event hash: they have fixed numbers, so that adding one changes no hash.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(super) enum Happened {

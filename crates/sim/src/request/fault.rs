@@ -1,4 +1,4 @@
-//! What goes wrong, and when.
+//! Faults, and when they occur.
 
 use flashweir_core::Instant;
 use std::num::NonZeroU32;
@@ -7,21 +7,21 @@ use std::ops::Range;
 /// Something that goes wrong for a while.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// What.
+    /// Kind of fault.
     pub kind: FaultKind,
     /// From when until when.
     pub during: Range<Instant>,
 }
 
-/// What goes wrong. Several faults may overlap: slowdowns multiply, and the server is up when nothing keeps it down.
+/// Kind of fault. Several faults may overlap: slowdowns multiply, and the server is up when nothing keeps it down.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FaultKind {
     /// The server loses all that it has accepted and refuses connections until the end, when it is empty again.
     Crash,
-    /// The server takes so many times longer for everything (1 to a million).
+    /// The server takes this many times as long for everything (1 to a million).
     Slow(f64),
-    /// The server has so many processors instead of its own, fewer or more; of several the last to begin counts. Only
-    /// under processor sharing: nobody who is being worked on has to stop.
+    /// The server has this number of processors instead of the usual one, fewer or more; of several the last to begin counts.
+    /// Only under processor sharing: no request in service has to stop.
     Processors(NonZeroU32),
     /// The link between clients and gate carries nothing: requests and answers that would arrive meanwhile do not.
     /// (A real transport would send them again; at this level of detail the client's time limit does. Over packets, every
@@ -31,7 +31,7 @@ pub enum FaultKind {
     LostFeedback(f64),
 }
 
-/// What is wrong at the moment.
+/// Faults in force at the moment.
 #[derive(Debug, Default)]
 pub(super) struct Troubles {
     crashes: u32,
@@ -43,7 +43,7 @@ pub(super) struct Troubles {
 }
 
 impl Fault {
-    /// What is wrong with it, if anything.
+    /// The problem of the fault, if any.
     pub(super) fn problem(&self) -> Option<String> {
         let Range { start, end } = &self.during;
         if start >= end {
@@ -88,7 +88,7 @@ impl Troubles {
         self.slowdowns.iter().product()
     }
 
-    /// How many processors the server has, if not its own.
+    /// Number of processors that the server has, if not its own.
     pub(super) fn processors(&self) -> Option<NonZeroU32> {
         self.processors.last().copied()
     }
@@ -100,7 +100,7 @@ impl Troubles {
 }
 
 fn count(now: &mut u32, begins: bool) {
-    // What ends has begun.
+    // Only a fault that has begun ends.
     *now = if begins { *now + 1 } else { *now - 1 };
 }
 

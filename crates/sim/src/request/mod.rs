@@ -4,8 +4,8 @@
 //! gateway's own, with the planner that drives it. The server is a model: see [`ServerModel`]. The network between
 //! people and gate is a delay, or links with packets: see [`NetworkModel`].
 //!
-//! A try goes: person → (network) → gate → server → (network) → person. Whoever gives up hangs up, of which the gate hears
-//! a way through the network later. A run ends when the schedule is over and everybody has left.
+//! A try goes: person → (network) → gate → server → (network) → person. A client that gives up hangs up; the gate hears of
+//! it a way through the network later. A run ends when the schedule is over and everybody has left.
 //!
 //! ```
 //! use flashweir_core::Duration;

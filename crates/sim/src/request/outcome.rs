@@ -1,4 +1,4 @@
-//! What a run shows.
+//! Outcome of a run: counts, levels, plans and times.
 
 use super::books::{ClassBook, Counts};
 use super::calm::CalmReport;
@@ -12,14 +12,14 @@ use flashweir_core::{Duration, Instant};
 use flashweir_measure::Histogram;
 use std::ops::Range;
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The classes, in the order of the scenario.
     pub classes: Vec<ClassOutcome>,
-    /// What the gate counted.
+    /// Counts of the gate.
     pub gate: GateCounts,
-    /// What became of the requests that the server was given.
+    /// Requests offered to the server, by result.
     pub server: ServerCounts,
     /// How full the server was, bin after bin; nothing after the last.
     pub levels: Vec<Level>,
@@ -31,7 +31,7 @@ pub struct Outcome {
     pub plans_left_out: u64,
     /// Calm windows, and those in which the sentry refused requests, where they were looked for.
     pub calm: Option<CalmReport>,
-    /// What became of packets, where the network has any.
+    /// Outcome of the packet level, where the network has packets.
     pub packets: Option<PacketOutcome>,
     /// Width of the bins.
     pub bin: Duration,
@@ -43,14 +43,14 @@ pub struct Outcome {
     pub event_hash: u64,
 }
 
-/// What came of one class.
+/// Outcome of one class.
 #[derive(Clone, Debug)]
 pub struct ClassOutcome {
     /// Its name.
     pub name: String,
-    /// What the gate counted.
+    /// Counts of the gate.
     pub gate: GateCounts,
-    /// What fairness found of it.
+    /// Demotions by fairness.
     pub demotions: Demotions,
     /// Over the whole run.
     pub totals: Counts,

@@ -1,4 +1,4 @@
-//! What the packet level tells people, gate and server, and what it does by itself.
+//! Events of the packet level that concern people, gate and server, and its own timers.
 
 use super::event::{Event, Happened};
 use super::gate::Acknowledged;
@@ -49,12 +49,12 @@ impl World<'_> {
                 Some(FlowEnd::Abandoned) | None => Ok(()),
             },
             Happening::Closed(record) => self.closed(now, &record),
-            // Nobody here asks to be woken by the network.
+            // No wake-up is requested from the network here.
             Happening::Woken { .. } => Ok(()),
         }
     }
 
-    /// What happens at the packet level by the clock: the router's first decision, and the end of the first bin.
+    /// Schedules the timers of the packet level: the router's first decision, and the end of the first bin.
     pub(super) fn schedule_packet_level(&mut self) -> Result<(), RunError> {
         let Some((_, packets)) = &self.packets else { return Ok(()) };
         if let Some(first) = packets.next_tick_at() {
@@ -87,7 +87,7 @@ impl World<'_> {
         Ok(self.queue.schedule(now + interval, Event::RouterTick)?)
     }
 
-    /// A client has a whole answer, of whatever kind.
+    /// A client has a whole answer of any kind.
     fn delivered(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
         let Some(delivered) = self.tries.get_mut(attempt) else { return Ok(()) };
         let Place::ToClient(answer) = delivered.place else { return Ok(()) };

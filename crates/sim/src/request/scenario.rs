@@ -19,34 +19,34 @@ pub struct Scenario {
     /// Draws each person's habits and documents, each request's work, and the gate's keys. With the seed of
     /// `flashweir load` (and the same schedule and habits) the very same people come.
     pub seed: u64,
-    /// What is between clients and gate. Gate and server are next to each other.
+    /// Network between clients and gate. Gate and server are next to each other.
     pub network: NetworkModel,
-    /// Who is let in.
+    /// Admission policy.
     pub policy: Policy,
     /// Requests between gate and server at once; more are shed.
     pub requests_in_flight: Option<u64>,
-    /// Who serves them.
+    /// The server.
     pub server: ServerModel,
-    /// What goes wrong.
+    /// Faults during the run.
     pub faults: Vec<Fault>,
     /// Width of the series' bins.
     pub bin: Duration,
 }
 
-/// What the people of one class do, as in the load tool, and what that costs the server.
+/// Behaviour of the people of one class, as in the load tool, and its cost to the server.
 #[derive(Clone, Debug)]
 pub struct ClassModel {
     /// Its name in reports.
     pub name: String,
-    /// Which host they go to: hot-spots are told apart by it.
+    /// Host that they go to: it distinguishes hot spots.
     pub host: u32,
     /// Which class of the sentry's policy they are of: its place there.
     pub policy_class: u8,
-    /// What its requests are worth under a ceiling; exempt ones are none of the sentry's.
+    /// Priority of its requests under a ceiling; exempt ones are none of the sentry's.
     pub standing: Standing,
     /// Whether they all are one client, with a connection for each: a machine, or one address of many.
     pub is_one_client: bool,
-    /// What its requests show of their clients; none: fairness among clients does not judge them.
+    /// Signs of clients in its requests; none: fairness among clients does not judge them.
     pub signs: Option<SignModel>,
     /// Which documents they ask for.
     pub popularity: Popularity,
@@ -84,7 +84,7 @@ pub struct WarmUp {
 pub struct ScenarioError {
     /// Which part of the scenario.
     pub key: String,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: String,
 }
 
@@ -244,5 +244,5 @@ const TIMEOUT_MOST: Duration = Duration::from_secs(3600);
 const DELAY_MOST: Duration = Duration::from_secs(10);
 /// The gateway's planner ticks at most so often.
 const INTERVAL_LEAST: Duration = Duration::from_millis(1);
-/// Finer ones would have next to nobody in them.
+/// Narrower bins would have next to no tries in them.
 const BIN_LEAST: Duration = Duration::from_millis(1);

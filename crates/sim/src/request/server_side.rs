@@ -1,4 +1,4 @@
-//! What happens at the gate and behind it.
+//! Events at the gate and behind it.
 
 use super::ClassModel;
 use super::event::{Event, Happened};
@@ -35,7 +35,7 @@ impl World<'_> {
         }
     }
 
-    /// Those who were held at the gate go on where there is room, or are refused when they waited too long.
+    /// Queued tries go on where there is room, or are refused when they waited too long.
     pub(super) fn release_held(&mut self, now: Instant) -> Result<(), RunError> {
         while let Some(released) = self.gate.release(now) {
             match released {

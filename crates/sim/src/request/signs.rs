@@ -1,4 +1,4 @@
-//! What the requests of a class show of their clients, as the gateway's classifier would see it.
+//! Signs of clients in the requests of a class, as the gateway's classifier would see them.
 
 use flashweir_admission::fairness::{Cause, Conduct, RequestSigns, SIGNS, Sign};
 use flashweir_core::Duration;
@@ -29,7 +29,7 @@ pub struct SignModel {
     pub is_shown: bool,
 }
 
-/// What was found of a class by fairness.
+/// Demotions of a class by fairness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demotions {
     /// Requests that were to come after all others, by the second in which they arrived.
@@ -41,7 +41,7 @@ pub struct Demotions {
 }
 
 impl SignModel {
-    /// People with browsers: an address and a session for each, and so many assets for each page; plain HTTP.
+    /// People with browsers: an address and a session for each, and `assets` for each page; plain HTTP.
     #[must_use]
     pub fn people(assets: u32) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl SignModel {
         }
     }
 
-    /// One crawler with so many addresses, twenty to a network, and another browser's name in each request; no session, pages only.
+    /// One crawler with these `addresses`, twenty to a network, and another browser's name in each request; no session, pages only.
     #[must_use]
     pub fn crawler(addresses: NonZeroU32) -> Self {
         Self {

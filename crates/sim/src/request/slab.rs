@@ -12,7 +12,7 @@ pub(super) struct Id {
 /// A bounded collection with reuse: all operations are O(1), and places used last are used first again, so that
 /// what is in use stays in the processor's cache.
 ///
-/// Generations lie apart from the values: whether an id still means somebody is asked far more often than who that is.
+/// Generations are stored separately from the values: validity of an id is looked up far more often than its value.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     generations: Vec<u32>,
@@ -22,10 +22,10 @@ pub(super) struct Slab<T> {
 }
 
 impl Id {
-    /// Finds nothing: no slab has so many places.
+    /// Finds nothing: no slab has a place of this index.
     pub(super) const NOBODY: Self = Self { index: u32::MAX, generation: 0 };
 
-    /// Tells ids apart in an event hash.
+    /// Identifies the id in an event hash.
     pub(super) fn number(self) -> u64 {
         (u64::from(self.generation) << 32) | u64::from(self.index)
     }
@@ -42,7 +42,7 @@ impl<T> Slab<T> {
         Self { generations: Vec::new(), values: Vec::new(), free: Vec::new(), bound }
     }
 
-    /// How many values there are.
+    /// Number of values.
     pub(super) fn len(&self) -> usize {
         self.values.len() - self.free.len()
     }

@@ -1,15 +1,15 @@
-//! That a gate starves nobody it should serve like others.
+//! Checks that a gate starves no class that it should serve like others.
 
 use super::Scenario;
 use flashweir_admission::sentry::{Policing, PublishedRule};
 
 /// Watches that no class is refused for ever by a gate that lets others of its group in.
 ///
-/// A class is starved when, since one of its own was last admitted, so many tries got through that at least
-/// [`EXPECTED`] of them would be its own had they been drawn from all: by chance that happens once in e^50. Where tries
-/// are held, coming and being decided are two moments, and both have to say so: of those who came, the part that got a
-/// place (was admitted, or held until that ended in a refusal), and of those decided, the part that was admitted. One
-/// that is held ends no wait: with such, the bound is that of a Poisson number's lower tail.
+/// A class is starved when, since its last admission, at least [`EXPECTED`] of its tries would have got through at the
+/// share of its group: by chance that happens once in e^50. Where tries are queued, arrival and decision are two moments,
+/// and the share is the smaller of two: of the tries that arrived, the part that got a place (was admitted, or queued and
+/// not refused since), and of those decided, the part that was admitted. A queued try ends no wait: with such, the bound is
+/// that of a Poisson number's lower tail.
 #[derive(Debug)]
 pub(super) struct Starvation {
     /// Each class's group, tries shed since its last admission, and the group's counts back then.
@@ -50,7 +50,7 @@ impl Starvation {
     pub(super) fn of(scenario: &Scenario) -> Self {
         let sentry = scenario.policy.sentry_policy();
         Self::new(scenario.classes.iter().zip(0..).map(|(class, number)| match sentry {
-            // What one client gets depends on what it has had, and what fairness judges on what it has in common with others.
+            // One client's admissions depend on its earlier ones, and under fairness on what it has in common with others.
             Some(sentry)
                 if goes_by_cost(sentry.policy.policing) || class.is_one_client || class.signs.is_some() =>
             {

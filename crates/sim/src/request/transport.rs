@@ -1,4 +1,4 @@
-//! What carries requests and answers: a delay, or packets.
+//! Transport of requests and answers: a delay, or packets.
 
 use super::event::Event;
 use super::packets::REFUSAL_BYTES;

@@ -37,7 +37,7 @@ pub enum Work {
         short: Duration,
         /// The slow ones.
         long: Duration,
-        /// How many are slow, 0 to 1.
+        /// Share of slow requests, 0 to 1.
         long_share: f64,
     },
     /// So much for each byte of the document.
@@ -73,7 +73,7 @@ impl Work {
         .min(LONGEST)
     }
 
-    /// The mean, seconds of processor time, where documents have so many bytes in the mean.
+    /// The mean, seconds of processor time, where documents have `document_bytes` in the mean.
     #[must_use]
     pub fn mean_s(&self, document_bytes: f64) -> f64 {
         match *self {
@@ -95,7 +95,7 @@ impl Work {
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// The first problem of the parameters, if any.
     pub(super) fn problem(&self) -> Option<String> {
         let (shape, longest) = match *self {
             Self::Constant(work) | Self::Exponential { mean: work } => (1.0, work),

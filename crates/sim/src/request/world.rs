@@ -121,7 +121,7 @@ pub(super) struct Try {
     /// Its connection, at the packet level.
     pub(super) flow: Option<FlowId>,
     pub(super) place: Place,
-    /// Once it was let in, until the gate has been told of its end.
+    /// From its admission until its end is reported to the gate.
     pub(super) permit: Option<Permit>,
     /// From then on, if it has a whole answer, until its client has that.
     pub(super) delivery: Option<Delivery>,
@@ -142,7 +142,7 @@ pub(super) enum Place {
     Answered(Answer),
 }
 
-/// What a client is told.
+/// Result that a client receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Whole,
@@ -161,8 +161,8 @@ impl<'a> Simulation<'a> {
         World::new(scenario).map(Self)
     }
 
-    /// Looks for requests that the sentry refuses although nothing is short: [`Outcome::calm`] says what was found. To be called before anything
-    /// happens.
+    /// Looks for requests that the sentry refuses although nothing is short: [`Outcome::calm`] says what was found. To be
+    /// called before anything happens.
     pub fn check_calm(&mut self) {
         self.0.calm = Some(CalmCheck::of(self.0.scenario));
     }
@@ -196,7 +196,7 @@ impl<'a> Simulation<'a> {
         self.0.events()
     }
 
-    /// What came of it.
+    /// Ends the run and returns its outcome.
     #[must_use]
     pub fn finish(mut self) -> Outcome {
         self.0.check_everything();
@@ -283,7 +283,7 @@ impl<'a> World<'a> {
         Ok(world)
     }
 
-    /// Nobody is present and nobody will come; planners go on until the end of the schedule.
+    /// Whether no visitor is present or still to come; planners go on until the end of the schedule.
     fn is_over(&self) -> bool {
         let planner_goes_on = self.gate.next_tick_at().is_some_and(|next| next < self.ends_at);
         let packets_go_on = self.packets.as_ref().is_some_and(|(_, packets)| {

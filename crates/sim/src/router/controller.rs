@@ -1,16 +1,16 @@
-//! Who decides over new connections, and how.
+//! Controllers of new connections, and their settings.
 
 use flashweir_admission::flash_crowd::PlannerMode;
 use flashweir_core::{Duration, Rate};
 
-/// A router's controller and what it is told.
+/// A router's controller and its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterSettings {
-    /// Who decides over new connections.
+    /// Controller of new connections.
     pub controller: Controller,
     /// Time between two looks at the responses, and two decisions (T of the paper).
     pub interval: Duration,
-    /// How the rates that the planner is told are read.
+    /// Reading of the rates for the planner.
     pub reading: Reading,
     /// Whether NEWS tells a hot server from the ones beside it and limits that one alone (§5.2); else it limits all
     /// that it guards.
@@ -18,7 +18,7 @@ pub struct RouterSettings {
 }
 
 impl Default for RouterSettings {
-    /// Nobody decides, and responses are looked at once a minute.
+    /// No controller, and responses are read once a minute.
     fn default() -> Self {
         Self {
             controller: Controller::None,
@@ -29,10 +29,10 @@ impl Default for RouterSettings {
     }
 }
 
-/// Who decides over new connections.
+/// Controller of new connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Controller {
-    /// Nobody: all are let in.
+    /// Admits all.
     None,
     /// A token bucket of a fixed rate.
     Static(Rate),

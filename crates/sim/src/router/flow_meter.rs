@@ -37,7 +37,7 @@ struct ResponseMeter {
     finished: bool,
 }
 
-/// What a tick reads of one response.
+/// Reading of one response at a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ResponseRate {
     /// When its connection was let in.

@@ -1,10 +1,10 @@
-//! What a router counts and measures.
+//! Counts and measurements of a router.
 
 use flashweir_admission::flash_crowd::Explanation;
 use flashweir_core::Instant;
 use flashweir_measure::mean_of_fastest;
 
-/// What the gate counted: SYNs of connections that were not let in yet.
+/// Counts of the gate: SYNs of connections that were not let in yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GateCounts {
     /// SYNs that came, tries of those dropped before included (offered).

@@ -12,7 +12,7 @@ use flashweir_load::{LoadResult, Second};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What Flashweir is to reach: the useful share.
+/// Useful share that Flashweir must reach.
 pub const BAR: f64 = 0.97;
 /// An answer within this time is useful, and clients leave after it: the target of a class that names none.
 pub const TARGET: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ pub const CALM_LOAD: f64 = 0.5;
 /// The beginning of the crowd, which is judged separately.
 pub const FIRST: Duration = Duration::from_secs(3);
 
-/// What stands behind the protections.
+/// Origin behind the protections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -66,7 +66,7 @@ impl Origin {
     }
 }
 
-/// What stands before the origin.
+/// Protection in front of the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protection {
@@ -96,7 +96,7 @@ impl Protection {
     }
 }
 
-/// What became of the time of an origin, or of the bytes of a link, in a stretch of the crowd.
+/// Use of an origin's time, or of a link's rate, in a stretch of the crowd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Share {
     /// Share of the time in which the origin had work, or of the link's rate that was used.
@@ -106,7 +106,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// What went into answers in time.
+    /// Share of the time, or of the link's rate, that went into answers in time.
     #[must_use]
     pub fn useful(self) -> f64 {
         self.busy * self.in_time
@@ -116,20 +116,20 @@ impl Share {
 /// One crowd.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What stood before the origin.
+    /// Protection in front of the origin.
     pub protection: Protection,
     /// The first three seconds of the crowd.
     pub first: Share,
     /// The crowd from its third second on.
     pub settled: Share,
-    /// Of the busy share of the settled stretch, what the scheduler's account of the origin does not show: interrupts, and whatever else ran on
-    /// its core. Absent where no core is the bottleneck.
+    /// Part of the busy share of the settled stretch that the scheduler's account of the origin does not show: interrupts, and anything
+    /// else that ran on its core. Absent where no core is the bottleneck.
     pub taken: Option<f64>,
-    /// What the requests of the settled stretch came to.
+    /// Outcomes of the requests of the settled stretch.
     pub counts: Counts,
     /// Requests refused before the crowd.
     pub refused_in_calm: u64,
-    /// What the gateway believed in the settled stretch; absent of the others.
+    /// The gateway's estimates in the settled stretch; absent with other protections.
     pub belief: Option<Belief>,
     /// The load generator did not keep up, or the machine lost packets of the link.
     pub is_spoilt: bool,
@@ -172,7 +172,7 @@ pub struct Plan {
     pub limit: f64,
     /// Requests at the origin beyond which more do not serve more.
     pub knee: f64,
-    /// What it believes the origin can complete.
+    /// Estimated capacity of the origin, requests a second.
     pub capacity_rps: f64,
     /// 95th percentile of the time at the origin, seconds.
     pub response_p95_s: f64,
@@ -257,7 +257,7 @@ pub struct Row {
     pub lengths_s: [u64; 2],
     /// Rounds that were asked for.
     pub rounds: usize,
-    /// What the origin completed before each round, requests a second.
+    /// Requests a second that the origin completed before each round.
     pub capacity_rps: Vec<f64>,
     /// The static limit.
     pub found: Option<Found>,
@@ -281,7 +281,7 @@ pub struct Report {
     pub machine: String,
     /// Which process ran on which core.
     pub placement: String,
-    /// What the origins are, in the versions that ran.
+    /// Programs of the origins, in the versions that ran.
     pub programs: Vec<String>,
     /// By origin, then by overload.
     pub rows: Vec<Row>,
@@ -298,7 +298,7 @@ impl Report {
         });
     }
 
-    /// What a search found for this origin before, at any overload.
+    /// Static limit that a search found for this origin before, at any overload.
     #[must_use]
     pub fn found(&self, origin: Origin) -> Option<&Found> {
         self.rows.iter().filter(|row| row.origin == origin).find_map(|row| row.found.as_ref())

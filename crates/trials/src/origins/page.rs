@@ -58,7 +58,7 @@ impl Report {
         text
     }
 
-    /// What the table has no number for.
+    /// Lists the rows, protections and origins that were not measured.
     fn gaps(&self) -> String {
         let mut text = String::new();
         for missing in self.rows.iter().flat_map(|row| row.missing.iter()) {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// Beginning of the calm in which a request of a thousand may be refused, seconds.
 pub const EARLY_S: u64 = 10;
 
-/// What became of the requests of one kind that began in one phase.
+/// Outcomes of the requests of one kind that began in one phase.
 /// `offered = completed + refused + late + failed`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KindResult {
@@ -92,7 +92,7 @@ pub struct StreamRecord {
     pub opened_s: f64,
     /// From then until the head of the response, or until the client left, seconds.
     pub head_after_s: f64,
-    /// What became of it.
+    /// How it ended.
     pub end: StreamEnd,
 }
 
@@ -118,7 +118,7 @@ pub struct Early {
     pub refused: u64,
 }
 
-/// What became of one phase.
+/// Results of one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseResult {
     /// The phase.
@@ -129,7 +129,7 @@ pub struct PhaseResult {
     pub kinds: Vec<KindResult>,
     /// The first ten seconds, in calm only.
     pub early: Option<Early>,
-    /// What the gateway believed; absent of the others.
+    /// The gateway's estimates; absent with other protections.
     pub belief: Option<Belief>,
 }
 
@@ -155,7 +155,7 @@ impl PhaseResult {
 /// All phases behind one protection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What stood before the origin.
+    /// Protection in front of the origin.
     pub protection: Protection,
     /// Each phase, in their order.
     pub phases: Vec<PhaseResult>,
@@ -164,7 +164,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// What became of a phase; `None` if the origin has no such phase.
+    /// Results of a phase; `None` if the origin has no such phase.
     #[must_use]
     pub fn phase(&self, phase: Phase) -> Option<&PhaseResult> {
         self.phases.iter().find(|result| result.phase == phase)
@@ -205,7 +205,7 @@ pub struct Report {
     pub machine: String,
     /// Which process ran on which core.
     pub placement: String,
-    /// What the origins are, in the versions that ran.
+    /// Programs of the origins, in the versions that ran.
     pub programs: Vec<String>,
     /// By origin.
     pub rows: Vec<Row>,

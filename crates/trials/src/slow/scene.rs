@@ -61,7 +61,7 @@ pub enum Offered {
     Evenly(f64),
 }
 
-/// What a client of a kind speaks.
+/// Protocol of a kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaks {
     /// A request and its response.
@@ -79,7 +79,7 @@ pub struct Kind {
     pub name: &'static str,
     /// Path and query; `{document}` stands for the number of the request.
     pub path: &'static str,
-    /// What the client speaks.
+    /// Protocol of the client.
     pub speaks: Speaks,
     /// Time that it takes at an idle origin, at most, seconds.
     pub own_s: f64,

@@ -1,4 +1,4 @@
-//! What happens to a planner.
+//! Events of a planner.
 
 use crate::field::Field;
 use flashweir_admission::{flash_crowd, sentry};
@@ -8,25 +8,25 @@ use flashweir_core::{Hasher64, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stream(pub u16);
 
-/// What happened to one planner at one time.
+/// Event of one planner at one time.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// When.
     pub at: Instant,
     /// To which planner.
     pub stream: Stream,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
-/// What happens to planners.
+/// Events of planners.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// There is a planner of this name from now on; or, where `goes_on`, there was one before this segment began.
     Begin {
         /// The service, or what else the planner is for.
         name: String,
-        /// What it was made from.
+        /// Its settings and state at the start.
         planner: Planned,
         /// It is older than the segment.
         goes_on: bool,
@@ -41,11 +41,11 @@ pub enum Event {
     SentryPlan(sentry::Plan),
     /// It was asked for a plan, and made one of this fingerprint that orders what the last one did.
     Fingerprint(u32),
-    /// So many records are missing here.
+    /// Number of records missing here.
     Lost(u64),
 }
 
-/// What a planner is made from.
+/// Settings and state from which a planner is made.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Planned {
     /// A planner of flash crowds, its settings and what it had learned before.
@@ -70,7 +70,7 @@ pub(crate) fn orders_same(one: &flash_crowd::Plan, other: &flash_crowd::Plan) ->
     one.limit == other.limit && why(one) == why(other)
 }
 
-/// The same for plans of the sentry. How long requests may wait follows what is measured, and is no order of its own.
+/// The same for plans of the sentry. Queue timeouts are not compared: they follow the measurements and are no separate order.
 pub(crate) fn sentry_orders_same(one: &sentry::Plan, other: &sentry::Plan) -> bool {
     let limits = |plan: &sentry::Plan| -> Vec<_> {
         plan.classes.iter().map(|class| (class.rank, class.limit, class.admit_share)).collect()

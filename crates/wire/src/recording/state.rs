@@ -1,4 +1,4 @@
-//! What records are written as changes of: the last values of each stream. Writer and reader keep the same.
+//! Last values of each stream, against which records are written as changes. Writer and reader keep the same.
 
 use super::put_text;
 use super::record::{Event, Planned, Record, Stream, fingerprint, orders_same, sentry_orders_same};
@@ -178,7 +178,7 @@ impl Last {
     }
 }
 
-/// What a sample is if all goes on: it begins where the last one ended and takes as long.
+/// The sample expected after `before`: it begins where that one ended and takes as long.
 fn expected(before: &flash_crowd::Sample) -> flash_crowd::Sample {
     let to = before.to + before.to.saturating_since(before.from);
     flash_crowd::Sample { from: before.to, to, latencies: Vec::new(), rates: Vec::new(), ..before.clone() }

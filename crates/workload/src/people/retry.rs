@@ -70,7 +70,7 @@ pub enum Pace {
         /// The largest bound.
         most: Duration,
     },
-    /// As long as the answer's `Retry-After` asked for (to the second: an honest client adds no jitter
+    /// Time that the answer's `Retry-After` asked for (to the second: an honest client adds no jitter
     /// itself, so that the effect of the server's is seen), at most [`LONGEST_WAIT`].
     Honour {
         /// If the answer asked for nothing, or there was none.

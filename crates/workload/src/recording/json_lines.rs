@@ -73,7 +73,7 @@ pub(super) const ENVOY: Layout = Layout {
     target: "path",
 };
 
-/// nginx has no JSON of its own: the names of its variables, and those that people often give to them.
+/// nginx defines no JSON format: the names of its variables, and other common names for them.
 pub(super) const NGINX: Layout = Layout {
     keys: &[
         ("msec", Meaning::End),

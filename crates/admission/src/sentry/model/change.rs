@@ -25,7 +25,7 @@ pub(super) struct Changes {
     sums: [f64; 6],
 }
 
-/// What the sums say.
+/// Verdict of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Suspicion {
     /// The window is of the origin as it is known.

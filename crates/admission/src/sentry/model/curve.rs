@@ -1,4 +1,4 @@
-//! What is known of the origin: times by number in flight, and how likely each origin is under them.
+//! Knowledge of the origin: times by number in flight, and the posterior of each origin under them.
 
 use super::change::Evidence;
 use super::constants::Constants;
@@ -17,12 +17,12 @@ pub(super) struct Curve {
     /// How likely each origin is before anything is measured; 0 for those that are none.
     prior: PerOrigin,
     log_prior: PerOrigin,
-    /// What was known before the origin last changed.
+    /// Posterior before the origin last changed.
     before: Option<Before>,
     probability: PerOrigin,
     /// Logarithm of the time of a unit of work alone, seconds.
     log_alone_s: PerOrigin,
-    /// Those that count.
+    /// Origins that are not negligible.
     likely: Vec<Likely>,
     misfit: f64,
     /// Numbers in flight that are looked at again and again: the limits that the rule compares.
@@ -38,7 +38,7 @@ struct Likely {
     alone: Time,
 }
 
-/// What was known of an origin before it changed.
+/// Posterior of an origin before it changed.
 #[derive(Debug)]
 struct Before {
     probability: PerOrigin,
@@ -66,7 +66,7 @@ struct Level {
     log_level: f64,
 }
 
-/// What one level says.
+/// Evidence of one level.
 #[derive(Debug)]
 struct Point {
     /// One over the variance of `log_s`.
@@ -222,7 +222,7 @@ impl Curve {
         (libm::exp(mean), libm::sqrt((squares - mean * mean).max(0.0)))
     }
 
-    /// What a unit of work takes alone, seconds.
+    /// Time of a unit of work alone, seconds.
     pub(super) fn alone_s(&self) -> f64 {
         libm::exp(self.likely.iter().map(|one| one.probability * one.alone.log_s).sum())
     }
@@ -286,7 +286,7 @@ fn index(in_flight: f64) -> usize {
     ((4.0 * libm::log2(in_flight.max(1.0)) + 0.5) as usize).min(LEVELS - 1)
 }
 
-/// What was one request and is less than this is forgotten.
+/// A level that weighed more than one request is forgotten once it fades to this weight.
 const FADED: f64 = 0.02;
 /// Less likely origins are left out of sums.
 const NEGLIGIBLE: f64 = 1e-4;

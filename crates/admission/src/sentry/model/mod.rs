@@ -5,13 +5,13 @@
 //! uneven requests are ([`shape`]) tells how many of them would be in time.
 //!
 //! *The rule* ([`rule`]): the limit is the one that is worth most under that distribution, in work done a second in answers in time; of
-//! limits that are worth the same, the lowest. It goes up by at most a factor of two at once, by half an octave in a crowd and once the knee was found; down by at most a factor of two, unless answers
-//! would be late with half as many in flight, too. Nothing is probed: while it is not
-//! known whether more in flight would do more, a higher limit is worth more by itself. Its numbers are in [`constants`].
+//! limits that are worth the same, the lowest. It goes up by at most a factor of two at once, by half an octave in a crowd and once the
+//! knee was found; down by at most a factor of two, unless answers would be late with half as many in flight, too. Nothing is probed: while
+//! it is not known whether more in flight would do more, a higher limit is worth more by itself. Its numbers are in [`constants`].
 //!
 //! *Evidence* is a window in which as many requests were completed as are in flight, and which began late enough after the last move of the
 //! limit that long requests have had time to end, too: in earlier ones the short are over and the long are not, and the origin seems
-//! several times faster than it is. Where no request waits, each number in flight is evidence of its own. What is remembered fades with
+//! several times faster than it is. Where no request waits, each number in flight is separate evidence. What is remembered fades with
 //! new evidence, not with time, and ends when windows at one limit say that the origin is another one ([`change`]): then either the number
 //! of servers is as it was, or the time alone, or neither.
 //!
@@ -30,29 +30,29 @@ pub(super) use rule::ModelRule;
 
 use super::measured::Measured;
 
-/// What the rule knows.
+/// Learned state of the rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Learned {
     pub(super) limit: u32,
     pub(super) knee: Option<f64>,
     /// Servers as far as anything is known of them, not more than the limit: what costs go by.
     pub(super) servers: Option<f64>,
-    /// What a unit of work takes when it is alone, seconds.
+    /// Time of a unit of work when it is alone, seconds.
     pub(super) alone_s: Option<f64>,
-    /// How many times more than it did the origin may do, as far as known: 1 once a limit was found that is not to be raised, infinite
+    /// Factor by which the origin may do more than it did, as far as known: 1 once a limit was found that is not to be raised, infinite
     /// while nothing is known.
     pub(super) headroom: f64,
     pub(super) target_infeasible: bool,
     /// Since the limit last moved and settled, or was last looked at.
     pub(super) window: Measured,
-    /// What is measured now still belongs to the limit before.
+    /// Measurements still belong to the limit before.
     pub(super) is_settling: bool,
 }
 
 /// Work done at one number in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Seen {
-    /// How many.
+    /// Number in flight.
     pub(super) in_flight: f64,
     /// Requests in flight, integrated over time, request-seconds.
     pub(super) in_flight_s: f64,

@@ -43,7 +43,7 @@ pub(in crate::sentry) struct ModelRule {
     early_s: f64,
     /// Above this the origin refuses, as far as known.
     ceiling: f64,
-    /// What requests of late took, seconds.
+    /// Time that requests of late took, seconds.
     usual_s: f64,
     /// Work of a usual request, and the number of requests it is averaged over.
     unit: f64,
@@ -93,7 +93,7 @@ impl ModelRule {
         self.was_knee_known = knee.is_some();
     }
 
-    /// What is known.
+    /// Learned state.
     pub(in crate::sentry) fn learned(&self) -> Learned {
         self.learned
     }
@@ -168,7 +168,7 @@ impl ModelRule {
         Rule::None
     }
 
-    /// What the origin refuses is too much for it, whatever it answers in time.
+    /// Lowers the limit where the origin refuses, even if it answers the rest in time.
     fn obey_refusals(&mut self, look: &Look) -> Rule {
         if !self.open.is_refused_by_origin(self.learned.limit) {
             return Rule::None;
@@ -193,7 +193,7 @@ impl ModelRule {
     }
 
     /// While no request waits the number in flight varies by itself, and each is evidence: as many requests go from n to n + 1 as
-    /// come back, whatever the distribution of their times.
+    /// come back, for any distribution of their times.
     fn learn_freely(&mut self, look: &Look, seen: &[Seen]) {
         let dispersion = look.variation.all.max(1.0);
         for seen in seen.iter().filter(|seen| seen.in_flight >= 0.5) {
@@ -485,9 +485,9 @@ fn round(value: f64) -> u32 {
 
 /// Mean age, in targets, at which a service that has answered nothing stands still; a lower one may be its usual time.
 const HOPELESS_TARGETS: f64 = 4.0;
-/// Windows kept apart because of a suspicion.
+/// Windows withheld from the evidence because of a suspicion, at most.
 const SUSPECTS_MAX: usize = 8;
-/// Steps an octave between the limits that are compared. A move goes up by an octave at most, by half of one in a crowd and once the knee was
-/// found; down by an octave, and by three where half the limit would bring hardly an answer in time either.
+/// Steps an octave between the limits that are compared. A move goes up by an octave at most, by half of one in a crowd and once the knee
+/// was found; down by an octave, and by three where half the limit would bring hardly an answer in time either.
 const STEPS_AN_OCTAVE: i32 = 4;
 const STEPS_SEEN: i32 = 12;

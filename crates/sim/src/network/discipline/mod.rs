@@ -1,4 +1,4 @@
-//! Who is dropped or marked at a link, and when.
+//! Queue disciplines: which packets a link drops or marks, and when.
 
 mod policed;
 mod red;
@@ -39,7 +39,7 @@ pub enum Discipline {
     Purge(PurgeSettings),
 }
 
-/// What a discipline knows of its link.
+/// A discipline's estimates of its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DisciplineStatus {
     /// Its estimate of the number of flows; none where it does not count them.

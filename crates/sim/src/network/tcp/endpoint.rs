@@ -7,7 +7,7 @@ use super::{TcpSettings, Timer};
 use crate::network::packet::{Direction, Ecn, FlowId, Packet, PacketKind};
 use flashweir_core::{Duration, Instant};
 
-/// What an end wants sent; the network turns it into a packet.
+/// A segment that an end sends; the network turns it into a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::network) struct Segment {
     pub(in crate::network) kind: PacketKind,

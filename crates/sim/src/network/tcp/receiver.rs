@@ -10,11 +10,11 @@ pub(in crate::network) struct Receiver {
     next: u32,
     /// Segments beyond it, in order, not touching one another; no more than the sender's window can leave behind.
     beyond: Vec<Range<u32>>,
-    /// How many segments there are in all, once the last has been seen.
+    /// Number of segments in all, once the last has been seen.
     total: Option<u32>,
     /// Segments in order that nothing has acknowledged yet.
     unacknowledged: u8,
-    /// What arrives will be answered, some time: the acknowledgement of its last segment may wait for that, too.
+    /// The data will be answered, some time: the acknowledgement of its last segment may wait for that, too.
     pub(in crate::network) will_answer: bool,
     /// A mark was seen and the sender has not said that it slowed down.
     pub(super) echo: bool,
@@ -70,7 +70,7 @@ impl Receiver {
         }
     }
 
-    /// Whatever was to be acknowledged has been.
+    /// Everything received has been acknowledged.
     pub(super) fn acknowledged(&mut self) {
         self.unacknowledged = 0;
         self.delay.clear();

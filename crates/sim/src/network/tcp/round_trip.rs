@@ -60,7 +60,7 @@ impl RoundTrip {
     }
 }
 
-/// `timeout` doubled so many times, up to `max`.
+/// `timeout` doubled `doublings` times (at most 16), up to `max`.
 pub(super) fn doubled(timeout: Duration, doublings: u32, max: Duration) -> Duration {
     timeout.saturating_mul(1 << doublings.min(16)).min(max)
 }

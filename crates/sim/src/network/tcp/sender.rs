@@ -38,12 +38,12 @@ pub(in crate::network) struct Sender {
     retransmissions: u32,
 }
 
-/// What a timeout led to.
+/// Result of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::network) enum Timeout {
     /// The oldest segment was sent again.
     Retransmitted,
-    /// So many in a row that the other end must be gone.
+    /// The timeouts in a row reached the limit: the other end must be gone.
     GivenUp,
 }
 

@@ -1,9 +1,9 @@
-//! What a TCP stack is set to.
+//! Settings of a TCP stack.
 
 use crate::network::NetworkError;
 use flashweir_core::Duration;
 
-/// What makes the window grow.
+/// Rule for the growth of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// Each acknowledgement counts once, however much it covers (RFC 5681 §3.1): with delayed acknowledgements the
@@ -13,7 +13,7 @@ pub enum Counting {
     Segments,
 }
 
-/// What `timeout_min` bounds from below.
+/// Quantity that `timeout_min` bounds from below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutFloor {
     /// The whole timeout (RFC 6298 §2.4).
@@ -51,7 +51,7 @@ pub struct TcpSettings {
     pub timeout_initial: Duration,
     /// Shortest retransmission timeout (RFC 6298 §2.4: 1 s; Linux: 200 ms).
     pub timeout_min: Duration,
-    /// What `timeout_min` is the least of.
+    /// Quantity that `timeout_min` bounds from below.
     pub timeout_floor: TimeoutFloor,
     /// Longest retransmission timeout (RFC 6298 §2.5: at least 60 s).
     pub timeout_max: Duration,
@@ -60,7 +60,7 @@ pub struct TcpSettings {
     /// How long an acknowledgement of a single segment may wait for a second (RFC 1122 §4.2.3.2: below 500 ms).
     /// None: every segment is acknowledged at once.
     pub acknowledgement_delay: Option<Duration>,
-    /// What makes the window grow.
+    /// Rule for the growth of the window.
     pub counting: Counting,
     /// How patiently many losses in one window are repaired.
     pub recovery: Recovery,

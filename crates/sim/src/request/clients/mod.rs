@@ -11,8 +11,8 @@ use flashweir_workload::people::Person;
 
 /// A person who is present, from their first request to the last.
 ///
-/// Whoever refers to a visitor refers to one try: the visitor gets a new id when a try is settled, so that answers,
-/// time limits and departures of earlier tries find nobody.
+/// A visitor's id refers to one try: the visitor gets a new id when a try is settled, so that answers,
+/// time limits and departures of earlier tries find no visitor.
 #[derive(Debug)]
 pub(super) struct Visitor {
     pub(super) person: Person,
@@ -20,14 +20,14 @@ pub(super) struct Visitor {
     pub(super) number: u64,
     pub(super) class: u16,
     pub(super) doing: Doing,
-    /// What the current request asks for, and which of the session it is.
+    /// Document of the current request, and the request's number in the session.
     pub(super) document: u32,
     pub(super) request: u64,
     /// Tries of it so far.
     pub(super) tries: u32,
     /// When it was first to be made.
     pub(super) first_asked: Instant,
-    /// When the person leaves, whatever happens.
+    /// End of the person's patience with the current request.
     pub(super) leaves_at: Option<Instant>,
     /// When the current try began.
     pub(super) intended: Instant,
@@ -37,7 +37,7 @@ pub(super) struct Visitor {
     pub(super) attempt: Id,
 }
 
-/// What a visitor does until something happens.
+/// State of a visitor until its next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     /// Waits for an answer.

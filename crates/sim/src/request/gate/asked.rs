@@ -1,4 +1,4 @@
-//! What the world asks the gate, and what it hears.
+//! Requests as the gate sees them, and the gate's answers to the world.
 
 use super::reason::Refusal;
 use super::{LimitTaken, PlanTaken};
@@ -20,11 +20,11 @@ pub(in crate::request) struct Asked {
     pub(super) client_key: u64,
     /// On which connection it comes: that decides which worker has it.
     pub(super) connection_key: u64,
-    /// What it shows of its client.
+    /// Signs of its client.
     pub(in crate::request) signs: RequestSigns,
 }
 
-/// What the gate makes of a try that arrives.
+/// Decision of the gate on a try that arrives.
 #[derive(Debug)]
 pub(in crate::request) enum Decided {
     Admitted(Permit),
@@ -34,14 +34,14 @@ pub(in crate::request) enum Decided {
     HeldInsteadOf(Ticket, Id, Refusal),
 }
 
-/// What the gate makes of a try that was held.
+/// Decision of the gate on a queued try.
 #[derive(Debug)]
 pub(in crate::request) enum ReleasedTry {
     Admitted(Id, Permit),
     Refused(Id, Refusal),
 }
 
-/// What the planners decided whose tick it was.
+/// Plans of the planners whose tick was due.
 #[derive(Debug, Default)]
 pub(in crate::request) struct Ticked {
     pub(in crate::request) flash_crowd: Option<PlanTaken>,

@@ -1,6 +1,6 @@
-//! What the gate counted.
+//! Counts of the gate.
 
-/// What the gate counted, of everybody or of one class.
+/// Requests counted by the gate, of all classes or of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GateCounts {
     /// Tries that reached the gate.
@@ -9,7 +9,7 @@ pub struct GateCounts {
     pub admitted: u64,
     /// Refused.
     pub shed: u64,
-    /// Admitted ones whose time in the service is over, in whatever way.
+    /// Admitted ones whose time in the service is over, in any way.
     pub ended: u64,
     /// Refused by a gate that only watches, and let in.
     pub shed_in_shadow: u64,
@@ -27,7 +27,7 @@ pub(super) struct Ledger {
 }
 
 impl GateCounts {
-    /// What both counted.
+    /// Sum of both.
     pub(super) fn plus(self, other: &Self) -> Self {
         Self {
             received: self.received + other.received,
@@ -40,7 +40,7 @@ impl GateCounts {
         }
     }
 
-    /// Received, and nobody decided: a bug if it is not zero.
+    /// Received and unaccounted for: a bug if it is not zero.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.received.saturating_sub(self.admitted + self.shed + self.held + self.left)

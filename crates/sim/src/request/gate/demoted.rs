@@ -33,7 +33,7 @@ impl Demoted {
         }
         class.by_second[second] += 1;
         class.by_cause[cause.index()] += 1;
-        // What has no session is not told apart.
+        // Without a session, persons are not distinguished.
         if asked.signs.conduct.has_session {
             let since = *self.since.entry(key).or_insert(now);
             class.longest = class.longest.max(now.saturating_since(since));

@@ -13,7 +13,7 @@ use flashweir_core::{Duration, Instant, Rng};
 pub struct FlashCrowdPolicy {
     /// Mode, interval, margin; one gate for each of `gates`, each person at one of them.
     pub settings: Settings,
-    /// What an earlier run learned; empty, it learns.
+    /// Baseline learned by an earlier run; empty, it is learned in this one.
     pub baseline: Baseline,
     /// When the first tick is: which part of an interval a crowd meets makes a difference.
     pub first_tick: Duration,

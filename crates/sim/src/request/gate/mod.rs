@@ -1,4 +1,4 @@
-//! Who is let in: the gateway's own pipeline and planners, driven as the gateway drives them.
+//! Admission: the gateway's own pipeline and planners, driven as the gateway drives them.
 //!
 //! Refusing takes no time and no processor of the
 //! server: the gate stands on its own machine.

@@ -11,7 +11,7 @@ pub enum ShedReason {
     StaticRate,
 }
 
-/// A refusal and when the client may come back, whole seconds, as it is told.
+/// A refusal, and the `Retry-After` that the client receives, whole seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::request) struct Refusal {
     pub(in crate::request) reason: ShedReason,
@@ -19,7 +19,7 @@ pub(in crate::request) struct Refusal {
 }
 
 impl ShedReason {
-    /// How many there are.
+    /// Number of reasons.
     pub const COUNT: usize = Reason::ALL.len() + 1;
 
     /// All of them, in the order of [`index`](Self::index).

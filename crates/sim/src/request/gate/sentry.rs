@@ -16,14 +16,14 @@ use std::sync::Arc;
 pub struct SentryPolicy {
     /// Classes and targets.
     pub policy: Arc<Policy>,
-    /// Limits set by hand, each from its moment on (in order), instead of learned ones: what somebody who knows the
-    /// server would do, with the same queue.
+    /// Limits set by hand, each from its moment on (in order), instead of learned ones: those of a known server, with the
+    /// same queue.
     pub known_limits: Vec<(Instant, u32)>,
-    /// Workers, each with its own gate; the limit is on all of them together. What one of several tells another
-    /// (a plan, that there is room) takes up to 200 µs to get there. A client's requests go to one worker.
+    /// Workers, each with its own gate; the limit is on all of them together. Where there are several, a notification (of
+    /// a plan, of room) takes up to 200 µs. A connection's requests go to one worker.
     pub workers: usize,
     /// Processor time of its worker that one decision takes: how busy deciding keeps the workers, by which automatic
-    /// policing goes. Deciding delays nobody.
+    /// policing goes. Deciding delays no request.
     pub decision_time: Duration,
     /// Numbers and rules that it learns by.
     pub learning: Box<Learning>,
@@ -34,7 +34,7 @@ pub struct SentryPolicy {
 pub struct LimitTaken {
     /// When it was made.
     pub at: Instant,
-    /// What the gate was told, and why; without what requests cost, as a table for each plan would fill the memory.
+    /// The plan with its explanation; without the costs of requests, as a table for each plan would fill the memory.
     pub plan: Plan,
 }
 
@@ -51,7 +51,7 @@ impl SentryPolicy {
         }
     }
 
-    /// What is wrong with it, if anything, and in which part.
+    /// The first problem of the settings, if any, and the part that it is in.
     pub(in crate::request) fn problem(&self) -> Option<(&'static str, String)> {
         let Policy { classes, target, ladder, interval, .. } = &*self.policy;
         if self.workers == 0 || self.workers > WORKERS {
@@ -161,7 +161,7 @@ impl SentryPlanning {
     /// A plan, and what is kept of it for the report.
     pub(super) fn plan(&mut self, now: Instant) -> Plan {
         self.witness.compare();
-        // Who knows the limit has the queue that goes with it: not the one of a planner that still learns.
+        // A known limit comes with the queue that goes with it: not the one of a planner that still learns.
         if let Some(limit) = known_limit(&self.policy.known_limits, now) {
             self.driver.planner_mut().resume(now, limit, Some(f64::from(limit)));
         }
@@ -182,12 +182,12 @@ impl SentryPlanning {
         self.ordered = self.ladder.as_ref().map(|(rungs, capacity)| in_order(&self.plan, rungs, *capacity));
     }
 
-    /// What the gates are to do.
+    /// The plan that the gates follow: as the ladder changes it, where one holds the backlog.
     pub(super) fn in_force(&self) -> &Plan {
         self.ordered.as_ref().unwrap_or(&self.plan)
     }
 
-    /// What was promised: the shared count is that of everybody in flight, and no room is forgotten.
+    /// Checks that the shared count is the number of requests in flight, and that no room is forgotten.
     pub(super) fn check(
         &self,
         counts: &GateCounts,
@@ -207,8 +207,8 @@ impl SentryPlanning {
             // Others let people wait although there is room.
             return Ok(());
         }
-        // Below the least of all limits there is room for whoever waits, but for clients over their share; so somebody has to be
-        // about to look.
+        // Below the least of all limits there is room for every queued request, but for clients over their share; so a worker
+        // has to be about to look.
         let waiting = waiting - self.witness.over_share();
         let least = self.plan.classes.iter().map(|class| class.limit).min().unwrap_or(0).min(self.plan.limit);
         if in_flight < u64::from(least) && waiting > 0 && !is_looked_after {

@@ -36,7 +36,7 @@ pub(in crate::request) struct GateStage {
     in_gateway: Arc<GatewayCount>,
     most_in_flight: usize,
     hasher: Hasher64,
-    /// Spreads what clients are told: by person where the flash-crowd stage knows persons, else by chance.
+    /// Spreads `Retry-After`: by person where the flash-crowd stage knows persons, else at random.
     jitter_seed: u64,
     jitter: Rng,
     /// Of each class of the scenario.
@@ -194,7 +194,7 @@ impl GateStage {
                 return Some(self.released(index, released));
             }
             worker.looks = false;
-            // Nobody more waits here for the room that there is: perhaps somebody does elsewhere.
+            // No request here takes the room that there is: one at another worker may.
             if std::mem::take(&mut worker.offers_room)
                 && let Some(other) = worker.pipeline.who_waits(worker.service)
             {
@@ -232,8 +232,8 @@ impl GateStage {
         }
     }
 
-    /// A worker that is to be called, and when: because somebody there will have waited too long, or because another
-    /// one has told it of a plan or of room. To be asked until there is none.
+    /// A worker that is to be called, and when: because a queue timeout expires or a batch round is due there, or because it
+    /// was notified of a plan or of room. To be asked until there is none.
     pub(in crate::request) fn next_call(&mut self, now: Instant) -> Option<(Instant, u16)> {
         let mut workers = self.workers.iter_mut().zip(0..);
         workers.find_map(|(worker, index)| Some((worker.next_call(now)?, index)))
@@ -358,12 +358,12 @@ impl GateStage {
         &self.ledger.classes
     }
 
-    /// What fairness found, by class.
+    /// Takes the demotions by fairness, by class.
     pub(in crate::request) fn demotions(&mut self) -> Vec<Demotions> {
         self.demotions.take()
     }
 
-    /// What must hold of the pipelines, and of the policy's own state.
+    /// Checks the invariants of the pipelines, and of the policy's own state.
     pub(in crate::request) fn check(&self, now: Instant) -> Result<(), String> {
         self.check_conservation()?;
         let Some(sentry) = &self.sentry else { return Ok(()) };
@@ -399,7 +399,7 @@ impl GateStage {
         }
     }
 
-    /// A worker is told of something. A single one needs no telling: it is where it happens.
+    /// Notifies a worker of a plan or of room. A single worker takes it up at once: it is where it happens.
     fn tell(&mut self, now: Instant, worker: usize) {
         let Some(sentry) = &mut self.sentry else { return };
         if let [only] = &mut self.workers[..] {
@@ -409,7 +409,7 @@ impl GateStage {
         }
     }
 
-    /// The worker that has this client's connection; without a sentry, each request is one of its own.
+    /// The worker that has this client's connection; without a sentry, the person key decides.
     fn place(&self, asked: &Asked) -> usize {
         let key = if self.sentry.is_some() { mix(asked.connection_key) } else { asked.person_key };
         ((u128::from(key) * self.workers.len() as u128) >> 64) as usize
@@ -419,7 +419,7 @@ impl GateStage {
         self.sentry.as_ref().map_or(0, |sentry| sentry.class(class))
     }
 
-    /// A refusal as the client is told of it.
+    /// A refusal as the client receives it.
     fn refusal(&mut self, refusal: &pipeline::Refusal, person_key: u64) -> Refusal {
         let after = refusal.shed.retry_after;
         // At most 60 s.
@@ -434,7 +434,7 @@ impl GateStage {
     }
 }
 
-/// What a hot-spot is known by. Hosts are few and nobody in here chooses their names to collide: a mixer suffices.
+/// Key of a hot spot. Hosts are few, and their numbers are not chosen to collide: a mixer suffices.
 pub(in crate::request) fn host_key(host: u32) -> u64 {
     mix(u64::from(host) + 1)
 }

@@ -1,4 +1,4 @@
-//! Sees what the sentry's gates decide, and holds them to their word: who goes first, and what they tell of it.
+//! Checks the sentry's gates: the order of their admissions, and the counts that they report.
 
 use super::worker::Waiting;
 use crate::request::slab::Id;
@@ -7,25 +7,25 @@ use flashweir_admission::sentry::{ClassCounts, Policing, Policy, Position, Sampl
 use flashweir_core::Rate;
 use std::collections::BTreeSet;
 
-/// What happened, class by class of the policy.
+/// Decisions of the gates, by class of the policy.
 #[derive(Debug)]
 pub(super) struct Witness {
-    /// Who goes first: the order of importance, by class. Empty where decisions do not follow it.
+    /// Rank of each class in the order of importance, 0 first. Empty where decisions do not follow it.
     ranks: Vec<u8>,
     is_guaranteed: Vec<bool>,
-    /// How many wait whose turn is before others': by worker and class.
+    /// Number of requests queued at [`Position::Usual`], by worker and class.
     waiting: Vec<Vec<u64>>,
-    /// Those whose clients are over their share: they wait for what others leave.
+    /// Queued requests of clients over their share: they wait for room that others leave.
     over_share: BTreeSet<Id>,
-    /// Those for a hot spot.
+    /// Queued requests for a hot spot.
     behind: BTreeSet<Id>,
     seen: Vec<Seen>,
-    /// What the gates told; equal to what was seen after each drain of all of them.
+    /// Counts reported by the gates; equal to `seen` after each drain of all of them.
     told: Vec<Seen>,
     broken: Option<String>,
 }
 
-/// What became of the requests of a class.
+/// Requests of a class, counted by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     offered: u64,
@@ -36,7 +36,7 @@ struct Seen {
     held: u64,
 }
 
-/// How somebody came to be admitted.
+/// Way in which a request was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     AtOnce,
@@ -95,8 +95,8 @@ impl Witness {
         self.seen[class].held += 1;
     }
 
-    /// One is let in. Whoever waits goes by importance within a worker; whoever comes overtakes nobody who is at least as
-    /// important, wherever they wait.
+    /// A request is admitted. Queued requests go by importance within a worker; an arriving one overtakes none that is at
+    /// least as important, in the queue of any worker.
     pub(super) fn admitted(&mut self, worker: usize, class: usize, how: How) {
         self.seen[class].admitted += 1;
         if let How::AfterWaiting(who) = how {
@@ -152,7 +152,7 @@ impl Witness {
         }
     }
 
-    /// All gates have told.
+    /// Compares the counts, once all gates have reported.
     pub(super) fn compare(&mut self) {
         if self.told != self.seen {
             self.broken = Some(format!("the gates tell {:?}, but {:?} was seen", self.told, self.seen));
@@ -164,7 +164,7 @@ impl Witness {
         self.broken.clone().map_or(Ok(()), Err)
     }
 
-    /// How many wait for room that others leave.
+    /// Number of queued requests that wait for room that others leave.
     pub(super) fn over_share(&self) -> u64 {
         self.over_share.len() as u64
     }
@@ -213,7 +213,7 @@ mod tests {
         );
         // Another worker's may have gone first.
         assert!(check(0, 1, 1, after_waiting));
-        // Those over their share wait until nobody else does.
+        // Requests over their share wait until no other request does.
         let mut witness = witness();
         witness.held(0, 1, first, Position::OverShare);
         witness.admitted(0, 1, AtOnce);

@@ -15,9 +15,9 @@ pub(super) struct Worker {
     pub(super) service: ServiceKey,
     /// Whether [`Pipeline::next`] is to be asked until there is none.
     pub(super) looks: bool,
-    /// Whether there may be room that another worker needs, once nobody here takes it.
+    /// Whether there may be room that another worker needs, once no request here takes it.
     pub(super) offers_room: bool,
-    /// Told of something by another, which it hears then.
+    /// When the earliest pending notification reaches it.
     told_at: Option<Instant>,
     /// The earliest call that is on its way.
     call_at: Option<Instant>,
@@ -60,7 +60,7 @@ impl Worker {
         self.told_at = Some(self.told_at.map_or(at, |told_at| told_at.min(at)));
     }
 
-    /// It hears what it was told, and looks.
+    /// Handles a call: applies the plan, and looks.
     pub(super) fn hear(&mut self, now: Instant, plan: &Plan) {
         if self.call_at.is_some_and(|pending| pending <= now) {
             self.call_at = None;
@@ -100,7 +100,7 @@ impl Worker {
     }
 }
 
-/// Calls at one moment for which there may be a reason: others told it of something, or somebody waits no longer.
+/// Maximum number of calls at one moment that may have a reason: a notification, an expired queue timeout, a batch round.
 const CALLS_AT_ONCE_MOST: u32 = 1_000;
-/// What one worker tells another is heard within this time: a busy one finishes first what it is at.
+/// Maximum delay of a notification: a busy worker first finishes its current work.
 const CROSSING_MOST_NANOS: u64 = 200_000;

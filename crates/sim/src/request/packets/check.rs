@@ -1,4 +1,4 @@
-//! What can be wrong with the description of a network, and how its user is told.
+//! Validation of the description of a network, and its errors.
 
 use super::build::Built;
 use super::{ClientGroup, PacketNetwork, RouterPlace};

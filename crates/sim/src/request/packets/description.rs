@@ -16,16 +16,16 @@ pub enum NetworkModel {
 /// Links with buffers between clients, routers and servers, and who sends over them.
 ///
 /// Each try is its own connection: a SYN, the request, the answer, by TCP. Gate and server of all classes are one; a
-/// class's node says where it is reached. Nodes are numbers from 0 on; each client is a further node with an access link
-/// of its own, which nobody needs to name. Packets take the way with the fewest links.
+/// class's node says where it is reached. Nodes are numbers from 0 on; each client is a further node with its own access
+/// link, and needs no number here. Packets take the way with the fewest links.
 ///
 /// TCP ends at the gate, which is next to the server, as at the level of delays:
 ///
-/// - A whole answer is the document's bytes; a refusal, the gate's or the server's, is 300.
+/// - A whole answer is the document's bytes; a refusal, the gate's or the server's, is 600.
 /// - SYNs that TCP sends again belong to the same try. A connection that is never made, or that TCP gives up, has broken.
 /// - While the server is down, and when it goes down, connections whose request is there are reset. Answers under way
 ///   arrive: the gate has them.
-/// - Whoever gives up resets the connection; the gate hears of it when that reset arrives, or, should it be lost, when
+/// - A client that gives up resets the connection; the gate hears of it when that reset arrives, or, should it be lost, when
 ///   TCP has forgotten the connection ([`TcpSettings::timeout_max`] later).
 /// - An answer counts as received when the gate has the last acknowledgement. Beyond the first window, bytes over the time
 ///   from the first one sent to that are the transfer rate that the gate's planner learns from.
@@ -35,9 +35,9 @@ pub enum NetworkModel {
 /// 100 events of 0.1 to 0.5 µs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PacketNetwork {
-    /// How many nodes there are, clients not counted.
+    /// Number of nodes, clients not counted.
     pub nodes: u32,
-    /// What connects the nodes.
+    /// Wires between the nodes.
     pub wires: Vec<Wire>,
     /// Where clients are.
     pub clients: Vec<ClientGroup>,
@@ -45,7 +45,7 @@ pub struct PacketNetwork {
     pub paths: Vec<ClassPath>,
     /// NEWS at a router, which drops SYNs.
     pub router: Option<RouterPlace>,
-    /// Long transfers besides the people's, which nobody limits.
+    /// Long transfers besides the people's, which no gate or router limits.
     pub transfers: Vec<Transfer>,
     /// Sources of datagrams at a constant rate.
     pub datagrams: Vec<DatagramSource>,
@@ -62,16 +62,16 @@ pub struct Wire {
     pub back: LinkSettings,
 }
 
-/// Clients at one node, each behind an access link of its own, alike both ways. People are drawn to them uniformly.
+/// Clients at one node, each behind its own access link, alike both ways. People are drawn to them uniformly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientGroup {
     /// The node that their access links lead to.
     pub at: u32,
-    /// How many there are.
+    /// Number of clients.
     pub count: u32,
     /// Slowest and fastest access link, bits per second: log-uniform between.
     pub access_bits_per_s: (u64, u64),
-    /// Shortest and longest one-way delay of access links: log-uniform between, drawn apart from the rate.
+    /// Shortest and longest one-way delay of access links: log-uniform between, drawn independently of the rate.
     pub access_delay: (Duration, Duration),
     /// Room before each access link, packets.
     pub access_buffer_packets: u32,
@@ -95,13 +95,13 @@ pub struct ClassPath {
 pub struct RouterPlace {
     /// Which wire.
     pub wire: usize,
-    /// Who decides over new connections, each 1 s to an hour.
+    /// Settings of the decisions on new connections, one each interval of 1 s to an hour.
     pub settings: RouterSettings,
     /// When the first decision is; above zero and at most one interval. Which part of it a crowd meets makes a
     /// difference.
     pub first_tick: Duration,
-    /// For each class of the scenario, in its order, whether it is limited and measured. Hot-spots are told apart by the
-    /// classes' hosts.
+    /// For each class of the scenario, in its order, whether it is limited and measured. The classes' hosts
+    /// distinguish hot spots.
     pub guarded: Vec<bool>,
 }
 
@@ -122,7 +122,7 @@ pub struct Transfer {
     pub bytes: Option<u64>,
 }
 
-/// Datagrams of one size at a constant rate, whatever becomes of them.
+/// Datagrams of one size at a constant rate, regardless of loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatagramSource {
     /// Its name in reports.

@@ -1,14 +1,14 @@
-//! What a run shows of its packets.
+//! Outcome of a run at the packet level.
 
 use crate::network::{DatagramBooks, FlowEnd, LinkBooks, PacketBooks};
 use crate::router::{GateCounts, Tick};
 
-/// What became of packets, bin after bin of the run; the last bin reaches to the run's end.
+/// Results of the packet level, bin after bin of the run; the last bin reaches to the run's end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PacketOutcome {
     /// The wires, in the order of the description.
     pub wires: Vec<WireOutcome>,
-    /// What the router measured and decided, if there is one.
+    /// Measurements and decisions of the router, if there is one.
     pub router: Option<RouterOutcome>,
     /// The long transfers, in the order of the description.
     pub transfers: Vec<TransferOutcome>,
@@ -49,7 +49,7 @@ pub struct RouterOutcome {
     pub totals: GateCounts,
     /// The same, bin after bin.
     pub bins: Vec<GateCounts>,
-    /// What it measured and decided, interval after interval.
+    /// Measurements and decisions, interval after interval.
     pub ticks: Vec<Tick>,
     /// Ticks beyond the bound on those kept.
     pub ticks_left_out: u64,

@@ -5,7 +5,7 @@ use crate::router::GateCounts;
 
 /// A counter, or several, as it grows.
 pub(super) trait Growing: Copy + Default {
-    /// What it grew by since `before`.
+    /// Growth since `before`.
     fn since(&self, before: &Self) -> Self;
 }
 

@@ -301,8 +301,8 @@ impl Packets {
     }
 }
 
-/// What the gateway would learn of a response's transfer rate: from the first byte sent to the last acknowledged, of
-/// responses beyond the first window, unless it was too quick to tell.
+/// Transfer rate of a response as the gateway would measure it: from the first byte sent to the last acknowledged, of
+/// responses beyond the first window, unless the transfer was too short to measure.
 pub(in crate::request) fn rate_bytes_per_s(
     record: &FlowRecord,
     bytes: u64,

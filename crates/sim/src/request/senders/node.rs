@@ -40,7 +40,7 @@ pub(super) struct Node {
     pub(super) bins: Vec<NodeBin>,
 }
 
-/// What the ladder says of a call.
+/// Decision of the ladder on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Judged {
     Pass,

@@ -1,15 +1,15 @@
-//! What came of a run with senders.
+//! Outcome of a run with senders.
 
 use crate::request::Level;
 use flashweir_core::Duration;
 use flashweir_measure::Histogram;
 
-/// What a run shows.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// By sender, in the scenario's order; user requests that began in the measured time.
     pub senders: Vec<SenderOutcome>,
-    /// What the node saw, bin after bin from the start on.
+    /// Series of the node, bin after bin from the start on.
     pub node: Vec<NodeBin>,
     /// How full the server was, in the same bins.
     pub levels: Vec<Level>,
@@ -19,7 +19,7 @@ pub struct Outcome {
     pub last_limited: Option<Duration>,
 }
 
-/// What became of one sender's user requests.
+/// User requests of one sender, counted by result.
 #[derive(Clone, Debug, Default)]
 pub struct SenderOutcome {
     /// That arrived at the sender.
@@ -44,7 +44,7 @@ pub struct SenderOutcome {
     pub served: u64,
 }
 
-/// What the node saw in one bin.
+/// Counts and advertised rate of the node in one bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeBin {
     /// Calls that arrived.
@@ -66,7 +66,7 @@ impl Outcome {
 }
 
 impl SenderOutcome {
-    /// What both have.
+    /// Sum of both.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
         self.offered += other.offered;

@@ -21,9 +21,9 @@ pub struct Scenario {
     pub one_way_delay: Duration,
     /// A user request is good if it is completed within this time.
     pub target: Duration,
-    /// Who sends.
+    /// The senders.
     pub senders: Vec<SenderModel>,
-    /// Who is overloaded.
+    /// The overloaded node.
     pub node: NodeModel,
     /// How the node reaches its senders.
     pub feedback: FeedbackModel,
@@ -46,7 +46,7 @@ pub struct SenderModel {
     pub weight: u32,
     /// Calls to the node that each of its user requests needs.
     pub calls: u32,
-    /// What it does with feedback.
+    /// Reaction to feedback.
     pub obedience: Obedience,
     /// The part of its connections that the node's network interface drops while the ladder discards; only with published ladders.
     pub dropped_share: f64,
@@ -54,7 +54,7 @@ pub struct SenderModel {
     pub connection_retries: u32,
 }
 
-/// What a sender does with feedback.
+/// Reaction of a sender to feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obedience {
     /// Nothing: every request goes at once.
@@ -69,7 +69,7 @@ pub enum Obedience {
 /// The overloaded node.
 #[derive(Clone, Debug)]
 pub struct NodeModel {
-    /// Who serves.
+    /// The server.
     pub server: ServerModel,
     /// Processor time of one call.
     pub work: Work,
@@ -128,7 +128,7 @@ pub enum Transport {
 pub struct ScenarioError {
     /// Which part of the scenario.
     pub key: String,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: String,
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Sender {
     /// Requests that arrived, averaged over a second.
     offered_rps: f64,
     offered_at: Instant,
-    /// What edge messages said last.
+    /// Severity in the latest edge message.
     pub(super) edge_severity: u8,
 }
 
@@ -61,7 +61,7 @@ impl Sender {
         self.offered_at = now;
     }
 
-    /// What arrives now, before any limit: an exponential average over a second.
+    /// Rate of arrivals now, before any limit: an exponential average over a second.
     pub(super) fn offered(&self, now: Instant) -> Rate {
         Rate::from_per_second(self.offered_rps_at(now))
     }

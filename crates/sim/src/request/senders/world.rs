@@ -28,7 +28,7 @@ pub enum RunError {
     Requests,
 }
 
-/// What waits to happen. Numbers are those of senders.
+/// A pending event. Numbers are those of senders, except in `CallWorker`.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A user request arrives at a sender.
@@ -181,7 +181,7 @@ impl<'a> World<'a> {
         &self.scenario.senders[usize::from(sender)]
     }
 
-    /// What is counted of a user request that began at this time; none outside the measured time.
+    /// Counts to which a user request that began at this time belongs; none outside the measured time.
     fn outcome_of(&mut self, sender: u16, begun: Instant) -> Option<&mut SenderOutcome> {
         let is_measured = self.scenario.measured.contains(&begun.saturating_since(Instant::ZERO));
         is_measured.then(|| &mut self.outcomes[usize::from(sender)])
@@ -382,7 +382,7 @@ impl<'a> World<'a> {
         Ok(self.queue.schedule(done_at, Event::Serve)?)
     }
 
-    /// Those whose turn at the sentry has come.
+    /// Admits or refuses the queued calls that the sentry releases.
     fn release_held(&mut self, now: Instant) -> Result<(), RunError> {
         while let Some(released) = self.node.gate.release(now) {
             match released {

@@ -21,7 +21,7 @@ pub(super) struct Levels {
     bins: Vec<Level>,
     bin_nanos: u64,
     current: usize,
-    /// What is left of the current bin.
+    /// Remainder of the current bin.
     left_nanos: u64,
 }
 
@@ -31,7 +31,7 @@ impl Levels {
         Self { bins: vec![Level::default(); bins], bin_nanos, current: 0, left_nanos: bin_nanos }
     }
 
-    /// The levels (waiting, in service, busy) were these for the next so many nanoseconds.
+    /// Adds these levels (waiting, in service, busy) for the next `nanos` nanoseconds.
     pub(super) fn add(&mut self, mut nanos: u64, [waiting, in_service, busy]: [u64; 3]) {
         while let Some(bin) = self.bins.get_mut(self.current) {
             let here = nanos.min(self.left_nanos);

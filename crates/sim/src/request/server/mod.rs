@@ -49,7 +49,7 @@ pub(super) struct Server {
     levels: Levels,
 }
 
-/// What became of the requests that the server was given.
+/// Requests offered to the server, counted by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCounts {
     /// Taken in, to be served.
@@ -62,7 +62,7 @@ pub struct ServerCounts {
     pub crashed: u64,
     /// Refused by the server itself.
     pub refused: u64,
-    /// Dropped without an answer, whether or not their clients were told by a broken connection.
+    /// Dropped without an answer, whether or not the connection was reset.
     pub dropped: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct ServerCounts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Turn(u64);
 
-/// What became of a request that was given to the server.
+/// Result of offering a request to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offered {
     Accepted(Turn),
@@ -97,7 +97,7 @@ struct Waiting {
 }
 
 impl Server {
-    /// An idle server; its levels are told in `bins` of `bin` each.
+    /// An idle server; its levels are recorded in `bins` of `bin` each.
     pub(super) fn new(model: ServerModel, bin: Duration, bins: usize) -> Self {
         let cost = if let Overflow::Refuse { cost } = model.overflow { cost } else { Duration::ZERO };
         Self {
@@ -165,8 +165,8 @@ impl Server {
         Some(request)
     }
 
-    /// When [`finish_next`](Self::finish_next) is to be called next if nothing else happens: a request is done or has waited; `None` while the
-    /// server is empty.
+    /// When [`finish_next`](Self::finish_next) is to be called next if nothing else happens: a request is done or has
+    /// waited; `None` while the server is empty.
     pub(super) fn next_done_at(&mut self) -> Option<Instant> {
         let wakes_at = self.blocked.next_end();
         self.next_end_of_work().into_iter().chain(wakes_at).min()
@@ -228,14 +228,14 @@ impl Server {
         self.is_down
     }
 
-    /// From now on everything takes so many times longer than usual (1 or more).
+    /// From now on everything takes `slowdown` times as long as usual (1 or more).
     pub(super) fn slow_down(&mut self, now: Instant, slowdown: f64) {
         self.advance(now);
         self.fault_slowdown = slowdown;
         self.follow_speed();
     }
 
-    /// From now on there are so many processors; only under processor sharing, where nobody has to stop for it.
+    /// Changes the number of processors from now on; only under processor sharing, where no request has to stop for it.
     pub(super) fn change_processors(&mut self, now: Instant, processors: NonZeroU32) {
         self.advance(now);
         self.model.processors = processors;
@@ -289,7 +289,7 @@ impl Server {
         self.levels.into_bins()
     }
 
-    /// Whether what the model bounds is within its bounds and nobody is missing.
+    /// Checks the bounds of the model, and that no request is missing.
     pub(super) fn check(&self) -> Result<(), String> {
         let ServerCounts { accepted, completed, stopped, crashed, .. } = self.counts;
         let present = self.present() as u64;
@@ -328,8 +328,8 @@ impl Server {
         }
     }
 
-    /// Where in the line this turn is. Those who leave have mostly waited longest, and while nobody was taken out from
-    /// between, places follow turns: the search is seldom needed, and touches memory all over the line.
+    /// Position of this turn in the queue. Requests that leave have mostly waited longest, and while none was taken out of
+    /// the middle, positions follow turns: the search is seldom needed, and touches memory all over the queue.
     fn place_in_line(&self, turn: Turn) -> Option<usize> {
         let ahead = turn.0.checked_sub(self.waiting.front()?.accepted.turn.0)?;
         let likely = usize::try_from(ahead).unwrap_or(usize::MAX).min(self.waiting.len() - 1);
@@ -362,7 +362,7 @@ impl Server {
         self.start_next();
     }
 
-    /// Whoever is next begins where there is room.
+    /// Starts the next queued requests while there is room.
     fn start_next(&mut self) {
         while self.in_service() < self.capacity()
             && let Some(next) = self.waiting.pop_front()

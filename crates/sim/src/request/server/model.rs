@@ -1,12 +1,11 @@
-//! What a server is like.
+//! Model of a server: its parameters, and the effect of load on its speed.
 
 use crate::request::FaultKind;
 use flashweir_core::Duration;
 use flashweir_core::limits::SIM_PROCESSORS;
 use std::num::NonZeroU32;
 
-/// A server: processors, the workers that hold requests, the places where further ones wait, and what happens to
-/// those for whom there is no place.
+/// A server: processors, workers that hold requests, a queue before them, and the handling of requests that find it full.
 ///
 /// ```
 /// use flashweir_core::Duration;
@@ -18,35 +17,35 @@ use std::num::NonZeroU32;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerModel {
-    /// Who gets the processors.
+    /// Assignment of processors to requests.
     pub discipline: Discipline,
-    /// How many requests make full progress at once.
+    /// Number of processors: requests that make full progress at once.
     pub processors: NonZeroU32,
-    /// How many requests are in service at once (threads, processes); `None`: all that come.
+    /// Maximum number of requests in service at once (threads, processes); `None`: no limit.
     pub workers: Option<NonZeroU32>,
-    /// How many requests may wait for a worker; `None`: all.
+    /// Maximum number of requests waiting for a worker; `None`: no limit.
     pub queue: Option<u32>,
-    /// What becomes of those for whom there is no place.
+    /// Handling of requests that find workers and queue full.
     pub overflow: Overflow,
     /// Memory that requests in service take, where it can run short.
     pub memory: Option<Memory>,
     /// How much each further request in service slows every one down (locks, caches): with n of them, work takes
     /// 1 + contention · (n − 1) times as long, so that throughput falls where n exceeds the processors. 0: not at all.
     pub contention: f64,
-    /// What a server does with the request of a client who has gone.
+    /// Handling of a request whose client has gone.
     pub departed: Departed,
 }
 
-/// Who gets the processors.
+/// Assignment of processors to requests in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// All requests in service alike (processor sharing).
     Shared,
-    /// Those in service that came first, one processor each, until they are done.
+    /// The requests in service that came first, one processor each, until they are done.
     FirstCome,
 }
 
-/// What becomes of a request that finds every worker and every waiting place taken.
+/// Handling of a request that finds every worker and every queue place taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
     /// It is answered that the server is too busy.
@@ -55,7 +54,7 @@ pub enum Overflow {
         /// (c_stb in the study of intelligent network cards; on several processors all of them share it).
         cost: Duration,
     },
-    /// It is dropped before any work was done; nobody is told.
+    /// It is dropped before any work was done, without an answer.
     Drop,
     /// It is dropped before any work was done, and its connection breaks.
     Reset,
@@ -65,22 +64,22 @@ pub enum Overflow {
 /// take 1 + penalty · (1 − memory/resident) times as long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// What the machine has, bytes.
+    /// Memory of the machine, bytes.
     pub memory_bytes: u64,
-    /// What is resident with nothing in service, bytes.
+    /// Resident memory with nothing in service, bytes.
     pub base_bytes: u64,
-    /// What each request in service adds, bytes.
+    /// Resident memory that each request in service adds, bytes.
     pub request_bytes: u64,
-    /// How many times longer work would take with all of it on the disk, 0 or more.
+    /// Relative increase of the time for work with all of it on the disk, 0 or more.
     pub penalty: f64,
 }
 
-/// What a server does with the request of a client who has gone.
+/// Handling of a request whose client has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departed {
     /// Notices, and stops at once.
     Stops,
-    /// Works on for nobody, as most programs do.
+    /// Completes the request without a client, as most programs do.
     WorksOn,
 }
 
@@ -114,7 +113,7 @@ impl ServerModel {
         Self { discipline: Discipline::FirstCome, workers, ..Self::processor_sharing(processors) }
     }
 
-    /// What is wrong with it, if anything.
+    /// The first problem of the model, if any.
     pub(in crate::request) fn problem(&self) -> Option<String> {
         if self.processors.get() > SIM_PROCESSORS {
             return Some(format!("{} processors are more than {SIM_PROCESSORS}", self.processors));
@@ -130,7 +129,7 @@ impl ServerModel {
             .then(|| format!("a swapping penalty of {penalty}: expected 0 to {PENALTY_MOST}"))
     }
 
-    /// What keeps a fault from happening to it, if anything.
+    /// The reason why a fault cannot happen to the server, if any.
     pub(in crate::request) fn problem_with(&self, fault: &FaultKind) -> Option<String> {
         let FaultKind::Processors(processors) = fault else { return None };
         if self.discipline != Discipline::Shared {
@@ -139,7 +138,7 @@ impl ServerModel {
         Self { processors: *processors, ..*self }.problem()
     }
 
-    /// How many times longer work takes with so many requests in service.
+    /// Factor on the time for work with `in_service` requests in service.
     pub(super) fn slowdown(&self, in_service: usize) -> f64 {
         self.memory_slowdown(in_service) * (1.0 + self.contention * in_service.saturating_sub(1) as f64)
     }

@@ -1,8 +1,8 @@
 //! Work and progress in whole numbers, so that no event time ever depends on how floats are rounded.
 //!
 //! Work is counted in 2⁻¹² ns of processor time, speeds in 2⁻³² (1 is a processor to oneself). Progress within a
-//! stretch of time is rounded down to a unit, the moment at which something is done up to a nanosecond: whoever wakes
-//! at that moment finds it done.
+//! stretch of time is rounded down to a unit, the moment at which something is done up to a nanosecond: an event at that
+//! moment finds it done.
 
 use flashweir_core::Duration;
 
@@ -31,12 +31,12 @@ impl Units {
         Self(self.0 + other.0)
     }
 
-    /// What is left of this after `other`; nothing if that is more.
+    /// Subtracts `other`; zero if that is more.
     pub(super) fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// How many whole nanoseconds this takes at `speed`, rounded up.
+    /// Time that this takes at `speed`, in whole nanoseconds, rounded up.
     pub(super) fn nanos_at(self, speed: Speed) -> u64 {
         // The quick division suffices for up to four seconds of work.
         if self.0 >> (u64::BITS - SHIFT) == 0 {
@@ -55,7 +55,7 @@ impl Speed {
         Self(speed.max(1))
     }
 
-    /// The speed of each of `sharers` on so many processors: nobody can use more than one.
+    /// The speed of each of `sharers` on `processors`: a request uses one at most.
     pub(super) fn shared(self, processors: u32, sharers: usize) -> Self {
         let sharers = sharers as u64;
         if sharers <= u64::from(processors) {
@@ -70,7 +70,7 @@ impl Speed {
         Self(self.0 * u64::from(processors))
     }
 
-    /// What is done in so many nanoseconds, rounded down.
+    /// Work done in `nanos` nanoseconds, rounded down.
     pub(super) fn done_in(self, nanos: u64) -> Units {
         // A week at the speed of 2¹⁶ processors would not fit; its owner never lets that much pass at once.
         Units(u64::try_from((u128::from(nanos) * u128::from(self.0)) >> SHIFT).unwrap_or(u64::MAX))
@@ -93,7 +93,7 @@ mod tests {
     }
 
     proptest! {
-        /// Who wakes at the moment told finds the work done, and a nanosecond earlier it was not.
+        /// Work is done at the computed moment, and not a nanosecond earlier.
         #[test]
         fn the_moment_told_is_the_first_at_which_it_is_done(
             nanos in 1u64..100_000_000_000, processors in 1u32..64, sharers in 1usize..10_000, slow in 1.0f64..1e4,
