@@ -166,12 +166,12 @@ pub fn unified_mount(text: &str) -> Option<&str> {
 /// `/proc/net/tcp` or `tcp6`: what waits at a local port. For a socket that listens, the kernel writes the connections that were not
 /// accepted yet as its receive queue.
 #[must_use]
-pub fn sockets(text: &str, port: u16) -> Sockets {
+pub fn sockets(lines: impl IntoIterator<Item = impl AsRef<str>>, port: u16) -> Sockets {
     const ESTABLISHED: &str = "01";
     const LISTEN: &str = "0A";
     let mut sockets = Sockets::default();
-    for line in text.lines().skip(1) {
-        let mut fields = line.split_ascii_whitespace().skip(1);
+    for line in lines.into_iter().skip(1) {
+        let mut fields = line.as_ref().split_ascii_whitespace().skip(1);
         let (Some(local), Some(_remote), Some(state), Some(queues)) =
             (fields.next(), fields.next(), fields.next(), fields.next())
         else {
@@ -245,8 +245,8 @@ mod tests {
             \x20  2: 0100007F:1F90 0100007F:9C41 01 00000000:00000000 00:00000000 00000000\n\
             \x20  3: 0100007F:9C40 0100007F:1F90 01 00000000:00000009 00:00000000 00000000\n\
             \x20  4: 0100007F:1F9";
-        assert_eq!(sockets(text, 8_080), Sockets { unaccepted: 3, open: 2, unread: 1 });
-        assert_eq!(sockets(text, 80), Sockets::default());
+        assert_eq!(sockets(text.lines(), 8_080), Sockets { unaccepted: 3, open: 2, unread: 1 });
+        assert_eq!(sockets(text.lines(), 80), Sockets::default());
     }
 
     proptest! {
@@ -257,7 +257,7 @@ mod tests {
         fn any_text_is_read(text in "(some |full |total=|cpu ?|[0-9A-F:. ()/\n-]|usage_usec ){0,60}", port: u16) {
             let _read = (pressure(&text), group_cpu(&text), quota(&text), number(&text), machine_cpu(&text));
             let _read = (machine_memory(&text), runnable(&text), thread_time(1, &text), parent(&text));
-            let _read = (resident_bytes(&text), unified_group(&text), unified_mount(&text), sockets(&text, port));
+            let _read = (resident_bytes(&text), unified_group(&text), unified_mount(&text), sockets(text.lines(), port));
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::account::{self, MachineCpu, Pressure, Sockets, ThreadTime};
 use crate::meter::Reading;
 use flashweir_core::limits::{AGENT_FILE_BYTES, AGENT_PROCESSES, AGENT_SOCKET_BYTES, AGENT_THREADS};
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 /// Readings between two searches for a service's processes: workers of a server are seldom replaced.
@@ -189,8 +189,9 @@ fn machine_cpu() -> Result<MachineCpu, SourceError> {
 
 fn sockets(port: u16) -> Sockets {
     let table = |name: &str| {
-        let text = text_within(&Path::new("/proc/net").join(name), AGENT_SOCKET_BYTES);
-        account::sockets(&text.unwrap_or_default(), port)
+        let file = File::open(Path::new("/proc/net").join(name)).ok();
+        let lines = file.into_iter().flat_map(|file| BufReader::new(file.take(AGENT_SOCKET_BYTES)).lines());
+        account::sockets(lines.map_while(Result::ok), port)
     };
     table("tcp").and(table("tcp6"))
 }

@@ -1,7 +1,7 @@
 //! A child process: its output kept, signals by its id, gone when dropped.
 
 use std::ffi::OsStr;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,14 +93,19 @@ impl Process {
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Self {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .current_dir(directory)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
+            .stderr(Stdio::piped());
+        // A program that a test has just written is open for writing in a child that another thread has forked, until that child runs its own.
+        let spawned = eventually("a program that is written", || match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => None,
+            spawned => Some(spawned),
+        });
+        let mut child = spawned.unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
         let stdout = Output::read(child.stdout.take().expect("stdout is piped"));
         let stderr = Output::read(child.stderr.take().expect("stderr is piped"));
         Self { name, child, stdout, stderr }

@@ -25,13 +25,10 @@ fn setting_the_time_by_an_hour_either_way_changes_nothing_for_clients() {
     let upstream = Upstream::saying("served");
     let gateway = gateway(&clock, &upstream);
     some_traffic(&gateway);
-    // The HTTP library's date stands still after a step back until the time has caught up, so only steps forward can be seen.
     for shift_s in [HOUR_S, -HOUR_S, 2 * HOUR_S] {
         let before = hour(&gateway);
         clock.shift_s(shift_s);
-        if shift_s > 0 {
-            eventually("another hour in the answers", || (hour(&gateway) != before).then_some(()));
-        }
+        eventually("another hour in the answers", || (hour(&gateway) != before).then_some(()));
         some_traffic(&gateway);
         assert_eq!(gateway.ask_admin("/readyz").status(), 200, "at {shift_s}");
         gateway.wait_in_flight(0);
