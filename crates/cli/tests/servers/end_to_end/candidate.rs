@@ -157,16 +157,16 @@ fn a_reload_brings_it_changes_it_and_takes_it_away() {
         assert_eq!(gateway.get("/").text(), "served");
         (offered(&gateway) != 0).then_some(())
     });
-    let said = gateway.stderr();
-    assert_eq!(said.matches("a candidate policy is compared").count(), 1, "{said}");
+    let said = || gateway.stderr().matches("a candidate policy is compared").count();
+    eventually("a line", || (said() >= 1).then_some(()));
+    assert_eq!(said(), 1, "{}", gateway.stderr());
 
     // A wrong one is refused with its place, and the one before stays with all that it has seen.
     gateway.configure(&[("candidate.class", Some("[{ name = \"few\", revenue = 0 }]"))]);
     gateway.reload();
     gateway.wait_metric("flashweir_config_reloads_total{outcome=\"failed\"}", 1.0);
-    let said = gateway.stderr();
     let wanted = "flashweir.toml:8: candidate.class[0].revenue: 0 is out of range, expected 0.001 to 1000000";
-    assert!(said.contains(wanted), "{said}");
+    eventually(wanted, || gateway.stderr().contains(wanted).then_some(()));
     assert!(offered(&gateway) != 0 && offered(&gateway) != Value::Null, "{}", candidate(&gateway));
 
     gateway.configure(&[("candidate.class", Some("[{ name = \"all\" }]"))]);

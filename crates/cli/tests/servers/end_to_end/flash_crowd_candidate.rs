@@ -53,8 +53,9 @@ fn it_is_compared_with_the_policy_in_force_with_and_without_a_sentry() {
         assert_eq!(metrics.value(&compared("pass", "refuse")), 0.0);
         let cause = "flashweir_flash_crowd_candidate_cause{cause=\"too_few_samples\"}";
         assert_eq!(metrics.value(cause), 1.0, "four responses are too few to judge");
-        let said = gateway.stderr();
-        assert_eq!(said.matches("a candidate of the flash-crowd stage is compared").count(), 1, "{said}");
+        let said = || gateway.stderr().matches("a candidate of the flash-crowd stage is compared").count();
+        eventually("a line", || (said() >= 1).then_some(()));
+        assert_eq!(said(), 1, "{}", gateway.stderr());
     }
 }
 
