@@ -129,7 +129,7 @@ impl Scene {
 
     /// The object `link` of the router's status.
     pub(crate) fn link(&self) -> Value {
-        self.ask("/status").expect("a status").json()["link"].clone()
+        eventually("a status", || self.ask("/status")).json()["link"].clone()
     }
 
     /// Starts a flow from a sender to a receiver.
