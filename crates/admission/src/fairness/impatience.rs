@@ -44,16 +44,16 @@ use flashweir_core::{Duration, Instant};
 /// ```
 /// use flashweir_admission::fairness::Impatience;
 /// use flashweir_core::{Duration, Instant, hash::mix};
-/// let (impatience, told) = (Impatience::default(), Duration::from_secs(2));
+/// let (impatience, retry_after) = (Impatience::default(), Duration::from_secs(2));
 /// let (hasty, polite) = (mix(1), mix(2));
 /// let mut listed = None;
 /// for millis in 0..60_000 {
 ///     let now = Instant::from_millis(millis);
 ///     if millis % 2_000 == 0 {
-///         assert!(impatience.refused(now, polite, 7, told).is_none());
+///         assert!(impatience.refused(now, polite, 7, retry_after).is_none());
 ///     }
-///     // A thousand requests a second, whatever it is told.
-///     listed = listed.or(impatience.refused(now, hasty, 8, told));
+///     // A thousand requests a second, in spite of its `Retry-After`.
+///     listed = listed.or(impatience.refused(now, hasty, 8, retry_after));
 /// }
 /// assert_eq!(listed.map(|listing| listing.during), Some(Duration::from_secs(10)));
 /// ```
@@ -140,9 +140,9 @@ impl Impatience {
         })
     }
 
-    /// Records a refusal of a client of this source, with `told` as its `Retry-After`; the listing of the source, if one begins.
+    /// Records a refusal of a client of this source, with `retry_after` as its `Retry-After`; the listing of the source, if one begins.
     /// `client` distinguishes clients of one source, as far as possible. O(1), no allocation.
-    pub fn refused(&self, now: Instant, source: u64, client: u64, told: Duration) -> Option<Listing> {
+    pub fn refused(&self, now: Instant, source: u64, client: u64, retry_after: Duration) -> Option<Listing> {
         let second = 1 + seconds(now);
         if self.refused_s.load(Relaxed) != second {
             self.refused_s.store(second, Relaxed);
@@ -150,7 +150,7 @@ impl Impatience {
         self.arrived(now, source);
         let slot = self.slot_of(now, source)?;
         let before = Patience::from_word(slot.patience.load(Relaxed));
-        let told_s = told.as_secs().clamp(1, mask(TOLD_BITS));
+        let told_s = retry_after.as_secs().clamp(1, mask(TOLD_BITS));
         let mut patience = Patience { tag: slot_tag(source), ..before };
         let sketch = match before.ahead(now) {
             // All that was owed has been waited for: what comes now is another episode.
