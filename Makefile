@@ -59,9 +59,10 @@ TABLE = scripts/test.sh $(addprefix --expected-skips ,$(EXPECTED_SKIPS))
 test: setup-test h2spec grpc-interop nats-server testplane helm
 	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(shell echo $$((2 * $$(nproc))))) $(TABLE) $(ALL_TESTS) --no-fail-fast
 
-# Tests that offer real load for seconds, three at a time; those that measure the machine take turns (`turn.rs` of the tests).
+# Tests that offer real load for seconds, three at a time; those that measure the machine take turns (`turn.rs` of the tests). One that
+# fails is run again by itself, twice at most, and the table says so.
 test-load: setup-test nats-server testplane
-	$(TABLE) $(ALL_TESTS) --no-fail-fast --test servers --test root -- --ignored --test-threads 3 under_load
+	$(TABLE) --attempts 3 $(ALL_TESTS) --no-fail-fast --test servers --test root -- --ignored --test-threads 3 under_load
 
 # Suites that others wrote, against the real gateway; the results go into docs/conformance.md, or with CHECK=1 are only held against what
 # scripts/conformance/known-failures.json expects. Each runs even if another fails or cannot be installed.

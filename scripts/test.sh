@@ -2,18 +2,29 @@
 # Runs a `cargo test` command to its end and prints what it did as one table: for each program passed, failed, ignored and skipped
 # tests and the time; then each ignored and each skipped test with its reason.
 #
-#   scripts/test.sh [--expected-skips FILE] cargo test ...
+#   scripts/test.sh [--expected-skips FILE] [--attempts N] cargo test ...
 #
 # Exit code: 0 if all passed; 1 if a test failed or a program could not be built; 3 if a test was skipped that FILE does not
 # expect. A line of FILE is an extended regular expression for `TEST: REASON`; lines that begin with # are comments.
+#
+# With --attempts, each test that failed is run again by itself until it has passed or was run N times; every attempt is in the table.
+# No test is run again where more than three failed, or where a program could not be built or was ended by a signal.
 set -uo pipefail
 
-expected=
-if [ "${1:-}" = --expected-skips ]; then
-  expected=$2
+readonly REPEATED_MAX=3
+expected= attempts=1
+while :; do
+  case ${1:-} in
+    --expected-skips)
+      expected=$2
+      [ -r "$expected" ] || { echo "test.sh: $expected: cannot be read" >&2; exit 2; } ;;
+    --attempts)
+      attempts=$2
+      [[ $attempts =~ ^[1-9]$ ]] || { echo "test.sh: --attempts $attempts: must be 1 to 9" >&2; exit 2; } ;;
+    *) break ;;
+  esac
   shift 2
-  [ -r "$expected" ] || { echo "test.sh: $expected: cannot be read" >&2; exit 2; }
-fi
+done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export FLASHWEIR_SKIPS=$folder/skips
@@ -22,8 +33,35 @@ export FLASHWEIR_SKIPS=$folder/skips
 "$@" 2>&1 | tee "$folder/log"
 status=${PIPESTATUS[0]}
 
+# The command without its filter, and tests by name in its place.
+build=()
+for word in "$@"; do
+  [ "$word" = -- ] && break
+  build+=("$word")
+done
+mapfile -t failed < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$folder/log" | sort -u)
+if [ ${#failed[@]} -gt $REPEATED_MAX ] ||
+  grep -Eq "^error: could not compile|^  process didn't exit successfully" "$folder/log"; then
+  attempts=1
+fi
+# Each test of the first run that has not passed yet. What failed without a test that failed is not run again.
+for attempt in $([ ${#failed[@]} -eq 0 ] || seq 2 "$attempts"); do
+  still=()
+  for test in "${failed[@]}"; do
+    printf '\nAttempt %d of %d: %s\n' "$attempt" "$attempts" "$test"
+    # With two threads libtest prints a test's name and outcome on one line, whatever the test prints.
+    "${build[@]}" -- --include-ignored --exact --test-threads 2 "$test" 2>&1 | tee "$folder/last"
+    code=${PIPESTATUS[0]} outcome=FAILED
+    if [ "$code" -eq 0 ] && grep -qxF "test $test ... ok" "$folder/last"; then outcome=passed; else still+=("$test"); fi
+    echo "attempt $attempt of $attempts, alone: $test $outcome" >>"$folder/attempts"
+  done
+  failed=("${still[@]}")
+  if [ ${#failed[@]} -eq 0 ]; then status=0; break; fi
+done
+touch "$folder/attempts"
+
 # What cargo and libtest print, as a table. A program begins with `Running ...` or `Doc-tests ...`; a test's line holds its outcome.
-awk -v skips="$FLASHWEIR_SKIPS" '
+awk -v skips="$FLASHWEIR_SKIPS" -v attempts="$folder/attempts" '
   /^ *Running / { program = $0; sub(/^ *Running /, "", program); sub(/ \(target.*/, "", program)
     crate = $0; sub(/.*deps\//, "", crate); sub(/-[0-9a-f]+\)?$/, "", crate); gsub(/^flashweir_/, "", crate)
     program = crate " (" (program ~ /^unittests/ ? "unit" : "integration") ")"; next }
@@ -51,6 +89,7 @@ awk -v skips="$FLASHWEIR_SKIPS" '
     print "\nSkipped because this machine lacks something: " (all_skipped ? "" : "none")
     for (n = 1; n <= all_skipped; n++) print "  " skipped[n]
     if (failures) print "\nFailed:" failures
+    while ((getline line < attempts) > 0) print "  " line
     if (errors) print "\nErrors:" errors
     printf "\n%d passed, %d failed, %d skipped\n", all_passed, all_failed, all_skipped
   }' "$folder/log"

@@ -69,3 +69,51 @@ fn a_skip_that_is_not_expected_fails_and_an_expected_one_does_not() {
     assert!(text.contains("4 passed, 0 failed, 2 skipped"), "{text}");
     assert_eq!(table(PASSED, &skips, 101, Some(both)).0, Some(1), "cargo failed without a test that failed");
 }
+
+/// Exit code and output where `lost` fails for the first `failures` times that it is run, with this many attempts.
+fn attempts(failures: usize, attempts: &str, printed_first: &str) -> (Option<i32>, String) {
+    let directory = TempDir::new().expect("a directory");
+    let first = directory.path().join("first");
+    std::fs::write(&first, printed_first).expect("a writable directory");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/test.sh");
+    let cargo = format!(
+        "cd {folder}; echo run >>runs; runs=$(wc -l <runs)
+        if [ $runs = 1 ]; then cat first; exit 101; fi
+        [ \"$*\" = '--include-ignored --exact --test-threads 2 lost' ] || exit 99
+        if [ $runs -le {failures} ]; then echo 'test lost ... FAILED'; exit 101; fi
+        echo 'test lost ... ok'",
+        folder = directory.path().display()
+    );
+    let words = ["--attempts", attempts, "sh", "-c", &cargo, "--", "--ignored", "under_load"];
+    let output = Command::new(script).args(words).output().expect("bash runs");
+    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[test]
+fn a_failed_test_is_run_again_alone_a_bounded_number_of_times_and_each_attempt_is_told() {
+    let (code, text) = attempts(1, "3", FAILED);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.ends_with("  attempt 2 of 3, alone: lost passed\n\n4 passed, 1 failed, 0 skipped\n"),
+        "{text}"
+    );
+    let (code, text) = attempts(2, "3", FAILED);
+    assert_eq!(code, Some(0), "{text}");
+    let both = "attempt 2 of 3, alone: lost FAILED\n  attempt 3 of 3, alone: lost passed\n";
+    assert!(text.contains(both), "{text}");
+    assert_eq!(attempts(3, "3", FAILED).0, Some(1), "a test that never passes");
+    assert_eq!(attempts(1, "1", FAILED).0, Some(1), "one attempt");
+}
+
+#[test]
+fn where_more_than_three_tests_fail_none_is_run_again() {
+    let four: String = (0..4).map(|test| format!("test lost_{test} ... FAILED\n")).collect();
+    let (code, text) = attempts(1, "3", &format!("{four}{FAILED}"));
+    assert_eq!(code, Some(1), "{text}");
+    assert!(!text.contains("alone"), "{text}");
+    for other in
+        ["error: could not compile `flashweir-sim`", "  process didn't exit successfully: `sim` (signal: 6)"]
+    {
+        assert_eq!(attempts(1, "3", &format!("{other}\n{FAILED}")).0, Some(1), "{other}");
+    }
+}
